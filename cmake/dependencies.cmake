@@ -1,0 +1,19 @@
+# Everything that is bought, each with the floor that may use it (tests/floors_test checks the includes).
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)                    # base and up
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(lua51cpp REQUIRED IMPORTED_TARGET GLOBAL lua5.1-c++)   # engine
+find_package(OpenSSL REQUIRED)                # base (SHA-1), net
+find_library(SLUICE_CCTZ cctz REQUIRED)       # number
+
+add_library(sluice_cctz INTERFACE)
+target_link_libraries(sluice_cctz INTERFACE ${SLUICE_CCTZ})
+add_library(sluice_lua INTERFACE)
+target_link_libraries(sluice_lua INTERFACE PkgConfig::lua51cpp)
+
+find_library(SLUICE_SOCI_CORE soci_core REQUIRED)        # sale/order_store*
+find_library(SLUICE_SOCI_SQLITE3 soci_sqlite3 REQUIRED)
+find_package(SQLite3 REQUIRED)
+add_library(sluice_soci INTERFACE)
+target_include_directories(sluice_soci SYSTEM INTERFACE /usr/include/soci)
+target_link_libraries(sluice_soci INTERFACE ${SLUICE_SOCI_SQLITE3} ${SLUICE_SOCI_CORE} SQLite::SQLite3)

@@ -1,0 +1,34 @@
+# Flags of this build alone; nothing here is handed on to users of the library.
+set(CMAKE_CXX_FLAGS_DEBUG "-Og -g1")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
+
+find_program(SLUICE_CCACHE ccache)
+if(SLUICE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SLUICE_CCACHE})
+endif()
+
+find_program(SLUICE_MOLD mold)
+if(SLUICE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_library(sluice_flags INTERFACE)
+target_compile_options(sluice_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
+  -Woverloaded-virtual -Wimplicit-fallthrough -Werror
+  # g++ 12 reports false positives of these inside the standard library and coroutine frames
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overread
+    -Wno-stringop-overflow -Wno-array-bounds -Wno-dangling-pointer -Wno-free-nonheap-object
+    -Wno-mismatched-new-delete -Wno-missing-field-initializers>
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-designated-field-initializers -Wno-missing-field-initializers>)
+
+if(SLUICE_SANITIZE)
+  add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SLUICE_SANITIZE})
+  if(SLUICE_SANITIZE MATCHES "thread")
+    add_compile_options(-Wno-tsan)
+  endif()
+endif()
+if(SLUICE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,70 @@
+/// Time, passed in. Nothing in the project reads a clock by itself.
+///
+/// Threads: any. A timer's callback runs on the clock's own thread (SystemClock) or on the thread that advances it
+/// (VirtualClock); it must be short and must not block.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace sluice {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+/// Wall time in microseconds since the Unix epoch, UTC.
+using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
+
+class Clock {
+ public:
+  using TimerId = std::uint64_t;
+
+  virtual ~Clock() = default;
+
+  virtual SteadyTime steady() const noexcept = 0;
+  virtual WallTime wall() const noexcept = 0;
+
+  /// Runs `callback` once, at `when` or as soon after it as possible. O(log n).
+  virtual TimerId at(SteadyTime when, std::function<void()> callback) = 0;
+  /// After it returns the callback does not run, and is not running (unless called from the callback itself).
+  /// False: it has run already.
+  virtual bool cancel(TimerId timer) = 0;
+
+  TimerId after(std::chrono::nanoseconds delay, std::function<void()> callback) {
+    return at(steady() + std::chrono::duration_cast<SteadyTime::duration>(delay), std::move(callback));
+  }
+};
+
+/// The machine's clocks, and one thread for timers, started with the first timer.
+Clock& system_clock();
+
+/// A clock that stands still until it is told to move. `advance` fires due timers in order, on the calling thread.
+class VirtualClock final : public Clock {
+ public:
+  explicit VirtualClock(WallTime start = WallTime{std::chrono::seconds{1'704'067'200}});
+
+  SteadyTime steady() const noexcept override;
+  WallTime wall() const noexcept override;
+  TimerId at(SteadyTime when, std::function<void()> callback) override;
+  bool cancel(TimerId timer) override;
+
+  void advance(std::chrono::nanoseconds by);
+  /// Moves wall time alone, as an administrator or NTP does.
+  void jump_wall(std::chrono::microseconds by);
+  std::size_t pending_timers() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  SteadyTime steady_;
+  WallTime wall_;
+  TimerId last_ = 0;
+  TimerId running_ = 0;
+  std::thread::id runner_;
+  std::map<std::pair<SteadyTime, TimerId>, std::function<void()>> timers_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,128 @@
+/// Where the state lives: a Redis or Valkey server, or the embedded engine. Primitives stand on this and know no more.
+///
+/// Guarantee: a command or script runs atomically; commands that one thread starts one after another on one Store are
+///   executed in that order. A reply that was given is as durable as the Store promises (embedded: `fsync`; Redis: its
+///   own configuration).
+/// Not guaranteed: that a failed call had no effect: `Error::effect()` says what is known.
+/// Threads: any. Arguments are copied before a call returns its Task; nothing is sent before the Task is awaited.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/clock.hpp"
+#include "sluice/task.hpp"
+#include "sluice/value.hpp"
+
+namespace sluice {
+
+/// A Lua script, embedded at build time with its SHA-1 (40 lower-case hex digits).
+struct Script {
+  std::string_view name;  ///< "lock/acquire"; for messages
+  std::string_view text;
+  std::string_view sha1;
+};
+
+using Words = std::span<const std::string_view>;
+
+struct CallOptions {
+  /// How long to wait for the reply. 0: the Store's `command_timeout`. More: survives a slow server longer.
+  std::chrono::milliseconds timeout{0};
+  /// The call does no harm when it is executed twice (it carries a request id, say), so that it may be sent again
+  /// after a broken connection. Commands that only read are repeated anyway.
+  bool repeatable = false;
+};
+
+/// Commands and scripts to be sent together: one round trip, executed in order, not atomically.
+class Batch {
+ public:
+  struct Item {
+    const Script* script = nullptr;   ///< null: a plain command
+    std::size_t key_count = 0;        ///< of a script: how many of `words` are keys
+    std::vector<std::string> words;   ///< a command's words, or a script's keys and arguments
+  };
+
+  Batch& add(Words command);
+  Batch& add(std::initializer_list<std::string_view> command) { return add(Words{command.begin(), command.size()}); }
+  Batch& add(const Script& script, Words keys, Words args);
+
+  bool empty() const noexcept { return items_.empty(); }
+  std::size_t size() const noexcept { return items_.size(); }
+  const std::vector<Item>& items() const noexcept { return items_; }
+
+ private:
+  std::vector<Item> items_;
+};
+
+struct Message {
+  enum class Kind {
+    published,
+    gap,  ///< The connection was lost and is back: messages may have been missed, look at the state itself.
+  };
+  Kind kind = Kind::published;
+  std::string channel;
+  std::string payload;
+};
+
+using MessageHandler = std::function<void(const Message&)>;
+
+/// Keeps a handler subscribed. When it is gone the handler does not run any more, and is not running
+/// (unless it is destroyed by the handler itself).
+class Listener {
+ public:
+  class Registration {
+   public:
+    virtual ~Registration() = default;
+  };
+
+  Listener() = default;
+  explicit Listener(std::unique_ptr<Registration> registration) : registration_(std::move(registration)) {}
+  explicit operator bool() const noexcept { return registration_ != nullptr; }
+
+ private:
+  std::unique_ptr<Registration> registration_;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// Runs one command. Throws Error, also for an error reply. Blocking commands (BLPOP, XREADGROUP BLOCK ...) are
+  /// allowed and hold up nobody else; their own timeout is added to the call's.
+  virtual Task<Value> run(Words command, CallOptions options = {}) = 0;
+  /// Runs a script by its SHA-1, and teaches it to a server that has forgotten it.
+  virtual Task<Value> run(const Script& script, Words keys, Words args, CallOptions options = {}) = 0;
+  /// Runs a batch in one round trip. An error reply of one item is a Value of type error in its place; a lost
+  /// connection is thrown.
+  virtual Task<std::vector<Value>> run(Batch batch, CallOptions options = {}) = 0;
+
+  Task<Value> run(std::initializer_list<std::string_view> command, CallOptions options = {}) {
+    return run(Words{command.begin(), command.size()}, options);
+  }
+  Task<Value> run(const Script& script, std::initializer_list<std::string_view> keys,
+                  std::initializer_list<std::string_view> args, CallOptions options = {}) {
+    return run(script, Words{keys.begin(), keys.size()}, Words{args.begin(), args.size()}, options);
+  }
+
+  /// Subscribes `handler` to a channel; done once the server has confirmed it, so that no later message is missed.
+  /// Handlers of one channel share one subscription. A handler runs on whichever thread reads, in order, never twice at
+  /// once; it must be short and must not block.
+  virtual Task<Listener> listen(std::string channel, MessageHandler handler) = 0;
+
+  /// The clock by which waits and local validity are measured.
+  virtual Clock& clock() noexcept = 0;
+  /// What a waiting thread can drive to make replies come; may be null.
+  virtual Driver* driver() noexcept = 0;
+  /// For messages: the URL without its password.
+  virtual std::string describe() const = 0;
+
+  /// The store's TIME.
+  Task<WallTime> time();
+};
+
+}  // namespace sluice

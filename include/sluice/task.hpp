@@ -1,0 +1,241 @@
+/// One API for threads and coroutines: a verb returns a Task; `.get()` blocks the thread, `co_await` suspends the
+/// coroutine.
+///
+/// A Task is lazy: it starts when it is awaited or got, and is used once. A Task that is dropped unstarted does nothing.
+/// A coroutine that a thread waits for with `.get()` always continues on that thread, and the thread does the I/O
+/// itself while it waits (see Driver). A coroutine that nobody waits for (`spawn`) continues on whichever thread
+/// completes what it awaits, and must not block there.
+/// Threads: a Task belongs to one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sluice/clock.hpp"
+
+namespace sluice {
+
+class Waiter;
+
+/// Lets a thread that waits do the work it waits for, instead of sleeping until another thread has done it.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  /// Works or sleeps until the waiter was woken. May return early.
+  virtual void drive(Waiter& waiter) = 0;
+};
+
+/// One-shot signal: one coroutine awaits it, anybody completes it, before or after.
+/// It must live until it was awaited and completed; usually it is a local of the coroutine.
+class Completion {
+ public:
+  /// `driver` brings the completion about; null: it comes by itself.
+  explicit Completion(Driver* driver = nullptr) noexcept : driver_(driver) {}
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
+
+  /// Resumes the coroutine: on the thread that waits for it in get(), else here and now.
+  /// False: somebody was first. The object may be gone when this returns true.
+  bool complete() noexcept;
+
+  bool is_complete() const noexcept { return state_.load(std::memory_order_acquire) & completed; }
+  bool await_ready() const noexcept { return is_complete(); }
+  bool await_suspend(std::coroutine_handle<> coroutine) noexcept;
+  void await_resume() const noexcept {}
+
+ private:
+  friend class Waiter;
+  static constexpr unsigned completed = 1;
+  static constexpr unsigned awaited = 2;
+
+  std::atomic<unsigned> state_{0};
+  Driver* driver_;
+  Waiter* waiter_ = nullptr;
+  std::coroutine_handle<> coroutine_;
+  Completion* next_ = nullptr;
+};
+
+template <class T>
+class Task;
+
+namespace detail {
+
+/// What every Task's promise has: whom to resume at the end.
+class PromiseBase {
+ public:
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+
+  struct Final {
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> coroutine) const noexcept {
+      static_cast<PromiseBase&>(coroutine.promise()).end();
+    }
+    void await_resume() const noexcept {}
+  };
+  Final final_suspend() const noexcept { return {}; }
+
+  /// Starts `self`. True: it is still running, and resumes `continuation` or wakes `waiter` when it ends.
+  bool start(std::coroutine_handle<> self, std::coroutine_handle<> continuation, Waiter* waiter = nullptr) {
+    continuation_ = continuation;
+    waiter_ = waiter;
+    self.resume();
+    return arrivals_.fetch_add(1, std::memory_order_acq_rel) == 0;
+  }
+  bool has_ended() const noexcept { return arrivals_.load(std::memory_order_acquire) == 2; }
+
+ private:
+  void end() noexcept;
+
+  std::coroutine_handle<> continuation_;
+  Waiter* waiter_ = nullptr;
+  // The end, and the return of start(): whichever comes second carries on.
+  std::atomic<unsigned> arrivals_{0};
+};
+
+template <class T>
+class Promise : public PromiseBase {
+ public:
+  Task<T> get_return_object() noexcept;
+  template <class U>
+    requires std::convertible_to<U, T>
+  void return_value(U&& value) {
+    result_.template emplace<1>(std::forward<U>(value));
+  }
+  void unhandled_exception() noexcept { result_.template emplace<2>(std::current_exception()); }
+  T take() {
+    if (result_.index() == 2) std::rethrow_exception(std::get<2>(std::move(result_)));
+    return std::get<1>(std::move(result_));
+  }
+
+ private:
+  std::variant<std::monostate, T, std::exception_ptr> result_;
+};
+
+template <>
+class Promise<void> : public PromiseBase {
+ public:
+  Task<void> get_return_object() noexcept;
+  void return_void() const noexcept {}
+  void unhandled_exception() noexcept { error_ = std::current_exception(); }
+  void take() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::exception_ptr error_;
+};
+
+/// Runs `coroutine` to its end on this thread; `promise` is its promise.
+void run_to_end(PromiseBase& promise, std::coroutine_handle<> coroutine);
+
+/// What a Task holds when its value was there at once; void needs a stand-in.
+template <class T>
+using Ready = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+}  // namespace detail
+
+template <class T>
+class [[nodiscard]] Task {
+ public:
+  using promise_type = detail::Promise<T>;
+  using Handle = std::coroutine_handle<promise_type>;
+
+  /// A Task that is finished already, without a coroutine.
+  static Task ready(detail::Ready<T> value = {}) { return Task{std::move(value)}; }
+
+  Task(Task&& other) noexcept
+      : coroutine_(std::exchange(other.coroutine_, {})), ready_(std::move(other.ready_)) {}
+  Task& operator=(Task&& other) noexcept {
+    if (this != &other) {
+      destroy();
+      coroutine_ = std::exchange(other.coroutine_, {});
+      ready_ = std::move(other.ready_);
+    }
+    return *this;
+  }
+  ~Task() { destroy(); }
+
+  /// Blocks until the result is there; throws what the coroutine threw. REQUIRES: not used before.
+  T get() {
+    if (coroutine_) {
+      detail::run_to_end(coroutine_.promise(), coroutine_);
+      return coroutine_.promise().take();
+    }
+    if constexpr (!std::is_void_v<T>) return std::move(*ready_);
+  }
+
+  auto operator co_await() noexcept {
+    struct Awaiter {
+      Task& task;
+      bool await_ready() const noexcept { return !task.coroutine_; }
+      bool await_suspend(std::coroutine_handle<> caller) {
+        return task.coroutine_.promise().start(task.coroutine_, caller);
+      }
+      T await_resume() {
+        if (task.coroutine_) return task.coroutine_.promise().take();
+        if constexpr (!std::is_void_v<T>) return std::move(*task.ready_);
+      }
+    };
+    return Awaiter{*this};
+  }
+
+ private:
+  friend promise_type;
+  explicit Task(Handle coroutine) noexcept : coroutine_(coroutine) {}
+  explicit Task(detail::Ready<T>&& value) : ready_(std::move(value)) {}
+  void destroy() noexcept {
+    if (coroutine_) coroutine_.destroy();
+  }
+
+  Handle coroutine_;
+  std::optional<detail::Ready<T>> ready_;
+};
+
+template <class T>
+Task<T> detail::Promise<T>::get_return_object() noexcept {
+  return Task<T>{std::coroutine_handle<Promise>::from_promise(*this)};
+}
+
+inline Task<void> detail::Promise<void>::get_return_object() noexcept {
+  return Task<void>{std::coroutine_handle<Promise>::from_promise(*this)};
+}
+
+/// Starts `task` and lets it go. Its failure goes to `failed`; without one it is logged as an error.
+void spawn(Task<void> task, std::function<void(std::exception_ptr)> failed = {});
+
+/// Starts all tasks at once and waits for all; results in the order of the tasks.
+/// Throws the first failure, after all have ended.
+Task<void> when_all(std::vector<Task<void>> tasks);
+
+template <class T>
+Task<std::vector<T>> when_all(std::vector<Task<T>> tasks) {
+  std::vector<std::optional<T>> slots(tasks.size());
+  std::vector<Task<void>> fillers;
+  fillers.reserve(tasks.size());
+  const auto fill = [](Task<T>& task, std::optional<T>& slot) -> Task<void> { slot.emplace(co_await task); };
+  for (std::size_t i = 0; i < tasks.size(); ++i) fillers.push_back(fill(tasks[i], slots[i]));
+  auto all = when_all(std::move(fillers));
+  co_await all;
+  std::vector<T> results;
+  results.reserve(slots.size());
+  for (auto& slot : slots) results.push_back(std::move(*slot));
+  co_return results;
+}
+
+/// Waits for `completion` until `deadline` of `clock`. False: time was up first.
+/// Whoever completes the completion must not use it after this returns.
+Task<bool> wait_until(Completion& completion, Clock& clock, SteadyTime deadline);
+
+/// Suspends until `deadline` of `clock`.
+Task<void> sleep_until(Clock& clock, SteadyTime deadline);
+
+}  // namespace sluice

@@ -1,0 +1,80 @@
+/// A reply of a Store, whatever it came from: RESP2, RESP3 or the embedded engine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sluice/error.hpp"
+
+namespace sluice {
+
+class Value {
+ public:
+  enum class Type : std::uint8_t {
+    null,
+    boolean,
+    integer,
+    number,         ///< RESP3 double
+    big_number,     ///< text
+    simple_string,  ///< "+OK"
+    bulk_string,
+    verbatim,       ///< text, without the three-letter format
+    error,          ///< text, code first: "WRONGTYPE Operation ..."
+    array,
+    set,
+    map,            ///< items alternate key, value
+    push,
+  };
+  using Items = std::vector<Value>;
+
+  Value() = default;
+  static Value boolean(bool value) { return {Type::boolean, value}; }
+  static Value integer(std::int64_t value) { return {Type::integer, value}; }
+  static Value number(double value) { return {Type::number, value}; }
+  static Value simple_string(std::string text) { return {Type::simple_string, std::move(text)}; }
+  static Value bulk_string(std::string text) { return {Type::bulk_string, std::move(text)}; }
+  static Value error(std::string text) { return {Type::error, std::move(text)}; }
+  static Value array(Items items) { return {Type::array, std::move(items)}; }
+  /// `type` is big_number, simple_string, bulk_string, verbatim or error.
+  static Value text(Type type, std::string text) { return {type, std::move(text)}; }
+  /// `type` is array, set, map or push.
+  static Value aggregate(Type type, Items items) { return {type, std::move(items)}; }
+
+  Type type() const noexcept { return type_; }
+  bool is_null() const noexcept { return type_ == Type::null; }
+  bool is_error() const noexcept { return type_ == Type::error; }
+  bool is_text() const noexcept { return std::holds_alternative<std::string>(content_); }
+  bool is_aggregate() const noexcept { return std::holds_alternative<Items>(content_); }
+
+  /// An integer, or text that is one. Throws Error{protocol}, naming what was found.
+  std::int64_t as_integer() const;
+  /// A double, an integer, or text that is one.
+  double as_number() const;
+  /// Text of any kind (errors too).
+  const std::string& as_text() const;
+  std::string& as_text();
+  bool as_boolean() const;
+  const Items& as_items() const;
+  Items& as_items();
+
+  friend bool operator==(const Value&, const Value&) = default;
+
+ private:
+  template <class Content>
+  Value(Type type, Content content) : type_(type), content_(std::move(content)) {}
+
+  Type type_ = Type::null;
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, Items> content_;
+};
+
+/// As redis-cli would show it, on one line; for messages and tests. Long text is cut at 200 bytes.
+std::string to_string(const Value& value);
+
+/// The Error that an error reply stands for ("-WRONGTYPE ...", "-NOAUTH ...").
+/// Effect: none, but unknown for an error raised in the middle of a script.
+Error error_of_reply(std::string_view reply);
+
+}  // namespace sluice

@@ -1,0 +1,54 @@
+#include "base/event.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+namespace sluice {
+namespace {
+
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) noexcept {
+  static_assert(sizeof(word) == sizeof(std::uint32_t));
+  return ::syscall(SYS_futex, static_cast<void*>(&word), operation | FUTEX_PRIVATE_FLAG, value, limit, nullptr,
+                   FUTEX_BITSET_MATCH_ANY);
+}
+
+}  // namespace
+
+void Event::set() noexcept {
+  if (state_.exchange(set_state, std::memory_order_acq_rel) == sleeping_state)
+    futex(state_, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+void Event::wait() noexcept {
+  while (!sleep(std::nullopt)) {
+  }
+}
+
+bool Event::wait_until(SteadyTime deadline) noexcept { return sleep(deadline); }
+
+bool Event::sleep(std::optional<SteadyTime> deadline) noexcept {
+  timespec until{};
+  if (deadline) {
+    const auto since = deadline->time_since_epoch();
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+    until.tv_sec = static_cast<time_t>(seconds.count());
+    until.tv_nsec = static_cast<long>(std::chrono::nanoseconds{since - seconds}.count());
+  }
+  for (;;) {
+    auto seen = state_.load(std::memory_order_acquire);
+    if (seen == set_state) return true;
+    if (seen == clear_state &&
+        !state_.compare_exchange_weak(seen, sleeping_state, std::memory_order_acq_rel))
+      continue;
+    // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC, which is steady_clock's.
+    if (futex(state_, FUTEX_WAIT_BITSET, sleeping_state, deadline ? &until : nullptr) != 0 && errno == ETIMEDOUT)
+      return is_set();
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,36 @@
+/// A flag that threads can sleep on: one futex word, no mutex. Setting it twice is setting it once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "sluice/clock.hpp"
+
+namespace sluice {
+
+class Event {
+ public:
+  bool is_set() const noexcept { return state_.load(std::memory_order_acquire) == set_state; }
+
+  /// Wakes every sleeper. No system call when nobody sleeps.
+  void set() noexcept;
+  /// An exchange, not a store: what was published before an earlier set() is visible afterwards.
+  void reset() noexcept { state_.exchange(clear_state, std::memory_order_acq_rel); }
+
+  /// Sleeps until set. REQUIRES: no `reset` by another thread meanwhile.
+  void wait() noexcept;
+  /// The same with a limit in real time. False: the time is up and the event is not set.
+  bool wait_until(SteadyTime deadline) noexcept;
+
+ private:
+  static constexpr std::uint32_t clear_state = 0;
+  static constexpr std::uint32_t set_state = 1;
+  static constexpr std::uint32_t sleeping_state = 2;
+
+  bool sleep(std::optional<SteadyTime> deadline) noexcept;
+
+  std::atomic<std::uint32_t> state_{clear_state};
+};
+
+}  // namespace sluice

@@ -1,0 +1,54 @@
+#include "base/random.hpp"
+
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
+#include <random>
+#include <system_error>
+
+namespace sluice {
+namespace {
+
+std::array<std::uint8_t, 16> random_16() {
+  std::array<std::uint8_t, 16> bytes{};
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const auto got = ::getrandom(bytes.data() + have, bytes.size() - have, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw std::system_error{errno, std::generic_category(), "getrandom"};
+    have += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+std::string to_hex(const std::array<std::uint8_t, 16>& bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(32);
+  for (const auto byte : bytes) {
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string random_hex_128() { return to_hex(random_16()); }
+
+std::string random_uuid() {
+  auto bytes = random_16();
+  bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0f) | 0x40);
+  bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3f) | 0x80);
+  auto text = to_hex(bytes);
+  for (const std::size_t dash : {8U, 13U, 18U, 23U}) text.insert(dash, 1, '-');
+  return text;
+}
+
+std::uint64_t random_below(std::uint64_t bound) {
+  thread_local std::mt19937_64 generator{std::random_device{}()};
+  return std::uniform_int_distribution<std::uint64_t>{0, bound - 1}(generator);
+}
+
+}  // namespace sluice

@@ -1,0 +1,157 @@
+#include "sluice/value.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace sluice {
+namespace {
+
+std::string_view name_of(Value::Type type) {
+  switch (type) {
+    case Value::Type::null: return "null";
+    case Value::Type::boolean: return "boolean";
+    case Value::Type::integer: return "integer";
+    case Value::Type::number: return "double";
+    case Value::Type::big_number: return "big number";
+    case Value::Type::simple_string: return "simple string";
+    case Value::Type::bulk_string: return "bulk string";
+    case Value::Type::verbatim: return "verbatim string";
+    case Value::Type::error: return "error";
+    case Value::Type::array: return "array";
+    case Value::Type::set: return "set";
+    case Value::Type::map: return "map";
+    case Value::Type::push: return "push";
+  }
+  return "?";
+}
+
+[[noreturn]] void not_a(std::string_view wanted, const Value& value) {
+  throw Error{Errc::protocol,
+              fmt::format("expected {} in a reply, found {} {}", wanted, name_of(value.type()), to_string(value)),
+              Effect::done};
+}
+
+template <class Number>
+bool parse_whole(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+void append_text(std::string& out, std::string_view text) {
+  constexpr std::size_t longest = 200;
+  out += '"';
+  for (const char c : text.substr(0, longest)) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+  if (text.size() > longest) out += fmt::format("... ({} bytes)", text.size());
+}
+
+void append(std::string& out, const Value& value) {
+  switch (value.type()) {
+    case Value::Type::null: out += "(nil)"; return;
+    case Value::Type::boolean: out += value.as_boolean() ? "true" : "false"; return;
+    case Value::Type::integer: out += fmt::format("(integer) {}", value.as_integer()); return;
+    case Value::Type::number: out += fmt::format("(double) {}", value.as_number()); return;
+    case Value::Type::error: out += "(error) " + value.as_text(); return;
+    case Value::Type::simple_string: out += value.as_text(); return;
+    case Value::Type::big_number:
+    case Value::Type::bulk_string:
+    case Value::Type::verbatim: append_text(out, value.as_text()); return;
+    case Value::Type::array:
+    case Value::Type::set:
+    case Value::Type::map:
+    case Value::Type::push: break;
+  }
+  out += value.type() == Value::Type::array ? "[" : fmt::format("{}[", name_of(value.type()));
+  bool first = true;
+  for (const auto& item : value.as_items()) {
+    if (!first) out += ", ";
+    first = false;
+    append(out, item);
+  }
+  out += ']';
+}
+
+}  // namespace
+
+std::int64_t Value::as_integer() const {
+  if (const auto* number = std::get_if<std::int64_t>(&content_)) return *number;
+  std::int64_t parsed = 0;
+  if (const auto* text = std::get_if<std::string>(&content_); text && !is_error() && parse_whole(*text, parsed))
+    return parsed;
+  not_a("an integer", *this);
+}
+
+double Value::as_number() const {
+  if (const auto* number = std::get_if<double>(&content_)) return *number;
+  if (const auto* number = std::get_if<std::int64_t>(&content_)) return static_cast<double>(*number);
+  double parsed = 0;
+  if (const auto* text = std::get_if<std::string>(&content_); text && !is_error() && parse_whole(*text, parsed))
+    return parsed;
+  not_a("a number", *this);
+}
+
+const std::string& Value::as_text() const {
+  if (const auto* text = std::get_if<std::string>(&content_)) return *text;
+  not_a("text", *this);
+}
+
+std::string& Value::as_text() {
+  if (auto* text = std::get_if<std::string>(&content_)) return *text;
+  not_a("text", *this);
+}
+
+bool Value::as_boolean() const {
+  if (const auto* flag = std::get_if<bool>(&content_)) return *flag;
+  if (const auto* number = std::get_if<std::int64_t>(&content_)) return *number != 0;
+  not_a("a boolean", *this);
+}
+
+const Value::Items& Value::as_items() const {
+  if (const auto* items = std::get_if<Items>(&content_)) return *items;
+  not_a("an array", *this);
+}
+
+Value::Items& Value::as_items() {
+  if (auto* items = std::get_if<Items>(&content_)) return *items;
+  not_a("an array", *this);
+}
+
+std::string to_string(const Value& value) {
+  std::string text;
+  append(text, value);
+  return text;
+}
+
+Error error_of_reply(std::string_view reply) {
+  struct Row {
+    std::string_view code;
+    Errc errc;
+    Effect effect;
+  };
+  static constexpr Row rows[] = {
+      {"WRONGTYPE", Errc::wrong_type, Effect::none},     {"NOAUTH", Errc::authentication, Effect::none},
+      {"WRONGPASS", Errc::authentication, Effect::none}, {"NOPERM", Errc::authentication, Effect::none},
+      {"READONLY", Errc::read_only, Effect::none},       {"OOM", Errc::out_of_space, Effect::none},
+      {"MISCONF", Errc::out_of_space, Effect::none},     {"NOSCRIPT", Errc::script, Effect::none},
+      {"BUSY", Errc::server, Effect::none},              {"LOADING", Errc::server, Effect::none},
+  };
+  const auto code = reply.substr(0, reply.find(' '));
+  // Since 7.0 a script's error names the script; what it wrote before the error stays.
+  const bool in_script = reply.find("script: ") != std::string_view::npos;
+  for (const auto& row : rows)
+    if (row.code == code) return {row.errc, std::string{reply}, in_script ? Effect::unknown : row.effect};
+  if (in_script) return {Errc::script, std::string{reply}, Effect::unknown};
+  return {Errc::server, std::string{reply}, Effect::none};
+}
+
+}  // namespace sluice

@@ -1,0 +1,28 @@
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+Batch& Batch::add(Words command) {
+  items_.push_back(Item{.words = {command.begin(), command.end()}});
+  return *this;
+}
+
+Batch& Batch::add(const Script& script, Words keys, Words args) {
+  Item item{.script = &script, .key_count = keys.size()};
+  item.words.reserve(keys.size() + args.size());
+  item.words.insert(item.words.end(), keys.begin(), keys.end());
+  item.words.insert(item.words.end(), args.begin(), args.end());
+  items_.push_back(std::move(item));
+  return *this;
+}
+
+Task<WallTime> Store::time() {
+  auto asked = run({"TIME"});
+  const Value reply = co_await asked;
+  const auto& parts = reply.as_items();
+  if (parts.size() != 2)
+    throw Error{Errc::protocol, "TIME answered " + to_string(reply) + " instead of seconds and microseconds"};
+  co_return WallTime{std::chrono::seconds{parts[0].as_integer()} + std::chrono::microseconds{parts[1].as_integer()}};
+}
+
+}  // namespace sluice

@@ -1,0 +1,60 @@
+/// A thread that waits in Task::get(): the coroutines it has to resume, the event it sleeps on, and what it drives.
+///
+/// Waiters are pooled and never freed: whoever completes a Completion may still be inside wake() when the thread has
+/// gone on, and then wakes a stranger for nothing instead of touching freed memory. Every wait tolerates that.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "base/event.hpp"
+#include "sluice/task.hpp"
+
+namespace sluice {
+
+class Waiter {
+ public:
+  /// This thread's waiter while it is inside get(); null elsewhere, and while it resumes coroutines of nobody.
+  static Waiter* current() noexcept;
+
+  /// Any thread: `completion` is complete, its coroutine is to be resumed here.
+  void post(Completion& completion) noexcept;
+  /// Any thread: look again.
+  void wake() noexcept { event_.set(); }
+
+  /// True when there is something to do on this thread, so a driver has to return.
+  bool is_woken() const noexcept { return event_.is_set(); }
+  /// For drivers that have nothing to do themselves.
+  Event& event() noexcept { return event_; }
+
+  /// One step of the loop in get(): resumes one coroutine that was posted, else drives or sleeps.
+  /// May return without having done anything.
+  void run_once();
+
+  void start_driving(Driver& driver) noexcept;
+  void stop_driving(const Driver& driver) noexcept;
+
+  /// Makes `waiter` the current one of this thread for a scope.
+  class Scope {
+   public:
+    explicit Scope(Waiter* waiter) noexcept;
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Waiter* before_;
+  };
+
+  /// This thread's own waiter, whether it waits or not.
+  static Waiter& of_this_thread();
+
+ private:
+  Event event_;
+  std::atomic<Completion*> posted_{nullptr};
+  Completion* ready_ = nullptr;  // taken from posted_, oldest first; this thread's alone
+  Driver* driver_ = nullptr;   // what is driven while waiting: the first one registered
+  std::size_t driven_ = 0;     // how many completions wait for it
+};
+
+}  // namespace sluice
