@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 
@@ -34,7 +35,8 @@ bool Event::wait_until(SteadyTime deadline) noexcept { return sleep(deadline); }
 bool Event::sleep(std::optional<SteadyTime> deadline) noexcept {
   timespec until{};
   if (deadline) {
-    const auto since = deadline->time_since_epoch();
+    // The kernel refuses a time before zero, which has passed anyway.
+    const auto since = std::max(deadline->time_since_epoch(), SteadyTime::duration::zero());
     const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
     until.tv_sec = static_cast<time_t>(seconds.count());
     until.tv_nsec = static_cast<long>(std::chrono::nanoseconds{since - seconds}.count());

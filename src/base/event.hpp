@@ -16,7 +16,9 @@ class Event {
   /// Wakes every sleeper. No system call when nobody sleeps.
   void set() noexcept;
   /// An exchange, not a store: what was published before an earlier set() is visible afterwards.
-  void reset() noexcept { state_.exchange(clear_state, std::memory_order_acq_rel); }
+  void reset() noexcept { take(); }
+  /// Resets it. True: it was set.
+  bool take() noexcept { return state_.exchange(clear_state, std::memory_order_acq_rel) == set_state; }
 
   /// Sleeps until set. REQUIRES: no `reset` by another thread meanwhile.
   void wait() noexcept;

@@ -79,8 +79,7 @@ void Waiter::stop_driving(const Driver& driver) noexcept {
 }
 
 void Waiter::run_once() {
-  if (!ready_) {
-    event_.reset();
+  if (!ready_ && event_.take()) {
     Completion* newest = posted_.exchange(nullptr, std::memory_order_acquire);
     while (newest) {  // the list is last in, first out: turn it round
       Completion* const older = newest->next_;
@@ -88,6 +87,7 @@ void Waiter::run_once() {
       ready_ = newest;
       newest = older;
     }
+    if (!ready_) return;  // woken for another reason: the caller looks what has changed before anybody sleeps again
   }
   if (ready_) {
     Completion& completion = *ready_;
@@ -168,6 +168,8 @@ void report(std::exception_ptr error) {
     std::rethrow_exception(error);
   } catch (const std::exception& failure) {
     log(LogLevel::error, failure.what());
+  } catch (...) {
+    log(LogLevel::error, "a background task failed with something that is no std::exception");
   }
 }
 
@@ -221,6 +223,7 @@ Task<void> when_all(std::vector<Task<void>> tasks) {
 
 Task<bool> wait_until(Completion& completion, Clock& clock, SteadyTime deadline) {
   if (completion.is_complete()) co_return true;
+  if (clock.steady() >= deadline) co_return !completion.complete();
   if (deadline == SteadyTime::max()) {
     co_await completion;
     co_return true;
@@ -236,6 +239,7 @@ Task<bool> wait_until(Completion& completion, Clock& clock, SteadyTime deadline)
 }
 
 Task<void> sleep_until(Clock& clock, SteadyTime deadline) {
+  if (clock.steady() >= deadline) co_return;
   Completion done;
   clock.at(deadline, [&done] { done.complete(); });
   co_await done;
