@@ -33,7 +33,8 @@ Address unix_address(const std::string& path) {
 std::string to_string(const Endpoint& endpoint) {
   if (endpoint.is_unix()) return endpoint.unix_path;
   const bool is_ipv6 = endpoint.host.find(':') != std::string::npos;
-  return fmt::format(is_ipv6 ? "[{}]:{}" : "{}:{}", endpoint.host, endpoint.port);
+  return is_ipv6 ? fmt::format("[{}]:{}", endpoint.host, endpoint.port)
+                 : fmt::format("{}:{}", endpoint.host, endpoint.port);
 }
 
 std::vector<Address> resolve(const Endpoint& endpoint) {
