@@ -43,7 +43,8 @@ PeriodTable Calendar::around(WallTime instant) const {
   const cctz::civil_day today{cctz::convert(instant, zone_->zone)};
   PeriodTable table;
   table.end = zone_->start_of(today + 3);
-  for (int day = -1; day <= 2; ++day) {
+  const bool no_yesterday = zone_->start_of(today - 1) == zone_->start_of(today);
+  for (int day = no_yesterday ? -2 : -1; day <= 2; ++day) {
     const cctz::civil_day date = today + day;
     const auto start = zone_->start_of(date);
     if (start == zone_->start_of(date + 1)) continue;  // a date that the zone left out
