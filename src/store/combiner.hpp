@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -19,15 +20,16 @@ template <class Request, class Reply>
 class Combiner {
  public:
   /// Sends a batch; as many replies as requests, in their order. An exception goes to every caller of the batch.
+  /// Called only while a caller waits, and never twice at once.
   using Send = std::function<Task<std::vector<Reply>>(std::vector<Request>)>;
 
   /// At most `largest` requests travel in one batch.
   Combiner(Driver* driver, std::size_t largest, Send send)
-      : driver_(driver), largest_(largest), send_(std::move(send)) {}
+      : driver_(driver), shared_(std::make_shared<Shared>(largest, std::move(send))) {}
 
   Task<Reply> call(Request request) {
     Entry entry{std::move(request), driver_};
-    if (enqueue(entry)) spawn(flush());
+    if (shared_->enqueue(entry)) spawn(flush(shared_));
     co_await entry.done;
     if (entry.error) std::rethrow_exception(entry.error);
     co_return std::move(*entry.reply);
@@ -42,37 +44,49 @@ class Combiner {
     Completion done;
   };
 
-  /// True: nobody is sending, so the caller must.
-  bool enqueue(Entry& entry) {
-    const std::lock_guard lock{mutex_};
-    waiting_.push_back(&entry);
-    return !std::exchange(sending_, true);
-  }
+  /// Outlives the Combiner: the last caller may destroy it as soon as it has its reply, while flush() still looks for
+  /// the next batch.
+  struct Shared {
+    Shared(std::size_t most, Send sender) : largest(most), send(std::move(sender)) {}
 
-  /// The next batch; empty and not sending any more when nobody waits.
-  std::vector<Entry*> take() {
-    const std::lock_guard lock{mutex_};
-    std::vector<Entry*> batch;
-    if (waiting_.size() <= largest_) {
-      batch.swap(waiting_);
-    } else {
-      const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(largest_);
-      batch.assign(waiting_.begin(), end);
-      waiting_.erase(waiting_.begin(), end);
+    /// True: nobody is sending, so the caller must.
+    bool enqueue(Entry& entry) {
+      const std::lock_guard lock{mutex};
+      waiting.push_back(&entry);
+      return !std::exchange(sending, true);
     }
-    if (batch.empty()) sending_ = false;
-    return batch;
-  }
 
-  Task<void> flush() {
-    for (auto batch = take(); !batch.empty(); batch = take()) {
+    /// The next batch; empty, and not sending any more, when nobody waits.
+    std::vector<Entry*> take() {
+      const std::lock_guard lock{mutex};
+      std::vector<Entry*> batch;
+      if (waiting.size() <= largest) {
+        batch.swap(waiting);
+      } else {
+        const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(largest);
+        batch.assign(waiting.begin(), end);
+        waiting.erase(waiting.begin(), end);
+      }
+      if (batch.empty()) sending = false;
+      return batch;
+    }
+
+    const std::size_t largest;
+    const Send send;
+    std::mutex mutex;
+    std::vector<Entry*> waiting;
+    bool sending = false;
+  };
+
+  static Task<void> flush(std::shared_ptr<Shared> shared) {
+    for (auto batch = shared->take(); !batch.empty(); batch = shared->take()) {
       std::vector<Request> requests;
       requests.reserve(batch.size());
       for (Entry* const entry : batch) requests.push_back(std::move(entry->request));
       std::vector<Reply> replies;
       std::exception_ptr error;
       try {
-        auto sent = send_(std::move(requests));
+        auto sent = shared->send(std::move(requests));
         replies = co_await sent;
         if (replies.size() != batch.size())
           throw Error{Errc::protocol, "a batch was answered with another number of replies", Effect::unknown};
@@ -92,11 +106,7 @@ class Combiner {
   }
 
   Driver* const driver_;
-  const std::size_t largest_;
-  const Send send_;
-  std::mutex mutex_;
-  std::vector<Entry*> waiting_;
-  bool sending_ = false;
+  const std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace sluice

@@ -1,0 +1,144 @@
+#include "cli/demo/crowd.hpp"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+namespace sluice::cli {
+namespace {
+
+/// The buyers of one thread. Their coroutines all run on it, so the tally needs no lock.
+class Stand {
+ public:
+  Stand(Sale& sale, Clock& clock, std::atomic<std::uint64_t>& answered) : sale_(sale), clock_(clock), answered_(answered) {}
+
+  Tally serve(std::uint64_t first, std::uint64_t last) {
+    std::vector<Task<void>> buyers;
+    for (auto buyer = first; buyer < last; ++buyer) buyers.push_back(visit(buyer));
+    when_all(std::move(buyers)).get();
+    return std::move(tally_);
+  }
+
+ private:
+  /// Clicks once; a third of the buyers click again with the same request, a ninth a third time with a new one.
+  Task<void> visit(std::uint64_t buyer) {
+    const std::string name = fmt::format("buyer-{:06}", buyer);
+    const std::string request = name + "-click";
+    auto clicked = click(name, request);
+    const auto first = co_await clicked;
+    if (!first) co_return;
+    count_first(*first);
+    if (buyer % 3 == 0) {
+      auto again = click(name, request);
+      if (const auto answer = co_await again) count_repeat(*first, *answer);
+    }
+    if (buyer % 9 == 0) {
+      auto anew = click(name, request + "-new");
+      if (const auto answer = co_await anew) count_other(*answer);
+    }
+  }
+
+  Task<std::optional<Admission>> click(std::string buyer, std::string request) {
+    const auto start = clock_.steady();
+    ++tally_.clicks;
+    std::optional<Admission> answer;
+    try {
+      auto asked = sale_.buy(BuyerId{std::move(buyer)}, RequestId{std::move(request)});
+      answer = co_await asked;
+    } catch (const Error& error) {
+      ++tally_.failed;
+      if (tally_.first_failure.empty()) tally_.first_failure = error.message();
+    }
+    tally_.latencies.add(clock_.steady() - start);
+    answered_.fetch_add(1, std::memory_order_relaxed);
+    co_return answer;
+  }
+
+  void count_first(const Admission& answer) {
+    if (answer.outcome != Outcome::admitted) return count_other(answer);
+    ++tally_.admitted;
+    tally_.numbers.push_back(answer.order->number);
+  }
+
+  void count_repeat(const Admission& first, const Admission& answer) {
+    if (first.outcome != Outcome::admitted) return count_other(answer);
+    const bool same = answer.outcome == Outcome::repeated && answer.order == first.order;
+    ++(same ? tally_.repeats_same : tally_.repeats_other);
+  }
+
+  void count_other(const Admission& answer) {
+    switch (answer.outcome) {
+      case Outcome::sold_out: ++tally_.sold_out; return;
+      case Outcome::already_bought: ++tally_.bought_already; return;
+      default: ++tally_.others; return;
+    }
+  }
+
+  Sale& sale_;
+  Clock& clock_;
+  std::atomic<std::uint64_t>& answered_;
+  Tally tally_;
+};
+
+}  // namespace
+
+void Tally::add(const Tally& more) {
+  clicks += more.clicks;
+  admitted += more.admitted;
+  sold_out += more.sold_out;
+  bought_already += more.bought_already;
+  repeats_same += more.repeats_same;
+  repeats_other += more.repeats_other;
+  others += more.others;
+  failed += more.failed;
+  if (first_failure.empty()) first_failure = more.first_failure;
+  latencies.add(more.latencies.counts());
+  numbers.insert(numbers.end(), more.numbers.begin(), more.numbers.end());
+}
+
+void to_json(nlohmann::json& json, const Tally& tally) {
+  json = {{"clicks", tally.clicks},
+          {"admitted", tally.admitted},
+          {"sold_out", tally.sold_out},
+          {"bought_already", tally.bought_already},
+          {"repeats_same", tally.repeats_same},
+          {"repeats_other", tally.repeats_other},
+          {"others", tally.others},
+          {"failed", tally.failed},
+          {"first_failure", tally.first_failure},
+          {"latencies", tally.latencies.counts()},
+          {"numbers", tally.numbers}};
+}
+
+void from_json(const nlohmann::json& json, Tally& tally) {
+  json.at("clicks").get_to(tally.clicks);
+  json.at("admitted").get_to(tally.admitted);
+  json.at("sold_out").get_to(tally.sold_out);
+  json.at("bought_already").get_to(tally.bought_already);
+  json.at("repeats_same").get_to(tally.repeats_same);
+  json.at("repeats_other").get_to(tally.repeats_other);
+  json.at("others").get_to(tally.others);
+  json.at("failed").get_to(tally.failed);
+  json.at("first_failure").get_to(tally.first_failure);
+  tally.latencies.add(json.at("latencies").get<Latencies::Counts>());
+  json.at("numbers").get_to(tally.numbers);
+}
+
+Tally hold_sale(Sale& sale, Clock& clock, const Crowd& crowd, std::atomic<std::uint64_t>& answered) {
+  const auto stands = static_cast<std::uint64_t>(std::max(crowd.threads, 1));
+  std::vector<Tally> tallies(stands);
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t i = 0; i < stands; ++i) {
+      const auto all = crowd.last - crowd.first;
+      threads.emplace_back([&, i, first = crowd.first + all * i / stands, last = crowd.first + all * (i + 1) / stands] {
+        tallies[i] = Stand{sale, clock, answered}.serve(first, last);
+      });
+    }
+  }
+  Tally all;
+  for (const auto& tally : tallies) all.add(tally);
+  return all;
+}
+
+}  // namespace sluice::cli

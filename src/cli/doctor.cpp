@@ -1,0 +1,192 @@
+/// `sluice doctor URL`: what is dangerous about a server, for programs that trust it with locks, numbers and stock.
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/exit_code.hpp"
+#include "sluice/open.hpp"
+
+namespace sluice::cli {
+namespace {
+
+enum class Severity { ok, warning, danger, unknown };
+
+struct Finding {
+  std::string check;
+  Severity severity;
+  std::string found;
+  std::string advice;  ///< empty when all is well
+};
+
+std::string_view name_of(Severity severity) {
+  switch (severity) {
+    case Severity::ok: return "ok";
+    case Severity::warning: return "warning";
+    case Severity::danger: return "danger";
+    case Severity::unknown: return "unknown";
+  }
+  return "unknown";
+}
+
+/// "name:value" lines of INFO.
+std::map<std::string, std::string> parse_info(const std::string& text) {
+  std::map<std::string, std::string> fields;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const auto end = std::min(text.find_first_of("\r\n", at), text.size());
+    const auto line = text.substr(at, end - at);
+    if (const auto colon = line.find(':'); colon != std::string::npos) fields[line.substr(0, colon)] = line.substr(colon + 1);
+    at = end + 1;
+  }
+  return fields;
+}
+
+class Examination {
+ public:
+  explicit Examination(Store& store) : store_(store) {}
+
+  std::vector<Finding> run() {
+    info_ = parse_info(store_.run({"INFO"}).get().as_text());
+    version();
+    eviction();
+    persistence();
+    replicas();
+    role();
+    clock();
+    return std::move(findings_);
+  }
+
+ private:
+  std::string info(const std::string& field) const {
+    const auto found = info_.find(field);
+    return found == info_.end() ? std::string{} : found->second;
+  }
+
+  /// Empty: the server does not let this user see it.
+  std::optional<std::string> config(std::string_view parameter) {
+    try {
+      const Value reply = store_.run({"CONFIG", "GET", parameter}).get();
+      const auto& items = reply.as_items();
+      if (items.size() == 2) return items[1].as_text();
+    } catch (const Error& error) {
+      if (error.errc() != Errc::authentication && error.errc() != Errc::server) throw;
+    }
+    return std::nullopt;
+  }
+
+  void add(std::string check, Severity severity, std::string found, std::string advice = {}) {
+    findings_.push_back({std::move(check), severity, std::move(found), std::move(advice)});
+  }
+  void cannot_tell(std::string check, std::string_view parameter) {
+    add(std::move(check), Severity::unknown, fmt::format("CONFIG GET {} is not permitted", parameter),
+        "ask as a user who may run CONFIG GET");
+  }
+
+  void version() {
+    const std::string version = info("redis_version");
+    const int major = std::atoi(version.c_str());
+    if (major >= 6) return add("version", Severity::ok, version);
+    add("version", Severity::danger, version.empty() ? "not told" : version, "Redis 6 or Valkey 7.2 and later speak RESP3, which is needed");
+  }
+
+  void eviction() {
+    const auto policy = config("maxmemory-policy");
+    if (!policy) return cannot_tell("eviction", "maxmemory-policy");
+    const auto limit = config("maxmemory").value_or("0");
+    const std::string found = fmt::format("maxmemory {}, maxmemory-policy {}", limit, *policy);
+    if (policy->starts_with("allkeys-"))
+      return add("eviction", limit == "0" ? Severity::warning : Severity::danger, found,
+                 "locks, counters and stock may be evicted when memory is short: CONFIG SET maxmemory-policy noeviction, "
+                 "and keep caches in another server");
+    if (policy->starts_with("volatile-"))
+      return add("eviction", Severity::warning, found,
+                 "keys with a TTL (locks, day counters) may be evicted when memory is short: prefer noeviction");
+    add("eviction", Severity::ok, found);
+  }
+
+  void persistence() {
+    const auto append_only = config("appendonly");
+    if (!append_only) return cannot_tell("persistence", "appendonly");
+    const std::string fsync = config("appendfsync").value_or("?");
+    const std::string save = config("save").value_or("");
+    if (*append_only == "yes") {
+      const std::string found = "appendonly yes, appendfsync " + fsync;
+      if (fsync == "no")
+        return add("persistence", Severity::warning, found, "a power failure loses what the kernel had not written: appendfsync everysec or always");
+      return add("persistence", Severity::ok, found);
+    }
+    if (!save.empty())
+      return add("persistence", Severity::warning, fmt::format("appendonly no, save \"{}\"", save),
+                 "a crash gives back an older state, so numbers may come twice: CONFIG SET appendonly yes");
+    add("persistence", Severity::danger, "appendonly no, save \"\"",
+        "a restart forgets every counter, lock and sale: CONFIG SET appendonly yes");
+  }
+
+  void replicas() {
+    const std::string connected = info("connected_slaves");
+    if (connected.empty() || connected == "0") return add("replicas", Severity::ok, "none");
+    const auto needed = config("min-replicas-to-write");
+    if (!needed) return cannot_tell("replicas", "min-replicas-to-write");
+    const std::string found = fmt::format("{} connected, min-replicas-to-write {}", connected, *needed);
+    if (*needed == "0")
+      return add("replicas", Severity::danger, found,
+                 "a primary that is cut off goes on granting what its successor grants too: set min-replicas-to-write 1 "
+                 "and min-replicas-max-lag 10");
+    add("replicas", Severity::ok, found);
+  }
+
+  void role() {
+    const std::string role = info("role");
+    if (role == "slave" || role == "replica")
+      return add("role", Severity::danger, role, "this is a replica, it takes no writes: give the URL of its primary");
+    add("role", Severity::ok, role.empty() ? "master" : role);
+  }
+
+  void clock() {
+    const auto sent = store_.clock().wall();
+    const auto server = store_.time().get();
+    const auto received = store_.clock().wall();
+    // The server read its clock between the two; the smallest difference that this allows.
+    const auto ahead = server > received ? server - received : server < sent ? server - sent : WallTime::duration{0};
+    const double seconds = std::chrono::duration<double>(ahead).count();
+    const std::string found = fmt::format("server is {:+.3f} s from this machine", seconds);
+    if (std::abs(seconds) >= 1)
+      return add("clock", Severity::warning, found,
+                 "numbers, windows and ids follow the server's clock: set both by NTP, or expect midnight there and not here");
+    add("clock", Severity::ok, found);
+  }
+
+  Store& store_;
+  std::map<std::string, std::string> info_;
+  std::vector<Finding> findings_;
+};
+
+int examine(const Globals& globals, const std::string& url) {
+  const auto store = open(url.empty() ? store_url(globals) : url);
+  const auto findings = Examination{*store}.run();
+  bool danger = false;
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& finding : findings) {
+    danger |= finding.severity == Severity::danger;
+    rows.push_back({{"check", finding.check}, {"severity", name_of(finding.severity)}, {"found", finding.found}, {"advice", finding.advice}});
+    if (globals.json) continue;
+    fmt::print("{:<8} {:<12} {}\n", name_of(finding.severity), finding.check, finding.found);
+    if (!finding.advice.empty()) fmt::print("{:<21} -> {}\n", "", finding.advice);
+  }
+  if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", !danger}, {"store", store->describe()}, {"findings", rows}}.dump());
+  return danger ? exit_check_failed : exit_ok;
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, const Globals& globals, Action& action) {
+  auto* const command = app.add_subcommand("doctor", "Tell what is dangerous about a server");
+  const auto url = std::make_shared<std::string>();
+  command->add_option("URL", *url, "The store to examine; default: --store");
+  command->callback([&globals, &action, url] { action = [&globals, url] { return examine(globals, *url); }; });
+}
+
+}  // namespace sluice::cli

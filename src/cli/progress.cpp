@@ -1,0 +1,35 @@
+#include "cli/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "sluice/clock.hpp"
+
+namespace sluice::cli {
+
+Progress::Progress(bool silent) : silent_(silent), terminal_(::isatty(STDOUT_FILENO) == 1) {}
+
+Progress::~Progress() {
+  if (drawn_ && terminal_) fmt::print("\n");
+}
+
+void Progress::show(const std::string& line) {
+  const auto now = system_clock().steady();
+  const auto pause = terminal_ ? std::chrono::milliseconds{50} : std::chrono::milliseconds{1000};
+  if (silent_ || now - last_ < pause) return;
+  last_ = now;
+  drawn_ = true;
+  fmt::print("{}{}{}", terminal_ ? "\r\033[K" : "", line, terminal_ ? "" : "\n");
+  std::fflush(stdout);
+}
+
+void Progress::finish(const std::string& line) {
+  if (silent_) return;
+  fmt::print("{}{}\n", terminal_ ? "\r\033[K" : "", line);
+  std::fflush(stdout);
+  drawn_ = false;
+}
+
+}  // namespace sluice::cli

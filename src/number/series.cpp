@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <mutex>
+#include <optional>
+
+#include "number/next.lua.hpp"
+#include "number/period.hpp"
+#include "sluice/metrics.hpp"
+#include "sluice/number.hpp"
+#include "store/combiner.hpp"
+#include "store/key_name.hpp"
+
+namespace sluice {
+namespace {
+
+std::int64_t largest_of(int digits) {
+  std::int64_t largest = 1;
+  for (int i = 0; i < digits; ++i) largest *= 10;
+  return largest - 1;
+}
+
+std::string text_of(WallTime instant) { return fmt::to_string(instant.time_since_epoch().count()); }
+
+}  // namespace
+
+class Series::Impl {
+ public:
+  using Outcome = std::expected<Number, SeriesFull>;
+
+  Impl(Store& store, std::string name, SeriesOptions options)
+      : store_(store),
+        name_(std::move(name)),
+        options_(std::move(options)),
+        calendar_(options_.zone),
+        largest_(largest_of(options_.digits)),
+        definition_(fmt::format("day;{};{}", options_.zone, options_.digits)),
+        combiner_(store.driver(), most_together, [this](std::vector<Ask> asks) { return draw(asks.size()); }) {
+    if (options_.prefix.empty()) options_.prefix = name_;
+  }
+
+  Task<Outcome> next() { return combiner_.call(Ask{}); }
+
+ private:
+  struct Ask {};
+  static constexpr std::size_t most_together = 4096;
+
+  Task<std::vector<Outcome>> draw(std::size_t count) {
+    // The application's clock is only the first guess at where the server's is; the reply corrects it.
+    if (!table_) table_ = calendar_.around(store_.clock().wall());
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      auto asked = ask(count);
+      const Value reply = co_await asked;
+      const auto& parts = reply.as_items();
+      const auto& outcome = parts.at(0).as_text();
+      if (outcome == "range") {
+        table_ = calendar_.around(instant_of(parts.at(1)));
+        continue;
+      }
+      if (outcome == "issued") co_return deal(parts, count);
+      if (outcome == "full") co_return refuse(parts, count);
+      throw Error{Errc::config_mismatch,
+                  fmt::format("series '{}' is defined as '{}' in {}, and here as '{}' (period;zone;digits): use the "
+                              "same options, or another name",
+                              name_, parts.at(1).as_text(), store_.describe(), definition_)};
+    }
+    throw Error{Errc::server, fmt::format("the clock of {} jumps: series '{}' finds no day for it", store_.describe(), name_)};
+  }
+
+  Task<Value> ask(std::size_t count) {
+    std::vector<std::string> keys{key_with_suffix(name_, "s")};
+    std::vector<std::string> args{fmt::to_string(count), fmt::to_string(largest_), definition_,
+                                  fmt::to_string(std::chrono::milliseconds{options_.keep}.count())};
+    for (const auto& period : table_->periods) {
+      keys.push_back(key_with_suffix(name_, period.label));
+      args.push_back(text_of(period.start));
+    }
+    args.push_back(text_of(table_->end));
+    const std::vector<std::string_view> key_words{keys.begin(), keys.end()};
+    const std::vector<std::string_view> arg_words{args.begin(), args.end()};
+    return store_.run(scripts::number_next, Words{key_words}, Words{arg_words});
+  }
+
+  static WallTime instant_of(const Value& microseconds) {
+    return WallTime{std::chrono::microseconds{microseconds.as_integer()}};
+  }
+
+  SeriesFull full(const Value& now, const Value& period) const {
+    return {.period = table_->periods.at(static_cast<std::size_t>(period.as_integer() - 1)).label,
+            .largest = largest_,
+            .refused_at = instant_of(now)};
+  }
+
+  std::vector<Outcome> deal(const Value::Items& parts, std::size_t count) const {
+    const WallTime issued_at = instant_of(parts.at(1));
+    const SeriesFull rest = full(parts.at(1), parts.at(2));
+    const std::int64_t first = parts.at(3).as_integer();
+    const std::int64_t granted = parts.at(4).as_integer();
+    std::vector<Outcome> outcomes;
+    outcomes.reserve(count);
+    for (std::int64_t i = 0; i < granted; ++i) {
+      outcomes.emplace_back(Number{.text = fmt::format("{}{}{:0{}}", options_.prefix, rest.period, first + i, options_.digits),
+                                   .period = rest.period,
+                                   .sequence = first + i,
+                                   .issued_at = issued_at});
+    }
+    sluice::count(metrics().numbers_issued, outcomes.size());
+    sluice::count(metrics().numbers_full, count - outcomes.size());
+    while (outcomes.size() < count) outcomes.emplace_back(std::unexpected{rest});
+    return outcomes;
+  }
+
+  std::vector<Outcome> refuse(const Value::Items& parts, std::size_t count) const {
+    sluice::count(metrics().numbers_full, count);
+    return std::vector<Outcome>(count, std::unexpected{full(parts.at(1), parts.at(2))});
+  }
+
+  Store& store_;
+  const std::string name_;
+  SeriesOptions options_;
+  const Calendar calendar_;
+  const std::int64_t largest_;
+  const std::string definition_;
+  std::optional<PeriodTable> table_;  // the combiner sends one batch at a time, so nobody shares it
+  Combiner<Ask, Outcome> combiner_;
+};
+
+Series::Series(Store& store, std::string name, SeriesOptions options) {
+  if (name.empty()) throw Error{Errc::bad_argument, "a series needs a name"};
+  if (options.digits < 1 || options.digits > 15)
+    throw Error{Errc::bad_argument, fmt::format("series '{}': digits is {}, it must be 1 to 15", name, options.digits)};
+  impl_ = std::make_unique<Impl>(store, std::move(name), std::move(options));
+}
+
+Series::~Series() = default;
+Series::Series(Series&&) noexcept = default;
+Series& Series::operator=(Series&&) noexcept = default;
+
+Task<std::expected<Number, SeriesFull>> Series::next() { return impl_->next(); }
+
+}  // namespace sluice

@@ -1,0 +1,191 @@
+#include "resp/reply_parser.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace sluice::resp {
+namespace {
+
+constexpr std::string_view line_end = "\r\n";
+/// No announced size makes us reserve more than this; the rest grows as it comes.
+constexpr std::size_t most_items_reserved = 1024;
+constexpr std::size_t most_bytes_reserved = 1 << 20;
+
+std::string shown(char byte) {
+  const auto code = static_cast<unsigned char>(byte);
+  return code > 0x20 && code < 0x7f ? fmt::format("'{}'", byte) : fmt::format("byte 0x{:02x}", code);
+}
+
+}  // namespace
+
+void ReplyParser::reset() { *this = ReplyParser{limits_}; }
+
+std::optional<Value> ReplyParser::next(std::string_view& input) {
+  for (;;) {
+    Value value;
+    switch (element(input, value)) {
+      case Got::nothing: return std::nullopt;
+      case Got::opened: break;
+      case Got::value:
+        if (place(value)) return value;
+    }
+  }
+}
+
+/// Puts a finished value where it belongs, and what that finishes. True: `value` is a whole reply.
+bool ReplyParser::place(Value& value) {
+  while (!frames_.empty()) {
+    auto& frame = frames_.back();
+    frame.items.push_back(std::move(value));
+    if (--frame.left > 0) return false;
+    const bool attribute = frame.attribute;
+    value = Value::aggregate(frame.type, std::move(frame.items));
+    frames_.pop_back();
+    if (attribute) return false;
+  }
+  return true;
+}
+
+ReplyParser::Got ReplyParser::element(std::string_view& input, Value& value) {
+  if (bulk_type_) return go_on_with_bulk(input, value);
+  const auto line = take_line(input);
+  if (!line) return Got::nothing;
+  if (line->empty()) refuse("expected a type, found an empty line");
+  const auto text = line->substr(1);
+  using Type = Value::Type;
+  switch (line->front()) {
+    case '$': return begin_bulk(Type::bulk_string, text, input, value);
+    case ':': value = Value::integer(number<std::int64_t>(text, "integer")); return Got::value;
+    case '+': value = Value::simple_string(std::string{text}); return Got::value;
+    case '-': value = Value::error(std::string{text}); return Got::value;
+    case '*': return open(Type::array, false, text, 1, value);
+    case '%': return open(Type::map, false, text, 2, value);
+    case '~': return open(Type::set, false, text, 1, value);
+    case '>': return open(Type::push, false, text, 1, value);
+    case '|': return open(Type::map, true, text, 2, value);
+    case '=': return begin_bulk(Type::verbatim, text, input, value);
+    case '!': return begin_bulk(Type::error, text, input, value);
+    case ',': value = Value::number(number<double>(text, "double")); return Got::value;
+    case '(': value = Value::text(Type::big_number, std::string{text}); return Got::value;
+    case '_':
+      if (!text.empty()) refuse("expected nothing after '_'");
+      return Got::value;
+    case '#':
+      if (text != "t" && text != "f") refuse("expected #t or #f");
+      value = Value::boolean(text == "t");
+      return Got::value;
+    case ';':
+    case '.': refuse("streamed strings and aggregates are not supported");
+    default: refuse("expected a type, found " + shown(line->front()));
+  }
+}
+
+ReplyParser::Got ReplyParser::open(Value::Type type, bool attribute, std::string_view count, std::size_t per_count,
+                                   Value& value) {
+  if (type == Value::Type::array && count == "-1") return Got::value;  // RESP2's null array
+  const auto size = length(count, limits_.items / per_count, "aggregate length") * per_count;
+  if (size == 0 && attribute) return Got::opened;  // nothing to skip
+  if (size == 0) {
+    value = Value::aggregate(type, {});
+    return Got::value;
+  }
+  if (frames_.size() >= limits_.depth) refuse(fmt::format("nested deeper than {}", limits_.depth));
+  auto& frame = frames_.emplace_back(Frame{type, attribute, size, {}});
+  frame.items.reserve(std::min(size, most_items_reserved));
+  return Got::opened;
+}
+
+ReplyParser::Got ReplyParser::begin_bulk(Value::Type type, std::string_view digits, std::string_view& input,
+                                         Value& value) {
+  if (type == Value::Type::bulk_string && digits == "-1") return Got::value;  // RESP2's null
+  const auto size = length(digits, limits_.bulk, "bulk length");
+  if (input.size() >= size + line_end.size()) {
+    if (input.substr(size, line_end.size()) != line_end) refuse("expected a line end after a string");
+    value = whole_bulk(type, input.substr(0, size));
+    input.remove_prefix(size + line_end.size());
+    taken_ += size + line_end.size();
+    return Got::value;
+  }
+  bulk_type_ = type;
+  bulk_left_ = size + line_end.size();
+  bulk_.clear();
+  bulk_.reserve(std::min(bulk_left_, most_bytes_reserved));
+  return go_on_with_bulk(input, value);
+}
+
+ReplyParser::Got ReplyParser::go_on_with_bulk(std::string_view& input, Value& value) {
+  const auto part = std::min(bulk_left_, input.size());
+  bulk_.append(input.data(), part);
+  input.remove_prefix(part);
+  taken_ += part;
+  bulk_left_ -= part;
+  if (bulk_left_ > 0) return Got::nothing;
+  if (!bulk_.ends_with(line_end)) refuse("expected a line end after a string");
+  bulk_.resize(bulk_.size() - line_end.size());
+  const auto type = *std::exchange(bulk_type_, std::nullopt);
+  value = type == Value::Type::verbatim ? whole_bulk(type, bulk_) : Value::text(type, std::move(bulk_));
+  bulk_ = {};
+  return Got::value;
+}
+
+Value ReplyParser::whole_bulk(Value::Type type, std::string_view text) const {
+  if (type == Value::Type::verbatim) {
+    constexpr std::size_t format = 4;  // "txt:"
+    if (text.size() < format || text[format - 1] != ':') refuse("a verbatim string without its format");
+    text.remove_prefix(format);
+  }
+  return Value::text(type, std::string{text});
+}
+
+/// The next line without its end; it stays good until the parser is asked again.
+std::optional<std::string_view> ReplyParser::take_line(std::string_view& input) {
+  if (line_done_) {
+    line_.clear();
+    line_done_ = false;
+  }
+  if (line_.empty()) offset_ = taken_;
+  if (input.empty()) return std::nullopt;
+  const auto* found = static_cast<const char*>(std::memchr(input.data(), '\n', input.size()));
+  const auto part = found != nullptr ? static_cast<std::size_t>(found - input.data()) + 1 : input.size();
+  if (line_.size() + part > limits_.line) refuse(fmt::format("a line longer than {} bytes", limits_.line));
+  std::string_view line = input.substr(0, part);
+  input.remove_prefix(part);
+  taken_ += part;
+  if (found == nullptr || !line_.empty()) {
+    line_ += line;
+    if (found == nullptr) return std::nullopt;
+    line = line_;
+    line_done_ = true;
+  }
+  if (!line.ends_with(line_end)) refuse("a line that ends without CR LF");
+  line.remove_suffix(line_end.size());
+  return line;
+}
+
+std::size_t ReplyParser::length(std::string_view digits, std::size_t most, std::string_view what) const {
+  if (digits == "?") refuse("streamed strings and aggregates are not supported");
+  const auto size = number<std::int64_t>(digits, what);
+  if (size < 0) refuse(fmt::format("negative {}", what));
+  if (static_cast<std::uint64_t>(size) > most) refuse(fmt::format("{} {} is over the limit of {}", what, size, most));
+  return static_cast<std::size_t>(size);
+}
+
+template <class Number>
+Number ReplyParser::number(std::string_view text, std::string_view what) const {
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
+  Number parsed{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (error != std::errc{} || end != text.data() + text.size()) refuse(fmt::format("invalid {}", what));
+  return parsed;
+}
+
+void ReplyParser::refuse(const std::string& what) const {
+  throw Error{Errc::protocol, fmt::format("not a reply of Redis at byte {} of the connection: {}", offset_, what),
+              Effect::unknown};
+}
+
+}  // namespace sluice::resp
