@@ -39,11 +39,11 @@ LogCommitter::~LogCommitter() {
   write_gathered(lock, policy_ != Fsync::never);
 }
 
-std::uint64_t LogCommitter::append(int database, const std::vector<std::vector<std::string>>& effects) {
+std::uint64_t LogCommitter::append(const std::vector<std::vector<std::string>>& effects) {
   if (effects.empty()) return position();
   const Lock lock{mutex_};
   const auto before = buffer_.size();
-  writer_.append(buffer_, database, effects);
+  append_execution(buffer_, effects);
   appended_ += buffer_.size() - before;
   if (failed_) buffer_.clear();
   return appended_;
@@ -251,7 +251,6 @@ LogCommitter::Lead::~Lead() {
 void LogCommitter::Lead::cut() {
   const Lock lock{committer_.mutex_};
   committer_.take_gathered();
-  committer_.writer_.start_file();
 }
 
 bool LogCommitter::Lead::flush() {
@@ -269,7 +268,6 @@ void LogCommitter::Lead::fail(const std::system_error& error) {
 void LogCommitter::Lead::recover() {
   const Lock lock{committer_.mutex_};
   if (!committer_.failed_) return;
-  committer_.writer_.start_file();
   committer_.buffer_.clear();
   committer_.failure_.reset();
   committer_.committed_.store(committer_.appended_);

@@ -44,7 +44,7 @@ class LogCommitter final : public Driver {
   ~LogCommitter() override;
 
   /// Gathers the records of one execution. REQUIRES: the engine's lock. Gives position().
-  std::uint64_t append(int database, const std::vector<std::vector<std::string>>& effects);
+  std::uint64_t append(const std::vector<std::vector<std::string>>& effects);
   /// All that was executed so far lies before it.
   std::uint64_t position() const noexcept { return appended_.load(std::memory_order_acquire); }
   bool is_committed(std::uint64_t position) const noexcept {
@@ -122,7 +122,6 @@ class LogCommitter final : public Driver {
   Clock& clock_;
 
   mutable std::mutex mutex_;
-  RecordWriter writer_;
   std::string buffer_;    // gathered, not yet taken
   std::string gathered_;  // the leader's
   std::uint64_t gathered_to_ = 0;

@@ -1,7 +1,8 @@
 #include "engine/append_log_record.hpp"
 
+#include <algorithm>
 #include <charconv>
-#include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -139,24 +140,16 @@ bool hides_records(std::string_view incomplete) {
   return false;
 }
 
-void RecordWriter::append(std::string& out, int database, const std::vector<std::vector<std::string>>& effects) {
-  if (effects.empty()) return;
-  const bool several = effects.size() > 1;
-  if (several) append_record(out, {"MULTI"});
-  if (database != database_) {
-    append_record(out, {"SELECT", std::to_string(database)});
-    database_ = database;
+void append_execution(std::string& out, const std::vector<std::vector<std::string>>& effects) {
+  const auto is_select = [](const std::vector<std::string>& effect) { return effect.front() == "SELECT"; };
+  const bool together = std::ranges::count_if(effects, std::not_fn(is_select)) > 1;
+  std::vector<std::string_view> words;
+  if (together) append_record(out, {"MULTI"});
+  for (const auto& effect : effects) {
+    words.assign(effect.begin(), effect.end());
+    append_record(out, words);
   }
-  for (const auto& effect : effects) append_one(out, effect);
-  if (several) append_record(out, {"EXEC"});
-}
-
-void RecordWriter::append_one(std::string& out, const std::vector<std::string>& effect) {
-  words_.assign(effect.begin(), effect.end());
-  append_record(out, words_);
-  // A script that selects a database says so in its effects.
-  if (effect.size() == 2 && (effect[0] == "SELECT" || effect[0] == "select"))
-    std::from_chars(effect[1].data(), effect[1].data() + effect[1].size(), database_);
+  if (together) append_record(out, {"EXEC"});
 }
 
 }  // namespace sluice::engine

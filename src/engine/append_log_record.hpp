@@ -35,18 +35,8 @@ ParsedRecord parse_record(std::string_view bytes, std::vector<std::string_view>&
 /// that a length was damaged than that the file was torn here.
 bool hides_records(std::string_view incomplete);
 
-/// Turns the effects of executions into records: a single one bare, several as MULTI ... EXEC, SELECT where needed.
-class RecordWriter {
- public:
-  void append(std::string& out, int database, const std::vector<std::vector<std::string>>& effects);
-  /// The next records go to a new file, which begins without a database.
-  void start_file() noexcept { database_ = -1; }
-
- private:
-  void append_one(std::string& out, const std::vector<std::string>& effect);
-
-  int database_ = -1;  // that the file has selected
-  std::vector<std::string_view> words_;
-};
+/// The effects of one execution: a single one bare, several as MULTI ... EXEC, so that a torn tail takes all or none.
+/// A SELECT alone makes no difference, so it needs no MULTI.
+void append_execution(std::string& out, const std::vector<std::vector<std::string>>& effects);
 
 }  // namespace sluice::engine
