@@ -1,5 +1,6 @@
 // What the client costs: a lock's two scripts against blocking hiredis, and what many threads get out of one connection.
 // Every figure is the median of rounds that alternate with its peer's, on one redis-server started for it.
+//     redis_bench [rounds] [pairs] [part of a name]
 #include <fmt/format.h>
 #include <hiredis/hiredis.h>
 
@@ -138,7 +139,7 @@ void print(const Row& row) {
   fmt::print("\n");
 }
 
-void run_all(int rounds, int count) {
+void run_all(int rounds, int count, std::string_view only) {
   const test::RedisServer server;
   const auto store_with = [&](std::chrono::microseconds spin) {
     redis::RedisOptions options;
@@ -170,14 +171,17 @@ void run_all(int rounds, int count) {
                         [&, threads](int n) { crowd(threads, n, [&] { store->run({"INCR", "n"}).get(); }); }, 0, 4});
   contests.push_back({"a combined counter, 64 threads", [&](int n) { crowd(64, n, [&] { counter.next(); }); }, 0, 16});
   for (int round = 0; round < rounds; ++round)
-    for (auto& contest : contests) contest.rates.push_back(rate(count * contest.times, contest.body));
-  const double hiredis_pairs = median(contests.front().rates);
-  for (auto& contest : contests) print({contest.name, median(contest.rates), hiredis_pairs, contest.floor});
+    for (auto& contest : contests)
+      if (contest.name.find(only) != std::string::npos)
+        contest.rates.push_back(rate(count * contest.times, contest.body));
+  const double peer_rate = contests.front().rates.empty() ? 1 : median(contests.front().rates);
+  for (auto& contest : contests)
+    if (!contest.rates.empty()) print({contest.name, median(contest.rates), peer_rate, contest.floor});
 }
 
 }  // namespace
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-  sluice::run_all(argc > 1 ? std::atoi(argv[1]) : 5, argc > 2 ? std::atoi(argv[2]) : 4000);
+  sluice::run_all(argc > 1 ? std::atoi(argv[1]) : 5, argc > 2 ? std::atoi(argv[2]) : 4000, argc > 3 ? argv[3] : "");
 }
