@@ -51,7 +51,8 @@ inline constexpr std::array nouns{
     Noun{"value", "base"},  // what every floor speaks; it needs no more than Error
     Noun{"store", "store"},       Noun{"task", "store"},         Noun{"lock", "lock"},  Noun{"number", "number"},
     Noun{"id", "id"},             Noun{"sale", "sale"},          Noun{"order_store", "sale"},
-    Noun{"order_worker", "sale"}, Noun{"open", "open"},          Noun{"sluice", "open"},
+    Noun{"order_worker", "sale"}, Noun{"sale_audit", "sale"},    Noun{"open", "open"},
+    Noun{"sluice", "open"},  // all of them
 };
 
 /// A library that is bought, or a part of the system that is not for everybody, and the paths that may include it.
