@@ -21,8 +21,25 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 }  // namespace
 
 void Event::set() noexcept {
-  if (state_.exchange(set_state, std::memory_order_acq_rel) == sleeping_state)
+  const auto before = state_.exchange(set_state, std::memory_order_acq_rel);
+  if (before == sleeping_state) {
     futex(state_, FUTEX_WAKE, INT_MAX, nullptr);
+  } else if (before >= watched_state) {
+    // Fails only when the counter is at its limit, and then poll() wakes anyway.
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(static_cast<int>(before - watched_state), &one, sizeof one);
+  }
+}
+
+bool Event::watch(int eventfd) noexcept {
+  std::uint32_t seen = clear_state;
+  return state_.compare_exchange_strong(seen, watched_state + static_cast<std::uint32_t>(eventfd),
+                                        std::memory_order_acq_rel);
+}
+
+void Event::unwatch() noexcept {
+  auto seen = state_.load(std::memory_order_acquire);
+  if (seen >= watched_state) state_.compare_exchange_strong(seen, clear_state, std::memory_order_acq_rel);
 }
 
 void Event::wait() noexcept {

@@ -1,4 +1,5 @@
 /// A flag that threads can sleep on: one futex word, no mutex. Setting it twice is setting it once.
+/// A thread that sleeps in poll() instead lends it an eventfd.
 #pragma once
 
 #include <atomic>
@@ -25,10 +26,16 @@ class Event {
   /// The same with a limit in real time. False: the time is up and the event is not set.
   bool wait_until(SteadyTime deadline) noexcept;
 
+  /// For a thread that is going to sleep in poll(): from now on set() also writes to `eventfd`.
+  /// False: the event is set already, do not sleep.
+  bool watch(int eventfd) noexcept;
+  void unwatch() noexcept;
+
  private:
   static constexpr std::uint32_t clear_state = 0;
   static constexpr std::uint32_t set_state = 1;
   static constexpr std::uint32_t sleeping_state = 2;
+  static constexpr std::uint32_t watched_state = 3;  // plus the number of the eventfd
 
   bool sleep(std::optional<SteadyTime> deadline) noexcept;
 

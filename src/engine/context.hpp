@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/reply.hpp"
@@ -49,10 +50,7 @@ class Context {
 
   /// Logs `command` instead of the command's own words (SET k v PXAT ..., SREM for SPOP). May be called several times.
   void log_instead(std::initializer_list<std::string_view> command) { log_instead(Words{command.begin(), command.size()}); }
-  void log_instead(Words command) {
-    effects_.emplace_back(command.begin(), command.end());
-    replaced_ = true;
-  }
+  void log_instead(Words command);
 
   /// A list, sorted set or stream got something: whoever is blocked on `key` is served after this execution.
   void signal(std::string_view key) { signalled_.emplace_back(key); }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "engine/context.hpp"
+#include "engine/dice.hpp"
 #include "engine/reply.hpp"
 
 namespace sluice::engine {
@@ -23,7 +25,9 @@ class Engine {
  public:
   static constexpr int databases = 16;
 
+  /// `seed` decides what SPOP, SRANDMEMBER and their kin draw; without one each engine draws otherwise.
   Engine();
+  explicit Engine(std::uint64_t seed);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -42,36 +46,90 @@ class Engine {
   /// Deletes up to `most` keys that are past their time in all databases, logging a DEL for each into the context.
   std::size_t expire_some(Context& context, std::size_t most);
 
+  /// SWAPDB.
+  void swap_databases(int one, int other) noexcept;
+
+  /// Notes an effect in the context, preceded by SELECT where the log's end is in another database.
+  void log(Context& context, int database, Words command);
+  /// Logs a DEL for each key of `database` that was found past its time.
+  void log_expired(Context& context, int database);
+
+  // What only the surroundings know; each may be left empty.
+
   /// How many listeners a channel has; set by EmbeddedStore.
   std::function<std::size_t(std::string_view channel)> receivers;
+  /// All channels that have a listener, for PUBSUB CHANNELS.
+  std::function<std::vector<std::string>()> channels;
+  /// Appends "name:value\r\n" lines to a section of INFO ("server", "persistence" ...), given in lower case.
+  std::function<void(std::string_view section, std::string& info)> more_info;
+  /// CONFIG SET of a parameter that the surroundings act upon; gives an error text, or empty.
+  std::function<std::string(std::string_view name, std::string_view value)> configure;
+
+  /// CONFIG GET knows these; tools that set what does not matter here are answered OK.
+  std::map<std::string, std::string, std::less<>> config;
+
   /// While a log is loaded nothing expires and nothing is logged.
   bool loading = false;
+  /// False where nobody keeps a log: then effects are not even built.
+  bool keeps_log = true;
+  /// The database that the log's end is in; -1 where the next effect has to SELECT one (a new file).
+  int log_database = -1;
+
+  Dice dice;
+  /// For INFO: 40 hex digits, another one for each engine.
+  std::string run_id;
+  std::uint64_t commands_run = 0;
+  std::int64_t started_us = 0;  ///< time of the first command, 0 before it
 
  private:
+  struct Chosen;
+  Chosen choose(Words words) const;
+  void refuse(const Context& context, const Chosen& chosen, Words words, Reply& reply) const;
+
   std::array<std::unique_ptr<Keyspace>, databases> keyspaces_;
   std::unique_ptr<ScriptRunner> scripts_;
-  std::vector<Handler> handlers_;  // by CommandSpec::index; null: not offered
+  std::vector<Handler> handlers_;         // by CommandSpec::index; null: not offered
+  std::vector<std::uint8_t> containers_;  // by CommandSpec::index; 1: has subcommands
 };
 
 /// Collects the handlers of a family; each family's file defines one such function (see engine.cpp).
 class Handlers {
  public:
+  struct Row {
+    std::string_view name;  ///< lower case; of a subcommand "xgroup|create"
+    Handler handler;
+  };
+
   explicit Handlers(std::vector<Handler>& slots) : slots_(slots) {}
+  /// Throws std::logic_error where the command table has no such name.
   void add(std::string_view name, Handler handler);
+  void add(std::span<const Row> rows) {
+    for (const auto& row : rows) add(row.name, row.handler);
+  }
 
  private:
   std::vector<Handler>& slots_;
 };
 
 void add_string_commands(Handlers& handlers);
+void add_string_set_commands(Handlers& handlers);
 void add_bit_commands(Handlers& handlers);
+void add_bitfield_commands(Handlers& handlers);
 void add_key_commands(Handlers& handlers);
+void add_expiry_commands(Handlers& handlers);
+void add_scan_commands(Handlers& handlers);
 void add_hash_commands(Handlers& handlers);
 void add_list_commands(Handlers& handlers);
+void add_list_move_commands(Handlers& handlers);
 void add_set_commands(Handlers& handlers);
+void add_set_algebra_commands(Handlers& handlers);
 void add_sorted_set_commands(Handlers& handlers);
+void add_sorted_set_range_commands(Handlers& handlers);
+void add_sorted_set_store_commands(Handlers& handlers);
+void add_sorted_set_pop_commands(Handlers& handlers);
 void add_stream_commands(Handlers& handlers);
 void add_server_commands(Handlers& handlers);
+void add_info_commands(Handlers& handlers);
 void add_script_commands(Handlers& handlers);
 
 }  // namespace sluice::engine

@@ -5,8 +5,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
+
+#include "engine/chained_table.hpp"
+#include "engine/expiry_index.hpp"
 
 namespace sluice::engine {
 
@@ -16,41 +20,84 @@ class Set;        // set.hpp
 class SortedSet;  // sorted_set.hpp
 class Stream;     // stream.hpp
 
+/// Who makes or destroys one includes object.hpp.
 using Object = std::variant<std::string, std::unique_ptr<Hash>, std::unique_ptr<List>, std::unique_ptr<Set>,
                             std::unique_ptr<SortedSet>, std::unique_ptr<Stream>>;
 
 /// As TYPE answers: "string", "hash", "list", "set", "zset", "stream".
 std::string_view type_name(const Object& object) noexcept;
 
+/// A key with its object, in one piece of memory: the text of the key follows the struct.
+struct Entry {
+  Entry* next = nullptr;
+  std::uint64_t hash;
+  std::int64_t expiry_ms = -1;
+  std::size_t expiry_place = 0;  ///< in the ExpiryIndex
+  std::size_t key_size;
+  Object object;
+
+  std::string_view key() const noexcept { return {reinterpret_cast<const char*>(this + 1), key_size}; }
+  static Entry* make(std::string_view key, std::uint64_t hash, Object&& object);
+  static void destroy(Entry* entry) noexcept;
+};
+
 class Keyspace {
  public:
   static constexpr std::int64_t never = -1;
 
-  Keyspace();
+  /// While `keep_expired` is true (a log is loaded) keys live on until their DEL comes.
+  explicit Keyspace(const bool& keep_expired);
   ~Keyspace();
 
   /// Null: no such key, or it is past its time at `now_ms` (it is deleted then, and reported to take_expired()).
   /// The pointer is good until the next call that adds or removes keys.
-  Object* find(std::string_view key, std::int64_t now_ms);
+  Object* find(std::string_view key, std::int64_t now_ms) {
+    Entry* entry = find_entry(key, now_ms);
+    return entry ? &entry->object : nullptr;
+  }
+  Entry* find_entry(std::string_view key, std::int64_t now_ms) {
+    Entry* entry = table_.find(key);
+    if (entry && entry->expiry_ms != never && now_ms > entry->expiry_ms && !keep_expired_) return expire(entry);
+    return entry;
+  }
   /// Inserts or replaces; the expiry is cleared.
   Object& put(std::string_view key, Object object);
   bool erase(std::string_view key);
   std::int64_t expiry_ms(std::string_view key) const;  ///< `never` where there is none or no such key
   void set_expiry_ms(std::string_view key, std::int64_t at_ms);
+  void set_expiry_ms(Entry& entry, std::int64_t at_ms) { expiries_.set(entry, at_ms); }
 
-  std::size_t size() const noexcept;
+  std::size_t size() const noexcept { return table_.size(); }
+  std::size_t expiring() const noexcept { return expiries_.size(); }  ///< keys with a time of expiry
   void clear();
-  /// SCAN: calls `visit` for some keys and gives the next cursor, 0 at the end. Keys that are there all the time are
-  /// visited at least once, however the table grows (reverse-binary cursor, Pieter Noordhuis, Redis).
+  /// SCAN: calls `visit(const Entry&)` for some keys and gives the next cursor, 0 at the end. Keys that are there all
+  /// the time are visited at least once, however the table grows. `visit` must not add or remove keys; keys that are
+  /// past their time are visited too.
   template <class Visit>
-  std::uint64_t scan(std::uint64_t cursor, Visit&& visit);
+  std::uint64_t scan(std::uint64_t cursor, Visit&& visit) const {
+    return table_.scan(cursor, [&](const Entry& entry) { visit(entry); });
+  }
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    table_.for_each([&](const Entry& entry) { visit(entry); });
+  }
+  /// REQUIRES: size() > 0.
+  const Entry& random(Dice& dice) const { return *table_.random(dice); }
 
-  /// Keys that find() has deleted because their time was over, since the last call; each is to be logged as DEL.
-  std::vector<std::string> take_expired();
+  /// Deletes the key that ends first if it is past its time; it is reported to take_expired(). False: none is due.
+  bool expire_first(std::int64_t now_ms);
+
+  /// Keys that were deleted because their time was over, since the last call; each is to be logged as DEL.
+  bool has_expired() const noexcept { return !expired_.empty(); }
+  std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
 
  private:
-  struct Table;
-  std::unique_ptr<Table> table_;
+  Entry* expire(Entry* entry);  ///< gives null
+
+  const bool& keep_expired_;
+  ChainedTable<Entry> table_;
+  ExpiryIndex expiries_;
+  std::vector<std::string> expired_;
 };
 
 }  // namespace sluice::engine

@@ -1,8 +1,11 @@
 #include "sluice/task.hpp"
 
+#include <sys/eventfd.h>
+
 #include <mutex>
 #include <vector>
 
+#include "base/fork.hpp"
 #include "sluice/log.hpp"
 #include "store/waiter.hpp"
 
@@ -67,6 +70,14 @@ void Waiter::post(Completion& completion) noexcept {
                                         std::memory_order_relaxed)) {
   }
   event_.set();
+}
+
+int Waiter::wake_descriptor() noexcept {
+  if (wake_descriptor_ < 0 || forks_ != fork_count()) {
+    wake_descriptor_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    forks_ = fork_count();
+  }
+  return wake_descriptor_;
 }
 
 void Waiter::start_driving(Driver& driver) noexcept {

@@ -1,0 +1,63 @@
+#include "engine/command.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace sluice::engine {
+
+bool read_integer(std::string_view word, std::int64_t& value, Reply& reply, std::string_view error) {
+  const auto parsed = parse_integer(word);
+  if (!parsed) return fail(reply, error);
+  value = *parsed;
+  return true;
+}
+
+bool read_integer_between(std::string_view word, std::int64_t least, std::int64_t most, std::int64_t& value, Reply& reply,
+                          std::string_view error) {
+  const auto parsed = parse_integer(word);
+  if (!parsed || *parsed < least || *parsed > most) return fail(reply, error);
+  value = *parsed;
+  return true;
+}
+
+bool read_double(std::string_view word, double& value, Reply& reply, std::string_view error) {
+  const auto parsed = parse_double(word);
+  if (!parsed) return fail(reply, error);
+  value = *parsed;
+  return true;
+}
+
+bool read_timeout(std::string_view word, std::int64_t& timeout_ms, Reply& reply) {
+  const auto seconds = parse_long_double(word);
+  if (!seconds) return fail(reply, "ERR timeout is not a float or out of range");
+  const auto ms = *seconds * 1000;
+  if (ms >= static_cast<long double>(std::numeric_limits<std::int64_t>::max()))
+    return fail(reply, "ERR timeout is out of range");
+  if (ms < 0) return fail(reply, "ERR timeout is negative");
+  timeout_ms = static_cast<std::int64_t>(std::ceil(ms));
+  return true;
+}
+
+bool read_count(std::string_view word, std::int64_t& count, Reply& reply) {
+  constexpr auto half = std::numeric_limits<std::int64_t>::max() / 2;
+  if (!read_integer(word, count, reply)) return false;
+  return (count >= -half && count <= half) || fail(reply, out_of_range);
+}
+
+Interval interval_of(std::int64_t start, std::int64_t end, std::size_t size) noexcept {
+  const auto count = static_cast<std::int64_t>(size);
+  if (start < 0) start = std::max<std::int64_t>(start + count, 0);
+  if (end < 0) end += count;
+  end = std::min(end, count - 1);
+  if (start > end) return {};
+  return {static_cast<std::size_t>(start), static_cast<std::size_t>(end) + 1};
+}
+
+void refuse_arity(Reply& reply, std::string_view name) {
+  reply.error(fmt::format("ERR wrong number of arguments for '{}' command", name));
+}
+
+}  // namespace sluice::engine

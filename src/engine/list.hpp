@@ -1,0 +1,38 @@
+/// A list: fast at both ends and by index.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::engine {
+
+enum class End { left, right };
+
+class List {
+ public:
+  std::size_t size() const noexcept { return items_.size(); }
+  void push(End end, std::string_view item);
+  /// REQUIRES: size() > 0.
+  std::string pop(End end);
+
+  /// Negative: from the end. Empty: outside.
+  std::optional<std::size_t> index_of(std::int64_t place) const noexcept;
+  const std::string& operator[](std::size_t i) const noexcept { return items_[i]; }
+  void set(std::size_t i, std::string_view item) { items_[i].assign(item); }
+
+  void insert(std::size_t before, std::string_view item);
+  /// Removes items equal to `item`: the first `count` from the left, or from the right where it is negative; 0: all.
+  std::size_t remove(std::string_view item, std::int64_t count);
+  /// Keeps [first, last).
+  void trim(std::size_t first, std::size_t last);
+
+  std::string_view encoding() const noexcept;
+
+ private:
+  std::deque<std::string> items_;
+};
+
+}  // namespace sluice::engine

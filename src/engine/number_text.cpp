@@ -1,0 +1,128 @@
+#include "engine/number_text.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace sluice::engine {
+namespace {
+
+/// What strtod and strtold have in common, as Redis judges them.
+template <class Number, class Convert>
+std::optional<Number> parse_with(Convert convert, std::string_view text) {
+  if (text.empty() || text.size() > 255 || std::isspace(static_cast<unsigned char>(text.front())))
+    return std::nullopt;
+  std::array<char, 256> terminated;
+  std::memcpy(terminated.data(), text.data(), text.size());
+  terminated[text.size()] = '\0';
+  char* end = nullptr;
+  errno = 0;
+  const Number value = convert(terminated.data(), &end);
+  if (end != terminated.data() + text.size() || std::isnan(value)) return std::nullopt;
+  if (errno == ERANGE && (std::isinf(value) || value == 0)) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_integer(std::string_view text) noexcept {
+  if (text.empty() || text.size() > 20) return std::nullopt;
+  const auto digits = text.front() == '-' ? text.substr(1) : text;
+  if (digits.empty() || (digits.front() == '0' && text.size() > 1)) return std::nullopt;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_double(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size() && !std::isnan(value)) return value;
+  return parse_with<double>(std::strtod, text);  // '+', hexadecimal, the smallest numbers
+}
+
+std::optional<long double> parse_long_double(std::string_view text) {
+  return parse_with<long double>(std::strtold, text);
+}
+
+std::string text_of(long double value) {
+  auto text = fmt::format("{:.17f}", value);
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+  }
+  return text == "-0" ? "0" : text;
+}
+
+void DoubleText::write(double value) noexcept {
+  if (std::isnan(value)) return put("nan");
+  if (std::isinf(value)) return put(value > 0 ? "inf" : "-inf");
+  if (value == 0) return put(std::signbit(value) ? "-0" : "0");
+  if (std::fabs(value) < 4503599627370496.0 && value == std::trunc(value))  // 2^52
+    return put(IntegerText{static_cast<std::int64_t>(value)});
+
+  // "-d.ddde+xx" is taken apart into digits and a power of ten, and put together without an exponent where it is small.
+  std::array<char, 32> scientific;
+  const auto end = std::to_chars(scientific.data(), scientific.data() + scientific.size(), std::fabs(value),
+                                 std::chars_format::scientific);
+  const std::string_view all{scientific.data(), static_cast<std::size_t>(end.ptr - scientific.data())};
+  const auto mark = all.find('e');
+  int exponent = 0;
+  std::from_chars(all.data() + mark + (all[mark + 1] == '+' ? 2 : 1), end.ptr, exponent);
+  std::array<char, 24> digit_text;
+  digit_text[0] = all[0];
+  const auto fraction = mark > 2 ? all.substr(2, mark - 2) : std::string_view{};
+  std::copy(fraction.begin(), fraction.end(), digit_text.begin() + 1);
+  const std::string_view digits{digit_text.data(), fraction.size() + 1};
+  const int count = static_cast<int>(digits.size());
+  const int power = exponent - count + 1;  // value = digits * 10^power
+
+  if (value < 0) put("-");
+  if (power >= 0 && exponent < count + 7) {
+    put(digits);
+    put_zeros(power);
+  } else if (power < 0 && (power > -7 || std::abs(exponent) < 4)) {
+    const int whole = count + power;
+    if (whole <= 0) {
+      put("0.");
+      put_zeros(-whole);
+      put(digits);
+    } else {
+      put(digits.substr(0, static_cast<std::size_t>(whole)));
+      put(".");
+      put(digits.substr(static_cast<std::size_t>(whole)));
+    }
+  } else {
+    put(digits.substr(0, 1));
+    if (count > 1) put("."), put(digits.substr(1));
+    put(exponent < 0 ? "e-" : "e+");
+    put(IntegerText{std::abs(exponent)});
+  }
+}
+
+void DoubleText::put(std::string_view text) noexcept {
+  std::memcpy(text_.data() + size_, text.data(), text.size());
+  size_ += text.size();
+}
+
+void DoubleText::put_zeros(int count) noexcept {
+  std::memset(text_.data() + size_, '0', static_cast<std::size_t>(count));
+  size_ += static_cast<std::size_t>(count);
+}
+
+bool same_word(std::string_view text, std::string_view lower) noexcept {
+  if (text.size() != lower.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != lower[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,127 @@
+// Our table against the COMMAND and COMMAND GETKEYS of a running redis-server.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "resp/command_table.hpp"
+#include "resp/inline_words.hpp"
+#include "support/plain_client.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice::resp {
+namespace {
+
+constexpr std::array<std::string_view, 3> newer_than_7_0{"client|no-touch", "client|setinfo", "waitaof"};
+constexpr std::array<std::pair<std::string_view, CommandFlag>, 19> flag_names{{
+    {"write", flag_write},
+    {"readonly", flag_readonly},
+    {"denyoom", flag_denyoom},
+    {"admin", flag_admin},
+    {"pubsub", flag_pubsub},
+    {"noscript", flag_noscript},
+    {"blocking", flag_blocking},
+    {"loading", flag_loading},
+    {"stale", flag_stale},
+    {"fast", flag_fast},
+    {"no_auth", flag_no_auth},
+    {"movablekeys", flag_movablekeys},
+    {"no_multi", flag_no_multi},
+    {"allow_busy", flag_allow_busy},
+    {"no_mandatory_keys", flag_no_mandatory_keys},
+    {"no_async_loading", flag_no_async_loading},
+    {"skip_monitor", flag_skip_monitor},
+    {"skip_slowlog", flag_skip_slowlog},
+    {"asking", flag_asking},
+}};
+
+void collect(const Value& entry, std::map<std::string, Value>& rows) {
+  constexpr std::size_t subcommands = 9;
+  rows[entry.as_items().at(0).as_text()] = entry;
+  for (const auto& sub : entry.as_items().at(subcommands).as_items()) collect(sub, rows);
+}
+
+std::map<std::string, Value> rows_of(test::PlainClient& client) {
+  std::map<std::string, Value> rows;
+  const auto reply = client.command({"COMMAND"});
+  for (const auto& entry : reply.as_items()) collect(entry, rows);
+  return rows;
+}
+
+std::uint32_t flags_of(const Value& entry) {
+  std::uint32_t flags = 0;
+  for (const auto& flag : entry.as_items().at(2).as_items()) {
+    const auto* row = std::ranges::find(flag_names, flag.as_text(), [](const auto& r) { return r.first; });
+    if (row == flag_names.end()) ADD_FAILURE() << "a flag that we do not know: " << flag.as_text();
+    else flags |= row->second;
+  }
+  return flags;
+}
+
+TEST(CommandTable, EqualsWhatRedisTells) {
+  test::RedisServer server;
+  test::PlainClient client{server.port()};
+  const auto rows = rows_of(client);
+  constexpr std::uint32_t ours = flag_stateful | flag_container;
+  for (const auto& spec : all_commands()) {
+    const auto row = rows.find(std::string{spec.name});
+    if (row == rows.end()) {
+      EXPECT_TRUE(std::ranges::count(newer_than_7_0, spec.name) == 1) << spec.name;
+      continue;
+    }
+    const auto& items = row->second.as_items();
+    EXPECT_EQ(items.at(1).as_integer(), spec.arity) << spec.name;
+    EXPECT_EQ(items.at(3).as_integer(), spec.first_key) << spec.name;
+    EXPECT_EQ(items.at(4).as_integer(), spec.last_key) << spec.name;
+    EXPECT_EQ(items.at(5).as_integer(), spec.key_step) << spec.name;
+    EXPECT_EQ(flags_of(row->second), spec.flags & ~ours) << spec.name;
+    EXPECT_EQ(!items.at(9).as_items().empty(), spec.has(flag_container)) << spec.name;
+  }
+  for (const auto& [name, entry] : rows) EXPECT_NE(find_command(name), nullptr) << name;
+}
+
+/// Lines whose keys both sides must find alike.
+constexpr std::array lines{
+    "GET k", "MSET a 1 b 2", "BLPOP a b 0", "XGROUP CREATE s g $", "OBJECT ENCODING k", "BITOP AND d a b",
+    "EVAL x 2 a b c", "EVALSHA x 1 a", "FCALL_RO f 3 a b c d", "XREAD COUNT 1 BLOCK 0 STREAMS a b 0 0",
+    "XREADGROUP GROUP streams streams NOACK STREAMS a >", "ZUNIONSTORE d 2 a b WEIGHTS 1 2", "ZINTERCARD 1 a LIMIT 2",
+    "ZDIFF 2 a b WITHSCORES", "LMPOP 2 a b LEFT", "BLMPOP 0 2 a b LEFT", "BZMPOP 0 1 a MIN", "SINTERCARD 2 a b",
+    "SORT k BY store GET store LIMIT 0 1 STORE d", "SORT k STORE d STORE e", "SORT_RO k",
+    "GEORADIUS g 0 0 1 m STORE a STOREDIST b", "GEORADIUSBYMEMBER g m 1 m STORE a", "GEOSEARCHSTORE d g FROMLONLAT 0 0 BYRADIUS 1 m",
+   
+    "MIGRATE h 1 k 0 1 COPY", "MIGRATE h 1 '' 0 1 AUTH2 keys keys KEYS a b", "COPY a b", "RENAME a b", "LCS a b",
+    "PFMERGE d a b", "XINFO STREAM s FULL", "MEMORY USAGE k", "ZRANGESTORE d s 0 -1",
+};
+
+class KeysOfLine : public testing::TestWithParam<const char*> {
+ protected:
+  static void SetUpTestSuite() { server = std::make_unique<test::RedisServer>(); }
+  static void TearDownTestSuite() { server.reset(); }
+  static inline std::unique_ptr<test::RedisServer> server;
+};
+
+TEST_P(KeysOfLine, AreThoseThatRedisFinds) {
+  std::string text;
+  std::vector<std::string_view> words;
+  ASSERT_TRUE(split_inline(GetParam(), text, words));
+  auto question = words;
+  question.insert(question.begin(), {"COMMAND", "GETKEYS"});
+  const auto answer = test::PlainClient{server->port()}.command(std::span<const std::string_view>{question});
+  ASSERT_FALSE(answer.is_error()) << to_string(answer);
+  std::multiset<std::string> theirs;
+  for (const auto& key : answer.as_items()) theirs.insert(key.as_text());
+  std::vector<std::size_t> positions;
+  const auto* spec = find_command(std::span<const std::string_view>{words});
+  ASSERT_NE(spec, nullptr);
+  ASSERT_TRUE(keys_of(*spec, words, positions));
+  std::multiset<std::string> ours;
+  for (const auto at : positions) ours.insert(std::string{words.at(at)});
+  EXPECT_EQ(ours, theirs) << GetParam();
+}
+
+INSTANTIATE_TEST_SUITE_P(Lines, KeysOfLine, testing::ValuesIn(lines));
+
+}  // namespace
+}  // namespace sluice::resp
