@@ -1,7 +1,7 @@
 /// Time, passed in. Nothing in the project reads a clock by itself.
 ///
 /// Threads: any. A timer's callback runs on the clock's own thread (SystemClock) or on the thread that advances it
-/// (VirtualClock); it must be short and must not block.
+/// (VirtualClock); it must be short, must not block and must not throw.
 #pragma once
 
 #include <chrono>
@@ -34,14 +34,20 @@ class Clock {
   virtual bool cancel(TimerId timer) = 0;
 
   TimerId after(std::chrono::nanoseconds delay, std::function<void()> callback) {
-    return at(steady() + std::chrono::duration_cast<SteadyTime::duration>(delay), std::move(callback));
+    return at(add(steady(), delay), std::move(callback));
+  }
+
+  /// `time + delay`, but SteadyTime::max() where that is past the end of time, as in waits of `nanoseconds::max()`.
+  static SteadyTime add(SteadyTime time, std::chrono::nanoseconds delay) noexcept {
+    return delay > SteadyTime::max() - time ? SteadyTime::max() : time + delay;
   }
 };
 
 /// The machine's clocks, and one thread for timers, started with the first timer.
 Clock& system_clock();
 
-/// A clock that stands still until it is told to move. `advance` fires due timers in order, on the calling thread.
+/// A clock that stands still until it is told to move. `advance` fires due timers in order, on the calling thread;
+/// one thread at a time may call it.
 class VirtualClock final : public Clock {
  public:
   explicit VirtualClock(WallTime start = WallTime{std::chrono::seconds{1'704'067'200}});
@@ -60,7 +66,7 @@ class VirtualClock final : public Clock {
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   SteadyTime steady_;
-  WallTime wall_;
+  WallTime wall_at_start_;  // moved by jump_wall
   TimerId last_ = 0;
   TimerId running_ = 0;
   std::thread::id runner_;

@@ -14,6 +14,8 @@ namespace sluice {
   X(lock_refused, "sluice_lock_refused_total", "Acquires that ended without the hold")             \
   X(lock_lost, "sluice_lock_lost_total", "Holds that ended before their owner released them")      \
   X(lock_renewals, "sluice_lock_renewals_total", "Leases prolonged by the watchdog")               \
+  X(lock_renewal_failures, "sluice_lock_renewal_failures_total", "Renewals that failed and are tried again") \
+  X(lock_release_failures, "sluice_lock_release_failures_total", "Releases nobody waited for that failed") \
   X(numbers_issued, "sluice_numbers_issued_total", "Business numbers handed out")                  \
   X(numbers_full, "sluice_numbers_full_total", "Requests refused because the period is full")      \
   X(ids_issued, "sluice_ids_issued_total", "Ids handed out")                                       \

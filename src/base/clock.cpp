@@ -1,9 +1,13 @@
 #include "sluice/clock.hpp"
 
+#include <algorithm>
 #include <thread>
 
 namespace sluice {
 namespace {
+
+// Not zero: code that subtracts from now shall not meet the beginning of time by accident.
+constexpr SteadyTime virtual_start{std::chrono::hours{24}};
 
 /// Timers of the real clock: one thread that sleeps until the earliest deadline.
 class RealClock final : public Clock {
@@ -85,8 +89,7 @@ Clock& system_clock() {
   return *clock;
 }
 
-VirtualClock::VirtualClock(WallTime start)
-    : steady_(SteadyTime{} + std::chrono::hours{24}), wall_(start) {}
+VirtualClock::VirtualClock(WallTime start) : steady_(virtual_start), wall_at_start_(start) {}
 
 SteadyTime VirtualClock::steady() const noexcept {
   const std::lock_guard lock{mutex_};
@@ -95,7 +98,8 @@ SteadyTime VirtualClock::steady() const noexcept {
 
 WallTime VirtualClock::wall() const noexcept {
   const std::lock_guard lock{mutex_};
-  return wall_;
+  // From the whole way, not step by step, so that many steps below a microsecond add up.
+  return wall_at_start_ + std::chrono::floor<std::chrono::microseconds>(steady_ - virtual_start);
 }
 
 Clock::TimerId VirtualClock::at(SteadyTime when, std::function<void()> callback) {
@@ -119,15 +123,10 @@ bool VirtualClock::cancel(TimerId timer) {
 
 void VirtualClock::advance(std::chrono::nanoseconds by) {
   std::unique_lock lock{mutex_};
-  const auto until = steady_ + std::chrono::duration_cast<SteadyTime::duration>(by);
-  const auto move_to = [&](SteadyTime when) {
-    if (when <= steady_) return;
-    wall_ += std::chrono::duration_cast<std::chrono::microseconds>(when - steady_);
-    steady_ = when;
-  };
+  const auto until = add(steady_, by);
   while (!timers_.empty() && timers_.begin()->first.first <= until) {
     const auto first = timers_.begin();
-    move_to(first->first.first);
+    steady_ = std::max(steady_, first->first.first);
     running_ = first->first.second;
     runner_ = std::this_thread::get_id();
     auto callback = std::move(first->second);
@@ -139,12 +138,12 @@ void VirtualClock::advance(std::chrono::nanoseconds by) {
     running_ = 0;
     idle_.notify_all();
   }
-  move_to(until);
+  steady_ = std::max(steady_, until);
 }
 
 void VirtualClock::jump_wall(std::chrono::microseconds by) {
   const std::lock_guard lock{mutex_};
-  wall_ += by;
+  wall_at_start_ += by;
 }
 
 std::size_t VirtualClock::pending_timers() const {

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 
@@ -20,8 +21,25 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 }  // namespace
 
 void Event::set() noexcept {
-  if (state_.exchange(set_state, std::memory_order_acq_rel) == sleeping_state)
+  const auto before = state_.exchange(set_state, std::memory_order_acq_rel);
+  if (before == sleeping_state) {
     futex(state_, FUTEX_WAKE, INT_MAX, nullptr);
+  } else if (before >= watched_state) {
+    // Fails only when the counter is at its limit, and then poll() wakes anyway.
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(static_cast<int>(before - watched_state), &one, sizeof one);
+  }
+}
+
+bool Event::watch(int eventfd) noexcept {
+  std::uint32_t seen = clear_state;
+  return state_.compare_exchange_strong(seen, watched_state + static_cast<std::uint32_t>(eventfd),
+                                        std::memory_order_acq_rel);
+}
+
+void Event::unwatch() noexcept {
+  auto seen = state_.load(std::memory_order_acquire);
+  if (seen >= watched_state) state_.compare_exchange_strong(seen, clear_state, std::memory_order_acq_rel);
 }
 
 void Event::wait() noexcept {
@@ -34,7 +52,8 @@ bool Event::wait_until(SteadyTime deadline) noexcept { return sleep(deadline); }
 bool Event::sleep(std::optional<SteadyTime> deadline) noexcept {
   timespec until{};
   if (deadline) {
-    const auto since = deadline->time_since_epoch();
+    // The kernel refuses a time before zero, which has passed anyway.
+    const auto since = std::max(deadline->time_since_epoch(), SteadyTime::duration::zero());
     const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
     until.tv_sec = static_cast<time_t>(seconds.count());
     until.tv_nsec = static_cast<long>(std::chrono::nanoseconds{since - seconds}.count());

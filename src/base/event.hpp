@@ -1,4 +1,5 @@
 /// A flag that threads can sleep on: one futex word, no mutex. Setting it twice is setting it once.
+/// A thread that sleeps in poll() instead lends it an eventfd.
 #pragma once
 
 #include <atomic>
@@ -16,17 +17,25 @@ class Event {
   /// Wakes every sleeper. No system call when nobody sleeps.
   void set() noexcept;
   /// An exchange, not a store: what was published before an earlier set() is visible afterwards.
-  void reset() noexcept { state_.exchange(clear_state, std::memory_order_acq_rel); }
+  void reset() noexcept { take(); }
+  /// Resets it. True: it was set.
+  bool take() noexcept { return state_.exchange(clear_state, std::memory_order_acq_rel) == set_state; }
 
   /// Sleeps until set. REQUIRES: no `reset` by another thread meanwhile.
   void wait() noexcept;
   /// The same with a limit in real time. False: the time is up and the event is not set.
   bool wait_until(SteadyTime deadline) noexcept;
 
+  /// For a thread that is going to sleep in poll(): from now on set() also writes to `eventfd`.
+  /// False: the event is set already, do not sleep.
+  bool watch(int eventfd) noexcept;
+  void unwatch() noexcept;
+
  private:
   static constexpr std::uint32_t clear_state = 0;
   static constexpr std::uint32_t set_state = 1;
   static constexpr std::uint32_t sleeping_state = 2;
+  static constexpr std::uint32_t watched_state = 3;  // plus the number of the eventfd
 
   bool sleep(std::optional<SteadyTime> deadline) noexcept;
 

@@ -9,8 +9,8 @@ namespace {
 std::mutex sink_mutex;
 
 std::shared_ptr<const LogSink>& sink_slot() {
-  static std::shared_ptr<const LogSink> slot;
-  return slot;
+  static auto* const slot = new std::shared_ptr<const LogSink>;  // never destroyed: threads may log after main()
+  return *slot;
 }
 
 }  // namespace

@@ -3,8 +3,12 @@
 /// No call waits for a batch to fill; a batch is what came while the last one was under way. Requests keep the order of
 /// their calls, and so do the replies. The way in which leader and followers share one flight is that of flat combining
 /// (Hendler, Incze, Shavit, Tzafrir, SPAA 2010), with a network in the middle.
+///
+/// A flight that is over at once, as the embedded engine's are, keeps the leader's thread. So that no thread serves the
+/// others for ever, it hands the lead to the next thread that waits after `most_in_a_row` such flights.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -13,6 +17,7 @@
 #include <vector>
 
 #include "sluice/store.hpp"
+#include "store/waiter.hpp"
 
 namespace sluice {
 
@@ -23,25 +28,52 @@ class Combiner {
   /// Called only while a caller waits, and never twice at once.
   using Send = std::function<Task<std::vector<Reply>>(std::vector<Request>)>;
 
-  /// At most `largest` requests travel in one batch.
+  static constexpr int most_in_a_row = 32;
+
+  /// At most `largest` requests travel in one batch. REQUIRES: largest > 0.
   Combiner(Driver* driver, std::size_t largest, Send send)
       : driver_(driver), shared_(std::make_shared<Shared>(largest, std::move(send))) {}
 
   Task<Reply> call(Request request) {
     Entry entry{std::move(request), driver_};
     if (shared_->enqueue(entry)) spawn(flush(shared_));
-    co_await entry.done;
+    co_await entry.woken;
+    if (entry.leads) {
+      spawn(flush(shared_));
+      co_await entry.answered;
+    }
     if (entry.error) std::rethrow_exception(entry.error);
     co_return std::move(*entry.reply);
   }
 
  private:
   struct Entry {
-    Entry(Request&& asked, Driver* driver) : request(std::move(asked)), done(driver) {}
+    Entry(Request&& asked, Driver* driver) : request(std::move(asked)), woken(driver), answered(driver) {}
+    void answer() noexcept { (leads ? answered : woken).complete(); }  // the entry may be gone afterwards
+
     Request request;
     std::optional<Reply> reply;
     std::exception_ptr error;
-    Completion done;
+    const bool of_thread = Waiter::current() != nullptr;  // a thread waits for it, and can lead without being nested here
+    bool leads = false;                                   // it was woken to send, and is answered later
+    Completion woken;
+    Completion answered;
+  };
+
+  /// Awaits the task of a flight, and tells whether that suspended the coroutine.
+  struct Flight {
+    explicit Flight(Task<std::vector<Reply>>& task) : awaiter(task.operator co_await()) {}
+    bool await_ready() const noexcept { return awaiter.await_ready(); }
+    bool await_suspend(std::coroutine_handle<> coroutine) {
+      suspended = true;  // before the fact: afterwards another thread may have gone on
+      if (awaiter.await_suspend(coroutine)) return true;
+      suspended = false;
+      return false;
+    }
+    std::vector<Reply> await_resume() { return awaiter.await_resume(); }
+
+    decltype(std::declval<Task<std::vector<Reply>>&>().operator co_await()) awaiter;
+    bool suspended = false;
   };
 
   /// Outlives the Combiner: the last caller may destroy it as soon as it has its reply, while flush() still looks for
@@ -71,6 +103,18 @@ class Combiner {
       return batch;
     }
 
+    /// Makes the next thread that waits the leader. False: there is none.
+    bool hand_over() {
+      std::unique_lock lock{mutex};
+      const auto next = std::ranges::find_if(waiting, [](const Entry* entry) { return entry->of_thread && !entry->leads; });
+      if (next == waiting.end()) return false;
+      Entry& leader = **next;
+      leader.leads = true;
+      lock.unlock();
+      leader.woken.complete();
+      return true;
+    }
+
     const std::size_t largest;
     const Send send;
     std::mutex mutex;
@@ -79,15 +123,18 @@ class Combiner {
   };
 
   static Task<void> flush(std::shared_ptr<Shared> shared) {
+    int in_a_row = 0;
     for (auto batch = shared->take(); !batch.empty(); batch = shared->take()) {
-      std::vector<Request> requests;
-      requests.reserve(batch.size());
-      for (Entry* const entry : batch) requests.push_back(std::move(entry->request));
       std::vector<Reply> replies;
       std::exception_ptr error;
       try {
+        std::vector<Request> requests;
+        requests.reserve(batch.size());
+        for (Entry* const entry : batch) requests.push_back(std::move(entry->request));
         auto sent = shared->send(std::move(requests));
-        replies = co_await sent;
+        Flight flight{sent};
+        replies = co_await flight;
+        in_a_row = flight.suspended ? 0 : in_a_row + 1;
         if (replies.size() != batch.size())
           throw Error{Errc::protocol, "a batch was answered with another number of replies", Effect::unknown};
       } catch (...) {
@@ -100,8 +147,9 @@ class Combiner {
         } else {
           entry.reply.emplace(std::move(replies[i]));
         }
-        entry.done.complete();  // the entry may be gone after this
+        entry.answer();
       }
+      if (in_a_row >= most_in_a_row && shared->hand_over()) co_return;
     }
   }
 

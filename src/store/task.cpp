@@ -1,8 +1,11 @@
 #include "sluice/task.hpp"
 
+#include <sys/eventfd.h>
+
 #include <mutex>
 #include <vector>
 
+#include "base/fork.hpp"
 #include "sluice/log.hpp"
 #include "store/waiter.hpp"
 
@@ -69,6 +72,14 @@ void Waiter::post(Completion& completion) noexcept {
   event_.set();
 }
 
+int Waiter::wake_descriptor() noexcept {
+  if (wake_descriptor_ < 0 || forks_ != fork_count()) {
+    wake_descriptor_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    forks_ = fork_count();
+  }
+  return wake_descriptor_;
+}
+
 void Waiter::start_driving(Driver& driver) noexcept {
   if (driven_ == 0) driver_ = &driver;
   if (driver_ == &driver) ++driven_;
@@ -79,8 +90,7 @@ void Waiter::stop_driving(const Driver& driver) noexcept {
 }
 
 void Waiter::run_once() {
-  if (!ready_) {
-    event_.reset();
+  if (!ready_ && event_.take()) {
     Completion* newest = posted_.exchange(nullptr, std::memory_order_acquire);
     while (newest) {  // the list is last in, first out: turn it round
       Completion* const older = newest->next_;
@@ -88,6 +98,7 @@ void Waiter::run_once() {
       ready_ = newest;
       newest = older;
     }
+    if (!ready_) return;  // woken for another reason: the caller looks what has changed before anybody sleeps again
   }
   if (ready_) {
     Completion& completion = *ready_;
@@ -168,6 +179,8 @@ void report(std::exception_ptr error) {
     std::rethrow_exception(error);
   } catch (const std::exception& failure) {
     log(LogLevel::error, failure.what());
+  } catch (...) {
+    log(LogLevel::error, "a background task failed with something that is no std::exception");
   }
 }
 
@@ -221,6 +234,7 @@ Task<void> when_all(std::vector<Task<void>> tasks) {
 
 Task<bool> wait_until(Completion& completion, Clock& clock, SteadyTime deadline) {
   if (completion.is_complete()) co_return true;
+  if (clock.steady() >= deadline) co_return !completion.complete();
   if (deadline == SteadyTime::max()) {
     co_await completion;
     co_return true;
@@ -236,6 +250,7 @@ Task<bool> wait_until(Completion& completion, Clock& clock, SteadyTime deadline)
 }
 
 Task<void> sleep_until(Clock& clock, SteadyTime deadline) {
+  if (clock.steady() >= deadline) co_return;
   Completion done;
   clock.at(deadline, [&done] { done.complete(); });
   co_await done;

@@ -26,6 +26,9 @@ class Waiter {
   bool is_woken() const noexcept { return event_.is_set(); }
   /// For drivers that have nothing to do themselves.
   Event& event() noexcept { return event_; }
+  /// For drivers that sleep in poll(): an eventfd to poll beside their own descriptors while the event watches it
+  /// (Event::watch). This thread's alone; made when first asked for; -1 when the process has no descriptor left.
+  int wake_descriptor() noexcept;
 
   /// One step of the loop in get(): resumes one coroutine that was posted, else drives or sleeps.
   /// May return without having done anything.
@@ -57,6 +60,8 @@ class Waiter {
   Completion* ready_ = nullptr;  // taken from posted_, oldest first; this thread's alone
   Driver* driver_ = nullptr;   // what is driven while waiting: the first one registered
   std::size_t driven_ = 0;     // how many completions wait for it
+  int wake_descriptor_ = -1;   // never closed, as the waiter is never freed: a late set() may still write to it
+  unsigned forks_ = 0;         // fork_count() when it was made: a child must not share it with its parent
 };
 
 }  // namespace sluice

@@ -1,0 +1,66 @@
+#include "lock/attempt.hpp"
+#include "lock/watchdog.hpp"
+#include "sluice/lock.hpp"
+
+namespace sluice {
+
+std::string_view to_string(LostCause cause) noexcept {
+  switch (cause) {
+    case LostCause::expired: return "its lease ran out here";
+    case LostCause::unreachable: return "renewals failed until its lease ran out here";
+    case LostCause::taken: return "the server does not know the hold any more";
+  }
+  return "?";
+}
+
+std::string_view to_string(ReleaseOutcome::Kind kind) noexcept {
+  switch (kind) {
+    case ReleaseOutcome::Kind::released: return "released";
+    case ReleaseOutcome::Kind::still_held: return "still held";
+    case ReleaseOutcome::Kind::not_held: return "not held";
+  }
+  return "?";
+}
+
+Held& Held::operator=(Held&& other) noexcept {
+  if (this != &other) {
+    abandon();
+    hold_ = std::move(other.hold_);
+  }
+  return *this;
+}
+
+Held::~Held() { abandon(); }
+
+void Held::abandon() noexcept {
+  if (hold_) lock::leave_in_background(std::move(hold_));
+}
+
+bool Held::valid() const noexcept { return valid_for() > std::chrono::nanoseconds{0}; }
+
+std::chrono::nanoseconds Held::valid_for() const noexcept {
+  if (!hold_ || hold_->state.load() != lock::HoldState::held) return {};
+  const auto left = hold_->certain_until.load() - hold_->watchdog->clock().steady();
+  return std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds{0});
+}
+
+FencingToken Held::token() const noexcept { return hold_ ? hold_->token : FencingToken{}; }
+
+OwnerId Held::owner() const { return hold_ ? OwnerId{hold_->owner} : OwnerId{}; }
+
+std::uint32_t Held::entries() const { return hold_ ? hold_->watchdog->entries(*hold_) : 0; }
+
+Task<ReleaseOutcome> Held::release() {
+  auto hold = std::move(hold_);
+  if (!hold) co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::not_held};
+  auto leaving = lock::leave(std::move(hold));
+  co_return co_await leaving;
+}
+
+std::stop_token Held::lost() const { return hold_ ? hold_->watchdog->lost(*hold_) : std::stop_token{}; }
+
+void Held::on_lost(std::function<void(LostCause)> callback) {
+  if (hold_) hold_->watchdog->on_lost(*hold_, std::move(callback));
+}
+
+}  // namespace sluice

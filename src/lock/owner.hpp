@@ -1,0 +1,28 @@
+/// Identities, and what an owner is in at the moment.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lock/hold.hpp"
+
+namespace sluice::lock {
+
+/// `<uuid of this process>:<number>`, never twice.
+std::string new_owner_id();
+/// Names one request to acquire among those of all processes and times.
+std::string new_request_id();
+
+struct OwnerState {
+  OwnerId id;
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Hold>> holds;
+
+  /// The hold of this lock that is in force; null: none.
+  std::shared_ptr<Hold> find(const Watchdog& watchdog, const Names& names);
+  void add(const std::shared_ptr<Hold>& hold);
+};
+
+}  // namespace sluice::lock

@@ -1,0 +1,80 @@
+/// Keeps the holds of this process on one Store alive, and tells them when they are over.
+///
+/// One timer for all: it wakes at the earliest thing to do. Renewals fall on a common beat, every third of a lease, so
+/// that all holds of that lease travel in one batch. Everything that a hold may become is decided under one mutex:
+///
+///     watch  ->  (enter | confirm | leave)*  ->  last leave: released
+///                                            ->  lose, or the certain time is over: lost
+///
+/// A renewal asked before an end is answered after it: confirm() of a hold that is not held does nothing.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "lock/hold.hpp"
+
+namespace sluice::lock {
+
+class Watchdog : public std::enable_shared_from_this<Watchdog> {
+ public:
+  explicit Watchdog(Store& store);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  Store& store() noexcept { return store_; }
+  Clock& clock() noexcept { return clock_; }
+
+  void watch(const std::shared_ptr<Hold>& hold);
+  /// One entry more. The number of entries; 0: it is over.
+  std::uint32_t enter(Hold& hold);
+  /// The server has prolonged the hold by a request sent at `sent`. False: it is over here all the same.
+  bool confirm(const std::shared_ptr<Hold>& hold, SteadyTime sent);
+  /// One entry less; the last one ends the hold.
+  struct Departure {
+    std::uint32_t entries = 0;   ///< left
+    HoldState state{};           ///< before
+    LostCause cause{};           ///< if lost
+    bool certain = false;        ///< at this moment
+  };
+  Departure leave(Hold& hold);
+  void lose(const std::shared_ptr<Hold>& hold, LostCause cause);
+
+  std::stop_token lost(Hold& hold);
+  void on_lost(Hold& hold, std::function<void(LostCause)> callback);
+  std::uint32_t entries(const Hold& hold) const;
+
+ private:
+  using Holds = std::vector<std::shared_ptr<Hold>>;
+  /// What was promised to a hold that is lost, to be done without the mutex.
+  struct Notice {
+    std::shared_ptr<Hold> hold;
+    std::optional<std::stop_source> stop;
+    std::vector<std::function<void(LostCause)>> callbacks;
+  };
+
+  // REQUIRE: mutex_ is held
+  SteadyTime beat_after(SteadyTime now, std::chrono::nanoseconds interval) const;
+  Notice end(Hold& hold, LostCause cause);
+  void forget(Hold& hold);
+  Clock::TimerId wake_by(SteadyTime when);
+
+  void wake();
+  Task<void> renew(Holds due, SteadyTime sent);
+  void take_answer(const Holds& part, const Value& answer, SteadyTime sent);
+  void postpone(const Holds& holds);
+  void disarm(Clock::TimerId stale);
+  static void tell(Notice notice);
+
+  Store& store_;
+  Clock& clock_;
+  const SteadyTime origin_;  // of the beat
+  mutable std::mutex mutex_;
+  Holds holds_;
+  Clock::TimerId timer_ = 0;
+  SteadyTime wake_at_ = SteadyTime::max();
+};
+
+}  // namespace sluice::lock

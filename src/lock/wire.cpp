@@ -1,0 +1,70 @@
+#include "lock/wire.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lock/acquire.lua.hpp"
+#include "lock/force_release.lua.hpp"
+#include "lock/recount.lua.hpp"
+#include "lock/release.lua.hpp"
+#include "lock/renew.lua.hpp"
+
+namespace sluice::lock {
+namespace {
+
+std::string_view text_of(const fmt::format_int& number) { return {number.data(), number.size()}; }
+
+}  // namespace
+
+Task<Value> ask_acquire(Store& store, const Names& names, std::string_view owner, std::string_view request,
+                        std::chrono::milliseconds lease) {
+  const fmt::format_int lease_ms{lease.count()};
+  return store.run(scripts::lock_acquire, {names.key, names.token}, {owner, text_of(lease_ms), request},
+                   {.repeatable = true});
+}
+
+Answer answer_to_acquire(const Value& reply) {
+  const auto& items = reply.as_items();
+  if (items.size() != 2)
+    throw Error{Errc::protocol, "lock/acquire answered " + to_string(reply) + " instead of two integers", Effect::unknown};
+  const auto second = items[1].as_integer();
+  if (items[0].as_integer() == 1) return {.granted = FencingToken{static_cast<std::uint64_t>(second)}};
+  return {.granted = std::nullopt, .left = std::chrono::milliseconds{second}};
+}
+
+Task<Value> ask_recount(Store& store, const Hold& hold, std::uint32_t entries) {
+  const fmt::format_int lease_ms{hold.terms.lease.count()};
+  const fmt::format_int count{entries};
+  return store.run(scripts::lock_recount, {hold.names->key},
+                   {hold.owner, text_of(lease_ms), hold.request, text_of(count)}, {.repeatable = true});
+}
+
+Task<Value> ask_release(Store& store, const Names& names, std::string_view request, bool repeatable) {
+  return store.run(scripts::lock_release, {names.key}, {request, names.channel}, {.repeatable = repeatable});
+}
+
+Batch renewal_of(std::span<const std::shared_ptr<Hold>> holds) {
+  Batch batch;
+  while (!holds.empty()) {
+    const auto part = holds.first(std::min(holds.size(), holds_a_script));
+    std::vector<std::string> leases;  // what `args` points into
+    std::vector<std::string_view> keys;
+    std::vector<std::string_view> args;
+    leases.reserve(part.size());
+    for (const auto& hold : part) {
+      keys.push_back(hold->names->key);
+      args.push_back(hold->request);
+      args.push_back(leases.emplace_back(std::to_string(hold->terms.lease.count())));
+    }
+    batch.add(scripts::lock_renew, keys, args);
+    holds = holds.subspan(part.size());
+  }
+  return batch;
+}
+
+Task<Value> ask_force_release(Store& store, const Names& names) {
+  return store.run(scripts::lock_force_release, {names.key}, {names.channel}, {.repeatable = true});
+}
+
+}  // namespace sluice::lock

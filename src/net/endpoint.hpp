@@ -1,0 +1,37 @@
+/// Where a server listens: a host and port, or the path of a unix socket.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice::net {
+
+struct Endpoint {
+  std::string host;         ///< a name or a numeric address, without brackets
+  std::uint16_t port = 0;
+  std::string unix_path;    ///< not empty: a unix socket, host and port do not count
+
+  bool is_unix() const noexcept { return !unix_path.empty(); }
+};
+
+/// "127.0.0.1:6379", "[::1]:6379" or "/run/redis.sock".
+std::string to_string(const Endpoint& endpoint);
+
+/// A socket address, as the kernel wants it.
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  int family() const noexcept { return storage.ss_family; }
+  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+/// All addresses of the endpoint in the order in which to try them; never empty.
+/// Blocks while the name service is asked. Throws Error{connection} for an unknown name, {bad_argument} for a path
+/// that is too long for a unix socket.
+std::vector<Address> resolve(const Endpoint& endpoint);
+
+}  // namespace sluice::net

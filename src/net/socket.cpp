@@ -1,0 +1,91 @@
+#include "net/socket.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace sluice::net {
+namespace {
+
+void set_option(int descriptor, int level, int name, int value) {
+  // Advice, not a promise: a socket without it still works.
+  static_cast<void>(::setsockopt(descriptor, level, name, &value, sizeof value));
+}
+
+/// A silent peer is noticed after about a minute: 30 s of silence, then 3 probes of 10 s.
+void tune_tcp(int descriptor) {
+  set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+Transfer result_of(ssize_t moved, bool zero_is_end) noexcept {
+  if (moved > 0) return {Transfer::Outcome::moved, static_cast<std::size_t>(moved), 0};
+  if (moved == 0) return {zero_is_end ? Transfer::Outcome::closed : Transfer::Outcome::would_block, 0, 0};
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
+  return {Transfer::Outcome::failed, 0, errno};
+}
+
+}  // namespace
+
+Socket::Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this != &other) {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = std::exchange(other.descriptor_, -1);
+  }
+  return *this;
+}
+
+Socket::~Socket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Socket Socket::start_connect(const Address& address) {
+  Socket socket{::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  if (socket.descriptor_ < 0) throw std::system_error{errno, std::generic_category(), "socket"};
+  if (address.family() != AF_UNIX) tune_tcp(socket.descriptor_);
+  int result = 0;
+  do {
+    result = ::connect(socket.descriptor_, address.get(), address.size);
+  } while (result < 0 && errno == EINTR);
+  if (result < 0 && errno != EINPROGRESS) throw std::system_error{errno, std::generic_category(), "connect"};
+  return socket;
+}
+
+int Socket::connect_error() const noexcept {
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &error, &size) < 0) return errno;
+  return error;
+}
+
+Transfer Socket::read_some(std::span<char> into) noexcept {
+  ssize_t got = 0;
+  do {
+    got = ::recv(descriptor_, into.data(), into.size(), 0);
+  } while (got < 0 && errno == EINTR);
+  return result_of(got, true);
+}
+
+Transfer Socket::write_some(std::string_view bytes) noexcept {
+  ssize_t sent = 0;
+  do {
+    sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return result_of(sent, false);
+}
+
+void Socket::shutdown() noexcept {
+  if (descriptor_ >= 0) ::shutdown(descriptor_, SHUT_RDWR);
+}
+
+}  // namespace sluice::net

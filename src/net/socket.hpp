@@ -1,0 +1,32 @@
+/// A stream socket, non-blocking from its birth.
+#pragma once
+
+#include "net/endpoint.hpp"
+#include "net/transport.hpp"
+
+namespace sluice::net {
+
+class Socket final : public Transport {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) noexcept : descriptor_(descriptor) {}
+  Socket(Socket&& other) noexcept;
+  Socket& operator=(Socket&& other) noexcept;
+  ~Socket() override;
+
+  /// Begins to connect; poll for writing, then ask connect_error(). TCP_NODELAY and keep-alive are on.
+  /// Throws std::system_error when it is refused at once.
+  static Socket start_connect(const Address& address);
+  /// After start_connect and readiness: 0 when connected, else the errno.
+  int connect_error() const noexcept;
+
+  Transfer read_some(std::span<char> into) noexcept override;
+  Transfer write_some(std::string_view bytes) noexcept override;
+  int descriptor() const noexcept override { return descriptor_; }
+  void shutdown() noexcept override;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace sluice::net

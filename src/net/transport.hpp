@@ -1,0 +1,44 @@
+/// A stream of bytes that never blocks: a plain socket, or something wrapped around one.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace sluice::net {
+
+/// What a read or write came to.
+struct Transfer {
+  enum class Outcome {
+    moved,        ///< `bytes` > 0
+    would_block,  ///< nothing now; wait for what wants() says
+    closed,       ///< the peer ended the stream
+    failed,       ///< `error` is an errno
+  };
+  Outcome outcome = Outcome::would_block;
+  std::size_t bytes = 0;
+  int error = 0;
+};
+
+/// Threads: one reader and one writer at a time.
+class Transport {
+ public:
+  /// For what the descriptor has to be ready so that a call that would have blocked can go on.
+  struct Wants {
+    bool read = false;
+    bool write = false;
+  };
+
+  virtual ~Transport() = default;
+
+  virtual Transfer read_some(std::span<char> into) noexcept = 0;
+  virtual Transfer write_some(std::string_view bytes) noexcept = 0;
+  virtual Wants wants_to_read() const noexcept { return {.read = true, .write = false}; }
+  virtual Wants wants_to_write() const noexcept { return {.read = false, .write = true}; }
+
+  virtual int descriptor() const noexcept = 0;
+  /// Any thread: ends both directions; a blocked peer of this call sees it. The descriptor stays open.
+  virtual void shutdown() noexcept = 0;
+};
+
+}  // namespace sluice::net

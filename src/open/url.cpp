@@ -1,0 +1,141 @@
+#include "open/url.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "sluice/error.hpp"
+
+namespace sluice {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) { throw Error{Errc::bad_argument, why}; }
+
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char lower = static_cast<char>(c | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+std::string decode(std::string_view text, std::string_view what) {
+  std::string plain;
+  plain.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      plain += text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+    if (high < 0 || low < 0)
+      refuse(fmt::format("the {} of the URL has a '%' without two hex digits after it; write a plain one as %25", what));
+    plain += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return plain;
+}
+
+/// Cuts `text` at the first `mark`; what comes after it, or nothing.
+std::optional<std::string_view> cut(std::string_view& text, char mark) {
+  const auto at = text.find(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto rest = text.substr(at + 1);
+  text = text.substr(0, at);
+  return rest;
+}
+
+void parse_query(std::string_view query, Url& url) {
+  while (!query.empty()) {
+    const auto next = cut(query, '&');
+    const auto value = cut(query, '=');
+    const auto name = decode(query, "settings");
+    if (!value) refuse(fmt::format("the setting '{}' of the URL has no value: write {}=VALUE", name, name));
+    if (!url.query.emplace(name, decode(*value, "settings")).second)
+      refuse(fmt::format("the setting '{}' stands twice in the URL", name));
+    query = next.value_or("");
+  }
+}
+
+void parse_host(std::string_view text, Url& url) {
+  std::optional<std::string_view> port;
+  if (text.starts_with('[')) {
+    const auto end = text.find(']');
+    if (end == std::string_view::npos) refuse("the IPv6 address of the URL has no closing ']'");
+    url.host = text.substr(1, end - 1);
+    if (url.host.empty()) refuse("the brackets of the URL hold no IPv6 address");
+    const auto rest = text.substr(end + 1);
+    if (!rest.empty() && rest.front() != ':') refuse(fmt::format("'{}' stands after the IPv6 address of the URL", rest));
+    if (!rest.empty()) port = rest.substr(1);
+  } else {
+    port = cut(text, ':');
+    if (port && port->find(':') != std::string_view::npos)
+      refuse("the host of the URL has several ':'; an IPv6 address stands in brackets: [::1]");
+    url.host = decode(text, "host");
+  }
+  if (port) {
+    const auto number = parse_number(*port, 65535, "port");
+    if (number == 0) refuse("port 0 is not one to connect to");
+    url.port = static_cast<std::uint16_t>(number);
+  }
+}
+
+/// "user:password@host:port"; what precedes the last '@' is the user's.
+void parse_authority(std::string_view text, Url& url) {
+  if (const auto at = text.rfind('@'); at != std::string_view::npos) {
+    auto user = text.substr(0, at);
+    text = text.substr(at + 1);
+    if (const auto password = cut(user, ':')) url.password = decode(*password, "password");
+    url.user = decode(user, "user");
+  }
+  parse_host(text, url);
+}
+
+}  // namespace
+
+Url parse_url(std::string_view text) {
+  Url url;
+  const auto rest = cut(text, ':');
+  if (!rest) refuse("this is no URL: it has no scheme, such as embedded: or redis://");
+  url.scheme = text;
+  std::transform(url.scheme.begin(), url.scheme.end(), url.scheme.begin(),
+                 [](unsigned char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : static_cast<char>(c); });
+
+  auto hierarchy = *rest;
+  if (hierarchy.find('#') != std::string_view::npos) refuse("the URL has a '#'; write it as %23");
+  const auto query = cut(hierarchy, '?');
+  if (hierarchy.starts_with("//")) {
+    url.has_authority = true;
+    hierarchy.remove_prefix(2);
+    const auto slash = std::min(hierarchy.find('/'), hierarchy.size());
+    parse_authority(hierarchy.substr(0, slash), url);
+    hierarchy.remove_prefix(slash);
+  }
+  url.path = decode(hierarchy, "path");
+  if (query) parse_query(*query, url);
+  return url;
+}
+
+std::uint64_t parse_number(std::string_view text, std::uint64_t most, std::string_view what) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number > most)
+    refuse(fmt::format("the {} of the URL is a number of 0 to {}, not '{}'", what, most, text));
+  return number;
+}
+
+std::chrono::microseconds parse_duration(std::string_view text, std::string_view what) {
+  struct Unit {
+    std::string_view suffix;
+    std::uint64_t microseconds;
+  };
+  static constexpr Unit units[] = {{"us", 1}, {"ms", 1000}, {"s", 1'000'000}, {"m", 60'000'000}, {"", 1000}};
+  for (const auto& unit : units) {
+    if (!text.ends_with(unit.suffix)) continue;
+    const auto count = parse_number(text.substr(0, text.size() - unit.suffix.size()), 1'000'000'000, what);
+    return std::chrono::microseconds{count * unit.microseconds};
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,32 @@
+/// A URL, taken apart. No message of this file quotes a URL as a whole: it may hold a password.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+struct Url {
+  std::string scheme;               ///< lower case
+  bool has_authority = false;       ///< "//" was there
+  std::string user;
+  std::string password;
+  std::string host;                 ///< without brackets
+  std::optional<std::uint16_t> port;
+  std::string path;                 ///< decoded, with its first '/'
+  std::map<std::string, std::string, std::less<>> query;
+};
+
+/// Throws Error{bad_argument} that says which part is wrong.
+Url parse_url(std::string_view text);
+
+/// "50us", "20ms", "3s", "1m", "250" (ms). Throws Error{bad_argument}, naming `what`.
+std::chrono::microseconds parse_duration(std::string_view text, std::string_view what);
+/// A whole number of 0 to `most`.
+std::uint64_t parse_number(std::string_view text, std::uint64_t most, std::string_view what);
+
+}  // namespace sluice

@@ -1,0 +1,86 @@
+#include "redis/channels.hpp"
+
+#include <algorithm>
+
+#include "sluice/log.hpp"
+
+namespace sluice::redis {
+
+void Handler::call(const Message& message) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (ended_) return;
+    caller_ = std::this_thread::get_id();
+  }
+  try {
+    function_(message);
+  } catch (const std::exception& failure) {
+    log(LogLevel::error, "a handler of channel '" + message.channel + "' failed: " + failure.what());
+  }
+  const std::lock_guard lock{mutex_};
+  caller_ = {};
+  idle_.notify_all();
+}
+
+void Handler::end() {
+  std::unique_lock lock{mutex_};
+  ended_ = true;
+  if (caller_ == std::this_thread::get_id()) return;
+  idle_.wait(lock, [&] { return caller_ == std::thread::id{}; });
+}
+
+bool Channels::add(const std::string& channel, std::shared_ptr<Handler> handler) {
+  const std::lock_guard lock{mutex_};
+  Channel& entry = channels_[channel];
+  auto handlers = entry.handlers ? std::make_shared<Handlers>(*entry.handlers) : std::make_shared<Handlers>();
+  handlers->push_back(std::move(handler));
+  entry.handlers = std::move(handlers);
+  count_.store(channels_.size(), std::memory_order_relaxed);
+  return !entry.confirmed;
+}
+
+bool Channels::erase(const std::string& channel, const Handler& handler) {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end()) return false;
+  auto handlers = std::make_shared<Handlers>(*found->second.handlers);
+  std::erase_if(*handlers, [&](const auto& one) { return one.get() == &handler; });
+  const bool was_last = handlers->empty();
+  if (was_last) {
+    channels_.erase(found);
+    count_.store(channels_.size(), std::memory_order_relaxed);
+  } else {
+    found->second.handlers = std::move(handlers);
+  }
+  return was_last;
+}
+
+void Channels::confirm(const std::string& channel) {
+  const std::lock_guard lock{mutex_};
+  if (const auto found = channels_.find(channel); found != channels_.end()) found->second.confirmed = true;
+}
+
+std::vector<std::string> Channels::confirmed() const {
+  const std::lock_guard lock{mutex_};
+  std::vector<std::string> names;
+  for (const auto& [name, channel] : channels_)
+    if (channel.confirmed) names.push_back(name);
+  return names;
+}
+
+std::shared_ptr<const Channels::Handlers> Channels::handlers_of(const std::string& channel) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = channels_.find(channel);
+  return found == channels_.end() ? nullptr : found->second.handlers;
+}
+
+void Channels::deliver(const Message& message) {
+  const auto handlers = handlers_of(message.channel);
+  if (!handlers) return;
+  for (const auto& handler : *handlers) handler->call(message);
+}
+
+void Channels::deliver_gap(const std::vector<std::string>& channels) {
+  for (const auto& channel : channels) deliver({.kind = Message::Kind::gap, .channel = channel, .payload = {}});
+}
+
+}  // namespace sluice::redis

@@ -1,0 +1,48 @@
+/// The requests that a connection has taken and not yet answered, in their order. A ring: no allocation once it is warm.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "redis/operation.hpp"
+
+namespace sluice::redis {
+
+class Flight {
+ public:
+  struct Slot {
+    Operation* operation = nullptr;   ///< null: its caller has given up (or it is the link's own PING)
+    std::size_t replies_left = 0;
+    std::string_view answered_by;     ///< see Request::answered_by()
+  };
+
+  bool empty() const noexcept { return size_ == 0; }
+  std::size_t size() const noexcept { return size_; }
+  Slot& front() noexcept { return slots_[first_]; }
+  Slot& operator[](std::size_t i) noexcept { return slots_[(first_ + i) & (slots_.size() - 1)]; }
+
+  void push(Slot slot) {
+    if (size_ == slots_.size()) grow();
+    (*this)[size_++] = slot;
+  }
+  void pop() noexcept {
+    first_ = (first_ + 1) & (slots_.size() - 1);
+    --size_;
+  }
+  void clear() noexcept { first_ = size_ = 0; }
+
+ private:
+  void grow() {
+    std::vector<Slot> larger(slots_.empty() ? 64 : slots_.size() * 2);
+    for (std::size_t i = 0; i < size_; ++i) larger[i] = (*this)[i];
+    slots_ = std::move(larger);
+    first_ = 0;
+  }
+
+  std::vector<Slot> slots_;  // a power of two
+  std::size_t first_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace sluice::redis

@@ -1,0 +1,185 @@
+// The life of a connection: attempts, the greeting, the loss, and the time in between.
+#include "redis/link.hpp"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+
+#include <system_error>
+
+#include "base/fork.hpp"
+#include "sluice/log.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice::redis {
+
+Link::Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Kind kind)
+    : options_(options),
+      reactor_(reactor),
+      channels_(channels),
+      kind_(kind),
+      server_(describe(options)),
+      forks_(fork_count()),
+      state_(kind == Kind::shared ? State::waiting : State::idle),
+      backoff_(options.backoff_min, options.backoff_max),
+      spin_(std::thread::hardware_concurrency() > 1 ? options.spin : std::chrono::microseconds{0}) {}
+
+Link::~Link() = default;
+
+void Link::wait_for_greeting() {
+  Lock lock{mutex_};
+  greeted_.wait(lock, [&] { return tried_ || state_ == State::closed; });
+  if (!is_open() && last_failure_) throw *last_failure_;
+}
+
+bool Link::is_free() {
+  const Lock lock{mutex_};
+  return state_ != State::closed && flight_.empty() && pending_.empty();
+}
+
+SteadyTime Link::on_tick(SteadyTime now) {
+  Finished finished;
+  SteadyTime next;
+  {
+    Lock lock{mutex_};
+    expire(now, finished);
+    if (state_ == State::idle && is_wanted()) state_ = State::waiting;
+    if (state_ == State::waiting && is_wanted() && now >= retry_at_) begin_attempt(lock);
+    if ((state_ == State::connecting || state_ == State::greeting) && now >= attempt_ends_)
+      lose(fmt::format("not connected within {} ms", options_.connect_timeout.count()), Errc::timeout);
+    if (is_open()) mind_silence(now);
+    flush(lock);
+    if (state_ == State::lost && !reading_ && !writing_) bury(finished);
+    next = next_tick();
+  }
+  finished.complete_all();
+  return next;
+}
+
+SteadyTime Link::next_tick() const {
+  auto next = std::min(earliest_, silent_until_);
+  if (state_ == State::waiting && is_wanted()) next = std::min(next, retry_at_);
+  if (state_ == State::connecting || state_ == State::greeting) next = std::min(next, attempt_ends_);
+  if (is_open() && channels_.any() && !pinged_) next = std::min(next, last_heard_ + options_.idle);
+  return next;
+}
+
+void Link::mind_silence(SteadyTime now) {
+  if (now >= silent_until_) {
+    lose("it has been silent for too long", Errc::timeout);
+  } else if (channels_.any() && kind_ == Kind::shared && !pinged_ && now >= last_heard_ + options_.idle) {
+    constexpr std::string_view ping = "*1\r\n$4\r\nPING\r\n";
+    out_ += ping;
+    appended_ += ping.size();
+    flight_.push({nullptr, 1, {}});
+    pinged_ = true;
+    silent_until_ = std::min(silent_until_, now + options_.command_timeout);
+  }
+}
+
+void Link::begin_attempt(Lock& lock) {
+  attempt_ends_ = system_clock().steady() + options_.connect_timeout;
+  std::vector<net::Address> found;
+  std::optional<Error> failure;
+  lock.unlock();
+  try {
+    found = net::resolve(options_.endpoint);
+  } catch (const Error& error) {
+    failure = error;
+  }
+  lock.lock();
+  if (state_ != State::waiting) return;
+  state_ = State::connecting;
+  if (failure) return lose(failure->message(), failure->errc());
+  addresses_.assign(found.rbegin(), found.rend());
+  try_next_address();
+}
+
+void Link::try_next_address() {
+  std::string why = "it has no address";
+  while (!addresses_.empty()) {
+    const auto address = addresses_.back();
+    addresses_.pop_back();
+    try {
+      socket_ = std::make_unique<net::Socket>(net::Socket::start_connect(address));
+      reactor_.watch(socket_->descriptor(), *this, EPOLLOUT);
+      armed_ = EPOLLOUT;
+      return;
+    } catch (const std::system_error& error) {
+      why = error.code().message();
+    }
+  }
+  lose(why);
+}
+
+void Link::connected(Lock& lock) {
+  if (const int error = socket_->connect_error(); error != 0) {
+    reactor_.forget(socket_->descriptor());
+    if (addresses_.empty()) return lose(std::generic_category().message(error));
+    return try_next_address();
+  }
+  lock.unlock();
+  auto channels = kind_ == Kind::shared ? channels_.confirmed() : std::vector<std::string>{};
+  lock.lock();
+  if (state_ != State::connecting) return;
+  resubscribed_ = std::move(channels);
+  greeting_.emplace(options_, resubscribed_);
+  state_ = State::greeting;
+  out_ = greeting_->bytes();
+  appended_ = out_.size();
+  sent_ = 0;
+  flush(lock);
+  arm();
+}
+
+void Link::take_greeting(const Value& reply) {
+  try {
+    if (!greeting_->take(reply)) return;
+  } catch (const Error& error) {
+    return lose(error.message(), error.errc());
+  }
+  state_ = State::ready;
+  ready_since_ = last_heard_;
+  tried_ = true;
+  resubscribing_ = !resubscribed_.empty();
+  if (connections_++ > 0) {
+    count(metrics().redis_reconnects);
+    log(LogLevel::info, fmt::format("connected to {} again", server_));
+  }
+  send_pending();
+  greeted_.notify_all();
+}
+
+void Link::lose(const std::string& why, Errc code) {
+  if (state_ == State::closed || state_ == State::lost) return;
+  if (is_open()) log(LogLevel::warning, fmt::format("lost the connection to {}: {}", server_, why));
+  last_failure_.emplace(code, is_open() || code == Errc::authentication ? why
+                                       : fmt::format("cannot connect to {}: {}", server_, why));
+  // A connection that stood for a while was a good one; the next attempt need not be late.
+  if (is_open() && system_clock().steady() - ready_since_ >= options_.backoff_max) backoff_.reset();
+  state_ = State::lost;
+  tried_ = true;
+  if (socket_) socket_->shutdown();
+  reactor_.wake();
+}
+
+/// The reactor's thread, when nobody is inside a read or a write.
+void Link::bury(Finished& finished) {
+  if (socket_) reactor_.forget(socket_->descriptor());
+  socket_.reset();
+  greeting_.reset();
+  parser_.reset();
+  settle(finished);
+  out_.clear();
+  sending_.clear();
+  sent_of_sending_ = 0;
+  appended_ = sent_ = 0;
+  known_.clear();
+  armed_ = 0;
+  blocked_ = pinged_ = false;
+  silent_until_ = SteadyTime::max();
+  retry_at_ = system_clock().steady() + backoff_.next();
+  state_ = is_wanted() ? State::waiting : State::idle;
+  greeted_.notify_all();
+}
+
+}  // namespace sluice::redis

@@ -1,0 +1,146 @@
+/// One connection to the server that all callers share, and its coming back after it was lost.
+///
+/// Sending: a request is appended to `out_` under the lock; a thread that finds nobody sending sends until `out_` is
+/// empty, so what gathers during one write travels in the next. Receiving: one thread at a time reads, takes the replies
+/// to the operations at the front of `flight_`, and completes them when it has let the lock go. That thread is a caller
+/// that waits for a reply (drive()); only when no caller reads, the reactor's thread does.
+///
+///     idle ─> waiting ─> connecting ─> greeting ─> ready ─> draining ┐
+///               ^            |             |         |               |
+///               └────────────┴── failed ───┘         └──── lost <────┘        closed: from everywhere
+///
+/// `lost`: the socket is shut down; the reactor's thread buries it as soon as nobody is inside a read or write.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "net/socket.hpp"
+#include "redis/backoff.hpp"
+#include "redis/channels.hpp"
+#include "redis/flight.hpp"
+#include "redis/greeting.hpp"
+#include "redis/operation.hpp"
+#include "redis/reactor.hpp"
+#include "redis/spin.hpp"
+#include "resp/reply_parser.hpp"
+
+namespace sluice::redis {
+
+class Link final : public Source, public Driver {
+ public:
+  enum class Kind {
+    shared,  ///< always kept connected; hears the messages of the channels
+    lent,    ///< for blocking commands: connected when there is something to send, and not repaired otherwise
+  };
+
+  Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Kind kind);
+  ~Link() override;
+
+  /// Takes an operation; it will be completed, perhaps before this returns.
+  void submit(Operation& operation);
+  /// Blocks until the first connection is there. Throws the Error of the first attempt.
+  void wait_for_greeting();
+  /// Every operation under way fails with Errc::closed; new ones too.
+  void close();
+  /// No call is under way, not even one that its caller has given up.
+  bool is_free();
+
+  void drive(Waiter& waiter) override;
+  void on_ready(std::uint32_t events) override;
+  SteadyTime on_tick(SteadyTime now) override;
+
+ private:
+  enum class State { idle, waiting, connecting, greeting, ready, draining, lost, closed };
+  using Lock = std::unique_lock<std::mutex>;
+
+  // link_calls.cpp: calls and their ends
+  void take(Operation& operation);
+  std::exception_ptr refusal(const Operation& operation) const;
+  bool may_have_run(const Operation& operation, bool in_flight) const noexcept;
+  void expire(SteadyTime now, Finished& finished);
+  void settle(Finished& finished);
+  void send_pending();
+
+  // link_wire.cpp: bytes
+  void flush(Lock& lock);
+  bool receive(Waiter& waiter);
+  bool sleep(Waiter& waiter);
+  net::Transfer spin(Waiter& waiter);
+  bool digest(net::Transfer transfer);
+  void take_all();
+  void take_hint(const std::string& error);
+  bool is_digesting_here() const noexcept;
+  void take_one(Value& value, Finished& finished);
+  void answer(Value& reply, Finished& finished);
+  void arm() noexcept;
+  void stop_reading();
+
+  // link.cpp: life
+  bool is_open() const noexcept { return state_ == State::ready || state_ == State::draining; }
+  bool is_wired() const noexcept { return is_open() || state_ == State::greeting; }
+  bool is_wanted() const noexcept { return kind_ == Kind::shared || !pending_.empty(); }
+  void begin_attempt(Lock& lock);
+  void try_next_address();
+  void connected(Lock& lock);
+  void take_greeting(const Value& reply);
+  void lose(const std::string& why, Errc code = Errc::connection);
+  void bury(Finished& finished);
+  void mind_silence(SteadyTime now);
+  SteadyTime next_tick() const;
+
+  const RedisOptions& options_;
+  Reactor& reactor_;
+  Channels& channels_;
+  const Kind kind_;
+  const std::string server_;
+  const unsigned forks_;
+
+  std::mutex mutex_;
+  std::condition_variable greeted_;
+  State state_ = State::idle;
+  bool reading_ = false;                // a thread has the role of the reader
+  bool writing_ = false;                // ... of the writer
+  bool blocked_ = false;                // the socket takes no more for now
+  std::uint32_t armed_ = 0;             // what the reactor watches for
+  std::unique_ptr<net::Socket> socket_;
+  std::vector<net::Address> addresses_; // still to be tried in this attempt, last first
+  std::optional<Greeting> greeting_;
+  std::vector<std::string> resubscribed_;
+  bool resubscribing_ = false;          // the gap has yet to be told
+  std::optional<Error> last_failure_;
+  bool tried_ = false;                  // the first attempt has ended
+  std::uint64_t connections_ = 0;       // that reached ready
+  Backoff backoff_;
+  SteadyTime retry_at_{};
+  SteadyTime attempt_ends_{};
+  SteadyTime ready_since_{};
+  SteadyTime last_heard_{};
+  SteadyTime silent_until_ = SteadyTime::max();  // a call timed out: hear something by then, or connect anew
+  bool pinged_ = false;
+
+  std::string out_;                     // to be sent next
+  std::string sending_;                 // the writer's
+  std::size_t sent_of_sending_ = 0;
+  std::uint64_t appended_ = 0;          // bytes given to this connection
+  std::uint64_t sent_ = 0;              // bytes the kernel took
+  KnownScripts known_;
+  Flight flight_;
+  std::deque<Operation*> pending_;      // waiting for a connection
+  std::size_t pending_bytes_ = 0;
+  SteadyTime earliest_ = SteadyTime::max();  // no deadline is before
+
+  // The reader's.
+  AdaptiveSpin spin_;
+  resp::ReplyParser parser_;
+  std::vector<Value> inbox_;
+  std::vector<std::string> newly_confirmed_;
+  std::array<char, 64 * 1024> buffer_;
+};
+
+}  // namespace sluice::redis

@@ -1,0 +1,246 @@
+// Bytes: sending what has gathered, reading what is there, and whose thread does it.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <system_error>
+
+#include "redis/link.hpp"
+#include "sluice/metrics.hpp"
+#include "store/waiter.hpp"
+
+namespace sluice::redis {
+namespace {
+
+/// Buffers above this are given back after use.
+constexpr std::size_t kept_buffer = 1 << 20;
+
+/// The link whose replies this thread is handing out. What is submitted meanwhile is sent at the end, in one write.
+thread_local const Link* digesting = nullptr;
+
+std::string text_of(int error) { return std::generic_category().message(error); }
+
+bool is_push_of(const Value& value, std::string_view kind) {
+  if (value.type() != Value::Type::push || value.as_items().empty()) return false;
+  const Value& first = value.as_items().front();
+  return first.is_text() && first.as_text() == kind;
+}
+
+bool is_message(const Value& value) { return is_push_of(value, "message") && value.as_items().size() == 3; }
+
+}  // namespace
+
+bool Link::is_digesting_here() const noexcept { return digesting == this; }
+
+void Link::flush(Lock& lock) {
+  if (writing_ || !is_wired()) return;
+  writing_ = true;
+  while (is_wired() && !blocked_ && (sent_of_sending_ < sending_.size() || !out_.empty())) {
+    if (sent_of_sending_ == sending_.size()) {
+      sending_.clear();
+      if (sending_.capacity() > kept_buffer) sending_.shrink_to_fit();
+      sending_.swap(out_);
+      sent_of_sending_ = 0;
+    }
+    lock.unlock();
+    const auto transfer = socket_->write_some(std::string_view{sending_}.substr(sent_of_sending_));
+    count(metrics().redis_writes);
+    lock.lock();
+    switch (transfer.outcome) {
+      case net::Transfer::Outcome::moved:
+        sent_of_sending_ += transfer.bytes;
+        sent_ += transfer.bytes;
+        break;
+      case net::Transfer::Outcome::would_block:
+        blocked_ = true;
+        arm();
+        break;
+      case net::Transfer::Outcome::closed:
+      case net::Transfer::Outcome::failed: lose(text_of(transfer.error)); break;
+    }
+  }
+  writing_ = false;
+  if (state_ == State::lost) reactor_.wake();
+}
+
+void Link::drive(Waiter& waiter) {
+  const bool can_sleep_here = waiter.wake_descriptor() >= 0;
+  {
+    Lock lock{mutex_};
+    if (waiter.is_woken()) return;
+    if (reading_ || !is_open() || !can_sleep_here) {
+      lock.unlock();
+      waiter.event().wait();
+      return;
+    }
+    reading_ = true;
+    arm();
+  }
+  while (!waiter.is_woken() && receive(waiter)) {
+  }
+  stop_reading();
+}
+
+void Link::stop_reading() {
+  const Lock lock{mutex_};
+  reading_ = false;
+  arm();
+  if (state_ == State::lost) reactor_.wake();
+}
+
+/// Waits for bytes, or for the waiter to be woken, and digests them. False: the connection is lost.
+bool Link::receive(Waiter& waiter) {
+  if (spin_.pays()) {
+    const auto transfer = spin(waiter);
+    if (transfer.outcome != net::Transfer::Outcome::would_block) {
+      spin_.found();
+      return digest(transfer);
+    }
+    if (waiter.is_woken()) return true;
+    spin_.missed();
+  }
+  return sleep(waiter) ? digest(socket_->read_some(buffer_)) : true;
+}
+
+net::Transfer Link::spin(Waiter& waiter) {
+  const auto& clock = system_clock();
+  const auto end = clock.steady() + spin_.limit();
+  net::Transfer transfer;
+  do {
+    transfer = socket_->read_some(buffer_);
+  } while (transfer.outcome == net::Transfer::Outcome::would_block && !waiter.is_woken() && clock.steady() < end);
+  return transfer;
+}
+
+/// False: there is nothing to read.
+bool Link::sleep(Waiter& waiter) {
+  const int wakeup = waiter.wake_descriptor();
+  if (!waiter.event().watch(wakeup)) return false;
+  pollfd both[] = {{socket_->descriptor(), POLLIN, 0}, {wakeup, POLLIN, 0}};
+  ::poll(both, 2, -1);
+  waiter.event().unwatch();
+  if (both[1].revents != 0) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto drained = ::read(wakeup, &count, sizeof count);
+  }
+  return both[0].revents != 0;
+}
+
+/// Hands out what has been read into buffer_. False: the connection is lost.
+bool Link::digest(net::Transfer transfer) {
+  switch (transfer.outcome) {
+    case net::Transfer::Outcome::would_block: return true;
+    case net::Transfer::Outcome::moved: break;
+    case net::Transfer::Outcome::closed:
+    case net::Transfer::Outcome::failed: {
+      const Lock lock{mutex_};
+      lose(transfer.error == 0 ? "the server closed it" : text_of(transfer.error));
+      return false;
+    }
+  }
+  std::optional<std::string> nonsense;
+  std::string_view bytes{buffer_.data(), transfer.bytes};
+  try {
+    while (auto value = parser_.next(bytes)) inbox_.push_back(std::move(*value));
+  } catch (const Error& error) {
+    nonsense = error.message();
+  }
+  take_all();
+  Lock lock{mutex_};
+  if (nonsense) lose("it sent something that is not RESP: " + *nonsense, Errc::protocol);
+  flush(lock);
+  return is_wired();
+}
+
+void Link::take_all() {
+  const auto* const before = std::exchange(digesting, this);
+  for (std::size_t i = 0; i < inbox_.size();) {
+    Finished finished;
+    {
+      const Lock lock{mutex_};
+      last_heard_ = system_clock().steady();
+      silent_until_ = SteadyTime::max();
+      pinged_ = false;
+      while (i < inbox_.size() && !is_message(inbox_[i])) take_one(inbox_[i++], finished);
+    }
+    for (const auto& channel : newly_confirmed_) channels_.confirm(channel);
+    newly_confirmed_.clear();
+    if (std::exchange(resubscribing_, false)) channels_.deliver_gap(resubscribed_);
+    finished.complete_all();
+    for (; i < inbox_.size() && is_message(inbox_[i]); ++i) {
+      auto& items = inbox_[i].as_items();
+      channels_.deliver({Message::Kind::published, std::move(items[1].as_text()), std::move(items[2].as_text())});
+    }
+  }
+  inbox_.clear();
+  digesting = before;
+}
+
+void Link::take_one(Value& value, Finished& finished) {
+  if (state_ == State::greeting) return take_greeting(value);
+  if (value.type() != Value::Type::push) return answer(value, finished);
+  // A push is the answer to the command that asked for it, or nobody's.
+  if (flight_.empty() || !is_push_of(value, flight_.front().answered_by)) return;
+  if (flight_.front().answered_by == "subscribe" && value.as_items().size() > 1)
+    newly_confirmed_.push_back(value.as_items()[1].as_text());
+  answer(value, finished);
+}
+
+void Link::answer(Value& reply, Finished& finished) {
+  if (flight_.empty()) {
+    if (is_open()) lose("it sent a reply that nobody had asked for: " + to_string(reply), Errc::protocol);
+    return;
+  }
+  if (reply.is_error()) take_hint(reply.as_text());
+  Flight::Slot& slot = flight_.front();
+  Operation* const operation = slot.operation;
+  if (operation) operation->replies[operation->answered++] = std::move(reply);
+  if (--slot.replies_left > 0) return;
+  flight_.pop();
+  if (operation) finished.add(*operation);
+  if (state_ == State::draining && flight_.empty()) lose("it became a replica");
+}
+
+/// What an error tells about the server rather than about the call.
+void Link::take_hint(const std::string& error) {
+  // Its scripts are gone: whoever calls one next brings the text.
+  if (error.starts_with("NOSCRIPT")) known_.clear();
+  // After a failover the name or address leads to another server: connect anew, but not for every call.
+  if (error.starts_with("READONLY") && state_ == State::ready &&
+      last_heard_ - ready_since_ >= options_.backoff_max)
+    state_ = State::draining;
+}
+
+/// Tells the reactor what to watch for: input only while no caller reads.
+void Link::arm() noexcept {
+  if (!is_wired()) return;
+  const std::uint32_t wanted = (reading_ ? 0U : EPOLLIN) | (blocked_ ? EPOLLOUT : 0U);
+  if (wanted == armed_) return;
+  armed_ = wanted;
+  reactor_.rearm(socket_->descriptor(), *this, wanted);
+}
+
+void Link::on_ready(std::uint32_t events) {
+  Lock lock{mutex_};
+  armed_ = 0;
+  if (state_ == State::connecting) return connected(lock);
+  if (!is_wired()) return;
+  if (blocked_ && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) {
+    blocked_ = false;
+    flush(lock);
+  }
+  if (reading_ || (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) == 0) return arm();
+  reading_ = true;
+  lock.unlock();
+  net::Transfer transfer;
+  do {
+    transfer = socket_->read_some(buffer_);
+  } while (digest(transfer) && transfer.bytes == buffer_.size());
+  lock.lock();
+  reading_ = false;
+  arm();
+}
+
+}  // namespace sluice::redis

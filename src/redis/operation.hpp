@@ -1,0 +1,62 @@
+/// One request under way, from submit() until its last reply. It lives in the frame of the coroutine that waits for it,
+/// so nothing is allocated for it.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <span>
+
+#include "redis/request.hpp"
+#include "sluice/task.hpp"
+#include "sluice/value.hpp"
+
+namespace sluice::redis {
+
+struct Operation {
+  Operation(const Request& what, std::span<Value> where, SteadyTime until, bool may_repeat, Driver* driver)
+      : request(what), replies(where), deadline(until), repeatable(may_repeat), done(driver) {}
+
+  const Request& request;
+  const std::span<Value> replies;  ///< one for each command of the request
+  const SteadyTime deadline;
+  const bool repeatable;
+  std::exception_ptr failure;      ///< set: no replies
+  Completion done;
+
+  // The link's own, under its lock.
+  std::size_t answered = 0;
+  std::uint64_t starts_at = 0;  ///< its first byte's place in the connection's output
+  bool was_sent = false;        ///< on an earlier connection; it may have taken effect there
+  Operation* next = nullptr;    ///< in a list of operations to be completed
+};
+
+/// Operations whose outcome is known, to be completed when no lock is held.
+class Finished {
+ public:
+  void add(Operation& operation) noexcept {
+    operation.next = nullptr;
+    *end_ = &operation;
+    end_ = &operation.next;
+  }
+  void fail(Operation& operation, std::exception_ptr failure) noexcept {
+    operation.failure = std::move(failure);
+    add(operation);
+  }
+  /// REQUIRES: no lock of the link is held. Coroutines that no thread waits for run in here.
+  void complete_all() noexcept {
+    Operation* one = first_;
+    first_ = nullptr;
+    end_ = &first_;
+    while (one) {
+      Operation* const after = one->next;
+      one->done.complete();  // *one may be gone after this
+      one = after;
+    }
+  }
+
+ private:
+  Operation* first_ = nullptr;
+  Operation** end_ = &first_;
+};
+
+}  // namespace sluice::redis

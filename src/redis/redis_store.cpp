@@ -1,0 +1,198 @@
+#include "redis/redis_store.hpp"
+
+#include <algorithm>
+
+#include "redis/client.hpp"
+
+namespace sluice::redis {
+namespace {
+
+using ClientPtr = std::shared_ptr<Client>;
+using std::chrono::milliseconds;
+
+/// How often a script is sent again with its text, when other clients keep flushing the server's scripts.
+constexpr int most_lessons = 3;
+
+bool is_forgotten_script(const Value& reply) { return reply.is_error() && reply.as_text().starts_with("NOSCRIPT"); }
+
+SteadyTime deadline_of(const Client& client, const CallOptions& options, milliseconds blocks_for = {}) {
+  if (blocks_for == milliseconds::max()) return SteadyTime::max();
+  const auto timeout = options.timeout.count() > 0 ? options.timeout : client.options().command_timeout;
+  return system_clock().steady() + timeout + blocks_for;
+}
+
+// The coroutines below hold the Client themselves: the Store may be gone before they end.
+
+Task<void> exchange(Link& link, const Request& request, std::span<Value> replies, SteadyTime deadline, bool repeatable) {
+  Operation operation{request, replies, deadline, repeatable, &link};
+  link.submit(operation);
+  co_await operation.done;
+  if (operation.failure) std::rethrow_exception(operation.failure);
+}
+
+Value checked(Value reply) {
+  if (reply.is_error()) throw error_of_reply(reply.as_text());
+  return reply;
+}
+
+Task<Value> call(ClientPtr client, Request request, CallOptions options) {
+  Value reply;
+  Operation operation{request, {&reply, 1}, deadline_of(*client, options), options.repeatable, &client->link()};
+  client->link().submit(operation);
+  co_await operation.done;
+  if (operation.failure) std::rethrow_exception(operation.failure);
+  co_return checked(std::move(reply));
+}
+
+Task<Value> call_script(ClientPtr client, Request request, CallOptions options) {
+  const auto deadline = deadline_of(*client, options);
+  for (int lesson = 0;; ++lesson) {
+    Value reply;
+    Operation operation{request, {&reply, 1}, deadline, options.repeatable, &client->link()};
+    client->link().submit(operation);
+    co_await operation.done;
+    if (operation.failure) std::rethrow_exception(operation.failure);
+    // It was not executed; the next time it travels with its text.
+    if (is_forgotten_script(reply) && lesson < most_lessons) continue;
+    co_return checked(std::move(reply));
+  }
+}
+
+Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks_for, CallOptions options) {
+  Client::Loan loan{*client};
+  Value reply;
+  auto exchanged = exchange(loan.link(), request, {&reply, 1}, deadline_of(*client, options, blocks_for), options.repeatable);
+  co_await exchanged;
+  co_return checked(std::move(reply));
+}
+
+void add_item(Request& request, const Batch::Item& item) {
+  const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
+  if (item.script) {
+    const Words all{words};
+    request.add(*item.script, all.first(item.key_count), all.subspan(item.key_count));
+  } else {
+    if (needs_of(words).own_connection)
+      throw Error{Errc::bad_argument, "a blocking command would hold up its batch; run it alone: " + item.words.front()};
+    request.add(words);
+  }
+}
+
+Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request, CallOptions options) {
+  const auto deadline = deadline_of(*client, options);
+  std::vector<Value> replies(batch.size());
+  auto exchanged = exchange(client->link(), request, replies, deadline, options.repeatable);
+  co_await exchanged;
+
+  for (int lesson = 0; lesson < most_lessons; ++lesson) {
+    std::vector<std::size_t> forgotten;
+    Request again;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      if (!batch.items()[i].script || !is_forgotten_script(replies[i])) continue;
+      forgotten.push_back(i);
+      add_item(again, batch.items()[i]);
+    }
+    if (forgotten.empty()) break;
+    std::vector<Value> answers(forgotten.size());
+    auto repeated = exchange(client->link(), again, answers, deadline, options.repeatable);
+    co_await repeated;
+    for (std::size_t i = 0; i < forgotten.size(); ++i) replies[forgotten[i]] = std::move(answers[i]);
+  }
+  co_return replies;
+}
+
+Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
+  const std::string_view words[] = {verb, channel};
+  Request request;
+  request.add(words);
+  request.set_answered_by(verb == "SUBSCRIBE" ? "subscribe" : "unsubscribe");
+  Value reply;
+  auto exchanged = exchange(client->link(), request, {&reply, 1}, deadline_of(*client, {}), true);
+  co_await exchanged;
+  checked(std::move(reply));
+}
+
+class Registration final : public Listener::Registration {
+ public:
+  Registration(ClientPtr client, std::string channel, MessageHandler function)
+      : client_(std::move(client)),
+        channel_(std::move(channel)),
+        handler_(std::make_shared<Handler>(std::move(function))),
+        needs_subscribing_(client_->channels().add(channel_, handler_)) {}
+
+  ~Registration() override {
+    client_->channels().remove(channel_, *handler_, [this] {
+      // That the server has let go may be learnt late or never; its messages find no handler.
+      spawn(subscribe(client_, "UNSUBSCRIBE", channel_), [](std::exception_ptr) {});
+    });
+    handler_->end();
+  }
+
+  bool needs_subscribing() const noexcept { return needs_subscribing_; }
+
+ private:
+  const ClientPtr client_;
+  const std::string channel_;
+  const std::shared_ptr<Handler> handler_;
+  const bool needs_subscribing_;
+};
+
+Task<Listener> listen_on(ClientPtr client, std::string channel, MessageHandler function) {
+  auto registration = std::make_unique<Registration>(client, channel, std::move(function));
+  if (registration->needs_subscribing()) {
+    auto subscribed = subscribe(client, "SUBSCRIBE", channel);
+    co_await subscribed;
+  }
+  co_return Listener{std::move(registration)};
+}
+
+class RedisStore final : public Store {
+ public:
+  explicit RedisStore(ClientPtr client) : client_(std::move(client)) {}
+  ~RedisStore() override { client_->close(); }
+
+  using Store::run;
+
+  Task<Value> run(Words command, CallOptions options) override {
+    const Needs needs = needs_of(command);
+    Request request;
+    request.add(command);
+    if (needs.own_connection) return call_blocking(client_, std::move(request), needs.blocks_for, options);
+    return call(client_, std::move(request), options);
+  }
+
+  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
+    Request request;
+    request.add(script, keys, args);
+    return call_script(client_, std::move(request), options);
+  }
+
+  Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
+    if (batch.empty()) return Task<std::vector<Value>>::ready();
+    Request request;
+    for (const auto& item : batch.items()) add_item(request, item);
+    return call_batch(client_, std::move(batch), std::move(request), options);
+  }
+
+  Task<Listener> listen(std::string channel, MessageHandler handler) override {
+    return listen_on(client_, std::move(channel), std::move(handler));
+  }
+
+  Clock& clock() noexcept override { return system_clock(); }
+  Driver* driver() noexcept override { return &client_->link(); }
+  std::string describe() const override { return redis::describe(client_->options()); }
+
+ private:
+  const ClientPtr client_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> open_redis(RedisOptions options) {
+  auto client = std::make_shared<Client>(std::move(options));
+  auto store = std::make_unique<RedisStore>(client);
+  client->open(client);
+  return store;
+}
+
+}  // namespace sluice::redis

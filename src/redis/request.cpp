@@ -1,0 +1,133 @@
+#include "redis/request.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "resp/command_table.hpp"
+#include "resp/writer.hpp"
+
+namespace sluice::redis {
+namespace {
+
+constexpr std::size_t longest_word = std::size_t{512} << 20;
+
+void check_words(Words words) {
+  for (const auto word : words)
+    if (word.size() > longest_word)
+      throw Error{Errc::bad_argument, fmt::format("a word of a command has at most 512 MiB, this one has {} bytes",
+                                                  word.size())};
+}
+
+}  // namespace
+
+void Request::add(Words command) {
+  if (command.empty()) throw Error{Errc::bad_argument, "a command has at least one word"};
+  check_words(command);
+  resp::append_command(bytes_, command);
+  ++commands_;
+  const auto* const spec = resp::find_command(command.front());
+  only_reads_ = only_reads_ && spec && spec->has(resp::flag_readonly);
+}
+
+void Request::add(const Script& script, Words keys, Words args) {
+  check_words(keys);
+  check_words(args);
+  const std::size_t words = 3 + keys.size() + args.size();
+  const auto begins = bytes_.size();
+  resp::append_command_header(bytes_, words);
+  resp::append_bulk(bytes_, "EVALSHA");
+  resp::append_bulk(bytes_, script.sha1);
+  const auto tail = bytes_.size();
+  const fmt::format_int key_count{keys.size()};
+  resp::append_bulk(bytes_, {key_count.data(), key_count.size()});
+  for (const auto key : keys) resp::append_bulk(bytes_, key);
+  for (const auto arg : args) resp::append_bulk(bytes_, arg);
+  scripts_.push_back({begins, tail, words, script.text, script.sha1});
+  ++commands_;
+  only_reads_ = false;
+}
+
+void Request::append_to(std::string& out, KnownScripts& known) const {
+  std::size_t copied = 0;
+  for (const auto& call : scripts_) {
+    if (known.has(call.sha1)) continue;
+    out.append(bytes_, copied, call.begins - copied);
+    resp::append_command_header(out, call.words);
+    resp::append_bulk(out, "EVAL");
+    resp::append_bulk(out, call.text);
+    known.add(call.sha1);
+    copied = call.tail;
+  }
+  out.append(bytes_, copied);
+}
+
+namespace {
+
+using std::chrono::milliseconds;
+
+bool is_word(std::string_view word, std::string_view upper) {
+  if (word.size() != upper.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i)
+    if ((static_cast<unsigned char>(word[i]) & 0xdf) != static_cast<unsigned char>(upper[i])) return false;
+  return true;
+}
+
+/// A number the server will refuse counts as 0: its error is the answer.
+milliseconds time_of(std::string_view text, double unit_ms) {
+  double count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size() || count < 0) return milliseconds{0};
+  const double ms = count * unit_ms;
+  if (ms == 0 || ms > 1e15) return milliseconds::max();
+  return milliseconds{static_cast<std::int64_t>(ms) + 1};
+}
+
+/// Where each blocking command says how long: a word after the option, the first or the last word, in ms or s.
+struct TimeoutRow {
+  std::string_view command;
+  std::string_view option;  ///< "BLOCK": the word after it; empty: by position
+  int position;             ///< negative: from the end
+  double unit_ms;
+};
+
+constexpr TimeoutRow timeout_rows[] = {
+    {"XREAD", "BLOCK", 0, 1},      {"XREADGROUP", "BLOCK", 0, 1}, {"BLPOP", "", -1, 1000},
+    {"BRPOP", "", -1, 1000},       {"BLMOVE", "", -1, 1000},      {"BRPOPLPUSH", "", -1, 1000},
+    {"BZPOPMIN", "", -1, 1000},    {"BZPOPMAX", "", -1, 1000},    {"BLMPOP", "", 1, 1000},
+    {"BZMPOP", "", 1, 1000},       {"WAIT", "", -1, 1},           {"WAITAOF", "", -1, 1},
+};
+
+Needs blocking_needs(Words command) {
+  for (const auto& row : timeout_rows) {
+    if (!is_word(command.front(), row.command)) continue;
+    if (row.option.empty()) {
+      const auto size = static_cast<std::ptrdiff_t>(command.size());
+      const auto at = row.position < 0 ? size + row.position : row.position;
+      if (at < 1 || at >= size) return {};
+      return {true, time_of(command[static_cast<std::size_t>(at)], row.unit_ms)};
+    }
+    for (std::size_t i = 1; i + 1 < command.size(); ++i) {
+      if (is_word(command[i], "STREAMS")) break;  // keys and ids from here on
+      if (is_word(command[i], row.option)) return {true, time_of(command[i + 1], row.unit_ms)};
+    }
+    return {};
+  }
+  // A command we know to block, but not for how long: alone, with the time of the call.
+  return {true, milliseconds{0}};
+}
+
+}  // namespace
+
+Needs needs_of(Words command) {
+  if (command.empty()) throw Error{Errc::bad_argument, "a command has at least one word"};
+  const auto* const spec = resp::find_command(command.front());
+  if (!spec) return {};
+  if (spec->has(resp::flag_stateful))
+    throw Error{Errc::bad_argument,
+                fmt::format("{} changes the state of a connection, which all callers share here; {}", spec->name,
+                            spec->has(resp::flag_pubsub) ? "use Store::listen()" : "use a script or a Batch")};
+  return spec->has(resp::flag_blocking) ? blocking_needs(command) : Needs{};
+}
+
+}  // namespace sluice::redis

@@ -1,0 +1,77 @@
+/// Commands and scripts as the bytes that go to the server, encoded once, when the call is made.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "sluice/store.hpp"
+
+namespace sluice::redis {
+
+/// The scripts that a connection has been taught, by SHA-1.
+class KnownScripts {
+ public:
+  bool has(std::string_view sha1) const { return sha1s_.find(sha1) != sha1s_.end(); }
+  void add(std::string_view sha1) { sha1s_.emplace(sha1); }
+  void forget(std::string_view sha1) {
+    if (const auto found = sha1s_.find(sha1); found != sha1s_.end()) sha1s_.erase(found);
+  }
+  void clear() { sha1s_.clear(); }
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  std::unordered_set<std::string, Hash, std::equal_to<>> sha1s_;
+};
+
+/// One command or script, or several to be sent together.
+///
+/// A script is kept as its EVALSHA; append_to() writes the EVAL with the text instead where the connection does not
+/// know the script yet. So the first use costs no second round trip, and keeps its place in the order.
+class Request {
+ public:
+  /// Throws Error{bad_argument} for no words, or a word that no server takes (512 MiB).
+  void add(Words command);
+  void add(const Script& script, Words keys, Words args);
+
+  std::size_t commands() const noexcept { return commands_; }
+  std::size_t size() const noexcept { return bytes_.size(); }
+  /// Every command only reads, so that running it twice does no harm.
+  bool only_reads() const noexcept { return only_reads_; }
+
+  void append_to(std::string& out, KnownScripts& known) const;
+
+  /// The push that answers in place of a reply, as for SUBSCRIBE; empty: an ordinary reply.
+  std::string_view answered_by() const noexcept { return answered_by_; }
+  void set_answered_by(std::string_view push) noexcept { answered_by_ = push; }
+
+ private:
+  struct Call {
+    std::size_t begins;  ///< of the EVALSHA in bytes_
+    std::size_t tail;    ///< what EVAL and EVALSHA share: number of keys, keys, arguments
+    std::size_t words;
+    std::string_view text;
+    std::string_view sha1;
+  };
+
+  std::string bytes_;
+  std::vector<Call> scripts_;
+  std::size_t commands_ = 0;
+  bool only_reads_ = true;
+  std::string_view answered_by_;
+};
+
+/// What a plain command needs of its connection.
+struct Needs {
+  bool own_connection = false;               ///< it may block
+  std::chrono::milliseconds blocks_for{0};   ///< at most; max(): for ever
+};
+
+/// Throws Error{bad_argument} for a command that changes the state of the shared connection (SELECT, MULTI, SUBSCRIBE).
+Needs needs_of(Words command);
+
+}  // namespace sluice::redis

@@ -1,0 +1,275 @@
+#include "sluice/task.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "sluice/log.hpp"
+#include "store/waiter.hpp"
+
+namespace sluice {
+namespace {
+
+Task<int> number(int value) { co_return value; }
+
+Task<long> sum(int n) {
+  long total = 0;
+  for (int i = 1; i <= n; ++i) {
+    auto next = number(i);
+    total += co_await next;
+  }
+  co_return total;
+}
+
+Task<int> deep(int levels) {
+  if (levels == 0) co_return 0;
+  auto below = deep(levels - 1);
+  co_return 1 + co_await below;
+}
+
+Task<void> fail(std::string what) {
+  throw std::runtime_error{what};
+  co_return;
+}
+
+Task<void> wait_for(Completion& completion) { co_await completion; }
+
+TEST(Task, ReadyNeedsNoCoroutine) {
+  EXPECT_EQ(Task<int>::ready(7).get(), 7);
+  Task<void>::ready().get();
+  const auto twice = [](Task<int> task) -> Task<int> { co_return 2 * co_await task; };
+  EXPECT_EQ(twice(Task<int>::ready(21)).get(), 42);
+}
+
+TEST(Task, CarriesWhatCanOnlyBeMoved) {
+  const auto make = []() -> Task<std::unique_ptr<int>> { co_return std::make_unique<int>(5); };
+  EXPECT_EQ(*make().get(), 5);
+  EXPECT_EQ(*Task<std::unique_ptr<int>>::ready(std::make_unique<int>(6)).get(), 6);
+}
+
+TEST(Task, IsLazy) {
+  bool ran = false;
+  const auto run = [](bool& flag) -> Task<void> {
+    flag = true;
+    co_return;
+  };
+  {
+    auto dropped = run(ran);
+  }
+  EXPECT_FALSE(ran);
+  run(ran).get();
+  EXPECT_TRUE(ran);
+}
+
+TEST(Task, ADroppedTaskFreesItsArguments) {
+  const auto held = std::make_shared<int>(1);
+  const auto keep = [](std::shared_ptr<int> kept) -> Task<int> { co_return *kept; };
+  {
+    auto dropped = keep(held);
+    EXPECT_EQ(held.use_count(), 2);
+  }
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(Task, AwaitsOthersInALoopWithoutGrowingTheStack) { EXPECT_EQ(sum(200'000).get(), 20'000'100'000); }
+
+TEST(Task, Nests) { EXPECT_EQ(deep(1000).get(), 1000); }
+
+TEST(Task, ThrowsWhatTheCoroutineThrew) {
+  try {
+    fail("broken").get();
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "broken");
+  }
+}
+
+TEST(Task, AnExceptionMayBeCaughtOnTheWayUp) {
+  const auto mend = []() -> Task<std::string> {
+    try {
+      auto broken = fail("broken");
+      co_await broken;
+    } catch (const std::runtime_error& error) {
+      co_return std::string{"mended "} + error.what();
+    }
+    co_return "whole";
+  };
+  EXPECT_EQ(mend().get(), "mended broken");
+}
+
+TEST(Task, MovesBeforeItIsStarted) {
+  auto first = number(1);
+  auto second = number(2);
+  first = std::move(second);
+  EXPECT_EQ(first.get(), 2);
+}
+
+TEST(Completion, CountsOnceAndTellsWhoWasFirst) {
+  Completion completion;
+  EXPECT_FALSE(completion.is_complete());
+  EXPECT_TRUE(completion.complete());
+  EXPECT_FALSE(completion.complete());
+  wait_for(completion).get();  // complete before it is awaited
+}
+
+TEST(Completion, ResumesOnTheSpotACoroutineThatNobodyWaitsFor) {
+  Completion completion;
+  bool done = false;
+  const auto run = [](Completion& awaited, bool& flag) -> Task<void> {
+    co_await awaited;
+    flag = true;
+  };
+  spawn(run(completion, done));
+  EXPECT_FALSE(done);
+  completion.complete();
+  EXPECT_TRUE(done);
+}
+
+TEST(Spawn, HandsAFailureToItsHandler) {
+  std::string heard;
+  spawn(fail("broken"), [&](std::exception_ptr error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& failure) {
+      heard = failure.what();
+    }
+  });
+  EXPECT_EQ(heard, "broken");
+}
+
+TEST(Spawn, LogsAFailureThatNobodyHandles) {
+  std::vector<std::string> heard;
+  set_log_sink([&](LogLevel level, std::string_view message) {
+    EXPECT_EQ(level, LogLevel::error);
+    heard.emplace_back(message);
+  });
+  const auto odd = []() -> Task<void> {
+    throw 1;  // no std::exception
+    co_return;
+  };
+  spawn(fail("broken"));
+  spawn(odd());
+  set_log_sink({});
+  ASSERT_EQ(heard.size(), 2U);
+  EXPECT_EQ(heard[0], "broken");
+  EXPECT_NE(heard[1].find("no std::exception"), std::string::npos);
+}
+
+TEST(Spawn, FreesWhatItRan) {
+  const auto held = std::make_shared<int>(1);
+  Completion completion;
+  const auto keep = [](std::shared_ptr<int> kept, Completion& until) -> Task<void> {
+    co_await until;
+    ++*kept;
+  };
+  spawn(keep(held, completion));
+  EXPECT_EQ(held.use_count(), 2);
+  completion.complete();
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_EQ(*held, 2);
+}
+
+TEST(WhenAll, KeepsTheOrderOfTheTasks) {
+  std::vector<Task<int>> tasks;
+  for (int i = 0; i < 10; ++i) tasks.push_back(number(i));
+  EXPECT_EQ(when_all(std::move(tasks)).get(), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_TRUE(when_all(std::vector<Task<int>>{}).get().empty());
+  when_all(std::vector<Task<void>>{}).get();
+}
+
+TEST(WhenAll, StartsAllBeforeAnyHasEnded) {
+  Completion first;
+  Completion second;
+  const auto open = [](Completion& own, Completion& other) -> Task<void> {
+    other.complete();
+    co_await own;
+  };
+  std::vector<Task<void>> tasks;
+  tasks.push_back(open(first, second));
+  tasks.push_back(open(second, first));
+  when_all(std::move(tasks)).get();  // hangs if one had to end before the other began
+}
+
+TEST(WhenAll, ThrowsTheFirstFailureAfterAllHaveEnded) {
+  Completion gate;
+  bool ended = false;
+  const auto slow = [](Completion& until, bool& flag) -> Task<void> {
+    co_await until;
+    flag = true;
+  };
+  const auto opener = [](Completion& opened) -> Task<void> {
+    opened.complete();
+    throw std::runtime_error{"second"};
+    co_return;
+  };
+  std::vector<Task<void>> tasks;
+  tasks.push_back(slow(gate, ended));
+  tasks.push_back(fail("first"));
+  tasks.push_back(opener(gate));
+  try {
+    when_all(std::move(tasks)).get();
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "first");
+  }
+  EXPECT_TRUE(ended);
+}
+
+/// Completes what is waited for when the waiting thread drives it, and counts.
+class CompletingDriver final : public Driver {
+ public:
+  void drive(Waiter& waiter) override {
+    ++calls;
+    if (calls < 3) return;  // "may return early"
+    if (next) std::exchange(next, nullptr)->complete();
+    EXPECT_TRUE(waiter.is_woken());
+  }
+  int calls = 0;
+  Completion* next = nullptr;
+};
+
+TEST(Driver, IsCalledByTheThreadThatWaitsUntilItIsWoken) {
+  CompletingDriver driver;
+  Completion completion{&driver};
+  driver.next = &completion;
+  wait_for(completion).get();
+  EXPECT_EQ(driver.calls, 3);
+}
+
+TEST(Driver, IsNotCalledForWhatIsThereAlready) {
+  CompletingDriver driver;
+  Completion completion{&driver};
+  completion.complete();
+  wait_for(completion).get();
+  EXPECT_EQ(driver.calls, 0);
+}
+
+TEST(Driver, IsCalledForTheAwaitsOfNestedTasksAndOfWhenAll) {
+  CompletingDriver driver;
+  Completion completion{&driver};
+  driver.next = &completion;
+  std::vector<Task<void>> tasks;
+  tasks.push_back(wait_for(completion));
+  tasks.push_back(Task<void>::ready());
+  when_all(std::move(tasks)).get();
+  EXPECT_EQ(driver.calls, 3);
+}
+
+TEST(Waiter, IsNobodysOutsideOfGet) {
+  EXPECT_EQ(Waiter::current(), nullptr);
+  const auto current = []() -> Task<Waiter*> { co_return Waiter::current(); };
+  EXPECT_EQ(current().get(), &Waiter::of_this_thread());
+  Waiter* seen = &Waiter::of_this_thread();
+  const auto note = [](Waiter*& slot) -> Task<void> {
+    slot = Waiter::current();
+    co_return;
+  };
+  spawn(note(seen));
+  EXPECT_EQ(seen, nullptr);
+  EXPECT_EQ(Waiter::current(), nullptr);
+}
+
+}  // namespace
+}  // namespace sluice
