@@ -42,8 +42,20 @@ class Engine {
   void execute(Context& context, Words words, Reply& reply);
   /// A script by its SHA-1, learned at first sight: the fast path of Store::run(Script).
   void execute(Context& context, const Script& script, Words keys, Words args, Reply& reply);
-  /// One command inside a script or while loading a log: checks name, arity and flags, runs it, notes its effect.
+  /// One command, from the outside or while a log is loaded: checks name and arity, runs it, notes its effect.
   void call(Context& context, Words words, Reply& reply);
+
+  /// A command that was found, for those who remember it: a script looks a name up once.
+  struct Command {
+    const resp::CommandSpec* spec = nullptr;
+    Handler handler = nullptr;  ///< null: not offered here
+    bool has_subcommands = false;
+  };
+  /// Null: there is none of that name. The pointer is good as long as the engine.
+  const Command* command_named(std::string_view name) const noexcept;
+  const Command* subcommand_named(const Command& container, std::string_view name) const noexcept;
+  /// Runs a command that was found and notes its effect. REQUIRES: it has a handler, its arity and flags allow it.
+  void run(Context& context, const Command& command, Words words, Reply& reply);
 
   Keyspace& keyspace(int database) noexcept { return *keyspaces_[static_cast<std::size_t>(database)]; }
   ScriptRunner& scripts() noexcept { return *scripts_; }
@@ -93,14 +105,9 @@ class Engine {
   std::int64_t started_us = 0;  ///< time of the first command, 0 before it
 
  private:
-  struct Chosen;
-  Chosen choose(Words words) const;
-  void refuse(const Context& context, const Chosen& chosen, Words words, Reply& reply) const;
-
   std::array<std::unique_ptr<Keyspace>, databases> keyspaces_;
   std::unique_ptr<ScriptRunner> scripts_;
-  std::vector<Handler> handlers_;         // by CommandSpec::index; null: not offered
-  std::vector<std::uint8_t> containers_;  // by CommandSpec::index; 1: has subcommands
+  std::vector<Command> commands_;  // by CommandSpec::index
 };
 
 /// Collects the handlers of a family; each family's file defines one such function (see engine.cpp).
@@ -111,7 +118,7 @@ class Handlers {
     Handler handler;
   };
 
-  explicit Handlers(std::vector<Handler>& slots) : slots_(slots) {}
+  explicit Handlers(std::vector<Engine::Command>& slots) : slots_(slots) {}
   /// Throws std::logic_error where the command table has no such name.
   void add(std::string_view name, Handler handler);
   void add(std::span<const Row> rows) {
@@ -119,7 +126,7 @@ class Handlers {
   }
 
  private:
-  std::vector<Handler>& slots_;
+  std::vector<Engine::Command>& slots_;
 };
 
 void add_string_commands(Handlers& handlers);
