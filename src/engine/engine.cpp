@@ -106,6 +106,9 @@ void Engine::call(Context& context, Words words, Reply& reply) {
 }
 
 void Engine::run(Context& context, const Command& command, Words words, Reply& reply) {
+  if (before_write && command.spec->has(resp::flag_write))
+    if (const auto refusal = before_write(*command.spec, words)) return reply.error(*refusal);
+
   const auto changes_before = context.changes();
   const auto effects_before = context.effects().size();
   const int database = context.session().database;
@@ -152,6 +155,15 @@ std::size_t Engine::expire_some(Context& context, std::size_t most) {
     if (expired != before) log_expired(context, database);
   }
   return expired;
+}
+
+std::int64_t Engine::first_expiry_ms() const noexcept {
+  std::int64_t first = Keyspace::never;
+  for (const auto& keyspace : keyspaces_) {
+    const auto at = keyspace->first_expiry_ms();
+    if (at != Keyspace::never && (first == Keyspace::never || at < first)) first = at;
+  }
+  return first;
 }
 
 void Engine::swap_databases(int one, int other) noexcept {
