@@ -1,7 +1,7 @@
 /// Random commands, drawn from templates with a seed.
 ///
 ///   word            itself
-///   <kind>          a word of that kind (differential_grammar.cpp)
+///   <kind>          a word of that kind (grammar.cpp)
 ///   [ a | b ]       one of them or nothing
 ///   ( a | b )       one of them
 ///   { a }           once, twice or three times
