@@ -11,9 +11,9 @@
 #include <memory>
 #include <optional>
 
-#include "engine/differential_compare.hpp"
-#include "engine/differential_grammar.hpp"
-#include "engine/differential_templates.hpp"
+#include "engine/differential/compare.hpp"
+#include "engine/differential/grammar.hpp"
+#include "engine/differential/templates.hpp"
 #include "engine/engine.hpp"
 #include "engine/keyspace.hpp"
 #include "engine/value_reply.hpp"
