@@ -6,14 +6,12 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/sluice DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(TARGETS sluice_sluice_library EXPORT sluice-targets)
-if(TARGET sluice_sale_library)
 install(TARGETS sluice_sale_library EXPORT sluice-sale-targets)
-install(EXPORT sluice-sale-targets NAMESPACE sluice:: DESTINATION ${package_dir})
-endif()
 if(TARGET sluice_program)
   install(TARGETS sluice_program)
 endif()
 install(EXPORT sluice-targets NAMESPACE sluice:: DESTINATION ${package_dir})
+install(EXPORT sluice-sale-targets NAMESPACE sluice:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/sluice-config.cmake.in ${PROJECT_BINARY_DIR}/sluice-config.cmake
                               INSTALL_DESTINATION ${package_dir})

@@ -21,9 +21,7 @@ sluice_library(sluice
   LIBS PRIVATE fmt::fmt OpenSSL::Crypto OpenSSL::SSL Threads::Threads PkgConfig::lua51cpp cctz)
 set_target_properties(sluice_sluice_library PROPERTIES OUTPUT_NAME sluice)
 
-if(TARGET sluice_sale_orders)
 sluice_library(sale
   FOLDERS sale sale_orders
   LIBS PUBLIC sluice_sluice_library PRIVATE soci_sqlite3 soci_core SQLite::SQLite3)
 set_target_properties(sluice_sale_library PROPERTIES OUTPUT_NAME sluice_sale)
-endif()
