@@ -11,11 +11,11 @@ add_test(NAME ${SLUICE_TREE}consumer:cmake
   COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${project} ${PROJECT_BINARY_DIR}/consumer
           --build-generator ${CMAKE_GENERATOR} --build-project consumer
           --build-options -DCMAKE_PREFIX_PATH=${installed} -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
-          --test-command ${PROJECT_BINARY_DIR}/consumer/consumer)
+          --test-command ${CMAKE_CTEST_COMMAND} --output-on-failure)
 
 set(out ${PROJECT_BINARY_DIR}/consumer-make)
 add_test(NAME ${SLUICE_TREE}consumer:pkg-config
-  COMMAND sh -ec "mkdir -p ${out} && rm -f ${out}/* && make -C ${project} OUT=${out} ${out}/consumer && ${out}/consumer")
+  COMMAND sh -ec "mkdir -p ${out} && rm -f ${out}/* && make -C ${project} OUT=${out}")
 set_tests_properties(${SLUICE_TREE}consumer:pkg-config PROPERTIES
   ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};PKG_CONFIG_PATH=${installed}/${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
