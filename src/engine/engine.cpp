@@ -1,7 +1,6 @@
 #include "engine/engine.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -49,9 +48,9 @@ std::string unknown_command(Words words) {
   std::string args;
   for (const auto& word : words.subspan(1)) {
     if (args.size() >= 128) break;
-    args += fmt::format("'{}' ", word.substr(0, 128 - args.size()));
+    args += fmt::format("'{}' ", shown(word, 128 - args.size()));
   }
-  return fmt::format("ERR unknown command '{}', with args beginning with: {}", words[0].substr(0, 128), args);
+  return fmt::format("ERR unknown command '{}', with args beginning with: {}", shown(words[0]), args);
 }
 
 }  // namespace
@@ -66,12 +65,7 @@ Engine::Engine() : Engine(random_below(std::numeric_limits<std::uint64_t>::max()
 
 Engine::Engine(std::uint64_t seed) : dice(seed) {
   for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading);
-  const auto specs = resp::all_commands();
-  handlers_.resize(specs.size());
-  containers_.resize(specs.size());
-  for (const auto& spec : specs)
-    if (const auto bar = spec.name.find('|'); bar != std::string_view::npos)
-      if (const auto* container = resp::find_command(spec.name.substr(0, bar))) containers_[container->index] = 1;
+  handlers_.resize(resp::all_commands().size());
   Handlers handlers{handlers_};
   for (const auto add_family : families) add_family(handlers);
   for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[dice.below(16)];
@@ -93,15 +87,8 @@ Engine::Chosen Engine::choose(Words words) const {
   chosen.spec = resp::find_command(words[0]);
   if (!chosen.spec) return chosen;
   chosen.handler = handlers_[chosen.spec->index];
-  if (!containers_[chosen.spec->index] || words.size() == 1) return chosen;
-
-  std::array<char, 64> name;
-  const auto container = chosen.spec->name;
-  if (container.size() + 1 + words[1].size() > name.size()) return {chosen.spec, nullptr, true};
-  char* end = std::copy(container.begin(), container.end(), name.begin());
-  *end++ = '|';
-  end = std::copy(words[1].begin(), words[1].end(), end);
-  const auto* sub = resp::find_command({name.data(), static_cast<std::size_t>(end - name.data())});
+  if (!chosen.spec->has(resp::flag_container) || words.size() == 1) return chosen;
+  const auto* sub = resp::find_subcommand(*chosen.spec, words[1]);
   if (!sub) return {chosen.spec, nullptr, true};
   const auto handler = handlers_[sub->index];
   return {sub, handler ? handler : chosen.handler, false};
@@ -110,7 +97,7 @@ Engine::Chosen Engine::choose(Words words) const {
 void Engine::refuse(const Context& context, const Chosen& chosen, Words words, Reply& reply) const {
   if (words.empty()) return reply.error("ERR empty command");
   if (chosen.container)
-    return reply.error(fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", words[1].substr(0, 128),
+    return reply.error(fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", shown(words[1]),
                                    upper(chosen.spec->name)));
   if (!chosen.spec || !chosen.handler) {
     if (context.in_script()) return reply.error("ERR Unknown Redis command called from script");

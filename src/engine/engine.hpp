@@ -88,8 +88,7 @@ class Engine {
 
   std::array<std::unique_ptr<Keyspace>, databases> keyspaces_;
   std::unique_ptr<ScriptRunner> scripts_;
-  std::vector<Handler> handlers_;         // by CommandSpec::index; null: not offered
-  std::vector<std::uint8_t> containers_;  // by CommandSpec::index; 1: has subcommands
+  std::vector<Handler> handlers_;  // by CommandSpec::index; null: not offered
 };
 
 /// Collects the handlers of a family; each family's file defines one such function (see engine.cpp).
