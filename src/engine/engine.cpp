@@ -89,8 +89,9 @@ void Engine::call(Context& context, Words words, Reply& reply) {
                                      upper(command->spec->name)));
     command = subcommand;
   }
-  if (command && command->spec && !command->spec->arity_fits(words.size())) return refuse_arity(reply, command->spec->name);
-  if (!command || !command->handler) return reply.error(unknown_command(words));
+  if (!command || (!command->handler && !command->has_subcommands)) return reply.error(unknown_command(words));
+  if (!command->spec->arity_fits(words.size())) return refuse_arity(reply, command->spec->name);
+  if (!command->handler) return reply.error(unknown_command(words));
   run(context, *command, words, reply);
 }
 
@@ -116,7 +117,9 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
     const auto begin = effects.begin() + static_cast<std::ptrdiff_t>(place);
     std::rotate(begin, begin + static_cast<std::ptrdiff_t>(own), effects.end());
   }
-  if (!replaced && context.changes() != changes_before) log(context, database, words);
+  // EVAL and its kin write nothing themselves; what their commands did is noted already.
+  if (!replaced && context.changes() != changes_before && command.spec->has(resp::flag_write))
+    log(context, database, words);
 }
 
 void Engine::log(Context& context, int database, Words command) {

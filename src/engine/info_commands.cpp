@@ -120,8 +120,14 @@ constexpr FlagName flag_names[] = {
     {resp::flag_no_mandatory_keys, "no_mandatory_keys"},
 };
 
+bool is_subcommand_of(const resp::CommandSpec& spec, const resp::CommandSpec& container) {
+  return spec.name.size() > container.name.size() && spec.name.starts_with(container.name) &&
+         spec.name[container.name.size()] == '|';
+}
+
+/// The ten elements of Redis 7; of ACL categories, tips and key specifications the table knows nothing.
 void describe(const resp::CommandSpec& spec, Reply& reply) {
-  reply.array(6);
+  reply.array(10);
   reply.bulk(spec.name);
   reply.integer(spec.arity);
   std::vector<std::string_view> flags;
@@ -132,6 +138,14 @@ void describe(const resp::CommandSpec& spec, Reply& reply) {
   reply.integer(spec.first_key);
   reply.integer(spec.last_key);
   reply.integer(spec.key_step);
+  reply.set(0);
+  reply.set(0);
+  reply.set(0);
+  const auto is_sub = [&](const resp::CommandSpec& other) { return is_subcommand_of(other, spec); };
+  const auto all = resp::all_commands();
+  reply.set(static_cast<std::size_t>(std::ranges::count_if(all, is_sub)));
+  for (const auto& sub : all)
+    if (is_sub(sub)) describe(sub, reply);
 }
 
 bool is_top_level(const resp::CommandSpec& spec) { return spec.name.find('|') == std::string_view::npos; }
@@ -161,6 +175,18 @@ void command_list(Context&, Words, Reply& reply) {
     if (is_top_level(spec)) reply.bulk(spec.name);
 }
 
+void command_getkeys(Context&, Words words, Reply& reply) {
+  const auto asked = words.subspan(2);
+  const auto* spec = resp::find_command(asked);
+  if (!spec) return reply.error("ERR Invalid command specified");
+  if (!spec->arity_fits(asked.size())) return reply.error("ERR Invalid number of arguments specified for command");
+  std::vector<std::size_t> positions;
+  if (!resp::keys_of(*spec, asked, positions)) return reply.error("ERR Invalid arguments specified for command");
+  if (positions.empty()) return reply.error("ERR The command has no key arguments");
+  reply.array(positions.size());
+  for (const auto place : positions) reply.bulk(asked[place]);
+}
+
 /// The table holds no prose: names with nothing said about them.
 void command_docs(Context&, Words words, Reply& reply) {
   std::vector<std::string_view> names;
@@ -180,6 +206,7 @@ constexpr Handlers::Row rows[] = {
     {"command|info", command_info},
     {"command|list", command_list},
     {"command|docs", command_docs},
+    {"command|getkeys", command_getkeys},
 };
 
 }  // namespace

@@ -103,16 +103,20 @@ std::string content_of(EngineSession& session, const std::string& key, const std
 
 }  // namespace
 
-std::string dump(EngineSession& session, bool with_expiry) {
+std::string dump(EngineSession& session) {
   std::vector<std::string> lines;
-  const auto keys = session.run("KEYS *");
-  for (const auto& key : keys.as_items()) {
-    const auto& name = key.as_text();
-    const auto type = session.run(Line{"TYPE", name}).as_text();
-    auto line = fmt::format("{} {} {}", quoted(name), type, content_of(session, name, type));
-    if (with_expiry) line += fmt::format(" @{}", session.run(Line{"PEXPIRETIME", name}).as_integer());
-    lines.push_back(std::move(line));
+  const int selected = session.session.database;
+  for (session.session.database = 0; session.session.database < Engine::databases; ++session.session.database) {
+    const auto keys = session.run("KEYS *");
+    for (const auto& key : keys.as_items()) {
+      const auto& name = key.as_text();
+      const auto type = session.run(Line{"TYPE", name}).as_text();
+      lines.push_back(fmt::format("{}:{} {} {} @{}", session.session.database, quoted(name), type,
+                                  content_of(session, name, type),
+                                  session.run(Line{"PEXPIRETIME", name}).as_integer()));
+    }
   }
+  session.session.database = selected;
   std::ranges::sort(lines);
   return fmt::format("{}", fmt::join(lines, "\n"));
 }

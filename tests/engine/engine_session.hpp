@@ -40,7 +40,7 @@ class EngineSession {
   std::vector<Context::Published> published;
 };
 
-/// All that is in the database, sorted, one line a key; times of expiry included where `with_expiry`.
-std::string dump(EngineSession& session, bool with_expiry = true);
+/// All that is in the databases, sorted, one line a key, with its time of expiry.
+std::string dump(EngineSession& session);
 
 }  // namespace sluice::engine

@@ -53,6 +53,12 @@ constexpr std::string_view templates[] = {
     "SELECT 16", "ECHO $v", "PING $v", "FLUSHDB", "MOVE $k 99",
 };
 
+constexpr std::string_view chancy_templates[] = {
+    "SPOP $k", "SPOP $k 2", "SRANDMEMBER $k 2", "PEXPIRE $k 50", "SET $k $v PX 20", "GETEX $k PX 30", "PSETEX $k 9 $v",
+    "EXPIRE $k 1", "SELECT $n", "SELECT 0", "MOVE $k $n", "COPY $k $k DB $n REPLACE", "SWAPDB $n $n", "BLPOP $k $k 0",
+    "BZPOPMIN $k $k 0", "BLMOVE $k $k LEFT RIGHT 0", "PEXPIREAT $k 1",
+};
+
 constexpr std::array<std::string_view, 14> values = {
     "a", "b", "hello", "", "10", "-3", "3.5", "0", "a\n\xff\0z", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
     "00", "9223372036854775807", "\xff\xff", "1e3"};
@@ -82,9 +88,15 @@ std::string RandomCommands::fill(std::string_view placeholder) {
   }
 }
 
-Line RandomCommands::next() {
-  // FLUSHDB is at one place of the list; it comes rarely enough to let data grow.
-  Line words = words_of(templates[dice_.below(std::size(templates))]);
+Line RandomCommands::next() { return filled(templates[dice_.below(std::size(templates))]); }
+
+Line RandomCommands::next_with_chance() {
+  if (dice_.below(4) > 0) return next();
+  return filled(chancy_templates[dice_.below(std::size(chancy_templates))]);
+}
+
+Line RandomCommands::filled(std::string_view text) {
+  Line words = words_of(text);
   for (auto& word : words) {
     const auto mark = word.find('$');
     if (mark != std::string::npos) word.replace(mark, 2, fill(std::string_view{word}.substr(mark, 2)));

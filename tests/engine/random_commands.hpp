@@ -14,8 +14,11 @@ class RandomCommands {
 
   /// Commands whose reply depends neither on chance nor on the time.
   Line next();
+  /// Also those that draw by chance or end after a short time.
+  Line next_with_chance();
 
  private:
+  Line filled(std::string_view text);
   std::string fill(std::string_view placeholder);
 
   Dice dice_;
