@@ -28,7 +28,8 @@ void sort_pairs(Value& reply) {
   if (!reply.is_aggregate() || reply.as_items().size() % 2 != 0) return;
   auto& items = reply.as_items();
   std::vector<std::pair<Value, Value>> pairs;
-  for (std::size_t i = 0; i < items.size(); i += 2) pairs.emplace_back(std::move(items[i]), std::move(items[i + 1]));
+  for (std::size_t i = 0; i < items.size(); i += 2)
+    pairs.emplace_back(std::move(items[i]), std::move(items[i + 1]));
   std::ranges::sort(pairs, before, [](const auto& pair) -> const Value& { return pair.first; });
   items.clear();
   for (auto& [key, value] : pairs) {
@@ -47,19 +48,21 @@ void sort_scanned(Value& reply) {
 void forget_idle(Value& reply) {
   if (!reply.is_aggregate()) return;
   for (auto& entry : reply.as_items())
-    if (entry.is_aggregate() && entry.as_items().size() == 4 && entry.as_items()[2].type() == Type::integer)
+    if (entry.is_aggregate() && entry.as_items().size() == 4 &&
+        entry.as_items()[2].type() == Type::integer)
       entry.as_items()[2] = Value::integer(0);
 }
 
 /// Fields of XINFO that depend on the clock, or on how a stream is stored.
 void forget_fields(Value& reply) {
-  static constexpr std::array<std::string_view, 6> fields{"idle",        "inactive",        "seen-time",
-                                                          "active-time", "radix-tree-keys", "radix-tree-nodes"};
+  static constexpr std::array<std::string_view, 6> fields{
+      "idle", "inactive", "seen-time", "active-time", "radix-tree-keys", "radix-tree-nodes"};
   if (!reply.is_aggregate()) return;
   auto& items = reply.as_items();
   for (std::size_t i = 0; i < items.size(); ++i) {
     forget_fields(items[i]);
-    const bool named = i > 0 && items[i - 1].is_text() && std::ranges::count(fields, items[i - 1].as_text()) != 0;
+    const bool named =
+        i > 0 && items[i - 1].is_text() && std::ranges::count(fields, items[i - 1].as_text()) != 0;
     if (named && items[i].type() == Type::integer) items[i] = Value::integer(0);
   }
 }
@@ -75,7 +78,15 @@ void forget_now(Value& reply) {
     for (auto& item : reply.as_items()) forget_now(item);
 }
 
-/// Redis 7.0 writes a double with %.17g, 7.2 and the engine in the shortest form: 0.1 and 0.10000000000000001.
+/// Whether Redis says 0 or -0 hangs on how it stores the set, and in which order it adds.
+void forget_sign_of_zero(Value& reply) {
+  if (reply.is_aggregate())
+    for (auto& item : reply.as_items()) forget_sign_of_zero(item);
+  if (reply.type() == Type::bulk_string && reply.as_text() == "-0") reply = Value::bulk_string("0");
+}
+
+/// Redis 7.0 writes a double with %.17g, 7.2 and the engine in the shortest form: 0.1 and
+/// 0.10000000000000001.
 void read_long_doubles(Value& reply) {
   constexpr std::size_t shortest_that_differs = 10;
   if (reply.is_aggregate())
@@ -84,13 +95,15 @@ void read_long_doubles(Value& reply) {
   const auto& text = reply.as_text();
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size() && text.find_first_of(".e") != text.npos)
+  if (error == std::errc{} && end == text.data() + text.size() &&
+      text.find_first_of(".e") != text.npos)
     reply = Value::number(number);
 }
 
 /// RESP3 tells these by their type, and a NaN is itself here.
 void sort_by_type(Value& reply) {
-  if (reply.type() == Type::number && std::isnan(reply.as_number())) reply = Value::simple_string("nan");
+  if (reply.type() == Type::number && std::isnan(reply.as_number()))
+    reply = Value::simple_string("nan");
   if (!reply.is_aggregate()) return;
   for (auto& item : reply.as_items()) sort_by_type(item);
   if (reply.type() == Type::set) sort_items(reply);
@@ -144,7 +157,8 @@ constexpr Stricter stricter[] = {
     {"zrangebyscore", "ERR min or max is not a float"},
     {"zrevrangebyscore", "ERR min or max is not a float"},
     {"zremrangebyscore", "ERR min or max is not a float"},
-    {"lpos", "ERR value is out of range, value must between"},  // a rank that cannot be negated, as 7.2
+    {"lpos",
+     "ERR value is out of range, value must between"},  // a rank that cannot be negated, as 7.2
 };
 
 bool is_stricter(const Command& command, const Value& ours) {
@@ -172,6 +186,7 @@ Command show(const std::string& type, const std::string& key) {
 Value canonical(const Command& command, Value reply) {
   sort_by_type(reply);
   read_long_doubles(reply);
+  forget_sign_of_zero(reply);
   if (const auto* form = row_of<Form>(forms, command)) form->apply(reply);
   forget_now(reply);
   return reply;
@@ -203,9 +218,11 @@ std::string difference(const Dump& one, const Dump& other) {
   for (const auto& [key, entry] : one) {
     const auto twin = other.find(key);
     if (twin == other.end()) return fmt::format("only the first has {}", key);
-    if (entry.type != twin->second.type) return fmt::format("{} is a {} and a {}", key, entry.type, twin->second.type);
+    if (entry.type != twin->second.type)
+      return fmt::format("{} is a {} and a {}", key, entry.type, twin->second.type);
     if (entry.content != twin->second.content)
-      return fmt::format("{} holds\n  {}\nand\n  {}", key, to_string(entry.content), to_string(twin->second.content));
+      return fmt::format("{} holds\n  {}\nand\n  {}", key, to_string(entry.content),
+                         to_string(twin->second.content));
     constexpr std::int64_t tolerance = 5000;
     if (!near(entry.expires_ms, twin->second.expires_ms, tolerance))
       return fmt::format("{} expires at {} and {}", key, entry.expires_ms, twin->second.expires_ms);
