@@ -127,7 +127,9 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
     const auto begin = effects.begin() + static_cast<std::ptrdiff_t>(place);
     std::rotate(begin, begin + static_cast<std::ptrdiff_t>(own), effects.end());
   }
-  if (!replaced && context.changes() != changes_before) log(context, database, words);
+  // EVAL and its kin are no write commands: what they did is logged already, command by command.
+  if (!replaced && context.changes() != changes_before && command.spec->has(resp::flag_write))
+    log(context, database, words);
 }
 
 void Engine::log(Context& context, int database, Words command) {
