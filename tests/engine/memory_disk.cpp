@@ -22,7 +22,10 @@ class MemoryFile final : public File {
     if (left < bytes.size()) throw std::system_error{ENOSPC, std::generic_category(), "cannot append"};
   }
   void sync() override {
-    const Guard lock{disk_.mutex_};
+    std::unique_lock lock{disk_.mutex_};
+    ++disk_.syncing_;
+    disk_.released_.wait(lock, [&] { return !disk_.held_; });
+    --disk_.syncing_;
     disk_.check("sync");
     ++disk_.syncs_;
     inode_->synced = inode_->data;
@@ -118,6 +121,22 @@ std::size_t MemoryDisk::operations() const {
 std::size_t MemoryDisk::syncs() const {
   const Guard lock{mutex_};
   return syncs_;
+}
+
+void MemoryDisk::hold_syncs() {
+  const Guard lock{mutex_};
+  held_ = true;
+}
+
+void MemoryDisk::release_syncs() {
+  const Guard lock{mutex_};
+  held_ = false;
+  released_.notify_all();
+}
+
+bool MemoryDisk::is_syncing() const {
+  const Guard lock{mutex_};
+  return syncing_ > 0;
 }
 
 void MemoryDisk::fail(std::size_t at, int error, bool for_good) {

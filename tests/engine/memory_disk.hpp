@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cerrno>
+#include <condition_variable>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -33,6 +34,10 @@ class MemoryDisk {
   std::string content(const std::string& name) const;
   void put(const std::string& name, std::string content);
   std::size_t syncs() const;  ///< of files
+  /// From now on whoever syncs a file stands still until release_syncs().
+  void hold_syncs();
+  void release_syncs();
+  bool is_syncing() const;
 
  private:
   friend class MemoryFile;
@@ -55,6 +60,9 @@ class MemoryDisk {
   std::size_t operations_ = 0;
   std::size_t syncs_ = 0;
   std::size_t fail_at_ = never;
+  std::condition_variable released_;
+  bool held_ = false;
+  int syncing_ = 0;
   int error_ = 0;
   bool for_good_ = false;
   std::uint64_t capacity_ = std::numeric_limits<std::uint64_t>::max();
