@@ -55,7 +55,7 @@ class Dumper {
   std::string zset(const Value& members, std::string_view key) {
     std::string text;
     for (const auto& member : members.as_items())
-      text += member.as_text() + "=" + flat(ask({"ZSCORE", key, member.as_text()})) + ",";
+      text += member.as_text() + "=" + std::to_string(ask({"ZSCORE", key, member.as_text()}).as_number()) + ",";
     return text;
   }
 
@@ -104,6 +104,18 @@ Dump dump(const Ask& ask) {
 
 Dump dump(Store& store) {
   return dump([&](std::span<const std::string_view> words) { return store.run(words).get(); });
+}
+
+std::string difference(const Dump& found, const Dump& expected) {
+  std::string text;
+  for (const auto& [key, content] : expected)
+    if (!found.contains(key)) text += "missing: " + key + "\n";
+  for (const auto& [key, content] : found) {
+    const auto other = expected.find(key);
+    if (other == expected.end()) text += "too much: " + key + " " + content + "\n";
+    else if (other->second != content) text += key + " is " + content + "\ninstead of " + other->second + "\n";
+  }
+  return text;
 }
 
 }  // namespace sluice::engine::test

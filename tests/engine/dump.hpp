@@ -20,4 +20,7 @@ using Dump = std::map<std::string, std::string>;
 Dump dump(const Ask& ask);
 Dump dump(Store& store);
 
+/// Empty: they are equal. Else a line for each key that differs.
+std::string difference(const Dump& found, const Dump& expected);
+
 }  // namespace sluice::engine::test
