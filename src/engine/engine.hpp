@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,6 +63,9 @@ class Engine {
   /// Deletes up to `most` keys that are past their time in all databases, logging a DEL for each into the context.
   std::size_t expire_some(Context& context, std::size_t most);
 
+  /// When the key that ends first ends, in any database; Keyspace::never where none does.
+  std::int64_t first_expiry_ms() const noexcept;
+
   /// SWAPDB.
   void swap_databases(int one, int other) noexcept;
 
@@ -80,6 +84,9 @@ class Engine {
   std::function<void(std::string_view section, std::string& info)> more_info;
   /// CONFIG SET of a parameter that the surroundings act upon; gives an error text, or empty.
   std::function<std::string(std::string_view name, std::string_view value)> configure;
+
+  /// Asked before each command that may write, with its words; a text refuses it with that error.
+  std::function<std::optional<std::string>(const resp::CommandSpec& spec, Words words)> before_write;
 
   /// CONFIG GET knows these; tools that set what does not matter here are answered OK.
   std::map<std::string, std::string, std::less<>> config;

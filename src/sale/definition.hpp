@@ -1,0 +1,26 @@
+/// A sale's definition: what is allowed in it, and how it stands in the sale's hash.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/sale.hpp"
+
+namespace sluice {
+
+/// Throws Error{bad_argument} that names the field, its value and what it may be.
+void check_sale_name(std::string_view name);
+void check(const SaleDefinition& definition);
+
+/// The fields of the hash that hold the definition, in a fixed order.
+const std::vector<std::string>& definition_fields();
+/// Their values, in that order.
+std::vector<std::string> values_of(const SaleDefinition& definition);
+/// The other way round. Throws Error{corrupt} where a value is not what values_of() writes.
+SaleDefinition definition_of(std::string name, const Value::Items& values);
+
+/// "stock 100 there, 200 here; zone ..." ; empty when they are the same.
+std::string difference(const SaleDefinition& there, const SaleDefinition& here);
+
+}  // namespace sluice

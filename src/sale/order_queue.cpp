@@ -1,0 +1,111 @@
+#include "sale/order_queue.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "sale/acknowledge.lua.hpp"
+#include "sale/bury.lua.hpp"
+#include "sale/leave.lua.hpp"
+
+namespace sluice {
+namespace {
+
+std::vector<OrderEntry> entries_of(const Value& entries) {
+  std::vector<OrderEntry> found;
+  found.reserve(entries.as_items().size());
+  for (const auto& entry : entries.as_items()) found.push_back(entry_of(entry));
+  return found;
+}
+
+/// XREADGROUP of one stream: nil, [[key, entries]] or, in RESP3, {key: entries}.
+std::vector<OrderEntry> entries_read(const Value& reply) {
+  if (reply.is_null()) return {};
+  if (reply.is_error()) throw error_of_reply(reply.as_text());
+  const auto& streams = reply.as_items();
+  if (streams.empty()) return {};
+  return entries_of(reply.type() == Value::Type::map ? streams.at(1) : streams.at(0).as_items().at(1));
+}
+
+CallOptions repeatable() {
+  CallOptions options;
+  options.repeatable = true;
+  return options;
+}
+
+}  // namespace
+
+void OrderQueue::acknowledge(std::span<const std::string> done) {
+  if (done.empty()) return;
+  const std::vector<std::string_view> keys{keys_.orders};
+  std::vector<std::string_view> args{sale_group};
+  args.insert(args.end(), done.begin(), done.end());
+  store_.run(scripts::sale_acknowledge, Words{keys}, Words{args}, repeatable()).get();
+}
+
+std::vector<OrderEntry> OrderQueue::acknowledge_and_read(std::span<const std::string> done, std::size_t most) {
+  const std::vector<std::string_view> keys{keys_.orders};
+  std::vector<std::string_view> args{sale_group};
+  args.insert(args.end(), done.begin(), done.end());
+  const auto count = fmt::to_string(most);
+  Batch batch;
+  if (!done.empty()) batch.add(scripts::sale_acknowledge, Words{keys}, Words{args});
+  batch.add({"XREADGROUP", "GROUP", sale_group, consumer_, "COUNT", count, "STREAMS", keys_.orders, ">"});
+  const auto replies = store_.run(std::move(batch)).get();
+  if (replies.front().is_error()) throw error_of_reply(replies.front().as_text());
+  return entries_read(replies.back());
+}
+
+std::vector<OrderEntry> OrderQueue::read(std::size_t most, std::chrono::milliseconds wait) {
+  const auto count = fmt::to_string(most);
+  const auto block = fmt::to_string(wait.count());
+  return entries_read(store_
+                          .run({"XREADGROUP", "GROUP", sale_group, consumer_, "COUNT", count, "BLOCK", block, "STREAMS",
+                                keys_.orders, ">"})
+                          .get());
+}
+
+OrderQueue::Claimed OrderQueue::claim(std::chrono::milliseconds idle, const std::string& start, std::size_t most) {
+  const auto least = fmt::to_string(idle.count());
+  const auto count = fmt::to_string(most);
+  const auto reply =
+      store_.run({"XAUTOCLAIM", keys_.orders, sale_group, consumer_, least, start, "COUNT", count}).get();
+  const auto& parts = reply.as_items();
+  Claimed claimed{.entries = entries_of(parts.at(1)), .deliveries = {}, .next = parts.at(0).as_text()};
+  claimed.deliveries = deliveries_of(claimed.entries);
+  return claimed;
+}
+
+std::vector<std::int64_t> OrderQueue::deliveries_of(const std::vector<OrderEntry>& entries) {
+  std::vector<std::int64_t> deliveries(entries.size(), 1);
+  if (entries.empty()) return deliveries;
+  const auto count = fmt::to_string(entries.size());
+  const auto reply = store_
+                         .run({"XPENDING", keys_.orders, sale_group, entries.front().id, entries.back().id, count,
+                               consumer_})
+                         .get();
+  std::map<std::string_view, std::int64_t> known;
+  for (const auto& row : reply.as_items()) known[row.as_items().at(0).as_text()] = row.as_items().at(3).as_integer();
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (const auto found = known.find(entries[i].id); found != known.end()) deliveries[i] = found->second;
+  return deliveries;
+}
+
+void OrderQueue::keep(std::span<const std::string> ids) {
+  std::vector<std::string_view> words{"XCLAIM", keys_.orders, sale_group, consumer_, "0"};
+  words.insert(words.end(), ids.begin(), ids.end());
+  words.push_back("JUSTID");
+  store_.run(Words{words}, repeatable()).get();
+}
+
+bool OrderQueue::bury(const std::string& id, const std::string& reason) {
+  return store_.run(scripts::sale_bury, {keys_.orders, keys_.dead}, {sale_group, id, reason}, repeatable())
+             .get()
+             .as_integer() == 1;
+}
+
+void OrderQueue::leave() {
+  store_.run(scripts::sale_leave, {keys_.orders}, {sale_group, consumer_}, repeatable()).get();
+}
+
+}  // namespace sluice

@@ -1,0 +1,53 @@
+/// The consumer's side of a sale's stream: read, claim, acknowledge, bury.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sale/keys.hpp"
+#include "sale/order_entry.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+/// One consumer of the group. Every function is one round trip and throws what the store throws; what a lost reply
+/// had delivered is pending for this consumer, and is claimed like that of a dead one.
+class OrderQueue {
+ public:
+  OrderQueue(Store& store, const std::string& sale, std::string consumer)
+      : store_(store), keys_(sale), consumer_(std::move(consumer)) {}
+
+  const std::string& consumer() const noexcept { return consumer_; }
+
+  void acknowledge(std::span<const std::string> done);
+  /// Acknowledges `done` and reads what is there, without waiting.
+  std::vector<OrderEntry> acknowledge_and_read(std::span<const std::string> done, std::size_t most);
+  /// Waits up to `wait` for entries.
+  std::vector<OrderEntry> read(std::size_t most, std::chrono::milliseconds wait);
+
+  struct Claimed {
+    std::vector<OrderEntry> entries;
+    std::vector<std::int64_t> deliveries;  ///< of each entry, this one included
+    std::string next;                      ///< where to go on; "0-0": the end was reached
+  };
+  /// Takes over entries that nobody touched for `idle`, from `start` on. Two round trips.
+  Claimed claim(std::chrono::milliseconds idle, const std::string& start, std::size_t most);
+  /// Tells the group that these are still being worked on.
+  void keep(std::span<const std::string> ids);
+
+  /// False: another worker has dealt with the entry.
+  bool bury(const std::string& id, const std::string& reason);
+  /// Leaves the group, if nothing is pending.
+  void leave();
+
+ private:
+  std::vector<std::int64_t> deliveries_of(const std::vector<OrderEntry>& entries);
+
+  Store& store_;
+  const SaleKeys keys_;
+  const std::string consumer_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,329 @@
+#include "sale/order_store_sql.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <numeric>
+
+#include "sale/order_store_text.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view order_columns = "id, number, buyer, n, units, issued_us, request";
+
+/// Orders as the columns that SOCI binds whole.
+struct Columns {
+  std::vector<long long> sale, id, n, units, issued_us;
+  std::vector<std::string> number, buyer, request;
+
+  void resize(std::size_t size) {
+    for (auto* const column : {&sale, &id, &n, &units, &issued_us}) column->resize(size);
+    for (auto* const column : {&number, &buyer, &request}) column->resize(size);
+  }
+
+  void set(std::size_t at, const Order& order) {
+    id[at] = order.id;
+    number[at] = order.number;
+    buyer[at] = to_column(order.buyer.value);
+    n[at] = order.n;
+    units[at] = order.units;
+    issued_us[at] = order.issued_at.time_since_epoch().count();
+    request[at] = to_column(order.request.value);
+  }
+
+  Order order(std::size_t at) const {
+    return {.number = number[at],
+            .id = id[at],
+            .units = units[at],
+            .buyer = {from_column(buyer[at])},
+            .n = n[at],
+            .issued_at = WallTime{std::chrono::microseconds{issued_us[at]}},
+            .request = {from_column(request[at])}};
+  }
+};
+
+/// An open session with what is prepared in it. After a failure it is thrown away whole: that ends its transaction and
+/// leaves no statement half done.
+struct Connection {
+  explicit Connection(const SqlDialect& dialect) : insert(sql), take(sql) {
+    dialect.connect(sql);
+    for (const auto statement : dialect.on_connect) sql << std::string{statement};
+  }
+
+  soci::session sql;
+  soci::statement insert;  // of `rows`, all at once
+  soci::statement take;
+  Columns rows;
+  long long take_units = 0;
+  long long take_sale = 0;
+  bool prepared = false;
+  std::map<std::string, long long, std::less<>> sale_ids;
+};
+
+class SqlOrderStore final : public OrderStore {
+ public:
+  explicit SqlOrderStore(SqlDialect dialect);
+
+  void add_sale(const std::string& sale, std::int64_t stock) override;
+  InsertResult insert(const std::string& sale, std::span<const Order> orders) override;
+  std::vector<Order> page(const std::string& sale, std::int64_t after, std::size_t most) override;
+  std::optional<DatabaseStock> stock(const std::string& sale) override;
+  std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override;
+  std::string describe() const override { return dialect_.description; }
+
+ private:
+  /// Runs `work` on a connection; whatever it throws ends the connection, the next call makes another.
+  template <class Do>
+  auto guarded(Do&& work) {
+    committing_ = false;
+    try {
+      return work(connection());
+    } catch (const soci::soci_error& failure) {
+      const auto error = error_of(failure);
+      connection_.reset();
+      throw error;
+    } catch (...) {
+      connection_.reset();
+      throw;
+    }
+  }
+
+  template <class Do>
+  auto in_transaction(Do&& work) {
+    return guarded([&](Connection& at) {
+      if (dialect_.check_presence) dialect_.check_presence();
+      at.sql << std::string{dialect_.begin};
+      auto result = work(at);
+      committing_ = true;
+      at.sql.commit();
+      if (dialect_.check_presence) dialect_.check_presence();
+      return result;
+    });
+  }
+
+  Connection& connection();
+  Error error_of(const soci::soci_error& failure) const;
+
+  long long id_of(Connection& at, const std::string& sale) const;
+  void prepare(Connection& at) const;
+  bool insert_together(Connection& at, long long sale, std::span<const Order> orders) const;
+  InsertResult insert_one_by_one(Connection& at, long long sale, std::span<const Order> orders) const;
+  std::string insert_one(Connection& at, long long sale, const Order& order, InsertResult& result) const;
+  std::string insert_statement() const;
+  bool take_units(Connection& at, long long sale, std::int64_t units) const;
+  static std::optional<Order> find(Connection& at, long long sale, std::int64_t id);
+
+  const SqlDialect dialect_;
+  std::unique_ptr<Connection> connection_;
+  bool was_open_ = false;
+  bool committing_ = false;
+};
+
+SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) {
+  guarded([&](Connection& at) {
+    for (const auto statement : dialect_.schema) at.sql << std::string{statement};
+  });
+}
+
+Connection& SqlOrderStore::connection() {
+  if (!connection_) {
+    if (was_open_ && dialect_.check_before_reconnect) dialect_.check_before_reconnect();
+    connection_ = std::make_unique<Connection>(dialect_);
+    was_open_ = true;
+  }
+  return *connection_;
+}
+
+Error SqlOrderStore::error_of(const soci::soci_error& failure) const {
+  return {dialect_.classify(failure).code, fmt::format("{}: {}", dialect_.description, failure.get_error_message()),
+          committing_ ? Effect::unknown : Effect::none};
+}
+
+void SqlOrderStore::add_sale(const std::string& sale, std::int64_t stock) {
+  const auto name = to_column(sale);
+  const long long units = stock;
+  in_transaction([&](Connection& at) {
+    at.sql << fmt::format("{} sale_stock (name, initial, remaining) VALUES (:name, :initial, :remaining) {}",
+                          dialect_.insert_prefix, dialect_.insert_suffix),
+        soci::use(name), soci::use(units), soci::use(units);
+    return true;
+  });
+  const auto there = this->stock(sale);
+  if (there && there->initial != stock)
+    throw Error{Errc::config_mismatch, fmt::format("{}: sale '{}' began with {} units, not with {}; use the same stock, "
+                                                   "another name or another database",
+                                                   dialect_.description, sale, there->initial, stock)};
+}
+
+std::optional<DatabaseStock> SqlOrderStore::stock(const std::string& sale) {
+  return guarded([&](Connection& at) -> std::optional<DatabaseStock> {
+    long long initial = 0;
+    long long remaining = 0;
+    const auto name = to_column(sale);
+    at.sql << "SELECT initial, remaining FROM sale_stock WHERE name = :name", soci::use(name), soci::into(initial),
+        soci::into(remaining);
+    if (!at.sql.got_data()) return std::nullopt;
+    return DatabaseStock{.initial = initial, .left = remaining};
+  });
+}
+
+long long SqlOrderStore::id_of(Connection& at, const std::string& sale) const {
+  if (const auto known = at.sale_ids.find(sale); known != at.sale_ids.end()) return known->second;
+  long long id = 0;
+  const auto name = to_column(sale);
+  at.sql << "SELECT id FROM sale_stock WHERE name = :name", soci::use(name), soci::into(id);
+  if (!at.sql.got_data())
+    throw Error{Errc::database, fmt::format("{}: sale '{}' is not in the database; add_sale() enters it",
+                                            dialect_.description, sale)};
+  at.sale_ids.emplace(sale, id);
+  return id;
+}
+
+std::string SqlOrderStore::insert_statement() const {
+  return fmt::format("{} sale_orders (sale, {}) VALUES (:s, :i, :o, :b, :n, :u, :t, :r) {}", dialect_.insert_prefix,
+                     order_columns, dialect_.insert_suffix);
+}
+
+void SqlOrderStore::prepare(Connection& at) const {
+  if (at.prepared) return;
+  at.insert = (at.sql.prepare << insert_statement(), soci::use(at.rows.sale), soci::use(at.rows.id),
+               soci::use(at.rows.number), soci::use(at.rows.buyer), soci::use(at.rows.n), soci::use(at.rows.units),
+               soci::use(at.rows.issued_us), soci::use(at.rows.request));
+  at.take = (at.sql.prepare << "UPDATE sale_stock SET remaining = remaining - :u WHERE id = :s AND remaining >= :v",
+             soci::use(at.take_units), soci::use(at.take_sale), soci::use(at.take_units));
+  at.prepared = true;
+}
+
+InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Order> orders) {
+  if (orders.empty()) return {};
+  struct NotAll {};  // rolls the fast way back
+  try {
+    return in_transaction([&](Connection& at) {
+      if (!insert_together(at, id_of(at, sale), orders)) throw NotAll{};
+      return InsertResult{.inserted = orders.size(), .repeated = 0, .rejected = {}};
+    });
+  } catch (const NotAll&) {
+    // Repeats after a crash, or an order that does not fit: seldom, so it may cost more.
+    return in_transaction([&](Connection& at) { return insert_one_by_one(at, id_of(at, sale), orders); });
+  }
+}
+
+/// True when every order was new and the stock was enough for all.
+bool SqlOrderStore::insert_together(Connection& at, long long sale, std::span<const Order> orders) const {
+  at.rows.resize(orders.size());
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    at.rows.sale[i] = sale;
+    at.rows.set(i, orders[i]);
+  }
+  prepare(at);
+  try {
+    at.insert.execute(true);
+  } catch (const soci::soci_error& failure) {
+    if (dialect_.classify(failure).refused) return false;
+    throw;
+  }
+  if (at.insert.get_affected_rows() != static_cast<long long>(orders.size())) return false;
+  const auto units = std::accumulate(orders.begin(), orders.end(), std::int64_t{0},
+                                     [](std::int64_t sum, const Order& order) { return sum + order.units; });
+  return take_units(at, sale, units);
+}
+
+bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t units) const {
+  prepare(at);
+  at.take_units = units;
+  at.take_sale = sale;
+  at.take.execute(true);
+  return at.take.get_affected_rows() == 1;
+}
+
+InsertResult SqlOrderStore::insert_one_by_one(Connection& at, long long sale, std::span<const Order> orders) const {
+  InsertResult result;
+  for (std::size_t i = 0; i < orders.size(); ++i)
+    if (auto reason = insert_one(at, sale, orders[i], result); !reason.empty())
+      result.rejected.push_back({.index = i, .reason = std::move(reason)});
+  return result;
+}
+
+/// Why the order can never be in the database; empty: it is.
+std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Order& order, InsertResult& result) const {
+  const long long id = order.id;
+  Columns row;
+  row.resize(1);
+  row.sale[0] = sale;
+  row.set(0, order);
+  try {
+    soci::statement one = (at.sql.prepare << insert_statement(), soci::use(row.sale), soci::use(row.id),
+                           soci::use(row.number), soci::use(row.buyer), soci::use(row.n), soci::use(row.units),
+                           soci::use(row.issued_us), soci::use(row.request));
+    one.execute(true);
+    if (one.get_affected_rows() == 0) {
+      const auto there = find(at, sale, order.id);
+      if (there != order) return "another order in the database has its id, its number or its place (buyer, n)";
+      ++result.repeated;
+      return {};
+    }
+  } catch (const soci::soci_error& failure) {
+    if (!dialect_.classify(failure).refused) throw;
+    return "the database refused it: " + failure.get_error_message();
+  }
+  if (take_units(at, sale, order.units)) {
+    ++result.inserted;
+    return {};
+  }
+  long long remaining = 0;
+  at.sql << "DELETE FROM sale_orders WHERE sale = :s AND id = :i", soci::use(sale), soci::use(id);
+  at.sql << "SELECT remaining FROM sale_stock WHERE id = :s", soci::use(sale), soci::into(remaining);
+  return fmt::format("the database has {} units left, the order has {}", remaining, order.units);
+}
+
+/// Fetches orders: `statement` selects order_columns, and has two parameters, `sale` and `id`.
+std::vector<Order> fetch(soci::session& sql, const std::string& statement, long long sale, long long id,
+                         std::size_t most) {
+  Columns rows;
+  rows.resize(most);
+  soci::statement select =
+      (sql.prepare << statement, soci::use(sale), soci::use(id), soci::into(rows.id), soci::into(rows.number),
+       soci::into(rows.buyer), soci::into(rows.n), soci::into(rows.units), soci::into(rows.issued_us),
+       soci::into(rows.request));
+  std::vector<Order> orders;
+  if (!select.execute(true)) return orders;
+  orders.reserve(rows.id.size());
+  for (std::size_t i = 0; i < rows.id.size(); ++i) orders.push_back(rows.order(i));
+  return orders;
+}
+
+std::optional<Order> SqlOrderStore::find(Connection& at, long long sale, std::int64_t id) {
+  auto found = fetch(at.sql, fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id = :i", order_columns), sale,
+                     id, 1);
+  if (found.empty()) return std::nullopt;
+  return std::move(found.front());
+}
+
+std::vector<Order> SqlOrderStore::page(const std::string& sale, std::int64_t after, std::size_t most) {
+  return guarded([&](Connection& at) {
+    const auto statement = fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id > :i ORDER BY id LIMIT {}",
+                                       order_columns, most);
+    return fetch(at.sql, statement, id_of(at, sale), after, most);
+  });
+}
+
+std::int64_t SqlOrderStore::buyers_above(const std::string& sale, std::int64_t limit) {
+  return guarded([&](Connection& at) -> std::int64_t {
+    long long buyers = 0;
+    const long long most = limit;
+    const long long id = id_of(at, sale);
+    at.sql << "SELECT COUNT(*) FROM (SELECT buyer FROM sale_orders WHERE sale = :s GROUP BY buyer HAVING COUNT(*) > :m)"
+              " AS above",
+        soci::use(id), soci::use(most), soci::into(buyers);
+    return buyers;
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<OrderStore> make_sql_order_store(SqlDialect dialect) {
+  return std::make_unique<SqlOrderStore>(std::move(dialect));
+}
+
+}  // namespace sluice

@@ -1,0 +1,41 @@
+/// An OrderStore on a SQL database. What differs from one database to another stands in a Dialect.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sale/order_store_soci.hpp"
+#include "sluice/order_store.hpp"
+
+namespace sluice {
+
+/// What became of a statement that failed.
+struct SqlFailure {
+  Errc code = Errc::database;
+  bool refused = false;  ///< a constraint or trigger refused this row; the database itself is well
+};
+
+struct SqlDialect {
+  std::string description;  ///< "sqlite:/var/lib/shop/orders.db"
+  std::function<void(soci::session&)> connect;
+  std::vector<std::string_view> on_connect;
+  std::vector<std::string_view> schema;
+  std::string_view begin;          ///< a transaction that will write
+  std::string_view insert_prefix;  ///< "INSERT INTO" or "INSERT IGNORE INTO": with the suffix, a repeat is no error
+  std::string_view insert_suffix;
+  SqlFailure (*classify)(const soci::soci_error&);
+  /// Throws Error when what was committed so far is not where it should be any more: a deleted file takes writes
+  /// without complaint.
+  std::function<void()> check_presence = {};
+  /// Throws Error when a connection made again would begin an empty database.
+  std::function<void()> check_before_reconnect = {};
+};
+
+SqlDialect sqlite_dialect(const std::string& path);
+
+std::unique_ptr<OrderStore> make_sql_order_store(SqlDialect dialect);
+
+}  // namespace sluice

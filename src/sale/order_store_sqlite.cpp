@@ -1,0 +1,91 @@
+/// SQLite in WAL mode with synchronous=FULL: a committed order survives a power failure. With NORMAL the last
+/// transactions before a power failure may be lost although they were acknowledged, so it is not offered.
+#include <fmt/format.h>
+#include <sqlite3/soci-sqlite3.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "sale/order_store_sql.hpp"
+
+namespace sluice {
+namespace {
+
+/// Which file a path means.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+std::optional<FileIdentity> identity_of(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return FileIdentity{found.st_dev, found.st_ino};
+}
+
+[[noreturn]] void file_gone(const std::string& path, Effect effect) {
+  throw Error{Errc::database,
+              fmt::format("sqlite:{}: the file was deleted or replaced while in use; put it back, the orders wait", path),
+              effect};
+}
+
+SqlFailure classify(const soci::soci_error& error) {
+  const auto* const failure = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
+  switch (failure ? failure->result() & 0xff : SQLITE_ERROR) {
+    case SQLITE_CONSTRAINT: return {.code = Errc::database, .refused = true};
+    case SQLITE_READONLY: return {.code = Errc::read_only};
+    case SQLITE_FULL: return {.code = Errc::out_of_space};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return {.code = Errc::corrupt};
+    default: return {.code = Errc::database};
+  }
+}
+
+void connect(soci::session& session, const std::string& path) {
+  session.open(soci::sqlite3, fmt::format("db=\"{}\"", path));
+}
+
+}  // namespace
+
+SqlDialect sqlite_dialect(const std::string& path) {
+  if (path.empty() || path.find_first_of("\"\0", 0, 2) != std::string::npos)
+    throw Error{Errc::bad_argument, "sqlite: needs a path without quotes, as in sqlite:/var/lib/shop/orders.db"};
+  auto opened = std::make_shared<std::optional<FileIdentity>>();
+  return {
+      .description = "sqlite:" + path,
+      .connect =
+          [path, opened](soci::session& session) {
+            connect(session, path);
+            *opened = identity_of(path);
+          },
+      .on_connect = {"PRAGMA busy_timeout = 2000", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
+                     "PRAGMA foreign_keys = ON",
+                     // Buyers come in random order, so that a batch touches pages all over their index: keep them in
+                     // memory (64 MiB at most) and write each back seldom.
+                     "PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16000"},
+      .schema = {"CREATE TABLE IF NOT EXISTS sale_stock ("
+                 "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, initial INTEGER NOT NULL,"
+                 " remaining INTEGER NOT NULL CHECK (remaining >= 0))",
+                 "CREATE TABLE IF NOT EXISTS sale_orders ("
+                 "sale INTEGER NOT NULL REFERENCES sale_stock (id), id INTEGER NOT NULL, number TEXT NOT NULL,"
+                 " buyer TEXT NOT NULL, n INTEGER NOT NULL, units INTEGER NOT NULL CHECK (units > 0),"
+                 " issued_us INTEGER NOT NULL, request TEXT NOT NULL,"
+                 " PRIMARY KEY (sale, id), UNIQUE (sale, number), UNIQUE (sale, buyer, n)) WITHOUT ROWID"},
+      .begin = "BEGIN IMMEDIATE",
+      .insert_prefix = "INSERT INTO",
+      .insert_suffix = "ON CONFLICT DO NOTHING",
+      .classify = classify,
+      .check_presence =
+          [path, opened] {
+            if (!*opened || identity_of(path) != *opened) file_gone(path, Effect::unknown);
+          },
+      .check_before_reconnect =
+          [path] {
+            if (!identity_of(path)) file_gone(path, Effect::none);
+          },
+  };
+}
+
+}  // namespace sluice
