@@ -17,6 +17,24 @@ using sluice::test::RedisServer;
 using sluice::test::TempDir;
 using test::Dump;
 
+template <class Run>
+void fill_streams(const Run& run) {
+  for (int i = 1; i <= 150; ++i) run({"XADD", "stream", "1700000000000-" + std::to_string(i), "f", "v", "g", ""});
+  run({"XADD", "stream", "*", "other", "fields"});
+  run({"XDEL", "stream", "1700000000000-7"});
+  run({"XTRIM", "stream", "MAXLEN", "140"});
+  run({"XGROUP", "CREATE", "stream", "group", "0"});
+  run({"XREADGROUP", "GROUP", "group", "first", "COUNT", "5", "STREAMS", "stream", ">"});
+  run({"XREADGROUP", "GROUP", "group", "second", "COUNT", "5", "STREAMS", "stream", ">"});
+  run({"XACK", "stream", "group", "1700000000000-14"});
+  run({"XCLAIM", "stream", "group", "second", "0", "1700000000000-12"});
+  run({"XGROUP", "CREATECONSUMER", "stream", "group", "idle"});
+  run({"XGROUP", "CREATE", "stream", "late", "$"});
+  run({"XGROUP", "CREATE", "empty:stream", "group", "0", "MKSTREAM"});
+  run({"XADD", "trimmed", "5-5", "f", "v"});
+  run({"XTRIM", "trimmed", "MAXLEN", "0"});
+}
+
 void fill(const test::Ask& ask) {
   const auto run = [&](std::initializer_list<std::string_view> words) {
     const Value reply = ask(std::span{words.begin(), words.size()});
@@ -42,6 +60,7 @@ void fill(const test::Ask& ask) {
     run({"ZADD", "long:zset", number, "m" + number});
   }
   run({"EVAL", "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', KEYS[2])", "2", "{s}a", "{s}b", "x"});
+  fill_streams(run);
   run({"SET", "gone", "x"});
   run({"DEL", "gone"});
   run({"RENAME", "text", "renamed"});
