@@ -106,6 +106,17 @@ Dump dump(Store& store) {
   return dump([&](std::span<const std::string_view> words) { return store.run(words).get(); });
 }
 
+namespace {
+
+/// Where two texts begin to differ, with a little of what is before.
+std::string around(const std::string& found, const std::string& expected) {
+  const auto place = static_cast<std::size_t>(std::ranges::mismatch(found, expected).in1 - found.begin());
+  const auto from = place - std::min<std::size_t>(place, 20);
+  return "..." + found.substr(from, 200) + "\n  instead of ..." + expected.substr(from, 200);
+}
+
+}  // namespace
+
 std::string difference(const Dump& found, const Dump& expected) {
   std::string text;
   for (const auto& [key, content] : expected)
@@ -113,7 +124,7 @@ std::string difference(const Dump& found, const Dump& expected) {
   for (const auto& [key, content] : found) {
     const auto other = expected.find(key);
     if (other == expected.end()) text += "too much: " + key + " " + content + "\n";
-    else if (other->second != content) text += key + " is " + content + "\ninstead of " + other->second + "\n";
+    else if (other->second != content) text += key + " is " + around(content, other->second) + "\n";
   }
   return text;
 }
