@@ -133,10 +133,12 @@ class Sale {
   Sale& operator=(Sale&&) noexcept;
 
   const SaleDefinition& definition() const noexcept;
+  /// The store that it was created or loaded in.
+  Store& store() const noexcept;
 
   /// Buys `units` for `buyer`, all or none. After an Error, also one with effect `unknown`, ask again with the same
   /// request id: it ends in one order. One round trip, shared with the calls made meanwhile.
-  /// Throws Error: bad_argument (empty or long id, units out of range), and what the store throws.
+  /// Throws Error: bad_argument (at once: empty or long id, units out of range), and what the store throws.
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units = 1);
 
   Task<SaleStatus> status();

@@ -65,13 +65,14 @@ SqlDialect sqlite_dialect(const std::string& path) {
                      // Buyers come in random order, so that a batch touches pages all over their index: keep them in
                      // memory (64 MiB at most) and write each back seldom.
                      "PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16000"},
+      // BIGINT, not INTEGER: SOCI goes by the declared type, and reads an INTEGER as 32 bits.
       .schema = {"CREATE TABLE IF NOT EXISTS sale_stock ("
-                 "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, initial INTEGER NOT NULL,"
-                 " remaining INTEGER NOT NULL CHECK (remaining >= 0))",
+                 "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, initial BIGINT NOT NULL,"
+                 " remaining BIGINT NOT NULL CHECK (remaining >= 0))",
                  "CREATE TABLE IF NOT EXISTS sale_orders ("
-                 "sale INTEGER NOT NULL REFERENCES sale_stock (id), id INTEGER NOT NULL, number TEXT NOT NULL,"
-                 " buyer TEXT NOT NULL, n INTEGER NOT NULL, units INTEGER NOT NULL CHECK (units > 0),"
-                 " issued_us INTEGER NOT NULL, request TEXT NOT NULL,"
+                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), id BIGINT NOT NULL, number TEXT NOT NULL,"
+                 " buyer TEXT NOT NULL, n BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
+                 " issued_us BIGINT NOT NULL, request TEXT NOT NULL,"
                  " PRIMARY KEY (sale, id), UNIQUE (sale, number), UNIQUE (sale, buyer, n)) WITHOUT ROWID"},
       .begin = "BEGIN IMMEDIATE",
       .insert_prefix = "INSERT INTO",
