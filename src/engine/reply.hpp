@@ -20,6 +20,7 @@ class Reply {
   virtual void simple(std::string_view text) = 0;   ///< "OK"
   virtual void bulk(std::string_view text) = 0;
   virtual void verbatim(std::string_view text) = 0; ///< RESP3 text; a bulk string in RESP2
+  virtual void big_number(std::string_view text) { bulk(text); }  ///< RESP3 digits; a bulk string in RESP2
   virtual void error(std::string_view text) = 0;    ///< code first, without '-': "ERR no such key"
   virtual void array(std::size_t size) = 0;
   virtual void set(std::size_t size) = 0;           ///< an array in RESP2

@@ -71,7 +71,7 @@ class Link final : public Source, public Driver {
   void flush(Lock& lock);
   bool receive(Waiter& waiter);
   bool sleep(Waiter& waiter);
-  net::Transfer spin(Waiter& waiter);
+  net::Transfer spin(const Waiter& waiter, SteadyTime end);
   bool digest(net::Transfer transfer);
   void take_all();
   void take_hint(const std::string& error);

@@ -92,25 +92,26 @@ void Link::stop_reading() {
 
 /// Waits for bytes, or for the waiter to be woken, and digests them. False: the connection is lost.
 bool Link::receive(Waiter& waiter) {
-  if (spin_.pays()) {
-    const auto transfer = spin(waiter);
-    if (transfer.outcome != net::Transfer::Outcome::would_block) {
-      spin_.found();
-      return digest(transfer);
-    }
-    if (waiter.is_woken()) return true;
-    spin_.missed();
+  if (!spin_.is_on()) return sleep(waiter) ? digest(socket_->read_some(buffer_)) : true;
+
+  const bool spins = spin_.spins();
+  const auto begin = system_clock().steady();
+  net::Transfer transfer;
+  if (spins) transfer = spin(waiter, begin + spin_.limit());
+  if (transfer.outcome == net::Transfer::Outcome::would_block) {
+    if (waiter.is_woken() || !sleep(waiter)) return true;
+    transfer = socket_->read_some(buffer_);
   }
-  return sleep(waiter) ? digest(socket_->read_some(buffer_)) : true;
+  spin_.waited(spins, system_clock().steady() - begin);
+  return digest(transfer);
 }
 
-net::Transfer Link::spin(Waiter& waiter) {
-  const auto& clock = system_clock();
-  const auto end = clock.steady() + spin_.limit();
+net::Transfer Link::spin(const Waiter& waiter, SteadyTime end) {
   net::Transfer transfer;
   do {
     transfer = socket_->read_some(buffer_);
-  } while (transfer.outcome == net::Transfer::Outcome::would_block && !waiter.is_woken() && clock.steady() < end);
+  } while (transfer.outcome == net::Transfer::Outcome::would_block && !waiter.is_woken() &&
+           system_clock().steady() < end);
   return transfer;
 }
 

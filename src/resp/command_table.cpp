@@ -42,9 +42,9 @@ constexpr auto numbered(auto rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].index = i;
   return rows;
 }
-constexpr auto commands = numbered(std::array{
+constexpr auto commands = numbered(std::to_array<CommandSpec>({
 #include "resp/commands.def"
-});
+}));
 #undef COMMAND
 #undef MOVABLE
 

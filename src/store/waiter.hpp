@@ -34,6 +34,8 @@ class Waiter {
   /// May return without having done anything.
   void run_once();
 
+  /// Whether this thread would drive `driver` for a completion that it awaits now. REQUIRES: on its own thread.
+  bool would_drive(const Driver& driver) const noexcept { return !driver_ || driver_ == &driver; }
   void start_driving(Driver& driver) noexcept;
   void stop_driving(const Driver& driver) noexcept;
 

@@ -103,7 +103,8 @@ TEST(Series, KeysAreOfOneSlotAndTheDaysExpire) {
   const auto number = series.next().get();
   test::PlainClient side{server.port()};
   std::set<std::string> keys;
-  for (const auto& key : side.command({"KEYS", "*"}).as_items()) keys.insert(key.as_text());
+  const Value found = side.command({"KEYS", "*"});
+  for (const auto& key : found.as_items()) keys.insert(key.as_text());
   EXPECT_EQ(keys, (std::set<std::string>{"{MT}:s", "{MT}:" + number->period}));
   const auto days = side.command({"TTL", "{MT}:" + number->period}).as_integer() / 86400;
   EXPECT_GE(days, 35);

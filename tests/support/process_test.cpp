@@ -49,7 +49,7 @@ TEST(Process, RunsAFunctionInAFork) {
 }
 
 TEST(Process, AStoppedChildRunsAgain) {
-  Process process{{"cat"}};
+  Process process{{"sleep", "100"}};
   process.stop();
   EXPECT_TRUE(process.running());
   process.cont();

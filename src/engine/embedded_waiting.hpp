@@ -1,0 +1,47 @@
+/// Calls that wait for something to arrive at a key (BLPOP, XREADGROUP BLOCK ...), in the order in which they came.
+///
+/// Threads: under the engine's lock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/task.hpp"
+#include "sluice/value.hpp"
+
+namespace sluice::engine {
+
+struct WaitingCall {
+  WaitingCall(std::vector<std::string> command, Driver* driver) : words(std::move(command)), done(driver) {}
+
+  std::vector<std::string> words;  ///< to be executed again
+  std::vector<std::string> keys;
+  bool is_waiting = false;
+  Value reply;                     ///< null when the time was up
+  std::uint64_t position = 0;      ///< in the log, of what the reply has seen
+  bool wrote = false;
+  Completion done;
+};
+
+class WaitingCalls {
+ public:
+  using Call = std::shared_ptr<WaitingCall>;
+
+  bool empty() const noexcept { return by_key_.empty(); }
+  void add(const Call& call);
+  /// False: it does not wait any more.
+  bool remove(WaitingCall& call);
+  /// Those that wait for a key, the oldest first.
+  std::vector<Call> of(std::string_view key) const;
+
+ private:
+  std::map<std::string, std::list<Call>, std::less<>> by_key_;
+};
+
+}  // namespace sluice::engine

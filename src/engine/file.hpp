@@ -1,0 +1,67 @@
+/// The few operations on files that the append-only log needs, so that a test can make each of them fail.
+///
+/// Errors are thrown as std::system_error with the errno and a text that names the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::engine {
+
+class File {
+ public:
+  virtual ~File() = default;
+
+  /// Writes at the end, all of it. When it throws, a part may have been written.
+  virtual void append(std::string_view bytes) = 0;
+  /// fdatasync. After a failure nobody knows what is on disk: never call it again in hope (PostgreSQL's "fsyncgate").
+  virtual void sync() = 0;
+  virtual void truncate(std::uint64_t size) = 0;
+  virtual std::uint64_t size() const = 0;
+  /// How many bytes it read; less than asked only at the end of the file.
+  virtual std::size_t read(std::uint64_t offset, std::span<char> into) const = 0;
+};
+
+/// One directory. Names are bare.
+class Folder {
+ public:
+  virtual ~Folder() = default;
+
+  /// A new, empty file (mode 0600); an old one of that name is emptied.
+  virtual std::unique_ptr<File> create(const std::string& name) = 0;
+  /// An existing file, to read and to append.
+  virtual std::unique_ptr<File> open(const std::string& name) = 0;
+  virtual void rename(const std::string& from, const std::string& to) = 0;
+  virtual void remove(const std::string& name) = 0;
+  /// fsync of the directory: what was created, renamed and removed survives a power cut.
+  virtual void sync() = 0;
+  virtual std::vector<std::string> list() const = 0;
+  virtual const std::string& path() const noexcept = 0;
+};
+
+/// Opens a directory, and makes it (mode 0700, durably) where only its parent exists.
+/// Throws Error{bad_argument} where the parent is missing too or `path` is no directory.
+std::unique_ptr<Folder> open_folder(const std::string& path);
+
+/// Reads a small file whole. Throws Error{corrupt} when it is larger than `most` bytes.
+std::string read_all(const File& file, const std::string& name, std::size_t most);
+
+/// Holds a folder against every other engine, in this process and in others, until it is destroyed.
+class FolderLock {
+ public:
+  /// Throws Error{in_use}, naming the folder and the process that has it.
+  explicit FolderLock(const std::string& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,168 @@
+// What tells of the engine and its commands: INFO, CONFIG, COMMAND.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "engine/command.hpp"
+#include "engine/glob.hpp"
+#include "resp/command_table.hpp"
+
+namespace sluice::engine {
+namespace {
+
+std::string server_section(Context& context) {
+  const auto& engine = context.engine();
+  return fmt::format(
+      "redis_version:7.2.0\r\nserver_name:sluice\r\nredis_mode:standalone\r\nprocess_id:{}\r\nrun_id:{}\r\n"
+      "server_time_usec:{}\r\nuptime_in_seconds:{}\r\n",
+      ::getpid(), engine.run_id, context.now_us(), (context.now_us() - engine.started_us) / 1'000'000);
+}
+
+std::string stats_section(Context& context) {
+  return fmt::format("total_commands_processed:{}\r\n", context.engine().commands_run);
+}
+
+std::string replication_section(Context&) { return "role:master\r\nconnected_slaves:0\r\n"; }
+
+std::string keyspace_section(Context& context) {
+  std::string text;
+  for (int database = 0; database < Engine::databases; ++database) {
+    const auto& keys = context.engine().keyspace(database);
+    if (keys.size() > 0)
+      text += fmt::format("db{}:keys={},expires={},avg_ttl=0\r\n", database, keys.size(), keys.expiring());
+  }
+  return text;
+}
+
+std::string nothing_of_its_own(Context&) { return {}; }
+
+struct Section {
+  std::string_view name;
+  std::string_view title;
+  std::string (*text)(Context&);
+};
+constexpr Section sections[] = {
+    {"server", "Server", server_section},           {"clients", "Clients", nothing_of_its_own},
+    {"memory", "Memory", nothing_of_its_own},       {"persistence", "Persistence", nothing_of_its_own},
+    {"stats", "Stats", stats_section},              {"replication", "Replication", replication_section},
+    {"keyspace", "Keyspace", keyspace_section},
+};
+
+void info(Context& context, Words words, Reply& reply) {
+  const auto names = words.subspan(1);
+  const auto wanted = [&](std::string_view name) {
+    return names.empty() || std::ranges::any_of(names, [&](std::string_view word) {
+             return same_word(word, name) || same_word(word, "default") || same_word(word, "all") ||
+                    same_word(word, "everything");
+           });
+  };
+  std::string text;
+  for (const auto& section : sections) {
+    if (!wanted(section.name)) continue;
+    if (!text.empty()) text += "\r\n";
+    text += fmt::format("# {}\r\n{}", section.title, section.text(context));
+    if (context.engine().more_info) context.engine().more_info(section.name, text);
+  }
+  reply.verbatim(text);
+}
+
+void config_get(Context& context, Words words, Reply& reply) {
+  std::vector<std::pair<std::string_view, std::string_view>> found;
+  for (const auto& [name, value] : context.engine().config)
+    if (std::ranges::any_of(words.subspan(2), [&](std::string_view pattern) { return glob_matches(pattern, name); }))
+      found.emplace_back(name, value);
+  reply.map(found.size());
+  for (const auto& [name, value] : found) reply.bulk(name), reply.bulk(value);
+}
+
+/// Of parameters that the surroundings do not know only the value is kept.
+void config_set(Context& context, Words words, Reply& reply) {
+  if (words.size() % 2 == 1) return refuse_arity(reply, "config|set");
+  auto& engine = context.engine();
+  for (std::size_t i = 2; i < words.size(); i += 2) {
+    const auto refused = engine.configure ? engine.configure(words[i], words[i + 1]) : std::string{};
+    if (!refused.empty())
+      return reply.error(fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}", words[i], refused));
+    engine.config.insert_or_assign(std::string{words[i]}, std::string{words[i + 1]});
+  }
+  reply.ok();
+}
+
+void config_resetstat(Context& context, Words, Reply& reply) {
+  context.engine().commands_run = 0;
+  reply.ok();
+}
+
+constexpr std::array<std::string_view, 12> flag_names = {"write",    "readonly", "denyoom", "admin",
+                                                         "pubsub",   "noscript", "blocking", "loading",
+                                                         "stale",    "fast",     "no_auth",  "movablekeys"};
+
+void describe(const resp::CommandSpec& spec, Reply& reply) {
+  reply.array(6);
+  reply.bulk(spec.name);
+  reply.integer(spec.arity);
+  std::vector<std::string_view> flags;
+  for (std::size_t bit = 0; bit < flag_names.size(); ++bit)
+    if ((spec.flags >> bit & 1U) != 0) flags.push_back(flag_names[bit]);
+  reply.set(flags.size());
+  for (const auto flag : flags) reply.simple(flag);
+  reply.integer(spec.first_key);
+  reply.integer(spec.last_key);
+  reply.integer(spec.key_step);
+}
+
+bool is_top_level(const resp::CommandSpec& spec) { return spec.name.find('|') == std::string_view::npos; }
+
+std::int64_t top_level_count() { return std::ranges::count_if(resp::all_commands(), is_top_level); }
+
+void command(Context&, Words, Reply& reply) {
+  reply.array(static_cast<std::size_t>(top_level_count()));
+  for (const auto& spec : resp::all_commands())
+    if (is_top_level(spec)) describe(spec, reply);
+}
+
+void command_count(Context&, Words, Reply& reply) { reply.integer(top_level_count()); }
+
+void command_info(Context& context, Words words, Reply& reply) {
+  if (words.size() == 2) return command(context, words, reply);
+  reply.array(words.size() - 2);
+  for (const auto& name : words.subspan(2)) {
+    const auto* spec = resp::find_command(name);
+    spec ? describe(*spec, reply) : reply.null_array();
+  }
+}
+
+void command_list(Context&, Words, Reply& reply) {
+  reply.set(static_cast<std::size_t>(top_level_count()));
+  for (const auto& spec : resp::all_commands())
+    if (is_top_level(spec)) reply.bulk(spec.name);
+}
+
+/// The table holds no prose: names with nothing said about them.
+void command_docs(Context&, Words words, Reply& reply) {
+  std::vector<std::string_view> names;
+  for (const auto& name : words.subspan(2))
+    if (const auto* spec = resp::find_command(name)) names.push_back(spec->name);
+  reply.map(names.size());
+  for (const auto& name : names) reply.bulk(name), reply.map(0);
+}
+
+constexpr Handlers::Row rows[] = {
+    {"info", info},
+    {"config|get", config_get},
+    {"config|set", config_set},
+    {"config|resetstat", config_resetstat},
+    {"command", command},
+    {"command|count", command_count},
+    {"command|info", command_info},
+    {"command|list", command_list},
+    {"command|docs", command_docs},
+};
+
+}  // namespace
+
+void add_info_commands(Handlers& handlers) { handlers.add(rows); }
+
+}  // namespace sluice::engine

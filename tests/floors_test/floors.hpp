@@ -1,0 +1,93 @@
+/// Who may include what: the table of docs/architecture.md as the test reads it. To change the architecture, change both.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace sluice::floors {
+
+/// A folder of src/ (or one of the programs beside it) and the folders that it may include besides itself.
+struct Folder {
+  std::string_view name;
+  std::string_view may_include;  // words
+};
+
+inline constexpr std::array folders{
+    // 0
+    Folder{"base", ""},
+    // 1
+    Folder{"resp", "base"},
+    // 2
+    Folder{"store", "resp base"},
+    Folder{"net", "base"},
+    // 3: what is promised, and where it runs
+    Folder{"lock", "store base"},
+    Folder{"number", "store base"},
+    Folder{"id", "store base"},
+    Folder{"bloom", "store base"},
+    Folder{"cache", "store base"},
+    Folder{"sale", "store base number id"},
+    Folder{"engine", "store resp base"},
+    Folder{"redis", "store resp net base"},
+    // 4
+    Folder{"open", "engine redis store resp net base"},
+    Folder{"proxy", "resp net base"},
+    Folder{"server", "proxy open engine redis lock number id bloom cache sale store resp net base"},
+    // 5
+    Folder{"cli", "public server proxy"},
+    Folder{"examples", "public"},
+    // Public headers show nothing of src/, nor of a library.
+    Folder{"public", ""},
+};
+
+/// The floor that a public header stands on: include/sluice/<noun>.hpp may include what that folder may, publicly.
+struct Noun {
+  std::string_view name;
+  std::string_view folder;
+};
+
+inline constexpr std::array nouns{
+    Noun{"clock", "base"},        Noun{"error", "base"},         Noun{"log", "base"},   Noun{"metrics", "base"},
+    Noun{"value", "base"},  // what every floor speaks; it needs no more than Error
+    Noun{"store", "store"},       Noun{"task", "store"},         Noun{"lock", "lock"},  Noun{"number", "number"},
+    Noun{"id", "id"},             Noun{"sale", "sale"},          Noun{"order_store", "sale"},
+    Noun{"order_worker", "sale"}, Noun{"sale_audit", "sale"},    Noun{"open", "open"},
+    Noun{"sluice", "open"},  // all of them
+};
+
+/// A library that is bought, or a part of the system that is not for everybody, and the paths that may include it.
+/// Paths are words that begin a path below src/ or are a program's folder.
+struct Library {
+  std::string_view header;   // what the included name begins with
+  std::string_view allowed;  // words; "*": anywhere
+};
+
+inline constexpr std::array libraries{
+    Library{"fmt/", "*"},
+    Library{"openssl/", "base/sha1 net/"},
+    Library{"boost/asio", "net/ redis/ proxy/ server/"},
+    Library{"boost/beast", "server/"},
+    Library{"lua", "engine/"},
+    Library{"lauxlib.h", "engine/"},
+    Library{"cctz/", "number/"},
+    Library{"soci", "sale/order_store"},
+    Library{"sqlite3", "sale/order_store"},
+    Library{"CLI/", "cli/"},
+    Library{"nlohmann/", "cli/ server/"},
+    Library{"yaml-cpp/", "proxy/"},
+    Library{"spdlog/", "proxy/ server/ cli/"},
+    Library{"prometheus/", "proxy/ server/"},
+    // The left side of floor 3 promises to use no socket.
+    Library{"sys/socket.h", "net/ redis/ proxy/ server/ cli/"},
+    Library{"netinet/", "net/ redis/ proxy/ server/ cli/"},
+    Library{"arpa/", "net/ redis/ proxy/ server/ cli/"},
+    Library{"netdb.h", "net/ redis/ proxy/ server/ cli/"},
+    // The system's other folders of headers.
+    Library{"sys/", "*"},
+    Library{"linux/", "*"},
+};
+
+/// The one file that reads the clocks of the machine.
+inline constexpr std::string_view clock_reader = "src/base/clock.cpp";
+
+}  // namespace sluice::floors

@@ -1,0 +1,114 @@
+/// Processes that stop or die, servers that forget, connections that break.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <future>
+
+#include "lock/server_lock.hpp"
+
+namespace sluice {
+namespace {
+
+using LockFailure = ServerLock;
+
+TEST_F(LockFailure, StoppedHolderFindsOutWithoutIo) {  // W06
+  const std::string path = gate();
+  auto holder = worker("hold", "300", path);
+  const auto token = entered();
+  const int opened = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);  // both ends are open: the holder waits in read()
+  holder.stop();
+
+  Mutex mutex{*store_, "stock"};
+  const auto next = mutex.acquire().get();
+  EXPECT_GT(next.token().value, token) << "whatever the lock protects refuses the stopped holder by its token";
+  server_.stop();  // nobody answers any more
+  ASSERT_EQ(::write(opened, "!", 1), 1);
+  holder.cont();
+  EXPECT_EQ(holder.wait(), 0) << "1: it believes that it holds; 3: it asked";
+  server_.cont();
+  ::close(opened);
+}
+
+TEST_F(LockFailure, KilledHolderFreesWithinItsLease) {  // W02
+  auto holder = worker("hold", "500", gate());
+  entered();
+  Mutex mutex{*store_, "stock"};
+  EXPECT_FALSE(mutex.try_acquire().get());
+  holder.kill();
+  const auto killed = std::chrono::steady_clock::now();
+  EXPECT_TRUE(mutex.try_acquire(5s).get());
+  EXPECT_LT(std::chrono::steady_clock::now() - killed, 600ms);
+}
+
+TEST_F(LockFailure, HolderIsToldWhenTheServerComesBackEmpty) {  // W03
+  Mutex mutex{*store_, "stock", {.lease = 3s}};
+  auto held = mutex.acquire().get();
+  std::promise<LostCause> told;
+  held.on_lost([&](LostCause cause) { told.set_value(cause); });
+  server_.restart(false);
+  auto cause = told.get_future();
+  ASSERT_EQ(cause.wait_for(5s), std::future_status::ready);
+  EXPECT_EQ(cause.get(), LostCause::taken);
+  EXPECT_TRUE(held.lost().stop_requested());
+  EXPECT_EQ(held.release().get().kind, Kind::not_held);
+  EXPECT_TRUE(mutex.try_acquire().get());
+}
+
+TEST_F(LockFailure, HolderSurvivesARestartThatKeepsData) {
+  Mutex mutex{*store_, "stock", {.lease = 5s}};
+  auto held = mutex.acquire().get();
+  server_.restart(true);
+  EXPECT_EQ(held.release().get().kind, Kind::released);
+}
+
+TEST_F(LockFailure, ReleaseThatWasMissedWhileDisconnectedIsSeenAtOnce) {  // P03
+  side_.command({"HSET", "stock", "another process:1", "1"});
+  side_.command({"PEXPIRE", "stock", "60000"});
+  Mutex mutex{*store_, "stock"};
+  auto waiting = std::async(std::launch::async, [&] { return mutex.try_acquire(30s).get().has_value(); });
+  await_subscribers(channel_, 1);
+  const std::string_view steps[][4] = {{"MULTI"}, {"CLIENT", "KILL", "TYPE", "pubsub"}, {"DEL", "stock"}, {"EXEC"}};
+  for (const auto& step : steps) {
+    std::vector<std::string_view> words;
+    for (const auto word : step)
+      if (!word.empty()) words.push_back(word);
+    side_.command(std::span<const std::string_view>{words});
+  }
+  ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready) << "the waiter sleeps until the lease ends";
+  EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(LockFailure, DestructorWithTheServerDownNeverThrows) {  // L07
+  Mutex mutex{*store_, "stock", {.lease = 1s}};
+  auto held = std::make_unique<Held>(mutex.acquire().get());
+  server_.kill();
+  held.reset();
+}
+
+TEST_F(LockFailure, StoreMayCloseWhileAReleaseIsUnderWay) {
+  {
+    Mutex mutex{*store_, "stock"};
+    const auto held = mutex.acquire().get();
+    server_.stop();
+  }
+  store_.reset();
+  server_.cont();
+}
+
+TEST_F(LockFailure, WaiterInOneProcessIsWokenByAnother) {
+  const auto other = open(server_.url());
+  Mutex here{*store_, "stock"};
+  Mutex there{*other, "stock"};
+  auto held = here.acquire().get();
+  auto waiting = std::async(std::launch::async, [&] {
+    const auto entered = there.acquire().get();
+    return std::chrono::steady_clock::now();
+  });
+  await_subscribers(channel_, 1);
+  const auto released = std::chrono::steady_clock::now();
+  held.release().get();
+  EXPECT_LT(waiting.get() - released, 200ms);
+}
+
+}  // namespace
+}  // namespace sluice

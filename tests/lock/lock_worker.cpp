@@ -1,0 +1,59 @@
+/// A process of its own that uses a lock, for tests that stop and kill it.
+///   lock_worker rounds URL NAME ROUNDS RECORD   enters ROUNDS times; writes "enter TOKEN" and "leave TOKEN" to RECORD
+///   lock_worker hold URL NAME LEASE_MS GATE     enters, says so on the list "entered", waits for a byte from the fifo
+///                                               GATE, and exits with 1 if it then believes that it holds, else with 0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "sluice/lock.hpp"
+#include "sluice/metrics.hpp"
+#include "sluice/open.hpp"
+
+namespace sluice {
+namespace {
+
+/// One write, and so one line, whoever else appends.
+void note(int record, const char* what, FencingToken token) {
+  const std::string line = std::string{what} + ' ' + std::to_string(token.value) + '\n';
+  if (::write(record, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::abort();
+}
+
+int enter_and_leave(Store& store, const std::string& name, int rounds, const char* path) {
+  const int record = ::open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  Mutex mutex{store, name};
+  for (int round = 0; round < rounds; ++round) {
+    auto held = mutex.acquire().get();
+    note(record, "enter", held.token());
+    note(record, "leave", held.token());
+    if (round % 2) held.release().get();  // and by its destructor otherwise
+  }
+  return 0;
+}
+
+int hold(Store& store, const std::string& name, int lease_ms, const char* path) {
+  Mutex mutex{store, name, {.lease = std::chrono::milliseconds{lease_ms}}};
+  const auto held = mutex.acquire().get();
+  store.run({"RPUSH", "entered", std::to_string(held.token().value)}).get();
+  const int gate = ::open(path, O_RDONLY | O_CLOEXEC);
+  char byte = 0;
+  if (::read(gate, &byte, 1) != 1) return 2;
+  const auto commands = metrics().redis_commands.load();
+  const bool valid = held.valid();
+  if (metrics().redis_commands.load() != commands) return 3;
+  ::_exit(valid ? 1 : 0);  // without the release
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int count, char** words) {
+  if (count != 6) return 64;
+  const std::string verb = words[1];
+  const auto store = sluice::open(words[2]);
+  const int number = std::stoi(words[4]);
+  return verb == "hold" ? sluice::hold(*store, words[3], number, words[5])
+                        : sluice::enter_and_leave(*store, words[3], number, words[5]);
+}

@@ -1,0 +1,102 @@
+/// Mutex behind the standard library's locks. (Time stands still; the threads do not need it.)
+#include <mutex>
+#include <thread>
+
+#include "lock/virtual_lock.hpp"
+
+namespace sluice {
+namespace {
+
+template <class L>
+concept BasicLockable = requires(L lock) {
+  lock.lock();
+  lock.unlock();
+};
+template <class L>
+concept Lockable = BasicLockable<L> && requires(L lock) {
+  { lock.try_lock() } -> std::same_as<bool>;
+};
+template <class L>
+concept TimedLockable = Lockable<L> && requires(L lock, std::chrono::microseconds wait,
+                                                std::chrono::system_clock::time_point wall, SteadyTime steady) {
+  { lock.try_lock_for(wait) } -> std::same_as<bool>;
+  { lock.try_lock_until(wall) } -> std::same_as<bool>;
+  { lock.try_lock_until(steady) } -> std::same_as<bool>;
+};
+static_assert(TimedLockable<Mutex>);
+static_assert(!std::is_copy_constructible_v<Held> && std::is_nothrow_move_constructible_v<Held>);
+static_assert(!std::is_copy_constructible_v<Owner> && std::is_nothrow_move_constructible_v<Owner>);
+
+using StandardLocks = VirtualLock;
+
+TEST_F(StandardLocks, ScopedLockTakesTwo) {
+  Mutex stock{line_, "stock"};
+  Mutex till{line_, "till"};
+  {
+    const std::scoped_lock both{stock, till};
+    EXPECT_TRUE(exists("stock"));
+    EXPECT_TRUE(exists("till"));
+  }
+  EXPECT_FALSE(exists("stock"));
+  EXPECT_FALSE(exists("till"));
+}
+
+TEST_F(StandardLocks, UniqueLockTriesAndWaits) {
+  Mutex mutex{line_, "stock"};
+  const auto held = mutex.acquire().get();
+  std::unique_lock attempt{mutex, std::try_to_lock};
+  EXPECT_FALSE(attempt.owns_lock());
+  EXPECT_FALSE(attempt.try_lock_for(0s));
+  EXPECT_FALSE(attempt.try_lock_until(clock_.steady()));
+  EXPECT_FALSE(attempt.try_lock_until(std::chrono::system_clock::time_point{}));
+}
+
+TEST_F(StandardLocks, ThreadEntersAgainAndOthersDoNot) {
+  Mutex mutex{line_, "stock"};
+  mutex.lock();
+  EXPECT_TRUE(mutex.try_lock());
+  std::jthread{[&] { EXPECT_FALSE(mutex.try_lock()); }}.join();
+  mutex.unlock();
+  EXPECT_TRUE(exists("stock"));
+  mutex.unlock();
+  EXPECT_FALSE(exists("stock"));
+}
+
+TEST_F(StandardLocks, UnlockOfAnothersHoldIsRefused) {
+  Mutex mutex{line_, "stock"};
+  EXPECT_THROW(mutex.unlock(), std::system_error);
+  mutex.lock();
+  std::jthread{[&] { EXPECT_THROW(mutex.unlock(), Error); }}.join();
+  Mutex same_name{line_, "stock"};
+  EXPECT_THROW(same_name.unlock(), Error);
+  EXPECT_TRUE(exists("stock"));
+  mutex.unlock();
+  EXPECT_THROW(mutex.unlock(), Error);
+}
+
+TEST_F(StandardLocks, UnlockOfALostHoldDoesNotThrow) {
+  Mutex mutex{line_, "stock", {.lease = 1s, .watchdog = false}};
+  mutex.lock();
+  clock_.advance(2s);
+  EXPECT_NO_THROW(mutex.unlock());
+}
+
+TEST_F(StandardLocks, UnlockWithTheServerGoneDoesNotThrow) {
+  Mutex mutex{line_, "stock"};
+  {
+    const std::lock_guard lock{mutex};
+    fail_all("lock/release", Fault::refused);
+  }
+  EXPECT_TRUE(exists("stock"));
+}
+
+TEST_F(StandardLocks, OwnerMovesBetweenThreads) {  // L08
+  Mutex mutex{line_, "stock"};
+  std::optional<Held> held;
+  std::jthread{[&] { held = mutex.acquire().get(); }}.join();
+  EXPECT_TRUE(held->valid());
+  EXPECT_EQ(held->release().get().kind, Kind::released);
+}
+
+}  // namespace
+}  // namespace sluice

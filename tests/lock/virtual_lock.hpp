@@ -1,0 +1,50 @@
+/// A lock on the embedded engine, virtual time, and a line that can fail.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "engine/embedded_store.hpp"
+#include "lock/background.hpp"
+#include "sluice/lock.hpp"
+#include "sluice/metrics.hpp"
+#include "support/faulty_store.hpp"
+
+namespace sluice {
+
+using namespace std::chrono_literals;
+using test::Fault;
+using test::Visitor;
+using Kind = ReleaseOutcome::Kind;
+
+class VirtualLock : public testing::Test {
+ protected:
+  /// `fault` for the next call named `call`, then none.
+  void fail_next(std::string call, Fault fault) {
+    line_.plan = [this, call = std::move(call), fault, armed = true](std::string_view what) mutable {
+      if (what != call || !std::exchange(armed, false)) return Fault::none;
+      return fault;
+    };
+  }
+  /// `fault` for every call named `call`.
+  void fail_all(std::string call, Fault fault) {
+    line_.plan = [call = std::move(call), fault](std::string_view what) { return what == call ? fault : Fault::none; };
+  }
+  void heal() {
+    line_.plan = [](std::string_view) { return Fault::none; };
+  }
+
+  bool exists(std::string_view key) { return store_->run({"EXISTS", key}).get().as_integer() == 1; }
+  std::string field(std::string_view key, std::string_view name) {
+    const Value value = store_->run({"HGET", key, name}).get();
+    return value.is_null() ? "none" : value.as_text();
+  }
+  std::chrono::milliseconds ttl(std::string_view key) {
+    return std::chrono::milliseconds{store_->run({"PTTL", key}).get().as_integer()};
+  }
+
+  VirtualClock clock_;
+  std::unique_ptr<Store> store_ = engine::open_embedded({.clock = &clock_});
+  test::FaultyStore line_{*store_};
+};
+
+}  // namespace sluice

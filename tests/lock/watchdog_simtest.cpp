@@ -1,0 +1,181 @@
+/// Leases, renewals and losses on virtual time.
+#include "lock/virtual_lock.hpp"
+
+namespace sluice {
+namespace {
+
+using WatchdogTest = VirtualLock;
+
+TEST_F(WatchdogTest, KeepsAHoldForTenLeases) {  // W01
+  Mutex mutex{line_, "stock", {.lease = 3s}};
+  auto held = mutex.acquire().get();
+  for (int i = 0; i < 300; ++i) {
+    clock_.advance(100ms);
+    ASSERT_TRUE(held.valid());
+    ASSERT_GE(ttl("stock"), 1900ms);
+  }
+  EXPECT_FALSE(held.lost().stop_requested());
+  EXPECT_EQ(held.release().get().kind, Kind::released);
+  clock_.advance(30s);
+  EXPECT_FALSE(exists("stock"));
+}
+
+TEST_F(WatchdogTest, FixedLeaseEndsAndTellsItsHolder) {  // L03
+  Mutex mutex{line_, "stock", {.lease = 2s, .watchdog = false}};
+  auto held = mutex.acquire().get();
+  const auto lost = held.lost();
+  std::optional<LostCause> cause;
+  held.on_lost([&](LostCause why) { cause = why; });
+  clock_.advance(1977ms);
+  EXPECT_TRUE(held.valid());
+  EXPECT_FALSE(lost.stop_requested());
+  clock_.advance(1ms);  // 2 s less the margin of 22 ms
+  EXPECT_FALSE(held.valid());
+  EXPECT_TRUE(lost.stop_requested());
+  EXPECT_EQ(cause, LostCause::expired);
+
+  clock_.advance(22ms);
+  auto next = mutex.try_acquire().get();
+  ASSERT_TRUE(next);
+  EXPECT_GT(next->token(), held.token());
+  EXPECT_EQ(held.release().get().kind, Kind::not_held);
+  EXPECT_TRUE(next->valid());
+  EXPECT_EQ(field("stock", next->owner().text), "1");
+}
+
+TEST_F(WatchdogTest, UnansweredRenewalsEndInALossAtTheDeadlineNotLater) {  // W07
+  Mutex mutex{line_, "stock", {.lease = 30s}};
+  auto held = mutex.acquire().get();
+  std::optional<LostCause> cause;
+  held.on_lost([&](LostCause why) { cause = why; });
+  clock_.advance(20s);
+  fail_all("lock/renew", Fault::refused);
+  const auto left = held.valid_for();
+  EXPECT_GT(left, 19s);
+  clock_.advance(left - 1ns);
+  EXPECT_FALSE(cause);
+  EXPECT_TRUE(held.valid());
+  clock_.advance(1ns);
+  EXPECT_EQ(cause, LostCause::unreachable);
+  EXPECT_FALSE(held.valid());
+}
+
+TEST_F(WatchdogTest, FailedRenewalIsTriedAgainBeforeTheDeadline) {
+  Mutex mutex{line_, "stock", {.lease = 30s}};
+  auto held = mutex.acquire().get();
+  fail_all("lock/renew", Fault::refused);
+  clock_.advance(25s);
+  EXPECT_LT(held.valid_for(), 5s);
+  heal();
+  clock_.advance(4s);
+  EXPECT_GT(held.valid_for(), 25s);
+}
+
+TEST_F(WatchdogTest, AnswerNotYoursIsALossAtOnce) {  // L06, W03
+  Mutex mutex{line_, "stock"};
+  auto held = mutex.acquire().get();
+  std::optional<LostCause> cause;
+  held.on_lost([&](LostCause why) { cause = why; });
+  store_->run({"FLUSHALL"}).get();
+  clock_.advance(10s);
+  EXPECT_EQ(cause, LostCause::taken);
+  EXPECT_EQ(held.release().get().kind, Kind::not_held);
+  auto next = mutex.acquire().get();  // and a new hold is renewed as ever
+  clock_.advance(60s);
+  EXPECT_TRUE(next.valid());
+}
+
+TEST_F(WatchdogTest, RenewalUnderWayDoesNotReviveAReleasedHold) {
+  Mutex mutex{line_, "stock"};
+  auto held = mutex.acquire().get();
+  fail_next("lock/renew", Fault::request_late);
+  clock_.advance(10s);
+  EXPECT_EQ(held.release().get().kind, Kind::released);
+  auto next = mutex.try_acquire().get();
+  clock_.advance(5s);
+  line_.let_go();
+  EXPECT_EQ(line_.executed("lock/renew"), 1U);
+  EXPECT_LE(ttl("stock"), 25s) << "the late renewal prolonged a newer hold";
+}
+
+TEST_F(WatchdogTest, RenewalThatIsAnsweredAfterTheDeadlineComesTooLate) {
+  Mutex mutex{line_, "stock", {.lease = 3s}};
+  auto held = mutex.acquire().get();
+  fail_all("lock/renew", Fault::reply_late);
+  clock_.advance(4s);
+  EXPECT_FALSE(held.valid());
+  line_.let_go();
+  EXPECT_FALSE(held.valid()) << "once lost, lost for ever";
+  EXPECT_TRUE(held.lost().stop_requested());
+}
+
+TEST_F(WatchdogTest, AThousandHoldsCostTenCommandsInTenSeconds) {
+  std::vector<std::unique_ptr<Mutex>> mutexes;
+  std::vector<Held> holds;
+  for (int i = 0; i < 1000; ++i) {
+    mutexes.push_back(std::make_unique<Mutex>(line_, "lock " + std::to_string(i)));
+    holds.push_back(mutexes.back()->acquire().get());
+    clock_.advance(3ms);
+  }
+  int batches = 0;
+  line_.plan = [&](std::string_view) {
+    ++batches;
+    return Fault::none;
+  };
+  const auto before = metrics().lock_renewals.load();
+  clock_.advance(60s);
+  EXPECT_EQ(batches, 6);
+  EXPECT_EQ(metrics().lock_renewals.load() - before, 6000U) << "in 60 scripts of 100 holds";
+  for (const auto& held : holds) ASSERT_TRUE(held.valid());
+}
+
+TEST_F(WatchdogTest, KeyOfAnotherKindTakesNoOtherHoldWithIt) {
+  Mutex spoilt{line_, "spoilt"};
+  Mutex sound{line_, "sound"};
+  auto lost = spoilt.acquire().get();
+  auto kept = sound.acquire().get();
+  store_->run({"SET", "spoilt", "text"}).get();
+  clock_.advance(60s);
+  EXPECT_FALSE(lost.valid());
+  EXPECT_TRUE(kept.valid());
+  EXPECT_THROW((void)spoilt.try_acquire().get(), Error);
+}
+
+TEST_F(WatchdogTest, LosersAreToldWhateverTheirNeighboursThrow) {
+  Mutex mutex{line_, "stock", {.lease = 1s, .watchdog = false}};
+  auto held = mutex.acquire().get();
+  bool told = false;
+  held.on_lost([](LostCause) { throw std::runtime_error{"a callback of the test"}; });
+  held.on_lost([&](LostCause) { told = true; });
+  clock_.advance(1s);
+  EXPECT_TRUE(told);
+  bool told_late = false;
+  held.on_lost([&](LostCause) { told_late = true; });
+  EXPECT_TRUE(told_late);
+}
+
+TEST_F(WatchdogTest, HoldOutlivesItsMutex) {
+  std::optional<Held> held;
+  {
+    Mutex mutex{line_, "stock"};
+    held = mutex.acquire().get();
+  }
+  clock_.advance(100s);
+  EXPECT_TRUE(held->valid());
+  held.reset();
+  EXPECT_FALSE(exists("stock"));
+  clock_.advance(100s);
+  EXPECT_EQ(clock_.pending_timers(), 0U);
+}
+
+TEST_F(WatchdogTest, LostHoldThatTheServerStillHasIsFreedByItsRelease) {
+  Mutex mutex{line_, "stock", {.lease = 10s, .watchdog = false, .margin = 5s}};
+  auto held = mutex.acquire().get();
+  clock_.advance(6s);
+  EXPECT_FALSE(held.valid());
+  EXPECT_EQ(held.release().get().kind, Kind::released);
+  EXPECT_FALSE(exists("stock"));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,61 @@
+/// A Store on a bad line: forwards to a real one, and loses, doubles or delays calls as a test says.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/store.hpp"
+
+namespace sluice::test {
+
+enum class Fault {
+  none,
+  refused,       ///< never sent: Error, effect none
+  request_lost,  ///< sent and not executed; repeated if the call allows it, else Error, effect unknown
+  reply_lost,    ///< executed; repeated if the call allows it, else Error, effect unknown
+  cut_off,       ///< executed, and whatever the call allows: Error, effect unknown
+  doubled,       ///< executed twice, the second reply counts
+  request_late,  ///< executed when the test calls let_go()
+  reply_late,    ///< executed at once, answered when the test calls let_go()
+};
+
+/// Threads: any, but for `plan`, which is set before they start.
+class FaultyStore final : public Store {
+ public:
+  explicit FaultyStore(Store& store) : store_(store) {}
+
+  /// Asked for each call, by the name of the script or command, of a batch that of its first item, or "listen"
+  /// (which can only be refused). It may do other things on the way.
+  std::function<Fault(std::string_view call)> plan = [](std::string_view) { return Fault::none; };
+
+  /// Lets all late calls go on.
+  void let_go();
+  /// How often the store was asked to run `call`, copies by `plan` included.
+  std::size_t executed(std::string_view call) const;
+
+  using Store::run;
+  Task<Value> run(Words command, CallOptions options) override;
+  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
+  Task<std::vector<Value>> run(Batch batch, CallOptions options) override;
+  Task<Listener> listen(std::string channel, MessageHandler handler) override;
+  Clock& clock() noexcept override { return store_.clock(); }
+  Driver* driver() noexcept override { return store_.driver(); }
+  std::string describe() const override { return store_.describe(); }
+
+ private:
+  template <class Reply>
+  Task<Reply> carry(std::string call, bool repeatable, std::function<Task<Reply>()> send);
+  Task<void> wait_for_let_go();
+  void note(const std::string& call);
+
+  Store& store_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<Completion>> late_;
+  std::vector<std::string> executed_;
+};
+
+}  // namespace sluice::test
