@@ -186,11 +186,11 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, 
   if (ahead_)
     if (auto entries = await_read_ahead(); !entries.empty()) return entries;
   if (stop.stop_requested()) return {};
-  if (clock_.steady() >= next_claim_)
-    if (auto entries = claim(stop); !entries.empty()) return entries;
 
   queue_.acknowledge(committed_);
   committed_.clear();
+  if (clock_.steady() >= next_claim_)
+    if (auto entries = claim(stop); !entries.empty()) return entries;
   if (may_wait) return queue_.read(options_.batch, options_.idle_wait);
   read_ahead();
   return await_read_ahead();
@@ -250,7 +250,8 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
   }
   InsertResult result;
   kept_at_ = clock_.steady();
-  if (!stop.stop_requested()) read_ahead();
+  // Not when it is time to claim: under a backlog the dead workers' entries would never have their turn.
+  if (!stop.stop_requested() && clock_.steady() < next_claim_) read_ahead();
   if (!attempt(stop, [&] { result = insert(orders, ids); })) return false;
 
   for (const auto& rejected : result.rejected) {

@@ -127,7 +127,7 @@ TEST_F(SaleWorker, ToleratesWhatIsInTheDatabaseAlready) {
   std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
   wait_until([&] { return waiting() == 0; });
   EXPECT_EQ(worker.progress().inserted, 5U);
-  EXPECT_EQ(worker.progress().repeated, 5U);
+  EXPECT_GE(worker.progress().repeated, 5U);  // more where the machine is slower than claim_after
   EXPECT_EQ(orders_->stock(name_)->left, sale_.definition().stock - 10);
   test::expect_clean(sale_, *orders_);
 }
@@ -223,8 +223,7 @@ class SaleTrouble : public SaleWorker {
 
     begin();
     buy_many(100);
-    wait_until([&] { return worker.progress().failures >= 2; });
-    EXPECT_NE(worker.progress().last_failure.find(says), std::string::npos) << worker.progress().last_failure;
+    wait_until([&] { return worker.progress().last_failure.find(says) != std::string::npos; });
     buy_many(100);
     EXPECT_EQ(waiting(), 200);
     EXPECT_EQ(worker.progress().inserted, 100U);
@@ -236,6 +235,14 @@ class SaleTrouble : public SaleWorker {
     EXPECT_EQ(worker.progress().inserted, 300U);
     EXPECT_EQ(worker.progress().dead, 0U);
     test::expect_clean(sale_, *open_order_store(url_));
+  }
+
+  /// A database is three files in WAL mode.
+  static void move(const std::filesystem::path& from, const std::filesystem::path& to) {
+    for (const auto* const suffix : {"", "-wal", "-shm"}) {
+      std::filesystem::remove(to.string() + suffix);
+      if (std::filesystem::exists(from.string() + suffix)) std::filesystem::rename(from.string() + suffix, to.string() + suffix);
+    }
   }
 
   std::filesystem::path file_ = folder_ / "orders.db";
@@ -253,22 +260,28 @@ TEST_F(SaleTrouble, ALockedDatabase) {
 
 TEST_F(SaleTrouble, ADatabaseThatWasMovedAway) {
   const auto away = folder_ / "away.db";
+  expect_patience([&] { move(file_, away); }, [&] { move(away, file_); }, "deleted or replaced");
+}
+
+// The open file of a deleted database takes writes without complaint.
+TEST_F(SaleTrouble, ADatabaseWhoseFileAloneWasMovedAway) {
+  const auto away = folder_ / "away.db";
   expect_patience([&] { std::filesystem::rename(file_, away); }, [&] { std::filesystem::rename(away, file_); },
                   "deleted or replaced");
 }
 
-TEST_F(SaleTrouble, ADatabaseThatIsDamaged) {
+TEST_F(SaleTrouble, ADatabaseThatWasReplacedByRubbish) {
   const auto away = folder_ / "away.db";
   expect_patience(
       [&] {
-        std::filesystem::rename(file_, away);
+        move(file_, away);
         std::ofstream{file_} << std::string(8192, 'x');
       },
-      [&] { std::filesystem::rename(away, file_); }, "deleted or replaced");
+      [&] { move(away, file_); }, "not a database");
 }
 
-// root may write everything: a read-only file proves nothing for it, so the database itself is made read-only.
-TEST_F(SaleTrouble, AReadOnlyDatabase) {
+// A read-only file is none for root, whom tests may run as; so the database itself refuses.
+TEST_F(SaleTrouble, ADatabaseThatTakesNoWrites) {
   soci::session other{soci::sqlite3, "db=" + file_.string()};
   expect_patience(
       [&] {
