@@ -89,16 +89,20 @@ class SqlOrderStore final : public OrderStore {
     }
   }
 
+  /// Runs `work` in a transaction; commits when it returns true, else rolls back.
   template <class Do>
-  auto in_transaction(Do&& work) {
+  bool in_transaction(Do&& work) {
     return guarded([&](Connection& at) {
       if (dialect_.check_presence) dialect_.check_presence();
       at.sql << std::string{dialect_.begin};
-      auto result = work(at);
+      if (!work(at)) {
+        at.sql.rollback();
+        return false;
+      }
       committing_ = true;
       at.sql.commit();
       if (dialect_.check_presence) dialect_.check_presence();
-      return result;
+      return true;
     });
   }
 
@@ -196,16 +200,15 @@ void SqlOrderStore::prepare(Connection& at) const {
 
 InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Order> orders) {
   if (orders.empty()) return {};
-  struct NotAll {};  // rolls the fast way back
-  try {
-    return in_transaction([&](Connection& at) {
-      if (!insert_together(at, id_of(at, sale), orders)) throw NotAll{};
-      return InsertResult{.inserted = orders.size(), .repeated = 0, .rejected = {}};
-    });
-  } catch (const NotAll&) {
-    // Repeats after a crash, or an order that does not fit: seldom, so it may cost more.
-    return in_transaction([&](Connection& at) { return insert_one_by_one(at, id_of(at, sale), orders); });
-  }
+  if (in_transaction([&](Connection& at) { return insert_together(at, id_of(at, sale), orders); }))
+    return {.inserted = orders.size(), .repeated = 0, .rejected = {}};
+  // Repeats after a crash, or an order that does not fit: seldom, so it may cost more.
+  InsertResult result;
+  in_transaction([&](Connection& at) {
+    result = insert_one_by_one(at, id_of(at, sale), orders);
+    return true;
+  });
+  return result;
 }
 
 /// True when every order was new and the stock was enough for all.

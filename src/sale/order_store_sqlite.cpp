@@ -12,6 +12,8 @@
 namespace sluice {
 namespace {
 
+constexpr std::string_view in_memory = ":memory:";
+
 /// Which file a path means.
 struct FileIdentity {
   dev_t device = 0;
@@ -24,6 +26,8 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
   if (::stat(path.c_str(), &found) != 0) return std::nullopt;
   return FileIdentity{found.st_dev, found.st_ino};
 }
+
+bool is_file(const std::string& path) { return path != in_memory; }
 
 [[noreturn]] void file_gone(const std::string& path, Effect effect) {
   throw Error{Errc::database,
@@ -80,10 +84,11 @@ SqlDialect sqlite_dialect(const std::string& path) {
       .classify = classify,
       .check_presence =
           [path, opened] {
-            if (!*opened || identity_of(path) != *opened) file_gone(path, Effect::unknown);
+            if (is_file(path) && (!*opened || identity_of(path) != *opened)) file_gone(path, Effect::unknown);
           },
       .check_before_reconnect =
           [path] {
+            if (!is_file(path)) throw Error{Errc::database, "sqlite::memory: was lost with its connection"};
             if (!identity_of(path)) file_gone(path, Effect::none);
           },
   };

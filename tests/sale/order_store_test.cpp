@@ -98,6 +98,17 @@ TEST_F(OrderStoreTest, ComparesTheStockOfASale) {
   }
 }
 
+TEST_F(OrderStoreTest, LivesInMemoryToo) {
+  const auto orders = open_order_store("sqlite::memory:");
+  orders->add_sale("s", 2);
+  EXPECT_EQ(orders->insert("s", std::vector<Order>{order(1, "ann")}).inserted, 1U);
+  const auto result = orders->insert("s", std::vector<Order>{order(1, "ann"), order(2, "bob", 1, 5), order(3, "cid")});
+  EXPECT_EQ(result.inserted, 1U);
+  EXPECT_EQ(result.repeated, 1U);
+  EXPECT_EQ(result.rejected.size(), 1U);
+  EXPECT_EQ(orders->page("s", 0, 10).size(), 2U);
+}
+
 TEST_F(OrderStoreTest, RefusesAnUnknownScheme) {
   for (const auto* const url : {"mysql://x", "", "sqlite:", "orders.db", "sqlite:/a\"b"}) {
     try {
