@@ -133,8 +133,6 @@ class Sale {
   Sale& operator=(Sale&&) noexcept;
 
   const SaleDefinition& definition() const noexcept;
-  /// The store that it was created or loaded in.
-  Store& store() const noexcept;
 
   /// Buys `units` for `buyer`, all or none. After an Error, also one with effect `unknown`, ask again with the same
   /// request id: it ends in one order. One round trip, shared with the calls made meanwhile.

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 
 #include "sale/keys.hpp"
@@ -16,27 +15,26 @@ namespace {
 constexpr std::size_t page_size = 1000;
 constexpr std::size_t most_examples = 3;
 
-/// Calls `visit` with every entry of a stream, a page at a time.
-Task<void> for_each_entry(Store& store, std::string stream, std::function<void(const Value&)> visit) {
+/// Calls `visit` with every item of a stream, a page at a time.
+template <class Visit>
+void for_each_entry(Store& store, const std::string& stream, Visit&& visit) {
   const auto count = fmt::to_string(page_size);
   std::string from = "-";
   for (;;) {
-    auto asked = store.run({"XRANGE", stream, from, "+", "COUNT", count});
-    const Value page = co_await asked;
+    const auto page = store.run({"XRANGE", stream, from, "+", "COUNT", count}).get();
     for (const auto& entry : page.as_items()) visit(entry);
-    if (page.as_items().size() < page_size) co_return;
+    if (page.as_items().size() < page_size) return;
     from = "(" + page.as_items().back().as_items().at(0).as_text();
   }
 }
 
-/// Calls `visit(field, value)` for a hash; for some twice when the hash grows meanwhile.
-Task<void> for_each_field(Store& store, std::string hash,
-                          std::function<void(const std::string& field, const std::string& value)> visit) {
+/// Calls `visit(field, value)` for a hash; some twice when the hash grows meanwhile.
+template <class Visit>
+void for_each_field(Store& store, const std::string& hash, Visit&& visit) {
   const auto count = fmt::to_string(page_size);
   std::string cursor = "0";
   do {
-    auto asked = store.run({"HSCAN", hash, cursor, "COUNT", count});
-    const Value page = co_await asked;
+    const auto page = store.run({"HSCAN", hash, cursor, "COUNT", count}).get();
     const auto& fields = page.as_items().at(1).as_items();
     for (std::size_t i = 0; i + 1 < fields.size(); i += 2) visit(fields[i].as_text(), fields[i + 1].as_text());
     cursor = page.as_items().at(0).as_text();
@@ -45,24 +43,24 @@ Task<void> for_each_field(Store& store, std::string hash,
 
 class Auditor {
  public:
-  Auditor(const Sale& sale, OrderStore& orders)
-      : store_(sale.store()), sale_(sale.definition()), keys_(sale_.name), orders_(orders), ledger_(sale_) {}
+  Auditor(Store& store, const Sale& sale, OrderStore& orders)
+      : store_(store), sale_(sale.definition()), keys_(sale_.name), orders_(orders), ledger_(sale_) {}
 
-  Task<std::vector<Check>> run();
+  Audit run();
 
  private:
   /// Name, figure, expected; ok when both are the same.
   void check(std::string name, std::int64_t figure, std::int64_t expected, std::string detail) {
-    checks_.push_back(
+    audit_.checks.push_back(
         {.name = std::move(name), .ok = figure == expected, .figure = figure, .expected = expected, .detail = std::move(detail)});
   }
 
-  Task<bool> read_store();
-  Task<void> read_streams();
+  bool read_store();
+  void read_streams();
   void read_database();
   void check_units();
-  Task<void> check_orders();
-  Task<void> check_buyers();
+  void check_orders();
+  void check_buyers();
   void check_numbers();
   void check_database();
 
@@ -71,31 +69,26 @@ class Auditor {
   const SaleKeys keys_;
   OrderStore& orders_;
   Ledger ledger_;
-  std::vector<Check> checks_;
+  Audit audit_;
 
   std::int64_t sold_ = 0;
   std::int64_t counted_ = 0;             // orders, by the sale's own counter
   std::vector<LedgerLine> on_the_way_;   // stream and dead letters, ids rising
   std::int64_t poison_ = 0;
-  std::int64_t admitted_ = 0;       // in the store's record of requests
-  std::int64_t in_database_ = 0;    // orders
-  std::int64_t not_yet_ = 0;        // orders in the stream or dead, and not in the database
-  std::int64_t dead_ = 0;
   std::int64_t database_units_ = 0;
 };
 
-Task<bool> Auditor::read_store() {
-  auto asked = store_.run({"HMGET", keys_.sale, "sold", "orders"});
-  const Value reply = co_await asked;
+bool Auditor::read_store() {
+  const auto reply = store_.run({"HMGET", keys_.sale, "sold", "orders"}).get();
   const auto& fields = reply.as_items();
-  if (fields.at(0).is_null()) co_return false;
+  if (fields.at(0).is_null()) return false;
   sold_ = fields.at(0).as_integer();
   counted_ = fields.at(1).as_integer();
-  co_return true;
+  return true;
 }
 
 /// Before the database, so that an order which moves meanwhile is seen twice and not missed.
-Task<void> Auditor::read_streams() {
+void Auditor::read_streams() {
   const auto add = [&](const std::optional<Order>& order) {
     if (order) {
       on_the_way_.push_back(line_of(*order, sale_));
@@ -103,13 +96,11 @@ Task<void> Auditor::read_streams() {
       ++poison_;
     }
   };
-  auto waiting = for_each_entry(store_, keys_.orders, [&](const Value& entry) { add(entry_of(entry).order); });
-  co_await waiting;
-  auto dead = for_each_entry(store_, keys_.dead, [&](const Value& entry) {
-    ++dead_;
+  for_each_entry(store_, keys_.orders, [&](const Value& entry) { add(entry_of(entry).order); });
+  for_each_entry(store_, keys_.dead, [&](const Value& entry) {
+    ++audit_.dead;
     add(dead_letter_of(entry).order);
   });
-  co_await dead;
   std::sort(on_the_way_.begin(), on_the_way_.end(),
             [](const LedgerLine& a, const LedgerLine& b) { return a.id < b.id; });
 }
@@ -123,7 +114,7 @@ void Auditor::read_database() {
       if (waiting->id == last) continue;  // in the database, not yet acknowledged; or dead and in the stream
       ledger_.add(*waiting);
       last = waiting->id;
-      ++not_yet_;
+      ++audit_.on_the_way;
     }
   };
   std::int64_t after = -1;
@@ -135,7 +126,7 @@ void Auditor::read_database() {
       last = order.id;
       database_units_ += order.units;
     }
-    in_database_ += static_cast<std::int64_t>(page.size());
+    audit_.in_database += static_cast<std::int64_t>(page.size());
     if (page.size() < page_size) break;
     after = page.back().id;
   }
@@ -146,39 +137,35 @@ void Auditor::check_units() {
   check("sold_plus_left_is_stock", ledger_.units() + (sale_.stock - sold_), sale_.stock,
         fmt::format("{} units in orders, {} left", ledger_.units(), sale_.stock - sold_));
   check("units_of_orders_are_sold", ledger_.units(), sold_,
-        fmt::format("{} orders in the database, {} waiting or dead; {} dead letters", in_database_, not_yet_, dead_));
+        fmt::format("{} orders in the database, {} on the way or dead", audit_.in_database, audit_.on_the_way));
   check("units_oversold", std::max<std::int64_t>(sold_ - sale_.stock, 0), 0, fmt::format("sold {} of {}", sold_, sale_.stock));
 }
 
 /// The store's record of requests against the ledger, both ways.
-Task<void> Auditor::check_orders() {
+void Auditor::check_orders() {
   std::int64_t missing = 0;
   std::vector<std::string> examples;
-  auto reading = for_each_field(store_, keys_.requests, [&](const std::string&, const std::string& text) {
+  for_each_field(store_, keys_.requests, [&](const std::string&, const std::string& text) {
     const auto order = order_of(text, "?");
     if (order && ledger_.mark(order->id)) return;
     ++missing;
     if (examples.size() < most_examples) examples.push_back(order ? order->number : "?");
   });
-  co_await reading;
-  auto asked = store_.run({"HLEN", keys_.requests});
-  const Value admitted = co_await asked;
-  admitted_ = admitted.as_integer();
+  audit_.admitted = store_.run({"HLEN", keys_.requests}).get().as_integer();
   check("orders_admitted_but_nowhere", missing, 0,
-        examples.empty() ? fmt::format("{} orders admitted", admitted_) : fmt::format("{}", fmt::join(examples, ", ")));
+        examples.empty() ? fmt::format("{} orders admitted", audit_.admitted) : fmt::format("{}", fmt::join(examples, ", ")));
   check("orders_nobody_was_admitted_for", ledger_.unmarked_count(), 0,
         fmt::format("ids {}", fmt::join(ledger_.unmarked(most_examples), ", ")));
-  check("orders_counted", counted_, admitted_, "the sale's counter against its record of requests");
+  check("orders_counted", counted_, audit_.admitted, "the sale's counter against its record of requests");
   check("entries_that_make_no_order", poison_, 0, "in the stream or among the dead letters");
 }
 
-Task<void> Auditor::check_buyers() {
+void Auditor::check_buyers() {
   std::int64_t orders = 0;
-  auto reading = for_each_field(store_, keys_.buyers, [&](const std::string& buyer, const std::string& text) {
+  for_each_field(store_, keys_.buyers, [&](const std::string& buyer, const std::string& text) {
     if (const auto latest = order_of(text, buyer)) orders += latest->n;
   });
-  co_await reading;
-  check("orders_of_all_buyers", orders, admitted_, "the buyers' own counts add up");
+  check("orders_of_all_buyers", orders, audit_.admitted, "the buyers' own counts add up");
   const auto above = sale_.limit > 0 ? orders_.buyers_above(sale_.name, sale_.limit) : 0;
   check("buyers_above_limit", above + ledger_.above_limit(), 0,
         sale_.limit > 0 ? fmt::format("limit {}", sale_.limit) : "no limit");
@@ -194,34 +181,25 @@ void Auditor::check_database() {
   const auto initial = stock ? stock->initial : -1;
   const auto taken = stock ? stock->initial - stock->left : -1;
   check("database_stock_began_as_stock", initial, sale_.stock, orders_.describe());
-  check("database_stock_lost_what_was_ordered", taken, database_units_, fmt::format("{} orders", in_database_));
+  check("database_stock_lost_what_was_ordered", taken, database_units_, fmt::format("{} orders", audit_.in_database));
 }
 
-Task<std::vector<Check>> Auditor::run() {
-  auto loading = read_store();
-  const bool loaded = co_await loading;
+Audit Auditor::run() {
+  const bool loaded = read_store();
   check("sale_is_loaded", loaded ? 1 : 0, 1, store_.describe());
-  if (loaded) {
-    auto streams = read_streams();
-    co_await streams;
-    read_database();
-    check_units();
-    auto orders = check_orders();
-    co_await orders;
-    auto buyers = check_buyers();
-    co_await buyers;
-    check_numbers();
-    check_database();
-  }
-  co_return std::move(checks_);
+  if (!loaded) return std::move(audit_);
+  read_streams();
+  read_database();
+  check_units();
+  check_orders();
+  check_buyers();
+  check_numbers();
+  check_database();
+  return std::move(audit_);
 }
 
 }  // namespace
 
-Task<std::vector<Check>> audit(const Sale& sale, OrderStore& orders) {
-  Auditor auditor{sale, orders};
-  auto running = auditor.run();
-  co_return co_await running;
-}
+Audit audit(Store& store, const Sale& sale, OrderStore& orders) { return Auditor{store, sale, orders}.run(); }
 
 }  // namespace sluice

@@ -34,7 +34,6 @@ class Sale::Impl {
       : store_(store), definition_(std::move(definition)), keys_(definition_.name), desk_(store, definition_) {}
 
   const SaleDefinition& definition() const noexcept { return definition_; }
-  Store& store() const noexcept { return store_; }
 
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units) {
     check_id("buyer", buyer.value, definition_.name);
@@ -161,7 +160,6 @@ Sale::Sale(Sale&&) noexcept = default;
 Sale& Sale::operator=(Sale&&) noexcept = default;
 
 const SaleDefinition& Sale::definition() const noexcept { return impl_->definition(); }
-Store& Sale::store() const noexcept { return impl_->store(); }
 Task<Admission> Sale::buy(BuyerId buyer, RequestId request, std::int64_t units) {
   return impl_->buy(std::move(buyer), std::move(request), units);
 }

@@ -55,7 +55,7 @@ void check_all(const CrashSetting& setting, Store& store) {
   const auto sale = Sale::load(store, setting.sale).get();
   ASSERT_TRUE(sale);
   const auto orders = open_order_store(setting.orders);
-  test::expect_clean(*sale, *orders);
+  test::expect_clean(store, *sale, *orders);
   EXPECT_EQ(store.run({"XLEN", "{" + setting.sale + "}:dead"}).get().as_integer(), 0);
   check_what_buyers_were_told(setting, *orders);
 }

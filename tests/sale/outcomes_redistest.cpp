@@ -144,7 +144,7 @@ TEST_F(SaleOutcomes, AnyBytesMakeAnId) {
   const auto database = open_order_store(test::database_url(folder));
   OrderWorker{*store_, sale, *database}.drain();
   EXPECT_EQ(database->page(sale.definition().name, 0, 1000), orders);
-  test::expect_clean(sale, *database);
+  test::expect_clean(*store_, sale, *database);
 }
 
 TEST_F(SaleOutcomes, SizesAreChecked) {

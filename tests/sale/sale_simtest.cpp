@@ -46,7 +46,7 @@ TEST_F(SaleOnVirtualTime, NumbersBeginAnewAtMidnightAndIdsGoOn) {
 
   const auto orders = open_order_store("sqlite::memory:");
   OrderWorker{*store_, sale, *orders}.drain();
-  for (const auto& check : audit(sale, *orders).get()) EXPECT_TRUE(check.ok) << check.name << ": " << check.detail;
+  for (const auto& check : audit(*store_, sale, *orders).checks) EXPECT_TRUE(check.ok) << check.name << ": " << check.detail;
 }
 
 TEST_F(SaleOnVirtualTime, AClockThatGoesBackOpensNoDayAgain) {

@@ -18,8 +18,8 @@
 namespace sluice::test {
 
 /// Fails with every check that is not as it should be.
-inline void expect_clean(const Sale& sale, OrderStore& orders) {
-  for (const auto& check : audit(sale, orders).get())
+inline void expect_clean(Store& store, const Sale& sale, OrderStore& orders) {
+  for (const auto& check : audit(store, sale, orders).checks)
     EXPECT_TRUE(check.ok) << check.name << ": " << check.figure << ", expected " << check.expected << " (" << check.detail
                           << ")";
 }

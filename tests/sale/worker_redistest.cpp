@@ -73,7 +73,7 @@ TEST_F(SaleWorker, BringsEveryOrderInAndForgetsTheEntries) {
   EXPECT_EQ(sale_.status().get().waiting, 0);
   EXPECT_EQ(orders_->stock(name_)->left, 7500);
   EXPECT_EQ(store_->run({"XINFO", "CONSUMERS", stream_, "workers"}).get().as_items().size(), 0U) << "it left the group";
-  test::expect_clean(sale_, *orders_);
+  test::expect_clean(*store_, sale_, *orders_);
 }
 
 TEST_F(SaleWorker, RunsUntilItIsStopped) {
@@ -84,7 +84,7 @@ TEST_F(SaleWorker, RunsUntilItIsStopped) {
   thread.request_stop();
   thread.join();
   EXPECT_EQ(worker.progress().inserted, 300U);
-  test::expect_clean(sale_, *orders_);
+  test::expect_clean(*store_, sale_, *orders_);
 }
 
 TEST_F(SaleWorker, TwoWorkersShareTheWork) {
@@ -99,7 +99,7 @@ TEST_F(SaleWorker, TwoWorkersShareTheWork) {
     wait_until([&] { return waiting() == 0; });
   }
   EXPECT_EQ(one.progress().inserted + two.progress().inserted, 2000U);
-  test::expect_clean(sale_, *orders_);
+  test::expect_clean(*store_, sale_, *orders_);
 }
 
 TEST_F(SaleWorker, TakesOverWhatADeadWorkerHad) {
@@ -110,7 +110,7 @@ TEST_F(SaleWorker, TakesOverWhatADeadWorkerHad) {
   wait_until([&] { return waiting() == 0; });
   EXPECT_EQ(worker.progress().claimed, 10U);
   EXPECT_EQ(worker.progress().inserted, 10U);
-  test::expect_clean(sale_, *orders_);
+  test::expect_clean(*store_, sale_, *orders_);
 }
 
 // Killed between COMMIT and acknowledgement: another worker finds the orders in the database.
@@ -121,7 +121,7 @@ TEST_F(SaleWorker, ToleratesWhatIsInTheDatabaseAlready) {
   for (const auto& entry : entries) committed.push_back(*entry_of(entry).order);
   orders_->add_sale(name_, sale_.definition().stock);
   EXPECT_EQ(orders_->insert(name_, committed).inserted, 5U);
-  test::expect_clean(sale_, *orders_);  // also while half of it is on the way
+  test::expect_clean(*store_, sale_, *orders_);  // also while half of it is on the way
 
   OrderWorker worker{*store_, sale_, *orders_, quick()};
   std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
@@ -129,7 +129,7 @@ TEST_F(SaleWorker, ToleratesWhatIsInTheDatabaseAlready) {
   EXPECT_EQ(worker.progress().inserted, 5U);
   EXPECT_GE(worker.progress().repeated, 5U);  // more where the machine is slower than claim_after
   EXPECT_EQ(orders_->stock(name_)->left, sale_.definition().stock - 10);
-  test::expect_clean(sale_, *orders_);
+  test::expect_clean(*store_, sale_, *orders_);
 }
 
 TEST_F(SaleWorker, PoisonGoesToTheDeadLettersWithItsFields) {
@@ -150,7 +150,7 @@ TEST_F(SaleWorker, PoisonGoesToTheDeadLettersWithItsFields) {
   EXPECT_EQ(letters[1].fields, (Fields{{"unknown", "field"}}));
   EXPECT_EQ(sale_.dead_letters(letters[0].id, 10).get().size(), 1U);
   EXPECT_EQ(sale_.status().get().dead, 2);
-  const auto checks = audit(sale_, *orders_).get();
+  const auto checks = audit(*store_, sale_, *orders_).checks;
   const auto poison = std::find_if(checks.begin(), checks.end(), [](const Check& check) { return !check.ok; });
   ASSERT_NE(poison, checks.end());
   EXPECT_EQ(poison->name, "entries_that_make_no_order");
@@ -174,14 +174,14 @@ TEST_F(SaleWorker, WhatKillsEveryWorkerIsBuriedAndCanBeRevived) {
   ASSERT_EQ(letters.size(), 3U);
   EXPECT_EQ(letters[0].reason, "delivered 5 times and never finished");
   EXPECT_TRUE(letters[0].order);
-  test::expect_clean(sale_, *orders_);  // a dead letter is no lost order
+  test::expect_clean(*store_, sale_, *orders_);  // a dead letter is no lost order
 
   EXPECT_TRUE(sale_.revive(letters[1].id).get());
   EXPECT_FALSE(sale_.revive(letters[1].id).get());
   worker.drain();
   EXPECT_EQ(sale_.dead_letters().get().size(), 2U);
   EXPECT_EQ(orders_->page(name_, 0, 10), std::vector<Order>{*letters[1].order});
-  test::expect_clean(sale_, *orders_);
+  test::expect_clean(*store_, sale_, *orders_);
 }
 
 // What Redis admits after it lost its memory, the database refuses.
@@ -234,7 +234,7 @@ class SaleTrouble : public SaleWorker {
     thread.join();
     EXPECT_EQ(worker.progress().inserted, 300U);
     EXPECT_EQ(worker.progress().dead, 0U);
-    test::expect_clean(sale_, *open_order_store(url_));
+    test::expect_clean(*store_, sale_, *open_order_store(url_));
   }
 
   /// A database is three files in WAL mode.
