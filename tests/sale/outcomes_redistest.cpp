@@ -218,5 +218,67 @@ TEST_F(SaleOutcomes, CallersThatCoalesceGetDenseNumbersAndRisingIds) {
   EXPECT_EQ(sale.status().get().state, SaleState::sold_out);
 }
 
+/// Executes every script, and loses the reply of the first `lost` ones.
+class LossyStore final : public Store {
+ public:
+  LossyStore(Store& store, int lost) : store_(store), lost_(lost) {}
+  using Store::run;
+  Task<Value> run(Words command, CallOptions options) override { return store_.run(command, options); }
+  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
+    Value reply = store_.run(script, keys, args, options).get();
+    if (lost_-- > 0) throw Error{Errc::connection, "the reply was lost", Effect::unknown};
+    return Task<Value>::ready(std::move(reply));
+  }
+  Task<std::vector<Value>> run(Batch batch, CallOptions options) override { return store_.run(std::move(batch), options); }
+  Task<Listener> listen(std::string channel, MessageHandler handler) override {
+    return store_.listen(std::move(channel), std::move(handler));
+  }
+  Clock& clock() noexcept override { return store_.clock(); }
+  Driver* driver() noexcept override { return nullptr; }
+  std::string describe() const override { return store_.describe(); }
+
+ private:
+  Store& store_;
+  int lost_;
+};
+
+TEST_F(SaleOutcomes, AskingAgainAfterALostReplyGivesTheOrder) {
+  create({.stock = 2});
+  LossyStore lossy{*store_, 2};
+  auto sale = Sale::load(lossy, "AskingAgainAfterALostReplyGivesTheOrder").get();
+  for (int lost = 0; lost < 2; ++lost) {
+    try {
+      buy(*sale, "ann", "r");
+      ADD_FAILURE() << "no reply was lost";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.effect(), Effect::unknown);
+    }
+  }
+  const auto answer = buy(*sale, "ann", "r");
+  EXPECT_EQ(answer.outcome, Outcome::repeated);
+  EXPECT_TRUE(answer.order->number.ends_with("0001"));
+  EXPECT_EQ(sale->status().get().sold, 1);
+}
+
+TEST(SaleRestart, AServerThatIsKilledLosesNoAnswer) {
+  test::RedisServer server{{"appendonly yes", "appendfsync always"}};
+  const auto store = open(server.url());
+  auto sale = Sale::create(*store, {.name = "s", .stock = 10}).get();
+  std::vector<Order> told;
+  for (int i = 0; i < 5; ++i) told.push_back(*buy(sale, std::to_string(i), "r").order);
+  server.kill();
+  server.start();
+  for (const auto& order : told) {
+    const auto again = buy(sale, order.buyer.value, "r");
+    EXPECT_EQ(again.outcome, Outcome::repeated);
+    EXPECT_EQ(again.order, order);
+  }
+  EXPECT_TRUE(buy(sale, "5", "r").order->number.ends_with("0006"));
+  const auto orders = open_order_store("sqlite::memory:");
+  OrderWorker{*store, sale, *orders}.drain();
+  EXPECT_EQ(orders->page("s", 0, 10).size(), 6U);
+  test::expect_clean(*store, sale, *orders);
+}
+
 }  // namespace
 }  // namespace sluice
