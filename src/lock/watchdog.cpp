@@ -19,6 +19,7 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold) {
   Clock::TimerId stale = 0;
   {
     const std::lock_guard lock{mutex_};
+    forget_parent();
     hold->place = holds_.size();
     holds_.push_back(hold);
     const auto certain_until = hold->certain_until.load(std::memory_order_relaxed);
@@ -117,6 +118,14 @@ void Watchdog::forget(Hold& hold) {
   holds_.pop_back();
 }
 
+/// In a child: the holds are its parent's, and so were the timers.
+void Watchdog::forget_parent() {
+  if (std::exchange(forks_, fork_count()) == fork_count()) return;
+  holds_.clear();
+  timer_ = 0;
+  wake_at_ = SteadyTime::max();
+}
+
 /// The timer that became superfluous; 0: none. It must be disarmed without the mutex, for which its callback may wait.
 Clock::TimerId Watchdog::wake_by(SteadyTime when) {
   if (when >= wake_at_) return 0;
@@ -137,6 +146,7 @@ void Watchdog::wake() {
   Clock::TimerId stale = 0;
   {
     const std::lock_guard lock{mutex_};
+    forget_parent();
     now = clock_.steady();
     if (now < wake_at_) return;  // an earlier timer, overtaken by the cancel of it
     wake_at_ = SteadyTime::max();
