@@ -69,7 +69,7 @@ Manifest AppendLog::read_manifest(const std::vector<std::string>& names) {
 void AppendLog::load(const Replay& replay) {
   if (manifest_.base) {
     load_file(*manifest_.base, manifest_.increments.empty(), replay);
-    base_size_ = size_;
+    base_size_ = size_.load();
   }
   for (const auto& entry : manifest_.increments) load_file(entry, &entry == &manifest_.increments.back(), replay);
   report_.bytes = size_;

@@ -10,6 +10,7 @@
 /// new increment; write a base that holds exactly what the older files say; list that base and the new increment alone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,7 +32,7 @@ class AppendLog {
   AppendLog(std::unique_ptr<Folder> folder, const Replay& replay);
 
   const OpenReport& report() const noexcept { return report_; }
-  /// Bytes of all files that count, and of the base among them.
+  /// Bytes of all files that count, and of the base among them. Any thread.
   std::uint64_t size() const noexcept { return size_; }
   std::uint64_t base_size() const noexcept { return base_size_; }
   std::string path() const;  ///< of the file that is appended to
@@ -66,8 +67,8 @@ class AppendLog {
   Manifest manifest_;
   std::shared_ptr<File> current_;
   std::uint64_t current_size_ = 0;
-  std::uint64_t size_ = 0;
-  std::uint64_t base_size_ = 0;
+  std::atomic<std::uint64_t> size_ = 0;
+  std::atomic<std::uint64_t> base_size_ = 0;
   OpenReport report_;
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
@@ -14,11 +13,6 @@ namespace {
 
 constexpr std::chrono::seconds sync_interval{1};
 constexpr std::size_t largest_idle_buffer = std::size_t{4} << 20;
-
-Errc errc_of(const std::system_error& error) {
-  const int number = error.code().value();
-  return number == ENOSPC || number == EDQUOT || number == EFBIG ? Errc::out_of_space : Errc::corrupt;
-}
 
 }  // namespace
 
@@ -169,7 +163,7 @@ void LogCommitter::fail(const std::system_error& error) {
       "make the disk good again, then run BGREWRITEAOF or open the folder anew",
       error.what());
   log(LogLevel::error, message);
-  failure_.emplace(errc_of(error), message, Effect::unknown);
+  failure_.emplace(error_of_disk(error).errc(), message, Effect::unknown);
   failed_ = true;
   buffer_.clear();
   unsynced_ = nullptr;

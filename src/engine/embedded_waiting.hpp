@@ -22,6 +22,7 @@ struct WaitingCall {
 
   std::vector<std::string> words;  ///< to be executed again
   std::vector<std::string> keys;
+  std::int64_t timeout_ms = 0;     ///< 0: for ever
   bool is_waiting = false;
   Value reply;                     ///< null when the time was up
   std::uint64_t position = 0;      ///< in the log, of what the reply has seen

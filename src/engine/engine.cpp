@@ -12,18 +12,10 @@
 #include "engine/command.hpp"
 #include "engine/keyspace.hpp"
 #include "engine/object.hpp"
-#if __has_include("engine/scripts.hpp")
 #include "engine/scripts.hpp"
-#endif
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {
-#if !__has_include("engine/scripts.hpp")
-class ScriptRunner {
- public:
-  explicit ScriptRunner(Engine&) {}
-};
-#endif
 namespace {
 
 constexpr void (*families[])(Handlers&) = {
@@ -59,7 +51,7 @@ std::string unknown_command(Words words) {
 void Handlers::add(std::string_view name, Handler handler) {
   const auto* spec = resp::find_command(name);
   if (!spec) throw std::logic_error{fmt::format("the command table has no '{}'", name)};
-  slots_[spec->index] = handler;
+  slots_[spec->index].handler = handler;
 }
 
 Engine::Engine() : Engine(random_below(std::numeric_limits<std::uint64_t>::max())) {}
@@ -67,12 +59,13 @@ Engine::Engine() : Engine(random_below(std::numeric_limits<std::uint64_t>::max()
 Engine::Engine(std::uint64_t seed) : dice(seed) {
   for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading);
   const auto specs = resp::all_commands();
-  handlers_.resize(specs.size());
-  containers_.resize(specs.size());
+  commands_.reserve(specs.size());
+  for (const auto& spec : specs) commands_.push_back({&spec});
   for (const auto& spec : specs)
     if (const auto bar = spec.name.find('|'); bar != std::string_view::npos)
-      if (const auto* container = resp::find_command(spec.name.substr(0, bar))) containers_[container->index] = 1;
-  Handlers handlers{handlers_};
+      if (const auto* container = resp::find_command(spec.name.substr(0, bar)))
+        commands_[container->index].has_subcommands = true;
+  Handlers handlers{commands_};
   for (const auto add_family : families) add_family(handlers);
   for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[dice.below(16)];
   scripts_ = std::make_unique<ScriptRunner>(*this);
@@ -80,60 +73,48 @@ Engine::Engine(std::uint64_t seed) : dice(seed) {
 
 Engine::~Engine() = default;
 
-/// The command that some words mean.
-struct Engine::Chosen {
-  const resp::CommandSpec* spec = nullptr;  ///< null: there is none
-  Handler handler = nullptr;                ///< null: not offered, or its subcommand is unknown
-  bool container = false;                   ///< subcommands exist, and this is none of them
-};
-
-Engine::Chosen Engine::choose(Words words) const {
-  Chosen chosen;
-  if (words.empty()) return chosen;
-  chosen.spec = resp::find_command(words[0]);
-  if (!chosen.spec) return chosen;
-  chosen.handler = handlers_[chosen.spec->index];
-  if (!containers_[chosen.spec->index] || words.size() == 1) return chosen;
-
-  std::array<char, 64> name;
-  const auto container = chosen.spec->name;
-  if (container.size() + 1 + words[1].size() > name.size()) return {chosen.spec, nullptr, true};
-  char* end = std::copy(container.begin(), container.end(), name.begin());
-  *end++ = '|';
-  end = std::copy(words[1].begin(), words[1].end(), end);
-  const auto* sub = resp::find_command({name.data(), static_cast<std::size_t>(end - name.data())});
-  if (!sub) return {chosen.spec, nullptr, true};
-  const auto handler = handlers_[sub->index];
-  return {sub, handler ? handler : chosen.handler, false};
+const Engine::Command* Engine::command_named(std::string_view name) const noexcept {
+  const auto* spec = resp::find_command(name);
+  return spec ? &commands_[spec->index] : nullptr;
 }
 
-void Engine::refuse(const Context& context, const Chosen& chosen, Words words, Reply& reply) const {
-  if (words.empty()) return reply.error("ERR empty command");
-  if (chosen.container)
-    return reply.error(fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", words[1].substr(0, 128),
-                                   upper(chosen.spec->name)));
-  if (!chosen.spec || !chosen.handler) {
-    if (context.in_script()) return reply.error("ERR Unknown Redis command called from script");
-    return reply.error(unknown_command(words));
-  }
-  if (context.in_script()) return reply.error("ERR Wrong number of args calling Redis command from script");
-  refuse_arity(reply, chosen.spec->name);
+const Engine::Command* Engine::subcommand_named(const Command& container, std::string_view name) const noexcept {
+  std::array<char, 64> whole;
+  const auto prefix = container.spec->name;
+  if (prefix.size() + 1 + name.size() > whole.size()) return nullptr;
+  char* end = std::copy(prefix.begin(), prefix.end(), whole.begin());
+  *end++ = '|';
+  end = std::copy(name.begin(), name.end(), end);
+  return command_named({whole.data(), static_cast<std::size_t>(end - whole.data())});
 }
 
 void Engine::execute(Context& context, Words words, Reply& reply) { call(context, words, reply); }
 
 void Engine::call(Context& context, Words words, Reply& reply) {
-  const auto chosen = choose(words);
-  if (!chosen.handler || !chosen.spec->arity_fits(words.size())) return refuse(context, chosen, words, reply);
-  if (context.in_script() && chosen.spec->has(resp::flag_noscript))
-    return reply.error("ERR This Redis command is not allowed from script");
+  if (words.empty()) return reply.error("ERR empty command");
+  const auto* command = command_named(words[0]);
+  if (command && command->has_subcommands && words.size() > 1) {
+    const auto* subcommand = subcommand_named(*command, words[1]);
+    if (!subcommand)
+      return reply.error(fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", words[1].substr(0, 128),
+                                     upper(command->spec->name)));
+    command = subcommand;
+  }
+  if (command && command->spec && !command->spec->arity_fits(words.size())) return refuse_arity(reply, command->spec->name);
+  if (!command || !command->handler) return reply.error(unknown_command(words));
+  run(context, *command, words, reply);
+}
+
+void Engine::run(Context& context, const Command& command, Words words, Reply& reply) {
+  if (before_write && command.spec->has(resp::flag_write))
+    if (const auto refusal = before_write(*command.spec, words)) return reply.error(*refusal);
 
   const auto changes_before = context.changes();
   const auto effects_before = context.effects().size();
   const int database = context.session().database;
   ++commands_run;
   if (started_us == 0) started_us = context.now_us();
-  chosen.handler(context, words, reply);
+  command.handler(context, words, reply);
 
   const bool replaced = context.take_replaced();
   if (keyspaces_[static_cast<std::size_t>(database)]->has_expired()) {
@@ -174,6 +155,15 @@ std::size_t Engine::expire_some(Context& context, std::size_t most) {
     if (expired != before) log_expired(context, database);
   }
   return expired;
+}
+
+std::int64_t Engine::first_expiry_ms() const noexcept {
+  std::int64_t first = Keyspace::never;
+  for (const auto& keyspace : keyspaces_) {
+    const auto at = keyspace->first_expiry_ms();
+    if (at != Keyspace::never && (first == Keyspace::never || at < first)) first = at;
+  }
+  return first;
 }
 
 void Engine::swap_databases(int one, int other) noexcept {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@
 #include "engine/context.hpp"
 #include "engine/dice.hpp"
 #include "engine/reply.hpp"
+
+namespace sluice::resp {
+struct CommandSpec;
+}
 
 namespace sluice::engine {
 
@@ -37,14 +42,29 @@ class Engine {
   void execute(Context& context, Words words, Reply& reply);
   /// A script by its SHA-1, learned at first sight: the fast path of Store::run(Script).
   void execute(Context& context, const Script& script, Words keys, Words args, Reply& reply);
-  /// One command inside a script or while loading a log: checks name, arity and flags, runs it, notes its effect.
+  /// One command, from the outside or while a log is loaded: checks name and arity, runs it, notes its effect.
   void call(Context& context, Words words, Reply& reply);
+
+  /// A command that was found, for those who remember it: a script looks a name up once.
+  struct Command {
+    const resp::CommandSpec* spec = nullptr;
+    Handler handler = nullptr;  ///< null: not offered here
+    bool has_subcommands = false;
+  };
+  /// Null: there is none of that name. The pointer is good as long as the engine.
+  const Command* command_named(std::string_view name) const noexcept;
+  const Command* subcommand_named(const Command& container, std::string_view name) const noexcept;
+  /// Runs a command that was found and notes its effect. REQUIRES: it has a handler, its arity and flags allow it.
+  void run(Context& context, const Command& command, Words words, Reply& reply);
 
   Keyspace& keyspace(int database) noexcept { return *keyspaces_[static_cast<std::size_t>(database)]; }
   ScriptRunner& scripts() noexcept { return *scripts_; }
 
   /// Deletes up to `most` keys that are past their time in all databases, logging a DEL for each into the context.
   std::size_t expire_some(Context& context, std::size_t most);
+
+  /// When the key that ends first ends, in any database; Keyspace::never where none does.
+  std::int64_t first_expiry_ms() const noexcept;
 
   /// SWAPDB.
   void swap_databases(int one, int other) noexcept;
@@ -65,6 +85,9 @@ class Engine {
   /// CONFIG SET of a parameter that the surroundings act upon; gives an error text, or empty.
   std::function<std::string(std::string_view name, std::string_view value)> configure;
 
+  /// Asked before each command that may write, with its words; a text refuses it with that error.
+  std::function<std::optional<std::string>(const resp::CommandSpec& spec, Words words)> before_write;
+
   /// CONFIG GET knows these; tools that set what does not matter here are answered OK.
   std::map<std::string, std::string, std::less<>> config;
 
@@ -82,14 +105,9 @@ class Engine {
   std::int64_t started_us = 0;  ///< time of the first command, 0 before it
 
  private:
-  struct Chosen;
-  Chosen choose(Words words) const;
-  void refuse(const Context& context, const Chosen& chosen, Words words, Reply& reply) const;
-
   std::array<std::unique_ptr<Keyspace>, databases> keyspaces_;
   std::unique_ptr<ScriptRunner> scripts_;
-  std::vector<Handler> handlers_;         // by CommandSpec::index; null: not offered
-  std::vector<std::uint8_t> containers_;  // by CommandSpec::index; 1: has subcommands
+  std::vector<Command> commands_;  // by CommandSpec::index
 };
 
 /// Collects the handlers of a family; each family's file defines one such function (see engine.cpp).
@@ -100,7 +118,7 @@ class Handlers {
     Handler handler;
   };
 
-  explicit Handlers(std::vector<Handler>& slots) : slots_(slots) {}
+  explicit Handlers(std::vector<Engine::Command>& slots) : slots_(slots) {}
   /// Throws std::logic_error where the command table has no such name.
   void add(std::string_view name, Handler handler);
   void add(std::span<const Row> rows) {
@@ -108,7 +126,7 @@ class Handlers {
   }
 
  private:
-  std::vector<Handler>& slots_;
+  std::vector<Engine::Command>& slots_;
 };
 
 void add_string_commands(Handlers& handlers);

@@ -152,6 +152,18 @@ std::unique_ptr<Folder> open_folder(const std::string& given) {
   return std::make_unique<RealFolder>(std::move(made), path);
 }
 
+Error error_of_disk(const std::system_error& error) {
+  switch (error.code().value()) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return {Errc::out_of_space, error.what()};
+    case EACCES:
+    case EPERM:
+    case EROFS: return {Errc::bad_argument, error.what()};
+    default: return {Errc::corrupt, error.what()};
+  }
+}
+
 std::string read_all(const File& file, const std::string& name, std::size_t most) {
   const auto size = file.size();
   if (size > most)

@@ -9,7 +9,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
+
+#include "sluice/error.hpp"
 
 namespace sluice::engine {
 
@@ -47,6 +50,9 @@ class Folder {
 /// Opens a directory, and makes it (mode 0700, durably) where only its parent exists.
 /// Throws Error{bad_argument} where the parent is missing too or `path` is no directory.
 std::unique_ptr<Folder> open_folder(const std::string& path);
+
+/// As an Error: out_of_space, or corrupt where the disk itself fails, or bad_argument where the user may not use it.
+Error error_of_disk(const std::system_error& error);
 
 /// Reads a small file whole. Throws Error{corrupt} when it is larger than `most` bytes.
 std::string read_all(const File& file, const std::string& name, std::size_t most);

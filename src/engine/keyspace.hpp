@@ -69,6 +69,7 @@ class Keyspace {
 
   std::size_t size() const noexcept { return table_.size(); }
   std::size_t expiring() const noexcept { return expiries_.size(); }  ///< keys with a time of expiry
+  std::int64_t first_expiry_ms() const noexcept { return expiries_.empty() ? never : expiries_.first_ms(); }
   void clear();
   /// SCAN: calls `visit(const Entry&)` for some keys and gives the next cursor, 0 at the end. Keys that are there all
   /// the time are visited at least once, however the table grows. `visit` must not add or remove keys; keys that are

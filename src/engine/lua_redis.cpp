@@ -48,7 +48,9 @@ const Engine::Command* command_named_first(lua_State* lua, Engine& engine, Words
 
 /// Why a script may not run the command; empty: it may.
 std::string_view refusal(const ScriptRun& run, const Engine::Command* command, Words words) {
-  if (command == nullptr || command->handler == nullptr) return "ERR Unknown Redis command called from script";
+  const bool container = command != nullptr && command->has_subcommands;  // and its subcommand is missing
+  if (command == nullptr || (command->handler == nullptr && !container))
+    return "ERR Unknown Redis command called from script";
   const auto& spec = *command->spec;
   if (!spec.arity_fits(words.size())) return "ERR Wrong number of args calling Redis command from script";
   if (spec.has(resp::flag_noscript)) return "ERR This Redis command is not allowed from script";

@@ -1,0 +1,301 @@
+#include "engine/embedded_store.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "engine/append_log.hpp"
+#include "engine/append_log_rewrite.hpp"
+#include "engine/embedded_core.hpp"
+#include "engine/number_text.hpp"
+#include "resp/command_table.hpp"
+
+namespace sluice::engine {
+namespace {
+
+/// A batch is not atomic: others get a turn after so many of its items.
+constexpr std::size_t items_a_section = 64;
+
+using Section = EmbeddedCore::Section;
+
+/// Everything that stands between the engine and the disk.
+struct Durability {
+  Durability(EmbeddedCore& core, const EmbeddedOptions& options, std::unique_ptr<Folder> folder)
+      : log(std::move(folder), [&core](Words words) { core.replay(words); }),
+        committer(log, options.fsync, core.clock()),
+        rewriter(core, log, committer) {}
+
+  AppendLog log;
+  LogCommitter committer;
+  LogRewriter rewriter;
+};
+
+/// What has to be on disk before a reply is given. One that is dropped unawaited is committed all the same, later.
+class Receipt {
+ public:
+  Receipt(LogCommitter* committer, std::uint64_t position, bool wrote) noexcept
+      : committer_(committer), position_(position), effect_(wrote ? Effect::unknown : Effect::none) {}
+  Receipt(Receipt&& other) noexcept
+      : committer_(std::exchange(other.committer_, nullptr)), position_(other.position_), effect_(other.effect_) {}
+  Receipt& operator=(Receipt&&) = delete;
+  ~Receipt() {
+    if (committer_ && !is_committed()) committer_->commit_soon();
+  }
+
+  bool is_committed() const noexcept { return !committer_ || committer_->is_committed(position_); }
+  /// REQUIRES: not is_committed() at some time before.
+  LogCommitter::Wait wait() noexcept { return {*std::exchange(committer_, nullptr), position_, effect_}; }
+
+ private:
+  LogCommitter* committer_;
+  std::uint64_t position_;
+  Effect effect_;
+};
+
+Value value_or_throw(Value reply) {
+  if (reply.is_error()) throw error_of_reply(reply.as_text());
+  return reply;
+}
+
+Task<Value> when_committed(Value reply, Receipt receipt) {
+  if (!receipt.is_committed()) {
+    auto committed = receipt.wait();
+    co_await committed;
+  }
+  co_return value_or_throw(std::move(reply));
+}
+
+template <class T>
+Task<T> failed(Error error) {
+  throw error;
+  co_return T{};
+}
+
+std::optional<Error> refusal_of(Words command) {
+  if (command.empty()) return Error{Errc::bad_argument, "a command without words"};
+  const auto* const spec = resp::find_command(command);
+  if (!spec || !spec->has(resp::flag_stateful)) return std::nullopt;
+  return Error{Errc::bad_argument,
+               fmt::format("{} changes the state of a connection, and this Store is shared by all its callers; use a "
+                           "script for several commands at once, and listen() to subscribe",
+                           command.front())};
+}
+
+class PassiveStore final : public EmbeddedStore {
+ public:
+  PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock, std::unique_ptr<Folder> folder);
+
+  Task<Value> run(Words command, CallOptions options) override;
+  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
+  Task<std::vector<Value>> run(Batch batch, CallOptions options) override;
+  Task<Listener> listen(std::string channel, MessageHandler handler) override;
+
+  Clock& clock() noexcept override { return core_.clock(); }
+  Driver* driver() noexcept override { return committer(); }
+  std::string describe() const override { return "embedded:" + options_.path; }
+
+  const OpenReport& open_report() const noexcept override { return report_; }
+  void rewrite() override;
+
+ private:
+  LogCommitter* committer() noexcept { return durability_ ? &durability_->committer : nullptr; }
+  Receipt receipt_of(const Outcome& outcome) noexcept { return {committer(), outcome.position, outcome.wrote}; }
+
+  Task<Value> reply(Outcome&& outcome);
+  Task<Value> wait_for_keys(std::vector<std::string> words);
+  Task<Value> start_rewrite();
+  /// Executes from where `values` ends; stops before an item that has to wait. Gives the receipt of what was executed.
+  Receipt execute_items(const Batch& batch, std::vector<Value>& values);
+  Outcome execute_item(Section& section, const Batch::Item& item);
+  Task<std::vector<Value>> finish_batch(Batch batch, std::vector<Value> values, Receipt receipt);
+  void rewrite_when_due();
+
+  const EmbeddedOptions options_;
+  const std::unique_ptr<FolderLock> lock_;
+  EmbeddedCore core_;
+  OpenReport report_;
+  std::unique_ptr<Durability> durability_;
+};
+
+PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock,
+                           std::unique_ptr<Folder> folder)
+    : options_(options), lock_(std::move(lock)), core_(options.clock ? *options.clock : system_clock()) {
+  if (!folder) return;
+  core_.begin_replay();
+  durability_ = std::make_unique<Durability>(core_, options_, std::move(folder));
+  core_.end_replay();
+  core_.log_to(&durability_->committer);
+  report_ = durability_->log.report();
+}
+
+// --- one command, one script ---
+
+Task<Value> PassiveStore::run(Words command, CallOptions) {
+  if (auto refused = refusal_of(command)) return failed<Value>(*std::move(refused));
+  if (same_word(command.front(), "bgrewriteaof")) return start_rewrite();
+  std::optional<Outcome> outcome;
+  {
+    Section section{core_};
+    outcome = section.execute(command);
+  }
+  if (outcome->block) return wait_for_keys({command.begin(), command.end()});
+  return reply(*std::move(outcome));
+}
+
+Task<Value> PassiveStore::run(const Script& script, Words keys, Words args, CallOptions) {
+  std::optional<Outcome> outcome;
+  {
+    Section section{core_};
+    outcome = section.execute(script, keys, args);
+  }
+  return reply(*std::move(outcome));
+}
+
+Task<Value> PassiveStore::reply(Outcome&& outcome) {
+  if (outcome.wrote) rewrite_when_due();
+  auto receipt = receipt_of(outcome);
+  if (receipt.is_committed() && !outcome.reply.is_error()) return Task<Value>::ready(std::move(outcome.reply));
+  return when_committed(std::move(outcome.reply), std::move(receipt));
+}
+
+/// The end of a wait, also when the coroutine is destroyed in the middle of it.
+class WaitEnd {
+ public:
+  WaitEnd(EmbeddedCore& core, WaitingCalls::Call call) : core_(core), call_(std::move(call)) {
+    if (call_->timeout_ms > 0)
+      timer_ = core_.clock().after(std::chrono::milliseconds{call_->timeout_ms}, [&core, call = call_] {
+        if (Section{core}.stop_waiting(*call)) call->done.complete();  // its reply is null
+      });
+  }
+  ~WaitEnd() {
+    if (timer_) core_.clock().cancel(*timer_);
+    Section{core_}.stop_waiting(*call_);
+  }
+  WaitEnd(const WaitEnd&) = delete;
+  WaitEnd& operator=(const WaitEnd&) = delete;
+
+ private:
+  EmbeddedCore& core_;
+  WaitingCalls::Call call_;
+  std::optional<Clock::TimerId> timer_;
+};
+
+Task<Value> PassiveStore::wait_for_keys(std::vector<std::string> words) {
+  const auto call = std::make_shared<WaitingCall>(std::move(words), driver());
+  Section{core_}.execute_or_wait(call);
+  {
+    const WaitEnd end{core_, call};
+    co_await call->done;
+  }
+  if (call->wrote) rewrite_when_due();
+  Receipt receipt{committer(), call->position, call->wrote};
+  if (!receipt.is_committed()) {
+    auto committed = receipt.wait();
+    co_await committed;
+  }
+  co_return value_or_throw(std::move(call->reply));
+}
+
+// --- batches ---
+
+Outcome PassiveStore::execute_item(Section& section, const Batch::Item& item) {
+  const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
+  if (item.script) {
+    const auto all = Words{words};
+    return section.execute(*item.script, all.first(item.key_count), all.subspan(item.key_count));
+  }
+  return section.execute(words);
+}
+
+Receipt PassiveStore::execute_items(const Batch& batch, std::vector<Value>& values) {
+  std::uint64_t position = 0;
+  bool wrote = false;
+  for (bool blocked = false; !blocked && values.size() < batch.size();) {
+    Section section{core_};
+    for (std::size_t i = 0; i < items_a_section && values.size() < batch.size(); ++i) {
+      auto outcome = execute_item(section, batch.items()[values.size()]);
+      blocked = outcome.block.has_value();
+      if (blocked) break;
+      position = outcome.position;
+      wrote = wrote || outcome.wrote;
+      values.push_back(std::move(outcome.reply));
+    }
+  }
+  if (wrote) rewrite_when_due();
+  return {committer(), position, wrote};
+}
+
+Task<std::vector<Value>> PassiveStore::run(Batch batch, CallOptions) {
+  for (const auto& item : batch.items()) {
+    const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
+    if (item.script) continue;
+    if (auto refused = refusal_of(words)) return failed<std::vector<Value>>(*std::move(refused));
+  }
+  std::vector<Value> values;
+  values.reserve(batch.size());
+  auto receipt = execute_items(batch, values);
+  if (values.size() == batch.size() && receipt.is_committed())
+    return Task<std::vector<Value>>::ready(std::move(values));
+  return finish_batch(std::move(batch), std::move(values), std::move(receipt));
+}
+
+Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Value> values, Receipt receipt) {
+  if (!receipt.is_committed()) {
+    auto committed = receipt.wait();
+    co_await committed;
+  }
+  while (values.size() < batch.size()) {
+    auto waiting = wait_for_keys(batch.items()[values.size()].words);
+    Value value = co_await waiting;
+    values.push_back(std::move(value));
+    auto rest = execute_items(batch, values);
+    if (rest.is_committed()) continue;
+    auto committed = rest.wait();
+    co_await committed;
+  }
+  co_return values;
+}
+
+// --- the rest ---
+
+Task<Listener> PassiveStore::listen(std::string channel, MessageHandler handler) {
+  return Task<Listener>::ready(core_.channels().listen(std::move(channel), std::move(handler)));
+}
+
+Task<Value> PassiveStore::start_rewrite() {
+  if (!durability_) return failed<Value>(Error{Errc::bad_argument, "BGREWRITEAOF: this Store lives in memory alone"});
+  durability_->rewriter.start();
+  return Task<Value>::ready(Value::simple_string("Background append only file rewriting started"));
+}
+
+void PassiveStore::rewrite() {
+  if (!durability_) throw Error{Errc::bad_argument, "a Store in memory has no file to rewrite"};
+  durability_->rewriter.start();
+  durability_->rewriter.wait();
+}
+
+void PassiveStore::rewrite_when_due() {
+  if (!durability_ || options_.rewrite_growth_percent == 0) return;
+  durability_->rewriter.start_when_due(options_.rewrite_above_bytes, options_.rewrite_growth_percent);
+}
+
+}  // namespace
+
+std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options, std::unique_ptr<Folder> folder) {
+  return std::make_unique<PassiveStore>(options, nullptr, std::move(folder));
+}
+
+std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options) {
+  if (options.path.empty()) return open_embedded(std::move(options), nullptr);
+  try {
+    open_folder(options.path);
+    auto lock = std::make_unique<FolderLock>(options.path);
+    return std::make_unique<PassiveStore>(options, std::move(lock), open_log_folder(options.path));
+  } catch (const std::system_error& error) {
+    if (dynamic_cast<const Error*>(&error)) throw;
+    throw error_of_disk(error);
+  }
+}
+
+}  // namespace sluice::engine
