@@ -34,7 +34,7 @@ TEST_F(WatchdogTest, FixedLeaseEndsAndTellsItsHolder) {  // L03
   EXPECT_TRUE(lost.stop_requested());
   EXPECT_EQ(cause, LostCause::expired);
 
-  clock_.advance(22ms);
+  clock_.advance(23ms);
   auto next = mutex.try_acquire().get();
   ASSERT_TRUE(next);
   EXPECT_GT(next->token(), held.token());
