@@ -4,7 +4,8 @@
 ///   executed in that order. A reply that was given is as durable as the Store promises (embedded: `fsync`; Redis: its
 ///   own configuration).
 /// Not guaranteed: that a failed call had no effect: `Error::effect()` says what is known.
-/// Threads: any. Arguments are copied before a call returns its Task; nothing is sent before the Task is awaited.
+/// Threads: any. Arguments are copied before a call returns its Task. Await every Task: a server is sent nothing before,
+///   while the embedded engine executes at the call.
 #pragma once
 
 #include <functional>

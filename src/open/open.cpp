@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "engine/embedded_store.hpp"
 #include "open/url.hpp"
 #include "redis/redis_store.hpp"
 
@@ -79,8 +80,21 @@ std::unique_ptr<Store> open_unix(const Url& url, const OpenOptions& options) {
   return redis::open_redis(std::move(server));
 }
 
-std::unique_ptr<Store> open_embedded_url(const Url&, const OpenOptions&) {
-  refuse("embedded: is not in this build");
+engine::Fsync fsync_mode(std::string_view text) {
+  if (text == "always") return engine::Fsync::always;
+  if (text == "everysec") return engine::Fsync::everysec;
+  if (text == "never") return engine::Fsync::never;
+  refuse(fmt::format("fsync={} is not known: there are always, everysec, never", text));
+}
+
+std::unique_ptr<Store> open_embedded_url(const Url& url, const OpenOptions& options) {
+  static constexpr std::string_view known[] = {"fsync"};
+  refuse_unknown_settings(url, known);
+  if (!url.host.empty() || url.port || !url.user.empty() || !url.password.empty())
+    refuse("embedded: takes a folder and no host: embedded:/var/lib/app");
+  engine::EmbeddedOptions embedded{.path = url.path, .clock = options.clock};
+  if (const auto mode = url.query.find("fsync"); mode != url.query.end()) embedded.fsync = fsync_mode(mode->second);
+  return engine::open_embedded(std::move(embedded));
 }
 
 std::unique_ptr<Store> not_offered_yet(const Url& url, const OpenOptions&) {

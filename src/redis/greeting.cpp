@@ -49,8 +49,12 @@ void Greeting::refuse(Step step, const std::string& reply) const {
   const Error reason = error_of_reply(reply);
   if (reason.errc() == Errc::authentication)
     throw Error{Errc::authentication, fmt::format("{} refuses the user or password: {}", server_, reply)};
-  if (step == Step::hello)
-    throw Error{Errc::server, fmt::format("{} does not speak RESP3; Redis 6, Valkey 7 or newer is needed: {}", server_, reply)};
+  if (step == Step::hello) {
+    // An old server quotes the command it does not know, password and all.
+    const auto quoted = reply.substr(0, reply.find(", with args"));
+    throw Error{Errc::server,
+                fmt::format("{} does not speak RESP3; Redis 6, Valkey 7 or newer is needed: {}", server_, quoted)};
+  }
   throw Error{reason.errc(), fmt::format("{} is not ready: {}", server_, reply)};
 }
 

@@ -28,7 +28,7 @@ Link::~Link() = default;
 void Link::wait_for_greeting() {
   Lock lock{mutex_};
   greeted_.wait(lock, [&] { return tried_ || state_ == State::closed; });
-  if (!is_open() && last_failure_) throw *last_failure_;
+  if (connections_ == 0 && last_failure_) throw *last_failure_;
 }
 
 bool Link::is_free() {
@@ -71,6 +71,7 @@ void Link::mind_silence(SteadyTime now) {
     out_ += ping;
     appended_ += ping.size();
     flight_.push({nullptr, 1, {}});
+    count(metrics().redis_commands);
     pinged_ = true;
     silent_until_ = std::min(silent_until_, now + options_.command_timeout);
   }

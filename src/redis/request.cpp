@@ -19,6 +19,14 @@ void check_words(Words words) {
                                                   word.size())};
 }
 
+/// Reads, or asks for something that is nobody's data (PING, ECHO, TIME).
+bool does_no_harm(const resp::CommandSpec* spec) {
+  constexpr std::uint32_t harm = resp::flag_write | resp::flag_admin | resp::flag_pubsub | resp::flag_noscript |
+                                 resp::flag_stateful | resp::flag_blocking | resp::flag_movablekeys |
+                                 resp::flag_container;
+  return spec && (spec->has(resp::flag_readonly) || (spec->flags & harm) == 0);
+}
+
 }  // namespace
 
 void Request::add(Words command) {
@@ -26,8 +34,7 @@ void Request::add(Words command) {
   check_words(command);
   resp::append_command(bytes_, command);
   ++commands_;
-  const auto* const spec = resp::find_command(command.front());
-  only_reads_ = only_reads_ && spec && spec->has(resp::flag_readonly);
+  only_reads_ = only_reads_ && does_no_harm(resp::find_command(command));
 }
 
 void Request::add(const Script& script, Words keys, Words args) {
@@ -83,51 +90,57 @@ milliseconds time_of(std::string_view text, double unit_ms) {
   return milliseconds{static_cast<std::int64_t>(ms) + 1};
 }
 
-/// Where each blocking command says how long: a word after the option, the first or the last word, in ms or s.
+/// Where each blocking command says how long: behind an option, or at a fixed place.
 struct TimeoutRow {
   std::string_view command;
-  std::string_view option;  ///< "BLOCK": the word after it; empty: by position
-  int position;             ///< negative: from the end
+  std::string_view option;  ///< "BLOCK": the word behind it; empty: by position
+  int position;             ///< of the word, negative from the end; with an option: where to begin to look for it
   double unit_ms;
 };
 
 constexpr TimeoutRow timeout_rows[] = {
-    {"XREAD", "BLOCK", 0, 1},      {"XREADGROUP", "BLOCK", 0, 1}, {"BLPOP", "", -1, 1000},
-    {"BRPOP", "", -1, 1000},       {"BLMOVE", "", -1, 1000},      {"BRPOPLPUSH", "", -1, 1000},
-    {"BZPOPMIN", "", -1, 1000},    {"BZPOPMAX", "", -1, 1000},    {"BLMPOP", "", 1, 1000},
-    {"BZMPOP", "", 1, 1000},       {"WAIT", "", -1, 1},           {"WAITAOF", "", -1, 1},
+    {"XREAD", "BLOCK", 1, 1},     {"XREADGROUP", "BLOCK", 4, 1},  // a group may be called BLOCK
+    {"BLPOP", "", -1, 1000},      {"BRPOP", "", -1, 1000},       {"BLMOVE", "", -1, 1000},
+    {"BRPOPLPUSH", "", -1, 1000}, {"BZPOPMIN", "", -1, 1000},    {"BZPOPMAX", "", -1, 1000},
+    {"BLMPOP", "", 1, 1000},      {"BZMPOP", "", 1, 1000},
 };
 
-Needs blocking_needs(Words command) {
-  for (const auto& row : timeout_rows) {
-    if (!is_word(command.front(), row.command)) continue;
-    if (row.option.empty()) {
-      const auto size = static_cast<std::ptrdiff_t>(command.size());
-      const auto at = row.position < 0 ? size + row.position : row.position;
-      if (at < 1 || at >= size) return {};
-      return {true, time_of(command[static_cast<std::size_t>(at)], row.unit_ms)};
-    }
-    for (std::size_t i = 1; i + 1 < command.size(); ++i) {
-      if (is_word(command[i], "STREAMS")) break;  // keys and ids from here on
-      if (is_word(command[i], row.option)) return {true, time_of(command[i + 1], row.unit_ms)};
-    }
-    return {};
+/// The word that says how long; empty: the command does not wait.
+std::string_view timeout_word(const TimeoutRow& row, Words command) {
+  if (row.option.empty()) {
+    const auto at = row.position < 0 ? std::ssize(command) + row.position : row.position;
+    return at < 1 || at >= std::ssize(command) ? "" : command[static_cast<std::size_t>(at)];
   }
-  // A command we know to block, but not for how long: alone, with the time of the call.
-  return {true, milliseconds{0}};
+  for (auto i = static_cast<std::size_t>(row.position); i + 1 < command.size(); ++i) {
+    if (is_word(command[i], "STREAMS")) break;  // keys and ids from here on
+    if (is_word(command[i], row.option)) return command[i + 1];
+  }
+  return "";
+}
+
+[[noreturn]] void refuse(Words command, std::string_view why) {
+  throw Error{Errc::bad_argument, fmt::format("{} {}", command.front(), why)};
 }
 
 }  // namespace
 
 Needs needs_of(Words command) {
   if (command.empty()) throw Error{Errc::bad_argument, "a command has at least one word"};
-  const auto* const spec = resp::find_command(command.front());
+  const auto* const spec = resp::find_command(command);
   if (!spec) return {};
   if (spec->has(resp::flag_stateful))
-    throw Error{Errc::bad_argument,
-                fmt::format("{} changes the state of a connection, which all callers share here; {}", spec->name,
-                            spec->has(resp::flag_pubsub) ? "use Store::listen()" : "use a script or a Batch")};
-  return spec->has(resp::flag_blocking) ? blocking_needs(command) : Needs{};
+    refuse(command, spec->has(resp::flag_pubsub)
+                        ? "is for one connection, which all callers share here; use Store::listen()"
+                        : "changes the state of a connection, which all callers share here; use a script or a Batch");
+  if (spec->name == "wait" || spec->name == "waitaof")
+    refuse(command, "speaks of the writes of one connection, which all callers share here");
+  if (!spec->has(resp::flag_blocking)) return {};
+  for (const auto& row : timeout_rows) {
+    if (!is_word(command.front(), row.command)) continue;
+    const auto word = timeout_word(row, command);
+    return word.empty() ? Needs{} : Needs{true, time_of(word, row.unit_ms)};
+  }
+  return {true, milliseconds{0}};  // known to block, but not for how long: the time of the call
 }
 
 }  // namespace sluice::redis

@@ -5,22 +5,15 @@
 #include <thread>
 
 #include "base/sha1.hpp"
-#include "redis/redis_store.hpp"
+#include "redis/at_server.hpp"
 #include "store/subscription.hpp"
 #include "support/plain_client.hpp"
-#include "support/redis_server.hpp"
 
 namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
-
-redis::RedisOptions at(const test::RedisServer& server) {
-  redis::RedisOptions options;
-  options.endpoint.host = "127.0.0.1";
-  options.endpoint.port = server.port();
-  return options;
-}
+using test::at;
 
 class RedisStoreTest : public testing::Test {
  protected:
@@ -73,6 +66,80 @@ TEST_F(RedisStoreTest, HearsWhatIsPublishedAfterListening) {
   ASSERT_TRUE(message);
   EXPECT_EQ(message->payload, "hello");
   EXPECT_FALSE(subscription.next(store->clock().steady() + 10ms).get());
+}
+
+TEST_F(RedisStoreTest, ManyThreadsWithASpin) {
+  auto options = at(server);
+  options.spin = 30us;
+  const auto spinning = redis::open_redis(options);
+  std::atomic<int> wrong{0};
+  {
+    std::vector<std::jthread> crowd;
+    for (int t = 0; t < 4; ++t)
+      crowd.emplace_back([&, t] {
+        for (int i = 0; i < 500; ++i) {
+          const auto word = std::to_string(t * 1000 + i);
+          if (spinning->run({"ECHO", word}).get().as_text() != word) ++wrong;
+        }
+      });
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(RedisStoreTest, CallsThatAreNotAwaitedKeepTheirOrder) {
+  const auto append = [](Store& to, std::string word) -> Task<void> {
+    auto asked = to.run({"APPEND", "k", word});
+    co_await asked;
+  };
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) {
+    expected += std::to_string(i);
+    spawn(append(*store, std::to_string(i)));
+    if (i % 100 == 0) {
+      EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), expected);
+    }
+  }
+  EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), expected);
+}
+
+TEST_F(RedisStoreTest, ValuesOfManyMegabytesPass) {
+  std::string big(40 << 20, 'x');
+  big += "end";
+  EXPECT_EQ(store->run({"SET", "big", big}, {.timeout = 60s}).get().as_text(), "OK");
+  EXPECT_EQ(store->run({"GET", "big"}, {.timeout = 60s}).get().as_text(), big);
+}
+
+TEST_F(RedisStoreTest, ABatchKeepsItsOrderItsErrorsAndItsScripts) {
+  const std::string text = "return redis.call('incr', KEYS[1])";
+  const auto sha1 = sha1_hex(text);
+  const Script script{"test", text, sha1};
+  const std::string_view keys[] = {"n"};
+  for (int i = 0; i < 2; ++i) {
+    Batch batch;
+    batch.add({"SET", "n", "10"}).add(script, keys, {}).add({"LPUSH", "n", "x"}).add(script, keys, {}).add({"GET", "n"});
+    const auto replies = store->run(batch).get();
+    ASSERT_EQ(replies.size(), 5U);
+    EXPECT_EQ(replies[1].as_integer(), 11);
+    EXPECT_TRUE(replies[2].is_error());
+    EXPECT_EQ(replies[3].as_integer(), 12);
+    EXPECT_EQ(replies[4].as_text(), "12");
+  }
+  store->run({"SCRIPT", "FLUSH"}).get();
+  Batch batch;
+  batch.add(script, keys, {}).add(script, keys, {});
+  const auto replies = store->run(batch).get();
+  EXPECT_EQ(replies[0].as_integer(), 13);
+  EXPECT_EQ(replies[1].as_integer(), 14);
+  EXPECT_TRUE(store->run(Batch{}).get().empty());
+}
+
+TEST_F(RedisStoreTest, ErrorsAreTyped) {
+  store->run({"SET", "text", "x"}).get();
+  EXPECT_EQ(test::failure_of([&] { store->run({"LPUSH", "text", "x"}).get(); }).errc(), Errc::wrong_type);
+  EXPECT_EQ(test::failure_of([&] { store->run({"SELECT", "1"}).get(); }).errc(), Errc::bad_argument);
+  EXPECT_EQ(test::failure_of([&] { store->run({"NO-SUCH-COMMAND"}).get(); }).errc(), Errc::server);
+  store->run({"CONFIG", "SET", "maxmemory", "1"}).get();
+  EXPECT_EQ(test::failure_of([&] { store->run({"SET", "k", "v"}).get(); }).errc(), Errc::out_of_space);
 }
 
 TEST_F(RedisStoreTest, TellsTheTime) {

@@ -1,0 +1,286 @@
+// A real server that is refused, stopped, killed, restarted, or left in the middle of a call.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <latch>
+#include <thread>
+
+#include "redis/at_server.hpp"
+#include "support/plain_client.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using test::at;
+using test::failure_of;
+
+void wait_until_asleep(test::PlainClient& admin, std::string_view flag) {
+  // A client that waits in a blocking command has the flag 'b'.
+  while (admin.command({"CLIENT", "LIST"}).as_text().find(flag) == std::string::npos) std::this_thread::yield();
+}
+
+TEST(Refused, PortWithoutAServer) {
+  redis::RedisOptions options;
+  options.endpoint.host = "127.0.0.1";
+  options.endpoint.port = test::free_port();
+  const auto error = failure_of([&] { redis::open_redis(options); });
+  EXPECT_EQ(error.errc(), Errc::connection);
+  EXPECT_EQ(error.effect(), Effect::none);
+  EXPECT_NE(error.message().find("refused"), std::string::npos) << error.what();
+  EXPECT_NE(error.message().find(std::to_string(options.endpoint.port)), std::string::npos) << error.what();
+}
+
+TEST(Refused, HostThatDoesNotExist) {
+  redis::RedisOptions options;
+  options.endpoint.host = "no-such-host.invalid";
+  options.endpoint.port = 6379;
+  EXPECT_EQ(failure_of([&] { redis::open_redis(options); }).errc(), Errc::connection);
+}
+
+TEST(Refused, UnixSocketThatDoesNotExistOrHasTooLongAName) {
+  redis::RedisOptions options;
+  options.endpoint.unix_path = "/nonexistent/redis.sock";
+  EXPECT_EQ(failure_of([&] { redis::open_redis(options); }).errc(), Errc::connection);
+  options.endpoint.unix_path = "/" + std::string(200, 'x');
+  EXPECT_EQ(failure_of([&] { redis::open_redis(options); }).errc(), Errc::bad_argument);
+}
+
+TEST(Login, PasswordUserAndDatabase) {
+  const test::RedisServer server{{"requirepass secret", "user app on >word ~* &* +@all"}};
+  auto options = at(server);
+  EXPECT_EQ(failure_of([&] { redis::open_redis(options); }).errc(), Errc::authentication);
+  options.password = "wrong-word";
+  const auto error = failure_of([&] { redis::open_redis(options); });
+  EXPECT_EQ(error.errc(), Errc::authentication);
+  EXPECT_EQ(std::string{error.what()}.find("wrong-word"), std::string::npos) << error.what();
+
+  options.password = "secret";
+  options.database = 3;
+  options.name = "my-program";
+  const auto store = redis::open_redis(options);
+  const auto info = store->run({"CLIENT", "INFO"}).get().as_text();
+  EXPECT_NE(info.find("db=3 "), std::string::npos) << info;
+  EXPECT_NE(info.find("name=my-program "), std::string::npos) << info;
+  EXPECT_EQ(store->describe(), "redis://127.0.0.1:" + std::to_string(server.port()) + "/3");
+
+  options.user = "app";
+  options.password = "word";
+  EXPECT_EQ(redis::open_redis(options)->run({"ACL", "WHOAMI"}).get().as_text(), "app");
+}
+
+TEST(Login, UnixSocket) {
+  const test::RedisServer server{{}, test::RedisServer::Address::unix_socket};
+  const auto store = redis::open_redis(at(server));
+  EXPECT_EQ(store->run({"PING"}).get().as_text(), "PONG");
+  EXPECT_EQ(store->describe(), "redis+unix://" + server.socket_path() + "/0");
+}
+
+TEST(Stopped, ACallTimesOutWithUnknownEffectAndTheConnectionRecovers) {
+  test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  server.stop();
+  const auto error = failure_of([&] { store->run({"SET", "k", "1"}, {.timeout = 50ms}).get(); });
+  EXPECT_EQ(error.errc(), Errc::timeout);
+  EXPECT_EQ(error.effect(), Effect::unknown);
+  server.cont();
+  for (int i = 0; i < 10; ++i) {
+    const auto word = std::to_string(i);
+    EXPECT_EQ(store->run({"ECHO", word}, {.timeout = 10s}).get().as_text(), word);
+  }
+}
+
+TEST(Stopped, EachOfManyCallersTimesOutAtItsOwnTime) {
+  test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  server.stop();
+  std::atomic<int> in_time{0};
+  {
+    std::vector<std::jthread> crowd;
+    for (int t = 0; t < 8; ++t) {
+      crowd.emplace_back([&, t] {
+        const auto timeout = 20ms + 10ms * t;
+        const auto begin = std::chrono::steady_clock::now();
+        const auto error = failure_of([&] { store->run({"INCR", "k"}, {.timeout = timeout}).get(); });
+        if (error.errc() == Errc::timeout && std::chrono::steady_clock::now() - begin >= timeout) ++in_time;
+      });
+    }
+  }
+  EXPECT_EQ(in_time, 8);
+  server.cont();
+}
+
+TEST(Killed, CallsInFlightAreUnknownAndCallsWithoutAConnectionAreNone) {
+  test::RedisServer server;
+  auto options = at(server);
+  const auto store = redis::open_redis(options);
+  server.stop();  // it takes the bytes, and will never answer
+  std::latch sent{1};
+  std::jthread killer{[&] {
+    sent.wait();
+    server.kill();
+  }};
+  // The call is submitted before the coroutine suspends, and the latch opens after that.
+  std::vector<Task<void>> both;
+  both.push_back([](Store& to) -> Task<void> {
+    auto asked = to.run({"SET", "k", "v"}, {.timeout = 20s});
+    co_await asked;
+  }(*store));
+  both.push_back([](std::latch& latch) -> Task<void> {
+    latch.count_down();
+    co_return;
+  }(sent));
+  const auto in_flight = failure_of([&] { when_all(std::move(both)).get(); });
+  EXPECT_EQ(in_flight.errc(), Errc::connection);
+  EXPECT_EQ(in_flight.effect(), Effect::unknown);
+
+  const auto without = failure_of([&] { store->run({"SET", "k", "v"}, {.timeout = 50ms}).get(); });
+  EXPECT_EQ(without.errc(), Errc::connection);
+  EXPECT_EQ(without.effect(), Effect::none);
+  EXPECT_NE(without.message().find("refused"), std::string::npos) << without.what();
+}
+
+TEST(Restarted, CallsWaitForTheConnectionAndScriptsAreTaughtAgain) {
+  test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  const Script script{"test", "return ARGV[1]", "098e0f0d1448c0a81dafe820f66d460eb09263da"};
+  EXPECT_EQ(store->run(script, {}, {"a"}).get().as_text(), "a");
+  for (int i = 0; i < 3; ++i) {
+    server.restart();
+    EXPECT_EQ(store->run(script, {}, {"b"}, {.timeout = 20s, .repeatable = true}).get().as_text(), "b");
+  }
+}
+
+TEST(Restarted, ManyThreadsReadingNoticeNothing) {
+  test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  std::atomic<bool> done{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> crowd;
+  for (int t = 0; t < 8; ++t)
+    crowd.emplace_back([&, t] {
+      for (int i = 0; !done; ++i) {
+        const auto word = std::to_string(t) + ":" + std::to_string(i);
+        if (store->run({"ECHO", word}, {.timeout = 30s}).get().as_text() != word) ++wrong;
+      }
+    });
+  for (int i = 0; i < 3; ++i) {
+    const auto before = metrics().redis_commands.load();
+    while (metrics().redis_commands.load() < before + 200) std::this_thread::yield();
+    server.kill();
+    server.start();
+  }
+  done = true;
+  crowd.clear();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Blocking, CommandsHoldUpNobody) {
+  test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  test::PlainClient admin{server.port()};
+  std::jthread waiting{[&] {
+    EXPECT_EQ(to_string(store->run({"BLPOP", "queue", "0"}).get()), R"(["queue", "work"])");
+  }};
+  wait_until_asleep(admin, "cmd=blpop");
+  EXPECT_EQ(store->run({"PING"}).get().as_text(), "PONG");
+  EXPECT_EQ(store->run({"RPUSH", "queue", "work"}).get().as_integer(), 1);
+}
+
+TEST(Blocking, TheirOwnTimeIsAddedToTheCalls) {
+  test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  EXPECT_TRUE(store->run({"BLPOP", "queue", "0.2"}, {.timeout = 100ms}).get().is_null());
+}
+
+TEST(Blocking, OneTooManyIsRefused) {
+  test::RedisServer server;
+  auto options = at(server);
+  options.most_blocking = 1;
+  const auto store = redis::open_redis(options);
+  test::PlainClient admin{server.port()};
+  std::jthread waiting{[&] { store->run({"BLPOP", "queue", "0"}).get(); }};
+  wait_until_asleep(admin, "cmd=blpop");
+  EXPECT_EQ(failure_of([&] { store->run({"BLPOP", "queue", "0"}).get(); }).effect(), Effect::none);
+  store->run({"RPUSH", "queue", "work"}).get();
+}
+
+TEST(Blocking, AKilledServerEndsThemWithUnknownEffect) {
+  test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  {
+    test::PlainClient admin{server.port()};
+    std::jthread waiting{[&] {
+      EXPECT_EQ(failure_of([&] { store->run({"BLPOP", "queue", "0"}).get(); }).effect(), Effect::unknown);
+    }};
+    wait_until_asleep(admin, "cmd=blpop");
+    server.kill();
+  }
+  server.start();
+  EXPECT_TRUE(store->run({"BLPOP", "queue", "0.01"}, {.timeout = 20s}).get().is_null());
+}
+
+TEST(Closed, CallsInFlightEndAndTheirEffectIsUnknown) {
+  test::RedisServer server;
+  test::PlainClient admin{server.port()};
+  auto store = redis::open_redis(at(server));
+  std::vector<std::jthread> crowd;
+  for (int t = 0; t < 4; ++t)
+    crowd.emplace_back([&] {
+      const auto error = failure_of([&] { store->run({"BLPOP", "queue", "0"}).get(); });
+      EXPECT_EQ(error.errc(), Errc::closed);
+      EXPECT_EQ(error.effect(), Effect::unknown);
+    });
+  while (admin.command({"INFO", "clients"}).as_text().find("blocked_clients:4") == std::string::npos)
+    std::this_thread::yield();
+  server.stop();
+  std::atomic<int> sent{0};
+  for (int t = 0; t < 4; ++t)
+    crowd.emplace_back([&] {
+      auto call = [](Store& to, std::atomic<int>& count) -> Task<void> {
+        auto asked = to.run({"INCR", "k"}, {.timeout = 30s});
+        ++count;
+        co_await asked;
+      };
+      EXPECT_EQ(failure_of([&] { call(*store, sent).get(); }).errc(), Errc::closed);
+    });
+  while (sent < 4) std::this_thread::yield();
+  store.reset();
+  crowd.clear();
+}
+
+TEST(Forked, AChildIsToldToOpenItsOwn) {
+  test::RedisServer server;
+  auto store = redis::open_redis(at(server));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int status = 1;
+    try {
+      store->run({"PING"}).get();
+    } catch (const Error& error) {
+      status = error.errc() == Errc::closed && error.effect() == Effect::none ? 0 : 2;
+    }
+    store.reset();
+    ::_exit(status);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(store->run({"PING"}).get().as_text(), "PONG");  // the child has left the connection alone
+}
+
+TEST(Quiet, AnIdleStoreSendsNothingWhenNobodyListens) {
+  test::RedisServer server;
+  auto options = at(server);
+  options.idle = 10ms;
+  const auto store = redis::open_redis(options);
+  store->run({"PING"}).get();
+  const auto before = metrics().redis_commands.load();
+  test::PlainClient admin{server.port()};
+  EXPECT_TRUE(admin.command({"BLPOP", "nothing", "0.1"}).is_null());  // a tenth of a second passes
+  EXPECT_EQ(metrics().redis_commands.load(), before);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,263 @@
+// The client against servers that misbehave on the wire.
+#include <gtest/gtest.h>
+
+#include <latch>
+
+#include "base/event.hpp"
+#include "redis/at_server.hpp"
+#include "redis/fake_server.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeServer;
+using test::failure_of;
+
+constexpr std::string_view nested = "*3\r\n$5\r\nhello\r\n:42\r\n%1\r\n+a\r\n,1.5\r\n";
+constexpr std::string_view nested_text = R"(["hello", (integer) 42, map[a, (double) 1.5]])";
+
+TEST(Wire, AReplyMayComeInPiecesOfOneByte) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (!peer.greet()) return;
+    while (!peer.command().empty())
+      for (const char byte : nested) peer.send({&byte, 1});
+  }};
+  const auto store = redis::open_redis(server.options());
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(to_string(store->run({"GET", "k"}).get()), nested_text);
+}
+
+TEST(Wire, AReadIsRepeatedWhereverItsReplyWasCut) {
+  // The nth connection sends n bytes of the reply and closes.
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet() || peer.command().empty()) return;
+    peer.send(nested.substr(0, static_cast<std::size_t>(number)));
+  }};
+  const auto store = redis::open_redis(server.options());
+  EXPECT_EQ(to_string(store->run({"GET", "k"}, {.timeout = 20s}).get()), nested_text);
+}
+
+TEST(Wire, AWriteWhoseReplyWasCutHasAnUnknownEffectAtEveryByte) {
+  for (std::size_t bytes = 0; bytes < nested.size(); ++bytes) {
+    FakeServer server{[bytes](FakeServer::Peer& peer, int) {
+      if (!peer.greet() || peer.command().empty()) return;
+      peer.send(nested.substr(0, bytes));
+    }};
+    const auto store = redis::open_redis(server.options());
+    const auto error = failure_of([&] { store->run({"SET", "k", "v"}).get(); });
+    EXPECT_EQ(error.errc(), Errc::connection) << bytes;
+    EXPECT_EQ(error.effect(), Effect::unknown) << bytes;
+  }
+}
+
+TEST(Wire, AWriteThatMayBeRepeatedIs) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet() || peer.command().empty()) return;
+    if (number < 3) return;
+    peer.send("+OK\r\n");
+    peer.wait_for_end();
+  }};
+  const auto store = redis::open_redis(server.options());
+  const CallOptions repeatable{.repeatable = true};
+  EXPECT_EQ(store->run({"SET", "k", "v"}, repeatable).get().as_text(), "OK");
+}
+
+TEST(Wire, ABatchOfWhichOnlyAPartWasAnsweredIsUnknownOrRepeatedAsAWhole) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet() || peer.command().empty()) return;
+    peer.send(":1\r\n");
+    if (peer.command().empty()) return;
+    if (number == 0) return;
+    peer.send(":2\r\n");
+    peer.wait_for_end();
+  }};
+  const auto store = redis::open_redis(server.options());
+  Batch reads;
+  reads.add({"GET", "a"}).add({"GET", "b"});
+  const auto replies = store->run(reads).get();
+  ASSERT_EQ(replies.size(), 2U);
+  EXPECT_EQ(replies[0].as_integer(), 1);
+  EXPECT_EQ(replies[1].as_integer(), 2);
+
+  FakeServer again{[](FakeServer::Peer& peer, int) {
+    if (!peer.greet() || peer.command().empty()) return;
+    peer.send(":1\r\n");
+  }};
+  const auto other = redis::open_redis(again.options());
+  Batch writes;
+  writes.add({"INCR", "a"}).add({"INCR", "b"});
+  EXPECT_EQ(failure_of([&] { other->run(writes).get(); }).effect(), Effect::unknown);
+}
+
+TEST(Wire, NonsenseEndsTheConnectionAndTheNextOneWorks) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet() || peer.command().empty()) return;
+    peer.send(number == 0 ? "HTTP/1.1 400 Bad Request\r\n" : "+fine\r\n");
+    peer.wait_for_end();
+  }};
+  const auto store = redis::open_redis(server.options());
+  const auto error = failure_of([&] { store->run({"SET", "k", "v"}).get(); });
+  EXPECT_EQ(error.effect(), Effect::unknown);
+  EXPECT_NE(error.message().find("not RESP"), std::string::npos) << error.what();
+  EXPECT_EQ(store->run({"SET", "k", "v"}).get().as_text(), "fine");
+}
+
+TEST(Wire, AReplyThatNobodyAskedForEndsTheConnection) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    if (number == 0) peer.send("+surprise\r\n");
+    while (!peer.command().empty()) peer.send(":7\r\n");
+  }};
+  const auto store = redis::open_redis(server.options());
+  // Whether the surprise was read before the call or is taken for its reply, the connection after it is in order.
+  EXPECT_NO_THROW(store->run({"GET", "k"}).get());
+  EXPECT_EQ(to_string(store->run({"GET", "k"}).get()), "(integer) 7");
+}
+
+TEST(Wire, PushesOfUnknownKindsAreIgnored) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (!peer.greet()) return;
+    while (!peer.command().empty())
+      peer.send(">2\r\n+invalidate\r\n*1\r\n+k\r\n>1\r\n+unsubscribe\r\n+real\r\n>3\r\n+message\r\n+c\r\n+m\r\n");
+  }};
+  const auto store = redis::open_redis(server.options());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), "real");
+}
+
+TEST(Wire, AServerThatNeverGreetsIsGivenUpInTime) {
+  FakeServer server{[](FakeServer::Peer& peer, int) { peer.wait_for_end(); }};
+  auto options = server.options();
+  options.connect_timeout = 50ms;
+  const auto error = failure_of([&] { redis::open_redis(options); });
+  EXPECT_EQ(error.errc(), Errc::timeout);
+  EXPECT_EQ(error.effect(), Effect::none);
+}
+
+TEST(Wire, AServerWithoutResp3IsToldApart) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    while (!peer.command().empty()) peer.send("-ERR unknown command `HELLO`, with args beginning with: `3`,\r\n");
+  }};
+  const auto error = failure_of([&] { redis::open_redis(server.options()); });
+  EXPECT_EQ(error.errc(), Errc::server);
+  EXPECT_NE(error.message().find("Redis 6"), std::string::npos) << error.what();
+}
+
+TEST(Wire, ACallThatIsNeverAnsweredTimesOutAndTheSilentConnectionIsReplaced) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    if (number == 0) return peer.wait_for_end();
+    while (!peer.command().empty()) peer.send("+second\r\n");
+  }};
+  auto options = server.options();
+  options.command_timeout = 40ms;
+  const auto store = redis::open_redis(options);
+  const auto error = failure_of([&] { store->run({"SET", "k", "v"}).get(); });
+  EXPECT_EQ(error.errc(), Errc::timeout);
+  EXPECT_EQ(error.effect(), Effect::unknown);
+  EXPECT_EQ(store->run({"GET", "k"}, {.timeout = 10s}).get().as_text(), "second");
+}
+
+TEST(Wire, AReplyThatComesTooLateIsNotTakenForAnotherCalls) {
+  Event answer;
+  FakeServer server{[&](FakeServer::Peer& peer, int number) {
+    if (!peer.greet() || number > 0) return;
+    const auto first = peer.command();
+    answer.wait();
+    const auto second = peer.command();
+    peer.send("$" + std::to_string(first[1].size()) + "\r\n" + first[1] + "\r\n");
+    peer.send("$" + std::to_string(second[1].size()) + "\r\n" + second[1] + "\r\n");
+    peer.wait_for_end();
+  }};
+  const auto store = redis::open_redis(server.options());
+  EXPECT_EQ(failure_of([&] { store->run({"ECHO", "early"}, {.timeout = 20ms}).get(); }).errc(), Errc::timeout);
+  answer.set();
+  EXPECT_EQ(store->run({"ECHO", "late"}).get().as_text(), "late");
+}
+
+TEST(Wire, AServerThatIsLoadingIsWaitedFor) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (number == 0 || number > 3) {
+      if (!peer.greet()) return;
+      if (number == 0) return;
+      while (!peer.command().empty()) peer.send("+loaded\r\n");
+      return;
+    }
+    while (!peer.command().empty()) peer.send("-LOADING Redis is loading the dataset in memory\r\n");
+  }};
+  const auto store = redis::open_redis(server.options());
+  EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), "loaded");
+}
+
+TEST(Wire, AServerThatHasBecomeAReplicaIsLeft) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    while (!peer.command().empty())
+      peer.send(number == 0 ? "-READONLY You can't write against a read only replica.\r\n" : "+master\r\n");
+  }};
+  auto options = server.options();
+  options.backoff_max = 1ms;
+  const auto store = redis::open_redis(options);
+  Error error{Errc::server, ""};
+  Value reply;
+  for (int i = 0; i < 1000 && reply.is_null(); ++i) {
+    try {
+      reply = store->run({"SET", "k", "v"}).get();
+    } catch (const Error& refused) {
+      error = refused;
+    }
+  }
+  EXPECT_EQ(error.errc(), Errc::read_only);
+  EXPECT_EQ(error.effect(), Effect::none);
+  EXPECT_EQ(to_string(reply), "master");
+}
+
+TEST(Wire, CallsBeyondTheLimitAreRefusedWithoutAnEffect) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (peer.greet()) peer.wait_for_end();
+  }};
+  auto options = server.options();
+  options.most_calls = 2;
+  const auto store = redis::open_redis(options);
+  std::atomic<int> refused{0};
+  std::vector<Task<void>> calls;
+  for (int i = 0; i < 3; ++i) {
+    calls.push_back([](Store& to, std::atomic<int>& count) -> Task<void> {
+      try {
+        auto asked = to.run({"SET", "k", "v"}, {.timeout = 50ms});
+        co_await asked;
+      } catch (const Error& error) {
+        if (error.errc() == Errc::connection && error.effect() == Effect::none) ++count;
+      }
+    }(*store, refused));
+  }
+  when_all(std::move(calls)).get();
+  EXPECT_EQ(refused, 1);
+}
+
+TEST(Wire, ManyCallsAreAnsweredInOrderAcrossABrokenConnection) {
+  // Every connection answers 50 calls with their own words and breaks in the middle of the next reply.
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (!peer.greet()) return;
+    for (int i = 0; i <= 50; ++i) {
+      const auto words = peer.command();
+      if (words.empty()) return;
+      const auto reply = "$" + std::to_string(words[1].size()) + "\r\n" + words[1] + "\r\n";
+      peer.send(i < 50 ? std::string_view{reply} : std::string_view{reply}.substr(0, reply.size() / 2));
+    }
+  }};
+  const auto store = redis::open_redis(server.options());
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> crowd;
+  for (int t = 0; t < 8; ++t)
+    crowd.emplace_back([&, t] {
+      for (int i = 0; i < 100; ++i) {
+        const auto key = std::to_string(t) + ":" + std::to_string(i);
+        if (store->run({"GET", key}, {.timeout = 30s}).get().as_text() != key) ++wrong;
+      }
+    });
+  crowd.clear();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace sluice
