@@ -11,6 +11,15 @@ namespace sluice::lock {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+namespace {
+
+bool is_answer_for(std::size_t holds, const Value& answer) {
+  const auto is_integer = [](const Value& item) { return item.type() == Value::Type::integer; };
+  return answer.is_aggregate() && answer.as_items().size() == holds && std::ranges::all_of(answer.as_items(), is_integer);
+}
+
+}  // namespace
+
 Watchdog::Watchdog(Store& store) : store_(store), clock_(store.clock()), origin_(clock_.steady()) {}
 
 Watchdog::~Watchdog() { disarm(timer_); }
@@ -33,7 +42,8 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold) {
 
 std::uint32_t Watchdog::enter(Hold& hold) {
   const std::lock_guard lock{mutex_};
-  return hold.state == HoldState::held ? ++hold.entries : 0;
+  const bool certain = hold.state == HoldState::held && clock_.steady() < hold.certain_until.load();
+  return certain ? ++hold.entries : 0;
 }
 
 bool Watchdog::confirm(const std::shared_ptr<Hold>& hold, SteadyTime sent) {
@@ -156,7 +166,7 @@ void Watchdog::wake() {
       Hold& hold = *holds_[i];
       const auto certain_until = hold.certain_until.load();
       if (now >= certain_until) {
-        notices.push_back(end(hold, hold.unanswered ? LostCause::unreachable : LostCause::expired));
+        notices.push_back(end(hold, hold.unanswered || hold.renewing ? LostCause::unreachable : LostCause::expired));
         continue;  // another has taken its place
       }
       if (now >= hold.renew_at) {
@@ -195,8 +205,8 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
 }
 
 void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent) {
-  if (!answer.is_aggregate() || answer.as_items().size() != part.size()) {
-    if (answer.is_error()) log(LogLevel::warning, "renewing locks: " + to_string(answer));
+  if (!is_answer_for(part.size(), answer)) {
+    if (!answer.is_null()) log(LogLevel::warning, "renewing locks: the server said " + to_string(answer));
     postpone(part);
     return;
   }

@@ -25,11 +25,11 @@ Task<Value> ask_acquire(Store& store, const Names& names, std::string_view owner
 }
 
 Answer answer_to_acquire(const Value& reply) {
-  const auto& items = reply.as_items();
-  if (items.size() != 2)
+  const auto is_integer = [](const Value& item) { return item.type() == Value::Type::integer; };
+  if (!reply.is_aggregate() || reply.as_items().size() != 2 || !std::ranges::all_of(reply.as_items(), is_integer))
     throw Error{Errc::protocol, "lock/acquire answered " + to_string(reply) + " instead of two integers", Effect::unknown};
-  const auto second = items[1].as_integer();
-  if (items[0].as_integer() == 1) return {.granted = FencingToken{static_cast<std::uint64_t>(second)}};
+  const auto second = reply.as_items()[1].as_integer();
+  if (reply.as_items()[0].as_integer() == 1) return {.granted = FencingToken{static_cast<std::uint64_t>(second)}};
   return {.granted = std::nullopt, .left = std::chrono::milliseconds{second}};
 }
 
