@@ -212,8 +212,9 @@ class Mutex {
 
  private:
   Task<std::optional<Held>> enter(lock::Entrant who, std::chrono::milliseconds wait, std::stop_token stop);
-  Task<lock::Attempt> look(const lock::Entrant& who);
-  Task<std::shared_ptr<lock::Hold>> wait_in_room(const lock::Entrant& who, SteadyTime until, std::stop_token stop);
+  Task<lock::Attempt> look(lock::Entrant& who);
+  Task<lock::Attempt> look_again(lock::Entrant& who, std::shared_ptr<lock::Hold> hold);
+  Task<std::shared_ptr<lock::Hold>> wait_in_room(lock::Entrant& who, SteadyTime until, std::stop_token stop);
   bool lock_within(std::chrono::milliseconds wait);
   void keep_for_this_thread(Held held);
 

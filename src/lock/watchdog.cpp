@@ -64,10 +64,7 @@ bool Watchdog::confirm(const std::shared_ptr<Hold>& hold, SteadyTime sent) {
 
 Watchdog::Departure Watchdog::leave(Hold& hold) {
   const std::lock_guard lock{mutex_};
-  Departure departure{.entries = --hold.entries,
-                      .state = hold.state,
-                      .cause = hold.cause,
-                      .certain = hold.state == HoldState::held && clock_.steady() < hold.certain_until.load()};
+  const Departure departure{.entries = --hold.entries, .state = hold.state, .cause = hold.cause};
   if (departure.entries == 0 && hold.state == HoldState::held) {
     hold.state = HoldState::released;
     hold.callbacks.clear();

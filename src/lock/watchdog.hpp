@@ -37,7 +37,6 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
     std::uint32_t entries = 0;   ///< left
     HoldState state{};           ///< before
     LostCause cause{};           ///< if lost
-    bool certain = false;        ///< at this moment
   };
   Departure leave(Hold& hold);
   void lose(const std::shared_ptr<Hold>& hold, LostCause cause);
