@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -146,12 +147,13 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise)
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-void expect_same(std::uint64_t seed, RedisServer& server) {
+/// False: it failed.
+bool expect_same(std::uint64_t seed, RedisServer& server) {
   const int protocol = seed % 2 == 0 ? 2 : 3;
   Redis redis{server.port(), protocol};
   Embedded embedded{protocol};
   const auto steps = steps_of(seed);
-  if (!wrong(steps, redis, embedded, protocol)) return;
+  if (!wrong(steps, redis, embedded, protocol)) return true;
   const auto fewer = shrink(
       steps, [&](const Steps& some) { return wrong(some, redis, embedded, protocol).has_value(); });
   std::string lines;
@@ -159,14 +161,16 @@ void expect_same(std::uint64_t seed, RedisServer& server) {
   ADD_FAILURE() << "seed " << seed << ", RESP" << protocol << ", shortest run:\n"
                 << lines
                 << wrong(fewer, redis, embedded, protocol).value_or("(not wrong every time)");
+  return false;
 }
 
 TEST(Differential, EngineAnswersAsRedisDoes) {
   RedisServer server;
   const auto only = number_from_environment("SLUICE_SEED", 0);
-  if (only != 0) return expect_same(only, server);
-  const auto seeds = number_from_environment("SLUICE_SEEDS", seeds_by_default);
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) expect_same(seed, server);
+  const auto last = only != 0 ? only : number_from_environment("SLUICE_SEEDS", seeds_by_default);
+  int failures_left = 10;  // more of them tell little
+  for (auto seed = std::max<std::uint64_t>(only, 1); seed <= last && failures_left > 0; ++seed)
+    if (!expect_same(seed, server)) --failures_left;
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ constexpr Kind kinds[] = {
     {"bftype", "u8 i8 u1 i5 u63 i64 u64 i65 u16"},
     {"bfoffset", "0 1 #0 #1 #2 7 100 -1"},
     {"junk",
-     "abc -1 0 9223372036854775808 -9223372036854775808 1.5 nan infinity +1 0x10 NX COUNT "
+     "abc -1 0 9223372036854775808 -9223372036854775808 1.5 nan infinity 0x10 NX COUNT "
      "WITHSCORES LIMIT * $ 1-1 - (",
      nothing},
 };
