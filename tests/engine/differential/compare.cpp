@@ -212,8 +212,9 @@ constexpr KnownRefusal known_refusals[] = {
     {"zrangebyscore", "ERR min or max is not a float", false},
     {"zrevrangebyscore", "ERR min or max is not a float", false},
     {"zremrangebyscore", "ERR min or max is not a float", false},
-    {"lpos", "ERR value is out of range", false},  // a rank that cannot be negated, as 7.2
+    {"lpos", "ERR value is out of range", false},         // a rank that cannot be negated, as 7.2
     {"zincrby", "ERR value is not a valid float", true},  // "NX" for a score
+    {"select", "ERR DB index is out of range", true},
     {"xadd", "ERR ", true},
     {"xinfo", "ERR ", true},
     {"xread", "ERR ", true},

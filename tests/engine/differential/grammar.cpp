@@ -93,6 +93,12 @@ std::size_t group_size(std::span<const std::string_view> tokens) {
   throw std::logic_error{"a template with an open bracket"};
 }
 
+/// A SCAN without its COUNT may end anywhere, and the sets that are read by name need equal scores.
+bool may_be_spoilt(const Command& command) {
+  const bool scores = command[0] == "ZADD" && command[1].starts_with('y');
+  return !scores && command[0].find("SCAN") == std::string::npos;
+}
+
 std::int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -109,8 +115,7 @@ Command Grammar::next() {
   ++step_;
   Command command;
   expand(templates_[below(templates_.size())], command);
-  // A SCAN without its COUNT may end anywhere.
-  if (one_in(25) && command[0].find("SCAN") == std::string::npos) spoil(command);
+  if (one_in(25) && may_be_spoilt(command)) spoil(command);
   return command;
 }
 
