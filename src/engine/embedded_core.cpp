@@ -7,6 +7,7 @@
 
 #include "engine/append_log_snapshot.hpp"
 #include "engine/keyspace.hpp"
+#include "engine/scripts.hpp"
 #include "engine/value_reply.hpp"
 
 namespace sluice::engine {
@@ -23,18 +24,22 @@ std::vector<std::string_view> views(const std::vector<std::string>& words) { ret
 
 }  // namespace
 
-EmbeddedCore::EmbeddedCore(Clock& clock) : clock_(clock) {
+EmbeddedCore::EmbeddedCore(Clock& clock, const ScriptLimits& scripts) : clock_(clock) {
+  ScriptLimits limits = scripts;
+  if (!limits.clock) limits.clock = &clock;
+  engine_.scripts().set_limits(limits);
   engine_.keeps_log = false;
   engine_.receivers = [this](std::string_view channel) { return channels_->receivers(channel); };
   engine_.channels = [this] { return channels_->names(); };
 }
 
-EmbeddedCore::~EmbeddedCore() {
+void EmbeddedCore::close() {
   std::vector<std::unique_ptr<Clock::TimerId>> timers;
   {
     const std::unique_lock lock{mutex_};
     expiry_planned_ms_ = Keyspace::never;  // a timer that runs now sets no other
     timers.swap(expiry_timers_);
+    log_to(nullptr);
   }
   for (const auto& timer : timers) clock_.cancel(*timer);
 }

@@ -85,6 +85,7 @@ std::optional<Error> refusal_of(Words command) {
 class PassiveStore final : public EmbeddedStore {
  public:
   PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock, std::unique_ptr<Folder> folder);
+  ~PassiveStore() override { core_.close(); }  // before what it logs to is gone
 
   Task<Value> run(Words command, CallOptions options) override;
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
@@ -120,7 +121,7 @@ class PassiveStore final : public EmbeddedStore {
 
 PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock,
                            std::unique_ptr<Folder> folder)
-    : options_(options), lock_(std::move(lock)), core_(options.clock ? *options.clock : system_clock()) {
+    : options_(options), lock_(std::move(lock)), core_(options.clock ? *options.clock : system_clock(), options.scripts) {
   if (!folder) return;
   core_.begin_replay();
   durability_ = std::make_unique<Durability>(core_, options_, std::move(folder));

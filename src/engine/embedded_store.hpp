@@ -19,6 +19,7 @@
 
 #include "engine/append_log_committer.hpp"
 #include "engine/append_log_loader.hpp"
+#include "engine/script_run.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {
@@ -36,6 +37,8 @@ struct EmbeddedOptions {
   /// ... and has grown by this much since the last time. Less: a smaller file and a faster start for more writing.
   /// 0: only on BGREWRITEAOF.
   unsigned rewrite_growth_percent = 100;
+  /// What a script may spend; its clock, where none is named, is the one above.
+  ScriptLimits scripts = {};
 };
 
 /// REQUIRES at destruction: no call is under way.
