@@ -1,5 +1,5 @@
-/// The engine under its lock: executions one after another, each with its effects in the log, its messages in the
-/// outbox, and whoever waited for its keys served.
+/// The engine under its lock: executions one after another, each with its effects in the log, its
+/// messages in the outbox, and whoever waited for its keys served.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,8 @@ class EmbeddedCore {
   EmbeddedCore(const EmbeddedCore&) = delete;
   EmbeddedCore& operator=(const EmbeddedCore&) = delete;
 
-  /// While it lives the engine is this thread's. Then it unlocks, and tells whoever was served or listens.
+  /// While it lives the engine is this thread's. Then it unlocks, and tells whoever was served or
+  /// listens.
   class Section {
    public:
     explicit Section(EmbeddedCore& core) : core_(core), lock_(core.mutex_) {}
