@@ -94,7 +94,7 @@ void reply_group_in_full(Reply& reply, const Stream& stream, std::string_view na
   named_or_null(reply, "entries-read", entries_read(group));
   named_or_null(reply, "lag", stream.lag(group));
   named(reply, "pel-count", static_cast<std::int64_t>(group.pending().size()));
-  reply.bulk("pel");
+  reply.bulk("pending");
   auto left = shown(group.pending().size(), most);
   reply.array(left);
   for (auto at = group.pending().begin(); left > 0; ++at, --left) {

@@ -223,9 +223,19 @@ void wait(Context& context, Words words, const Read& read) {
   context.block(std::move(keys), read.timeout_ms, std::move(again));
 }
 
+/// The last id may be that of an entry that was deleted, or of none (XSETID): a reader would be
+/// answered with nothing, at once and again and again.
+void keep_ready_with_entries(Read& read) {
+  for (auto& source : read.sources) {
+    const bool history = read.in_group && !source.fresh;
+    if (source.ready && !history) source.ready = !entries_after(*source.stream, source.after, 1).empty();
+  }
+}
+
 void xread(Context& context, Words words, Reply& reply) {
   Read read;
   if (!read_options(context, words, read, reply) || !read_sources(context, words, read, reply)) return;
+  keep_ready_with_entries(read);
   const auto ready = std::ranges::count_if(read.sources, &Source::ready);
   if (ready == 0 && read.in_group)
     for (const auto& source : read.sources) consumer_of(context, read, source);
