@@ -15,7 +15,7 @@ constexpr int crash_clicks = 3;  // the same request twice, then another one
 constexpr int crash_stock = 6'000;
 
 struct CrashSetting {
-  std::string url;                 ///< of the Store
+  std::string url;  ///< of the Store
   std::string sale;
   std::string orders;              ///< URL of the database
   std::filesystem::path journals;  ///< folder: what buyers were told, a line each
