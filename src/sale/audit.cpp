@@ -166,8 +166,10 @@ void Auditor::check_orders() {
   check("orders_admitted_but_nowhere", missing, 0,
         examples.empty() ? fmt::format("{} orders admitted", audit_.admitted)
                          : fmt::format("{}", fmt::join(examples, ", ")));
+  const auto strangers = ledger_.unmarked(most_examples);
   check("orders_nobody_was_admitted_for", ledger_.unmarked_count(), 0,
-        fmt::format("ids {}", fmt::join(ledger_.unmarked(most_examples), ", ")));
+        strangers.empty() ? "every order has its request"
+                          : fmt::format("ids {}", fmt::join(strangers, ", ")));
   check("orders_counted", counted_, audit_.admitted,
         "the sale's counter against its record of requests");
   check("entries_that_make_no_order", poison_, 0, "in the stream or among the dead letters");

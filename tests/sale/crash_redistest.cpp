@@ -1,4 +1,4 @@
-// Ten thousand buyers click three times each while processes are killed, one every 200 ms, and started again.
+// Ten thousand buyers click six times each while processes are killed, one every 200 ms, and started again.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>

@@ -75,7 +75,7 @@ void sell(Sale& sale, const std::filesystem::path& path, int index, int sellers)
     for (int buyer = index; buyer < crash_buyers; buyer += sellers) {
       if (at++ < done) continue;
       const auto name = std::to_string(buyer);
-      const std::string request = click < 2 ? "first" : "second";
+      const std::string request = click % 3 < 2 ? "first" : "second";
       journal.write(name, request, buy(sale, name, request));
     }
 }
