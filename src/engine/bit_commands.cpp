@@ -83,10 +83,10 @@ struct BitRange {
     bits = words.size() > 2 && same_word(words[2], "bit");
     return words.size() < 3 || bits || same_word(words[2], "byte") || fail(reply, syntax_error);
   }
+  bool is_backward() const noexcept { return start < 0 && end < 0 && start > end; }
   Interval in(std::size_t bytes) const {
     // As Redis: an end before the beginning means the beginning.
     const auto total = bits ? bytes * 8 : bytes;
-    if (start < 0 && end < 0 && start > end) return {};
     const auto last = end < 0 ? std::max<std::int64_t>(end + static_cast<std::int64_t>(total), 0) : end;
     const auto part = interval_of(start, last, total);
     return bits ? part : Interval{part.first * 8, part.last * 8};
@@ -98,7 +98,7 @@ void bitcount(Context& context, Words words, Reply& reply) {
   std::string* text = nullptr;
   if (words.size() == 3) return reply.error(syntax_error);
   if (!range.read(words.subspan(2), reply) || !find_as(context, words[1], text, reply)) return;
-  if (!text) return reply.integer(0);
+  if (!text || range.is_backward()) return reply.integer(0);
   const auto part = range.in(text->size());
   reply.integer(ones_between(*text, part.first, part.last));
 }

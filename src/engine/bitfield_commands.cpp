@@ -149,7 +149,10 @@ void run(Context& context, Words words, bool may_write, Reply& reply) {
       needed = std::max(needed, (step.offset + static_cast<std::size_t>(step.field.width) + 7) / 8);
   if (needed > 0) {
     if (!text) text = as<std::string>(context.keys().put(words[1], std::string{}));
-    if (text->size() < needed) text->resize(needed);
+    if (text->size() < needed) {
+      text->resize(needed);  // also where every step fails: then this is the change (Redis forgets to log it)
+      context.changed();
+    }
   }
   reply.array(steps.size());
   for (const auto& step : steps) perform(context, step, text, reply);

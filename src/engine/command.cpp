@@ -56,6 +56,13 @@ Interval interval_of(std::int64_t start, std::int64_t end, std::size_t size) noe
   return {static_cast<std::size_t>(start), static_cast<std::size_t>(end) + 1};
 }
 
+std::string shown(std::string_view word, std::size_t most) {
+  std::string text{word.substr(0, std::min(most, word.find('\0')))};
+  for (char& c : text)
+    if (c == '\r' || c == '\n') c = ' ';
+  return text;
+}
+
 void refuse_arity(Reply& reply, std::string_view name) {
   reply.error(fmt::format("ERR wrong number of arguments for '{}' command", name));
 }

@@ -80,6 +80,9 @@ struct Interval {
 };
 Interval interval_of(std::int64_t start, std::int64_t end, std::size_t size) noexcept;
 
+/// A caller's word as an error may show it: at most 128 bytes, no line break, nothing behind a NUL.
+std::string shown(std::string_view word, std::size_t most = 128);
+
 /// Replies "wrong number of arguments for 'name' command".
 void refuse_arity(Reply& reply, std::string_view name);
 

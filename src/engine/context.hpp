@@ -51,6 +51,8 @@ class Context {
   /// Logs `command` instead of the command's own words (SET k v PXAT ..., SREM for SPOP). May be called several times.
   void log_instead(std::initializer_list<std::string_view> command) { log_instead(Words{command.begin(), command.size()}); }
   void log_instead(Words command);
+  /// The command's effects were logged by the commands that it ran (EVAL); its own words are not.
+  void logged_already() noexcept { replaced_ = true; }
 
   /// A list, sorted set or stream got something: whoever is blocked on `key` is served after this execution.
   void signal(std::string_view key) { signalled_.emplace_back(key); }

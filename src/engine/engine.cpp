@@ -1,7 +1,6 @@
 #include "engine/engine.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -41,9 +40,9 @@ std::string unknown_command(Words words) {
   std::string args;
   for (const auto& word : words.subspan(1)) {
     if (args.size() >= 128) break;
-    args += fmt::format("'{}' ", word.substr(0, 128 - args.size()));
+    args += fmt::format("'{}' ", shown(word, 128 - args.size()));
   }
-  return fmt::format("ERR unknown command '{}', with args beginning with: {}", words[0].substr(0, 128), args);
+  return fmt::format("ERR unknown command '{}', with args beginning with: {}", shown(words[0]), args);
 }
 
 }  // namespace
@@ -58,13 +57,8 @@ Engine::Engine() : Engine(random_below(std::numeric_limits<std::uint64_t>::max()
 
 Engine::Engine(std::uint64_t seed) : dice(seed) {
   for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading);
-  const auto specs = resp::all_commands();
-  commands_.reserve(specs.size());
-  for (const auto& spec : specs) commands_.push_back({&spec});
-  for (const auto& spec : specs)
-    if (const auto bar = spec.name.find('|'); bar != std::string_view::npos)
-      if (const auto* container = resp::find_command(spec.name.substr(0, bar)))
-        commands_[container->index].has_subcommands = true;
+  commands_.reserve(resp::all_commands().size());
+  for (const auto& spec : resp::all_commands()) commands_.push_back({&spec, nullptr, spec.has(resp::flag_container)});
   Handlers handlers{commands_};
   for (const auto add_family : families) add_family(handlers);
   for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[dice.below(16)];
@@ -79,13 +73,8 @@ const Engine::Command* Engine::command_named(std::string_view name) const noexce
 }
 
 const Engine::Command* Engine::subcommand_named(const Command& container, std::string_view name) const noexcept {
-  std::array<char, 64> whole;
-  const auto prefix = container.spec->name;
-  if (prefix.size() + 1 + name.size() > whole.size()) return nullptr;
-  char* end = std::copy(prefix.begin(), prefix.end(), whole.begin());
-  *end++ = '|';
-  end = std::copy(name.begin(), name.end(), end);
-  return command_named({whole.data(), static_cast<std::size_t>(end - whole.data())});
+  const auto* spec = resp::find_subcommand(*container.spec, name);
+  return spec ? &commands_[spec->index] : nullptr;
 }
 
 void Engine::execute(Context& context, Words words, Reply& reply) { call(context, words, reply); }
@@ -96,12 +85,13 @@ void Engine::call(Context& context, Words words, Reply& reply) {
   if (command && command->has_subcommands && words.size() > 1) {
     const auto* subcommand = subcommand_named(*command, words[1]);
     if (!subcommand)
-      return reply.error(fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", words[1].substr(0, 128),
+      return reply.error(fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", shown(words[1]),
                                      upper(command->spec->name)));
     command = subcommand;
   }
-  if (command && command->spec && !command->spec->arity_fits(words.size())) return refuse_arity(reply, command->spec->name);
-  if (!command || !command->handler) return reply.error(unknown_command(words));
+  if (!command || (!command->handler && !command->has_subcommands)) return reply.error(unknown_command(words));
+  if (!command->spec->arity_fits(words.size())) return refuse_arity(reply, command->spec->name);
+  if (!command->handler) return reply.error(unknown_command(words));
   run(context, *command, words, reply);
 }
 
@@ -127,7 +117,9 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
     const auto begin = effects.begin() + static_cast<std::ptrdiff_t>(place);
     std::rotate(begin, begin + static_cast<std::ptrdiff_t>(own), effects.end());
   }
-  if (!replaced && context.changes() != changes_before) log(context, database, words);
+  // EVAL and its kin write nothing themselves; what their commands did is noted already.
+  if (!replaced && context.changes() != changes_before && command.spec->has(resp::flag_write))
+    log(context, database, words);
 }
 
 void Engine::log(Context& context, int database, Words command) {

@@ -65,7 +65,7 @@ bool read_conditions(Words words, Conditions& conditions, Reply& reply) {
     else if (same_word(word, "lt"))
       conditions.earlier = true;
     else
-      return fail(reply, fmt::format("ERR Unsupported option {}", word));
+      return fail(reply, fmt::format("ERR Unsupported option {}", shown(word)));
   }
   if (conditions.missing && (conditions.present || conditions.later || conditions.earlier))
     return fail(reply, "ERR NX and XX, GT or LT options at the same time are not compatible");

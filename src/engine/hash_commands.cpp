@@ -115,6 +115,7 @@ void hincrby(Context& context, Words words, Reply& reply) {
 void hincrbyfloat(Context& context, Words words, Reply& reply) {
   const auto by = parse_long_double(words[3]);
   if (!by) return reply.error(not_a_float);
+  if (std::isinf(*by)) return reply.error("ERR value is NaN or Infinity");
   Hash* hash = nullptr;
   if (!find_as(context, words[1], hash, reply)) return;
   const auto* old = hash ? hash->find(words[2]) : nullptr;

@@ -1,6 +1,5 @@
 // What tells of the engine and its commands: INFO, CONFIG, COMMAND.
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -84,7 +83,7 @@ void config_set(Context& context, Words words, Reply& reply) {
   for (std::size_t i = 2; i < words.size(); i += 2) {
     const auto refused = engine.configure ? engine.configure(words[i], words[i + 1]) : std::string{};
     if (!refused.empty())
-      return reply.error(fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}", words[i], refused));
+      return reply.error(fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}", shown(words[i]), refused));
     engine.config.insert_or_assign(std::string{words[i]}, std::string{words[i + 1]});
   }
   reply.ok();
@@ -95,22 +94,58 @@ void config_resetstat(Context& context, Words, Reply& reply) {
   reply.ok();
 }
 
-constexpr std::array<std::string_view, 12> flag_names = {"write",    "readonly", "denyoom", "admin",
-                                                         "pubsub",   "noscript", "blocking", "loading",
-                                                         "stale",    "fast",     "no_auth",  "movablekeys"};
+struct FlagName {
+  resp::CommandFlag flag;
+  std::string_view name;
+};
+constexpr FlagName flag_names[] = {
+    {resp::flag_write, "write"},
+    {resp::flag_readonly, "readonly"},
+    {resp::flag_denyoom, "denyoom"},
+    {resp::flag_admin, "admin"},
+    {resp::flag_pubsub, "pubsub"},
+    {resp::flag_noscript, "noscript"},
+    {resp::flag_blocking, "blocking"},
+    {resp::flag_loading, "loading"},
+    {resp::flag_stale, "stale"},
+    {resp::flag_skip_monitor, "skip_monitor"},
+    {resp::flag_skip_slowlog, "skip_slowlog"},
+    {resp::flag_asking, "asking"},
+    {resp::flag_fast, "fast"},
+    {resp::flag_no_auth, "no_auth"},
+    {resp::flag_movablekeys, "movablekeys"},
+    {resp::flag_no_multi, "no_multi"},
+    {resp::flag_allow_busy, "allow_busy"},
+    {resp::flag_no_async_loading, "no_async_loading"},
+    {resp::flag_no_mandatory_keys, "no_mandatory_keys"},
+};
 
+bool is_subcommand_of(const resp::CommandSpec& spec, const resp::CommandSpec& container) {
+  return spec.name.size() > container.name.size() && spec.name.starts_with(container.name) &&
+         spec.name[container.name.size()] == '|';
+}
+
+/// The ten elements of Redis 7; of ACL categories, tips and key specifications the table knows nothing.
 void describe(const resp::CommandSpec& spec, Reply& reply) {
-  reply.array(6);
+  reply.array(10);
   reply.bulk(spec.name);
   reply.integer(spec.arity);
   std::vector<std::string_view> flags;
-  for (std::size_t bit = 0; bit < flag_names.size(); ++bit)
-    if ((spec.flags >> bit & 1U) != 0) flags.push_back(flag_names[bit]);
+  for (const auto& [flag, name] : flag_names)
+    if (spec.has(flag)) flags.push_back(name);
   reply.set(flags.size());
   for (const auto flag : flags) reply.simple(flag);
   reply.integer(spec.first_key);
   reply.integer(spec.last_key);
   reply.integer(spec.key_step);
+  reply.set(0);
+  reply.set(0);
+  reply.set(0);
+  const auto is_sub = [&](const resp::CommandSpec& other) { return is_subcommand_of(other, spec); };
+  const auto all = resp::all_commands();
+  reply.set(static_cast<std::size_t>(std::ranges::count_if(all, is_sub)));
+  for (const auto& sub : all)
+    if (is_sub(sub)) describe(sub, reply);
 }
 
 bool is_top_level(const resp::CommandSpec& spec) { return spec.name.find('|') == std::string_view::npos; }
@@ -140,6 +175,18 @@ void command_list(Context&, Words, Reply& reply) {
     if (is_top_level(spec)) reply.bulk(spec.name);
 }
 
+void command_getkeys(Context&, Words words, Reply& reply) {
+  const auto asked = words.subspan(2);
+  const auto* spec = resp::find_command(asked);
+  if (!spec) return reply.error("ERR Invalid command specified");
+  if (!spec->arity_fits(asked.size())) return reply.error("ERR Invalid number of arguments specified for command");
+  std::vector<std::size_t> positions;
+  if (!resp::keys_of(*spec, asked, positions)) return reply.error("ERR Invalid arguments specified for command");
+  if (positions.empty()) return reply.error("ERR The command has no key arguments");
+  reply.array(positions.size());
+  for (const auto place : positions) reply.bulk(asked[place]);
+}
+
 /// The table holds no prose: names with nothing said about them.
 void command_docs(Context&, Words words, Reply& reply) {
   std::vector<std::string_view> names;
@@ -159,6 +206,7 @@ constexpr Handlers::Row rows[] = {
     {"command|info", command_info},
     {"command|list", command_list},
     {"command|docs", command_docs},
+    {"command|getkeys", command_getkeys},
 };
 
 }  // namespace

@@ -95,6 +95,7 @@ Scored SortedSet::at(std::size_t rank) const noexcept {
 }
 
 void SortedSet::insert_few(std::string_view member, double score) {
+  if (score == 0) score = 0;  // Redis's listpack writes -0 as the integer 0
   const auto place = count_while(
       [&](const Scored& item) { return comes_before(item.score, item.member, score, member); });
   few_.insert(few_.begin() + static_cast<std::ptrdiff_t>(place), Item{score, std::string{member}});

@@ -81,9 +81,10 @@ std::unique_ptr<Store> open_unix(const Url& url, const OpenOptions& options) {
 }
 
 engine::Fsync fsync_mode(std::string_view text) {
-  if (text == "always") return engine::Fsync::always;
-  if (text == "everysec") return engine::Fsync::everysec;
-  if (text == "never") return engine::Fsync::never;
+  static constexpr std::pair<std::string_view, engine::Fsync> modes[] = {
+      {"always", engine::Fsync::always}, {"everysec", engine::Fsync::everysec}, {"never", engine::Fsync::never}};
+  for (const auto& [name, mode] : modes)
+    if (name == text) return mode;
   refuse(fmt::format("fsync={} is not known: there are always, everysec, never", text));
 }
 

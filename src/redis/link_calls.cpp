@@ -20,6 +20,11 @@ void Link::submit(Operation& operation) {
   const auto deadline = operation.deadline;
   Finished finished;
   bool needs_connection = false;
+  if (forks_ != fork_count()) {  // before the lock: a thread that the child does not have may hold it
+    finished.fail(operation, failure(Errc::closed, "this Store was opened before fork(); open another in the child",
+                                     Effect::none));
+    return finished.complete_all();
+  }
   {
     Lock lock{mutex_};
     if (auto refused = refusal(operation)) {
@@ -45,8 +50,6 @@ void Link::submit(Operation& operation) {
 }
 
 std::exception_ptr Link::refusal(const Operation& operation) const {
-  if (forks_ != fork_count())
-    return failure(Errc::closed, "this Store was opened before fork(); open another one in the child", Effect::none);
   if (state_ == State::closed)
     return failure(Errc::closed, fmt::format("the Store of {} is closed", server_), Effect::none);
   if (flight_.size() + pending_.size() >= options_.most_calls ||
@@ -147,7 +150,7 @@ void Link::close() {
     for (; !flight_.empty(); flight_.pop()) end(flight_.front().operation, true);
     for (Operation* const operation : pending_) end(operation, false);
     pending_.clear();
-    if (socket_ && forks_ == fork_count()) socket_->shutdown();  // a child must leave its parent's connection alone
+    if (socket_) socket_->shutdown();
     greeted_.notify_all();
   }
   finished.complete_all();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fork.hpp"
 #include "redis/client.hpp"
 
 namespace sluice::redis {
@@ -149,7 +150,10 @@ Task<Listener> listen_on(ClientPtr client, std::string channel, MessageHandler f
 class RedisStore final : public Store {
  public:
   explicit RedisStore(ClientPtr client) : client_(std::move(client)) {}
-  ~RedisStore() override { client_->close(); }
+  ~RedisStore() override {
+    // A child of fork() has neither the thread nor a claim on the connection; the memory stays with the lost thread.
+    if (forks_ == fork_count()) client_->close();
+  }
 
   using Store::run;
 
@@ -184,6 +188,7 @@ class RedisStore final : public Store {
 
  private:
   const ClientPtr client_;
+  const unsigned forks_ = fork_count();
 };
 
 }  // namespace

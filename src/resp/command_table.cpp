@@ -38,15 +38,20 @@ constexpr std::uint32_t asking = flag_asking;
   CommandSpec{name, arity, flags, first, last, step, 0, KeyRule::none, 0},
 #define MOVABLE(name, arity, flags, first, last, step, rule, at) \
   CommandSpec{name, arity, flags, first, last, step, 0, KeyRule::rule, at},
-constexpr auto numbered(auto rows) {
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].index = i;
-  return rows;
-}
-constexpr auto commands = numbered(std::to_array<CommandSpec>({
+constexpr CommandSpec rows[] = {
 #include "resp/commands.def"
-}));
+};
 #undef COMMAND
 #undef MOVABLE
+
+constexpr auto commands = [] {  // by hand: std::to_array nests deeper than clang goes
+  std::array<CommandSpec, std::size(rows)> numbered{};
+  for (std::size_t i = 0; i < numbered.size(); ++i) {
+    numbered[i] = rows[i];
+    numbered[i].index = i;
+  }
+  return numbered;
+}();
 
 constexpr std::size_t longest_name =
     std::ranges::max_element(commands, {}, [](const CommandSpec& spec) { return spec.name.size(); })->name.size();
