@@ -20,7 +20,7 @@ class VirtualLock : public testing::Test {
  protected:
   /// `fault` for the next call named `call`, then none.
   void fail_next(std::string call, Fault fault) {
-    line_.plan = [this, call = std::move(call), fault, armed = true](std::string_view what) mutable {
+    line_.plan = [call = std::move(call), fault, armed = true](std::string_view what) mutable {
       if (what != call || !std::exchange(armed, false)) return Fault::none;
       return fault;
     };
