@@ -30,10 +30,12 @@ TEST_P(MutexContract, LetsOneIn) {
 TEST_P(MutexContract, WaiterIsWokenByTheRelease) {
   Mutex mutex{store(), name("lock")};
   auto held = mutex.acquire().get();
-  auto waiting = std::async(std::launch::async, [&] { return mutex.try_acquire(20s).get().has_value(); });
+  auto waiting =
+      std::async(std::launch::async, [&] { return mutex.try_acquire(20s).get().has_value(); });
   EXPECT_EQ(waiting.wait_for(50ms), std::future_status::timeout);
   held.release().get();
-  ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready) << "the waiter sleeps until the lease ends";
+  ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready)
+      << "the waiter sleeps until the lease ends";
   EXPECT_TRUE(waiting.get());
 }
 
@@ -95,7 +97,8 @@ TEST_P(MutexContract, ForcedReleaseIsNoticed) {
 }
 
 TEST_P(MutexContract, NamesOfAnyBytesAndOfAHundredKilobytes) {
-  for (const std::string& bytes : {std::string{"nul \0 in it", 11}, std::string(100'000, 'x'), std::string{"\r\n$1\r\n{}"}}) {
+  for (const std::string& bytes :
+       {std::string{"nul \0 in it", 11}, std::string(100'000, 'x'), std::string{"\r\n$1\r\n{}"}}) {
     Mutex mutex{store(), bytes};
     auto held = mutex.acquire().get();
     EXPECT_FALSE(mutex.try_acquire().get());
@@ -123,7 +126,8 @@ TEST_P(MutexContract, AnotherProgramIsKeptOutAndWoken) {
   Mutex there{*other, key};
   auto held = here.acquire().get();
   EXPECT_FALSE(there.try_acquire().get());
-  auto waiting = std::async(std::launch::async, [&] { return there.try_acquire(20s).get().has_value(); });
+  auto waiting =
+      std::async(std::launch::async, [&] { return there.try_acquire(20s).get().has_value(); });
   EXPECT_EQ(waiting.wait_for(50ms), std::future_status::timeout);
   held.release().get();
   ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready);

@@ -27,7 +27,9 @@ class VirtualLock : public testing::Test {
   }
   /// `fault` for every call named `call`.
   void fail_all(std::string call, Fault fault) {
-    line_.plan = [call = std::move(call), fault](std::string_view what) { return what == call ? fault : Fault::none; };
+    line_.plan = [call = std::move(call), fault](std::string_view what) {
+      return what == call ? fault : Fault::none;
+    };
   }
   void heal() {
     line_.plan = [](std::string_view) { return Fault::none; };
