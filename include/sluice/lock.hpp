@@ -48,7 +48,7 @@ struct OwnerId {
 /// Whoever acquires without an Owner is somebody new each time.
 class Owner {
  public:
-  /// A new identity: the UUID of this process and a number that was not used before.
+  /// A new identity, which nobody had before.
   Owner();
   Owner(Owner&&) noexcept = default;
   Owner& operator=(Owner&&) noexcept = default;
@@ -151,7 +151,8 @@ class Held {
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on `token()`); that an
 ///   asynchronous replica knows of the hold after a failover; the order of waiters. Tokens rise while the server keeps
 ///   its data. Losses are counted in `sluice_lock_lost_total`.
-/// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its Mutex.
+/// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its Mutex. After a fork() the
+///   holds stay with the parent: in the child they are not valid, and their end releases nothing.
 /// In Redis: hash NAME {owner: entries, sluice:request: id}, TTL = lease; string redisson_lock_token:{NAME}, the fencing
 ///   counter, which stays; channel redisson_lock__channel:{NAME}. One round trip to acquire a free lock, one to release
 ///   it; a contended acquire adds a subscription and one round trip a wake-up. Renewals: one script for 100 holds.
@@ -211,8 +212,9 @@ class Mutex {
 
  private:
   Task<std::optional<Held>> enter(lock::Entrant who, std::chrono::milliseconds wait, std::stop_token stop);
-  Task<lock::Attempt> look(const lock::Entrant& who);
-  Task<std::shared_ptr<lock::Hold>> wait_in_room(const lock::Entrant& who, SteadyTime until, std::stop_token stop);
+  Task<lock::Attempt> look(lock::Entrant& who);
+  Task<lock::Attempt> look_again(lock::Entrant& who, std::shared_ptr<lock::Hold> hold);
+  Task<std::shared_ptr<lock::Hold>> wait_in_room(lock::Entrant& who, SteadyTime until, std::stop_token stop);
   bool lock_within(std::chrono::milliseconds wait);
   void keep_for_this_thread(Held held);
 

@@ -60,7 +60,7 @@ class OrderStore {
   virtual std::string describe() const = 0;
 };
 
-/// "sqlite:/path/to/orders.db" (created when it is not there). The tables are made where they are missing.
+/// "sqlite:/path/to/orders.db" (created when it is not there), "sqlite::memory:" (gone with the OrderStore). The tables are made where they are missing.
 /// Throws Error: bad_argument for another scheme, and as OrderStore's functions.
 std::unique_ptr<OrderStore> open_order_store(const std::string& url);
 

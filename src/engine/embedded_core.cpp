@@ -130,6 +130,7 @@ void EmbeddedCore::Section::execute_or_wait(const WaitingCalls::Call& call) {
   if (outcome.block) {
     call->keys = std::move(outcome.block->keys);
     call->timeout_ms = outcome.block->timeout_ms;
+    if (!outcome.block->words.empty()) call->words = std::move(outcome.block->words);
     core_.waiting_.add(call);
   } else {
     serve(call, std::move(outcome));

@@ -21,7 +21,9 @@ struct Attempt {
 };
 
 /// Asks for a free lock. When it fails and may have succeeded, the hold is taken back in the background.
-Task<Attempt> attempt(const Entrant& who, std::shared_ptr<Watchdog> watchdog, std::shared_ptr<const Names> names, Terms terms);
+/// `who` is used up by a grant. The references must live until the Task has ended.
+Task<Attempt> attempt(Entrant& who, const std::shared_ptr<Watchdog>& watchdog, const std::shared_ptr<const Names>& names,
+                      const Terms& terms);
 
 /// Enters `hold` once more. False: it is over.
 Task<bool> enter_again(std::shared_ptr<Hold> hold);

@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "base/fork.hpp"
 #include "lock/names.hpp"
 #include "sluice/lock.hpp"
 
@@ -37,6 +38,7 @@ struct Hold {
   std::string request;  ///< names this hold in Redis, and no other ever
   FencingToken token;
   Terms terms;
+  const unsigned forks = fork_count();  ///< of the process that holds
 
   // written under the watchdog's mutex, read by any thread
   std::atomic<HoldState> state{HoldState::held};

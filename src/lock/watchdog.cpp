@@ -11,6 +11,15 @@ namespace sluice::lock {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+namespace {
+
+bool is_answer_for(std::size_t holds, const Value& answer) {
+  const auto is_integer = [](const Value& item) { return item.type() == Value::Type::integer; };
+  return answer.is_aggregate() && answer.as_items().size() == holds && std::ranges::all_of(answer.as_items(), is_integer);
+}
+
+}  // namespace
+
 Watchdog::Watchdog(Store& store) : store_(store), clock_(store.clock()), origin_(clock_.steady()) {}
 
 Watchdog::~Watchdog() { disarm(timer_); }
@@ -19,6 +28,7 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold) {
   Clock::TimerId stale = 0;
   {
     const std::lock_guard lock{mutex_};
+    forget_parent();
     hold->place = holds_.size();
     holds_.push_back(hold);
     const auto certain_until = hold->certain_until.load(std::memory_order_relaxed);
@@ -32,7 +42,8 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold) {
 
 std::uint32_t Watchdog::enter(Hold& hold) {
   const std::lock_guard lock{mutex_};
-  return hold.state == HoldState::held ? ++hold.entries : 0;
+  const bool certain = hold.state == HoldState::held && clock_.steady() < hold.certain_until.load();
+  return certain ? ++hold.entries : 0;
 }
 
 bool Watchdog::confirm(const std::shared_ptr<Hold>& hold, SteadyTime sent) {
@@ -53,10 +64,7 @@ bool Watchdog::confirm(const std::shared_ptr<Hold>& hold, SteadyTime sent) {
 
 Watchdog::Departure Watchdog::leave(Hold& hold) {
   const std::lock_guard lock{mutex_};
-  Departure departure{.entries = --hold.entries,
-                      .state = hold.state,
-                      .cause = hold.cause,
-                      .certain = hold.state == HoldState::held && clock_.steady() < hold.certain_until.load()};
+  const Departure departure{.entries = --hold.entries, .state = hold.state, .cause = hold.cause};
   if (departure.entries == 0 && hold.state == HoldState::held) {
     hold.state = HoldState::released;
     hold.callbacks.clear();
@@ -117,6 +125,14 @@ void Watchdog::forget(Hold& hold) {
   holds_.pop_back();
 }
 
+/// In a child: the holds are its parent's, and so were the timers.
+void Watchdog::forget_parent() {
+  if (std::exchange(forks_, fork_count()) == fork_count()) return;
+  holds_.clear();
+  timer_ = 0;
+  wake_at_ = SteadyTime::max();
+}
+
 /// The timer that became superfluous; 0: none. It must be disarmed without the mutex, for which its callback may wait.
 Clock::TimerId Watchdog::wake_by(SteadyTime when) {
   if (when >= wake_at_) return 0;
@@ -137,6 +153,7 @@ void Watchdog::wake() {
   Clock::TimerId stale = 0;
   {
     const std::lock_guard lock{mutex_};
+    forget_parent();
     now = clock_.steady();
     if (now < wake_at_) return;  // an earlier timer, overtaken by the cancel of it
     wake_at_ = SteadyTime::max();
@@ -146,7 +163,7 @@ void Watchdog::wake() {
       Hold& hold = *holds_[i];
       const auto certain_until = hold.certain_until.load();
       if (now >= certain_until) {
-        notices.push_back(end(hold, hold.unanswered ? LostCause::unreachable : LostCause::expired));
+        notices.push_back(end(hold, hold.unanswered || hold.renewing ? LostCause::unreachable : LostCause::expired));
         continue;  // another has taken its place
       }
       if (now >= hold.renew_at) {
@@ -185,8 +202,8 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
 }
 
 void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent) {
-  if (!answer.is_aggregate() || answer.as_items().size() != part.size()) {
-    if (answer.is_error()) log(LogLevel::warning, "renewing locks: " + to_string(answer));
+  if (!is_answer_for(part.size(), answer)) {
+    if (!answer.is_null()) log(LogLevel::warning, "renewing locks: the server said " + to_string(answer));
     postpone(part);
     return;
   }

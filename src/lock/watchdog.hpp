@@ -37,7 +37,6 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
     std::uint32_t entries = 0;   ///< left
     HoldState state{};           ///< before
     LostCause cause{};           ///< if lost
-    bool certain = false;        ///< at this moment
   };
   Departure leave(Hold& hold);
   void lose(const std::shared_ptr<Hold>& hold, LostCause cause);
@@ -59,6 +58,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   SteadyTime beat_after(SteadyTime now, std::chrono::nanoseconds interval) const;
   Notice end(Hold& hold, LostCause cause);
   void forget(Hold& hold);
+  void forget_parent();
   Clock::TimerId wake_by(SteadyTime when);
 
   void wake();
@@ -75,6 +75,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   Holds holds_;
   Clock::TimerId timer_ = 0;
   SteadyTime wake_at_ = SteadyTime::max();
+  unsigned forks_ = fork_count();
 };
 
 }  // namespace sluice::lock

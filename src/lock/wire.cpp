@@ -25,12 +25,11 @@ Task<Value> ask_acquire(Store& store, const Names& names, std::string_view owner
 }
 
 Answer answer_to_acquire(const Value& reply) {
-  const auto& items = reply.as_items();
-  if (items.size() != 2)
-    throw Error{Errc::protocol, "lock/acquire answered " + to_string(reply) + " instead of two integers", Effect::unknown};
-  const auto second = items[1].as_integer();
-  if (items[0].as_integer() == 1) return {.granted = FencingToken{static_cast<std::uint64_t>(second)}};
-  return {.granted = std::nullopt, .left = std::chrono::milliseconds{second}};
+  const auto is_integer = [](const Value& value) { return value.type() == Value::Type::integer; };
+  if (is_integer(reply)) return {.granted = FencingToken{static_cast<std::uint64_t>(reply.as_integer())}};
+  if (reply.is_aggregate() && reply.as_items().size() == 1 && is_integer(reply.as_items()[0]))
+    return {.granted = std::nullopt, .left = std::chrono::milliseconds{reply.as_items()[0].as_integer()}};
+  throw Error{Errc::protocol, "lock/acquire answered " + to_string(reply) + ", neither a token nor a time", Effect::unknown};
 }
 
 Task<Value> ask_recount(Store& store, const Hold& hold, std::uint32_t entries) {

@@ -3,7 +3,8 @@
 /// Sending: a request is appended to `out_` under the lock; a thread that finds nobody sending sends until `out_` is
 /// empty, so what gathers during one write travels in the next. Receiving: one thread at a time reads, takes the replies
 /// to the operations at the front of `flight_`, and completes them when it has let the lock go. That thread is a caller
-/// that waits for a reply (drive()); only when no caller reads, the reactor's thread does.
+/// that waits for a reply (drive()); one that leaves wakes another to follow it. While no caller reads, the reactor's
+/// thread does.
 ///
 ///     idle ─> waiting ─> connecting ─> greeting ─> ready ─> draining ┐
 ///               ^            |             |         |               |
@@ -80,6 +81,7 @@ class Link final : public Source, public Driver {
   void answer(Value& reply, Finished& finished);
   void arm() noexcept;
   void stop_reading();
+  void follow(Waiter& waiter, Lock& lock);
 
   // link.cpp: life
   bool is_open() const noexcept { return state_ == State::ready || state_ == State::draining; }
@@ -105,6 +107,7 @@ class Link final : public Source, public Driver {
   std::condition_variable greeted_;
   State state_ = State::idle;
   bool reading_ = false;                // a thread has the role of the reader
+  std::vector<Waiter*> followers_;      // callers that sleep because another thread reads
   bool writing_ = false;                // ... of the writer
   bool blocked_ = false;                // the socket takes no more for now
   std::uint32_t armed_ = 0;             // what the reactor watches for

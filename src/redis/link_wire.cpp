@@ -17,6 +17,8 @@ namespace {
 /// Buffers above this are given back after use.
 constexpr std::size_t kept_buffer = 1 << 20;
 
+constexpr std::size_t few_followers = 4;
+
 /// The link whose replies this thread is handing out. What is submitted meanwhile is sent at the end, in one write.
 thread_local const Link* digesting = nullptr;
 
@@ -70,11 +72,7 @@ void Link::drive(Waiter& waiter) {
   {
     Lock lock{mutex_};
     if (waiter.is_woken()) return;
-    if (reading_ || !is_open() || !can_sleep_here) {
-      lock.unlock();
-      waiter.event().wait();
-      return;
-    }
+    if (reading_ || !is_open() || !can_sleep_here) return follow(waiter, lock);
     reading_ = true;
     arm();
   }
@@ -83,10 +81,21 @@ void Link::drive(Waiter& waiter) {
   stop_reading();
 }
 
+void Link::follow(Waiter& waiter, Lock& lock) {
+  followers_.push_back(&waiter);
+  lock.unlock();
+  waiter.event().wait();
+  lock.lock();
+  std::erase(followers_, &waiter);
+}
+
 void Link::stop_reading() {
   const Lock lock{mutex_};
   reading_ = false;
-  arm();
+  // A follower is woken while the server still works, so that only one thread has to wake when the reply comes. Where
+  // many wait, some caller comes back at once, and would only meet it.
+  if (!followers_.empty() && followers_.size() <= few_followers) followers_.back()->wake();
+  arm();  // should the follower have gone, the reactor's thread reads
   if (state_ == State::lost) reactor_.wake();
 }
 
@@ -239,9 +248,7 @@ void Link::on_ready(std::uint32_t events) {
   do {
     transfer = socket_->read_some(buffer_);
   } while (digest(transfer) && transfer.bytes == buffer_.size());
-  lock.lock();
-  reading_ = false;
-  arm();
+  stop_reading();
 }
 
 }  // namespace sluice::redis

@@ -85,9 +85,10 @@ Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request reque
   auto exchanged = exchange(client->link(), request, replies, deadline, options.repeatable);
   co_await exchanged;
 
+  // Only when somebody flushes the scripts in the middle of the batch.
   for (int lesson = 0; lesson < most_lessons; ++lesson) {
     std::vector<std::size_t> forgotten;
-    Request again;
+    Request again{Request::Kind::batch};
     for (std::size_t i = 0; i < replies.size(); ++i) {
       if (!batch.items()[i].script || !is_forgotten_script(replies[i])) continue;
       forgotten.push_back(i);
@@ -173,7 +174,7 @@ class RedisStore final : public Store {
 
   Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
     if (batch.empty()) return Task<std::vector<Value>>::ready();
-    Request request;
+    Request request{Request::Kind::batch};
     for (const auto& item : batch.items()) add_item(request, item);
     return call_batch(client_, std::move(batch), std::move(request), options);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "resp/command_table.hpp"
@@ -50,7 +51,9 @@ void Request::add(const Script& script, Words keys, Words args) {
   resp::append_bulk(bytes_, {key_count.data(), key_count.size()});
   for (const auto key : keys) resp::append_bulk(bytes_, key);
   for (const auto arg : args) resp::append_bulk(bytes_, arg);
-  scripts_.push_back({begins, tail, words, script.text, script.sha1});
+  const bool is_first = std::find(sha1s_.begin(), sha1s_.end(), script.sha1) == sha1s_.end();
+  if (is_first) sha1s_.push_back(script.sha1);
+  scripts_.push_back({begins, tail, words, script.text, script.sha1, is_first});
   ++commands_;
   only_reads_ = false;
 }
@@ -58,7 +61,7 @@ void Request::add(const Script& script, Words keys, Words args) {
 void Request::append_to(std::string& out, KnownScripts& known) const {
   std::size_t copied = 0;
   for (const auto& call : scripts_) {
-    if (known.has(call.sha1)) continue;
+    if (kind_ == Kind::batch ? !call.is_first : known.has(call.sha1)) continue;
     out.append(bytes_, copied, call.begins - copied);
     resp::append_command_header(out, call.words);
     resp::append_bulk(out, "EVAL");

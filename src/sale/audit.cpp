@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "sale/keys.hpp"
 #include "sale/ledger.hpp"

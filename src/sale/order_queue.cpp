@@ -18,15 +18,6 @@ std::vector<OrderEntry> entries_of(const Value& entries) {
   return found;
 }
 
-/// XREADGROUP of one stream: nil, [[key, entries]] or, in RESP3, {key: entries}.
-std::vector<OrderEntry> entries_read(const Value& reply) {
-  if (reply.is_null()) return {};
-  if (reply.is_error()) throw error_of_reply(reply.as_text());
-  const auto& streams = reply.as_items();
-  if (streams.empty()) return {};
-  return entries_of(reply.type() == Value::Type::map ? streams.at(1) : streams.at(0).as_items().at(1));
-}
-
 CallOptions repeatable() {
   CallOptions options;
   options.repeatable = true;
@@ -43,7 +34,7 @@ void OrderQueue::acknowledge(std::span<const std::string> done) {
   store_.run(scripts::sale_acknowledge, Words{keys}, Words{args}, repeatable()).get();
 }
 
-std::vector<OrderEntry> OrderQueue::acknowledge_and_read(std::span<const std::string> done, std::size_t most) {
+Task<Value> OrderQueue::acknowledge_and_read(std::span<const std::string> done, std::size_t most) {
   const std::vector<std::string_view> keys{keys_.orders};
   std::vector<std::string_view> args{sale_group};
   args.insert(args.end(), done.begin(), done.end());
@@ -51,9 +42,19 @@ std::vector<OrderEntry> OrderQueue::acknowledge_and_read(std::span<const std::st
   Batch batch;
   if (!done.empty()) batch.add(scripts::sale_acknowledge, Words{keys}, Words{args});
   batch.add({"XREADGROUP", "GROUP", sale_group, consumer_, "COUNT", count, "STREAMS", keys_.orders, ">"});
-  const auto replies = store_.run(std::move(batch)).get();
+  auto asked = store_.run(std::move(batch));
+  std::vector<Value> replies = co_await asked;
   if (replies.front().is_error()) throw error_of_reply(replies.front().as_text());
-  return entries_read(replies.back());
+  co_return std::move(replies.back());
+}
+
+/// XREADGROUP of one stream: nil, [[key, entries]] or, in RESP3, {key: entries}.
+std::vector<OrderEntry> OrderQueue::entries_read(const Value& reply) {
+  if (reply.is_null()) return {};
+  if (reply.is_error()) throw error_of_reply(reply.as_text());
+  const auto& streams = reply.as_items();
+  if (streams.empty()) return {};
+  return entries_of(reply.type() == Value::Type::map ? streams.at(1) : streams.at(0).as_items().at(1));
 }
 
 std::vector<OrderEntry> OrderQueue::read(std::size_t most, std::chrono::milliseconds wait) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -46,18 +47,17 @@ struct Columns {
 /// An open session with what is prepared in it. After a failure it is thrown away whole: that ends its transaction and
 /// leaves no statement half done.
 struct Connection {
-  explicit Connection(const SqlDialect& dialect) : insert(sql), take(sql) {
+  explicit Connection(const SqlDialect& dialect) {
     dialect.connect(sql);
     for (const auto statement : dialect.on_connect) sql << std::string{statement};
   }
 
   soci::session sql;
-  soci::statement insert;  // of `rows`, all at once
-  soci::statement take;
+  std::optional<soci::statement> insert;  // of `rows`, all at once
+  std::optional<soci::statement> take;
   Columns rows;
   long long take_units = 0;
   long long take_sale = 0;
-  bool prepared = false;
   std::map<std::string, long long, std::less<>> sale_ids;
 };
 
@@ -89,16 +89,20 @@ class SqlOrderStore final : public OrderStore {
     }
   }
 
+  /// Runs `work` in a transaction; commits when it returns true, else rolls back.
   template <class Do>
-  auto in_transaction(Do&& work) {
+  bool in_transaction(Do&& work) {
     return guarded([&](Connection& at) {
       if (dialect_.check_presence) dialect_.check_presence();
       at.sql << std::string{dialect_.begin};
-      auto result = work(at);
+      if (!work(at)) {
+        at.sql.rollback();
+        return false;
+      }
       committing_ = true;
       at.sql.commit();
       if (dialect_.check_presence) dialect_.check_presence();
-      return result;
+      return true;
     });
   }
 
@@ -186,27 +190,25 @@ std::string SqlOrderStore::insert_statement() const {
 }
 
 void SqlOrderStore::prepare(Connection& at) const {
-  if (at.prepared) return;
-  at.insert = (at.sql.prepare << insert_statement(), soci::use(at.rows.sale), soci::use(at.rows.id),
-               soci::use(at.rows.number), soci::use(at.rows.buyer), soci::use(at.rows.n), soci::use(at.rows.units),
-               soci::use(at.rows.issued_us), soci::use(at.rows.request));
-  at.take = (at.sql.prepare << "UPDATE sale_stock SET remaining = remaining - :u WHERE id = :s AND remaining >= :v",
-             soci::use(at.take_units), soci::use(at.take_sale), soci::use(at.take_units));
-  at.prepared = true;
+  if (at.insert) return;
+  at.insert.emplace((at.sql.prepare << insert_statement(), soci::use(at.rows.sale), soci::use(at.rows.id),
+                     soci::use(at.rows.number), soci::use(at.rows.buyer), soci::use(at.rows.n),
+                     soci::use(at.rows.units), soci::use(at.rows.issued_us), soci::use(at.rows.request)));
+  at.take.emplace((at.sql.prepare << "UPDATE sale_stock SET remaining = remaining - :u WHERE id = :s AND remaining >= :v",
+                   soci::use(at.take_units), soci::use(at.take_sale), soci::use(at.take_units)));
 }
 
 InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Order> orders) {
   if (orders.empty()) return {};
-  struct NotAll {};  // rolls the fast way back
-  try {
-    return in_transaction([&](Connection& at) {
-      if (!insert_together(at, id_of(at, sale), orders)) throw NotAll{};
-      return InsertResult{.inserted = orders.size(), .repeated = 0, .rejected = {}};
-    });
-  } catch (const NotAll&) {
-    // Repeats after a crash, or an order that does not fit: seldom, so it may cost more.
-    return in_transaction([&](Connection& at) { return insert_one_by_one(at, id_of(at, sale), orders); });
-  }
+  if (in_transaction([&](Connection& at) { return insert_together(at, id_of(at, sale), orders); }))
+    return {.inserted = orders.size(), .repeated = 0, .rejected = {}};
+  // Repeats after a crash, or an order that does not fit: seldom, so it may cost more.
+  InsertResult result;
+  in_transaction([&](Connection& at) {
+    result = insert_one_by_one(at, id_of(at, sale), orders);
+    return true;
+  });
+  return result;
 }
 
 /// True when every order was new and the stock was enough for all.
@@ -218,12 +220,12 @@ bool SqlOrderStore::insert_together(Connection& at, long long sale, std::span<co
   }
   prepare(at);
   try {
-    at.insert.execute(true);
+    at.insert->execute(true);
   } catch (const soci::soci_error& failure) {
     if (dialect_.classify(failure).refused) return false;
     throw;
   }
-  if (at.insert.get_affected_rows() != static_cast<long long>(orders.size())) return false;
+  if (at.insert->get_affected_rows() != static_cast<long long>(orders.size())) return false;
   const auto units = std::accumulate(orders.begin(), orders.end(), std::int64_t{0},
                                      [](std::int64_t sum, const Order& order) { return sum + order.units; });
   return take_units(at, sale, units);
@@ -233,8 +235,8 @@ bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t unit
   prepare(at);
   at.take_units = units;
   at.take_sale = sale;
-  at.take.execute(true);
-  return at.take.get_affected_rows() == 1;
+  at.take->execute(true);
+  return at.take->get_affected_rows() == 1;
 }
 
 InsertResult SqlOrderStore::insert_one_by_one(Connection& at, long long sale, std::span<const Order> orders) const {
@@ -281,7 +283,7 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Orde
 std::vector<Order> fetch(soci::session& sql, const std::string& statement, long long sale, long long id,
                          std::size_t most) {
   Columns rows;
-  rows.resize(most);
+  rows.resize(std::max<std::size_t>(most, 2));  // SOCI 4.0 takes the end behind a vector of one row for "no data"
   soci::statement select =
       (sql.prepare << statement, soci::use(sale), soci::use(id), soci::into(rows.id), soci::into(rows.number),
        soci::into(rows.buyer), soci::into(rows.n), soci::into(rows.units), soci::into(rows.issued_us),

@@ -12,6 +12,8 @@
 namespace sluice {
 namespace {
 
+constexpr std::string_view in_memory = ":memory:";
+
 /// Which file a path means.
 struct FileIdentity {
   dev_t device = 0;
@@ -24,6 +26,8 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
   if (::stat(path.c_str(), &found) != 0) return std::nullopt;
   return FileIdentity{found.st_dev, found.st_ino};
 }
+
+bool is_file(const std::string& path) { return path != in_memory; }
 
 [[noreturn]] void file_gone(const std::string& path, Effect effect) {
   throw Error{Errc::database,
@@ -65,13 +69,14 @@ SqlDialect sqlite_dialect(const std::string& path) {
                      // Buyers come in random order, so that a batch touches pages all over their index: keep them in
                      // memory (64 MiB at most) and write each back seldom.
                      "PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16000"},
+      // BIGINT, not INTEGER: SOCI goes by the declared type, and reads an INTEGER as 32 bits.
       .schema = {"CREATE TABLE IF NOT EXISTS sale_stock ("
-                 "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, initial INTEGER NOT NULL,"
-                 " remaining INTEGER NOT NULL CHECK (remaining >= 0))",
+                 "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, initial BIGINT NOT NULL,"
+                 " remaining BIGINT NOT NULL CHECK (remaining >= 0))",
                  "CREATE TABLE IF NOT EXISTS sale_orders ("
-                 "sale INTEGER NOT NULL REFERENCES sale_stock (id), id INTEGER NOT NULL, number TEXT NOT NULL,"
-                 " buyer TEXT NOT NULL, n INTEGER NOT NULL, units INTEGER NOT NULL CHECK (units > 0),"
-                 " issued_us INTEGER NOT NULL, request TEXT NOT NULL,"
+                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), id BIGINT NOT NULL, number TEXT NOT NULL,"
+                 " buyer TEXT NOT NULL, n BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
+                 " issued_us BIGINT NOT NULL, request TEXT NOT NULL,"
                  " PRIMARY KEY (sale, id), UNIQUE (sale, number), UNIQUE (sale, buyer, n)) WITHOUT ROWID"},
       .begin = "BEGIN IMMEDIATE",
       .insert_prefix = "INSERT INTO",
@@ -79,10 +84,11 @@ SqlDialect sqlite_dialect(const std::string& path) {
       .classify = classify,
       .check_presence =
           [path, opened] {
-            if (!*opened || identity_of(path) != *opened) file_gone(path, Effect::unknown);
+            if (is_file(path) && (!*opened || identity_of(path) != *opened)) file_gone(path, Effect::unknown);
           },
       .check_before_reconnect =
           [path] {
+            if (!is_file(path)) throw Error{Errc::database, "sqlite::memory: was lost with its connection"};
             if (!identity_of(path)) file_gone(path, Effect::none);
           },
   };

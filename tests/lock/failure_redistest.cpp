@@ -95,6 +95,21 @@ TEST_F(LockFailure, StoreMayCloseWhileAReleaseIsUnderWay) {
   server_.cont();
 }
 
+TEST_F(LockFailure, ForkedChildHoldsNothing) {
+  Mutex mutex{*store_, "stock"};
+  auto held = mutex.acquire().get();
+  const auto uuid = [](const Owner& owner) { return owner.id().text.substr(0, 36); };
+  const std::string ours = uuid(Owner{});
+  test::Process child{[&] {
+    if (held.valid() || held.valid_for() > 0ns) return 1;
+    if (uuid(Owner{}) == ours) return 2;  // requests of parent and child would be taken for one
+    return held.release().get().kind == Kind::not_held ? 0 : 3;
+  }};
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_TRUE(held.valid());
+  EXPECT_EQ(held.release().get().kind, Kind::released);
+}
+
 TEST_F(LockFailure, WaiterInOneProcessIsWokenByAnother) {
   const auto other = open(server_.url());
   Mutex here{*store_, "stock"};

@@ -50,7 +50,30 @@ TEST(Request, TeachesAScriptOnceForEachConnection) {
   EXPECT_EQ(out, "*5\r\n" + by_sha + first_tail + "*4\r\n" + by_sha + second_tail);
 }
 
-TEST(Request, RefusesNothing) {
+TEST(Request, ABatchBringsEachScriptAlongOnce) {
+  const Script one{"one", "return 1", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"};
+  const Script two{"two", "return 2", "7f923f79fe76194c868d7e1d0820de36700eb649"};
+  Request request{Request::Kind::batch};
+  for (int i = 0; i < 3; ++i) {
+    request.add(one, {}, {});
+    request.add(two, {}, {});
+  }
+  KnownScripts known;
+  std::string first;
+  request.append_to(first, known);
+  std::string again;
+  request.append_to(again, known);
+  EXPECT_EQ(first, again);
+  const auto count = [&](std::string_view word) {
+    std::size_t found = 0;
+    for (auto at = again.find(word); at != std::string::npos; at = again.find(word, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("EVAL\r\n"), 2U);
+  EXPECT_EQ(count("EVALSHA\r\n"), 4U);
+}
+
+TEST(Request, NeedsAWord) {
   Request request;
   EXPECT_THROW(request.add(Words{}), Error);
   EXPECT_THROW(needs({}), Error);

@@ -13,6 +13,7 @@
 #include "cli/demo/instances.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/progress.hpp"
+#include "sluice/clock.hpp"
 #include "sluice/open.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
@@ -93,7 +94,7 @@ class Demo {
   SaleDefinition definition() const {
     SaleDefinition definition{.name = "maotai20210321001", .stock = args_.stock, .number_type = "MT", .zone = "Asia/Shanghai"};
     // On a server that others use, a sale of its own.
-    if (!is_embedded()) definition.name += fmt::format("-demo-{}", std::chrono::steady_clock::now().time_since_epoch().count());
+    if (!is_embedded()) definition.name += fmt::format("-demo-{}", system_clock().wall().time_since_epoch().count());
     while (std::pow(10, definition.digits) - 1 < static_cast<double>(args_.stock)) ++definition.digits;
     return definition;
   }
