@@ -33,6 +33,7 @@ EmbeddedCore::EmbeddedCore(Clock& clock, const ScriptLimits& scripts) : clock_(c
   engine_.keeps_log = false;
   engine_.receivers = [this](std::string_view channel) { return channels_->receivers(channel); };
   engine_.channels = [this] { return channels_->names(); };
+  engine_.scripts().set_limits({.clock = &clock_});
 }
 
 void EmbeddedCore::close() {
@@ -146,6 +147,7 @@ void EmbeddedCore::Section::execute_or_wait(const WaitingCalls::Call& call) {
   if (outcome.block) {
     call->keys = std::move(outcome.block->keys);
     call->timeout_ms = outcome.block->timeout_ms;
+    if (!outcome.block->words.empty()) call->words = std::move(outcome.block->words);
     if (!outcome.block->words.empty()) call->words = std::move(outcome.block->words);
     core_.waiting_.add(call);
   } else {

@@ -53,9 +53,7 @@ bool read_options(Context& context, Words words, Read& read, Reply& reply) {
     } else if (same_word(words[at], "streams") && left >= 1) {
       read.streams_at = at + 1;
       if (left % 2 != 0)
-        return fail(reply, fmt::format("ERR Unbalanced '{}' list of streams: for each stream key an ID or '{}' must be "
-                                       "specified.",
-                                       may_group ? "xreadgroup" : "xread", may_group ? '>' : '$'));
+        return fail(reply, "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.");
       break;
     } else if (same_word(words[at], "group") && left >= 2) {
       if (!may_group)
@@ -117,7 +115,10 @@ bool read_sources(Context& context, Words words, Read& read, Reply& reply) {
     source.from = words[read.streams_at + count + i];
     if (!find_source(context, read, source, reply) || !read_position(read, source, reply)) return false;
     const bool history = read.in_group && !source.fresh;
-    source.ready = history || (source.stream && source.stream->size() > 0 && source.stream->last_id > source.after);
+    const bool news = source.stream && source.stream->size() > 0 && source.stream->last_id > source.after;
+    const bool again = std::any_of(read.sources.begin(), read.sources.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const Source& other) { return source.fresh && other.group == source.group; });
+    source.ready = history || (news && !again);  // what is delivered to the first is not new to the second
   }
   return true;
 }
