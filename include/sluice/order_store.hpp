@@ -50,7 +50,8 @@ class OrderStore {
   virtual InsertResult insert(const std::string& sale, std::span<const Order> orders) = 0;
 
   /// Up to `most` orders with an id above `after`, ids rising.
-  virtual std::vector<Order> page(const std::string& sale, std::int64_t after, std::size_t most) = 0;
+  virtual std::vector<Order> page(const std::string& sale, std::int64_t after,
+                                  std::size_t most) = 0;
   /// Empty: the database does not know the sale.
   virtual std::optional<DatabaseStock> stock(const std::string& sale) = 0;
   /// How many buyers have more than `limit` orders in the database.
@@ -60,7 +61,7 @@ class OrderStore {
   virtual std::string describe() const = 0;
 };
 
-/// "sqlite:/path/to/orders.db" (created when it is not there). The tables are made where they are missing.
+/// "sqlite:/path/to/orders.db" (created when it is not there), "sqlite::memory:" (gone with the OrderStore). The tables are made where they are missing.
 /// Throws Error: bad_argument for another scheme, and as OrderStore's functions.
 std::unique_ptr<OrderStore> open_order_store(const std::string& url);
 

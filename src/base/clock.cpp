@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/fork.hpp"
+
 namespace sluice {
 namespace {
 
@@ -20,10 +22,13 @@ class RealClock final : public Clock {
 
   TimerId at(SteadyTime when, std::function<void()> callback) override {
     const std::lock_guard lock{mutex_};
-    if (!started_) {
+    if (!started_ || forks_ != fork_count()) {
+      timers_.clear();  // a child's parent keeps its timers, and the thread
+      when_.clear();
       // The thread lives as long as the process: timers may be set until the very end.
       std::thread{[this] { run(); }}.detach();
       started_ = true;
+      forks_ = fork_count();
     }
     const TimerId id = ++last_;
     const auto added = timers_.emplace(std::pair{when, id}, std::move(callback)).first;
@@ -75,6 +80,7 @@ class RealClock final : public Clock {
   std::condition_variable changed_;
   std::condition_variable idle_;
   bool started_ = false;
+  unsigned forks_ = 0;
   TimerId last_ = 0;
   TimerId running_ = 0;
   std::thread::id runner_;

@@ -5,11 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/checks.hpp"
-#include "cli/child.hpp"
+#include "cli/signals.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
+#include "sluice/sale_audit.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -103,10 +104,35 @@ int audit_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
   const auto orders = open_order_store(args.orders);
-  const auto checks = audit(sale, *orders).get();
-  if (!globals.json) print_checks(checks);
-  if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", all_ok(checks)}, {"checks", to_json(checks)}}.dump());
-  return all_ok(checks) ? exit_ok : exit_check_failed;
+  const Audit found = audit(*store, sale, *orders);
+  if (!globals.json) {
+    print_checks(found.checks);
+    fmt::print("{} admitted, {} in the database, {} on their way, {} dead letters\n", found.admitted, found.in_database,
+               found.on_the_way, found.dead);
+  } else {
+    fmt::print("{}\n", nlohmann::json{{"ok", found.ok()}, {"checks", json_of(found.checks)}, {"admitted", found.admitted},
+                                      {"in_database", found.in_database}, {"on_the_way", found.on_the_way},
+                                      {"dead", found.dead}}.dump());
+  }
+  return found.ok() ? exit_ok : exit_check_failed;
+}
+
+/// Until SIGINT or SIGTERM, or with --until-empty until the stream is.
+int work(const Globals& globals, const SaleArgs& args) {
+  const StopOnSignal stop;
+  const auto store = open_store(globals);
+  const Sale sale = load_sale(*store, args.definition.name);
+  const auto orders = open_order_store(args.orders);
+  OrderWorker worker{*store, sale, *orders};
+  if (args.until_empty) {
+    worker.drain(stop.token());
+  } else {
+    worker.run(stop.token());
+  }
+  const WorkerProgress done = worker.progress();
+  print(globals, {{"ok", done.dead == 0}, {"inserted", done.inserted}, {"repeated", done.repeated}, {"dead", done.dead}},
+        fmt::format("{} orders written, {} were there already, {} dead letters", done.inserted, done.repeated, done.dead));
+  return done.dead == 0 ? exit_ok : exit_check_failed;
 }
 
 CLI::App* add_verb(CLI::App& sale, const char* verb, const char* help, SaleArgs& args) {
@@ -151,6 +177,11 @@ void add_sale_command(CLI::App& app, const Globals& globals, Action& action) {
   verb = add_verb(*sale, "dead", "Orders that the database refused", *args);
   verb->add_option("--revive", args->revive, "Send the dead letter with this id to the workers again");
   runs(verb, dead_letters);
+
+  verb = add_verb(*sale, "work", "Move orders into the database until a signal comes", *args);
+  orders(verb);
+  verb->add_flag("--until-empty", args->until_empty, "End when no order is left in the stream");
+  runs(verb, work);
 
   verb = add_verb(*sale, "audit", "Compare store and database to the last unit", *args);
   orders(verb);

@@ -150,7 +150,7 @@ void run(Context& context, Words words, bool may_write, Reply& reply) {
   if (needed > 0) {
     if (!text) text = as<std::string>(context.keys().put(words[1], std::string{}));
     if (text->size() < needed) {
-      text->resize(needed);  // it stays so, even if every step is refused by OVERFLOW FAIL
+      text->resize(needed);  // also where every step fails: then this is the change (Redis forgets to log it)
       context.changed();
     }
   }

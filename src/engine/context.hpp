@@ -26,6 +26,8 @@ struct Session {
 struct Block {
   std::vector<std::string> keys;
   std::int64_t timeout_ms = 0;  ///< 0: for ever
+  /// What to run then, instead of the command's own words, if not empty: XREAD's "$" means the end as it was at first.
+  std::vector<std::string> words = {};
 };
 
 /// One execution of a top-level command or script; shared by all commands of the script.
@@ -51,11 +53,15 @@ class Context {
   /// Logs `command` instead of the command's own words (SET k v PXAT ..., SREM for SPOP). May be called several times.
   void log_instead(std::initializer_list<std::string_view> command) { log_instead(Words{command.begin(), command.size()}); }
   void log_instead(Words command);
+  /// The command's effects were logged by the commands that it ran (EVAL); its own words are not.
+  void logged_already() noexcept { replaced_ = true; }
 
   /// A list, sorted set or stream got something: whoever is blocked on `key` is served after this execution.
   void signal(std::string_view key) { signalled_.emplace_back(key); }
   /// Nothing there: wait, unless in a script (then the caller replies as if the time was up). REQUIRES: nothing replied.
-  void block(std::vector<std::string> keys, std::int64_t timeout_ms) { block_.push_back({std::move(keys), timeout_ms}); }
+  void block(std::vector<std::string> keys, std::int64_t timeout_ms, std::vector<std::string> words = {}) {
+    block_.push_back({std::move(keys), timeout_ms, std::move(words)});
+  }
 
   /// Number of receivers. Delivered after the execution, in order.
   std::size_t publish(std::string_view channel, std::string_view payload);

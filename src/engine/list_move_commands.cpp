@@ -18,9 +18,9 @@ bool read_pop_keys(Words words, std::size_t place, PopKeys& out, Reply& reply) {
   const auto rest = words.subspan(place + 1 + out.keys.size());
   out.end = rest[0];
   if (rest.size() == 1) return true;
-  if (rest.size() != 3 || !same_word(rest[1], "count")) return fail(reply, syntax_error);
+  if (rest.size() == 2 || !same_word(rest[1], "count")) return fail(reply, syntax_error);
   if (!read_integer_between(rest[2], 1, most, out.count, reply, "ERR count should be greater than 0")) return false;
-  return true;
+  return rest.size() == 3 || fail(reply, syntax_error);
 }
 
 void wait_for(Context& context, Words keys, std::int64_t timeout_ms, Reply& reply) {

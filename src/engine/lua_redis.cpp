@@ -48,12 +48,12 @@ const Engine::Command* command_named_first(lua_State* lua, Engine& engine, Words
 
 /// Why a script may not run the command; empty: it may.
 std::string_view refusal(const ScriptRun& run, const Engine::Command* command, Words words) {
-  const bool container = command != nullptr && command->has_subcommands;  // and its subcommand is missing
-  if (command == nullptr || (command->handler == nullptr && !container))
-    return "ERR Unknown Redis command called from script";
+  constexpr std::string_view unknown = "ERR Unknown Redis command called from script";
+  if (command == nullptr) return unknown;
   const auto& spec = *command->spec;
   if (!spec.arity_fits(words.size())) return "ERR Wrong number of args calling Redis command from script";
   if (spec.has(resp::flag_noscript)) return "ERR This Redis command is not allowed from script";
+  if (command->handler == nullptr) return unknown;
   if (run.read_only && (spec.has(resp::flag_write) || spec.has(resp::flag_pubsub)))
     return "ERR Write commands are not allowed from read-only scripts.";
   return {};

@@ -65,7 +65,10 @@ class Result {
     if (has("set", LUA_TTABLE)) return set(depth);
     if (has("big_number", LUA_TSTRING)) return reply_.big_number(one_line(text(-1)));
     if (has("verbatim_string", LUA_TTABLE)) {
-      if (has("string", LUA_TSTRING)) return reply_.verbatim(text(-1));
+      if (has("format", LUA_TSTRING)) {
+        lua_pop(lua_, 1);
+        if (has("string", LUA_TSTRING)) return reply_.verbatim(text(-1));
+      }
       lua_pop(lua_, 1);
     }
     array(depth);

@@ -6,13 +6,7 @@
 #include "engine/list.hpp"
 #include "engine/set.hpp"
 #include "engine/sorted_set.hpp"
-#if __has_include("engine/stream.hpp")
 #include "engine/stream.hpp"
-#else
-namespace sluice::engine {
-class Stream {};
-}  // namespace sluice::engine
-#endif
 
 namespace sluice::engine {
 

@@ -26,13 +26,17 @@ bool read_call(Words words, bool read_only, ScriptRunner::Call& call, Reply& rep
 template <bool read_only>
 void eval(Context& context, Words words, Reply& reply) {
   ScriptRunner::Call call;
-  if (read_call(words, read_only, call, reply)) context.engine().scripts().eval(context, words[1], call, reply);
+  if (!read_call(words, read_only, call, reply)) return;
+  context.engine().scripts().eval(context, words[1], call, reply);
+  context.logged_already();
 }
 
 template <bool read_only>
 void evalsha(Context& context, Words words, Reply& reply) {
   ScriptRunner::Call call;
-  if (read_call(words, read_only, call, reply)) context.engine().scripts().evalsha(context, words[1], call, reply);
+  if (!read_call(words, read_only, call, reply)) return;
+  context.engine().scripts().evalsha(context, words[1], call, reply);
+  context.logged_already();
 }
 
 void script_load(Context& context, Words words, Reply& reply) {

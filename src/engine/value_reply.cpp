@@ -22,6 +22,10 @@ void ValueReply::boolean(bool value) {
   add(protocol_ == 3 ? Value::boolean(value) : Value::integer(value ? 1 : 0));
 }
 
+void ValueReply::big_number(std::string_view text) {
+  add(protocol_ == 3 ? Value::text(Value::Type::big_number, std::string{text}) : Value::bulk_string(std::string{text}));
+}
+
 void ValueReply::verbatim(std::string_view text) {
   add(Value::text(protocol_ == 3 ? Value::Type::verbatim : Value::Type::bulk_string, std::string{text}));
 }

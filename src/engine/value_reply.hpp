@@ -24,6 +24,7 @@ class ValueReply final : public Reply {
   void simple(std::string_view text) override { add(Value::simple_string(std::string{text})); }
   void bulk(std::string_view text) override { add(Value::bulk_string(std::string{text})); }
   void verbatim(std::string_view text) override;
+  void big_number(std::string_view text) override;
   void error(std::string_view text) override { add(Value::error(std::string{text})); }
   void array(std::size_t size) override { open(Value::Type::array, size); }
   void set(std::size_t size) override { open(protocol_ == 3 ? Value::Type::set : Value::Type::array, size); }

@@ -10,11 +10,13 @@ namespace {
 
 void report_failed_release(const Names& names, const std::exception& failure) noexcept {
   count(metrics().lock_release_failures);
-  log(LogLevel::error, "lock " + quoted(names.key) + " was not released and ends with its lease: " + failure.what());
+  log(LogLevel::error,
+      "lock " + quoted(names.key) + " was not released and ends with its lease: " + failure.what());
 }
 
 /// Ends what an acquire of unknown outcome may have left behind.
-Task<void> take_back(std::shared_ptr<Watchdog> watchdog, std::shared_ptr<const Names> names, std::string request) {
+Task<void> take_back(std::shared_ptr<Watchdog> watchdog, std::shared_ptr<const Names> names,
+                     std::string request) {
   try {
     auto asked = ask_release(watchdog->store(), *names, request, true);
     co_await asked;
@@ -23,21 +25,13 @@ Task<void> take_back(std::shared_ptr<Watchdog> watchdog, std::shared_ptr<const N
   }
 }
 
-/// Whether the server still had the hold when it was ended. A reply that was lost is asked for again; "gone" is then
-/// the echo of the first request, if the hold was certain until then.
-Task<bool> end(std::shared_ptr<Hold> hold, bool certain) {
-  bool again = false;
-  for (;;) {
-    try {
-      auto asked = ask_release(hold->watchdog->store(), *hold->names, hold->request, again);
-      const Value reply = co_await asked;
-      co_return reply.as_integer() == 1 || (again && certain);
-    } catch (const Error& failure) {
-      // A closed Store may be gone by now.
-      if (again || failure.effect() != Effect::unknown || failure.errc() == Errc::closed) throw;
-    }
-    again = true;
-  }
+/// Asks again for a release whose reply was lost. "Gone" is then the echo of the first request, if
+/// the hold is certain.
+Task<bool> end_again(std::shared_ptr<Hold> hold) {
+  auto asked = ask_release(hold->watchdog->store(), *hold->names, hold->request, true);
+  const Value reply = co_await asked;
+  co_return reply.as_integer() == 1 ||
+      hold->watchdog->clock().steady() < hold->certain_until.load();
 }
 
 Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
@@ -52,7 +46,8 @@ Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
 
 }  // namespace
 
-Task<Attempt> attempt(const Entrant& who, std::shared_ptr<Watchdog> watchdog, std::shared_ptr<const Names> names, Terms terms) {
+Task<Attempt> attempt(Entrant& who, const std::shared_ptr<Watchdog>& watchdog,
+                      const std::shared_ptr<const Names>& names, const Terms& terms) {
   const SteadyTime sent = watchdog->clock().steady();
   Answer answer;
   try {
@@ -60,7 +55,8 @@ Task<Attempt> attempt(const Entrant& who, std::shared_ptr<Watchdog> watchdog, st
     const Value reply = co_await asked;
     answer = answer_to_acquire(reply);
   } catch (const Error& failure) {
-    if (failure.effect() != Effect::none && failure.errc() != Errc::closed) spawn(take_back(watchdog, names, who.request));
+    if (failure.effect() != Effect::none && failure.errc() != Errc::closed)
+      spawn(take_back(watchdog, names, who.request));
     throw;
   }
   if (!answer.granted) co_return Attempt{.hold = nullptr, .left = answer.left};
@@ -68,18 +64,20 @@ Task<Attempt> attempt(const Entrant& who, std::shared_ptr<Watchdog> watchdog, st
   const SteadyTime certain_until = terms.certain_until(sent);
   if (watchdog->clock().steady() >= certain_until) {
     spawn(take_back(watchdog, names, who.request));
-    throw Error{Errc::timeout, "lock " + quoted(names->key) + " was granted, but the reply took as long as its lease of " +
-                                   std::to_string(terms.lease.count()) + " ms; it was given back. A longer lease helps"};
+    throw Error{Errc::timeout, "lock " + quoted(names->key) +
+                                   " was granted, but the reply took as long as its lease of " +
+                                   std::to_string(terms.lease.count()) +
+                                   " ms; it was given back. A longer lease helps"};
   }
   auto hold = std::make_shared<Hold>();
-  hold->watchdog = std::move(watchdog);
-  hold->names = std::move(names);
-  hold->owner = who.owner_id;
-  hold->request = who.request;
+  hold->watchdog = watchdog;
+  hold->names = names;
+  hold->owner = std::move(who.owner_id);
+  hold->request = std::move(who.request);
   hold->token = *answer.granted;
   hold->terms = terms;
   hold->certain_until.store(certain_until, std::memory_order_relaxed);
-  hold->watchdog->watch(hold);
+  watchdog->watch(hold);
   if (who.owner) who.owner->add(hold);
   count(metrics().lock_acquired);
   co_return Attempt{.hold = std::move(hold), .left = {}};
@@ -105,25 +103,46 @@ Task<bool> enter_again(std::shared_ptr<Hold> hold) {
   co_return false;
 }
 
+/// Leaves while entries remain.
+Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t others) {
+  Watchdog& watchdog = *hold->watchdog;
+  const SteadyTime sent = watchdog.clock().steady();
+  auto asked = ask_recount(watchdog.store(), *hold, others);
+  const Value reply = co_await asked;
+  if (reply.as_integer() == 1 && watchdog.confirm(hold, sent))
+    co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::still_held, .still_held = others};
+  watchdog.lose(hold, LostCause::taken);
+  co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::not_held};
+}
+
 Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold) {
   using Kind = ReleaseOutcome::Kind;
   Watchdog& watchdog = *hold->watchdog;
-  const SteadyTime sent = watchdog.clock().steady();
   const auto before = watchdog.leave(*hold);
   const bool lost = before.state == HoldState::lost;
-  if (before.entries > 0) {
-    if (lost) co_return ReleaseOutcome{.kind = Kind::not_held};
-    auto asked = ask_recount(watchdog.store(), *hold, before.entries);
-    const Value reply = co_await asked;
-    if (reply.as_integer() == 1 && watchdog.confirm(hold, sent))
-      co_return ReleaseOutcome{.kind = Kind::still_held, .still_held = before.entries};
-    watchdog.lose(hold, LostCause::taken);
-    co_return ReleaseOutcome{.kind = Kind::not_held};
+  if (before.entries > 0 && !lost) {
+    auto leaving = leave_others_in(hold, before.entries);
+    co_return co_await leaving;
   }
-  if (lost && before.cause == LostCause::taken) co_return ReleaseOutcome{.kind = Kind::not_held};
+  // A hold that was lost here may be in force there, and is then ended a little sooner.
+  if (lost && (before.entries > 0 || before.cause == LostCause::taken))
+    co_return ReleaseOutcome{.kind = Kind::not_held};
 
-  auto ending = end(hold, before.certain);
-  const bool ended = co_await ending;
+  bool ended = false;
+  bool answered = false;
+  try {
+    auto asked = ask_release(watchdog.store(), *hold->names, hold->request, false);
+    const Value reply = co_await asked;
+    ended = reply.as_integer() == 1;
+    answered = true;
+  } catch (const Error& failure) {
+    if (failure.effect() != Effect::unknown || failure.errc() == Errc::closed)
+      throw;  // a closed Store may be gone
+  }
+  if (!answered) {
+    auto ending = end_again(hold);
+    ended = co_await ending;
+  }
   if (ended) co_return ReleaseOutcome{.kind = Kind::released};
   if (!lost) count(metrics().lock_lost);  // and nobody had noticed
   co_return ReleaseOutcome{.kind = Kind::not_held};

@@ -31,10 +31,12 @@ lock::Terms terms_of(const MutexOptions& options) {
   return {.lease = options.lease, .margin = margin, .watched = options.watchdog};
 }
 
-/// `wait` from now, as far as the clock can count.
+/// `wait` from now, as far as the clock can count; not looked at for those that do not wait.
 SteadyTime deadline(Clock& clock, milliseconds wait) {
+  if (wait <= milliseconds{0} || wait == for_ever) return SteadyTime::max();
   const auto now = clock.steady();
-  return wait >= std::chrono::floor<milliseconds>(SteadyTime::max() - now) ? SteadyTime::max() : now + wait;
+  return wait >= std::chrono::floor<milliseconds>(SteadyTime::max() - now) ? SteadyTime::max()
+                                                                           : now + wait;
 }
 
 /// When to look again at a lock whose holder has `left` of its lease.
@@ -72,18 +74,21 @@ Task<std::optional<Held>> Mutex::try_acquire(milliseconds wait, std::stop_token 
   return enter({.owner = nullptr, .owner_id = lock::new_owner_id()}, wait, std::move(stop));
 }
 
-Task<std::optional<Held>> Mutex::try_acquire(const Owner& owner, milliseconds wait, std::stop_token stop) {
+Task<std::optional<Held>> Mutex::try_acquire(const Owner& owner, milliseconds wait,
+                                             std::stop_token stop) {
   return enter({.owner = owner.state_, .owner_id = owner.id().text}, wait, std::move(stop));
 }
 
 /// A hold that the owner is in already, else a new one.
-Task<lock::Attempt> Mutex::look(const lock::Entrant& who) {
-  if (who.owner) {
-    if (const auto hold = who.owner->find(*watchdog_, *names_)) {
-      auto entering = lock::enter_again(hold);
-      if (const bool in = co_await entering; in) co_return lock::Attempt{.hold = hold, .left = {}};
-    }
-  }
+Task<lock::Attempt> Mutex::look(lock::Entrant& who) {
+  auto hold = who.owner ? who.owner->find(*watchdog_, *names_) : nullptr;
+  return hold ? look_again(who, std::move(hold)) : lock::attempt(who, watchdog_, names_, *terms_);
+}
+
+Task<lock::Attempt> Mutex::look_again(lock::Entrant& who, std::shared_ptr<lock::Hold> hold) {
+  auto entering = lock::enter_again(hold);
+  if (const bool in = co_await entering; in)
+    co_return lock::Attempt{.hold = std::move(hold), .left = {}};
   auto asking = lock::attempt(who, watchdog_, names_, *terms_);
   co_return co_await asking;
 }
@@ -101,9 +106,11 @@ Task<std::optional<Held>> Mutex::enter(lock::Entrant who, milliseconds wait, std
   co_return std::nullopt;
 }
 
-Task<std::shared_ptr<lock::Hold>> Mutex::wait_in_room(const lock::Entrant& who, SteadyTime until, std::stop_token stop) {
+Task<std::shared_ptr<lock::Hold>> Mutex::wait_in_room(lock::Entrant& who, SteadyTime until,
+                                                      std::stop_token stop) {
   Clock& clock = store_.clock();
-  auto entering = rooms_->enter(names_->channel);  // before the second look, so that no release is missed
+  auto entering =
+      rooms_->enter(names_->channel);  // before the second look, so that no release is missed
   lock::WaitingRoom::Seat seat{co_await entering};
   for (;;) {
     seat.rise();

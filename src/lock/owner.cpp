@@ -2,36 +2,56 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-
+#include "base/fork.hpp"
 #include "base/random.hpp"
 
 namespace sluice {
 namespace lock {
 
+namespace {
+
+/// A random prefix and a count of its own for each thread: no lock, and asks the kernel once. A
+/// child draws anew, or it would say what its parent says.
+class Numbered {
+ public:
+  explicit Numbered(std::string (*draw)()) : draw_(draw) {}
+
+  std::string next() {
+    if (prefix_.empty() || forks_ != fork_count()) {
+      prefix_ = draw_();
+      forks_ = fork_count();
+    }
+    const fmt::format_int number{++last_};
+    std::string id;
+    id.reserve(prefix_.size() + number.size());
+    return id.append(prefix_).append(number.data(), number.size());
+  }
+
+ private:
+  std::string (*draw_)();
+  std::string prefix_;
+  std::uint64_t last_ = 0;
+  unsigned forks_ = 0;
+};
+
+}  // namespace
+
 std::string new_owner_id() {
-  static const std::string prefix = random_uuid() + ':';
-  static std::atomic<std::uint64_t> last{0};
-  const fmt::format_int number{last.fetch_add(1, std::memory_order_relaxed) + 1};
-  std::string id;
-  id.reserve(prefix.size() + number.size());
-  return id.append(prefix).append(number.data(), number.size());
+  thread_local Numbered ids{[] { return random_uuid() + ':'; }};
+  return ids.next();
 }
 
 std::string new_request_id() {
-  static const std::string prefix = random_hex_128() + '-';
-  static std::atomic<std::uint64_t> last{0};
-  const fmt::format_int number{last.fetch_add(1, std::memory_order_relaxed) + 1};
-  std::string id;
-  id.reserve(prefix.size() + number.size());
-  return id.append(prefix).append(number.data(), number.size());
+  thread_local Numbered ids{[] { return random_hex_128() + '-'; }};
+  return ids.next();
 }
 
 std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const Names& names) {
   const std::lock_guard lock{mutex};
   for (const auto& weak : holds) {
     auto hold = weak.lock();
-    if (hold && hold->watchdog.get() == &watchdog && hold->names->key == names.key && hold->state == HoldState::held)
+    if (hold && hold->watchdog.get() == &watchdog && hold->names->key == names.key &&
+        hold->state == HoldState::held && hold->forks == fork_count())
       return hold;
   }
   return nullptr;
@@ -48,7 +68,9 @@ void OwnerState::add(const std::shared_ptr<Hold>& hold) {
 
 }  // namespace lock
 
-Owner::Owner() : state_(std::make_shared<lock::OwnerState>()) { state_->id.text = lock::new_owner_id(); }
+Owner::Owner() : state_(std::make_shared<lock::OwnerState>()) {
+  state_->id.text = lock::new_owner_id();
+}
 
 const OwnerId& Owner::id() const noexcept { return state_->id; }
 

@@ -10,7 +10,7 @@
 
 namespace sluice::lock {
 
-/// `<uuid of this process>:<number>`, never twice.
+/// `<uuid>:<number>`, never twice.
 std::string new_owner_id();
 /// Names one request to acquire among those of all processes and times.
 std::string new_request_id();

@@ -28,7 +28,8 @@ std::string_view name_of(Value::Type type) {
 
 [[noreturn]] void not_a(std::string_view wanted, const Value& value) {
   throw Error{Errc::protocol,
-              fmt::format("expected {} in a reply, found {} {}", wanted, name_of(value.type()), to_string(value)),
+              fmt::format("expected {} in a reply, found {} {}", wanted, name_of(value.type()),
+                          to_string(value)),
               Effect::done};
 }
 
@@ -86,16 +87,19 @@ void append(std::string& out, const Value& value) {
 std::int64_t Value::as_integer() const {
   if (const auto* number = std::get_if<std::int64_t>(&content_)) return *number;
   std::int64_t parsed = 0;
-  if (const auto* text = std::get_if<std::string>(&content_); text && !is_error() && parse_whole(*text, parsed))
+  if (const auto* text = std::get_if<std::string>(&content_);
+      text && !is_error() && parse_whole(*text, parsed))
     return parsed;
   not_a("an integer", *this);
 }
 
 double Value::as_number() const {
   if (const auto* number = std::get_if<double>(&content_)) return *number;
-  if (const auto* number = std::get_if<std::int64_t>(&content_)) return static_cast<double>(*number);
+  if (const auto* number = std::get_if<std::int64_t>(&content_))
+    return static_cast<double>(*number);
   double parsed = 0;
-  if (const auto* text = std::get_if<std::string>(&content_); text && !is_error() && parse_whole(*text, parsed))
+  if (const auto* text = std::get_if<std::string>(&content_);
+      text && !is_error() && parse_whole(*text, parsed))
     return parsed;
   not_a("a number", *this);
 }
@@ -134,24 +138,28 @@ std::string to_string(const Value& value) {
 
 Error error_of_reply(std::string_view reply) {
   struct Row {
-    std::string_view code;
+    std::string_view beginning;
     Errc errc;
-    Effect effect;
   };
   static constexpr Row rows[] = {
-      {"WRONGTYPE", Errc::wrong_type, Effect::none},     {"NOAUTH", Errc::authentication, Effect::none},
-      {"WRONGPASS", Errc::authentication, Effect::none}, {"NOPERM", Errc::authentication, Effect::none},
-      {"READONLY", Errc::read_only, Effect::none},       {"OOM", Errc::out_of_space, Effect::none},
-      {"MISCONF", Errc::out_of_space, Effect::none},     {"NOSCRIPT", Errc::script, Effect::none},
-      {"BUSY", Errc::server, Effect::none},              {"LOADING", Errc::server, Effect::none},
+      {"WRONGTYPE ", Errc::wrong_type},
+      {"NOAUTH ", Errc::authentication},
+      {"WRONGPASS ", Errc::authentication},
+      {"NOPERM ", Errc::authentication},
+      {"ERR AUTH ", Errc::authentication},  // a password for a server that has none
+      {"ERR invalid password", Errc::authentication},
+      {"READONLY ", Errc::read_only},
+      {"NOREPLICAS ", Errc::read_only},
+      {"OOM ", Errc::out_of_space},
+      {"MISCONF ", Errc::out_of_space},
+      {"NOSCRIPT ", Errc::script},
   };
-  const auto code = reply.substr(0, reply.find(' '));
   // Since 7.0 a script's error names the script; what it wrote before the error stays.
   const bool in_script = reply.find("script: ") != std::string_view::npos;
+  const auto effect = in_script ? Effect::unknown : Effect::none;
   for (const auto& row : rows)
-    if (row.code == code) return {row.errc, std::string{reply}, in_script ? Effect::unknown : row.effect};
-  if (in_script) return {Errc::script, std::string{reply}, Effect::unknown};
-  return {Errc::server, std::string{reply}, Effect::none};
+    if (reply.starts_with(row.beginning)) return {row.errc, std::string{reply}, effect};
+  return {in_script ? Errc::script : Errc::server, std::string{reply}, effect};
 }
 
 }  // namespace sluice

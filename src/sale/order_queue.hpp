@@ -12,8 +12,9 @@
 
 namespace sluice {
 
-/// One consumer of the group. Every function is one round trip and throws what the store throws; what a lost reply
-/// had delivered is pending for this consumer, and is claimed like that of a dead one.
+/// One consumer of the group. Every function is one round trip, blocks unless it returns a Task, and
+/// throws what the store throws. What a lost reply had delivered stays pending for this consumer, and
+/// is claimed like that of a dead one.
 class OrderQueue {
  public:
   OrderQueue(Store& store, const std::string& sale, std::string consumer)
@@ -22,8 +23,9 @@ class OrderQueue {
   const std::string& consumer() const noexcept { return consumer_; }
 
   void acknowledge(std::span<const std::string> done);
-  /// Acknowledges `done` and reads what is there, without waiting.
-  std::vector<OrderEntry> acknowledge_and_read(std::span<const std::string> done, std::size_t most);
+  /// Acknowledges `done` and reads what is there, without waiting; for entries_read(). REQUIRES: `done` lives on.
+  Task<Value> acknowledge_and_read(std::span<const std::string> done, std::size_t most);
+  static std::vector<OrderEntry> entries_read(const Value& reply);
   /// Waits up to `wait` for entries.
   std::vector<OrderEntry> read(std::size_t most, std::chrono::milliseconds wait);
 

@@ -25,10 +25,14 @@ std::string make_consumer_name() {
 void check(const OrderWorkerOptions& options) {
   constexpr std::size_t largest_batch = 4000;  // ids in one script: Lua's unpack ends at 8000
   if (options.batch < 1 || options.batch > largest_batch)
-    throw Error{Errc::bad_argument, fmt::format("a worker's batch is {}, it must be 1 to {}", options.batch, largest_batch)};
-  if (options.claim_after.count() < 1 || options.idle_wait.count() < 1 || options.first_pause.count() < 1 ||
-      options.longest_pause < options.first_pause || options.most_deliveries < 1)
-    throw Error{Errc::bad_argument, "a worker's times and most_deliveries must be positive, and longest_pause not below first_pause"};
+    throw Error{Errc::bad_argument, fmt::format("a worker's batch is {}, it must be 1 to {}",
+                                                options.batch, largest_batch)};
+  if (options.claim_after.count() < 1 || options.idle_wait.count() < 1 ||
+      options.first_pause.count() < 1 || options.longest_pause < options.first_pause ||
+      options.most_deliveries < 1)
+    throw Error{Errc::bad_argument,
+                "a worker's times and most_deliveries must be positive, and longest_pause not "
+                "below first_pause"};
 }
 
 /// What trying again cannot mend.
@@ -42,12 +46,35 @@ bool is_final(const Error& failure) noexcept {
   }
 }
 
+/// A read under way while the worker is busy with the database. It acknowledges what was committed before.
+struct ReadAhead {
+  explicit ReadAhead(Driver* driver) : finished(driver) {}
+
+  std::vector<std::string> committed;
+  Value reply;
+  std::exception_ptr failure;
+  Completion finished;
+};
+
+Task<void> carry_out(ReadAhead& ahead, OrderQueue& queue, std::size_t most) {
+  try {
+    auto reading = queue.acknowledge_and_read(ahead.committed, most);
+    ahead.reply = co_await reading;
+  } catch (...) {
+    ahead.failure = std::current_exception();
+  }
+  ahead.finished.complete();
+}
+
+Task<void> wait_for(ReadAhead& ahead) { co_await ahead.finished; }
+
 }  // namespace
 
 class OrderWorker::Impl {
  public:
   Impl(Store& store, const Sale& sale, OrderStore& orders, OrderWorkerOptions options)
       : clock_(store.clock()),
+        driver_(store.driver()),
         sale_(sale.definition()),
         orders_(orders),
         options_(options),
@@ -64,13 +91,17 @@ class OrderWorker::Impl {
  private:
   using Entries = std::vector<OrderEntry>;
 
+  void bring_in_all(const std::stop_token& stop, bool until_empty);
+  void leave();
   template <class Do>
   bool attempt(const std::stop_token& stop, Do&& work);
   void note_failure(const Error& failure);
 
   Entries take(const std::stop_token& stop, bool may_wait);
   Entries claim(const std::stop_token& stop);
-  void bring_in(Entries entries, const std::stop_token& stop);
+  void read_ahead();
+  Entries await_read_ahead();
+  bool bring_in(Entries entries, const std::stop_token& stop);
   InsertResult insert(const std::vector<Order>& orders, const std::vector<std::string>& ids);
   void bury(const std::string& id, const std::string& reason);
 
@@ -81,6 +112,7 @@ class OrderWorker::Impl {
   }
 
   Clock& clock_;
+  Driver* const driver_;
   const SaleDefinition sale_;
   OrderStore& orders_;
   const OrderWorkerOptions options_;
@@ -88,7 +120,7 @@ class OrderWorker::Impl {
   Pause pause_;
 
   std::vector<std::string> committed_;  // in the database, not yet acknowledged
-  bool was_idle_ = false;
+  std::unique_ptr<ReadAhead> ahead_;
   SteadyTime next_claim_{};
   std::string claim_from_ = "0-0";
   SteadyTime kept_at_{};
@@ -98,15 +130,29 @@ class OrderWorker::Impl {
 };
 
 void OrderWorker::Impl::work(const std::stop_token& stop, bool until_empty) {
+  try {
+    bring_in_all(stop, until_empty);
+  } catch (...) {
+    leave();
+    throw;
+  }
+  leave();
+}
+
+void OrderWorker::Impl::bring_in_all(const std::stop_token& stop, bool until_empty) {
   next_claim_ = clock_.steady();
   bool ready = attempt(stop, [&] { orders_.add_sale(sale_.name, sale_.stock); });
-  while (ready && !stop.stop_requested()) {
+  while (ready && (!stop.stop_requested() || ahead_)) {
     Entries entries;
     ready = attempt(stop, [&] { entries = take(stop, !until_empty); });
     if (entries.empty() && until_empty) break;
-    bring_in(std::move(entries), stop);
+    if (!entries.empty()) ready = ready && bring_in(std::move(entries), stop);
   }
+}
+
+void OrderWorker::Impl::leave() {
   try {  // once is enough: what is not acknowledged here is claimed, found in the database and acknowledged then
+    if (ahead_) await_read_ahead();  // the worker could not finish; what was read stays pending
     queue_.acknowledge(committed_);
     committed_.clear();
     queue_.leave();
@@ -132,7 +178,8 @@ bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
 }
 
 void OrderWorker::Impl::note_failure(const Error& failure) {
-  log(LogLevel::warning, fmt::format("sale '{}': orders wait, the worker tries again: {}", sale_.name, failure.message()));
+  log(LogLevel::warning, fmt::format("sale '{}': orders wait, the worker tries again: {}",
+                                     sale_.name, failure.message()));
   record([&](WorkerProgress& progress) {
     ++progress.failures;
     progress.last_failure = failure.message();
@@ -141,17 +188,35 @@ void OrderWorker::Impl::note_failure(const Error& failure) {
 
 /// The next entries to bring in; acknowledges the last ones on the way.
 OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, bool may_wait) {
+  if (ahead_)
+    if (auto entries = await_read_ahead(); !entries.empty()) return entries;
+  if (stop.stop_requested()) return {};
+
+  queue_.acknowledge(committed_);
+  committed_.clear();
   if (clock_.steady() >= next_claim_)
     if (auto entries = claim(stop); !entries.empty()) return entries;
+  if (may_wait) return queue_.read(options_.batch, options_.idle_wait);
+  read_ahead();
+  return await_read_ahead();
+}
 
-  Entries entries;
-  if (!committed_.empty() || !was_idle_ || !may_wait) {
-    entries = queue_.acknowledge_and_read(committed_, options_.batch);
-    committed_.clear();
+/// Reads the next entries while these are brought into the database.
+void OrderWorker::Impl::read_ahead() {
+  ahead_ = std::make_unique<ReadAhead>(driver_);
+  ahead_->committed = std::move(committed_);
+  committed_.clear();
+  spawn(carry_out(*ahead_, queue_, options_.batch));
+}
+
+OrderWorker::Impl::Entries OrderWorker::Impl::await_read_ahead() {
+  wait_for(*ahead_).get();
+  const auto ahead = std::move(ahead_);
+  if (ahead->failure) {
+    committed_ = std::move(ahead->committed);  // once more, with the next read
+    std::rethrow_exception(ahead->failure);
   }
-  if (entries.empty() && may_wait && !stop.stop_requested()) entries = queue_.read(options_.batch, options_.idle_wait);
-  was_idle_ = entries.empty();
-  return entries;
+  return OrderQueue::entries_read(ahead->reply);
 }
 
 /// Entries of dead workers.
@@ -169,12 +234,14 @@ OrderWorker::Impl::Entries OrderWorker::Impl::claim(const std::stop_token& stop)
     }
     // Workers may also have died of a database that was away. A write that succeeds now says that it is not.
     if (!attempt(stop, [&] { orders_.add_sale(sale_.name, sale_.stock); })) return alive;
-    bury(claimed.entries[i].id, fmt::format("delivered {} times and never finished", claimed.deliveries[i]));
+    bury(claimed.entries[i].id,
+         fmt::format("delivered {} times and never finished", claimed.deliveries[i]));
   }
   return alive;
 }
 
-void OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
+/// False: it could not be finished before `stop`; what is left stays pending.
+bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
   std::vector<Order> orders;
   std::vector<std::string> ids;
   orders.reserve(entries.size());
@@ -184,28 +251,33 @@ void OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
       orders.push_back(std::move(*entry.order));
       ids.push_back(std::move(entry.id));
     } else if (!attempt(stop, [&] { bury(entry.id, "its fields make no order"); })) {
-      return;
+      return false;
     }
   }
   InsertResult result;
   kept_at_ = clock_.steady();
-  if (!attempt(stop, [&] { result = insert(orders, ids); })) return;
+  // Not when it is time to claim: under a backlog the dead workers' entries would never have their turn.
+  if (!stop.stop_requested() && clock_.steady() < next_claim_) read_ahead();
+  if (!attempt(stop, [&] { result = insert(orders, ids); })) return false;
 
   for (const auto& rejected : result.rejected) {
     auto& id = ids.at(rejected.index);
-    if (!attempt(stop, [&] { bury(id, rejected.reason); })) return;
+    if (!attempt(stop, [&] { bury(id, rejected.reason); })) return false;
     id.clear();
   }
   std::erase(ids, std::string{});
-  committed_.insert(committed_.end(), std::make_move_iterator(ids.begin()), std::make_move_iterator(ids.end()));
+  committed_.insert(committed_.end(), std::make_move_iterator(ids.begin()),
+                    std::make_move_iterator(ids.end()));
   count(metrics().sale_persisted, result.inserted);
   record([&](WorkerProgress& progress) {
     progress.inserted += result.inserted;
     progress.repeated += result.repeated;
   });
+  return true;
 }
 
-InsertResult OrderWorker::Impl::insert(const std::vector<Order>& orders, const std::vector<std::string>& ids) {
+InsertResult OrderWorker::Impl::insert(const std::vector<Order>& orders,
+                                       const std::vector<std::string>& ids) {
   // While the database is away these stay ours, so that no other worker takes them, and counts them, in vain.
   if (clock_.steady() >= kept_at_ + options_.claim_after / 3) {
     queue_.keep(ids);
@@ -216,12 +288,14 @@ InsertResult OrderWorker::Impl::insert(const std::vector<Order>& orders, const s
 
 void OrderWorker::Impl::bury(const std::string& id, const std::string& reason) {
   if (!queue_.bury(id, reason)) return;
-  log(LogLevel::error, fmt::format("sale '{}': entry {} is a dead letter: {}", sale_.name, id, reason));
+  log(LogLevel::error,
+      fmt::format("sale '{}': entry {} is a dead letter: {}", sale_.name, id, reason));
   count(metrics().sale_dead_letters);
   record([](WorkerProgress& progress) { ++progress.dead; });
 }
 
-OrderWorker::OrderWorker(Store& store, const Sale& sale, OrderStore& orders, OrderWorkerOptions options) {
+OrderWorker::OrderWorker(Store& store, const Sale& sale, OrderStore& orders,
+                         OrderWorkerOptions options) {
   check(options);
   impl_ = std::make_unique<Impl>(store, sale, orders, options);
 }

@@ -67,6 +67,10 @@ TEST(Floors, ProgramsSeePublicHeadersAlone) {
   EXPECT_EQ(check_floors({{"src/cli/lock.cpp", "#include \"lock/wire.hpp\"\n"}}),
             (Lines{"src/cli/lock.cpp:1: cli may not include lock (\"lock/wire.hpp\")"}));
   EXPECT_EQ(check_floors({{"examples/sale.cpp", "#include \"store/combiner.hpp\"\n"}}).size(), 1U);
+  const SourceTree user{{"examples/sale.cpp", "#include <sluice/sluice.hpp>\n"}};
+  EXPECT_EQ(check_floors(user), Lines{});
+  EXPECT_EQ(check_libraries(user), Lines{});
+  EXPECT_EQ(check_floors({{"src/cli/lock.cpp", "#include \"sluice/sluice.hpp\"\n"}}).size(), 1U);
 }
 
 TEST(Floors, WhatHasNoPlaceIsFound) {

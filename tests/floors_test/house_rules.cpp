@@ -33,7 +33,8 @@ std::optional<Include> include_of(const std::string& line) {
   static const std::regex form{R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])"};
   std::smatch match;
   if (!std::regex_search(line, match, form)) return std::nullopt;
-  return Include{match[2], match[1] == "<"};
+  const std::string name = match[2];
+  return Include{name, match[1] == "<" && !name.starts_with("sluice/")};  // examples write <sluice/...> as users do
 }
 
 /// Where a file stands: its folder in floors.hpp, and what it is called there.
@@ -95,7 +96,7 @@ std::string floor_complaint(const Place& from, const Include& include) {
   const auto target = noun ? std::string{noun->folder} : first_part(include.name);
 
   if (from.is_public && !to_public) return fmt::format("a public header shows \"{}\"", include.name);
-  if (noun && noun->name == "sluice") return "sluice/sluice.hpp is for users";
+  if (noun && noun->name == "sluice" && from.folder != "examples") return "sluice/sluice.hpp is for users";
   if (target == from.folder || from.path == "include/sluice/sluice.hpp") return {};
   if (to_public && has_word(folder->may_include, "public")) return {};
   if (has_word(folder->may_include, target)) return {};

@@ -1,5 +1,6 @@
 /// Leases, renewals and losses on virtual time.
 #include "lock/virtual_lock.hpp"
+#include "support/temp_dir.hpp"
 
 namespace sluice {
 namespace {
@@ -34,7 +35,7 @@ TEST_F(WatchdogTest, FixedLeaseEndsAndTellsItsHolder) {  // L03
   EXPECT_TRUE(lost.stop_requested());
   EXPECT_EQ(cause, LostCause::expired);
 
-  clock_.advance(22ms);
+  clock_.advance(23ms);
   auto next = mutex.try_acquire().get();
   ASSERT_TRUE(next);
   EXPECT_GT(next->token(), held.token());
@@ -152,6 +153,16 @@ TEST_F(WatchdogTest, LosersAreToldWhateverTheirNeighboursThrow) {
   bool told_late = false;
   held.on_lost([&](LostCause) { told_late = true; });
   EXPECT_TRUE(told_late);
+}
+
+TEST_F(WatchdogTest, StoreWithAFileMayCloseRightAfterTheDestructor) {
+  const test::TempDir folder;
+  for (int round = 0; round < 20; ++round) {
+    const auto store = engine::open_embedded({.path = folder.str()});
+    Mutex mutex{*store, "stock"};
+    const auto held = mutex.try_acquire().get();
+    ASSERT_TRUE(held) << "round " << round << ": the release of the last was lost";
+  }
 }
 
 TEST_F(WatchdogTest, HoldOutlivesItsMutex) {

@@ -1,0 +1,251 @@
+/// `sluice demo`: a hundred bottles, ten thousand buyers who all click at once, and the proof that all went well.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "cli/checks.hpp"
+#include "cli/command.hpp"
+#include "cli/demo/crowd.hpp"
+#include "cli/demo/instances.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/progress.hpp"
+#include "sluice/clock.hpp"
+#include "sluice/open.hpp"
+#include "sluice/order_worker.hpp"
+#include "sluice/sale_audit.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct DemoArgs {
+  std::uint64_t buyers = 10'000;
+  std::int64_t stock = 100;
+  int instances = 1;
+  std::string orders;
+  bool keep = false;
+};
+
+/// A fresh folder for what the demo leaves on disk; gone at the end unless it is to be kept.
+class Folder {
+ public:
+  explicit Folder(bool keep) : keep_(keep) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sluice-demo-XXXXXX").string();
+    if (!::mkdtemp(pattern.data())) throw std::system_error{errno, std::generic_category(), "cannot make " + pattern};
+    path_ = pattern;
+  }
+  ~Folder() {
+    std::error_code ignored;  // nothing to be done about a folder that will not go
+    if (!keep_) std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  void keep() noexcept { keep_ = true; }
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  bool keep_;
+  std::filesystem::path path_;
+};
+
+struct Figure {
+  std::string name;   ///< in JSON
+  std::string label;  ///< in the table
+  double value;
+  int decimals = 0;
+};
+
+double seconds(SteadyTime::duration span) { return std::max(std::chrono::duration<double>(span).count(), 1e-6); }
+
+class Demo {
+ public:
+  Demo(const Globals& globals, const DemoArgs& args)
+      : globals_(globals), args_(args), folder_(args.keep), url_(store_of(globals)), progress_(globals.json) {
+    if (args_.instances > 1 && is_embedded())
+      throw Error{Errc::bad_argument, "several instances need a server: demo --store redis://127.0.0.1:6379 --instances 4"};
+    if (args_.orders.empty()) args_.orders = "sqlite:" + (folder_.path() / "orders.db").string();
+  }
+
+  int run() {
+    const auto store = open(url_);
+    Sale sale = Sale::create(*store, definition()).get();
+    const auto orders = open_order_store(args_.orders);
+    if (!globals_.json)
+      fmt::print("{} bottles of {}, {} buyers, store {}, orders {}\n", args_.stock, sale.definition().name, args_.buyers,
+                 store->describe(), orders->describe());
+    hold(*store, sale, *orders);
+    verify(*store, sale, *orders);
+    measure(sale.status().get());
+    if (!is_embedded()) tidy(*store, sale.definition().name);
+    return report();
+  }
+
+ private:
+  std::string store_of(const Globals& globals) const {
+    if (globals.store.empty() && !std::getenv("SLUICE_STORE")) return "embedded:" + (folder_.path() / "store").string();
+    return store_url(globals);
+  }
+  bool is_embedded() const { return url_.starts_with("embedded:"); }
+
+  SaleDefinition definition() const {
+    SaleDefinition definition{.name = "maotai20210321001", .stock = args_.stock, .number_type = "MT", .zone = "Asia/Shanghai"};
+    // On a server that others use, a sale of its own.
+    if (!is_embedded()) definition.name += fmt::format("-demo-{}", system_clock().wall().time_since_epoch().count());
+    while (std::pow(10, definition.digits) - 1 < static_cast<double>(args_.stock)) ++definition.digits;
+    return definition;
+  }
+
+  /// The sale itself, with a worker beside it, until the last order is in the database.
+  void hold(Store& store, Sale& sale, OrderStore& orders) {
+    OrderWorker worker{store, sale, orders};
+    const auto start = store.clock().steady();
+    {
+      const std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
+      tally_ = args_.instances > 1 ? crowd_in_processes(sale) : crowd_here(store, sale);
+      clicking_ = store.clock().steady() - start;
+    }
+    worker.drain();
+    working_ = store.clock().steady() - start;
+    persisted_ = worker.progress().inserted;
+    progress_.finish(fmt::format("{} clicks answered in {:.2f} s, {} orders in the database after {:.2f} s", tally_.clicks,
+                                 seconds(clicking_), persisted_, seconds(working_)));
+  }
+
+  Tally crowd_here(Store& store, Sale& sale) {
+    std::atomic<std::uint64_t> answered{0};
+    std::mutex mutex;
+    std::condition_variable_any changed;
+    const std::jthread drawing{[&](std::stop_token stop) {
+      std::unique_lock lock{mutex};
+      while (!changed.wait_for(lock, stop, std::chrono::milliseconds{50}, [] { return false; }) && !stop.stop_requested())
+        progress_.show(fmt::format("{} clicks answered", answered.load(std::memory_order_relaxed)));
+    }};
+    return hold_sale(sale, store.clock(), {.first = 0, .last = args_.buyers}, answered);
+  }
+
+  Tally crowd_in_processes(Sale& sale) {
+    progress_.show(fmt::format("{} instances are clicking", args_.instances));
+    return hold_sale_in_processes(
+        {.store = url_, .sale = sale.definition().name, .buyers = args_.buyers, .instances = args_.instances});
+  }
+
+  /// From the database and the store, not from what this program has counted.
+  void verify(Store& store, const Sale& sale, OrderStore& orders) {
+    Audit found = audit(store, sale, orders);
+    checks_ = std::move(found.checks);
+    std::set<std::string> numbers;
+    std::int64_t last = 0;
+    for (auto page = orders.page(sale.definition().name, 0, 10'000); !page.empty();
+         page = orders.page(sale.definition().name, last, 10'000)) {
+      for (const auto& order : page) numbers.insert(order.number);
+      last = page.back().id;
+    }
+    const auto expected = static_cast<std::int64_t>(std::min<std::uint64_t>(args_.buyers, static_cast<std::uint64_t>(args_.stock)));
+    const auto in_database = static_cast<std::int64_t>(numbers.size());
+    checks_.push_back({"every_bottle_found_a_buyer", in_database == expected, in_database, expected,
+                       numbers.empty() ? "" : fmt::format("{} to {}", *numbers.begin(), *numbers.rbegin())});
+    const auto told = std::count_if(tally_.numbers.begin(), tally_.numbers.end(),
+                                    [&](const auto& number) { return numbers.contains(number); });
+    const auto all_told = static_cast<std::int64_t>(tally_.numbers.size());
+    checks_.push_back({"orders_told_are_in_the_database", told == all_told, told, all_told, ""});
+    const auto other = static_cast<std::int64_t>(tally_.repeats_other);
+    checks_.push_back({"repeats_answered_otherwise", other == 0, other, 0, ""});
+    const auto failed = static_cast<std::int64_t>(tally_.failed + tally_.others);
+    checks_.push_back({"clicks_without_an_answer", failed == 0, failed, 0, tally_.first_failure});
+  }
+
+  void measure(const SaleStatus& status) {
+    const auto ms = [](std::chrono::microseconds time) { return static_cast<double>(time.count()) / 1000; };
+    figures_ = {
+        {"stock", "stock", static_cast<double>(status.stock)},
+        {"sold", "sold", static_cast<double>(status.sold)},
+        {"left", "left", static_cast<double>(status.left())},
+        {"clicks", "clicks", static_cast<double>(tally_.clicks)},
+        {"sold_out", "refused as sold out", static_cast<double>(tally_.sold_out)},
+        {"bought_already", "refused as bought already", static_cast<double>(tally_.bought_already)},
+        {"repeats_same", "repeats answered with the same order", static_cast<double>(tally_.repeats_same)},
+        {"admissions_per_second", "admissions decided a second", static_cast<double>(tally_.clicks) / seconds(clicking_)},
+        {"orders_per_second", "orders a second into the database", static_cast<double>(persisted_) / seconds(working_)},
+        {"click_p50_ms", "click, p50, ms", ms(tally_.latencies.quantile(0.5)), 2},
+        {"click_p99_ms", "click, p99, ms", ms(tally_.latencies.quantile(0.99)), 2},
+    };
+  }
+
+  static void tidy(Store& store, const std::string& name) {
+    std::vector<std::string> keys;
+    for (const char* const suffix : {"sale", "buyers", "requests", "orders", "dead"}) keys.push_back(fmt::format("{{{}}}:{}", name, suffix));
+    std::vector<std::string_view> words{"DEL"};
+    words.insert(words.end(), keys.begin(), keys.end());
+    store.run(Words{words}).get();
+  }
+
+  int report() {
+    const bool ok = all_ok(checks_);
+    if (globals_.json) {
+      nlohmann::json figures;
+      for (const auto& figure : figures_) {
+        if (figure.decimals == 0) {
+          figures[figure.name] = static_cast<std::int64_t>(figure.value);
+        } else {
+          figures[figure.name] = figure.value;
+        }
+      }
+      fmt::print("{}\n", nlohmann::json{{"ok", ok}, {"figures", figures}, {"checks", json_of(checks_)}}.dump());
+    } else {
+      fmt::print("\n");
+      for (const auto& figure : figures_) fmt::print("  {:<44} {:>12.{}f}\n", figure.label, figure.value, figure.decimals);
+      fmt::print("\nverified from the database and the store:\n");
+      print_checks(checks_);
+      if (!ok) folder_.keep();
+      fmt::print("\n{}\n", ok ? "every check passed" : fmt::format("A CHECK FAILED; what is on disk stays in {}", folder_.path().string()));
+    }
+    return ok ? exit_ok : exit_check_failed;
+  }
+
+  const Globals& globals_;
+  DemoArgs args_;
+  Folder folder_;
+  std::string url_;
+  Progress progress_;
+  Tally tally_;
+  SteadyTime::duration clicking_{};
+  SteadyTime::duration working_{};
+  std::uint64_t persisted_ = 0;
+  std::vector<Check> checks_;
+  std::vector<Figure> figures_;
+};
+
+void add_instance_command(CLI::App& app, const Globals& globals, Action& action) {
+  struct Args {
+    std::string sale;
+    Crowd crowd;
+  };
+  auto* const command = app.add_subcommand("demo-instance", "One of the demo's processes")->group("");
+  const auto args = std::make_shared<Args>();
+  command->add_option("SALE", args->sale)->required();
+  command->add_option("FIRST", args->crowd.first)->required();
+  command->add_option("LAST", args->crowd.last)->required();
+  command->callback([&globals, &action, args] {
+    action = [&globals, args] { return serve_instance(store_url(globals), args->sale, args->crowd); };
+  });
+}
+
+}  // namespace
+
+void add_demo_command(CLI::App& app, const Globals& globals, Action& action) {
+  auto* const command = app.add_subcommand("demo", "Hold a flash sale, and prove that it went well");
+  const auto args = std::make_shared<DemoArgs>();
+  command->add_option("--buyers", args->buyers, "How many click")->capture_default_str()->check(CLI::Range(1, 10'000'000));
+  command->add_option("--stock", args->stock, "Bottles")->capture_default_str()->check(CLI::Range(1, 100'000'000));
+  command->add_option("--instances", args->instances, "Processes that sell, on a server")->capture_default_str()->check(CLI::Range(1, 64));
+  command->add_option("--orders", args->orders, "The database, sqlite:/path; default: in a fresh folder");
+  command->add_flag("--keep", args->keep, "Leave the fresh folder where it is");
+  command->callback([&globals, &action, args] { action = [&globals, args] { return Demo{globals, *args}.run(); }; });
+  add_instance_command(app, globals, action);
+}
+
+}  // namespace sluice::cli

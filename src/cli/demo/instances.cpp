@@ -1,0 +1,112 @@
+#include "cli/demo/instances.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "sluice/open.hpp"
+
+namespace sluice::cli {
+namespace {
+
+/// A process with a pipe to its standard input and one from its standard output.
+class Instance {
+ public:
+  explicit Instance(const std::vector<std::string>& arguments) {
+    int in[2];
+    int out[2];
+    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) fail("pipe2");
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    std::vector<char*> words;
+    for (const auto& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    const int failed = ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, words.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    ::close(in[0]);
+    ::close(out[1]);
+    to_ = in[1];
+    from_ = out[0];
+    if (failed != 0) throw std::system_error{failed, std::generic_category(), "cannot start another instance"};
+  }
+  ~Instance() {
+    go();
+    ::close(from_);
+    int status = 0;
+    if (pid_ > 0) ::waitpid(pid_, &status, 0);
+  }
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  /// Closes its standard input.
+  void go() {
+    if (to_ >= 0) ::close(std::exchange(to_, -1));
+  }
+
+  /// The next line that it prints. Throws when it ends without one.
+  std::string line() {
+    for (;;) {
+      if (const auto end = buffer_.find('\n'); end != std::string::npos) {
+        std::string text = buffer_.substr(0, end);
+        buffer_.erase(0, end + 1);
+        return text;
+      }
+      char chunk[65536];
+      const auto got = ::read(from_, chunk, sizeof chunk);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) throw std::runtime_error{"an instance of the demo ended early; see what it said above"};
+      buffer_.append(chunk, static_cast<std::size_t>(got));
+    }
+  }
+
+ private:
+  [[noreturn]] static void fail(const char* what) { throw std::system_error{errno, std::generic_category(), what}; }
+
+  pid_t pid_ = -1;
+  int to_ = -1;
+  int from_ = -1;
+  std::string buffer_;
+};
+
+}  // namespace
+
+Tally hold_sale_in_processes(const InstancePlan& plan) {
+  std::vector<std::unique_ptr<Instance>> instances;
+  const auto count = static_cast<std::uint64_t>(plan.instances);
+  // The URL may hold a password, and a process title is for all to see: it goes by the environment.
+  ::setenv("SLUICE_STORE", plan.store.c_str(), 1);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    instances.push_back(std::make_unique<Instance>(std::vector<std::string>{
+        "sluice", "demo-instance", plan.sale, std::to_string(plan.buyers * i / count), std::to_string(plan.buyers * (i + 1) / count)}));
+  }
+  for (const auto& instance : instances) instance->line();  // "ready"
+  for (const auto& instance : instances) instance->go();
+  Tally all;
+  for (const auto& instance : instances) all.add(nlohmann::json::parse(instance->line()).get<Tally>());
+  return all;
+}
+
+int serve_instance(const std::string& store_url, const std::string& name, const Crowd& crowd) {
+  const auto store = open(store_url);
+  auto sale = Sale::load(*store, name).get();
+  if (!sale) throw Error{Errc::bad_argument, fmt::format("{} knows no sale '{}'", store->describe(), name)};
+  fmt::print("ready\n");
+  std::fflush(stdout);
+  char nothing = 0;
+  while (::read(STDIN_FILENO, &nothing, 1) > 0) {
+  }
+  std::atomic<std::uint64_t> answered{0};
+  const nlohmann::json tally = hold_sale(*sale, store->clock(), crowd, answered);
+  fmt::print("{}\n", tally.dump());
+  return 0;
+}
+
+}  // namespace sluice::cli

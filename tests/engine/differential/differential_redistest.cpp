@@ -1,0 +1,177 @@
+// The engine against a real redis-server: the same random commands and scripts must give the same
+// replies and leave the same data; and the effects that the engine would log must give that data
+// once more.
+//
+//   SLUICE_SEEDS=2000   more runs          SLUICE_SEED=17   this run alone
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "engine/differential/compare.hpp"
+#include "engine/differential/grammar.hpp"
+#include "engine/differential/templates.hpp"
+#include "engine/engine.hpp"
+#include "engine/keyspace.hpp"
+#include "engine/value_reply.hpp"
+#include "support/plain_client.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice::test {
+namespace {
+
+constexpr std::size_t commands_a_run = 150;
+constexpr std::uint64_t seeds_by_default = 150;
+
+struct Step {
+  Command words;
+  Command inner;  ///< decides the form of the reply: itself, or the command inside a script
+};
+using Steps = std::vector<Step>;
+
+class Redis {
+ public:
+  Redis(std::uint16_t port, int protocol) : client_(port) {
+    client_.command({"HELLO", std::to_string(protocol)});
+  }
+
+  Value run(const Command& words) { return client_.command(std::span<const std::string>{words}); }
+  void clear() { run({"FLUSHALL"}); }
+
+ private:
+  PlainClient client_;
+};
+
+class Embedded {
+ public:
+  explicit Embedded(int protocol) : protocol_(protocol) { clear(); }
+
+  Value run(const Command& words) {
+    using namespace std::chrono;
+    const std::vector<std::string_view> views{words.begin(), words.end()};
+    engine::Context context{
+        *engine_, session_,
+        duration_cast<microseconds>(system_clock::now().time_since_epoch()).count()};
+    engine::ValueReply reply{protocol_};
+    engine_->execute(context, views, reply);
+    for (auto& effect : context.effects()) effects_.push_back(std::move(effect));
+    return reply.take();
+  }
+  void clear() {
+    engine_ = std::make_unique<engine::Engine>(1);
+    session_ = {.database = 0, .protocol = protocol_};
+    effects_.clear();
+  }
+  const std::vector<Command>& effects() const { return effects_; }
+
+ private:
+  int protocol_;
+  std::unique_ptr<engine::Engine> engine_;
+  engine::Session session_;
+  std::vector<Command> effects_;
+};
+
+Steps steps_of(std::uint64_t seed) {
+  static constexpr std::string_view call[] = {"EVAL script 2 <key> <key> <value> <member>"};
+  Grammar commands{seed, command_templates};
+  Grammar calls{seed, call};
+  Steps steps;
+  while (steps.size() < commands_a_run) {
+    auto command = commands.next();
+    const auto way = commands.below(10);
+    if (way == 0) {  // a whole script
+      Command words = calls.next();
+      if (words.size() > 1) words[1] = scripts[commands.below(std::size(scripts))];
+      steps.push_back({words, words});
+    } else if (way == 1) {  // the command, called by a script
+      const std::string function = commands.one_in(2) ? "call" : "pcall";
+      Command words{"EVAL", "return redis." + function + "(unpack(ARGV))", "0"};
+      words.insert(words.end(), command.begin(), command.end());
+      steps.push_back({std::move(words), std::move(command)});
+    } else {
+      steps.push_back({command, command});
+    }
+  }
+  return steps;
+}
+
+/// What is wrong with a run of `steps`, if anything.
+std::optional<std::string> wrong(const Steps& steps, Redis& redis, Embedded& embedded,
+                                 int protocol) {
+  redis.clear();
+  embedded.clear();
+  for (const auto& step : steps) {
+    const auto theirs = canonical(step.inner, redis.run(step.words));
+    const auto ours = canonical(step.inner, embedded.run(step.words));
+    if (!same_reply(step.inner, theirs, ours))
+      return fmt::format("{}\n  redis:  {}\n  engine: {}", to_line(step.words), to_string(theirs),
+                         to_string(ours));
+  }
+  const auto theirs = dump([&](const Command& words) { return redis.run(words); });
+  const auto ours = dump([&](const Command& words) { return embedded.run(words); });
+  if (auto differs = difference(theirs, ours); !differs.empty())
+    return "redis and engine differ: " + differs;
+  Embedded replayed{protocol};
+  for (const auto& effect : embedded.effects())
+    if (const auto reply = replayed.run(effect); reply.is_error())
+      return fmt::format("the effect {} is refused: {}", to_line(effect), to_string(reply));
+  const auto again = dump([&](const Command& words) { return replayed.run(words); });
+  if (auto differs = difference(ours, again); !differs.empty())
+    return "engine and its replayed effects differ: " + differs;
+  return std::nullopt;
+}
+
+/// Leaves out steps, at first many at once, as long as the run stays wrong.
+Steps shrink(Steps steps, const std::function<bool(const Steps&)>& is_wrong) {
+  for (std::size_t chunk = steps.size() / 2; chunk > 0; chunk /= 2) {
+    for (std::size_t at = 0; at < steps.size();) {
+      Steps fewer = steps;
+      const auto begin = fewer.begin() + static_cast<std::ptrdiff_t>(at);
+      fewer.erase(begin, begin + static_cast<std::ptrdiff_t>(std::min(chunk, steps.size() - at)));
+      if (is_wrong(fewer))
+        steps = std::move(fewer);
+      else
+        at += chunk;
+    }
+  }
+  return steps;
+}
+
+std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// False: it failed.
+bool expect_same(std::uint64_t seed, RedisServer& server) {
+  const int protocol = seed % 2 == 0 ? 2 : 3;
+  Redis redis{server.port(), protocol};
+  Embedded embedded{protocol};
+  const auto steps = steps_of(seed);
+  if (!wrong(steps, redis, embedded, protocol)) return true;
+  const auto fewer = shrink(
+      steps, [&](const Steps& some) { return wrong(some, redis, embedded, protocol).has_value(); });
+  std::string lines;
+  for (const auto& step : fewer) lines += "  " + to_line(step.words) + '\n';
+  ADD_FAILURE() << "seed " << seed << ", RESP" << protocol << ", shortest run:\n"
+                << lines
+                << wrong(fewer, redis, embedded, protocol).value_or("(not wrong every time)");
+  return false;
+}
+
+TEST(Differential, EngineAnswersAsRedisDoes) {
+  RedisServer server;
+  const auto only = number_from_environment("SLUICE_SEED", 0);
+  const auto last = only != 0 ? only : number_from_environment("SLUICE_SEEDS", seeds_by_default);
+  int failures_left = 10;  // more of them tell little
+  for (auto seed = std::max<std::uint64_t>(only, 1); seed <= last && failures_left > 0; ++seed)
+    if (!expect_same(seed, server)) --failures_left;
+}
+
+}  // namespace
+}  // namespace sluice::test

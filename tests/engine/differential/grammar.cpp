@@ -1,0 +1,205 @@
+#include "engine/differential/grammar.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <stdexcept>
+
+namespace sluice::test {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Kind {
+  std::string_view name;
+  std::string_view words;                       ///< between blanks
+  std::span<const std::string_view> more = {};  ///< those with blanks in them, or nothing
+};
+
+constexpr std::array odd_members{""sv, "\0\xff\r\n"sv,
+                                 "longer than sixty-four bytes, so that no compact form of a "
+                                 "collection may hold it any more"sv};
+constexpr std::array odd_values{""sv, " 1"sv, "hello world"sv, "\0\x01\xff"sv};
+constexpr std::array nothing{""sv};
+
+constexpr Kind kinds[] = {
+    {"key", "s1 s2 s3 h1 h2 l1 l2 t1 t2 t3 z1 z2 z3 x1 x2 none"},
+    {"str", "s1 s2 s3"},
+    {"hash", "h1 h2"},
+    {"list", "l1 l2"},
+    {"set", "t1 t2 t3"},
+    {"zset", "z1 z2 z3"},
+    {"lexset", "y1 y2"},  // all scores are 0
+    {"stream", "x1 x2"},
+    {"group", "g1 g2"},
+    {"consumer", "c1 c2"},
+    {"member", "a b c d e aa ab AA foo foobarbaz 1 2 3 7 8 10 -7", odd_members},
+    {"value", "0 1 -1 42 9223372036854775807 -9223372036854775808 abc 1.5 -0.25 3.0 1e3 007 foobar",
+     odd_values},
+    {"int", "0 1 2 -1 5 -3 100 9223372036854775807 -9223372036854775807"},
+    {"small", "0 1 2 3 5"},
+    {"positive", "1 2 3 10"},
+    {"index", "0 1 2 3 5 -1 -2 -3 -100 100"},
+    {"bit", "0 1 5 7 8 9 23 64 100"},
+    {"float", "0 1 -1 0.5 2.25 -3.75 10 1e2 5.0e3 100000"},
+    {"weight", "1 2 -1 0.5 10"},  // not 0: Redis is at odds with itself about 0 * inf
+    {"score", "0 1 2 3 -1 1.5 -2.25 10 inf -inf 1e3"},
+    {"limit", "0 1 (1 2 (2 -inf +inf inf (1.5 10 -1"},
+    {"lex", "- + [a (a [b (c [aa [foo ["},
+    {"pattern", "* a* ? [a-c] [^a]* s? \\* *o* f*[rz] nothing"},
+    {"seconds", "100 1000 100000 0 -1"},
+    {"ms", "100000 5000000 0 -5"},
+    {"bftype", "u8 i8 u1 i5 u63 i64 u64 i65 u16"},
+    {"bfoffset", "0 1 #0 #1 #2 7 100 -1"},
+    {"junk",
+     "abc -1 0 9223372036854775808 -9223372036854775808 1.5 nan infinity 0x10 NX COUNT "
+     "WITHSCORES LIMIT * $ 1-1 - (",
+     nothing},
+};
+
+constexpr std::array typed_keys{"str"sv, "hash"sv, "list"sv, "set"sv, "zset"sv, "stream"sv};
+
+std::vector<std::string_view> tokens_of(std::string_view text) {
+  std::vector<std::string_view> tokens;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    if (end > 0) tokens.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return tokens;
+}
+
+std::map<std::string_view, std::vector<std::string_view>> words_by_kind() {
+  std::map<std::string_view, std::vector<std::string_view>> all;
+  for (const auto& kind : kinds) {
+    auto words = tokens_of(kind.words);
+    words.insert(words.end(), kind.more.begin(), kind.more.end());
+    all.emplace(kind.name, std::move(words));
+  }
+  return all;
+}
+
+/// How many tokens the group takes that begins at tokens[0], with both its brackets.
+std::size_t group_size(std::span<const std::string_view> tokens) {
+  int depth = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] == "[" || tokens[i] == "(" || tokens[i] == "{") ++depth;
+    if (tokens[i] == "]" || tokens[i] == ")" || tokens[i] == "}") --depth;
+    if (depth == 0) return i + 1;
+  }
+  throw std::logic_error{"a template with an open bracket"};
+}
+
+/// A SCAN without its COUNT may end anywhere, and the sets that are read by name need equal scores.
+bool may_be_spoilt(const Command& command) {
+  const bool scores = command[0] == "ZADD" && command[1].starts_with('y');
+  return !scores && command[0].find("SCAN") == std::string::npos;
+}
+
+std::int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+Grammar::Grammar(std::uint64_t seed, std::span<const std::string_view> templates) : random_(seed) {
+  for (const auto text : templates) templates_.push_back(tokens_of(text));
+}
+
+Command Grammar::next() {
+  ++step_;
+  Command command;
+  expand(templates_[below(templates_.size())], command);
+  if (one_in(25) && may_be_spoilt(command)) spoil(command);
+  return command;
+}
+
+void Grammar::expand(Tokens tokens, Command& out) {
+  while (!tokens.empty()) {
+    const auto first = tokens.front();
+    if (first != "[" && first != "(" && first != "{") {
+      const auto kind = first.find('<');  // "(<id>" is a bracket and an id
+      out.emplace_back(first.substr(0, kind));
+      if (kind != first.npos) out.back() += word(first.substr(kind + 1, first.size() - kind - 2));
+      tokens = tokens.subspan(1);
+      continue;
+    }
+    const auto size = group_size(tokens);
+    const auto inside = tokens.subspan(1, size - 2);
+    if (first == "(" || (first == "[" && one_in(2))) choose(inside, out);
+    if (first == "{")
+      for (auto left = 1 + below(3); left > 0; --left) expand(inside, out);
+    tokens = tokens.subspan(size);
+  }
+}
+
+void Grammar::choose(Tokens alternatives, Command& out) {
+  std::vector<Tokens> options;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= alternatives.size();) {
+    if (i == alternatives.size() || alternatives[i] == "|") {
+      options.push_back(alternatives.subspan(begin, i - begin));
+      begin = ++i;
+    } else {
+      i += group_size(alternatives.subspan(i));
+    }
+  }
+  expand(options[below(options.size())], out);
+}
+
+void Grammar::spoil(Command& command) {
+  const auto at = 1 + below(command.size());
+  switch (below(3)) {
+    case 0: command.resize(at); break;
+    case 1: command.insert(command.begin() + static_cast<std::ptrdiff_t>(at), word("junk")); break;
+    default:
+      if (at < command.size()) command[at] = word("junk");
+  }
+}
+
+std::string Grammar::word(std::string_view kind) {
+  if (kind == "newid")
+    return fmt::format("{}-{}", step_, one_in(4) ? "*" : std::to_string(below(3)));
+  if (kind == "id")
+    return one_in(3) ? std::to_string(below(step_ + 1))
+                     : fmt::format("{}-{}", below(step_ + 1), below(3));
+  if (kind == "future")
+    return std::to_string(now_ms() / 1000 + 1000 * static_cast<std::int64_t>(1 + below(9)));
+  if (kind == "future_ms")
+    return std::to_string(now_ms() + 1'000'000 * static_cast<std::int64_t>(1 + below(9)));
+  if (std::ranges::count(typed_keys, kind) != 0 && one_in(15))
+    kind = "key";  // the wrong type, sometimes
+  static const auto words = words_by_kind();
+  const auto found = words.find(kind);
+  if (found == words.end()) throw std::logic_error{fmt::format("no such kind: <{}>", kind)};
+  return std::string{found->second[below(found->second.size())]};
+}
+
+std::string to_line(const Command& command) {
+  std::string line;
+  for (const auto& word : command) {
+    if (!line.empty()) line += ' ';
+    const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+      return c > 0x20 && c < 0x7f && c != '"' && c != '\'' && c != '\\';
+    });
+    if (plain) {
+      line += word;
+      continue;
+    }
+    line += '"';
+    for (const unsigned char c : word)
+      if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
+        line += fmt::format("\\x{:02x}", c);
+      else
+        line += static_cast<char>(c);
+    line += '"';
+  }
+  return line;
+}
+
+}  // namespace sluice::test

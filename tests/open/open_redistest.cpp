@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+
+#include "sluice/open.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(OpenRedis, ByHostByAddressAndByName) {
+  const test::RedisServer server{{"bind 127.0.0.1 -::1"}};
+  const auto port = std::to_string(server.port());
+  for (const std::string host : {"127.0.0.1", "localhost"}) {
+    EXPECT_EQ(open("redis://" + host + ":" + port)->run({"PING"}).get().as_text(), "PONG");
+    EXPECT_EQ(open("valkey://" + host + ":" + port + "/")->run({"PING"}).get().as_text(), "PONG");
+  }
+}
+
+TEST(OpenRedis, UserDatabaseNameAndTimes) {
+  const test::RedisServer server{{"user a:b on >p@s%s ~* &* +@all"}};
+  const auto where = "127.0.0.1:" + std::to_string(server.port());
+  const auto store = open("redis://a%3Ab:p@s%25s@" + where +
+                          "/5?name=my+prog&timeout=5s&connect_timeout=2s&spin=20us");
+  const auto info = store->run({"CLIENT", "INFO"}).get().as_text();
+  EXPECT_NE(info.find("user=a:b "), std::string::npos) << info;
+  EXPECT_NE(info.find("db=5 "), std::string::npos) << info;
+  EXPECT_NE(info.find("name=my+prog "), std::string::npos) << info;
+  EXPECT_EQ(store->describe(), "redis://" + where + "/5");
+
+  const auto by_query = open("redis://" + where + "?db=6", {.name = "other"})
+                            ->run({"CLIENT", "INFO"})
+                            .get()
+                            .as_text();
+  EXPECT_NE(by_query.find("db=6 "), std::string::npos) << by_query;
+  EXPECT_NE(by_query.find("name=other "), std::string::npos) << by_query;
+}
+
+TEST(OpenRedis, UnixSocket) {
+  const test::RedisServer server{{}, test::RedisServer::Address::unix_socket};
+  EXPECT_EQ(open(server.url() + "?db=1")->run({"PING"}).get().as_text(), "PONG");
+}
+
+TEST(OpenRedis, ThePasswordIsInNoError) {
+  const test::RedisServer server{{"requirepass right"}};
+  try {
+    open("redis://:wrong-one@127.0.0.1:" + std::to_string(server.port()));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::authentication);
+    EXPECT_EQ(std::string{error.what()}.find("wrong-one"), std::string::npos) << error.what();
+  }
+}
+
+TEST(OpenRedis, TheTimeoutOfTheUrlHolds) {
+  test::RedisServer server;
+  const auto store = open(server.url() + "?timeout=30ms");
+  server.stop();
+  EXPECT_THROW(store->run({"SET", "k", "v"}).get(), Error);
+  server.cont();
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,55 @@
+#include "sluice/open.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/temp_dir.hpp"
+
+namespace sluice {
+namespace {
+
+Error failure_of(const std::string& url) {
+  try {
+    open(url);
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << url << " was opened";
+  return Error{Errc::server, "opened", Effect::done};
+}
+
+TEST(Open, EmbeddedInMemoryAndInAFolder) {
+  EXPECT_EQ(open("embedded:")->run({"PING"}).get().as_text(), "PONG");
+  const test::TempDir folder;
+  for (const auto* const fsync : {"", "?fsync=always", "?fsync=everysec", "?fsync=never"}) {
+    const auto store = open("embedded:" + (folder / "data").string() + fsync);
+    store->run({"INCR", "n"}).get();
+  }
+  EXPECT_EQ(open("embedded:" + (folder / "data").string())->run({"GET", "n"}).get().as_integer(),
+            4);
+}
+
+TEST(Open, WhatIsNoStoreIsABadArgumentThatNamesThoseThatAre) {
+  for (const auto* const url : {"mysql://h", "http://h", ":", "redis-cluster://h"}) {
+    const auto error = failure_of(url);
+    EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
+    EXPECT_NE(error.message().find("redis://"), std::string::npos) << error.what();
+  }
+  for (const auto* const url :
+       {"rediss://h", "redis+cluster://a,b", "redis+sentinel://a,b/master"}) {
+    const auto error = failure_of(url);
+    EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
+    EXPECT_NE(error.message().find("not offered yet"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Open, ABadPartIsABadArgument) {
+  for (const auto* const url :
+       {"", "redis", "redis:", "redis://", "redis://h:99999", "redis://h:12x", "redis://h/x",
+        "redis://h/1/2", "redis://h/-1", "redis://h/1?db=2", "redis://h?timeout=0",
+        "redis://h?timeout=soon", "redis://h?tiemout=3s", "redis+unix://h/sock", "redis+unix://",
+        "embedded://host/path", "embedded:/x?fsync=sometimes", "embedded:/x?name=y"})
+    EXPECT_EQ(failure_of(url).errc(), Errc::bad_argument) << url;
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,303 @@
+#include <thread>
+
+#include "sale/shop.hpp"
+
+namespace sluice {
+namespace {
+
+using test::buy;
+using namespace std::chrono_literals;
+
+class SaleOutcomes : public testing::Test {
+ protected:
+  Sale create(SaleDefinition definition) {
+    definition.name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    return Sale::create(*store_, definition).get();
+  }
+
+  std::unique_ptr<Store> store_ = open(test::shared_server().url());
+};
+
+TEST_F(SaleOutcomes, EachRequestGetsWhatTheTableSays) {
+  struct Row {
+    const char* buyer;
+    const char* request;
+    std::int64_t units;
+    Outcome outcome;
+    const char* number_ends;  // of the order in the answer; empty: none
+  };
+  static constexpr Row rows[] = {
+      {"ann", "a1", 2, Outcome::admitted, "0001"},
+      {"ann", "a1", 2, Outcome::repeated, "0001"},
+      {"ann", "a2", 1, Outcome::already_bought, "0001"},
+      {"ann", "a1", 5, Outcome::repeated,
+       "0001"},  // the request decides, not what it asks this time
+      {"bob", "a1", 1, Outcome::admitted, "0002"},  // a request id belongs to its buyer
+      {"cid", "c1", 3, Outcome::not_enough, ""},
+      {"cid", "c1", 2, Outcome::admitted, "0003"},
+      {"dan", "d1", 1, Outcome::sold_out, ""},
+      {"ann", "a3", 1, Outcome::already_bought, "0001"},  // also when sold out
+      {"bob", "a1", 1, Outcome::repeated, "0002"},
+  };
+  auto sale = create({.stock = 5});
+  for (const auto& row : rows) {
+    SCOPED_TRACE(std::string{row.buyer} + " " + row.request);
+    const auto answer = buy(sale, row.buyer, row.request, row.units);
+    EXPECT_EQ(to_string(answer.outcome), to_string(row.outcome));
+    EXPECT_EQ(answer.order.has_value(), *row.number_ends != '\0');
+    if (answer.order) {
+      EXPECT_TRUE(answer.order->number.ends_with(row.number_ends)) << answer.order->number;
+      EXPECT_EQ(answer.order->buyer.value, row.buyer);
+    }
+  }
+  const auto status = sale.status().get();
+  EXPECT_EQ(to_string(status.state), "sold out");
+  EXPECT_EQ(status.sold, 5);
+  EXPECT_EQ(status.orders, 3);
+  EXPECT_EQ(status.waiting, 3);
+}
+
+// "if redis.call('sismember', ...) then" is always true in Lua, and refuses every first buyer.
+TEST_F(SaleOutcomes, TheFirstBuyerIsNotTakenForASecond) {
+  auto sale = create({.stock = 1});
+  EXPECT_EQ(buy(sale, "first", "r").outcome, Outcome::admitted);
+}
+
+// A stock that was never loaded is an outcome and no script error "attempt to compare nil with number".
+TEST_F(SaleOutcomes, ASaleThatTheStoreLostIsNotLoaded) {
+  auto sale = create({.stock = 1});
+  store_->run({"DEL", "{" + sale.definition().name + "}:sale"}).get();
+  EXPECT_EQ(buy(sale, "ann", "r").outcome, Outcome::not_loaded);
+  EXPECT_EQ(sale.status().get().state, SaleState::not_loaded);
+  EXPECT_FALSE(Sale::load(*store_, sale.definition().name).get());
+}
+
+TEST_F(SaleOutcomes, TheLimitCountsOrdersOfABuyer) {
+  for (const std::int64_t limit : {0, 1, 3}) {
+    SaleDefinition definition{
+        .name = "limit" + std::to_string(limit), .stock = 100, .limit = limit};
+    auto sale = Sale::create(*store_, definition).get();
+    const std::int64_t most = limit == 0 ? 20 : limit;
+    for (std::int64_t n = 1; n <= most; ++n) {
+      const auto answer = buy(sale, "ann", "r" + std::to_string(n));
+      ASSERT_EQ(answer.outcome, Outcome::admitted) << "limit " << limit << ", order " << n;
+      EXPECT_EQ(answer.order->n, n);
+    }
+    if (limit == 0) continue;
+    const auto refused = buy(sale, "ann", "one more");
+    EXPECT_EQ(refused.outcome, Outcome::already_bought);
+    EXPECT_EQ(refused.order->n, limit);
+    EXPECT_EQ(refused.order->request.value, "r" + std::to_string(limit));
+    EXPECT_EQ(buy(sale, "ann", "r1").order->n, 1);
+    EXPECT_EQ(buy(sale, "bob", "r1").outcome, Outcome::admitted);
+  }
+}
+
+TEST_F(SaleOutcomes, NumbersOfADayRunOut) {
+  auto sale = create({.stock = 100, .digits = 1});
+  for (int i = 1; i <= 9; ++i)
+    EXPECT_EQ(buy(sale, std::to_string(i), "r").outcome, Outcome::admitted);
+  EXPECT_EQ(buy(sale, "10", "r").outcome, Outcome::full);
+  EXPECT_EQ(sale.status().get().sold, 9);
+}
+
+TEST_F(SaleOutcomes, TheWindowIsTheStoresClock) {
+  const auto now = store_->time().get();
+  auto early = Sale::create(*store_, {.name = "early", .stock = 1, .opens_at = now + 1h}).get();
+  EXPECT_EQ(buy(early, "ann", "r").outcome, Outcome::not_started);
+  EXPECT_EQ(early.status().get().state, SaleState::not_started);
+  auto late = Sale::create(*store_, {.name = "late", .stock = 1, .closes_at = now - 1us}).get();
+  EXPECT_EQ(buy(late, "ann", "r").outcome, Outcome::closed);
+  EXPECT_EQ(late.status().get().state, SaleState::closed);
+  auto open_now =
+      Sale::create(*store_, {.name = "now", .stock = 1, .opens_at = now, .closes_at = now + 1h})
+          .get();
+  EXPECT_EQ(buy(open_now, "ann", "r").outcome, Outcome::admitted);
+}
+
+TEST_F(SaleOutcomes, AClosedSaleStillKnowsItsOrders) {
+  auto sale = create({.stock = 10});
+  const auto bought = buy(sale, "ann", "r1");
+  sale.close().get();
+  EXPECT_EQ(buy(sale, "bob", "r").outcome, Outcome::closed);
+  EXPECT_EQ(buy(sale, "ann", "r2").outcome, Outcome::closed);
+  const auto again = buy(sale, "ann", "r1");
+  EXPECT_EQ(again.outcome, Outcome::repeated);
+  EXPECT_EQ(again.order, bought.order);
+}
+
+TEST_F(SaleOutcomes, AnyBytesMakeAnId) {
+  auto sale = create({.stock = 100, .limit = 0});
+  const std::string nul("a\0b", 3);
+  const std::string ids[] = {
+      nul, "a", "1:a", "a b", "%", "\n\r", "\xff\xfe", std::string(128, 'x'), "a\0c" + nul, "ü"};
+  std::vector<Order> orders;
+  for (const auto& buyer : ids)
+    for (const auto& request : ids) {
+      if (orders.size() == 100) break;
+      const auto answer = buy(sale, buyer, request);
+      ASSERT_EQ(answer.outcome, Outcome::admitted);
+      EXPECT_EQ(answer.order->buyer.value, buyer);
+      EXPECT_EQ(answer.order->request.value, request);
+      orders.push_back(*answer.order);
+    }
+  for (const auto& order : orders) {
+    const auto again = buy(sale, order.buyer.value, order.request.value);
+    EXPECT_EQ(again.outcome, Outcome::repeated);
+    EXPECT_EQ(again.order, order);
+  }
+  const test::TempDir folder;
+  const auto database = open_order_store(test::database_url(folder));
+  OrderWorker{*store_, sale, *database}.drain();
+  EXPECT_EQ(database->page(sale.definition().name, 0, 1000), orders);
+  test::expect_clean(*store_, sale, *database);
+}
+
+TEST_F(SaleOutcomes, SizesAreChecked) {
+  auto sale = create({.stock = 10, .largest_order = 2});
+  EXPECT_THROW(buy(sale, "", "r"), Error);
+  EXPECT_THROW(buy(sale, "b", ""), Error);
+  EXPECT_THROW(buy(sale, std::string(129, 'b'), "r"), Error);
+  EXPECT_THROW(buy(sale, "b", std::string(100'000, 'r')), Error);
+  EXPECT_THROW(buy(sale, "b", "r", 0), Error);
+  EXPECT_THROW(buy(sale, "b", "r", -1), Error);
+  EXPECT_THROW(buy(sale, "b", "r", 3), Error);
+  EXPECT_EQ(sale.status().get().sold, 0);
+}
+
+TEST_F(SaleOutcomes, DefinitionsAreCheckedAndCompared) {
+  const auto refused = [&](SaleDefinition definition, Errc code, const std::string& says) {
+    try {
+      Sale::create(*store_, definition).get();
+      ADD_FAILURE() << "created, expected: " << says;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), code) << error.what();
+      EXPECT_NE(error.message().find(says), std::string::npos) << error.what();
+    }
+  };
+  const WallTime noon{1h};
+  refused({.name = "", .stock = 1}, Errc::bad_argument, "0 bytes");
+  refused({.name = std::string(100'000, 'x'), .stock = 1}, Errc::bad_argument, "100000 bytes");
+  refused({.name = "a{b", .stock = 1}, Errc::bad_argument, "braces");
+  refused({.name = "x", .stock = -1}, Errc::bad_argument, "stock is -1");
+  refused({.name = "x", .stock = 1, .limit = -1}, Errc::bad_argument, "limit is -1");
+  refused({.name = "x", .stock = 1, .digits = 13}, Errc::bad_argument, "digits is 13");
+  refused({.name = "x", .stock = 1, .number_type = "M T"}, Errc::bad_argument, "number_type");
+  refused({.name = "x", .stock = 1, .zone = "Asia/Nowhere"}, Errc::bad_argument, "Asia/Nowhere");
+  refused({.name = "x", .stock = 1, .opens_at = noon, .closes_at = noon}, Errc::bad_argument,
+          "closes before");
+
+  const SaleDefinition definition{.name = "compared",
+                                  .stock = 7,
+                                  .opens_at = noon,
+                                  .limit = 2,
+                                  .largest_order = 3,
+                                  .number_type = "XY",
+                                  .zone = "Europe/Berlin",
+                                  .digits = 6};
+  auto sale = Sale::create(*store_, definition).get();
+  buy(sale, "ann", "r");
+  EXPECT_EQ(Sale::create(*store_, definition).get().definition(), definition);
+  EXPECT_EQ(Sale::load(*store_, "compared").get()->definition(), definition);
+  EXPECT_EQ(sale.status().get().sold, 1) << "joining a sale begins it anew";
+  auto other = definition;
+  other.stock = 8;
+  refused(other, Errc::config_mismatch, "stock is '7' there and '8' here");
+}
+
+TEST_F(SaleOutcomes, CallersThatCoalesceGetDenseNumbersAndRisingIds) {
+  constexpr int threads = 16;
+  constexpr int each = 100;
+  auto sale = create({.stock = threads * each});
+  std::vector<std::vector<Order>> orders(threads);
+  {
+    std::vector<std::jthread> crew;
+    for (int t = 0; t < threads; ++t)
+      crew.emplace_back([&, t] {
+        for (int i = 0; i < each; ++i)
+          orders[static_cast<std::size_t>(t)].push_back(
+              *buy(sale, std::to_string(t * each + i), "r").order);
+      });
+  }
+  std::vector<Order> all;
+  for (auto& some : orders) {
+    EXPECT_TRUE(std::is_sorted(some.begin(), some.end(),
+                               [](const Order& a, const Order& b) { return a.id < b.id; }));
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  std::sort(all.begin(), all.end(), [](const Order& a, const Order& b) { return a.id < b.id; });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_TRUE(i == 0 || all[i - 1].id < all[i].id);
+    EXPECT_EQ(std::stoul(all[i].number.substr(10)), i + 1) << all[i].number;
+  }
+  EXPECT_EQ(sale.status().get().state, SaleState::sold_out);
+}
+
+/// Executes every script, and loses the reply of the first `lost` ones.
+class LossyStore final : public Store {
+ public:
+  LossyStore(Store& store, int lost) : store_(store), lost_(lost) {}
+  using Store::run;
+  Task<Value> run(Words command, CallOptions options) override {
+    return store_.run(command, options);
+  }
+  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
+    Value reply = store_.run(script, keys, args, options).get();
+    if (lost_-- > 0) throw Error{Errc::connection, "the reply was lost", Effect::unknown};
+    return Task<Value>::ready(std::move(reply));
+  }
+  Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
+    return store_.run(std::move(batch), options);
+  }
+  Task<Listener> listen(std::string channel, MessageHandler handler) override {
+    return store_.listen(std::move(channel), std::move(handler));
+  }
+  Clock& clock() noexcept override { return store_.clock(); }
+  Driver* driver() noexcept override { return nullptr; }
+  std::string describe() const override { return store_.describe(); }
+
+ private:
+  Store& store_;
+  int lost_;
+};
+
+TEST_F(SaleOutcomes, AskingAgainAfterALostReplyGivesTheOrder) {
+  create({.stock = 2});
+  LossyStore lossy{*store_, 2};
+  auto sale = Sale::load(lossy, "AskingAgainAfterALostReplyGivesTheOrder").get();
+  for (int lost = 0; lost < 2; ++lost) {
+    try {
+      buy(*sale, "ann", "r");
+      ADD_FAILURE() << "no reply was lost";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.effect(), Effect::unknown);
+    }
+  }
+  const auto answer = buy(*sale, "ann", "r");
+  EXPECT_EQ(answer.outcome, Outcome::repeated);
+  EXPECT_TRUE(answer.order->number.ends_with("0001"));
+  EXPECT_EQ(sale->status().get().sold, 1);
+}
+
+TEST(SaleRestart, AServerThatIsKilledLosesNoAnswer) {
+  test::RedisServer server{{"appendonly yes", "appendfsync always"}};
+  const auto store = open(server.url());
+  auto sale = Sale::create(*store, {.name = "s", .stock = 10}).get();
+  std::vector<Order> told;
+  for (int i = 0; i < 5; ++i) told.push_back(*buy(sale, std::to_string(i), "r").order);
+  server.kill();
+  server.start();
+  for (const auto& order : told) {
+    const auto again = buy(sale, order.buyer.value, "r");
+    EXPECT_EQ(again.outcome, Outcome::repeated);
+    EXPECT_EQ(again.order, order);
+  }
+  EXPECT_TRUE(buy(sale, "5", "r").order->number.ends_with("0006"));
+  const auto orders = open_order_store("sqlite::memory:");
+  OrderWorker{*store, sale, *orders}.drain();
+  EXPECT_EQ(orders->page("s", 0, 10).size(), 6U);
+  test::expect_clean(*store, sale, *orders);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,109 @@
+#include <gtest/gtest.h>
+
+#include "engine/embedded_store.hpp"
+#include "sluice/order_store.hpp"
+#include "sluice/order_worker.hpp"
+#include "sluice/sale.hpp"
+#include "sluice/sale_audit.hpp"
+#include "support/temp_dir.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// 23:59:57 in Shanghai on 2026-01-02.
+constexpr WallTime before_midnight{1'767'369'597s};
+
+class SaleOnVirtualTime : public testing::Test {
+ protected:
+  std::string buy(Sale& sale, const std::string& request = "r") {
+    const auto answer =
+        sale.buy(BuyerId{"buyer " + std::to_string(next_buyer_++)}, RequestId{request}).get();
+    if (answer.order) last_ = *answer.order;
+    return answer.order ? answer.order->number : std::string{to_string(answer.outcome)};
+  }
+
+  VirtualClock clock_{before_midnight};
+  std::unique_ptr<Store> store_ = engine::open_embedded({.clock = &clock_});
+  int next_buyer_ = 0;
+  Order last_;
+};
+
+TEST_F(SaleOnVirtualTime, NumbersBeginAnewAtMidnightAndIdsGoOn) {
+  auto sale = Sale::create(*store_, {.name = "s", .stock = 10}).get();
+  EXPECT_EQ(buy(sale), "MT202601020001");
+  EXPECT_EQ(buy(sale), "MT202601020002");
+  clock_.advance(2'999'999us);
+  EXPECT_EQ(buy(sale), "MT202601020003");
+  const auto before = last_;
+  EXPECT_EQ(before.issued_at, before_midnight + 2'999'999us);
+  clock_.advance(1us);
+  EXPECT_EQ(buy(sale), "MT202601030001");
+  EXPECT_GT(last_.id, before.id);
+  EXPECT_EQ(last_.issued_at, before_midnight + 3s);
+  clock_.advance(24h);
+  EXPECT_EQ(buy(sale), "MT202601040001");
+
+  const auto orders = open_order_store("sqlite::memory:");
+  OrderWorker{*store_, sale, *orders}.drain();
+  for (const auto& check : audit(*store_, sale, *orders).checks)
+    EXPECT_TRUE(check.ok) << check.name << ": " << check.detail;
+}
+
+TEST_F(SaleOnVirtualTime, AClockThatGoesBackOpensNoDayAgain) {
+  auto sale = Sale::create(*store_, {.name = "s", .stock = 10}).get();
+  clock_.advance(3s);
+  EXPECT_EQ(buy(sale), "MT202601030001");
+  const auto before = last_;
+  clock_.jump_wall(-1h);
+  EXPECT_EQ(buy(sale), "MT202601030002");
+  EXPECT_GT(last_.id, before.id);
+  EXPECT_GE(last_.issued_at, before.issued_at);
+}
+
+TEST_F(SaleOnVirtualTime, AYearLaterTheFirstCallFindsItsDay) {
+  auto sale = Sale::create(*store_, {.name = "s", .stock = 10}).get();
+  EXPECT_EQ(buy(sale), "MT202601020001");
+  clock_.advance(24h * 365);
+  EXPECT_EQ(buy(sale), "MT202701020001");
+}
+
+TEST_F(SaleOnVirtualTime, AFullDayEndsAtMidnight) {
+  auto sale = Sale::create(*store_, {.name = "s", .stock = 100, .digits = 1}).get();
+  for (int i = 1; i <= 9; ++i) EXPECT_EQ(buy(sale), "MT20260102" + std::to_string(i));
+  EXPECT_EQ(buy(sale), "numbers used up");
+  clock_.advance(3s);
+  EXPECT_EQ(buy(sale), "MT202601031");
+}
+
+TEST_F(SaleOnVirtualTime, TheWindowIsHalfOpen) {
+  auto sale = Sale::create(*store_, {.name = "s",
+                                     .stock = 10,
+                                     .opens_at = before_midnight + 1s,
+                                     .closes_at = before_midnight + 5s})
+                  .get();
+  const auto expect = [&](SaleState state, const std::string& answer) {
+    EXPECT_EQ(to_string(sale.status().get().state), to_string(state));
+    EXPECT_EQ(buy(sale), answer);
+  };
+  expect(SaleState::not_started, "not started");
+  clock_.advance(999'999us);
+  expect(SaleState::not_started, "not started");
+  clock_.advance(1us);
+  expect(SaleState::open, "MT202601020001");
+  clock_.advance(3'999'999us);
+  expect(SaleState::open, "MT202601030001");
+  clock_.advance(1us);
+  expect(SaleState::closed, "closed");
+}
+
+TEST_F(SaleOnVirtualTime, ZonesDecideTheDay) {
+  auto here = Sale::create(*store_, {.name = "here", .stock = 1, .zone = "Europe/Berlin"}).get();
+  auto there = Sale::create(*store_, {.name = "there", .stock = 1, .zone = "Pacific/Apia"}).get();
+  EXPECT_EQ(buy(here), "MT202601020001");
+  EXPECT_EQ(buy(there), "MT202601030001");
+}
+
+}  // namespace
+}  // namespace sluice
