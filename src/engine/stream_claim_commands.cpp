@@ -48,15 +48,15 @@ struct PendingQuery {
 
 bool read_pending_query(Words words, PendingQuery& query, Reply& reply) {
   std::size_t at = 3;
+  if (words.size() < 6 || words.size() > 9) return fail(reply, syntax_error);
   if (same_word(words[3], "idle")) {
-    if (words.size() < 5) return fail(reply, syntax_error);
     if (!read_integer(words[4], query.min_idle, reply)) return false;
+    if (words.size() < 8) return fail(reply, syntax_error);
     at = 5;
   }
-  if (words.size() < at + 3 || words.size() > at + 4) return fail(reply, syntax_error);
   if (!read_integer(words[at + 2], query.count, reply)) return false;
   query.count = std::max<std::int64_t>(query.count, 0);
-  query.of_consumer = words.size() == at + 4;
+  query.of_consumer = words.size() > at + 3;  // what is behind it is ignored, as Redis does
   if (query.of_consumer) query.consumer = words[at + 3];
   return read_range_start(words[at], query.first, reply) && read_range_end(words[at + 1], query.last, reply);
 }
