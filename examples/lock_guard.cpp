@@ -23,7 +23,8 @@ int main(int count, char** words) {
     fmt::print("another instance closes the books\n");
     return 0;
   }
-  held->on_lost([](sluice::LostCause cause) { fmt::print(stderr, "lost the lock: {}\n", to_string(cause)); });
+  held->on_lost(
+      [](sluice::LostCause cause) { fmt::print(stderr, "lost the lock: {}\n", to_string(cause)); });
 
   int page = 1;
   while (held->valid() && close_books(held->token(), page)) ++page;

@@ -5,20 +5,23 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <thread>
-
 #include <sluice/log.hpp>
 #include <sluice/open.hpp>
 #include <sluice/order_worker.hpp>
 #include <sluice/sale_audit.hpp>
+#include <thread>
 
 int main(int count, char** words) {
-  const auto file = std::filesystem::temp_directory_path() / fmt::format("sale_server-{}.db", ::getpid());
-  sluice::set_log_sink([](sluice::LogLevel, std::string_view message) { fmt::print(stderr, "{}\n", message); });
+  const auto file =
+      std::filesystem::temp_directory_path() / fmt::format("sale_server-{}.db", ::getpid());
+  sluice::set_log_sink(
+      [](sluice::LogLevel, std::string_view message) { fmt::print(stderr, "{}\n", message); });
 
   const auto store = sluice::open(count > 1 ? words[1] : "embedded:");
   const auto orders = sluice::open_order_store(count > 2 ? words[2] : "sqlite:" + file.string());
-  auto sale = sluice::Sale::create(*store, {.name = "bottles", .stock = 100, .limit = 1, .largest_order = 2}).get();
+  auto sale = sluice::Sale::create(
+                  *store, {.name = "bottles", .stock = 100, .limit = 1, .largest_order = 2})
+                  .get();
 
   sluice::OrderWorker worker{*store, sale, *orders};
   std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
@@ -34,8 +37,11 @@ int main(int count, char** words) {
 
   const auto audit = sluice::audit(*store, sale, *orders);
   for (const auto& check : audit.checks)
-    fmt::print("{} {}: {} ({})\n", check.ok ? "ok  " : "FAIL", check.name, check.figure, check.detail);
-  for (const auto& letter : sale.dead_letters().get()) fmt::print("dead letter {}: {}\n", letter.id, letter.reason);
-  for (const auto* const suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file.string() + suffix);
+    fmt::print("{} {}: {} ({})\n", check.ok ? "ok  " : "FAIL", check.name, check.figure,
+               check.detail);
+  for (const auto& letter : sale.dead_letters().get())
+    fmt::print("dead letter {}: {}\n", letter.id, letter.reason);
+  for (const auto* const suffix : {"", "-wal", "-shm"})
+    std::filesystem::remove(file.string() + suffix);
   return audit.ok() ? 0 : 1;
 }

@@ -1,5 +1,6 @@
-// What the client costs: a lock's two scripts against blocking hiredis, and what many threads get out of one connection.
-// Every figure is the median of rounds that alternate with its peer's, on one redis-server started for it.
+// What the client costs: a lock's two scripts against blocking hiredis, and what many threads get
+// out of one connection. Every figure is the median of rounds that alternate with its peer's, on
+// one redis-server started for it.
 //     redis_bench [rounds] [pairs] [part of a name]
 #include <fmt/format.h>
 #include <hiredis/hiredis.h>
@@ -109,7 +110,9 @@ void crowd(int threads, int count, const std::function<void()>& call) {
 class Counter {
  public:
   explicit Counter(Store& store)
-      : store_(store), combiner_(store.driver(), 4096, [this](std::vector<int> asked) { return next(std::move(asked)); }) {}
+      : store_(store), combiner_(store.driver(), 4096, [this](std::vector<int> asked) {
+          return next(std::move(asked));
+        }) {}
   void next() { combiner_.call(1).get(); }
 
  private:
@@ -135,7 +138,8 @@ struct Row {
 
 void print(const Row& row) {
   fmt::print("{:<58} {:>10.0f}/s {:>7.2f} x", row.name, row.rate, row.rate / row.against);
-  if (row.floor > 0) fmt::print("   floor {:.2f}{}", row.floor, row.rate / row.against < row.floor ? "  BELOW" : "");
+  if (row.floor > 0)
+    fmt::print("   floor {:.2f}{}", row.floor, row.rate / row.against < row.floor ? "  BELOW" : "");
   fmt::print("\n");
 }
 
@@ -161,27 +165,37 @@ void run_all(int rounds, int count, std::string_view only) {
     std::vector<double> rates{};
   };
   std::vector<Contest> contests;
-  contests.push_back({"hiredis, blocking: EVALSHA acquire + EVALSHA release", [&](int n) { peer.pairs(n); }, 0, 1});
-  contests.push_back({"the same by Store, both awaited", [&](int n) { pairs(*store, n); }, 0.85, 1});
-  contests.push_back({"... release not awaited", [&](int n) { pairs_with_spawned_release(*store, n); }, 1.5, 1});
+  contests.push_back({"hiredis, blocking: EVALSHA acquire + EVALSHA release",
+                      [&](int n) { peer.pairs(n); }, 0, 1});
+  contests.push_back(
+      {"the same by Store, both awaited", [&](int n) { pairs(*store, n); }, 0.85, 1});
+  contests.push_back(
+      {"... release not awaited", [&](int n) { pairs_with_spawned_release(*store, n); }, 1.5, 1});
   contests.push_back({"... both awaited, spin 50 us", [&](int n) { pairs(*spinning, n); }, 1.5, 1});
-  contests.push_back({"... release not awaited, spin 50 us", [&](int n) { pairs_with_spawned_release(*spinning, n); }, 0, 1});
+  contests.push_back({"... release not awaited, spin 50 us",
+                      [&](int n) { pairs_with_spawned_release(*spinning, n); }, 0, 1});
   for (const int threads : {2, 4, 16, 64})
     contests.push_back({fmt::format("INCR by Store, {} threads", threads),
-                        [&, threads](int n) { crowd(threads, n, [&] { store->run({"INCR", "n"}).get(); }); }, 0, 4});
-  contests.push_back({"a combined counter, 64 threads", [&](int n) { crowd(64, n, [&] { counter.next(); }); }, 0, 16});
+                        [&, threads](int n) {
+                          crowd(threads, n, [&] { store->run({"INCR", "n"}).get(); });
+                        },
+                        0, 4});
+  contests.push_back({"a combined counter, 64 threads",
+                      [&](int n) { crowd(64, n, [&] { counter.next(); }); }, 0, 16});
   for (int round = 0; round < rounds; ++round)
     for (auto& contest : contests)
       if (contest.name.find(only) != std::string::npos)
         contest.rates.push_back(rate(count * contest.times, contest.body));
   const double peer_rate = contests.front().rates.empty() ? 1 : median(contests.front().rates);
   for (auto& contest : contests)
-    if (!contest.rates.empty()) print({contest.name, median(contest.rates), peer_rate, contest.floor});
+    if (!contest.rates.empty())
+      print({contest.name, median(contest.rates), peer_rate, contest.floor});
 }
 
 }  // namespace
 }  // namespace sluice
 
 int main(int argc, char** argv) {
-  sluice::run_all(argc > 1 ? std::atoi(argv[1]) : 5, argc > 2 ? std::atoi(argv[2]) : 4000, argc > 3 ? argv[3] : "");
+  sluice::run_all(argc > 1 ? std::atoi(argv[1]) : 5, argc > 2 ? std::atoi(argv[2]) : 4000,
+                  argc > 3 ? argv[3] : "");
 }

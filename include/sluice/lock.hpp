@@ -29,8 +29,9 @@ class WaitingRooms;
 class Watchdog;
 }  // namespace lock
 
-/// Rises with every new hold of a lock. Hand it to whatever the lock protects, and let that refuse a smaller one than it
-/// has seen: the only defence against a holder that was stopped, lost its hold, and writes on.
+/// Rises with every new hold of a lock. Hand it to whatever the lock protects, and let that refuse
+/// a smaller one than it has seen: the only defence against a holder that was stopped, lost its
+/// hold, and writes on.
 struct FencingToken {
   std::uint64_t value = 0;
   friend auto operator<=>(const FencingToken&, const FencingToken&) = default;
@@ -42,8 +43,8 @@ struct OwnerId {
   friend bool operator==(const OwnerId&, const OwnerId&) = default;
 };
 
-/// Somebody who may hold locks, and enter again what they hold. Not a thread: it may be moved between threads and
-/// coroutines, and used by several at once.
+/// Somebody who may hold locks, and enter again what they hold. Not a thread: it may be moved
+/// between threads and coroutines, and used by several at once.
 ///
 /// Whoever acquires without an Owner is somebody new each time.
 class Owner {
@@ -61,14 +62,16 @@ class Owner {
 };
 
 struct MutexOptions {
-  /// How long a hold lasts without renewal, and so how long a dead holder keeps others out. Shorter frees sooner;
-  /// longer survives longer pauses of the holder and outages of the server. From 10 ms to 24 h.
+  /// How long a hold lasts without renewal, and so how long a dead holder keeps others out. Shorter
+  /// frees sooner; longer survives longer pauses of the holder and outages of the server. From 10
+  /// ms to 24 h.
   std::chrono::milliseconds lease = std::chrono::seconds{30};
-  /// Renew the lease while it is held, every third of it, all holds of the process together. Off: every hold ends when
-  /// its lease does, and is then lost.
+  /// Renew the lease while it is held, every third of it, all holds of the process together. Off:
+  /// every hold ends when its lease does, and is then lost.
   bool watchdog = true;
-  /// How much earlier than the server the holder believes the hold to be over: for clocks that run at different speeds.
-  /// More is safer, and leaves less of the lease. Default: lease / 100 + 2 ms, as in Redlock.
+  /// How much earlier than the server the holder believes the hold to be over: for clocks that run
+  /// at different speeds. More is safer, and leaves less of the lease. Default: lease / 100 + 2 ms,
+  /// as in Redlock.
   std::optional<std::chrono::milliseconds> margin{};
 };
 
@@ -76,7 +79,7 @@ struct MutexOptions {
 enum class LostCause {
   expired,      ///< The lease ran out here: it is not renewed, or this process stood still.
   unreachable,  ///< Renewals failed until the lease ran out here.
-  taken,        ///< The server says that the hold is gone: it expired there, was forced open, or its data was lost.
+  taken,  ///< The server knows the hold no more: expired there, forced open, or its data lost.
 };
 
 std::string_view to_string(LostCause cause) noexcept;
@@ -98,20 +101,21 @@ std::string_view to_string(ReleaseOutcome::Kind kind) noexcept;
 
 /// One entry of an owner into a Mutex. Its end is the release.
 ///
-/// Threads: one at a time, but for `valid`, `valid_for`, `token`, `owner` and `lost`, which any may call.
+/// Threads: one at a time, but for `valid`, `valid_for`, `token`, `owner` and `lost`, which any may
+///   call.
 class Held {
  public:
   /// Holds nothing.
   Held() noexcept = default;
   Held(Held&& other) noexcept = default;
   Held& operator=(Held&& other) noexcept;
-  /// Releases: sends the request at once, in order with what this thread sends later, and does not wait for the reply.
-  /// Never throws; a failure is logged and counted in `sluice_lock_release_failures_total`, and the hold then ends with
-  /// its lease.
+  /// Releases: sends the request at once, in order with what this thread sends later, and does not
+  /// wait for the reply. Never throws; a failure is logged and counted in
+  /// `sluice_lock_release_failures_total`, and the hold then ends with its lease.
   ~Held();
 
-  /// Whether the hold is certain at this moment. Asks the local steady clock only: no I/O, some 30 ns. Once false, false
-  /// for ever.
+  /// Whether the hold is certain at this moment. Asks the local steady clock only: no I/O, some 30
+  /// ns. Once false, false for ever.
   bool valid() const noexcept;
   /// How long it stays certain if no renewal succeeds; 0 when it is not.
   std::chrono::nanoseconds valid_for() const noexcept;
@@ -122,16 +126,17 @@ class Held {
   /// How often the owner is in.
   std::uint32_t entries() const;
 
-  /// Leaves, and waits for the server to say so. Afterwards this holds nothing, whatever the outcome; a second call is
-  /// answered `not_held` without I/O. A request whose reply was lost is repeated, and cannot touch a newer hold.
+  /// Leaves, and waits for the server to say so. Afterwards this holds nothing, whatever the
+  /// outcome; a second call is answered `not_held` without I/O. A request whose reply was lost is
+  /// repeated, and cannot touch a newer hold.
   /// Throws Error (effect none or unknown; the hold ends with its lease at the latest).
   Task<ReleaseOutcome> release();
 
   /// Stops when the hold is lost; never after the release.
   std::stop_token lost() const;
-  /// Calls `callback` once if the hold is lost, at once if it is lost already. It runs on the clock's thread or on
-  /// whichever reads the reply: it must be short and must not block. It may be under way in another thread while the
-  /// hold is released.
+  /// Calls `callback` once if the hold is lost, at once if it is lost already. It runs on the
+  /// clock's thread or on whichever reads the reply: it must be short and must not block. It may be
+  /// under way in another thread while the hold is released.
   void on_lost(std::function<void(LostCause)> callback);
 
  private:
@@ -142,41 +147,51 @@ class Held {
   std::shared_ptr<lock::Hold> hold_;
 };
 
-/// A mutual-exclusion lock shared by every process that names it, Java processes with Redisson included.
+/// A mutual-exclusion lock shared by every process that names it, Java processes with Redisson
+/// included.
 ///
-/// Guarantee: among holders whose `Held::valid()` is true there is at most one, while the server keeps its data and its
-///   clock and ours run at the same speed within the margin. A lost reply leaves no second hold, a repeated or late
-///   release touches no newer hold, and a hold is never renewed after its release. Waiters are woken by the release, the
-///   end of the holder's lease, or their own patience.
-/// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on `token()`); that an
-///   asynchronous replica knows of the hold after a failover; the order of waiters. Tokens rise while the server keeps
-///   its data. Losses are counted in `sluice_lock_lost_total`.
-/// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its Mutex. After a fork() the
-///   holds stay with the parent: in the child they are not valid, and their end releases nothing.
-/// In Redis: hash NAME {owner: entries, sluice:request: id}, TTL = lease; string redisson_lock_token:{NAME}, the fencing
-///   counter, which stays; channel redisson_lock__channel:{NAME}. One round trip to acquire a free lock, one to release
-///   it; a contended acquire adds a subscription and one round trip a wake-up. Renewals: one script for 100 holds.
+/// Guarantee: among holders whose `Held::valid()` is true there is at most one, while the server
+///   keeps its data and its clock and ours run at the same speed within the margin. A lost reply
+///   leaves no second hold, a repeated or late release touches no newer hold, and a hold is never
+///   renewed after its release. Waiters are woken by the release, the end of the holder's lease, or
+///   their own patience.
+/// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
+///   `token()`); that an asynchronous replica knows of the hold after a failover; the order of
+///   waiters. Tokens rise while the server keeps its data. Losses are counted in
+///   `sluice_lock_lost_total`.
+/// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its
+///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, and
+///   their end releases nothing.
+/// In Redis: hash NAME {owner: entries, sluice:request: id}, TTL = lease; string
+///   redisson_lock_token:{NAME}, the fencing counter, which stays; channel
+///   redisson_lock__channel:{NAME}. One round trip to acquire a free lock, one to release it; a
+///   contended acquire adds a subscription and one round trip a wake-up. Renewals: one script for
+///   100 holds.
 ///
 ///     Mutex mutex{*store, "stock:42"};
 ///     if (auto held = mutex.try_acquire(5s).get()) sell(held->token());
 class Mutex {
  public:
-  /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin that leaves nothing of it.
+  /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
+  /// that leaves nothing of it.
   Mutex(Store& store, std::string name, MutexOptions options = {});
   ~Mutex();
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  /// Waits until it is held. Throws Error (connection, timeout, wrong_type ...): a hold that may have come about all the
-  /// same is taken back in the background, and ends with its lease at the latest.
+  /// Waits until it is held. Throws Error (connection, timeout, wrong_type ...): a hold that may
+  /// have come about all the same is taken back in the background, and ends with its lease at the
+  /// latest.
   Task<Held> acquire();
   /// The same; an owner that is in enters once more.
   Task<Held> acquire(const Owner& owner);
 
-  /// Waits up to `wait`, or until `stop` is requested. Empty: another held it all the while. Without a wait: one round
-  /// trip. Throws as `acquire`.
-  Task<std::optional<Held>> try_acquire(std::chrono::milliseconds wait = {}, std::stop_token stop = {});
-  Task<std::optional<Held>> try_acquire(const Owner& owner, std::chrono::milliseconds wait = {}, std::stop_token stop = {});
+  /// Waits up to `wait`, or until `stop` is requested. Empty: another held it all the while.
+  /// Without a wait: one round trip. Throws as `acquire`.
+  Task<std::optional<Held>> try_acquire(std::chrono::milliseconds wait = {},
+                                        std::stop_token stop = {});
+  Task<std::optional<Held>> try_acquire(const Owner& owner, std::chrono::milliseconds wait = {},
+                                        std::stop_token stop = {});
 
   /// Who is in, for operators and tests: by the time it is read it may be over.
   struct Holder {
@@ -186,14 +201,16 @@ class Mutex {
   };
   Task<std::optional<Holder>> holder();
 
-  /// Ends whoever's hold, and wakes the waiters. The holder learns of it with its next renewal. False: nobody was in.
+  /// Ends whoever's hold, and wakes the waiters. The holder learns of it with its next renewal.
+  /// False: nobody was in.
   Task<bool> force_release();
 
   const std::string& name() const noexcept;
 
-  // As the standard library wants it (TimedLockable): the owner is the thread. Entering again is allowed, as with
-  // std::recursive_mutex. `lock` and `try_lock...` throw Error when the store fails. `unlock` releases as ~Held does; it
-  // throws Error (bad_argument) when this thread is not in, but not when the hold was lost, which is logged and counted.
+  // As the standard library wants it (TimedLockable): the owner is the thread. Entering again is
+  // allowed, as with std::recursive_mutex. `lock` and `try_lock...` throw Error when the store
+  // fails. `unlock` releases as ~Held does; it throws Error (bad_argument) when this thread is not
+  // in, but not when the hold was lost, which is logged and counted.
   void lock();
   bool try_lock();
   template <class Rep, class Period>
@@ -211,10 +228,12 @@ class Mutex {
   void unlock();
 
  private:
-  Task<std::optional<Held>> enter(lock::Entrant who, std::chrono::milliseconds wait, std::stop_token stop);
+  Task<std::optional<Held>> enter(lock::Entrant who, std::chrono::milliseconds wait,
+                                  std::stop_token stop);
   Task<lock::Attempt> look(lock::Entrant& who);
   Task<lock::Attempt> look_again(lock::Entrant& who, std::shared_ptr<lock::Hold> hold);
-  Task<std::shared_ptr<lock::Hold>> wait_in_room(lock::Entrant& who, SteadyTime until, std::stop_token stop);
+  Task<std::shared_ptr<lock::Hold>> wait_in_room(lock::Entrant& who, SteadyTime until,
+                                                 std::stop_token stop);
   bool lock_within(std::chrono::milliseconds wait);
   void keep_for_this_thread(Held held);
 

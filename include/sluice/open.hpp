@@ -1,13 +1,15 @@
 /// Turns a URL into a Store: the one place that knows all kinds of them.
 ///
 ///     embedded:                                  in memory, gone with the Store
-///     embedded:/var/lib/app?fsync=everysec       in a folder; fsync = always (default), everysec, never
+///     embedded:/var/lib/app?fsync=everysec       in a folder; fsync = always (default), everysec or
+///                                                never
 ///     redis://[user[:password]@]host[:port][/db] a Redis or Valkey server; also valkey://
 ///     redis+unix://[user[:password]@]/path/sock  the same on a unix socket; also valkey+unix://
 ///
-/// Settings of a server: ?name=NAME (CLIENT SETNAME), db=N (the database, instead of /db), timeout=3s (of a command),
-/// connect_timeout=3s, spin=50us. An IPv6 address stands in brackets; user, password, path and values may be
-/// percent-encoded. Times are a number with us, ms, s or m; a bare number is milliseconds.
+/// Settings of a server: ?name=NAME (CLIENT SETNAME), db=N (the database, instead of /db),
+/// timeout=3s (of a command), connect_timeout=3s, spin=50us. An IPv6 address stands in brackets;
+/// user, password, path and values may be percent-encoded. Times are a number with us, ms, s or m;
+/// a bare number is milliseconds.
 ///
 /// Threads: any.
 ///
@@ -33,16 +35,16 @@ struct OpenOptions {
   std::optional<std::chrono::milliseconds> command_timeout = {};
   /// For connecting, with the server's greeting. Default 3 s.
   std::optional<std::chrono::milliseconds> connect_timeout = {};
-  /// How long a waiting thread looks for the reply before it sleeps. Default 0; 20 to 50 µs halve the time of a call to
-  /// a near server, and cost CPU meanwhile.
+  /// How long a waiting thread looks for the reply before it sleeps. Default 0; 20 to 50 µs halve
+  /// the time of a call to a near server, and cost CPU meanwhile.
   std::optional<std::chrono::microseconds> spin = {};
   /// The clock of an embedded store; null: the machine's. A server has its own.
   Clock* clock = nullptr;
 };
 
-/// Opens the Store; a server is connected when this returns.
-/// Throws Error{bad_argument} for a URL that it does not understand; {connection, timeout, authentication} for a server
-/// that cannot be reached or will not have us; {in_use, corrupt} for a folder. Passwords appear in no message.
+/// Opens the Store; a server is connected when this returns. Throws Error{bad_argument} for a URL
+/// that it does not understand; {connection, timeout, authentication} for a server that cannot be
+/// reached or will not have us; {in_use, corrupt} for a folder. Passwords appear in no message.
 std::unique_ptr<Store> open(std::string_view url, const OpenOptions& options = {});
 
 }  // namespace sluice

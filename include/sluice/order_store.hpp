@@ -50,7 +50,8 @@ class OrderStore {
   virtual InsertResult insert(const std::string& sale, std::span<const Order> orders) = 0;
 
   /// Up to `most` orders with an id above `after`, ids rising.
-  virtual std::vector<Order> page(const std::string& sale, std::int64_t after, std::size_t most) = 0;
+  virtual std::vector<Order> page(const std::string& sale, std::int64_t after,
+                                  std::size_t most) = 0;
   /// Empty: the database does not know the sale.
   virtual std::optional<DatabaseStock> stock(const std::string& sale) = 0;
   /// How many buyers have more than `limit` orders in the database.

@@ -81,11 +81,11 @@ enum class Outcome {
   repeated,        ///< this request was admitted before; the same order again
   already_bought,  ///< the buyer has as many orders as the limit allows; his latest order
   sold_out,
-  not_enough,      ///< some units are left, but fewer than asked
-  full,            ///< the numbers of the day are used up; see SaleDefinition::digits
+  not_enough,  ///< some units are left, but fewer than asked
+  full,        ///< the numbers of the day are used up; see SaleDefinition::digits
   not_started,
   closed,
-  not_loaded,      ///< the store does not know the sale (any more)
+  not_loaded,  ///< the store does not know the sale (any more)
 };
 std::string_view to_string(Outcome outcome) noexcept;
 
@@ -94,7 +94,9 @@ struct Admission {
   std::optional<Order> order;  ///< of admitted, repeated and already_bought
 
   /// The buyer has what this request asked for.
-  bool has_order() const noexcept { return outcome == Outcome::admitted || outcome == Outcome::repeated; }
+  bool has_order() const noexcept {
+    return outcome == Outcome::admitted || outcome == Outcome::repeated;
+  }
 };
 
 enum class SaleState { not_loaded, not_started, open, sold_out, closed };
@@ -116,7 +118,7 @@ struct DeadLetter {
   std::string entry;  ///< the place that it had in the stream of orders
   std::string reason;
   std::vector<std::pair<std::string, std::string>> fields;  ///< as they stood in the stream
-  std::optional<Order> order;                               ///< what they say; empty: they make no order
+  std::optional<Order> order;  ///< what they say; empty: they make no order
 };
 
 /// REQUIRES: the Store lives longer, and the Sale longer than its Tasks. Moving it leaves Tasks under way valid.

@@ -37,7 +37,8 @@ std::unique_ptr<Folder> open_log_folder(const std::string& folder) {
   return logs;
 }
 
-AppendLog::AppendLog(std::unique_ptr<Folder> folder, const Replay& replay) : folder_(std::move(folder)) {
+AppendLog::AppendLog(std::unique_ptr<Folder> folder, const Replay& replay)
+    : folder_(std::move(folder)) {
   const auto names = folder_->list();
   manifest_ = read_manifest(names);
   load(replay);
@@ -47,11 +48,14 @@ AppendLog::AppendLog(std::unique_ptr<Folder> folder, const Replay& replay) : fol
 }
 
 std::string AppendLog::path() const {
-  return fmt::format("{}/{}", folder_->path(), manifest_.increments.empty() ? "" : manifest_.increments.back().name);
+  return fmt::format("{}/{}", folder_->path(),
+                     manifest_.increments.empty() ? "" : manifest_.increments.back().name);
 }
 
 Manifest AppendLog::read_manifest(const std::vector<std::string>& names) {
-  const auto there = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  const auto there = [&](std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
   if (there(Manifest::file_name)) {
     const std::string name{Manifest::file_name};
     return parse_manifest(read_all(*folder_->open(name), name, Manifest::largest_file));
@@ -61,8 +65,8 @@ Manifest AppendLog::read_manifest(const std::vector<std::string>& names) {
   // A crash before the first manifest leaves an empty increment; anything else had a manifest once.
   for (const auto& name : names)
     if (is_log_file(name) && folder_->open(name)->size() > 0)
-      throw Error{Errc::corrupt, fmt::format("{} has {} but no {}; restore it from a backup", folder_->path(), name,
-                                             Manifest::file_name)};
+      throw Error{Errc::corrupt, fmt::format("{} has {} but no {}; restore it from a backup",
+                                             folder_->path(), name, Manifest::file_name)};
   return manifest;
 }
 
@@ -71,7 +75,8 @@ void AppendLog::load(const Replay& replay) {
     load_file(*manifest_.base, manifest_.increments.empty(), replay);
     base_size_ = size_.load();
   }
-  for (const auto& entry : manifest_.increments) load_file(entry, &entry == &manifest_.increments.back(), replay);
+  for (const auto& entry : manifest_.increments)
+    load_file(entry, &entry == &manifest_.increments.back(), replay);
   report_.bytes = size_;
 }
 
@@ -80,8 +85,9 @@ void AppendLog::load_file(const Manifest::Entry& entry, bool last, const Replay&
   try {
     file = folder_->open(entry.name);
   } catch (const std::system_error& error) {
-    throw Error{Errc::corrupt, fmt::format("{}, which {} lists: {}; restore it from a backup", error.what(),
-                                           Manifest::file_name, error.code().message())};
+    throw Error{Errc::corrupt,
+                fmt::format("{}, which {} lists: {}; restore it from a backup", error.what(),
+                            Manifest::file_name, error.code().message())};
   }
   const auto path = fmt::format("{}/{}", folder_->path(), entry.name);
   const auto size = file->size();
@@ -92,8 +98,10 @@ void AppendLog::load_file(const Manifest::Entry& entry, bool last, const Replay&
     report_.cut_file = path;
     report_.cut_at = whole;
     report_.cut_bytes = size - whole;
-    log(LogLevel::warning, fmt::format("{} ended in the middle of a command, as after a crash: cut {} bytes at byte {}",
-                                       path, size - whole, whole));
+    log(LogLevel::warning,
+        fmt::format(
+            "{} ended in the middle of a command, as after a crash: cut {} bytes at byte {}", path,
+            size - whole, whole));
   }
   size_ += whole;
   if (!last || manifest_.increments.empty()) return;
@@ -174,10 +182,12 @@ void AppendLog::replace_manifest(Manifest manifest, bool& broken) {
 void AppendLog::remove_unlisted() noexcept {
   try {
     for (const auto& name : folder_->list())
-      if ((is_log_file(name) || name == single_file || name == draft_manifest) && !manifest_.lists(name))
+      if ((is_log_file(name) || name == single_file || name == draft_manifest) &&
+          !manifest_.lists(name))
         folder_->remove(name);
   } catch (const std::system_error& error) {
-    log(LogLevel::warning, fmt::format("{}; it is not needed and will be removed at the next opening", error.what()));
+    log(LogLevel::warning,
+        fmt::format("{}; it is not needed and will be removed at the next opening", error.what()));
   }
 }
 

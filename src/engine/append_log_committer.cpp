@@ -152,14 +152,17 @@ std::vector<LogCommitter::Wait*> LogCommitter::take_done() {
 
 /// A thread that sleeps in drive() and has a reason to stay: one of its waits is not covered yet.
 Waiter* LogCommitter::heir() const {
-  const auto sleeps = [&](const Wait* wait) { return std::ranges::find(sleepers_, wait->waiter_) != sleepers_.end(); };
+  const auto sleeps = [&](const Wait* wait) {
+    return std::ranges::find(sleepers_, wait->waiter_) != sleepers_.end();
+  };
   const auto found = std::ranges::find_if(waits_, sleeps);
   return found == waits_.end() ? nullptr : (*found)->waiter_;
 }
 
 void LogCommitter::fail(const std::system_error& error) {
   const auto message = fmt::format(
-      "{}; the effects of the calls under way may be lost. The engine takes no more writes and still answers reads; "
+      "{}; the effects of the calls under way may be lost. The engine takes no more writes and "
+      "still answers reads; "
       "make the disk good again, then run BGREWRITEAOF or open the folder anew",
       error.what());
   log(LogLevel::error, message);

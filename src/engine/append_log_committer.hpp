@@ -1,13 +1,15 @@
 /// Group commit: executions that wait together reach the disk with one write and one fdatasync.
 ///
-/// An execution leaves its records in a buffer and gets a position; its caller waits until that position is committed.
-/// Whichever waiting thread finds nobody at it becomes the leader: it takes all that has gathered, writes and syncs it,
-/// wakes everybody whom that covers, and leaves the next round to one of those who came meanwhile. A thread in
-/// Task::get() so does its own fsync, without a hop; a background thread exists only once there are coroutines that no
-/// thread waits for, or the sync of each second.
+/// An execution leaves its records in a buffer and gets a position; its caller waits until that
+/// position is committed. Whichever waiting thread finds nobody at it becomes the leader: it takes
+/// all that has gathered, writes and syncs it, wakes everybody whom that covers, and leaves the next
+/// round to one of those who came meanwhile. A thread in Task::get() so does its own fsync, without
+/// a hop; a background thread exists only once there are coroutines that no thread waits for, or the
+/// sync of each second.
 ///
-/// After a failed write or sync nobody knows what the disk holds, and a second attempt may lie. So it is final: the
-/// calls under way fail with effect `unknown`, nothing is appended any more, and only a rewritten base ends this state.
+/// After a failed write or sync nobody knows what the disk holds, and a second attempt may lie. So
+/// it is final: the calls under way fail with effect `unknown`, nothing is appended any more, and
+/// only a rewritten base ends this state.
 #pragma once
 
 #include <atomic>
@@ -18,7 +20,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -39,7 +40,8 @@ enum class Fsync {
 
 class LogCommitter final : public Driver {
  public:
-  LogCommitter(AppendLog& log, Fsync policy, Clock& clock) : log_(log), policy_(policy), clock_(clock) {}
+  LogCommitter(AppendLog& log, Fsync policy, Clock& clock)
+      : log_(log), policy_(policy), clock_(clock) {}
   /// Commits what is left. REQUIRES: nobody waits.
   ~LogCommitter() override;
 
@@ -58,7 +60,10 @@ class LogCommitter final : public Driver {
   class Wait {
    public:
     Wait(LogCommitter& committer, std::uint64_t position, Effect effect_of_failure) noexcept
-        : committer_(committer), position_(position), effect_(effect_of_failure), done_(&committer) {}
+        : committer_(committer),
+          position_(position),
+          effect_(effect_of_failure),
+          done_(&committer) {}
     bool await_ready() const noexcept { return committer_.is_committed(position_); }
     bool await_suspend(std::coroutine_handle<> coroutine);
     void await_resume() const;
@@ -78,7 +83,8 @@ class LogCommitter final : public Driver {
 
   void drive(Waiter& waiter) override;
 
-  /// The exclusive right to the log's files, for as long as it lives; to change which file is appended to.
+  /// The exclusive right to the log's files, for as long as it lives; to change which file is
+  /// appended to.
   class Lead {
    public:
     explicit Lead(LogCommitter& committer);
@@ -86,13 +92,15 @@ class LogCommitter final : public Driver {
     Lead(const Lead&) = delete;
     Lead& operator=(const Lead&) = delete;
 
-    /// What was gathered so far goes to the present file, what comes later to the next. REQUIRES: the engine's lock.
+    /// What was gathered so far goes to the present file, what comes later to the next. REQUIRES:
+    /// the engine's lock.
     void cut();
     /// Writes and syncs what was cut off. False: that failed, and so has the log.
     bool flush();
     /// The log itself has failed; see above.
     void fail(const std::system_error& error);
-    /// A new base holds all that was executed: what failed before does not matter any more. REQUIRES: the engine's lock.
+    /// A new base holds all that was executed: what failed before does not matter any more.
+    /// REQUIRES: the engine's lock.
     void recover();
 
    private:

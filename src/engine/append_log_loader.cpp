@@ -22,7 +22,8 @@ class Window {
     begin_ += size;
     offset_ += size;
   }
-  /// Reads at least as much again as is there, so that a long record is looked at few times. False: the file ends.
+  /// Reads at least as much again as is there, so that a long record is looked at few times. False:
+  /// the file ends.
   bool read_more() {
     buffer_.erase(0, begin_);
     begin_ = 0;
@@ -44,7 +45,8 @@ class Window {
 
 class Loader {
  public:
-  Loader(const File& file, const std::string& name, bool last, const Replay& replay, OpenReport& report)
+  Loader(const File& file, const std::string& name, bool last, const Replay& replay,
+         OpenReport& report)
       : window_(file), name_(name), last_(last), replay_(replay), report_(report) {}
 
   std::uint64_t run() {
@@ -70,10 +72,11 @@ class Loader {
   void refuse_snapshot() {
     window_.read_more();
     if (!window_.bytes().starts_with("REDIS")) return;
-    throw Error{Errc::bad_argument,
-                fmt::format("{} begins with a snapshot in Redis's RDB form, which this engine does not read; on that "
-                            "server run CONFIG SET aof-use-rdb-preamble no, then BGREWRITEAOF, and copy its folder again",
-                            name_)};
+    throw Error{Errc::bad_argument, fmt::format("{} begins with a snapshot in Redis's RDB form, "
+                                                "which this engine does not read; on that "
+                                                "server run CONFIG SET aof-use-rdb-preamble no, "
+                                                "then BGREWRITEAOF, and copy its folder again",
+                                                name_)};
   }
 
   void take_record() {
@@ -107,17 +110,20 @@ class Loader {
     const auto rest = window_.bytes();
     if (rest.empty() && !transaction_at_) return whole();
     if (!last_) damaged(whole(), "it ends in the middle of a command, and other files follow");
-    if (hides_records(rest)) damaged(window_.offset(), "a length that reaches over the commands after it");
+    if (hides_records(rest))
+      damaged(window_.offset(), "a length that reaches over the commands after it");
     return whole();
   }
 
   std::uint64_t whole() const noexcept { return transaction_at_.value_or(window_.offset()); }
 
   [[noreturn]] void damaged(std::uint64_t offset, std::string_view why) const {
-    throw Error{Errc::corrupt,
-                fmt::format("{} is damaged at byte {}: {}; nothing was changed. Restore it from a backup, or keep a copy "
-                            "and run 'redis-check-aof --fix' on it, which drops all that comes after",
-                            name_, offset, why)};
+    throw Error{
+        Errc::corrupt,
+        fmt::format("{} is damaged at byte {}: {}; nothing was changed. Restore it from a backup, "
+                    "or keep a copy "
+                    "and run 'redis-check-aof --fix' on it, which drops all that comes after",
+                    name_, offset, why)};
   }
 
   static bool is(std::string_view word, std::string_view lower) {
@@ -140,8 +146,8 @@ class Loader {
 
 }  // namespace
 
-std::uint64_t load_log_file(const File& file, const std::string& name, bool last, const Replay& replay,
-                            OpenReport& report) {
+std::uint64_t load_log_file(const File& file, const std::string& name, bool last,
+                            const Replay& replay, OpenReport& report) {
   return Loader{file, name, last, replay, report}.run();
 }
 

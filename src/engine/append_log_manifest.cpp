@@ -16,8 +16,11 @@ using Entry = Manifest::Entry;
 constexpr std::string_view stem = "appendonly.aof";
 
 [[noreturn]] void refuse(std::size_t line, std::string_view why) {
-  throw Error{Errc::corrupt, fmt::format("line {} of {}: {}; restore the file from a backup, or list the log's files "
-                                         "in it as Redis 7 does", line, Manifest::file_name, why)};
+  throw Error{
+      Errc::corrupt,
+      fmt::format("line {} of {}: {}; restore the file from a backup, or list the log's files "
+                  "in it as Redis 7 does",
+                  line, Manifest::file_name, why)};
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -45,7 +48,8 @@ Entry entry_of(const std::map<std::string_view, std::string_view>& fields, std::
   if (entry.name.find('/') != std::string::npos || entry.name == "." || entry.name == "..")
     refuse(line, "a file name with a path");
   const auto digits = fields.at("seq");
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), entry.sequence);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), entry.sequence);
   if (error != std::errc{} || end != digits.data() + digits.size() || entry.sequence == 0)
     refuse(line, fmt::format("'{}' is not a sequence number", digits));
   return entry;

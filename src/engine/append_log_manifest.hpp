@@ -1,4 +1,5 @@
-/// The list of files that make up a log, in the words of Redis 7: appendonlydir/appendonly.aof.manifest. Pure.
+/// The list of files that make up a log, in the words of Redis 7:
+/// appendonlydir/appendonly.aof.manifest. Pure.
 #pragma once
 
 #include <cstdint>

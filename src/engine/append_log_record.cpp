@@ -30,7 +30,8 @@ class Scanner {
   /// "<kind><digits>\r\n"; empty: see result().
   std::optional<std::size_t> number(char kind, std::size_t most) {
     if (at_ == bytes_.size()) return incomplete();
-    if (bytes_[at_] != kind) return damaged(kind == '*' ? "no '*' where a command begins" : "no '$' where a word begins");
+    if (bytes_[at_] != kind)
+      return damaged(kind == '*' ? "no '*' where a command begins" : "no '$' where a word begins");
     std::size_t value = 0;
     std::size_t place = at_ + 1;
     for (; place < bytes_.size() && bytes_[place] >= '0' && bytes_[place] <= '9'; ++place) {
@@ -131,7 +132,8 @@ bool hides_records(std::string_view incomplete) {
     auto rest = incomplete.substr(line + 2);
     auto parsed = parse_record(rest, words);
     if (parsed.kind != ParsedRecord::Kind::record) continue;
-    while (parsed.kind == ParsedRecord::Kind::record || parsed.kind == ParsedRecord::Kind::comment) {
+    while (parsed.kind == ParsedRecord::Kind::record ||
+           parsed.kind == ParsedRecord::Kind::comment) {
       rest.remove_prefix(parsed.size);
       parsed = parse_record(rest, words);
     }
@@ -141,7 +143,9 @@ bool hides_records(std::string_view incomplete) {
 }
 
 void append_execution(std::string& out, const std::vector<std::vector<std::string>>& effects) {
-  const auto is_select = [](const std::vector<std::string>& effect) { return effect.front() == "SELECT"; };
+  const auto is_select = [](const std::vector<std::string>& effect) {
+    return effect.front() == "SELECT";
+  };
   const bool together = std::ranges::count_if(effects, std::not_fn(is_select)) > 1;
   std::vector<std::string_view> words;
   if (together) append_record(out, {"MULTI"});

@@ -24,18 +24,20 @@ struct ParsedRecord {
     damaged,
   };
   Kind kind = Kind::incomplete;
-  std::size_t size = 0;       ///< of a record or comment; where the damage is found
-  const char* damage = "";    ///< what is wrong, for a message
+  std::size_t size = 0;     ///< of a record or comment; where the damage is found
+  const char* damage = "";  ///< what is wrong, for a message
 };
 
-/// Looks at the beginning of `bytes`; `words` point into it. Limits: a word has at most 512 MiB, as in Redis.
+/// Looks at the beginning of `bytes`; `words` point into it. Limits: a word has at most 512 MiB, as
+/// in Redis.
 ParsedRecord parse_record(std::string_view bytes, std::vector<std::string_view>& words);
 
-/// Whether an incomplete record hides damage: complete records follow inside it up to the end, so it is more likely
-/// that a length was damaged than that the file was torn here.
+/// Whether an incomplete record hides damage: complete records follow inside it up to the end, so
+/// it is more likely that a length was damaged than that the file was torn here.
 bool hides_records(std::string_view incomplete);
 
-/// The effects of one execution: a single one bare, several as MULTI ... EXEC, so that a torn tail takes all or none.
+/// The effects of one execution: a single one bare, several as MULTI ... EXEC, so that a torn tail
+/// takes all or none.
 /// A SELECT alone makes no difference, so it needs no MULTI.
 void append_execution(std::string& out, const std::vector<std::vector<std::string>>& effects);
 

@@ -66,7 +66,8 @@ void LogRewriter::start() {
 void LogRewriter::start_when_due(std::uint64_t above, unsigned percent) {
   const auto size = log_.size();
   if (size <= above || size < not_below_ || running_) return;
-  if (const auto base = log_.base_size(); size - std::min(base, size) >= base / 100 * percent) start();
+  if (const auto base = log_.base_size(); size - std::min(base, size) >= base / 100 * percent)
+    start();
 }
 
 void LogRewriter::wait() {
@@ -80,8 +81,10 @@ void LogRewriter::run() {
   try {
     rewrite();
   } catch (const std::exception& thrown) {
-    log(LogLevel::warning, fmt::format("the append-only file could not be rewritten: {}; the old files are as good as "
-                                       "before", thrown.what()));
+    log(LogLevel::warning,
+        fmt::format("the append-only file could not be rewritten: {}; the old files are as good as "
+                    "before",
+                    thrown.what()));
     error = std::current_exception();
     not_below_ = log_.size() + log_.size() / 10;
   }
@@ -129,7 +132,8 @@ void LogRewriter::write_base(Snapshot& snapshot, File& base) {
       more = snapshot.collect(bytes_a_slice);
       records = snapshot.take();
       if (snapshot.is_spoilt())
-        throw Error{Errc::server, "a database was emptied or swapped meanwhile; it will be tried again"};
+        throw Error{Errc::server,
+                    "a database was emptied or swapped meanwhile; it will be tried again"};
     }
     if (giving_up_) throw Error{Errc::closed, "the Store is being closed"};
     base.append(records);
@@ -141,7 +145,8 @@ void LogRewriter::write_base(Snapshot& snapshot, File& base) {
 void LogRewriter::finish(const AppendLog::Draft& base, bool increment_begun) {
   LogCommitter::Lead lead{committer_};
   if (increment_begun) {
-    if (committer_.has_failed()) throw *committer_.failure();  // what came since is in the increment, and only there
+    if (committer_.has_failed())
+      throw *committer_.failure();  // what came since is in the increment, and only there
     return change_files(lead, [&](bool& broken) { log_.use_base(base, nullptr, broken); });
   }
   // It had failed before the snapshot, and nothing was written since: the base is all there is.

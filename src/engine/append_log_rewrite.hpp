@@ -1,5 +1,5 @@
-/// Makes the append-only file small again, in the background and without fork: see append_log.hpp for the files and
-/// append_log_snapshot.hpp for the data.
+/// Makes the append-only file small again, in the background and without fork: see append_log.hpp
+/// for the files and append_log_snapshot.hpp for the data.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,8 @@ class LogRewriter {
 
   /// Starts one, unless one is under way. Its failure is logged, and kept for wait().
   void start();
-  /// Starts one when the files are larger than `above` and have grown by `percent` since the last one. O(1).
+  /// Starts one when the files are larger than `above` and have grown by `percent` since the last
+  /// one. O(1).
   void start_when_due(std::uint64_t above, unsigned percent);
   /// Waits for the end of the one under way; throws what ended it.
   void wait();
@@ -34,12 +35,13 @@ class LogRewriter {
  private:
   void run();
   void rewrite();
-  /// The moment of the snapshot: the files before it end here, a new increment begins. False: the log had failed
-  /// before, and there is none.
+  /// The moment of the snapshot: the files before it end here, a new increment begins. False: the
+  /// log had failed before, and there is none.
   bool begin(Snapshot& snapshot);
   void write_base(Snapshot& snapshot, File& base);
   void finish(const AppendLog::Draft& base, bool increment_begun);
-  /// Runs `change` with the lead; what goes wrong after the manifest was renamed is the end of the log.
+  /// Runs `change` with the lead; what goes wrong after the manifest was renamed is the end of the
+  /// log.
   template <class Change>
   void change_files(LogCommitter::Lead& lead, Change&& change);
 

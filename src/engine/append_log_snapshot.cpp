@@ -15,7 +15,8 @@ constexpr std::size_t elements_a_command = 64;
 /// One command after another with up to 64 elements of `words` words each.
 class Chunks {
  public:
-  Chunks(std::string& out, std::string_view command, std::string_view key) : out_(out), command_(command), key_(key) {}
+  Chunks(std::string& out, std::string_view command, std::string_view key)
+      : out_(out), command_(command), key_(key) {}
   ~Chunks() { flush(); }
   Chunks(const Chunks&) = delete;
   Chunks& operator=(const Chunks&) = delete;
@@ -82,7 +83,8 @@ struct Writer {
     begin();
     {
       Chunks chunks{out, "ZADD", entry.key()};
-      sorted->for_each([&](const Scored& scored) { chunks.add(DoubleText{scored.score}, scored.member); });
+      sorted->for_each(
+          [&](const Scored& scored) { chunks.add(DoubleText{scored.score}, scored.member); });
     }
     end();
   }
@@ -102,7 +104,9 @@ struct Writer {
 
 }  // namespace
 
-void append_entry(std::string& out, const Entry& entry) { std::visit(Writer{out, entry}, entry.object); }
+void append_entry(std::string& out, const Entry& entry) {
+  std::visit(Writer{out, entry}, entry.object);
+}
 
 void Snapshot::before_write(const resp::CommandSpec& spec, Words words) {
   if (!resp::keys_of(spec, words, positions_)) return;  // it will be refused
@@ -114,9 +118,11 @@ void Snapshot::before_write(const resp::CommandSpec& spec, Words words) {
 void Snapshot::copy_before_write(std::string_view key) {
   if (written_.contains(key)) return;
   written_.emplace(key);
-  constexpr auto before_all_time = std::numeric_limits<std::int64_t>::min();  // expired ones stay where they are
+  constexpr auto before_all_time =
+      std::numeric_limits<std::int64_t>::min();  // expired ones stay where they are
   for (int database = 0; database < Engine::databases; ++database)
-    if (const Entry* const entry = engine_.keyspace(database).find_entry(key, before_all_time)) copy(database, *entry);
+    if (const Entry* const entry = engine_.keyspace(database).find_entry(key, before_all_time))
+      copy(database, *entry);
 }
 
 bool Snapshot::collect(std::size_t enough) {

@@ -1,10 +1,11 @@
-/// The commands that make the data of one moment, collected piece by piece while the engine goes on.
+/// The commands that make the data of one moment, collected in pieces while the engine goes on.
 ///
-/// Right because of three facts. (1) A key that nobody writes after that moment still is, when the scan reaches it, what
-/// it was then. (2) A key that somebody does write is copied before its first write, so that copy too is what it was
-/// then; the scan passes over it. (3) A key that is gone by its expiry is deleted in the log after that moment, so it
-/// does not matter whether it is in the copy. A key may be copied twice (a table that grows shows it again): both
-/// copies are the same, and each begins with DEL unless it replaces by itself.
+/// Right because of three facts. (1) A key that nobody writes after that moment still is, when the
+/// scan reaches it, what it was then. (2) A key that somebody does write is copied before its first
+/// write, so that copy too is what it was then; the scan passes over it. (3) A key that is gone by
+/// its expiry is deleted in the log after that moment, so it does not matter whether it is in the
+/// copy. A key may be copied twice (a table that grows shows it again): both copies are the same,
+/// and each begins with DEL unless it replaces by itself.
 ///
 /// Threads: under the engine's lock.
 #pragma once
@@ -23,7 +24,8 @@
 
 namespace sluice::engine {
 
-/// Appends records that make `entry`'s key and value anew: its elements by 64 to a command, as Redis writes them.
+/// Appends records that make `entry`'s key and value anew: its elements by 64 to a command, as
+/// Redis writes them.
 void append_entry(std::string& out, const Entry& entry);
 
 /// XADD, XSETID, XGROUP and XCLAIM: entries, numbers, groups and what they have pending.
@@ -57,7 +59,8 @@ class Snapshot {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return hash_of(text); }
   };
-  std::unordered_set<std::string, Hasher, std::equal_to<>> written_;  // since that moment; the scan passes over them
+  std::unordered_set<std::string, Hasher, std::equal_to<>>
+      written_;  // since that moment; the scan passes over them
   std::vector<std::size_t> positions_;
 };
 

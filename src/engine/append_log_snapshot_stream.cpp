@@ -29,7 +29,8 @@ class StreamWriter {
 
   void counts(const Stream& stream) {
     append_record(out_, {"XSETID", key_, StreamIdText{stream.last_id}, "ENTRIESADDED",
-                         std::to_string(stream.entries_added), "MAXDELETEDID", StreamIdText{stream.max_deleted_id}});
+                         std::to_string(stream.entries_added), "MAXDELETEDID",
+                         StreamIdText{stream.max_deleted_id}});
   }
 
   void group(std::string_view name, const StreamGroup& group) {
@@ -38,9 +39,9 @@ class StreamWriter {
     for (const auto& [consumer, state] : group.consumers())
       append_record(out_, {"XGROUP", "CREATECONSUMER", key_, name, consumer});
     for (const auto& [id, pending] : group.pending())
-      append_record(out_, {"XCLAIM", key_, name, pending.consumer->name, "0", StreamIdText{id}, "TIME",
-                           IntegerText{pending.delivered_ms}, "RETRYCOUNT", std::to_string(pending.deliveries), "JUSTID",
-                           "FORCE"});
+      append_record(out_, {"XCLAIM", key_, name, pending.consumer->name, "0", StreamIdText{id},
+                           "TIME", IntegerText{pending.delivered_ms}, "RETRYCOUNT",
+                           std::to_string(pending.deliveries), "JUSTID", "FORCE"});
   }
 
  private:

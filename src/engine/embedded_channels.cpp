@@ -13,7 +13,8 @@ void run(const MessageHandler& handler, const Message& message) {
   try {
     handler(message);
   } catch (const std::exception& error) {
-    log(LogLevel::error, fmt::format("a handler of channel {} threw: {}", message.channel, error.what()));
+    log(LogLevel::error,
+        fmt::format("a handler of channel {} threw: {}", message.channel, error.what()));
   }
 }
 
@@ -22,7 +23,9 @@ void run(const MessageHandler& handler, const Message& message) {
 class Channels::Registration final : public Listener::Registration {
  public:
   Registration(std::shared_ptr<Channels> channels, std::string channel, Handler handler)
-      : channels_(std::move(channels)), channel_(std::move(channel)), handler_(std::move(handler)) {}
+      : channels_(std::move(channels)),
+        channel_(std::move(channel)),
+        handler_(std::move(handler)) {}
   ~Registration() override { channels_->remove(channel_, handler_); }
 
  private:
@@ -37,7 +40,8 @@ Listener Channels::listen(std::string channel, MessageHandler handler) {
     const Lock lock{mutex_};
     handlers_[channel].push_back(shared);
   }
-  return Listener{std::make_unique<Registration>(shared_from_this(), std::move(channel), std::move(shared))};
+  return Listener{
+      std::make_unique<Registration>(shared_from_this(), std::move(channel), std::move(shared))};
 }
 
 void Channels::remove(const std::string& channel, const Handler& handler) {
@@ -45,7 +49,8 @@ void Channels::remove(const std::string& channel, const Handler& handler) {
   const auto found = handlers_.find(channel);
   std::erase(found->second, handler);
   if (found->second.empty()) handlers_.erase(found);
-  if (deliverer_ != std::this_thread::get_id()) idle_.wait(lock, [&] { return running_ != handler.get(); });
+  if (deliverer_ != std::this_thread::get_id())
+    idle_.wait(lock, [&] { return running_ != handler.get(); });
 }
 
 std::size_t Channels::receivers(std::string_view channel) const {
@@ -65,7 +70,8 @@ void Channels::post(std::vector<Context::Published>& messages) {
   if (messages.empty()) return;
   const Lock lock{mutex_};
   for (auto& message : messages)
-    outbox_.push_back({Message::Kind::published, std::move(message.channel), std::move(message.payload)});
+    outbox_.push_back(
+        {Message::Kind::published, std::move(message.channel), std::move(message.payload)});
   has_messages_.store(true, std::memory_order_release);
 }
 
@@ -90,7 +96,8 @@ void Channels::deliver(Lock& lock, const Message& message) {
   if (found == handlers_.end()) return;
   auto handlers = found->second;
   for (auto& handler : handlers) {
-    const bool registered = is_registered(message.channel, handler);  // one before it may have removed it
+    const bool registered =
+        is_registered(message.channel, handler);  // one before it may have removed it
     running_ = registered ? handler.get() : nullptr;
     lock.unlock();
     if (registered) run(*handler, message);
@@ -103,7 +110,8 @@ void Channels::deliver(Lock& lock, const Message& message) {
 
 bool Channels::is_registered(const std::string& channel, const Handler& handler) const {
   const auto found = handlers_.find(channel);
-  return found != handlers_.end() && std::ranges::find(found->second, handler) != found->second.end();
+  return found != handlers_.end() &&
+         std::ranges::find(found->second, handler) != found->second.end();
 }
 
 }  // namespace sluice::engine

@@ -1,8 +1,9 @@
 /// Publish/subscribe inside the process.
 ///
-/// Executions post their messages in their order, under the engine's lock; whichever thread then comes first delivers
-/// all there are, one after another, outside that lock. A handler may use the Store again: what it publishes is put
-/// at the end, and is delivered by the same thread after the handler has returned.
+/// Executions post their messages in their order, under the engine's lock; whichever thread then
+/// comes first delivers all there are, one after another, outside that lock. A handler may use the
+/// Store again: what it publishes is put at the end, and is delivered by the same thread after the
+///   handler has returned.
 #pragma once
 
 #include <atomic>

@@ -7,34 +7,42 @@
 
 #include "engine/append_log_snapshot.hpp"
 #include "engine/keyspace.hpp"
+#include "engine/scripts.hpp"
 #include "engine/value_reply.hpp"
 
 namespace sluice::engine {
 namespace {
 
-// Expired keys are invisible at once; giving their memory back may take a little longer. A few go with each execution,
-// the rest with a timer that neither runs often nor long.
+// Expired keys are invisible at once; giving their memory back may take a little longer. A few go
+// with each execution, the rest with a timer that neither runs often nor long.
 constexpr std::size_t expired_at_once = 8;
 constexpr std::size_t expired_by_timer = 2000;
 constexpr std::int64_t expiry_grain_ms = 100;
 constexpr std::int64_t expiry_backlog_ms = 10;
 
-std::vector<std::string_view> views(const std::vector<std::string>& words) { return {words.begin(), words.end()}; }
+std::vector<std::string_view> views(const std::vector<std::string>& words) {
+  return {words.begin(), words.end()};
+}
 
 }  // namespace
 
-EmbeddedCore::EmbeddedCore(Clock& clock) : clock_(clock) {
+EmbeddedCore::EmbeddedCore(Clock& clock, const ScriptLimits& scripts) : clock_(clock) {
+  ScriptLimits limits = scripts;
+  if (!limits.clock) limits.clock = &clock;
+  engine_.scripts().set_limits(limits);
   engine_.keeps_log = false;
   engine_.receivers = [this](std::string_view channel) { return channels_->receivers(channel); };
   engine_.channels = [this] { return channels_->names(); };
+  engine_.scripts().set_limits({.clock = &clock_});
 }
 
-EmbeddedCore::~EmbeddedCore() {
+void EmbeddedCore::close() {
   std::vector<std::unique_ptr<Clock::TimerId>> timers;
   {
     const std::unique_lock lock{mutex_};
     expiry_planned_ms_ = Keyspace::never;  // a timer that runs now sets no other
     timers.swap(expiry_timers_);
+    log_to(nullptr);
   }
   for (const auto& timer : timers) clock_.cancel(*timer);
 }
@@ -44,7 +52,9 @@ void EmbeddedCore::log_to(LogCommitter* committer) {
   engine_.keeps_log = committer != nullptr;
   engine_.log_database = -1;
   if (committer) {
-    engine_.before_write = [this](const resp::CommandSpec& spec, Words words) { return before_write(spec, words); };
+    engine_.before_write = [this](const resp::CommandSpec& spec, Words words) {
+      return before_write(spec, words);
+    };
   } else {
     engine_.before_write = nullptr;
   }
@@ -55,7 +65,8 @@ void EmbeddedCore::replay(Words words) {
   ValueReply reply;
   engine_.call(context, words, reply);
   const Value value = reply.take();
-  if (value.is_error()) throw Error{Errc::corrupt, fmt::format("'{}' is answered {}", words.front(), value.as_text())};
+  if (value.is_error())
+    throw Error{Errc::corrupt, fmt::format("'{}' is answered {}", words.front(), value.as_text())};
 }
 
 void EmbeddedCore::end_replay() {
@@ -80,7 +91,8 @@ template <class Run>
 Outcome EmbeddedCore::Section::run(Run&& run) {
   const auto now = core_.now_us();
   core_.expire(now, expired_at_once);
-  if (core_.committer_ && core_.committer_->has_failed() != !core_.refusal_.empty()) core_.note_failure();
+  if (core_.committer_ && core_.committer_->has_failed() != !core_.refusal_.empty())
+    core_.note_failure();
   Context context{core_.engine_, core_.session_, now};
   ValueReply reply;
   run(context, reply);
@@ -96,13 +108,16 @@ Outcome EmbeddedCore::Section::run(Run&& run) {
 }
 
 Outcome EmbeddedCore::Section::execute(Words words) {
-  auto outcome = run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
+  auto outcome =
+      run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
   serve_waiting();
   return outcome;
 }
 
 Outcome EmbeddedCore::Section::execute(const Script& script, Words keys, Words args) {
-  auto outcome = run([&](Context& context, Reply& reply) { core_.engine_.execute(context, script, keys, args, reply); });
+  auto outcome = run([&](Context& context, Reply& reply) {
+    core_.engine_.execute(context, script, keys, args, reply);
+  });
   serve_waiting();
   return outcome;
 }
@@ -110,7 +125,8 @@ Outcome EmbeddedCore::Section::execute(const Script& script, Words keys, Words a
 void EmbeddedCore::finish(Context& context, Outcome& outcome) {
   outcome.wrote = !context.effects().empty();
   // Once the log has failed a read waits for nothing: nothing will come.
-  if (committer_ && (outcome.wrote || refusal_.empty())) outcome.position = committer_->append(context.effects());
+  if (committer_ && (outcome.wrote || refusal_.empty()))
+    outcome.position = committer_->append(context.effects());
   channels_->post(context.published());
   auto& signalled = context.signalled();
   if (!waiting_.empty()) std::ranges::move(signalled, std::back_inserter(signalled_));
@@ -126,10 +142,12 @@ void EmbeddedCore::note_failure() {
 
 void EmbeddedCore::Section::execute_or_wait(const WaitingCalls::Call& call) {
   const auto words = views(call->words);
-  auto outcome = run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
+  auto outcome =
+      run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
   if (outcome.block) {
     call->keys = std::move(outcome.block->keys);
     call->timeout_ms = outcome.block->timeout_ms;
+    if (!outcome.block->words.empty()) call->words = std::move(outcome.block->words);
     if (!outcome.block->words.empty()) call->words = std::move(outcome.block->words);
     core_.waiting_.add(call);
   } else {
@@ -153,7 +171,8 @@ void EmbeddedCore::Section::serve_waiting() {
     for (const auto& call : core_.waiting_.of(key)) {
       if (!call->is_waiting) continue;
       const auto words = views(call->words);
-      auto outcome = run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
+      auto outcome = run(
+          [&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
       if (outcome.block) continue;
       core_.waiting_.remove(*call);
       serve(call, std::move(outcome));
@@ -186,7 +205,8 @@ void EmbeddedCore::plan_expiry(std::int64_t now_us) {
   if (expiry_planned_ms_ != 0 && expiry_planned_ms_ <= at + expiry_grain_ms) return;
   expiry_planned_ms_ = at;
   auto& timer = *expiry_timers_.emplace_back(std::make_unique<Clock::TimerId>());
-  timer = clock_.after(std::chrono::milliseconds{at - now}, [this, &timer] { expire_in_time(&timer); });
+  timer =
+      clock_.after(std::chrono::milliseconds{at - now}, [this, &timer] { expire_in_time(&timer); });
 }
 
 void EmbeddedCore::expire_in_time(const Clock::TimerId* own) {

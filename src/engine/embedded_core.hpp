@@ -1,5 +1,5 @@
-/// The engine under its lock: executions one after another, each with its effects in the log, its messages in the
-/// outbox, and whoever waited for its keys served.
+/// The engine under its lock: executions one after another, each with its effects in the log, its
+/// messages in the outbox, and whoever waited for its keys served.
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@
 #include "engine/embedded_channels.hpp"
 #include "engine/embedded_waiting.hpp"
 #include "engine/engine.hpp"
+#include "engine/script_run.hpp"
 #include "engine/spin_mutex.hpp"
 #include "sluice/store.hpp"
 
@@ -31,11 +32,14 @@ struct Outcome {
 
 class EmbeddedCore {
  public:
-  explicit EmbeddedCore(Clock& clock);
+  EmbeddedCore(Clock& clock, const ScriptLimits& scripts);
   /// REQUIRES: no Section is open, nobody waits.
-  ~EmbeddedCore();
+  ~EmbeddedCore() { close(); }
+  EmbeddedCore(const EmbeddedCore&) = delete;
+  EmbeddedCore& operator=(const EmbeddedCore&) = delete;
 
-  /// While it lives the engine is this thread's. Then it unlocks, and tells whoever was served or listens.
+  /// While it lives the engine is this thread's. Then it unlocks, and tells whoever was served or
+  /// listens.
   class Section {
    public:
     explicit Section(EmbeddedCore& core) : core_(core), lock_(core.mutex_) {}
@@ -71,6 +75,8 @@ class EmbeddedCore {
   void begin_replay() noexcept { engine_.loading = true; }
   void end_replay();
 
+  /// Stops its timers, and logs no more. REQUIRES: as for the destructor.
+  void close();
   /// From now on effects are logged. REQUIRES: nothing is executed meanwhile.
   void log_to(LogCommitter* committer);
   /// The next effects go to a new file. REQUIRES: a Section.

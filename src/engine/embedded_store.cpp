@@ -31,13 +31,18 @@ struct Durability {
   LogRewriter rewriter;
 };
 
-/// What has to be on disk before a reply is given. One that is dropped unawaited is committed all the same, later.
+/// What has to be on disk before a reply is given. One that is dropped unawaited is committed all
+/// the same, later.
 class Receipt {
  public:
   Receipt(LogCommitter* committer, std::uint64_t position, bool wrote) noexcept
-      : committer_(committer), position_(position), effect_(wrote ? Effect::unknown : Effect::none) {}
+      : committer_(committer),
+        position_(position),
+        effect_(wrote ? Effect::unknown : Effect::none) {}
   Receipt(Receipt&& other) noexcept
-      : committer_(std::exchange(other.committer_, nullptr)), position_(other.position_), effect_(other.effect_) {}
+      : committer_(std::exchange(other.committer_, nullptr)),
+        position_(other.position_),
+        effect_(other.effect_) {}
   Receipt& operator=(Receipt&&) = delete;
   ~Receipt() {
     if (committer_ && !is_committed()) committer_->commit_soon();
@@ -45,7 +50,9 @@ class Receipt {
 
   bool is_committed() const noexcept { return !committer_ || committer_->is_committed(position_); }
   /// REQUIRES: not is_committed() at some time before.
-  LogCommitter::Wait wait() noexcept { return {*std::exchange(committer_, nullptr), position_, effect_}; }
+  LogCommitter::Wait wait() noexcept {
+    return {*std::exchange(committer_, nullptr), position_, effect_};
+  }
 
  private:
   LogCommitter* committer_;
@@ -77,14 +84,17 @@ std::optional<Error> refusal_of(Words command) {
   const auto* const spec = resp::find_command(command);
   if (!spec || !spec->has(resp::flag_stateful)) return std::nullopt;
   return Error{Errc::bad_argument,
-               fmt::format("{} changes the state of a connection, and this Store is shared by all its callers; use a "
+               fmt::format("{} changes the state of a connection, and this Store is shared by all "
+                           "its callers; use a "
                            "script for several commands at once, and listen() to subscribe",
                            command.front())};
 }
 
 class PassiveStore final : public EmbeddedStore {
  public:
-  PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock, std::unique_ptr<Folder> folder);
+  PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock,
+               std::unique_ptr<Folder> folder);
+  ~PassiveStore() override { core_.close(); }  // before what it logs to is gone
 
   Task<Value> run(Words command, CallOptions options) override;
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
@@ -100,12 +110,15 @@ class PassiveStore final : public EmbeddedStore {
 
  private:
   LogCommitter* committer() noexcept { return durability_ ? &durability_->committer : nullptr; }
-  Receipt receipt_of(const Outcome& outcome) noexcept { return {committer(), outcome.position, outcome.wrote}; }
+  Receipt receipt_of(const Outcome& outcome) noexcept {
+    return {committer(), outcome.position, outcome.wrote};
+  }
 
   Task<Value> reply(Outcome&& outcome);
   Task<Value> wait_for_keys(std::vector<std::string> words);
   Task<Value> start_rewrite();
-  /// Executes from where `values` ends; stops before an item that has to wait. Gives the receipt of what was executed.
+  /// Executes from where `values` ends; stops before an item that has to wait. Gives the receipt of
+  /// what was executed.
   Receipt execute_items(const Batch& batch, std::vector<Value>& values);
   Outcome execute_item(Section& section, const Batch::Item& item);
   Task<std::vector<Value>> finish_batch(Batch batch, std::vector<Value> values, Receipt receipt);
@@ -120,7 +133,9 @@ class PassiveStore final : public EmbeddedStore {
 
 PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock,
                            std::unique_ptr<Folder> folder)
-    : options_(options), lock_(std::move(lock)), core_(options.clock ? *options.clock : system_clock()) {
+    : options_(options),
+      lock_(std::move(lock)),
+      core_(options.clock ? *options.clock : system_clock(), options.scripts) {
   if (!folder) return;
   core_.begin_replay();
   durability_ = std::make_unique<Durability>(core_, options_, std::move(folder));
@@ -155,7 +170,8 @@ Task<Value> PassiveStore::run(const Script& script, Words keys, Words args, Call
 Task<Value> PassiveStore::reply(Outcome&& outcome) {
   if (outcome.wrote) rewrite_when_due();
   auto receipt = receipt_of(outcome);
-  if (receipt.is_committed() && !outcome.reply.is_error()) return Task<Value>::ready(std::move(outcome.reply));
+  if (receipt.is_committed() && !outcome.reply.is_error())
+    return Task<Value>::ready(std::move(outcome.reply));
   return when_committed(std::move(outcome.reply), std::move(receipt));
 }
 
@@ -164,9 +180,10 @@ class WaitEnd {
  public:
   WaitEnd(EmbeddedCore& core, WaitingCalls::Call call) : core_(core), call_(std::move(call)) {
     if (call_->timeout_ms > 0)
-      timer_ = core_.clock().after(std::chrono::milliseconds{call_->timeout_ms}, [&core, call = call_] {
-        if (Section{core}.stop_waiting(*call)) call->done.complete();  // its reply is null
-      });
+      timer_ =
+          core_.clock().after(std::chrono::milliseconds{call_->timeout_ms}, [&core, call = call_] {
+            if (Section{core}.stop_waiting(*call)) call->done.complete();  // its reply is null
+          });
   }
   ~WaitEnd() {
     if (timer_) core_.clock().cancel(*timer_);
@@ -240,7 +257,8 @@ Task<std::vector<Value>> PassiveStore::run(Batch batch, CallOptions) {
   return finish_batch(std::move(batch), std::move(values), std::move(receipt));
 }
 
-Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Value> values, Receipt receipt) {
+Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Value> values,
+                                                    Receipt receipt) {
   if (!receipt.is_committed()) {
     auto committed = receipt.wait();
     co_await committed;
@@ -264,7 +282,9 @@ Task<Listener> PassiveStore::listen(std::string channel, MessageHandler handler)
 }
 
 Task<Value> PassiveStore::start_rewrite() {
-  if (!durability_) return failed<Value>(Error{Errc::bad_argument, "BGREWRITEAOF: this Store lives in memory alone"});
+  if (!durability_)
+    return failed<Value>(
+        Error{Errc::bad_argument, "BGREWRITEAOF: this Store lives in memory alone"});
   durability_->rewriter.start();
   return Task<Value>::ready(Value::simple_string("Background append only file rewriting started"));
 }
@@ -277,12 +297,14 @@ void PassiveStore::rewrite() {
 
 void PassiveStore::rewrite_when_due() {
   if (!durability_ || options_.rewrite_growth_percent == 0) return;
-  durability_->rewriter.start_when_due(options_.rewrite_above_bytes, options_.rewrite_growth_percent);
+  durability_->rewriter.start_when_due(options_.rewrite_above_bytes,
+                                       options_.rewrite_growth_percent);
 }
 
 }  // namespace
 
-std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options, std::unique_ptr<Folder> folder) {
+std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options,
+                                             std::unique_ptr<Folder> folder) {
   return std::make_unique<PassiveStore>(options, nullptr, std::move(folder));
 }
 

@@ -1,15 +1,17 @@
 /// A Store inside the process: the engine behind one lock, in memory or with an append-only file.
 ///
-/// Guarantee: one command or script at a time, in the order of the calls; with Fsync::always a reply, also of a read, is
-///   given only when everything that it may have seen is on disk. A crash loses nothing that was replied, and of each
-///   execution the file keeps all or nothing.
-/// Not guaranteed: with Fsync::everysec, the last second before a power cut; with Fsync::never, what the operating
-///   system had not written yet. (A crash of the process alone loses nothing replied in any mode.) A message may be
-///   delivered before the execution that published it is on disk. After a failed write the file does not have the
-///   effects of the calls that failed with effect `unknown`, but reads show them until the folder is opened anew.
-/// Threads: any. The caller's thread executes, at the call and not only when the Task is awaited; a blocking command
-///   suspends the Task and nobody else.
-/// On disk: see append_log.hpp; a redis-server 7 with `appendonly yes` and `dir` = the folder loads it.
+/// Guarantee: one command or script at a time, in the order of the calls; with Fsync::always a
+///   reply, also of a read, is given only when everything that it may have seen is on disk. A crash
+///   loses nothing that was replied, and of each execution the file keeps all or nothing.
+/// Not guaranteed: with Fsync::everysec, the last second or two before a power cut; with Fsync::never,
+///   what the operating system had not written yet. (A crash of the process alone loses nothing
+///   replied in any mode.) A message may be delivered before the execution that published it is on
+///   disk. After a failed write the file does not have the effects of the calls that failed with
+///   effect `unknown`, but reads show them until the folder is opened anew.
+/// Threads: any. The caller's thread executes, at the call and not only when the Task is awaited; a
+///   blocking command suspends the Task and nobody else.
+/// On disk: see append_log.hpp; a redis-server 7 with `appendonly yes` and `dir` = the folder loads
+///   it.
 #pragma once
 
 #include <chrono>
@@ -19,6 +21,7 @@
 
 #include "engine/append_log_committer.hpp"
 #include "engine/append_log_loader.hpp"
+#include "engine/script_run.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {
@@ -26,16 +29,19 @@ namespace sluice::engine {
 struct EmbeddedOptions {
   /// Folder of the append-only file; made (mode 0700) where its parent exists. Empty: memory alone.
   std::string path;
-  /// What a reply promises. `always` is safe and costs one fdatasync for each round of concurrent callers; `everysec`
-  /// loses up to two seconds in a power cut.
+  /// What a reply promises. `always` is safe and costs one fdatasync for each round of concurrent
+  /// callers; `everysec` loses a second and the time of a sync in a power cut.
   Fsync fsync = Fsync::always;
-  /// Tells TIME and the expiry; null: system_clock(). Wall time that goes back stands still here until it is caught up.
+  /// Tells TIME and the expiry; null: system_clock(). Wall time that goes back stands still here
+  /// until it is caught up.
   Clock* clock = nullptr;
   /// The file is rewritten in the background when it is larger than this ...
   std::uint64_t rewrite_above_bytes = std::uint64_t{64} << 20;
-  /// ... and has grown by this much since the last time. Less: a smaller file and a faster start for more writing.
-  /// 0: only on BGREWRITEAOF.
+  /// ... and has grown by this much since the last time. Less: a smaller file and a faster start
+  /// for more writing. 0: only on BGREWRITEAOF.
   unsigned rewrite_growth_percent = 100;
+  /// What a script may spend; its clock, where none is named, is the one above.
+  ScriptLimits scripts = {};
 };
 
 /// REQUIRES at destruction: no call is under way.
@@ -45,15 +51,16 @@ class EmbeddedStore : public Store {
 
   /// What loading the file has found.
   virtual const OpenReport& open_report() const noexcept = 0;
-  /// Rewrites the file now and waits for the end; also ends the state after a failed write. Throws Error when it fails
-  /// (the old files are as good as before) and where there is no file.
+  /// Rewrites the file now and waits for the end; also ends the state after a failed write. Throws
+  /// Error when it fails (the old files are as good as before) and where there is no file.
   virtual void rewrite() = 0;
 };
 
-/// Throws Error: bad_argument (the path), in_use (another process has the folder, named with its pid), corrupt (which
-/// file, at which byte, and what to do), out_of_space.
+/// Throws Error: bad_argument (the path), in_use (another process has the folder, named with its
+/// pid), corrupt (which file, at which byte, and what to do), out_of_space.
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options = {});
 /// The same on any Folder, for tests. `folder` null: memory.
-std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options, std::unique_ptr<Folder> folder);
+std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options,
+                                             std::unique_ptr<Folder> folder);
 
 }  // namespace sluice::engine

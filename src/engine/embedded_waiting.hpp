@@ -1,4 +1,5 @@
-/// Calls that wait for something to arrive at a key (BLPOP, XREADGROUP BLOCK ...), in the order in which they came.
+/// Calls that wait for something to arrive at a key (BLPOP, XREADGROUP BLOCK ...), in the order in
+/// which they came.
 ///
 /// Threads: under the engine's lock.
 #pragma once
@@ -18,14 +19,15 @@
 namespace sluice::engine {
 
 struct WaitingCall {
-  WaitingCall(std::vector<std::string> command, Driver* driver) : words(std::move(command)), done(driver) {}
+  WaitingCall(std::vector<std::string> command, Driver* driver)
+      : words(std::move(command)), done(driver) {}
 
   std::vector<std::string> words;  ///< to be executed again
   std::vector<std::string> keys;
-  std::int64_t timeout_ms = 0;     ///< 0: for ever
+  std::int64_t timeout_ms = 0;  ///< 0: for ever
   bool is_waiting = false;
-  Value reply;                     ///< null when the time was up
-  std::uint64_t position = 0;      ///< in the log, of what the reply has seen
+  Value reply;                 ///< null when the time was up
+  std::uint64_t position = 0;  ///< in the log, of what the reply has seen
   bool wrote = false;
   Completion done;
 };

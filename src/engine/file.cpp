@@ -37,7 +37,8 @@ class Descriptor {
 
 class RealFile final : public File {
  public:
-  RealFile(Descriptor descriptor, std::string path) : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+  RealFile(Descriptor descriptor, std::string path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
 
   void append(std::string_view bytes) override {
     while (!bytes.empty()) {
@@ -82,7 +83,8 @@ class RealFile final : public File {
 
 class RealFolder final : public Folder {
  public:
-  RealFolder(Descriptor descriptor, std::string path) : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+  RealFolder(Descriptor descriptor, std::string path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
 
   std::unique_ptr<File> create(const std::string& name) override {
     return open_with(name, O_RDWR | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, "create");
@@ -104,7 +106,8 @@ class RealFolder final : public Folder {
 
   std::vector<std::string> list() const override {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator{path_}) names.push_back(entry.path().filename());
+    for (const auto& entry : std::filesystem::directory_iterator{path_})
+      names.push_back(entry.path().filename());
     return names;
   }
   const std::string& path() const noexcept override { return path_; }
@@ -130,9 +133,9 @@ void make_directory(const std::string& path) {
   const std::string parent = std::filesystem::absolute(path).lexically_normal().parent_path();
   const Descriptor above = open_directory(parent);
   if (above.number() < 0)
-    throw Error{Errc::bad_argument,
-                fmt::format("cannot make the folder {}: its parent {} does not exist or is no folder; make it first",
-                            path, parent)};
+    throw Error{Errc::bad_argument, fmt::format("cannot make the folder {}: its parent {} does not "
+                                                "exist or is no folder; make it first",
+                                                path, parent)};
   if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail("make folder", path);
   if (::fsync(above.number()) != 0) fail("sync folder", parent);
 }
@@ -144,7 +147,8 @@ std::unique_ptr<Folder> open_folder(const std::string& given) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   Descriptor descriptor = open_directory(path);
   if (descriptor.number() >= 0) return std::make_unique<RealFolder>(std::move(descriptor), path);
-  if (errno == ENOTDIR) throw Error{Errc::bad_argument, fmt::format("{} is not a folder; name another", path)};
+  if (errno == ENOTDIR)
+    throw Error{Errc::bad_argument, fmt::format("{} is not a folder; name another", path)};
   if (errno != ENOENT) fail("open folder", path);
   make_directory(path);
   Descriptor made = open_directory(path);
@@ -167,7 +171,9 @@ Error error_of_disk(const std::system_error& error) {
 std::string read_all(const File& file, const std::string& name, std::size_t most) {
   const auto size = file.size();
   if (size > most)
-    throw Error{Errc::corrupt, fmt::format("{} has {} bytes where at most {} make sense; it is not ours", name, size, most)};
+    throw Error{Errc::corrupt,
+                fmt::format("{} has {} bytes where at most {} make sense; it is not ours", name,
+                            size, most)};
   std::string text(size, '\0');
   text.resize(file.read(0, text));
   return text;

@@ -1,4 +1,5 @@
-/// The few operations on files that the append-only log needs, so that a test can make each of them fail.
+/// The few operations on files that the append-only log needs, so that a test can make each of them
+/// fail.
 ///
 /// Errors are thrown as std::system_error with the errno and a text that names the file.
 #pragma once
@@ -22,7 +23,8 @@ class File {
 
   /// Writes at the end, all of it. When it throws, a part may have been written.
   virtual void append(std::string_view bytes) = 0;
-  /// fdatasync. After a failure nobody knows what is on disk: never call it again in hope (PostgreSQL's "fsyncgate").
+  /// fdatasync. After a failure nobody knows what is on disk: never call it again in hope
+  /// (PostgreSQL's "fsyncgate").
   virtual void sync() = 0;
   virtual void truncate(std::uint64_t size) = 0;
   virtual std::uint64_t size() const = 0;
@@ -51,7 +53,8 @@ class Folder {
 /// Throws Error{bad_argument} where the parent is missing too or `path` is no directory.
 std::unique_ptr<Folder> open_folder(const std::string& path);
 
-/// As an Error: out_of_space, or corrupt where the disk itself fails, or bad_argument where the user may not use it.
+/// As an Error: out_of_space, or corrupt where the disk itself fails, or bad_argument where the
+/// user may not use it.
 Error error_of_disk(const std::system_error& error);
 
 /// Reads a small file whole. Throws Error{corrupt} when it is larger than `most` bytes.

@@ -28,18 +28,21 @@ pid_t holder_of(int descriptor) {
 
 std::string refusal(const std::string& folder, pid_t holder) {
   if (holder == ::getpid())
-    return fmt::format("the folder {} is open already in this process (pid {}); share that Store", folder, holder);
-  return fmt::format("the folder {} is in use by process {}; end it, or open another folder", folder, holder);
+    return fmt::format("the folder {} is open already in this process (pid {}); share that Store",
+                       folder, holder);
+  return fmt::format("the folder {} is in use by process {}; end it, or open another folder",
+                     folder, holder);
 }
 
 }  // namespace
 
-// flock() belongs to the open file, not to the process: it also keeps two engines of one process apart, and the kernel
-// drops it when the process dies, so a stale file holds nobody up.
+// flock() belongs to the open file, not to the process: it also keeps two engines of one process
+// apart, and the kernel drops it when the process dies, so a stale file holds nobody up.
 FolderLock::FolderLock(const std::string& folder) {
   const auto path = fmt::format("{}/{}", folder, lock_name);
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (descriptor_ < 0) throw std::system_error{errno, std::generic_category(), "cannot open " + path};
+  if (descriptor_ < 0)
+    throw std::system_error{errno, std::generic_category(), "cannot open " + path};
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     const int why = errno;
     const pid_t holder = holder_of(descriptor_);

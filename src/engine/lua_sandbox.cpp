@@ -38,6 +38,12 @@ int refuse_global(lua_State* lua) {
 /// A function of the base libraries; upvalue 2. It has no upvalues of its own, so that it can be called in place.
 int original(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(2))(lua); }
 
+/// A new coroutine counts its instructions from nothing, so it costs beforehand what it may run unseen.
+int charge_coroutine(lua_State* lua) {
+  spend_steps(lua, lua_hook_interval);
+  return original(lua);
+}
+
 int refuse_veil(lua_State* lua) {
   if (unveil(lua, 1)) {
     lua_pushstring(lua, readonly);
@@ -225,6 +231,7 @@ void open_sandbox(lua_State* lua) {
   replace_string_functions(lua);
   set_protected(lua, "string");
   lua_getfield(lua, -1, "coroutine");
+  for (const char* name : {"create", "wrap"}) wrap(lua, name, charge_coroutine);
   set_protected(lua, "coroutine");
 
   lua_pushliteral(lua, "");  // the metatable that all strings share

@@ -15,8 +15,6 @@ namespace {
 // What lies at the bottom of the stack all the time.
 enum Slot { slot_handler = 1, slot_globals, slot_keys_name, slot_args_name, slots = slot_args_name };
 
-constexpr int hook_interval = 10'000;  // instructions: some 50 us
-
 char run_key;  // the registry's pointer to the ScriptRun
 
 ScriptRun& run_of(lua_State* lua) {
@@ -27,16 +25,7 @@ ScriptRun& run_of(lua_State* lua) {
   return run;
 }
 
-/// Ends a script that ran too long. From then on every instruction is one too many, so that pcall cannot go on.
-void on_count(lua_State* lua, lua_Debug*) {
-  ScriptRun& run = run_of(lua);
-  if (!spend(run, hook_interval)) return;
-  lua_sethook(lua, on_count, LUA_MASKCOUNT, 1);
-  const auto text = fmt::format("ERR script ran longer than {} ms or {} steps and was ended", run.limits.time.count(),
-                                run.limits.steps);
-  push_error(lua, text);
-  lua_error(lua);
-}
+void on_count(lua_State* lua, lua_Debug*) { spend_steps(lua, lua_hook_interval); }
 
 /// The message handler: an error of any type becomes its text; where it was raised is noted in the run.
 int on_error(lua_State* lua) {
@@ -66,6 +55,16 @@ int on_error(lua_State* lua) {
 int on_panic(lua_State*) { throw std::bad_alloc(); }  // no script is there to catch: only memory can be the reason
 
 }  // namespace
+
+void spend_steps(lua_State* lua, std::uint64_t steps) {
+  ScriptRun& run = run_of(lua);
+  if (!spend(run, steps)) return;
+  lua_sethook(lua, on_count, LUA_MASKCOUNT, 1);  // every instruction is one too many now: pcall cannot go on
+  const auto text = fmt::format("ERR script ran longer than {} ms or {} steps and was ended", run.limits.time.count(),
+                                run.limits.steps);
+  push_error(lua, text);
+  lua_error(lua);
+}
 
 LuaState::LuaState(ScriptRun& run) : run_(run), lua_(lua_newstate(LuaMemory::allocate, &memory_)) {
   if (lua_ == nullptr) throw std::bad_alloc();
@@ -137,7 +136,7 @@ std::expected<void, std::string> LuaState::call(int function, Words keys, Words 
   run_.ended = false;
   run_.error_line = -1;
   if (run_.limits.clock != nullptr) run_.deadline = run_.limits.clock->steady() + run_.limits.time;
-  lua_sethook(lua_, on_count, LUA_MASKCOUNT, hook_interval);
+  lua_sethook(lua_, on_count, LUA_MASKCOUNT, lua_hook_interval);
 
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, function);
   memory_.lenient = false;

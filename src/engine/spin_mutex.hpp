@@ -1,5 +1,5 @@
-/// A mutex for sections of a microsecond or so: a thread that finds it taken spins a little before it sleeps, because
-/// waking it would take longer than the section.
+/// A mutex for sections of a microsecond or so: a thread that finds it taken spins a little before
+/// it sleeps, because waking it would take longer than the section.
 #pragma once
 
 #include <mutex>

@@ -186,7 +186,6 @@ bool read_claim(Context& context, Words words, Claim& claim, Reply& reply) {
     if (!id) break;  // the options begin
     claim.ids.push_back(*id);
   }
-  if (claim.ids.empty()) return fail(reply, invalid_stream_id);
   for (; at < words.size(); ++at)
     if (!read_claim_option(context, words, at, claim, reply)) return false;
   // A time in the future would be an entry that is never idle; a log that is replayed knows better.

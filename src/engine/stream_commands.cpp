@@ -191,9 +191,9 @@ bool read_trim_command(Words words, Stream::Trim& trim, Reply& reply) {
       return fail(reply, syntax_error);
     }
   }
-  if (trim.by == Stream::Trim::By::nothing)
-    return fail(reply, "ERR syntax error, XTRIM must be called with either MAXLEN or MINID");
-  return settle_limit(trim, limited, reply);
+  if (!settle_limit(trim, limited, reply)) return false;
+  return trim.by != Stream::Trim::By::nothing ||
+         fail(reply, "ERR syntax error, XTRIM must be called with either MAXLEN or MINID");
 }
 
 void xtrim(Context& context, Words words, Reply& reply) {
@@ -240,8 +240,6 @@ void xsetid(Context& context, Words words, Reply& reply) {
   Stream* stream = nullptr;
   if (!find_as(context, words[1], stream, reply)) return;
   if (!stream) return reply.error(no_such_key);
-  if (set.id < stream->max_deleted_id)
-    return reply.error("ERR The ID specified in XSETID is smaller than current max_deleted_entry_id");
   if (stream->size() > 0) {
     StreamId top;
     stream->visit_backward({}, StreamId::max(), [&](const Stream::Entry& entry) { return top = entry.id(), false; });

@@ -94,7 +94,7 @@ void reply_group_in_full(Reply& reply, const Stream& stream, std::string_view na
   named_or_null(reply, "entries-read", entries_read(group));
   named_or_null(reply, "lag", stream.lag(group));
   named(reply, "pel-count", static_cast<std::int64_t>(group.pending().size()));
-  reply.bulk("pel");
+  reply.bulk("pending");
   auto left = shown(group.pending().size(), most);
   reply.array(left);
   for (auto at = group.pending().begin(); left > 0; ++at, --left) {
@@ -130,7 +130,9 @@ void xinfo_stream(Context& context, Words words, Reply& reply) {
   const bool full = words.size() > 3;
   if (full) {
     const bool counted = words.size() == 6 && same_word(words[4], "count");
-    if (!same_word(words[3], "full") || (words.size() != 4 && !counted)) return reply.error(syntax_error);
+    if (!same_word(words[3], "full") || (words.size() != 4 && !counted)) 
+      return reply.error(fmt::format(
+          "ERR unknown subcommand or wrong number of arguments for '{}'. Try XINFO HELP.", words[1]));
     if (counted && !read_integer(words[5], count, reply)) return;
     count = counted && count < 0 ? 10 : count;
   }

@@ -53,9 +53,7 @@ bool read_options(Context& context, Words words, Read& read, Reply& reply) {
     } else if (same_word(words[at], "streams") && left >= 1) {
       read.streams_at = at + 1;
       if (left % 2 != 0)
-        return fail(reply, fmt::format("ERR Unbalanced '{}' list of streams: for each stream key an ID or '{}' must be "
-                                       "specified.",
-                                       may_group ? "xreadgroup" : "xread", may_group ? '>' : '$'));
+        return fail(reply, "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.");
       break;
     } else if (same_word(words[at], "group") && left >= 2) {
       if (!may_group)
@@ -117,7 +115,10 @@ bool read_sources(Context& context, Words words, Read& read, Reply& reply) {
     source.from = words[read.streams_at + count + i];
     if (!find_source(context, read, source, reply) || !read_position(read, source, reply)) return false;
     const bool history = read.in_group && !source.fresh;
-    source.ready = history || (source.stream && source.stream->size() > 0 && source.stream->last_id > source.after);
+    const bool news = source.stream && source.stream->size() > 0 && source.stream->last_id > source.after;
+    const bool again = std::any_of(read.sources.begin(), read.sources.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const Source& other) { return source.fresh && other.group == source.group; });
+    source.ready = history || (news && !again);  // what is delivered to the first is not new to the second
   }
   return true;
 }
@@ -223,9 +224,19 @@ void wait(Context& context, Words words, const Read& read) {
   context.block(std::move(keys), read.timeout_ms, std::move(again));
 }
 
+/// The last id may be that of an entry that was deleted, or of none (XSETID): a reader would be
+/// answered with nothing, at once and again and again.
+void keep_ready_with_entries(Read& read) {
+  for (auto& source : read.sources) {
+    const bool history = read.in_group && !source.fresh;
+    if (source.ready && !history) source.ready = !entries_after(*source.stream, source.after, 1).empty();
+  }
+}
+
 void xread(Context& context, Words words, Reply& reply) {
   Read read;
   if (!read_options(context, words, read, reply) || !read_sources(context, words, read, reply)) return;
+  keep_ready_with_entries(read);
   const auto ready = std::ranges::count_if(read.sources, &Source::ready);
   if (ready == 0 && read.in_group)
     for (const auto& source : read.sources) consumer_of(context, read, source);

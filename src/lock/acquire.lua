@@ -1,4 +1,5 @@
--- Take a free lock. An owner that has it already is refused like anybody else: re-entry is lock/recount.
+-- Take a free lock. An owner that has it already is refused like anybody else: re-entry is
+-- lock/recount.
 -- KEYS[1] lock hash   KEYS[2] fencing counter
 -- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] request id
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it;

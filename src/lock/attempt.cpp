@@ -10,11 +10,13 @@ namespace {
 
 void report_failed_release(const Names& names, const std::exception& failure) noexcept {
   count(metrics().lock_release_failures);
-  log(LogLevel::error, "lock " + quoted(names.key) + " was not released and ends with its lease: " + failure.what());
+  log(LogLevel::error,
+      "lock " + quoted(names.key) + " was not released and ends with its lease: " + failure.what());
 }
 
 /// Ends what an acquire of unknown outcome may have left behind.
-Task<void> take_back(std::shared_ptr<Watchdog> watchdog, std::shared_ptr<const Names> names, std::string request) {
+Task<void> take_back(std::shared_ptr<Watchdog> watchdog, std::shared_ptr<const Names> names,
+                     std::string request) {
   try {
     auto asked = ask_release(watchdog->store(), *names, request, true);
     co_await asked;
@@ -23,11 +25,13 @@ Task<void> take_back(std::shared_ptr<Watchdog> watchdog, std::shared_ptr<const N
   }
 }
 
-/// Asks again for a release whose reply was lost. "Gone" is then the echo of the first request, if the hold is certain.
+/// Asks again for a release whose reply was lost. "Gone" is then the echo of the first request, if
+/// the hold is certain.
 Task<bool> end_again(std::shared_ptr<Hold> hold) {
   auto asked = ask_release(hold->watchdog->store(), *hold->names, hold->request, true);
   const Value reply = co_await asked;
-  co_return reply.as_integer() == 1 || hold->watchdog->clock().steady() < hold->certain_until.load();
+  co_return reply.as_integer() == 1 ||
+      hold->watchdog->clock().steady() < hold->certain_until.load();
 }
 
 Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
@@ -42,8 +46,8 @@ Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
 
 }  // namespace
 
-Task<Attempt> attempt(Entrant& who, const std::shared_ptr<Watchdog>& watchdog, const std::shared_ptr<const Names>& names,
-                      const Terms& terms) {
+Task<Attempt> attempt(Entrant& who, const std::shared_ptr<Watchdog>& watchdog,
+                      const std::shared_ptr<const Names>& names, const Terms& terms) {
   const SteadyTime sent = watchdog->clock().steady();
   Answer answer;
   try {
@@ -51,7 +55,8 @@ Task<Attempt> attempt(Entrant& who, const std::shared_ptr<Watchdog>& watchdog, c
     const Value reply = co_await asked;
     answer = answer_to_acquire(reply);
   } catch (const Error& failure) {
-    if (failure.effect() != Effect::none && failure.errc() != Errc::closed) spawn(take_back(watchdog, names, who.request));
+    if (failure.effect() != Effect::none && failure.errc() != Errc::closed)
+      spawn(take_back(watchdog, names, who.request));
     throw;
   }
   if (!answer.granted) co_return Attempt{.hold = nullptr, .left = answer.left};
@@ -59,8 +64,10 @@ Task<Attempt> attempt(Entrant& who, const std::shared_ptr<Watchdog>& watchdog, c
   const SteadyTime certain_until = terms.certain_until(sent);
   if (watchdog->clock().steady() >= certain_until) {
     spawn(take_back(watchdog, names, who.request));
-    throw Error{Errc::timeout, "lock " + quoted(names->key) + " was granted, but the reply took as long as its lease of " +
-                                   std::to_string(terms.lease.count()) + " ms; it was given back. A longer lease helps"};
+    throw Error{Errc::timeout, "lock " + quoted(names->key) +
+                                   " was granted, but the reply took as long as its lease of " +
+                                   std::to_string(terms.lease.count()) +
+                                   " ms; it was given back. A longer lease helps"};
   }
   auto hold = std::make_shared<Hold>();
   hold->watchdog = watchdog;
@@ -118,7 +125,8 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold) {
     co_return co_await leaving;
   }
   // A hold that was lost here may be in force there, and is then ended a little sooner.
-  if (lost && (before.entries > 0 || before.cause == LostCause::taken)) co_return ReleaseOutcome{.kind = Kind::not_held};
+  if (lost && (before.entries > 0 || before.cause == LostCause::taken))
+    co_return ReleaseOutcome{.kind = Kind::not_held};
 
   bool ended = false;
   bool answered = false;
@@ -128,7 +136,8 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold) {
     ended = reply.as_integer() == 1;
     answered = true;
   } catch (const Error& failure) {
-    if (failure.effect() != Effect::unknown || failure.errc() == Errc::closed) throw;  // a closed Store may be gone
+    if (failure.effect() != Effect::unknown || failure.errc() == Errc::closed)
+      throw;  // a closed Store may be gone
   }
   if (!answered) {
     auto ending = end_again(hold);

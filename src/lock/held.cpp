@@ -40,7 +40,8 @@ void Held::abandon() noexcept {
 bool Held::valid() const noexcept { return valid_for() > std::chrono::nanoseconds{0}; }
 
 std::chrono::nanoseconds Held::valid_for() const noexcept {
-  if (!hold_ || hold_->forks != fork_count() || hold_->state.load() != lock::HoldState::held) return {};
+  if (!hold_ || hold_->forks != fork_count() || hold_->state.load() != lock::HoldState::held)
+    return {};
   const auto left = hold_->certain_until.load() - hold_->watchdog->clock().steady();
   return std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds{0});
 }
@@ -53,12 +54,15 @@ std::uint32_t Held::entries() const { return hold_ ? hold_->watchdog->entries(*h
 
 Task<ReleaseOutcome> Held::release() {
   auto hold = std::move(hold_);
-  if (!hold || hold->forks != fork_count()) co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::not_held};
+  if (!hold || hold->forks != fork_count())
+    co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::not_held};
   auto leaving = lock::leave(std::move(hold));
   co_return co_await leaving;
 }
 
-std::stop_token Held::lost() const { return hold_ ? hold_->watchdog->lost(*hold_) : std::stop_token{}; }
+std::stop_token Held::lost() const {
+  return hold_ ? hold_->watchdog->lost(*hold_) : std::stop_token{};
+}
 
 void Held::on_lost(std::function<void(LostCause)> callback) {
   if (hold_) hold_->watchdog->on_lost(*hold_, std::move(callback));

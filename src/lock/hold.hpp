@@ -1,7 +1,9 @@
-/// One hold of one owner, from the grant to its end: held -> released, or held -> lost. Nothing leads back.
+/// One hold of one owner, from the grant to its end: held -> released, or held -> lost. Nothing
+/// leads back.
 ///
-/// It comes into being with the grant in hand, so that there is nothing to renew before, and leaves the watchdog before
-/// its release is sent; a renewal that is still under way then finds another request id, or none, in Redis.
+/// It comes into being with the grant in hand, so that there is nothing to renew before, and leaves
+/// the watchdog before its release is sent; a renewal that is still under way then finds another
+/// request id, or none, in Redis.
 #pragma once
 
 #include <atomic>
@@ -46,10 +48,10 @@ struct Hold {
 
   // under the watchdog's mutex
   std::uint32_t entries = 1;
-  std::size_t place = 0;   ///< among the watchdog's holds
+  std::size_t place = 0;  ///< among the watchdog's holds
   SteadyTime renew_at{};
-  bool renewing = false;   ///< a renewal is under way
-  bool unanswered = false; ///< the last renewal failed
+  bool renewing = false;    ///< a renewal is under way
+  bool unanswered = false;  ///< the last renewal failed
   LostCause cause{};
   std::optional<std::stop_source> stop;  ///< made when somebody asks for it
   std::vector<std::function<void(LostCause)>> callbacks;

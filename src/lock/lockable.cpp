@@ -35,9 +35,11 @@ void Mutex::unlock() {
   Held held;  // released without the mutex
   {
     const std::lock_guard lock{threads_mutex_};
-    const auto mine = std::ranges::find(thread_holds_ | std::views::reverse, std::this_thread::get_id(), &ThreadHold::thread);
+    const auto mine = std::ranges::find(thread_holds_ | std::views::reverse,
+                                        std::this_thread::get_id(), &ThreadHold::thread);
     if (mine == thread_holds_.rend())
-      throw Error{Errc::bad_argument, "unlock of lock " + lock::quoted(name()) + ", which this thread has not locked"};
+      throw Error{Errc::bad_argument,
+                  "unlock of lock " + lock::quoted(name()) + ", which this thread has not locked"};
     held = std::move(mine->held);
     thread_holds_.erase(std::next(mine).base());
   }

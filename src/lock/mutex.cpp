@@ -35,7 +35,8 @@ lock::Terms terms_of(const MutexOptions& options) {
 SteadyTime deadline(Clock& clock, milliseconds wait) {
   if (wait <= milliseconds{0} || wait == for_ever) return SteadyTime::max();
   const auto now = clock.steady();
-  return wait >= std::chrono::floor<milliseconds>(SteadyTime::max() - now) ? SteadyTime::max() : now + wait;
+  return wait >= std::chrono::floor<milliseconds>(SteadyTime::max() - now) ? SteadyTime::max()
+                                                                           : now + wait;
 }
 
 /// When to look again at a lock whose holder has `left` of its lease.
@@ -73,7 +74,8 @@ Task<std::optional<Held>> Mutex::try_acquire(milliseconds wait, std::stop_token 
   return enter({.owner = nullptr, .owner_id = lock::new_owner_id()}, wait, std::move(stop));
 }
 
-Task<std::optional<Held>> Mutex::try_acquire(const Owner& owner, milliseconds wait, std::stop_token stop) {
+Task<std::optional<Held>> Mutex::try_acquire(const Owner& owner, milliseconds wait,
+                                             std::stop_token stop) {
   return enter({.owner = owner.state_, .owner_id = owner.id().text}, wait, std::move(stop));
 }
 
@@ -85,7 +87,8 @@ Task<lock::Attempt> Mutex::look(lock::Entrant& who) {
 
 Task<lock::Attempt> Mutex::look_again(lock::Entrant& who, std::shared_ptr<lock::Hold> hold) {
   auto entering = lock::enter_again(hold);
-  if (const bool in = co_await entering; in) co_return lock::Attempt{.hold = std::move(hold), .left = {}};
+  if (const bool in = co_await entering; in)
+    co_return lock::Attempt{.hold = std::move(hold), .left = {}};
   auto asking = lock::attempt(who, watchdog_, names_, *terms_);
   co_return co_await asking;
 }
@@ -103,9 +106,11 @@ Task<std::optional<Held>> Mutex::enter(lock::Entrant who, milliseconds wait, std
   co_return std::nullopt;
 }
 
-Task<std::shared_ptr<lock::Hold>> Mutex::wait_in_room(lock::Entrant& who, SteadyTime until, std::stop_token stop) {
+Task<std::shared_ptr<lock::Hold>> Mutex::wait_in_room(lock::Entrant& who, SteadyTime until,
+                                                      std::stop_token stop) {
   Clock& clock = store_.clock();
-  auto entering = rooms_->enter(names_->channel);  // before the second look, so that no release is missed
+  auto entering =
+      rooms_->enter(names_->channel);  // before the second look, so that no release is missed
   lock::WaitingRoom::Seat seat{co_await entering};
   for (;;) {
     seat.rise();

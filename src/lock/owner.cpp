@@ -10,8 +10,8 @@ namespace lock {
 
 namespace {
 
-/// A random prefix and a count of its own for each thread: no lock, and asks the kernel once. A child draws anew, or it
-/// would say what its parent says.
+/// A random prefix and a count of its own for each thread: no lock, and asks the kernel once. A
+/// child draws anew, or it would say what its parent says.
 class Numbered {
  public:
   explicit Numbered(std::string (*draw)()) : draw_(draw) {}
@@ -68,7 +68,9 @@ void OwnerState::add(const std::shared_ptr<Hold>& hold) {
 
 }  // namespace lock
 
-Owner::Owner() : state_(std::make_shared<lock::OwnerState>()) { state_->id.text = lock::new_owner_id(); }
+Owner::Owner() : state_(std::make_shared<lock::OwnerState>()) {
+  state_->id.text = lock::new_owner_id();
+}
 
 const OwnerId& Owner::id() const noexcept { return state_->id; }
 

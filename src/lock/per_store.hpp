@@ -12,12 +12,14 @@ namespace sluice::lock {
 template <class T>
 std::shared_ptr<T> shared_of(Store& store) {
   static std::mutex mutex;
-  static auto* const all = new std::unordered_map<const Store*, std::weak_ptr<T>>;  // outlives static Mutexes
+  static auto* const all =
+      new std::unordered_map<const Store*, std::weak_ptr<T>>;  // outlives static Mutexes
 
   const std::lock_guard lock{mutex};
   std::weak_ptr<T>& slot = (*all)[&store];
   if (auto shared = slot.lock()) return shared;
-  std::erase_if(*all, [&](const auto& entry) { return entry.first != &store && entry.second.expired(); });
+  std::erase_if(*all,
+                [&](const auto& entry) { return entry.first != &store && entry.second.expired(); });
   auto shared = std::make_shared<T>(store);
   (*all)[&store] = shared;
   return shared;

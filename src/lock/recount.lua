@@ -1,4 +1,5 @@
--- Enter a hold once more, or leave it while entries remain: says how many entries there are from now on.
+-- Enter a hold once more, or leave it while entries remain: says how many entries there are from
+-- now on.
 -- KEYS[1] lock hash
 -- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] request id of the hold   ARGV[4] entries
 -- Reply: 1 done; 0 the hold is gone.

@@ -94,9 +94,10 @@ Task<void> WaitingRooms::open(std::string channel, Room room) {
   Listener listener;
   std::exception_ptr failure;
   try {
-    auto listening = store_.listen(std::move(channel), [weak = std::weak_ptr{room}](const Message&) {
-      if (const auto there = weak.lock()) there->call_one();
-    });
+    auto listening =
+        store_.listen(std::move(channel), [weak = std::weak_ptr{room}](const Message&) {
+          if (const auto there = weak.lock()) there->call_one();
+        });
     listener = co_await listening;
   } catch (...) {
     failure = std::current_exception();

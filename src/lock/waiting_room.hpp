@@ -1,9 +1,11 @@
-/// Where the waiters of this process sit until a lock is released: one room a channel, one subscription a room.
+/// Where the waiters of this process sit until a lock is released: one room a channel, one
+/// subscription a room.
 ///
-/// A message calls one waiter, the first that sits idle, not the whole room: one look at the lock is enough, since
-/// either it succeeds or somebody holds the lock whose release will be heard. So the rule of the room: a call is never
-/// lost. It is answered by an attempt that began after it; a waiter that was called and leaves without one passes the
-/// call on; a call that finds nobody idle waits for the next who would sit down. A gap in the messages counts as a call.
+/// A message calls one waiter, the first that sits idle, not the whole room: one look at the lock
+/// is enough, since either it succeeds or somebody holds the lock whose release will be heard. So
+/// the rule of the room: a call is never lost. It is answered by an attempt that began after it; a
+/// waiter that was called and leaves without one passes the call on; a call that finds nobody idle
+/// waits for the next who would sit down. A gap in the messages counts as a call.
 #pragma once
 
 #include <exception>
@@ -42,8 +44,8 @@ class WaitingRoom {
     friend class WaitingRoom;
     std::shared_ptr<WaitingRoom> room_;
     std::list<Seat*>::iterator place_;
-    bool called_ = false;                 // and has not answered; under the room's mutex, like the next
-    std::shared_ptr<Completion> idle_;    // while sitting
+    bool called_ = false;  // and has not answered; under the room's mutex, like the next
+    std::shared_ptr<Completion> idle_;  // while sitting
   };
 
  private:
@@ -67,7 +69,8 @@ class WaitingRooms : public std::enable_shared_from_this<WaitingRooms> {
  public:
   explicit WaitingRooms(Store& store) : store_(store) {}
 
-  /// The room of a channel, subscribed: no message that is published after this is missed. Throws what listen throws.
+  /// The room of a channel, subscribed: no message that is published after this is missed. Throws
+  /// what listen throws.
   Task<std::shared_ptr<WaitingRoom>> enter(std::string channel);
 
  private:

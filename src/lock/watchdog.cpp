@@ -15,7 +15,8 @@ namespace {
 
 bool is_answer_for(std::size_t holds, const Value& answer) {
   const auto is_integer = [](const Value& item) { return item.type() == Value::Type::integer; };
-  return answer.is_aggregate() && answer.as_items().size() == holds && std::ranges::all_of(answer.as_items(), is_integer);
+  return answer.is_aggregate() && answer.as_items().size() == holds &&
+         std::ranges::all_of(answer.as_items(), is_integer);
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold) {
     holds_.push_back(hold);
     const auto certain_until = hold->certain_until.load(std::memory_order_relaxed);
     hold->renew_at = hold->terms.watched
-                         ? beat_after(certain_until + hold->terms.margin - hold->terms.lease, hold->terms.interval())
+                         ? beat_after(certain_until + hold->terms.margin - hold->terms.lease,
+                                      hold->terms.interval())
                          : SteadyTime::max();
     stale = wake_by(std::min(hold->renew_at, certain_until));
   }
@@ -113,7 +115,8 @@ SteadyTime Watchdog::beat_after(SteadyTime now, nanoseconds interval) const {
 Watchdog::Notice Watchdog::end(Hold& hold, LostCause cause) {
   hold.state = HoldState::lost;
   hold.cause = cause;
-  Notice notice{.hold = holds_[hold.place], .stop = hold.stop, .callbacks = std::move(hold.callbacks)};
+  Notice notice{
+      .hold = holds_[hold.place], .stop = hold.stop, .callbacks = std::move(hold.callbacks)};
   forget(hold);
   return notice;
 }
@@ -133,7 +136,8 @@ void Watchdog::forget_parent() {
   wake_at_ = SteadyTime::max();
 }
 
-/// The timer that became superfluous; 0: none. It must be disarmed without the mutex, for which its callback may wait.
+/// The timer that became superfluous; 0: none. It must be disarmed without the mutex, for which its
+/// callback may wait.
 Clock::TimerId Watchdog::wake_by(SteadyTime when) {
   if (when >= wake_at_) return 0;
   wake_at_ = when;
@@ -163,7 +167,8 @@ void Watchdog::wake() {
       Hold& hold = *holds_[i];
       const auto certain_until = hold.certain_until.load();
       if (now >= certain_until) {
-        notices.push_back(end(hold, hold.unanswered || hold.renewing ? LostCause::unreachable : LostCause::expired));
+        notices.push_back(end(
+            hold, hold.unanswered || hold.renewing ? LostCause::unreachable : LostCause::expired));
         continue;  // another has taken its place
       }
       if (now >= hold.renew_at) {
@@ -182,9 +187,11 @@ void Watchdog::wake() {
 
 Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
   const auto self = shared_from_this();  // the last hold may end meanwhile
-  const auto shortest = std::ranges::min(due, {}, [](const auto& hold) { return hold->terms.lease; });
+  const auto shortest =
+      std::ranges::min(due, {}, [](const auto& hold) { return hold->terms.lease; });
   const CallOptions options{
-      .timeout = std::max(std::chrono::ceil<milliseconds>(shortest->terms.interval()), milliseconds{10}),
+      .timeout =
+          std::max(std::chrono::ceil<milliseconds>(shortest->terms.interval()), milliseconds{10}),
       .repeatable = true};
   std::vector<Value> answers;
   try {
@@ -203,7 +210,8 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
 
 void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent) {
   if (!is_answer_for(part.size(), answer)) {
-    if (!answer.is_null()) log(LogLevel::warning, "renewing locks: the server said " + to_string(answer));
+    if (!answer.is_null())
+      log(LogLevel::warning, "renewing locks: the server said " + to_string(answer));
     postpone(part);
     return;
   }
@@ -232,7 +240,8 @@ void Watchdog::postpone(const Holds& holds) {
       hold->renewing = false;
       hold->unanswered = true;
       if (hold->state != HoldState::held) continue;
-      const nanoseconds pause = std::max<nanoseconds>((hold->certain_until.load() - now) / 4, hold->terms.lease / 100);
+      const nanoseconds pause =
+          std::max<nanoseconds>((hold->certain_until.load() - now) / 4, hold->terms.lease / 100);
       hold->renew_at = std::min(hold->renew_at, now + pause);
       next = std::min(next, hold->renew_at);
     }
@@ -243,7 +252,8 @@ void Watchdog::postpone(const Holds& holds) {
 
 void Watchdog::tell(Notice notice) {
   count(metrics().lock_lost);
-  log(LogLevel::warning, "lock " + quoted(notice.hold->names->key) + " was lost: " + std::string{to_string(notice.hold->cause)});
+  log(LogLevel::warning, "lock " + quoted(notice.hold->names->key) +
+                             " was lost: " + std::string{to_string(notice.hold->cause)});
   if (notice.stop) notice.stop->request_stop();
   for (auto& callback : notice.callbacks) {
     try {

@@ -1,12 +1,14 @@
 /// Keeps the holds of this process on one Store alive, and tells them when they are over.
 ///
-/// One timer for all: it wakes at the earliest thing to do. Renewals fall on a common beat, every third of a lease, so
-/// that all holds of that lease travel in one batch. Everything that a hold may become is decided under one mutex:
+/// One timer for all: it wakes at the earliest thing to do. Renewals fall on a common beat, every
+/// third of a lease, so that all holds of that lease travel in one batch. Everything that a hold
+/// may become is decided under one mutex:
 ///
 ///     watch  ->  (enter | confirm | leave)*  ->  last leave: released
 ///                                            ->  lose, or the certain time is over: lost
 ///
-/// A renewal asked before an end is answered after it: confirm() of a hold that is not held does nothing.
+/// A renewal asked before an end is answered after it: confirm() of a hold that is not held does
+/// nothing.
 #pragma once
 
 #include <memory>
@@ -30,13 +32,14 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   void watch(const std::shared_ptr<Hold>& hold);
   /// One entry more. The number of entries; 0: it is over.
   std::uint32_t enter(Hold& hold);
-  /// The server has prolonged the hold by a request sent at `sent`. False: it is over here all the same.
+  /// The server has prolonged the hold by a request sent at `sent`. False: it is over here all the
+  /// same.
   bool confirm(const std::shared_ptr<Hold>& hold, SteadyTime sent);
   /// One entry less; the last one ends the hold.
   struct Departure {
-    std::uint32_t entries = 0;   ///< left
-    HoldState state{};           ///< before
-    LostCause cause{};           ///< if lost
+    std::uint32_t entries = 0;  ///< left
+    HoldState state{};          ///< before
+    LostCause cause{};          ///< if lost
   };
   Departure leave(Hold& hold);
   void lose(const std::shared_ptr<Hold>& hold, LostCause cause);

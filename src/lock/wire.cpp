@@ -17,30 +17,37 @@ std::string_view text_of(const fmt::format_int& number) { return {number.data(),
 
 }  // namespace
 
-Task<Value> ask_acquire(Store& store, const Names& names, std::string_view owner, std::string_view request,
-                        std::chrono::milliseconds lease) {
+Task<Value> ask_acquire(Store& store, const Names& names, std::string_view owner,
+                        std::string_view request, std::chrono::milliseconds lease) {
   const fmt::format_int lease_ms{lease.count()};
-  return store.run(scripts::lock_acquire, {names.key, names.token}, {owner, text_of(lease_ms), request},
-                   {.repeatable = true});
+  return store.run(scripts::lock_acquire, {names.key, names.token},
+                   {owner, text_of(lease_ms), request}, {.repeatable = true});
 }
 
 Answer answer_to_acquire(const Value& reply) {
   const auto is_integer = [](const Value& value) { return value.type() == Value::Type::integer; };
-  if (is_integer(reply)) return {.granted = FencingToken{static_cast<std::uint64_t>(reply.as_integer())}};
+  if (is_integer(reply))
+    return {.granted = FencingToken{static_cast<std::uint64_t>(reply.as_integer())}};
   if (reply.is_aggregate() && reply.as_items().size() == 1 && is_integer(reply.as_items()[0]))
-    return {.granted = std::nullopt, .left = std::chrono::milliseconds{reply.as_items()[0].as_integer()}};
-  throw Error{Errc::protocol, "lock/acquire answered " + to_string(reply) + ", neither a token nor a time", Effect::unknown};
+    return {.granted = std::nullopt,
+            .left = std::chrono::milliseconds{reply.as_items()[0].as_integer()}};
+  throw Error{Errc::protocol,
+              "lock/acquire answered " + to_string(reply) + ", neither a token nor a time",
+              Effect::unknown};
 }
 
 Task<Value> ask_recount(Store& store, const Hold& hold, std::uint32_t entries) {
   const fmt::format_int lease_ms{hold.terms.lease.count()};
   const fmt::format_int count{entries};
   return store.run(scripts::lock_recount, {hold.names->key},
-                   {hold.owner, text_of(lease_ms), hold.request, text_of(count)}, {.repeatable = true});
+                   {hold.owner, text_of(lease_ms), hold.request, text_of(count)},
+                   {.repeatable = true});
 }
 
-Task<Value> ask_release(Store& store, const Names& names, std::string_view request, bool repeatable) {
-  return store.run(scripts::lock_release, {names.key}, {request, names.channel}, {.repeatable = repeatable});
+Task<Value> ask_release(Store& store, const Names& names, std::string_view request,
+                        bool repeatable) {
+  return store.run(scripts::lock_release, {names.key}, {request, names.channel},
+                   {.repeatable = repeatable});
 }
 
 Batch renewal_of(std::span<const std::shared_ptr<Hold>> holds) {

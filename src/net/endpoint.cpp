@@ -18,8 +18,9 @@ namespace {
 Address unix_address(const std::string& path) {
   sockaddr_un name{};
   if (path.size() >= sizeof name.sun_path)
-    throw Error{Errc::bad_argument, fmt::format("the path of a unix socket has at most {} bytes, this one has {}: {}",
-                                                sizeof name.sun_path - 1, path.size(), path)};
+    throw Error{Errc::bad_argument,
+                fmt::format("the path of a unix socket has at most {} bytes, this one has {}: {}",
+                            sizeof name.sun_path - 1, path.size(), path)};
   name.sun_family = AF_UNIX;
   std::memcpy(name.sun_path, path.data(), path.size());
   Address address;
@@ -47,14 +48,16 @@ std::vector<Address> resolve(const Endpoint& endpoint) {
   addrinfo* found = nullptr;
   const auto port = std::to_string(endpoint.port);
   int failure = ::getaddrinfo(endpoint.host.c_str(), port.c_str(), &hints, &found);
-  if (failure == EAI_ADDRFAMILY || failure == EAI_NONAME) {  // "::1" on a machine with loopback alone
+  if (failure == EAI_ADDRFAMILY ||
+      failure == EAI_NONAME) {  // "::1" on a machine with loopback alone
     hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
     if (::getaddrinfo(endpoint.host.c_str(), port.c_str(), &hints, &found) == 0) failure = 0;
   }
   if (failure != 0)
     throw Error{Errc::connection,
                 fmt::format("cannot find the host '{}': {}", endpoint.host,
-                            failure == EAI_SYSTEM ? std::generic_category().message(errno) : ::gai_strerror(failure))};
+                            failure == EAI_SYSTEM ? std::generic_category().message(errno)
+                                                  : ::gai_strerror(failure))};
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all{found, &::freeaddrinfo};
 
   std::vector<Address> addresses;

@@ -10,9 +10,9 @@
 namespace sluice::net {
 
 struct Endpoint {
-  std::string host;         ///< a name or a numeric address, without brackets
+  std::string host;  ///< a name or a numeric address, without brackets
   std::uint16_t port = 0;
-  std::string unix_path;    ///< not empty: a unix socket, host and port do not count
+  std::string unix_path;  ///< not empty: a unix socket, host and port do not count
 
   bool is_unix() const noexcept { return !unix_path.empty(); }
 };
@@ -29,8 +29,8 @@ struct Address {
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-/// All addresses of the endpoint in the order in which to try them; never empty.
-/// Blocks while the name service is asked. Throws Error{connection} for an unknown name, {bad_argument} for a path
+/// All addresses of the endpoint in the order in which to try them; never empty. Blocks while the
+/// name service is asked. Throws Error{connection} for an unknown name, {bad_argument} for a path
 /// that is too long for a unix socket.
 std::vector<Address> resolve(const Endpoint& endpoint);
 

@@ -28,7 +28,8 @@ void tune_tcp(int descriptor) {
 
 Transfer result_of(ssize_t moved, bool zero_is_end) noexcept {
   if (moved > 0) return {Transfer::Outcome::moved, static_cast<std::size_t>(moved), 0};
-  if (moved == 0) return {zero_is_end ? Transfer::Outcome::closed : Transfer::Outcome::would_block, 0, 0};
+  if (moved == 0)
+    return {zero_is_end ? Transfer::Outcome::closed : Transfer::Outcome::would_block, 0, 0};
   if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
   return {Transfer::Outcome::failed, 0, errno};
 }
@@ -57,7 +58,8 @@ Socket Socket::start_connect(const Address& address) {
   do {
     result = ::connect(socket.descriptor_, address.get(), address.size);
   } while (result < 0 && errno == EINTR);
-  if (result < 0 && errno != EINPROGRESS) throw std::system_error{errno, std::generic_category(), "connect"};
+  if (result < 0 && errno != EINPROGRESS)
+    throw std::system_error{errno, std::generic_category(), "connect"};
   return socket;
 }
 

@@ -14,8 +14,8 @@ class Socket final : public Transport {
   Socket& operator=(Socket&& other) noexcept;
   ~Socket() override;
 
-  /// Begins to connect; poll for writing, then ask connect_error(). TCP_NODELAY and keep-alive are on.
-  /// Throws std::system_error when it is refused at once.
+  /// Begins to connect; poll for writing, then ask connect_error(). TCP_NODELAY and keep-alive are
+  /// on. Throws std::system_error when it is refused at once.
   static Socket start_connect(const Address& address);
   /// After start_connect and readiness: 0 when connected, else the errno.
   int connect_error() const noexcept;

@@ -37,7 +37,8 @@ class Transport {
   virtual Wants wants_to_write() const noexcept { return {.read = false, .write = true}; }
 
   virtual int descriptor() const noexcept = 0;
-  /// Any thread: ends both directions; a blocked peer of this call sees it. The descriptor stays open.
+  /// Any thread: ends both directions; a blocked peer of this call sees it. The descriptor stays
+  /// open.
   virtual void shutdown() noexcept = 0;
 };
 

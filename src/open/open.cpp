@@ -22,7 +22,8 @@ constexpr std::string_view offered =
 void refuse_unknown_settings(const Url& url, std::span<const std::string_view> known) {
   for (const auto& [name, value] : url.query)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      refuse(fmt::format("'{}' is no setting of {}: there are {}", name, url.scheme, fmt::join(known, ", ")));
+      refuse(fmt::format("'{}' is no setting of {}: there are {}", name, url.scheme,
+                         fmt::join(known, ", ")));
 }
 
 milliseconds positive_ms(std::string_view text, std::string_view what) {
@@ -67,14 +68,16 @@ std::unique_ptr<Store> open_tcp(const Url& url, const OpenOptions& options) {
   server.endpoint.port = url.port.value_or(6379);
   if (!url.path.empty() && url.path != "/") {
     if (url.query.contains("db")) refuse("the URL names the database twice, as /N and as db=N");
-    server.database = static_cast<int>(parse_number(std::string_view{url.path}.substr(1), 1'000'000, "database"));
+    server.database =
+        static_cast<int>(parse_number(std::string_view{url.path}.substr(1), 1'000'000, "database"));
   }
   return redis::open_redis(std::move(server));
 }
 
 std::unique_ptr<Store> open_unix(const Url& url, const OpenOptions& options) {
   if (!url.host.empty() || url.port || url.path.size() < 2)
-    refuse(fmt::format("{0}: needs the path of a socket and no host: {0}:///run/redis.sock", url.scheme));
+    refuse(fmt::format("{0}: needs the path of a socket and no host: {0}:///run/redis.sock",
+                       url.scheme));
   auto server = server_options(url, options);
   server.endpoint.unix_path = url.path;
   return redis::open_redis(std::move(server));
@@ -82,7 +85,9 @@ std::unique_ptr<Store> open_unix(const Url& url, const OpenOptions& options) {
 
 engine::Fsync fsync_mode(std::string_view text) {
   static constexpr std::pair<std::string_view, engine::Fsync> modes[] = {
-      {"always", engine::Fsync::always}, {"everysec", engine::Fsync::everysec}, {"never", engine::Fsync::never}};
+      {"always", engine::Fsync::always},
+      {"everysec", engine::Fsync::everysec},
+      {"never", engine::Fsync::never}};
   for (const auto& [name, mode] : modes)
     if (name == text) return mode;
   refuse(fmt::format("fsync={} is not known: there are always, everysec, never", text));
@@ -94,7 +99,8 @@ std::unique_ptr<Store> open_embedded_url(const Url& url, const OpenOptions& opti
   if (!url.host.empty() || url.port || !url.user.empty() || !url.password.empty())
     refuse("embedded: takes a folder and no host: embedded:/var/lib/app");
   engine::EmbeddedOptions embedded{.path = url.path, .clock = options.clock};
-  if (const auto mode = url.query.find("fsync"); mode != url.query.end()) embedded.fsync = fsync_mode(mode->second);
+  if (const auto mode = url.query.find("fsync"); mode != url.query.end())
+    embedded.fsync = fsync_mode(mode->second);
   return engine::open_embedded(std::move(embedded));
 }
 
@@ -108,10 +114,14 @@ struct Scheme {
 };
 
 constexpr Scheme schemes[] = {
-    {"embedded", open_embedded_url},     {"redis", open_tcp},
-    {"valkey", open_tcp},                {"redis+unix", open_unix},
-    {"valkey+unix", open_unix},          {"rediss", not_offered_yet},
-    {"valkeys", not_offered_yet},        {"redis+cluster", not_offered_yet},
+    {"embedded", open_embedded_url},
+    {"redis", open_tcp},
+    {"valkey", open_tcp},
+    {"redis+unix", open_unix},
+    {"valkey+unix", open_unix},
+    {"rediss", not_offered_yet},
+    {"valkeys", not_offered_yet},
+    {"redis+cluster", not_offered_yet},
     {"redis+sentinel", not_offered_yet},
 };
 

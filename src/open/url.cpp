@@ -29,7 +29,9 @@ std::string decode(std::string_view text, std::string_view what) {
     const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
     const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
     if (high < 0 || low < 0)
-      refuse(fmt::format("the {} of the URL has a '%' without two hex digits after it; write a plain one as %25", what));
+      refuse(fmt::format(
+          "the {} of the URL has a '%' without two hex digits after it; write a plain one as %25",
+          what));
     plain += static_cast<char>(high * 16 + low);
     i += 2;
   }
@@ -50,7 +52,8 @@ void parse_query(std::string_view query, Url& url) {
     const auto next = cut(query, '&');
     const auto value = cut(query, '=');
     const auto name = decode(query, "settings");
-    if (!value) refuse(fmt::format("the setting '{}' of the URL has no value: write {}=VALUE", name, name));
+    if (!value)
+      refuse(fmt::format("the setting '{}' of the URL has no value: write {}=VALUE", name, name));
     if (!url.query.emplace(name, decode(*value, "settings")).second)
       refuse(fmt::format("the setting '{}' stands twice in the URL", name));
     query = next.value_or("");
@@ -65,7 +68,8 @@ void parse_host(std::string_view text, Url& url) {
     url.host = text.substr(1, end - 1);
     if (url.host.empty()) refuse("the brackets of the URL hold no IPv6 address");
     const auto rest = text.substr(end + 1);
-    if (!rest.empty() && rest.front() != ':') refuse(fmt::format("'{}' stands after the IPv6 address of the URL", rest));
+    if (!rest.empty() && rest.front() != ':')
+      refuse(fmt::format("'{}' stands after the IPv6 address of the URL", rest));
     if (!rest.empty()) port = rest.substr(1);
   } else {
     port = cut(text, ':');
@@ -98,8 +102,9 @@ Url parse_url(std::string_view text) {
   const auto rest = cut(text, ':');
   if (!rest) refuse("this is no URL: it has no scheme, such as embedded: or redis://");
   url.scheme = text;
-  std::transform(url.scheme.begin(), url.scheme.end(), url.scheme.begin(),
-                 [](unsigned char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : static_cast<char>(c); });
+  std::transform(url.scheme.begin(), url.scheme.end(), url.scheme.begin(), [](unsigned char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : static_cast<char>(c);
+  });
 
   auto hierarchy = *rest;
   if (hierarchy.find('#') != std::string_view::npos) refuse("the URL has a '#'; write it as %23");
@@ -129,10 +134,12 @@ std::chrono::microseconds parse_duration(std::string_view text, std::string_view
     std::string_view suffix;
     std::uint64_t microseconds;
   };
-  static constexpr Unit units[] = {{"us", 1}, {"ms", 1000}, {"s", 1'000'000}, {"m", 60'000'000}, {"", 1000}};
+  static constexpr Unit units[] = {
+      {"us", 1}, {"ms", 1000}, {"s", 1'000'000}, {"m", 60'000'000}, {"", 1000}};
   for (const auto& unit : units) {
     if (!text.ends_with(unit.suffix)) continue;
-    const auto count = parse_number(text.substr(0, text.size() - unit.suffix.size()), 1'000'000'000, what);
+    const auto count =
+        parse_number(text.substr(0, text.size() - unit.suffix.size()), 1'000'000'000, what);
     return std::chrono::microseconds{count * unit.microseconds};
   }
   return {};

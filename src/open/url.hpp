@@ -11,13 +11,13 @@
 namespace sluice {
 
 struct Url {
-  std::string scheme;               ///< lower case
-  bool has_authority = false;       ///< "//" was there
+  std::string scheme;          ///< lower case
+  bool has_authority = false;  ///< "//" was there
   std::string user;
   std::string password;
-  std::string host;                 ///< without brackets
+  std::string host;  ///< without brackets
   std::optional<std::uint16_t> port;
-  std::string path;                 ///< decoded, with its first '/'
+  std::string path;  ///< decoded, with its first '/'
   std::map<std::string, std::string, std::less<>> query;
 };
 

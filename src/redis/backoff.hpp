@@ -1,4 +1,5 @@
-/// How long to wait before the next attempt: doubling, with jitter, so that clients do not come back in step.
+/// How long to wait before the next attempt: doubling, with jitter, so that clients do not come
+/// back in step.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +12,16 @@ namespace sluice::redis {
 class Backoff {
  public:
   Backoff(std::chrono::milliseconds least, std::chrono::milliseconds most)
-      : least_(std::max(least, std::chrono::milliseconds{1})), most_(std::max(most, least_)), now_(least_) {}
+      : least_(std::max(least, std::chrono::milliseconds{1})),
+        most_(std::max(most, least_)),
+        now_(least_) {}
 
   /// Between a half and the whole of the present pause, which then doubles.
   std::chrono::microseconds next() {
     const auto pause = std::chrono::microseconds{now_};
     now_ = std::min(now_ * 2, most_);
-    return pause - std::chrono::microseconds{random_below(static_cast<std::uint64_t>(pause.count()) / 2 + 1)};
+    return pause - std::chrono::microseconds{
+                       random_below(static_cast<std::uint64_t>(pause.count()) / 2 + 1)};
   }
   void reset() noexcept { now_ = least_; }
 

@@ -15,7 +15,8 @@ void Handler::call(const Message& message) {
   try {
     function_(message);
   } catch (const std::exception& failure) {
-    log(LogLevel::error, "a handler of channel '" + message.channel + "' failed: " + failure.what());
+    log(LogLevel::error,
+        "a handler of channel '" + message.channel + "' failed: " + failure.what());
   }
   const std::lock_guard lock{mutex_};
   caller_ = {};
@@ -32,7 +33,8 @@ void Handler::end() {
 bool Channels::add(const std::string& channel, std::shared_ptr<Handler> handler) {
   const std::lock_guard lock{mutex_};
   Channel& entry = channels_[channel];
-  auto handlers = entry.handlers ? std::make_shared<Handlers>(*entry.handlers) : std::make_shared<Handlers>();
+  auto handlers =
+      entry.handlers ? std::make_shared<Handlers>(*entry.handlers) : std::make_shared<Handlers>();
   handlers->push_back(std::move(handler));
   entry.handlers = std::move(handlers);
   count_.store(channels_.size(), std::memory_order_relaxed);
@@ -56,7 +58,8 @@ bool Channels::erase(const std::string& channel, const Handler& handler) {
 
 void Channels::confirm(const std::string& channel) {
   const std::lock_guard lock{mutex_};
-  if (const auto found = channels_.find(channel); found != channels_.end()) found->second.confirmed = true;
+  if (const auto found = channels_.find(channel); found != channels_.end())
+    found->second.confirmed = true;
 }
 
 std::vector<std::string> Channels::confirmed() const {
@@ -80,7 +83,8 @@ void Channels::deliver(const Message& message) {
 }
 
 void Channels::deliver_gap(const std::vector<std::string>& channels) {
-  for (const auto& channel : channels) deliver({.kind = Message::Kind::gap, .channel = channel, .payload = {}});
+  for (const auto& channel : channels)
+    deliver({.kind = Message::Kind::gap, .channel = channel, .payload = {}});
 }
 
 }  // namespace sluice::redis

@@ -37,7 +37,8 @@ class Channels {
  public:
   /// False: the channel is subscribed and confirmed already, there is nothing to send.
   bool add(const std::string& channel, std::shared_ptr<Handler> handler);
-  /// Runs `unsubscribe` inside the lock when that was the last handler, so that a new listener's SUBSCRIBE is sent after it.
+  /// Runs `unsubscribe` inside the lock when that was the last handler, so that a new listener's
+  /// SUBSCRIBE is sent after it.
   template <class Unsubscribe>
   void remove(const std::string& channel, const Handler& handler, Unsubscribe unsubscribe) {
     const std::lock_guard lock{mutex_};
@@ -55,7 +56,8 @@ class Channels {
  private:
   using Handlers = std::vector<std::shared_ptr<Handler>>;
   struct Channel {
-    std::shared_ptr<const Handlers> handlers;  // replaced, not changed: a delivery keeps the one it began with
+    std::shared_ptr<const Handlers>
+        handlers;  // replaced, not changed: a delivery keeps the one it began with
     bool confirmed = false;
   };
 

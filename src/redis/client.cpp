@@ -32,9 +32,11 @@ void Client::close() {
 std::shared_ptr<Link> Client::lend() {
   const std::lock_guard lock{mutex_};
   if (lent_.size() >= options_.most_blocking)
-    throw Error{Errc::connection,
-                fmt::format("{} blocking commands wait on {} already, the most that this Store allows at once",
-                            lent_.size(), describe(options_))};
+    throw Error{
+        Errc::connection,
+        fmt::format(
+            "{} blocking commands wait on {} already, the most that this Store allows at once",
+            lent_.size(), describe(options_))};
   std::shared_ptr<Link> link;
   if (spare_.empty()) {
     link = std::make_shared<Link>(options_, reactor_, channels_, Link::Kind::lent);

@@ -22,7 +22,8 @@ class Client {
 
   /// Starts the thread, which keeps `self` while it runs, and waits for the server's greeting.
   void open(std::shared_ptr<Client> self);
-  /// Every call under way ends with Errc::closed. The thread has ended after this, unless it is the caller.
+  /// Every call under way ends with Errc::closed. The thread has ended after this, unless it is the
+  /// caller.
   void close();
 
   /// A connection of one's own for a blocking command.

@@ -1,4 +1,5 @@
-/// The requests that a connection has taken and not yet answered, in their order. A ring: no allocation once it is warm.
+/// The requests that a connection has taken and not yet answered, in their order. A ring: no
+/// allocation once it is warm.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +13,10 @@ namespace sluice::redis {
 class Flight {
  public:
   struct Slot {
-    Operation* operation = nullptr;   ///< null: its caller has given up (or it is the link's own PING)
+    Operation* operation =
+        nullptr;  ///< null: its caller has given up (or it is the link's own PING)
     std::size_t replies_left = 0;
-    std::string_view answered_by;     ///< see Request::answered_by()
+    std::string_view answered_by;  ///< see Request::answered_by()
   };
 
   bool empty() const noexcept { return size_ == 0; }

@@ -1,7 +1,8 @@
-/// What a connection says first, and what it must hear before it carries calls. Decided here without any I/O.
+/// What a connection says first, and what it must hear before it carries calls. Decided here
+/// without any I/O.
 ///
-/// One write: HELLO 3 with AUTH and SETNAME, SELECT, SUBSCRIBE for the channels of before, and a PING, because a
-/// server that is still loading its data says so only to that.
+/// One write: HELLO 3 with AUTH and SETNAME, SELECT, SUBSCRIBE for the channels of before, and a
+/// PING, because a server that is still loading its data says so only to that.
 #pragma once
 
 #include <string>
@@ -17,7 +18,8 @@ class Greeting {
   Greeting(const RedisOptions& options, const std::vector<std::string>& channels);
 
   const std::string& bytes() const noexcept { return bytes_; }
-  /// Takes the next reply or push. True: that was the last. Throws Error (effect none) when the server will not have us.
+  /// Takes the next reply or push. True: that was the last. Throws Error (effect none) when the
+  /// server will not have us.
   bool take(const Value& reply);
 
  private:

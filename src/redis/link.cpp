@@ -21,7 +21,8 @@ Link::Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Ki
       forks_(fork_count()),
       state_(kind == Kind::shared ? State::waiting : State::idle),
       backoff_(options.backoff_min, options.backoff_max),
-      spin_(std::thread::hardware_concurrency() > 1 ? options.spin : std::chrono::microseconds{0}) {}
+      spin_(std::thread::hardware_concurrency() > 1 ? options.spin : std::chrono::microseconds{0}) {
+}
 
 Link::~Link() = default;
 
@@ -45,7 +46,8 @@ SteadyTime Link::on_tick(SteadyTime now) {
     if (state_ == State::idle && is_wanted()) state_ = State::waiting;
     if (state_ == State::waiting && is_wanted() && now >= retry_at_) begin_attempt(lock);
     if ((state_ == State::connecting || state_ == State::greeting) && now >= attempt_ends_)
-      lose(fmt::format("not connected within {} ms", options_.connect_timeout.count()), Errc::timeout);
+      lose(fmt::format("not connected within {} ms", options_.connect_timeout.count()),
+           Errc::timeout);
     if (is_open()) mind_silence(now);
     flush(lock);
     if (state_ == State::lost && !reading_ && !writing_) bury(finished);
@@ -58,7 +60,8 @@ SteadyTime Link::on_tick(SteadyTime now) {
 SteadyTime Link::next_tick() const {
   auto next = std::min(earliest_, silent_until_);
   if (state_ == State::waiting && is_wanted()) next = std::min(next, retry_at_);
-  if (state_ == State::connecting || state_ == State::greeting) next = std::min(next, attempt_ends_);
+  if (state_ == State::connecting || state_ == State::greeting)
+    next = std::min(next, attempt_ends_);
   if (is_open() && channels_.any() && !pinged_) next = std::min(next, last_heard_ + options_.idle);
   return next;
 }
@@ -66,7 +69,8 @@ SteadyTime Link::next_tick() const {
 void Link::mind_silence(SteadyTime now) {
   if (now >= silent_until_) {
     lose("it has been silent for too long", Errc::timeout);
-  } else if (channels_.any() && kind_ == Kind::shared && !pinged_ && now >= last_heard_ + options_.idle) {
+  } else if (channels_.any() && kind_ == Kind::shared && !pinged_ &&
+             now >= last_heard_ + options_.idle) {
     constexpr std::string_view ping = "*1\r\n$4\r\nPING\r\n";
     out_ += ping;
     appended_ += ping.size();
@@ -153,8 +157,9 @@ void Link::take_greeting(const Value& reply) {
 void Link::lose(const std::string& why, Errc code) {
   if (state_ == State::closed || state_ == State::lost) return;
   if (is_open()) log(LogLevel::warning, fmt::format("lost the connection to {}: {}", server_, why));
-  last_failure_.emplace(code, is_open() || code == Errc::authentication ? why
-                                       : fmt::format("cannot connect to {}: {}", server_, why));
+  last_failure_.emplace(code, is_open() || code == Errc::authentication
+                                  ? why
+                                  : fmt::format("cannot connect to {}: {}", server_, why));
   // A connection that stood for a while was a good one; the next attempt need not be late.
   if (is_open() && system_clock().steady() - ready_since_ >= options_.backoff_max) backoff_.reset();
   state_ = State::lost;

@@ -1,16 +1,18 @@
 /// One connection to the server that all callers share, and its coming back after it was lost.
 ///
-/// Sending: a request is appended to `out_` under the lock; a thread that finds nobody sending sends until `out_` is
-/// empty, so what gathers during one write travels in the next. Receiving: one thread at a time reads, takes the replies
-/// to the operations at the front of `flight_`, and completes them when it has let the lock go. That thread is a caller
-/// that waits for a reply (drive()); one that leaves wakes another to follow it. While no caller reads, the reactor's
+/// Sending: a request is appended to `out_` under the lock; a thread that finds nobody sending
+/// sends until `out_` is empty, so what gathers during one write travels in the next. Receiving:
+/// one thread at a time reads, takes the replies to the operations at the front of `flight_`, and
+/// completes them when it has let the lock go. That thread is a caller that waits for a reply
+/// (drive()); one that leaves wakes another to follow it. While no caller reads, the reactor's
 /// thread does.
 ///
 ///     idle ─> waiting ─> connecting ─> greeting ─> ready ─> draining ┐
 ///               ^            |             |         |               |
-///               └────────────┴── failed ───┘         └──── lost <────┘        closed: from everywhere
+///               └────────────┴── failed ───┘         └──── lost <────┘   closed: from all
 ///
-/// `lost`: the socket is shut down; the reactor's thread buries it as soon as nobody is inside a read or write.
+/// `lost`: the socket is shut down; the reactor's thread buries it as soon as nobody is inside a
+/// read or write.
 #pragma once
 
 #include <array>
@@ -37,7 +39,7 @@ class Link final : public Source, public Driver {
  public:
   enum class Kind {
     shared,  ///< always kept connected; hears the messages of the channels
-    lent,    ///< for blocking commands: connected when there is something to send, and not repaired otherwise
+    lent,    ///< for blocking commands: connected only while there is something to send
   };
 
   Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Kind kind);
@@ -106,35 +108,36 @@ class Link final : public Source, public Driver {
   std::mutex mutex_;
   std::condition_variable greeted_;
   State state_ = State::idle;
-  bool reading_ = false;                // a thread has the role of the reader
-  std::vector<Waiter*> followers_;      // callers that sleep because another thread reads
-  bool writing_ = false;                // ... of the writer
-  bool blocked_ = false;                // the socket takes no more for now
-  std::uint32_t armed_ = 0;             // what the reactor watches for
+  bool reading_ = false;            // a thread has the role of the reader
+  std::vector<Waiter*> followers_;  // callers that sleep because another thread reads
+  bool writing_ = false;            // ... of the writer
+  bool blocked_ = false;            // the socket takes no more for now
+  std::uint32_t armed_ = 0;         // what the reactor watches for
   std::unique_ptr<net::Socket> socket_;
-  std::vector<net::Address> addresses_; // still to be tried in this attempt, last first
+  std::vector<net::Address> addresses_;  // still to be tried in this attempt, last first
   std::optional<Greeting> greeting_;
   std::vector<std::string> resubscribed_;
-  bool resubscribing_ = false;          // the gap has yet to be told
+  bool resubscribing_ = false;  // the gap has yet to be told
   std::optional<Error> last_failure_;
-  bool tried_ = false;                  // the first attempt has ended
-  std::uint64_t connections_ = 0;       // that reached ready
+  bool tried_ = false;             // the first attempt has ended
+  std::uint64_t connections_ = 0;  // that reached ready
   Backoff backoff_;
   SteadyTime retry_at_{};
   SteadyTime attempt_ends_{};
   SteadyTime ready_since_{};
   SteadyTime last_heard_{};
-  SteadyTime silent_until_ = SteadyTime::max();  // a call timed out: hear something by then, or connect anew
+  SteadyTime silent_until_ =
+      SteadyTime::max();  // a call timed out: hear something by then, or connect anew
   bool pinged_ = false;
 
-  std::string out_;                     // to be sent next
-  std::string sending_;                 // the writer's
+  std::string out_;      // to be sent next
+  std::string sending_;  // the writer's
   std::size_t sent_of_sending_ = 0;
-  std::uint64_t appended_ = 0;          // bytes given to this connection
-  std::uint64_t sent_ = 0;              // bytes the kernel took
+  std::uint64_t appended_ = 0;  // bytes given to this connection
+  std::uint64_t sent_ = 0;      // bytes the kernel took
   KnownScripts known_;
   Flight flight_;
-  std::deque<Operation*> pending_;      // waiting for a connection
+  std::deque<Operation*> pending_;  // waiting for a connection
   std::size_t pending_bytes_ = 0;
   SteadyTime earliest_ = SteadyTime::max();  // no deadline is before
 

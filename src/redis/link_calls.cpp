@@ -1,4 +1,5 @@
-// Calls and their ends: taking them, their time, and what becomes of them when the connection is lost.
+// Calls and their ends: taking them, their time, and what becomes of them when the connection is
+// lost.
 #include <fmt/format.h>
 
 #include "base/fork.hpp"
@@ -20,9 +21,12 @@ void Link::submit(Operation& operation) {
   const auto deadline = operation.deadline;
   Finished finished;
   bool needs_connection = false;
-  if (forks_ != fork_count()) {  // before the lock: a thread that the child does not have may hold it
-    finished.fail(operation, failure(Errc::closed, "this Store was opened before fork(); open another in the child",
-                                     Effect::none));
+  if (forks_ !=
+      fork_count()) {  // before the lock: a thread that the child does not have may hold it
+    finished.fail(
+        operation,
+        failure(Errc::closed, "this Store was opened before fork(); open another in the child",
+                Effect::none));
     return finished.complete_all();
   }
   {
@@ -54,10 +58,11 @@ std::exception_ptr Link::refusal(const Operation& operation) const {
     return failure(Errc::closed, fmt::format("the Store of {} is closed", server_), Effect::none);
   if (flight_.size() + pending_.size() >= options_.most_calls ||
       out_.size() + pending_bytes_ + operation.request.size() > options_.most_bytes)
-    return failure(Errc::connection,
-                   fmt::format("too many calls wait for {}: {} with {} bytes to send; it is too slow or gone", server_,
-                               flight_.size() + pending_.size(), out_.size() + pending_bytes_),
-                   Effect::none);
+    return failure(
+        Errc::connection,
+        fmt::format("too many calls wait for {}: {} with {} bytes to send; it is too slow or gone",
+                    server_, flight_.size() + pending_.size(), out_.size() + pending_bytes_),
+        Effect::none);
   return nullptr;
 }
 
@@ -91,8 +96,11 @@ void Link::expire(SteadyTime now, Finished& finished) {
       earliest_ = std::min(earliest_, operation->deadline);
       continue;
     }
-    // Its bytes are on their way, or will be: the reply, if it ever comes, finds its place in the order taken.
-    finished.fail(*operation, failure(Errc::timeout, fmt::format("no reply from {} in time", server_), Effect::unknown));
+    // Its bytes are on their way, or will be: the reply, if it ever comes, finds its place in the
+    // order taken.
+    finished.fail(
+        *operation,
+        failure(Errc::timeout, fmt::format("no reply from {} in time", server_), Effect::unknown));
     operation = nullptr;
     if (silent_until_ == SteadyTime::max()) silent_until_ = now + options_.command_timeout;
   }
@@ -101,15 +109,19 @@ void Link::expire(SteadyTime now, Finished& finished) {
       earliest_ = std::min(earliest_, operation->deadline);
       return false;
     }
-    const std::string why = last_failure_ ? last_failure_->message() : "it is still being connected";
+    const std::string why =
+        last_failure_ ? last_failure_->message() : "it is still being connected";
     pending_bytes_ -= operation->request.size();
-    finished.fail(*operation, failure(Errc::connection, fmt::format("no connection to {} in time: {}", server_, why),
-                                      may_have_run(*operation, false) ? Effect::unknown : Effect::none));
+    finished.fail(
+        *operation,
+        failure(Errc::connection, fmt::format("no connection to {} in time: {}", server_, why),
+                may_have_run(*operation, false) ? Effect::unknown : Effect::none));
     return true;
   });
 }
 
-/// After a connection was lost: repeats what may be repeated, in its order; the rest learns the truth.
+/// After a connection was lost: repeats what may be repeated, in its order; the rest learns the
+/// truth.
 void Link::settle(Finished& finished) {
   std::deque<Operation*> again;
   for (; !flight_.empty(); flight_.pop()) {
@@ -117,10 +129,11 @@ void Link::settle(Finished& finished) {
     if (!operation) continue;
     operation->was_sent = may_have_run(*operation, true);
     if (operation->was_sent && !operation->repeatable && !operation->request.only_reads()) {
-      finished.fail(*operation, failure(Errc::connection,
-                                        fmt::format("lost the connection to {} before the reply: {}", server_,
-                                                    last_failure_ ? last_failure_->message() : "closed"),
-                                        Effect::unknown));
+      finished.fail(*operation,
+                    failure(Errc::connection,
+                            fmt::format("lost the connection to {} before the reply: {}", server_,
+                                        last_failure_ ? last_failure_->message() : "closed"),
+                            Effect::unknown));
       continue;
     }
     pending_bytes_ += operation->request.size();
@@ -129,8 +142,9 @@ void Link::settle(Finished& finished) {
   pending_.insert(pending_.begin(), again.begin(), again.end());
   if (last_failure_ && last_failure_->errc() == Errc::authentication) {
     for (Operation* const operation : pending_)
-      finished.fail(*operation, failure(Errc::authentication, last_failure_->message(),
-                                        may_have_run(*operation, false) ? Effect::unknown : Effect::none));
+      finished.fail(*operation,
+                    failure(Errc::authentication, last_failure_->message(),
+                            may_have_run(*operation, false) ? Effect::unknown : Effect::none));
     pending_.clear();
     pending_bytes_ = 0;
   }
@@ -144,8 +158,10 @@ void Link::close() {
     state_ = State::closed;
     const auto end = [&](Operation* operation, bool in_flight) {
       if (operation)
-        finished.fail(*operation, failure(Errc::closed, fmt::format("the Store of {} was closed", server_),
-                                          may_have_run(*operation, in_flight) ? Effect::unknown : Effect::none));
+        finished.fail(
+            *operation,
+            failure(Errc::closed, fmt::format("the Store of {} was closed", server_),
+                    may_have_run(*operation, in_flight) ? Effect::unknown : Effect::none));
     };
     for (; !flight_.empty(); flight_.pop()) end(flight_.front().operation, true);
     for (Operation* const operation : pending_) end(operation, false);

@@ -19,7 +19,8 @@ constexpr std::size_t kept_buffer = 1 << 20;
 
 constexpr std::size_t few_followers = 4;
 
-/// The link whose replies this thread is handing out. What is submitted meanwhile is sent at the end, in one write.
+/// The link whose replies this thread is handing out. What is submitted meanwhile is sent at the
+/// end, in one write.
 thread_local const Link* digesting = nullptr;
 
 std::string text_of(int error) { return std::generic_category().message(error); }
@@ -30,7 +31,9 @@ bool is_push_of(const Value& value, std::string_view kind) {
   return first.is_text() && first.as_text() == kind;
 }
 
-bool is_message(const Value& value) { return is_push_of(value, "message") && value.as_items().size() == 3; }
+bool is_message(const Value& value) {
+  return is_push_of(value, "message") && value.as_items().size() == 3;
+}
 
 }  // namespace
 
@@ -92,8 +95,8 @@ void Link::follow(Waiter& waiter, Lock& lock) {
 void Link::stop_reading() {
   const Lock lock{mutex_};
   reading_ = false;
-  // A follower is woken while the server still works, so that only one thread has to wake when the reply comes. Where
-  // many wait, some caller comes back at once, and would only meet it.
+  // A follower is woken while the server still works, so that only one thread has to wake when the
+  // reply comes. Where many wait, some caller comes back at once, and would only meet it.
   if (!followers_.empty() && followers_.size() <= few_followers) followers_.back()->wake();
   arm();  // should the follower have gone, the reactor's thread reads
   if (state_ == State::lost) reactor_.wake();
@@ -181,7 +184,8 @@ void Link::take_all() {
     finished.complete_all();
     for (; i < inbox_.size() && is_message(inbox_[i]); ++i) {
       auto& items = inbox_[i].as_items();
-      channels_.deliver({Message::Kind::published, std::move(items[1].as_text()), std::move(items[2].as_text())});
+      channels_.deliver(
+          {Message::Kind::published, std::move(items[1].as_text()), std::move(items[2].as_text())});
     }
   }
   inbox_.clear();
@@ -200,7 +204,8 @@ void Link::take_one(Value& value, Finished& finished) {
 
 void Link::answer(Value& reply, Finished& finished) {
   if (flight_.empty()) {
-    if (is_open()) lose("it sent a reply that nobody had asked for: " + to_string(reply), Errc::protocol);
+    if (is_open())
+      lose("it sent a reply that nobody had asked for: " + to_string(reply), Errc::protocol);
     return;
   }
   if (reply.is_error()) take_hint(reply.as_text());
@@ -217,7 +222,8 @@ void Link::answer(Value& reply, Finished& finished) {
 void Link::take_hint(const std::string& error) {
   // Its scripts are gone: whoever calls one next brings the text.
   if (error.starts_with("NOSCRIPT")) known_.clear();
-  // After a failover the name or address leads to another server: connect anew, but not for every call.
+  // After a failover the name or address leads to another server: connect anew, but not for every
+  // call.
   if (error.starts_with("READONLY") && state_ == State::ready &&
       last_heard_ - ready_since_ >= options_.backoff_max)
     state_ = State::draining;

@@ -1,5 +1,5 @@
-/// One request under way, from submit() until its last reply. It lives in the frame of the coroutine that waits for it,
-/// so nothing is allocated for it.
+/// One request under way, from submit() until its last reply. It lives in the frame of the
+/// coroutine that waits for it, so nothing is allocated for it.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@
 namespace sluice::redis {
 
 struct Operation {
-  Operation(const Request& what, std::span<Value> where, SteadyTime until, bool may_repeat, Driver* driver)
+  Operation(const Request& what, std::span<Value> where, SteadyTime until, bool may_repeat,
+            Driver* driver)
       : request(what), replies(where), deadline(until), repeatable(may_repeat), done(driver) {}
 
   const Request& request;
   const std::span<Value> replies;  ///< one for each command of the request
   const SteadyTime deadline;
   const bool repeatable;
-  std::exception_ptr failure;      ///< set: no replies
+  std::exception_ptr failure;  ///< set: no replies
   Completion done;
 
   // The link's own, under its lock.
@@ -33,6 +34,10 @@ struct Operation {
 /// Operations whose outcome is known, to be completed when no lock is held.
 class Finished {
  public:
+  Finished() = default;
+  Finished(const Finished&) = delete;
+  Finished& operator=(const Finished&) = delete;
+
   void add(Operation& operation) noexcept {
     operation.next = nullptr;
     *end_ = &operation;

@@ -1,7 +1,7 @@
 /// The background thread of a Store: it reads when no caller does, keeps time, and connects.
 ///
 ///     Reactor ── owns ──> thread, epoll, eventfd
-///        └── knows ──> Source (a Link), each with one descriptor, watched for one event at a time (EPOLLONESHOT)
+///        └── knows ──> Source (a Link): one descriptor, watched for one event (EPOLLONESHOT)
 ///
 /// Threads: any.
 #pragma once
@@ -37,7 +37,8 @@ class Reactor {
 
   /// `owner` is kept until the thread ends.
   void start(std::shared_ptr<void> owner);
-  /// Ends and joins the thread. Called on that thread itself (by a handler that destroys its Store) it only makes it end.
+  /// Ends and joins the thread. Called on that thread itself (by a handler that destroys its Store)
+  /// it only makes it end.
   void stop();
 
   /// From now on the source is ticked. It is let go by its owner after remove(), or after stop().

@@ -11,20 +11,26 @@ namespace {
 using ClientPtr = std::shared_ptr<Client>;
 using std::chrono::milliseconds;
 
-/// How often a script is sent again with its text, when other clients keep flushing the server's scripts.
+/// How often a script is sent again with its text, when other clients keep flushing the server's
+/// scripts.
 constexpr int most_lessons = 3;
 
-bool is_forgotten_script(const Value& reply) { return reply.is_error() && reply.as_text().starts_with("NOSCRIPT"); }
+bool is_forgotten_script(const Value& reply) {
+  return reply.is_error() && reply.as_text().starts_with("NOSCRIPT");
+}
 
-SteadyTime deadline_of(const Client& client, const CallOptions& options, milliseconds blocks_for = {}) {
+SteadyTime deadline_of(const Client& client, const CallOptions& options,
+                       milliseconds blocks_for = {}) {
   if (blocks_for == milliseconds::max()) return SteadyTime::max();
-  const auto timeout = options.timeout.count() > 0 ? options.timeout : client.options().command_timeout;
+  const auto timeout =
+      options.timeout.count() > 0 ? options.timeout : client.options().command_timeout;
   return system_clock().steady() + timeout + blocks_for;
 }
 
 // The coroutines below hold the Client themselves: the Store may be gone before they end.
 
-Task<void> exchange(Link& link, const Request& request, std::span<Value> replies, SteadyTime deadline, bool repeatable) {
+Task<void> exchange(Link& link, const Request& request, std::span<Value> replies,
+                    SteadyTime deadline, bool repeatable) {
   Operation operation{request, replies, deadline, repeatable, &link};
   link.submit(operation);
   co_await operation.done;
@@ -38,7 +44,8 @@ Value checked(Value reply) {
 
 Task<Value> call(ClientPtr client, Request request, CallOptions options) {
   Value reply;
-  Operation operation{request, {&reply, 1}, deadline_of(*client, options), options.repeatable, &client->link()};
+  Operation operation{
+      request, {&reply, 1}, deadline_of(*client, options), options.repeatable, &client->link()};
   client->link().submit(operation);
   co_await operation.done;
   if (operation.failure) std::rethrow_exception(operation.failure);
@@ -59,10 +66,12 @@ Task<Value> call_script(ClientPtr client, Request request, CallOptions options) 
   }
 }
 
-Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks_for, CallOptions options) {
+Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks_for,
+                          CallOptions options) {
   Client::Loan loan{*client};
   Value reply;
-  auto exchanged = exchange(loan.link(), request, {&reply, 1}, deadline_of(*client, options, blocks_for), options.repeatable);
+  auto exchanged = exchange(loan.link(), request, {&reply, 1},
+                            deadline_of(*client, options, blocks_for), options.repeatable);
   co_await exchanged;
   co_return checked(std::move(reply));
 }
@@ -74,12 +83,14 @@ void add_item(Request& request, const Batch::Item& item) {
     request.add(*item.script, all.first(item.key_count), all.subspan(item.key_count));
   } else {
     if (needs_of(words).own_connection)
-      throw Error{Errc::bad_argument, "a blocking command would hold up its batch; run it alone: " + item.words.front()};
+      throw Error{Errc::bad_argument, "a blocking command would hold up its batch; run it alone: " +
+                                          item.words.front()};
     request.add(words);
   }
 }
 
-Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request, CallOptions options) {
+Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request,
+                                    CallOptions options) {
   const auto deadline = deadline_of(*client, options);
   std::vector<Value> replies(batch.size());
   auto exchanged = exchange(client->link(), request, replies, deadline, options.repeatable);
@@ -98,7 +109,8 @@ Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request reque
     std::vector<Value> answers(forgotten.size());
     auto repeated = exchange(client->link(), again, answers, deadline, options.repeatable);
     co_await repeated;
-    for (std::size_t i = 0; i < forgotten.size(); ++i) replies[forgotten[i]] = std::move(answers[i]);
+    for (std::size_t i = 0; i < forgotten.size(); ++i)
+      replies[forgotten[i]] = std::move(answers[i]);
   }
   co_return replies;
 }
@@ -152,7 +164,8 @@ class RedisStore final : public Store {
  public:
   explicit RedisStore(ClientPtr client) : client_(std::move(client)) {}
   ~RedisStore() override {
-    // A child of fork() has neither the thread nor a claim on the connection; the memory stays with the lost thread.
+    // A child of fork() has neither the thread nor a claim on the connection; the memory stays with
+    // the lost thread.
     if (forks_ == fork_count()) client_->close();
   }
 
@@ -162,7 +175,8 @@ class RedisStore final : public Store {
     const Needs needs = needs_of(command);
     Request request;
     request.add(command);
-    if (needs.own_connection) return call_blocking(client_, std::move(request), needs.blocks_for, options);
+    if (needs.own_connection)
+      return call_blocking(client_, std::move(request), needs.blocks_for, options);
     return call(client_, std::move(request), options);
   }
 

@@ -16,15 +16,23 @@ constexpr std::size_t longest_word = std::size_t{512} << 20;
 void check_words(Words words) {
   for (const auto word : words)
     if (word.size() > longest_word)
-      throw Error{Errc::bad_argument, fmt::format("a word of a command has at most 512 MiB, this one has {} bytes",
-                                                  word.size())};
+      throw Error{Errc::bad_argument,
+                  fmt::format("a word of a command has at most 512 MiB, this one has {} bytes",
+                              word.size())};
+}
+
+/// At least what the words take as bulk strings.
+std::size_t room_for(Words words) {
+  std::size_t room = 0;
+  for (const auto word : words) room += word.size() + 16;
+  return room;
 }
 
 /// Reads, or asks for something that is nobody's data (PING, ECHO, TIME).
 bool does_no_harm(const resp::CommandSpec* spec) {
-  constexpr std::uint32_t harm = resp::flag_write | resp::flag_admin | resp::flag_pubsub | resp::flag_noscript |
-                                 resp::flag_stateful | resp::flag_blocking | resp::flag_movablekeys |
-                                 resp::flag_container;
+  constexpr std::uint32_t harm = resp::flag_write | resp::flag_admin | resp::flag_pubsub |
+                                 resp::flag_noscript | resp::flag_stateful | resp::flag_blocking |
+                                 resp::flag_movablekeys | resp::flag_container;
   return spec && (spec->has(resp::flag_readonly) || (spec->flags & harm) == 0);
 }
 
@@ -43,6 +51,8 @@ void Request::add(const Script& script, Words keys, Words args) {
   check_words(args);
   const std::size_t words = 3 + keys.size() + args.size();
   const auto begins = bytes_.size();
+  // A batch grows by doubling; a single call asks for its room once.
+  if (kind_ == Kind::call) bytes_.reserve(begins + 80 + room_for(keys) + room_for(args));
   resp::append_command_header(bytes_, words);
   resp::append_bulk(bytes_, "EVALSHA");
   resp::append_bulk(bytes_, script.sha1);
@@ -51,8 +61,11 @@ void Request::add(const Script& script, Words keys, Words args) {
   resp::append_bulk(bytes_, {key_count.data(), key_count.size()});
   for (const auto key : keys) resp::append_bulk(bytes_, key);
   for (const auto arg : args) resp::append_bulk(bytes_, arg);
-  const bool is_first = std::find(sha1s_.begin(), sha1s_.end(), script.sha1) == sha1s_.end();
-  if (is_first) sha1s_.push_back(script.sha1);
+  bool is_first = true;
+  if (kind_ == Kind::batch) {
+    is_first = std::find(sha1s_.begin(), sha1s_.end(), script.sha1) == sha1s_.end();
+    if (is_first) sha1s_.push_back(script.sha1);
+  }
   scripts_.push_back({begins, tail, words, script.text, script.sha1, is_first});
   ++commands_;
   only_reads_ = false;
@@ -79,7 +92,8 @@ using std::chrono::milliseconds;
 bool is_word(std::string_view word, std::string_view upper) {
   if (word.size() != upper.size()) return false;
   for (std::size_t i = 0; i < word.size(); ++i)
-    if ((static_cast<unsigned char>(word[i]) & 0xdf) != static_cast<unsigned char>(upper[i])) return false;
+    if ((static_cast<unsigned char>(word[i]) & 0xdf) != static_cast<unsigned char>(upper[i]))
+      return false;
   return true;
 }
 
@@ -97,7 +111,7 @@ milliseconds time_of(std::string_view text, double unit_ms) {
 struct TimeoutRow {
   std::string_view command;
   std::string_view option;  ///< "BLOCK": the word behind it; empty: by position
-  int position;             ///< of the word, negative from the end; with an option: where to begin to look for it
+  int position;  ///< of the word, negative from the end; of the first that may be the option
   double unit_ms;
 };
 
@@ -134,7 +148,8 @@ Needs needs_of(Words command) {
   if (spec->has(resp::flag_stateful))
     refuse(command, spec->has(resp::flag_pubsub)
                         ? "is for one connection, which all callers share here; use Store::listen()"
-                        : "changes the state of a connection, which all callers share here; use a script or a Batch");
+                        : "changes the state of a connection, which all callers share here; use a "
+                          "script or a Batch");
   if (spec->name == "wait" || spec->name == "waitaof")
     refuse(command, "speaks of the writes of one connection, which all callers share here");
   if (!spec->has(resp::flag_blocking)) return {};

@@ -30,9 +30,10 @@ class KnownScripts {
 
 /// One command or script, or several to be sent together.
 ///
-/// A script is kept as its EVALSHA; append_to() writes the EVAL with the text instead where the connection does not
-/// know the script yet. So the first use costs no second round trip, and keeps its place in the order. A batch brings
-/// each of its scripts along once: a server that has forgotten it would else run the rest of the batch before it.
+/// A script is kept as its EVALSHA; append_to() writes the EVAL with the text instead where the
+/// connection does not know the script yet. So the first use costs no second round trip, and keeps
+/// its place in the order. A batch brings each of its scripts along once: a server that has
+/// forgotten it would else run the rest of the batch before it.
 class Request {
  public:
   enum class Kind { call, batch };
@@ -61,13 +62,13 @@ class Request {
     std::size_t words;
     std::string_view text;
     std::string_view sha1;
-    bool is_first;       ///< of this script in the request
+    bool is_first;  ///< of this script in the request
   };
 
   Kind kind_;
   std::string bytes_;
   std::vector<Call> scripts_;
-  std::vector<std::string_view> sha1s_;  // of scripts_, each once
+  std::vector<std::string_view> sha1s_;  // of a batch's scripts, each once
   std::size_t commands_ = 0;
   bool only_reads_ = true;
   std::string_view answered_by_;
@@ -75,11 +76,12 @@ class Request {
 
 /// What a plain command needs of its connection.
 struct Needs {
-  bool own_connection = false;               ///< it may block
-  std::chrono::milliseconds blocks_for{0};   ///< at most; max(): for ever
+  bool own_connection = false;              ///< it may block
+  std::chrono::milliseconds blocks_for{0};  ///< at most; max(): for ever
 };
 
-/// Throws Error{bad_argument} for a command that changes the state of the shared connection (SELECT, MULTI, SUBSCRIBE).
+/// Throws Error{bad_argument} for a command that changes the state of the shared connection
+/// (SELECT, MULTI, SUBSCRIBE).
 Needs needs_of(Words command);
 
 }  // namespace sluice::redis

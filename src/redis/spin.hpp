@@ -1,8 +1,8 @@
 /// Whether to look for a reply a little longer before sleeping, learnt from what each way costs.
 ///
-/// Waking a sleeping thread takes longer than a near server takes to answer; but on a busy machine a spinning caller
-/// keeps the server from its core. So both ways are timed: the better one is used, and every 256 waits the other one
-/// is given four, in case the machine has changed its mind.
+/// Waking a sleeping thread takes longer than a near server takes to answer; but on a busy machine
+/// a spinning caller keeps the server from its core. So both ways are timed: the better one is
+/// used, and every 256 waits the other one is given four, in case the machine has changed its mind.
 #pragma once
 
 #include <algorithm>

@@ -15,13 +15,15 @@ void add_range(std::size_t first, std::size_t end, std::size_t step, Positions& 
   for (auto at = first; at < end; at += step) positions.push_back(at);
 }
 
-/// first_key, last_key, key_step. The arity has been checked, but a last key that is counted from the end may still lie
-/// before the first: then there is none.
+/// first_key, last_key, key_step. The arity has been checked, but a last key that is counted from
+/// the end may still lie before the first: then there is none.
 void fixed(const CommandSpec& spec, std::size_t words, Positions& positions) {
   if (spec.first_key == 0) return;
-  const auto last = spec.last_key >= 0 ? spec.last_key : static_cast<std::ptrdiff_t>(words) + spec.last_key;
+  const auto last =
+      spec.last_key >= 0 ? spec.last_key : static_cast<std::ptrdiff_t>(words) + spec.last_key;
   const auto end = std::min(static_cast<std::size_t>(std::max<std::ptrdiff_t>(last + 1, 0)), words);
-  add_range(static_cast<std::size_t>(spec.first_key), end, static_cast<std::size_t>(spec.key_step), positions);
+  add_range(static_cast<std::size_t>(spec.first_key), end, static_cast<std::size_t>(spec.key_step),
+            positions);
 }
 
 bool none(const CommandSpec&, Words, Positions&) { return true; }
@@ -33,7 +35,8 @@ bool counted(const CommandSpec& spec, Words words, Positions& positions) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc{} || end != text.data() + text.size()) return false;
   const std::size_t first = spec.rule_at + 1U;
-  if (count > words.size() - first || (count == 0 && !spec.has(flag_no_mandatory_keys))) return false;
+  if (count > words.size() - first || (count == 0 && !spec.has(flag_no_mandatory_keys)))
+    return false;
   add_range(first, first + count, 1, positions);
   return true;
 }
@@ -47,7 +50,8 @@ struct Option {
 /// Steps from `at` over the options it knows, to the first other word or the end.
 std::size_t skip_options(Words words, std::size_t at, std::span<const Option> options) {
   while (at < words.size()) {
-    const auto known = std::ranges::find_if(options, [&](const Option& o) { return is_word(words[at], o.word); });
+    const auto known =
+        std::ranges::find_if(options, [&](const Option& o) { return is_word(words[at], o.word); });
     if (known == options.end()) break;
     at += 1 + known->values;
   }
@@ -55,7 +59,8 @@ std::size_t skip_options(Words words, std::size_t at, std::span<const Option> op
 }
 
 bool streams(const CommandSpec&, Words words, Positions& positions) {
-  static constexpr std::array options{Option{"block", 1}, Option{"count", 1}, Option{"group", 2}, Option{"noack", 0}};
+  static constexpr std::array options{Option{"block", 1}, Option{"count", 1}, Option{"group", 2},
+                                      Option{"noack", 0}};
   const auto at = skip_options(words, 1, options);
   if (at == words.size() || !is_word(words[at], "streams")) return false;
   const auto left = words.size() - at - 1;  // keys, then as many ids
@@ -74,14 +79,16 @@ bool stored(const CommandSpec& spec, Words words, Positions& positions) {
 bool sorted(const CommandSpec& spec, Words words, Positions& positions) {
   static constexpr std::array options{Option{"limit", 2}, Option{"get", 1}, Option{"by", 1}};
   std::size_t found = 0;
-  for (std::size_t at = spec.rule_at; (at = skip_options(words, at, options)) + 1 < words.size(); ++at)
+  for (std::size_t at = spec.rule_at; (at = skip_options(words, at, options)) + 1 < words.size();
+       ++at)
     if (is_word(words[at], "store")) found = ++at;
   if (found != 0) positions.push_back(found);
   return true;
 }
 
 bool migrated(const CommandSpec& spec, Words words, Positions& positions) {
-  static constexpr std::array options{Option{"copy", 0}, Option{"replace", 0}, Option{"auth", 1}, Option{"auth2", 2}};
+  static constexpr std::array options{Option{"copy", 0}, Option{"replace", 0}, Option{"auth", 1},
+                                      Option{"auth2", 2}};
   constexpr std::size_t first_option = 6;
   if (!words[spec.rule_at].empty()) return true;
   const auto at = skip_options(words, first_option, options);
@@ -92,7 +99,8 @@ bool migrated(const CommandSpec& spec, Words words, Positions& positions) {
 }
 
 using Rule = bool (*)(const CommandSpec&, Words, Positions&);
-constexpr std::array<Rule, 6> rules{none, counted, streams, stored, sorted, migrated};  // by KeyRule
+constexpr std::array<Rule, 6> rules{none,   counted, streams,
+                                    stored, sorted,  migrated};  // by KeyRule
 
 }  // namespace
 

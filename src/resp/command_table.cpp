@@ -1,5 +1,5 @@
-// A hash table with open addressing, built by the compiler: four times as many slots as commands, so that nearly every
-// name lies in its first slot, and one comparison finds it.
+// A hash table with open addressing, built by the compiler: four times as many slots as commands,
+// so that nearly every name lies in its first slot, and one comparison finds it.
 #include "resp/command_table.hpp"
 
 #include <algorithm>
@@ -54,7 +54,9 @@ constexpr auto commands = [] {  // by hand: std::to_array nests deeper than clan
 }();
 
 constexpr std::size_t longest_name =
-    std::ranges::max_element(commands, {}, [](const CommandSpec& spec) { return spec.name.size(); })->name.size();
+    std::ranges::max_element(commands, {}, [](const CommandSpec& spec) {
+      return spec.name.size();
+    })->name.size();
 
 /// FNV-1a, 32 bits (Fowler, Noll, Vo), over lower-case letters.
 constexpr std::uint32_t hash(std::string_view name, std::uint32_t seed = 2166136261U) noexcept {
@@ -66,7 +68,9 @@ constexpr std::size_t slot_count = 2048;
 constexpr std::uint16_t empty_slot = 0xffff;
 static_assert(commands.size() * 4 <= slot_count);
 
-constexpr std::size_t slot_of(std::uint32_t hashed) noexcept { return (hashed ^ (hashed >> 16)) % slot_count; }
+constexpr std::size_t slot_of(std::uint32_t hashed) noexcept {
+  return (hashed ^ (hashed >> 16)) % slot_count;
+}
 
 constexpr auto slots = [] {
   std::array<std::uint16_t, slot_count> table{};
@@ -92,7 +96,8 @@ std::span<const CommandSpec> all_commands() noexcept { return commands; }
 
 const CommandSpec* find_command(std::string_view name) noexcept {
   if (name.size() > longest_name) return nullptr;
-  return look_up(hash(name), [name](std::string_view candidate) { return is_word(name, candidate); });
+  return look_up(hash(name),
+                 [name](std::string_view candidate) { return is_word(name, candidate); });
 }
 
 const CommandSpec* find_subcommand(const CommandSpec& spec, std::string_view name) noexcept {

@@ -6,7 +6,9 @@
 
 namespace sluice::resp {
 
-constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+constexpr char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
 
 /// `lower_case` is so already.
 constexpr bool is_word(std::string_view word, std::string_view lower_case) noexcept {

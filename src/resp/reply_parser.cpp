@@ -17,7 +17,8 @@ constexpr std::size_t most_bytes_reserved = 1 << 20;
 
 std::string shown(char byte) {
   const auto code = static_cast<unsigned char>(byte);
-  return code > 0x20 && code < 0x7f ? fmt::format("'{}'", byte) : fmt::format("byte 0x{:02x}", code);
+  return code > 0x20 && code < 0x7f ? fmt::format("'{}'", byte)
+                                    : fmt::format("byte 0x{:02x}", code);
 }
 
 }  // namespace
@@ -84,8 +85,8 @@ ReplyParser::Got ReplyParser::element(std::string_view& input, Value& value) {
   }
 }
 
-ReplyParser::Got ReplyParser::open(Value::Type type, bool attribute, std::string_view count, std::size_t per_count,
-                                   Value& value) {
+ReplyParser::Got ReplyParser::open(Value::Type type, bool attribute, std::string_view count,
+                                   std::size_t per_count, Value& value) {
   if (type == Value::Type::array && count == "-1") return Got::value;  // RESP2's null array
   const auto size = length(count, limits_.items / per_count, "aggregate length") * per_count;
   if (size == 0 && attribute) return Got::opened;  // nothing to skip
@@ -99,12 +100,13 @@ ReplyParser::Got ReplyParser::open(Value::Type type, bool attribute, std::string
   return Got::opened;
 }
 
-ReplyParser::Got ReplyParser::begin_bulk(Value::Type type, std::string_view digits, std::string_view& input,
-                                         Value& value) {
+ReplyParser::Got ReplyParser::begin_bulk(Value::Type type, std::string_view digits,
+                                         std::string_view& input, Value& value) {
   if (type == Value::Type::bulk_string && digits == "-1") return Got::value;  // RESP2's null
   const auto size = length(digits, limits_.bulk, "bulk length");
   if (input.size() >= size + line_end.size()) {
-    if (input.substr(size, line_end.size()) != line_end) refuse("expected a line end after a string");
+    if (input.substr(size, line_end.size()) != line_end)
+      refuse("expected a line end after a string");
     value = whole_bulk(type, input.substr(0, size));
     input.remove_prefix(size + line_end.size());
     taken_ += size + line_end.size();
@@ -127,7 +129,8 @@ ReplyParser::Got ReplyParser::go_on_with_bulk(std::string_view& input, Value& va
   if (!bulk_.ends_with(line_end)) refuse("expected a line end after a string");
   bulk_.resize(bulk_.size() - line_end.size());
   const auto type = *std::exchange(bulk_type_, std::nullopt);
-  value = type == Value::Type::verbatim ? whole_bulk(type, bulk_) : Value::text(type, std::move(bulk_));
+  value =
+      type == Value::Type::verbatim ? whole_bulk(type, bulk_) : Value::text(type, std::move(bulk_));
   bulk_ = {};
   return Got::value;
 }
@@ -135,7 +138,8 @@ ReplyParser::Got ReplyParser::go_on_with_bulk(std::string_view& input, Value& va
 Value ReplyParser::whole_bulk(Value::Type type, std::string_view text) const {
   if (type == Value::Type::verbatim) {
     constexpr std::size_t format = 4;  // "txt:"
-    if (text.size() < format || text[format - 1] != ':') refuse("a verbatim string without its format");
+    if (text.size() < format || text[format - 1] != ':')
+      refuse("a verbatim string without its format");
     text.remove_prefix(format);
   }
   return Value::text(type, std::string{text});
@@ -150,8 +154,10 @@ std::optional<std::string_view> ReplyParser::take_line(std::string_view& input) 
   if (line_.empty()) offset_ = taken_;
   if (input.empty()) return std::nullopt;
   const auto* found = static_cast<const char*>(std::memchr(input.data(), '\n', input.size()));
-  const auto part = found != nullptr ? static_cast<std::size_t>(found - input.data()) + 1 : input.size();
-  if (line_.size() + part > limits_.line) refuse(fmt::format("a line longer than {} bytes", limits_.line));
+  const auto part =
+      found != nullptr ? static_cast<std::size_t>(found - input.data()) + 1 : input.size();
+  if (line_.size() + part > limits_.line)
+    refuse(fmt::format("a line longer than {} bytes", limits_.line));
   std::string_view line = input.substr(0, part);
   input.remove_prefix(part);
   taken_ += part;
@@ -166,11 +172,13 @@ std::optional<std::string_view> ReplyParser::take_line(std::string_view& input) 
   return line;
 }
 
-std::size_t ReplyParser::length(std::string_view digits, std::size_t most, std::string_view what) const {
+std::size_t ReplyParser::length(std::string_view digits, std::size_t most,
+                                std::string_view what) const {
   if (digits == "?") refuse("streamed strings and aggregates are not supported");
   const auto size = number<std::int64_t>(digits, what);
   if (size < 0) refuse(fmt::format("negative {}", what));
-  if (static_cast<std::uint64_t>(size) > most) refuse(fmt::format("{} {} is over the limit of {}", what, size, most));
+  if (static_cast<std::uint64_t>(size) > most)
+    refuse(fmt::format("{} {} is over the limit of {}", what, size, most));
   return static_cast<std::size_t>(size);
 }
 
@@ -179,12 +187,14 @@ Number ReplyParser::number(std::string_view text, std::string_view what) const {
   if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
   Number parsed{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (error != std::errc{} || end != text.data() + text.size()) refuse(fmt::format("invalid {}", what));
+  if (error != std::errc{} || end != text.data() + text.size())
+    refuse(fmt::format("invalid {}", what));
   return parsed;
 }
 
 void ReplyParser::refuse(const std::string& what) const {
-  throw Error{Errc::protocol, fmt::format("not a reply of Redis at byte {} of the connection: {}", offset_, what),
+  throw Error{Errc::protocol,
+              fmt::format("not a reply of Redis at byte {} of the connection: {}", offset_, what),
               Effect::unknown};
 }
 

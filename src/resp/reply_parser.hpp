@@ -1,8 +1,9 @@
 /// Replies as they come off the wire, RESP2 and RESP3, in pieces of any size.
 ///
-/// The parser takes every byte it is shown and keeps its place, so a reply costs its length once however it is cut, and
-/// the caller keeps no leftovers. Long strings go straight into the Value that they become.
-/// Attributes are skipped. Streamed strings and aggregates, which no server sends, are refused.
+/// The parser takes every byte it is shown and keeps its place, so a reply costs its length once
+/// however it is cut, and the caller keeps no leftovers. Long strings go straight into the Value
+/// that they become. Attributes are skipped. Streamed strings and aggregates, which no server
+/// sends, are refused.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +19,19 @@ namespace sluice::resp {
 
 /// What a server may make us hold. Smaller: a broken or hostile server is found out sooner.
 struct ReplyLimits {
-  std::size_t bulk = 512 << 20;        ///< bytes of one string (Redis: proto-max-bulk-len)
-  std::size_t line = 64 << 10;         ///< bytes of a simple string, an error, a number
-  std::size_t items = 0x7fff'ffff;     ///< elements of one aggregate
-  std::size_t depth = 128;             ///< aggregates inside aggregates
+  std::size_t bulk = 512 << 20;     ///< bytes of one string (Redis: proto-max-bulk-len)
+  std::size_t line = 64 << 10;      ///< bytes of a simple string, an error, a number
+  std::size_t items = 0x7fff'ffff;  ///< elements of one aggregate
+  std::size_t depth = 128;          ///< aggregates inside aggregates
 };
 
 class ReplyParser {
  public:
   explicit ReplyParser(ReplyLimits limits = {}) : limits_(limits) {}
 
-  /// Takes bytes from the front of `input`: up to the end of one reply or push, which it gives, or, giving nothing,
-  /// all of them. Throws Error{protocol} for bytes that are not RESP or pass a limit; the connection is of no more use
-  /// then, nor is the parser until reset().
+  /// Takes bytes from the front of `input`: up to the end of one reply or push, which it gives, or,
+  /// giving nothing, all of them. Throws Error{protocol} for bytes that are not RESP or pass a
+  /// limit; the connection is of no more use then, nor is the parser until reset().
   std::optional<Value> next(std::string_view& input);
 
   /// True between replies: nothing has begun.
@@ -47,7 +48,8 @@ class ReplyParser {
   enum class Got { nothing, value, opened };
 
   Got element(std::string_view& input, Value& value);
-  Got open(Value::Type type, bool attribute, std::string_view count, std::size_t per_count, Value& value);
+  Got open(Value::Type type, bool attribute, std::string_view count, std::size_t per_count,
+           Value& value);
   Got begin_bulk(Value::Type type, std::string_view length, std::string_view& input, Value& value);
   Got go_on_with_bulk(std::string_view& input, Value& value);
   Value whole_bulk(Value::Type type, std::string_view text) const;
@@ -61,13 +63,13 @@ class ReplyParser {
 
   ReplyLimits limits_;
   std::vector<Frame> frames_;
-  std::string line_;                       // a line that was cut
-  bool line_done_ = false;                 // ... has been used, and goes with the next one
-  std::optional<Value::Type> bulk_type_;   // a string that was cut:
-  std::string bulk_;                       // what is there of it
-  std::size_t bulk_left_ = 0;              // what is missing, with its line end
-  std::uint64_t offset_ = 0;               // of the element in hand, since the connection began; for messages
-  std::uint64_t taken_ = 0;                // bytes before the ones in hand
+  std::string line_;                      // a line that was cut
+  bool line_done_ = false;                // ... has been used, and goes with the next one
+  std::optional<Value::Type> bulk_type_;  // a string that was cut:
+  std::string bulk_;                      // what is there of it
+  std::size_t bulk_left_ = 0;             // what is missing, with its line end
+  std::uint64_t offset_ = 0;  // of the element in hand, since the connection began; for messages
+  std::uint64_t taken_ = 0;   // bytes before the ones in hand
 };
 
 }  // namespace sluice::resp

@@ -19,8 +19,10 @@ bool parse_length(std::string_view text, std::int64_t& number) {
 
 std::size_t find(std::string_view buffer, char c, std::size_t from) {
   if (from >= buffer.size()) return std::string_view::npos;
-  const auto* found = static_cast<const char*>(std::memchr(buffer.data() + from, c, buffer.size() - from));
-  return found == nullptr ? std::string_view::npos : static_cast<std::size_t>(found - buffer.data());
+  const auto* found =
+      static_cast<const char*>(std::memchr(buffer.data() + from, c, buffer.size() - from));
+  return found == nullptr ? std::string_view::npos
+                          : static_cast<std::size_t>(found - buffer.data());
 }
 
 }  // namespace
@@ -82,7 +84,8 @@ RequestParser::State RequestParser::words_of_array(std::string_view buffer) {
 }
 
 /// The line "Xdigits\r\n" at at_; afterwards scanned_ is behind it. False: incomplete or bad.
-bool RequestParser::take_length(std::string_view buffer, std::string_view too_big, std::string_view& digits) {
+bool RequestParser::take_length(std::string_view buffer, std::string_view too_big,
+                                std::string_view& digits) {
   const auto end = find(buffer, '\r', std::max(scanned_, at_));
   scanned_ = std::min(end, buffer.size());
   if (scanned_ - at_ > limits_.line) {
@@ -133,7 +136,8 @@ bool RequestParser::take_bulk(std::string_view buffer) {
   }
   if (buffer[end] != '\r' || buffer[end + 1] != '\n') {
     at_ = end;
-    refuse("expected a line end after a bulk string");  // Redis takes any two bytes; a client that errs so is lost
+    // Redis takes any two bytes here; a client that errs so is lost all the same.
+    refuse("expected a line end after a bulk string");
     return false;
   }
   places_.push_back({at_, bulk_size_});

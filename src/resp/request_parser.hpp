@@ -1,5 +1,5 @@
-/// Requests as a server or proxy reads them: arrays of bulk strings, or a typed line. The words are views into the
-/// caller's buffer; nothing is copied but words of a typed line.
+/// Requests as a server or proxy reads them: arrays of bulk strings, or a typed line. The words are
+/// views into the caller's buffer; nothing is copied but words of a typed line.
 ///
 ///     while (parser.parse(buffer) == RequestParser::State::complete) {
 ///       if (!parser.words().empty()) execute(parser.words());
@@ -25,7 +25,7 @@ struct RequestLimits {
   std::size_t whole = std::size_t{1} << 30;  ///< bytes of one request (client-query-buffer-limit)
   std::size_t unauthenticated_bulk = 16 << 10;
   std::size_t unauthenticated_words = 10;
-  bool authenticated = true;                 ///< false: the two above hold as well
+  bool authenticated = true;  ///< false: the two above hold as well
 };
 
 class RequestParser {
@@ -34,20 +34,22 @@ class RequestParser {
 
   explicit RequestParser(RequestLimits limits = {}) : limits_(limits) {}
 
-  /// `buffer` begins with the first byte of the request in hand and holds at least what it held at the last call; it
-  /// may have moved. The bytes that were seen before are not read again. After `complete` the caller drops size()
-  /// bytes, and the next call begins a new request; after `bad` there is no next call.
+  /// `buffer` begins with the first byte of the request in hand and holds at least what it held at
+  /// the last call; it may have moved. The bytes that were seen before are not read again. After
+  /// `complete` the caller drops size() bytes, and the next call begins a new request; after `bad`
+  /// there is no next call.
   State parse(std::string_view buffer);
 
   State state() const noexcept { return state_; }
-  /// Of a complete request; good until the buffer changes or parse() is called. Empty: an empty line or array, to be
-  /// ignored.
+  /// Of a complete request; good until the buffer changes or parse() is called. Empty: an empty
+  /// line or array, to be ignored.
   std::span<const std::string_view> words() const noexcept { return words_; }
   /// Bytes of the complete request.
   std::size_t size() const noexcept { return at_; }
   /// At least so many bytes are still missing; lets a server make room at once for a long word.
   std::size_t missing() const noexcept { return missing_; }
-  /// "Protocol error: invalid bulk length"; Redis's own words. The byte of the request is error_at().
+  /// "Protocol error: invalid bulk length"; Redis's own words. The byte of the request is
+  /// error_at().
   const std::string& error() const noexcept { return error_; }
   std::size_t error_at() const noexcept { return at_; }
 

@@ -28,7 +28,8 @@ std::string_view name_of(Value::Type type) {
 
 [[noreturn]] void not_a(std::string_view wanted, const Value& value) {
   throw Error{Errc::protocol,
-              fmt::format("expected {} in a reply, found {} {}", wanted, name_of(value.type()), to_string(value)),
+              fmt::format("expected {} in a reply, found {} {}", wanted, name_of(value.type()),
+                          to_string(value)),
               Effect::done};
 }
 
@@ -86,16 +87,19 @@ void append(std::string& out, const Value& value) {
 std::int64_t Value::as_integer() const {
   if (const auto* number = std::get_if<std::int64_t>(&content_)) return *number;
   std::int64_t parsed = 0;
-  if (const auto* text = std::get_if<std::string>(&content_); text && !is_error() && parse_whole(*text, parsed))
+  if (const auto* text = std::get_if<std::string>(&content_);
+      text && !is_error() && parse_whole(*text, parsed))
     return parsed;
   not_a("an integer", *this);
 }
 
 double Value::as_number() const {
   if (const auto* number = std::get_if<double>(&content_)) return *number;
-  if (const auto* number = std::get_if<std::int64_t>(&content_)) return static_cast<double>(*number);
+  if (const auto* number = std::get_if<std::int64_t>(&content_))
+    return static_cast<double>(*number);
   double parsed = 0;
-  if (const auto* text = std::get_if<std::string>(&content_); text && !is_error() && parse_whole(*text, parsed))
+  if (const auto* text = std::get_if<std::string>(&content_);
+      text && !is_error() && parse_whole(*text, parsed))
     return parsed;
   not_a("a number", *this);
 }

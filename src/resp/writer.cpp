@@ -13,9 +13,13 @@ constexpr std::size_t digits_of(std::uint64_t number) noexcept {
   return digits;
 }
 
-constexpr std::size_t header_size(std::uint64_t number) noexcept { return 1 + digits_of(number) + 2; }
+constexpr std::size_t header_size(std::uint64_t number) noexcept {
+  return 1 + digits_of(number) + 2;
+}
 
-constexpr std::size_t bulk_size(std::size_t length) noexcept { return header_size(length) + length + 2; }
+constexpr std::size_t bulk_size(std::size_t length) noexcept {
+  return header_size(length) + length + 2;
+}
 
 char* put_line_end(char* at) noexcept {
   *at++ = '\r';

@@ -18,12 +18,14 @@ std::size_t command_size(Words words) noexcept;
 /// A command as an array of bulk strings. The buffer grows once at most.
 void append_command(std::string& out, Words words);
 
-/// The same piecewise, for a command whose words lie in several places: the header, then `count` times append_bulk().
+/// The same piecewise, for a command whose words lie in several places: the header, then `count`
+/// times append_bulk().
 void append_command_header(std::string& out, std::size_t count);
 void append_bulk(std::string& out, std::string_view text);
 
-/// Writes replies in RESP2 or RESP3. What RESP2 has no form for becomes what Redis sends to its RESP2 clients.
-/// Line ends inside simple strings and errors become spaces, so that no text breaks the protocol.
+/// Writes replies in RESP2 or RESP3. What RESP2 has no form for becomes what Redis sends to its
+/// RESP2 clients. Line ends inside simple strings and errors become spaces, so that no text breaks
+/// the protocol.
 class ReplyWriter {
  public:
   explicit ReplyWriter(std::string& out, int protocol = 2) : out_(out), protocol_(protocol) {}

@@ -32,8 +32,9 @@ constexpr OutcomeRow outcomes[] = {
 std::string text_of(WallTime instant) { return fmt::to_string(instant.time_since_epoch().count()); }
 
 Admission admission_of(const std::string& text, const BuyerId& buyer) {
-  const auto row = std::find_if(std::begin(outcomes), std::end(outcomes),
-                                [&](const OutcomeRow& candidate) { return text.starts_with(candidate.letter); });
+  const auto row =
+      std::find_if(std::begin(outcomes), std::end(outcomes),
+                   [&](const OutcomeRow& candidate) { return text.starts_with(candidate.letter); });
   if (row == std::end(outcomes))
     throw Error{Errc::protocol, "the admission script answered '" + text + "'", Effect::unknown};
   Admission admission{.outcome = row->outcome, .order = {}};
@@ -54,7 +55,8 @@ AdmissionDesk::AdmissionDesk(Store& store, const SaleDefinition& sale)
       name_(sale.name),
       keys_(sale.name),
       calendar_(sale.zone),
-      combiner_(store.driver(), most_together, [this](std::vector<Wish> wishes) { return decide_all(std::move(wishes)); }) {}
+      combiner_(store.driver(), most_together,
+                [this](std::vector<Wish> wishes) { return decide_all(std::move(wishes)); }) {}
 
 Task<Admission> AdmissionDesk::decide(BuyerId buyer, RequestId request, std::int64_t units) {
   return combiner_.call(Wish{std::move(buyer), std::move(request), units});
@@ -73,7 +75,8 @@ Task<std::vector<Admission>> AdmissionDesk::decide_all(std::vector<Wish> wishes)
     }
     if (items.size() != wishes.size())
       throw Error{Errc::protocol,
-                  fmt::format("sale '{}': {} requests were answered by {}", name_, wishes.size(), to_string(reply)),
+                  fmt::format("sale '{}': {} requests were answered by {}", name_, wishes.size(),
+                              to_string(reply)),
                   Effect::unknown};
     std::vector<Admission> admissions;
     admissions.reserve(items.size());
@@ -88,7 +91,8 @@ Task<std::vector<Admission>> AdmissionDesk::decide_all(std::vector<Wish> wishes)
     count(metrics().sale_refused, items.size() - admitted - repeated);
     co_return admissions;
   }
-  throw Error{Errc::server, fmt::format("the clock of {} jumps: sale '{}' finds no day for it", store_.describe(), name_)};
+  throw Error{Errc::server, fmt::format("the clock of {} jumps: sale '{}' finds no day for it",
+                                        store_.describe(), name_)};
 }
 
 Task<Value> AdmissionDesk::ask(const std::vector<Wish>& wishes) {
@@ -100,7 +104,8 @@ Task<Value> AdmissionDesk::ask(const std::vector<Wish>& wishes) {
   const std::size_t of_days = numbers.size();
   for (const auto& wish : wishes) numbers.push_back(fmt::to_string(wish.units));
 
-  std::vector<std::string_view> args{numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(of_days)};
+  std::vector<std::string_view> args{numbers.begin(),
+                                     numbers.begin() + static_cast<std::ptrdiff_t>(of_days)};
   args.reserve(of_days + 3 * wishes.size());
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     args.push_back(wishes[i].buyer.value);

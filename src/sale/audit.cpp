@@ -36,7 +36,8 @@ void for_each_field(Store& store, const std::string& hash, Visit&& visit) {
   do {
     const auto page = store.run({"HSCAN", hash, cursor, "COUNT", count}).get();
     const auto& fields = page.as_items().at(1).as_items();
-    for (std::size_t i = 0; i + 1 < fields.size(); i += 2) visit(fields[i].as_text(), fields[i + 1].as_text());
+    for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
+      visit(fields[i].as_text(), fields[i + 1].as_text());
     cursor = page.as_items().at(0).as_text();
   } while (cursor != "0");
 }
@@ -44,15 +45,22 @@ void for_each_field(Store& store, const std::string& hash, Visit&& visit) {
 class Auditor {
  public:
   Auditor(Store& store, const Sale& sale, OrderStore& orders)
-      : store_(store), sale_(sale.definition()), keys_(sale_.name), orders_(orders), ledger_(sale_) {}
+      : store_(store),
+        sale_(sale.definition()),
+        keys_(sale_.name),
+        orders_(orders),
+        ledger_(sale_) {}
 
   Audit run();
 
  private:
   /// Name, figure, expected; ok when both are the same.
   void check(std::string name, std::int64_t figure, std::int64_t expected, std::string detail) {
-    audit_.checks.push_back(
-        {.name = std::move(name), .ok = figure == expected, .figure = figure, .expected = expected, .detail = std::move(detail)});
+    audit_.checks.push_back({.name = std::move(name),
+                             .ok = figure == expected,
+                             .figure = figure,
+                             .expected = expected,
+                             .detail = std::move(detail)});
   }
 
   bool read_store();
@@ -72,8 +80,8 @@ class Auditor {
   Audit audit_;
 
   std::int64_t sold_ = 0;
-  std::int64_t counted_ = 0;             // orders, by the sale's own counter
-  std::vector<LedgerLine> on_the_way_;   // stream and dead letters, ids rising
+  std::int64_t counted_ = 0;            // orders, by the sale's own counter
+  std::vector<LedgerLine> on_the_way_;  // stream and dead letters, ids rising
   std::int64_t poison_ = 0;
   std::int64_t database_units_ = 0;
 };
@@ -111,7 +119,8 @@ void Auditor::read_database() {
   std::int64_t last = -1;
   const auto pass_waiting = [&](std::int64_t below) {
     for (; waiting != on_the_way_.end() && waiting->id < below; ++waiting) {
-      if (waiting->id == last) continue;  // in the database, not yet acknowledged; or dead and in the stream
+      if (waiting->id == last)
+        continue;  // in the database, not yet acknowledged; or dead and in the stream
       ledger_.add(*waiting);
       last = waiting->id;
       ++audit_.on_the_way;
@@ -137,8 +146,10 @@ void Auditor::check_units() {
   check("sold_plus_left_is_stock", ledger_.units() + (sale_.stock - sold_), sale_.stock,
         fmt::format("{} units in orders, {} left", ledger_.units(), sale_.stock - sold_));
   check("units_of_orders_are_sold", ledger_.units(), sold_,
-        fmt::format("{} orders in the database, {} on the way or dead", audit_.in_database, audit_.on_the_way));
-  check("units_oversold", std::max<std::int64_t>(sold_ - sale_.stock, 0), 0, fmt::format("sold {} of {}", sold_, sale_.stock));
+        fmt::format("{} orders in the database, {} on the way or dead", audit_.in_database,
+                    audit_.on_the_way));
+  check("units_oversold", std::max<std::int64_t>(sold_ - sale_.stock, 0), 0,
+        fmt::format("sold {} of {}", sold_, sale_.stock));
 }
 
 /// The store's record of requests against the ledger, both ways.
@@ -153,10 +164,14 @@ void Auditor::check_orders() {
   });
   audit_.admitted = store_.run({"HLEN", keys_.requests}).get().as_integer();
   check("orders_admitted_but_nowhere", missing, 0,
-        examples.empty() ? fmt::format("{} orders admitted", audit_.admitted) : fmt::format("{}", fmt::join(examples, ", ")));
+        examples.empty() ? fmt::format("{} orders admitted", audit_.admitted)
+                         : fmt::format("{}", fmt::join(examples, ", ")));
+  const auto strangers = ledger_.unmarked(most_examples);
   check("orders_nobody_was_admitted_for", ledger_.unmarked_count(), 0,
-        fmt::format("ids {}", fmt::join(ledger_.unmarked(most_examples), ", ")));
-  check("orders_counted", counted_, audit_.admitted, "the sale's counter against its record of requests");
+        strangers.empty() ? "every order has its request"
+                          : fmt::format("ids {}", fmt::join(strangers, ", ")));
+  check("orders_counted", counted_, audit_.admitted,
+        "the sale's counter against its record of requests");
   check("entries_that_make_no_order", poison_, 0, "in the stream or among the dead letters");
 }
 
@@ -173,7 +188,8 @@ void Auditor::check_buyers() {
 
 void Auditor::check_numbers() {
   check("numbers_dense_and_ids_rising", ledger_.numbers_in_place(), ledger_.orders(),
-        ledger_.first_fault().empty() ? "1, 2, 3 ... for each day, in the order of the ids" : ledger_.first_fault());
+        ledger_.first_fault().empty() ? "1, 2, 3 ... for each day, in the order of the ids"
+                                      : ledger_.first_fault());
 }
 
 void Auditor::check_database() {
@@ -181,7 +197,8 @@ void Auditor::check_database() {
   const auto initial = stock ? stock->initial : -1;
   const auto taken = stock ? stock->initial - stock->left : -1;
   check("database_stock_began_as_stock", initial, sale_.stock, orders_.describe());
-  check("database_stock_lost_what_was_ordered", taken, database_units_, fmt::format("{} orders", audit_.in_database));
+  check("database_stock_lost_what_was_ordered", taken, database_units_,
+        fmt::format("{} orders", audit_.in_database));
 }
 
 Audit Auditor::run() {
@@ -200,6 +217,8 @@ Audit Auditor::run() {
 
 }  // namespace
 
-Audit audit(Store& store, const Sale& sale, OrderStore& orders) { return Auditor{store, sale, orders}.run(); }
+Audit audit(Store& store, const Sale& sale, OrderStore& orders) {
+  return Auditor{store, sale, orders}.run();
+}
 
 }  // namespace sluice

@@ -59,14 +59,15 @@ constexpr Field fields[] = {
 };
 
 bool is_type_character(char c) noexcept {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
+         c == '_';
 }
 
-void check_range(const Definition& sale, std::string_view field, std::int64_t value, std::int64_t least,
-                 std::int64_t most) {
+void check_range(const Definition& sale, std::string_view field, std::int64_t value,
+                 std::int64_t least, std::int64_t most) {
   if (value < least || value > most)
-    throw Error{Errc::bad_argument,
-                fmt::format("sale '{}': {} is {}, it must be {} to {}", sale.name, field, value, least, most)};
+    throw Error{Errc::bad_argument, fmt::format("sale '{}': {} is {}, it must be {} to {}",
+                                                sale.name, field, value, least, most)};
 }
 
 }  // namespace
@@ -74,10 +75,12 @@ void check_range(const Definition& sale, std::string_view field, std::int64_t va
 void check_sale_name(std::string_view name) {
   if (name.empty() || name.size() > longest_name)
     throw Error{Errc::bad_argument,
-                fmt::format("the name of a sale has {} bytes, it must have 1 to {}", name.size(), longest_name)};
+                fmt::format("the name of a sale has {} bytes, it must have 1 to {}", name.size(),
+                            longest_name)};
   if (name.find_first_of("{}") != std::string_view::npos)
-    throw Error{Errc::bad_argument,
-                fmt::format("sale '{}': a name has no braces, they mark the slot in Redis Cluster", name)};
+    throw Error{
+        Errc::bad_argument,
+        fmt::format("sale '{}': a name has no braces, they mark the slot in Redis Cluster", name)};
 }
 
 void check(const SaleDefinition& sale) {
@@ -87,10 +90,13 @@ void check(const SaleDefinition& sale) {
   check_range(sale, "largest_order", sale.largest_order, 0, largest_stock);
   check_range(sale, "digits", sale.digits, 1, most_digits);
   const auto& type = sale.number_type;
-  if (type.empty() || type.size() > longest_type || !std::all_of(type.begin(), type.end(), is_type_character))
-    throw Error{Errc::bad_argument,
-                fmt::format("sale '{}': number_type is '{}', it must be 1 to {} letters, digits, '-' or '_'", sale.name,
-                            type, longest_type)};
+  if (type.empty() || type.size() > longest_type ||
+      !std::all_of(type.begin(), type.end(), is_type_character))
+    throw Error{
+        Errc::bad_argument,
+        fmt::format(
+            "sale '{}': number_type is '{}', it must be 1 to {} letters, digits, '-' or '_'",
+            sale.name, type, longest_type)};
   if (sale.opens_at && sale.closes_at && *sale.opens_at >= *sale.closes_at)
     throw Error{Errc::bad_argument, fmt::format("sale '{}' closes before it opens", sale.name)};
 }
@@ -116,8 +122,8 @@ SaleDefinition definition_of(std::string name, const Value::Items& values) {
     try {
       fields[i].read(definition, values.at(i).as_text());
     } catch (const Error& error) {
-      throw Error{Errc::corrupt, fmt::format("sale '{}': its field {} in the store is damaged: {}", definition.name,
-                                             fields[i].name, error.message())};
+      throw Error{Errc::corrupt, fmt::format("sale '{}': its field {} in the store is damaged: {}",
+                                             definition.name, fields[i].name, error.message())};
     }
   }
   return definition;
@@ -128,7 +134,9 @@ std::string difference(const SaleDefinition& there, const SaleDefinition& here) 
   for (const auto& field : fields) {
     const auto was = field.write(there);
     const auto is = field.write(here);
-    if (was != is) text += fmt::format("{}{} is '{}' there and '{}' here", text.empty() ? "" : ", ", field.name, was, is);
+    if (was != is)
+      text += fmt::format("{}{} is '{}' there and '{}' here", text.empty() ? "" : ", ", field.name,
+                          was, is);
   }
   return text;
 }

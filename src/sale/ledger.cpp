@@ -22,7 +22,8 @@ std::int64_t digits_of(std::string_view text) noexcept {
 LedgerLine line_of(const Order& order, const SaleDefinition& sale) {
   LedgerLine line{.id = order.id, .units = order.units, .n = order.n};
   std::string_view number = order.number;
-  const auto expected = sale.number_type.size() + label_size + static_cast<std::size_t>(sale.digits);
+  const auto expected =
+      sale.number_type.size() + label_size + static_cast<std::size_t>(sale.digits);
   if (number.size() != expected || !number.starts_with(sale.number_type)) return line;
   number.remove_prefix(sale.number_type.size());
   line.day = std::max<std::int64_t>(digits_of(number.substr(0, label_size)), 0);
@@ -42,8 +43,8 @@ void Ledger::add(const LedgerLine& line) {
   if (follows || begins) {
     ++in_place_;
   } else if (first_fault_.empty()) {
-    first_fault_ = fmt::format("id {} has number {} of day {}, after number {} of day {}", line.id, line.sequence, line.day,
-                               last_.sequence, last_.day);
+    first_fault_ = fmt::format("id {} has number {} of day {}, after number {} of day {}", line.id,
+                               line.sequence, line.day, last_.sequence, last_.day);
   }
   last_ = line;
 }
@@ -55,7 +56,9 @@ bool Ledger::mark(std::int64_t id) {
   return true;
 }
 
-std::int64_t Ledger::unmarked_count() const noexcept { return std::count(marks_.begin(), marks_.end(), false); }
+std::int64_t Ledger::unmarked_count() const noexcept {
+  return std::count(marks_.begin(), marks_.end(), false);
+}
 
 std::vector<std::int64_t> Ledger::unmarked(std::size_t most) const {
   std::vector<std::int64_t> ids;

@@ -64,8 +64,10 @@ std::optional<Order> order_of(std::string_view text, std::string buyer) {
   const auto issued_us = reader.integer();
   constexpr std::int64_t most_seconds = 0x7fff'ffff;
   constexpr std::int64_t most_sequence = 0xffff'ffff;
-  const bool plausible = n >= 1 && units >= 1 && seconds <= most_seconds && sequence <= most_sequence;
-  if (!reader.complete() || !plausible || number.empty() || buyer.empty() || reader.rest().empty()) return std::nullopt;
+  const bool plausible =
+      n >= 1 && units >= 1 && seconds <= most_seconds && sequence <= most_sequence;
+  if (!reader.complete() || !plausible || number.empty() || buyer.empty() || reader.rest().empty())
+    return std::nullopt;
   const IdParts parts{.issued_at = IdWorker::epoch + std::chrono::seconds{seconds},
                       .sequence = static_cast<std::uint32_t>(sequence)};
   return Order{.number = std::string{number},
@@ -79,7 +81,8 @@ std::optional<Order> order_of(std::string_view text, std::string buyer) {
 
 OrderEntry entry_of(const Value& entry) {
   const auto& parts = entry.as_items();
-  if (parts.at(1).is_null()) return {.id = parts.at(0).as_text(), .order = {}};  // deleted while it was pending
+  if (parts.at(1).is_null())
+    return {.id = parts.at(0).as_text(), .order = {}};  // deleted while it was pending
   return {.id = parts.at(0).as_text(), .order = order_of_fields(parts.at(1).as_items())};
 }
 
@@ -90,7 +93,11 @@ DeadLetter dead_letter_of(const Value& entry) {
     const auto* const value = find_field(fields, name);
     return value ? *value : std::string{};
   };
-  DeadLetter letter{.id = parts.at(0).as_text(), .entry = own("entry"), .reason = own("reason"), .fields = {}, .order = {}};
+  DeadLetter letter{.id = parts.at(0).as_text(),
+                    .entry = own("entry"),
+                    .reason = own("reason"),
+                    .fields = {},
+                    .order = {}};
   constexpr std::size_t of_bury = 4;  // reason and entry stand in front
   for (std::size_t i = of_bury; i + 1 < fields.size(); i += 2)
     letter.fields.emplace_back(fields[i].as_text(), fields[i + 1].as_text());

@@ -41,7 +41,8 @@ Task<Value> OrderQueue::acknowledge_and_read(std::span<const std::string> done, 
   const auto count = fmt::to_string(most);
   Batch batch;
   if (!done.empty()) batch.add(scripts::sale_acknowledge, Words{keys}, Words{args});
-  batch.add({"XREADGROUP", "GROUP", sale_group, consumer_, "COUNT", count, "STREAMS", keys_.orders, ">"});
+  batch.add(
+      {"XREADGROUP", "GROUP", sale_group, consumer_, "COUNT", count, "STREAMS", keys_.orders, ">"});
   auto asked = store_.run(std::move(batch));
   std::vector<Value> replies = co_await asked;
   if (replies.front().is_error()) throw error_of_reply(replies.front().as_text());
@@ -54,25 +55,29 @@ std::vector<OrderEntry> OrderQueue::entries_read(const Value& reply) {
   if (reply.is_error()) throw error_of_reply(reply.as_text());
   const auto& streams = reply.as_items();
   if (streams.empty()) return {};
-  return entries_of(reply.type() == Value::Type::map ? streams.at(1) : streams.at(0).as_items().at(1));
+  return entries_of(reply.type() == Value::Type::map ? streams.at(1)
+                                                     : streams.at(0).as_items().at(1));
 }
 
 std::vector<OrderEntry> OrderQueue::read(std::size_t most, std::chrono::milliseconds wait) {
   const auto count = fmt::to_string(most);
   const auto block = fmt::to_string(wait.count());
   return entries_read(store_
-                          .run({"XREADGROUP", "GROUP", sale_group, consumer_, "COUNT", count, "BLOCK", block, "STREAMS",
-                                keys_.orders, ">"})
+                          .run({"XREADGROUP", "GROUP", sale_group, consumer_, "COUNT", count,
+                                "BLOCK", block, "STREAMS", keys_.orders, ">"})
                           .get());
 }
 
-OrderQueue::Claimed OrderQueue::claim(std::chrono::milliseconds idle, const std::string& start, std::size_t most) {
+OrderQueue::Claimed OrderQueue::claim(std::chrono::milliseconds idle, const std::string& start,
+                                      std::size_t most) {
   const auto least = fmt::to_string(idle.count());
   const auto count = fmt::to_string(most);
   const auto reply =
-      store_.run({"XAUTOCLAIM", keys_.orders, sale_group, consumer_, least, start, "COUNT", count}).get();
+      store_.run({"XAUTOCLAIM", keys_.orders, sale_group, consumer_, least, start, "COUNT", count})
+          .get();
   const auto& parts = reply.as_items();
-  Claimed claimed{.entries = entries_of(parts.at(1)), .deliveries = {}, .next = parts.at(0).as_text()};
+  Claimed claimed{
+      .entries = entries_of(parts.at(1)), .deliveries = {}, .next = parts.at(0).as_text()};
   claimed.deliveries = deliveries_of(claimed.entries);
   return claimed;
 }
@@ -82,13 +87,15 @@ std::vector<std::int64_t> OrderQueue::deliveries_of(const std::vector<OrderEntry
   if (entries.empty()) return deliveries;
   const auto count = fmt::to_string(entries.size());
   const auto reply = store_
-                         .run({"XPENDING", keys_.orders, sale_group, entries.front().id, entries.back().id, count,
-                               consumer_})
+                         .run({"XPENDING", keys_.orders, sale_group, entries.front().id,
+                               entries.back().id, count, consumer_})
                          .get();
   std::map<std::string_view, std::int64_t> known;
-  for (const auto& row : reply.as_items()) known[row.as_items().at(0).as_text()] = row.as_items().at(3).as_integer();
+  for (const auto& row : reply.as_items())
+    known[row.as_items().at(0).as_text()] = row.as_items().at(3).as_integer();
   for (std::size_t i = 0; i < entries.size(); ++i)
-    if (const auto found = known.find(entries[i].id); found != known.end()) deliveries[i] = found->second;
+    if (const auto found = known.find(entries[i].id); found != known.end())
+      deliveries[i] = found->second;
   return deliveries;
 }
 
@@ -100,7 +107,9 @@ void OrderQueue::keep(std::span<const std::string> ids) {
 }
 
 bool OrderQueue::bury(const std::string& id, const std::string& reason) {
-  return store_.run(scripts::sale_bury, {keys_.orders, keys_.dead}, {sale_group, id, reason}, repeatable())
+  return store_
+             .run(scripts::sale_bury, {keys_.orders, keys_.dead}, {sale_group, id, reason},
+                  repeatable())
              .get()
              .as_integer() == 1;
 }

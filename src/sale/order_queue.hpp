@@ -12,8 +12,9 @@
 
 namespace sluice {
 
-/// One consumer of the group. Functions that return no Task block. Every function is one round trip and throws what the store throws; what a lost reply
-/// had delivered is pending for this consumer, and is claimed like that of a dead one.
+/// One consumer of the group. Every function is one round trip, blocks unless it returns a Task, and
+/// throws what the store throws. What a lost reply had delivered stays pending for this consumer, and
+/// is claimed like that of a dead one.
 class OrderQueue {
  public:
   OrderQueue(Store& store, const std::string& sale, std::string consumer)

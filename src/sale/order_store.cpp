@@ -11,9 +11,11 @@ std::unique_ptr<OrderStore> open_order_store(const std::string& url) {
   };
   static constexpr Scheme schemes[] = {{"sqlite:", sqlite_dialect}};
   for (const auto& scheme : schemes)
-    if (url.starts_with(scheme.prefix)) return make_sql_order_store(scheme.dialect(url.substr(scheme.prefix.size())));
+    if (url.starts_with(scheme.prefix))
+      return make_sql_order_store(scheme.dialect(url.substr(scheme.prefix.size())));
   throw Error{Errc::bad_argument,
-              "the URL of a database for orders begins with sqlite: (as in sqlite:/var/lib/shop/orders.db), not with '" +
+              "the URL of a database for orders begins with sqlite: (as in "
+              "sqlite:/var/lib/shop/orders.db), not with '" +
                   url.substr(0, url.find(':')) + "'"};
 }
 

@@ -112,8 +112,10 @@ class SqlOrderStore final : public OrderStore {
   long long id_of(Connection& at, const std::string& sale) const;
   void prepare(Connection& at) const;
   bool insert_together(Connection& at, long long sale, std::span<const Order> orders) const;
-  InsertResult insert_one_by_one(Connection& at, long long sale, std::span<const Order> orders) const;
-  std::string insert_one(Connection& at, long long sale, const Order& order, InsertResult& result) const;
+  InsertResult insert_one_by_one(Connection& at, long long sale,
+                                 std::span<const Order> orders) const;
+  std::string insert_one(Connection& at, long long sale, const Order& order,
+                         InsertResult& result) const;
   std::string insert_statement() const;
   bool take_units(Connection& at, long long sale, std::int64_t units) const;
   static std::optional<Order> find(Connection& at, long long sale, std::int64_t id);
@@ -140,7 +142,8 @@ Connection& SqlOrderStore::connection() {
 }
 
 Error SqlOrderStore::error_of(const soci::soci_error& failure) const {
-  return {dialect_.classify(failure).code, fmt::format("{}: {}", dialect_.description, failure.get_error_message()),
+  return {dialect_.classify(failure).code,
+          fmt::format("{}: {}", dialect_.description, failure.get_error_message()),
           committing_ ? Effect::unknown : Effect::none};
 }
 
@@ -148,16 +151,18 @@ void SqlOrderStore::add_sale(const std::string& sale, std::int64_t stock) {
   const auto name = to_column(sale);
   const long long units = stock;
   in_transaction([&](Connection& at) {
-    at.sql << fmt::format("{} sale_stock (name, initial, remaining) VALUES (:name, :initial, :remaining) {}",
-                          dialect_.insert_prefix, dialect_.insert_suffix),
+    at.sql << fmt::format(
+        "{} sale_stock (name, initial, remaining) VALUES (:name, :initial, :remaining) {}",
+        dialect_.insert_prefix, dialect_.insert_suffix),
         soci::use(name), soci::use(units), soci::use(units);
     return true;
   });
   const auto there = this->stock(sale);
   if (there && there->initial != stock)
-    throw Error{Errc::config_mismatch, fmt::format("{}: sale '{}' began with {} units, not with {}; use the same stock, "
-                                                   "another name or another database",
-                                                   dialect_.description, sale, there->initial, stock)};
+    throw Error{Errc::config_mismatch,
+                fmt::format("{}: sale '{}' began with {} units, not with {}; use the same stock, "
+                            "another name or another database",
+                            dialect_.description, sale, there->initial, stock)};
 }
 
 std::optional<DatabaseStock> SqlOrderStore::stock(const std::string& sale) {
@@ -165,8 +170,8 @@ std::optional<DatabaseStock> SqlOrderStore::stock(const std::string& sale) {
     long long initial = 0;
     long long remaining = 0;
     const auto name = to_column(sale);
-    at.sql << "SELECT initial, remaining FROM sale_stock WHERE name = :name", soci::use(name), soci::into(initial),
-        soci::into(remaining);
+    at.sql << "SELECT initial, remaining FROM sale_stock WHERE name = :name", soci::use(name),
+        soci::into(initial), soci::into(remaining);
     if (!at.sql.got_data()) return std::nullopt;
     return DatabaseStock{.initial = initial, .left = remaining};
   });
@@ -178,24 +183,28 @@ long long SqlOrderStore::id_of(Connection& at, const std::string& sale) const {
   const auto name = to_column(sale);
   at.sql << "SELECT id FROM sale_stock WHERE name = :name", soci::use(name), soci::into(id);
   if (!at.sql.got_data())
-    throw Error{Errc::database, fmt::format("{}: sale '{}' is not in the database; add_sale() enters it",
-                                            dialect_.description, sale)};
+    throw Error{Errc::database,
+                fmt::format("{}: sale '{}' is not in the database; add_sale() enters it",
+                            dialect_.description, sale)};
   at.sale_ids.emplace(sale, id);
   return id;
 }
 
 std::string SqlOrderStore::insert_statement() const {
-  return fmt::format("{} sale_orders (sale, {}) VALUES (:s, :i, :o, :b, :n, :u, :t, :r) {}", dialect_.insert_prefix,
-                     order_columns, dialect_.insert_suffix);
+  return fmt::format("{} sale_orders (sale, {}) VALUES (:s, :i, :o, :b, :n, :u, :t, :r) {}",
+                     dialect_.insert_prefix, order_columns, dialect_.insert_suffix);
 }
 
 void SqlOrderStore::prepare(Connection& at) const {
   if (at.insert) return;
-  at.insert.emplace((at.sql.prepare << insert_statement(), soci::use(at.rows.sale), soci::use(at.rows.id),
-                     soci::use(at.rows.number), soci::use(at.rows.buyer), soci::use(at.rows.n),
-                     soci::use(at.rows.units), soci::use(at.rows.issued_us), soci::use(at.rows.request)));
-  at.take.emplace((at.sql.prepare << "UPDATE sale_stock SET remaining = remaining - :u WHERE id = :s AND remaining >= :v",
-                   soci::use(at.take_units), soci::use(at.take_sale), soci::use(at.take_units)));
+  at.insert.emplace((at.sql.prepare << insert_statement(), soci::use(at.rows.sale),
+                     soci::use(at.rows.id), soci::use(at.rows.number), soci::use(at.rows.buyer),
+                     soci::use(at.rows.n), soci::use(at.rows.units), soci::use(at.rows.issued_us),
+                     soci::use(at.rows.request)));
+  at.take.emplace(
+      (at.sql.prepare
+           << "UPDATE sale_stock SET remaining = remaining - :u WHERE id = :s AND remaining >= :v",
+       soci::use(at.take_units), soci::use(at.take_sale), soci::use(at.take_units)));
 }
 
 InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Order> orders) {
@@ -212,7 +221,8 @@ InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Orde
 }
 
 /// True when every order was new and the stock was enough for all.
-bool SqlOrderStore::insert_together(Connection& at, long long sale, std::span<const Order> orders) const {
+bool SqlOrderStore::insert_together(Connection& at, long long sale,
+                                    std::span<const Order> orders) const {
   at.rows.resize(orders.size());
   for (std::size_t i = 0; i < orders.size(); ++i) {
     at.rows.sale[i] = sale;
@@ -226,8 +236,9 @@ bool SqlOrderStore::insert_together(Connection& at, long long sale, std::span<co
     throw;
   }
   if (at.insert->get_affected_rows() != static_cast<long long>(orders.size())) return false;
-  const auto units = std::accumulate(orders.begin(), orders.end(), std::int64_t{0},
-                                     [](std::int64_t sum, const Order& order) { return sum + order.units; });
+  const auto units =
+      std::accumulate(orders.begin(), orders.end(), std::int64_t{0},
+                      [](std::int64_t sum, const Order& order) { return sum + order.units; });
   return take_units(at, sale, units);
 }
 
@@ -239,7 +250,8 @@ bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t unit
   return at.take->get_affected_rows() == 1;
 }
 
-InsertResult SqlOrderStore::insert_one_by_one(Connection& at, long long sale, std::span<const Order> orders) const {
+InsertResult SqlOrderStore::insert_one_by_one(Connection& at, long long sale,
+                                              std::span<const Order> orders) const {
   InsertResult result;
   for (std::size_t i = 0; i < orders.size(); ++i)
     if (auto reason = insert_one(at, sale, orders[i], result); !reason.empty())
@@ -248,20 +260,23 @@ InsertResult SqlOrderStore::insert_one_by_one(Connection& at, long long sale, st
 }
 
 /// Why the order can never be in the database; empty: it is.
-std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Order& order, InsertResult& result) const {
+std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Order& order,
+                                      InsertResult& result) const {
   const long long id = order.id;
   Columns row;
   row.resize(1);
   row.sale[0] = sale;
   row.set(0, order);
   try {
-    soci::statement one = (at.sql.prepare << insert_statement(), soci::use(row.sale), soci::use(row.id),
-                           soci::use(row.number), soci::use(row.buyer), soci::use(row.n), soci::use(row.units),
-                           soci::use(row.issued_us), soci::use(row.request));
+    soci::statement one =
+        (at.sql.prepare << insert_statement(), soci::use(row.sale), soci::use(row.id),
+         soci::use(row.number), soci::use(row.buyer), soci::use(row.n), soci::use(row.units),
+         soci::use(row.issued_us), soci::use(row.request));
     one.execute(true);
     if (one.get_affected_rows() == 0) {
       const auto there = find(at, sale, order.id);
-      if (there != order) return "another order in the database has its id, its number or its place (buyer, n)";
+      if (there != order)
+        return "another order in the database has its id, its number or its place (buyer, n)";
       ++result.repeated;
       return {};
     }
@@ -275,19 +290,21 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Orde
   }
   long long remaining = 0;
   at.sql << "DELETE FROM sale_orders WHERE sale = :s AND id = :i", soci::use(sale), soci::use(id);
-  at.sql << "SELECT remaining FROM sale_stock WHERE id = :s", soci::use(sale), soci::into(remaining);
+  at.sql << "SELECT remaining FROM sale_stock WHERE id = :s", soci::use(sale),
+      soci::into(remaining);
   return fmt::format("the database has {} units left, the order has {}", remaining, order.units);
 }
 
 /// Fetches orders: `statement` selects order_columns, and has two parameters, `sale` and `id`.
-std::vector<Order> fetch(soci::session& sql, const std::string& statement, long long sale, long long id,
-                         std::size_t most) {
+std::vector<Order> fetch(soci::session& sql, const std::string& statement, long long sale,
+                         long long id, std::size_t most) {
   Columns rows;
-  rows.resize(std::max<std::size_t>(most, 2));  // SOCI 4.0 takes the end behind a vector of one row for "no data"
+  rows.resize(std::max<std::size_t>(
+      most, 2));  // SOCI 4.0 takes the end behind a vector of one row for "no data"
   soci::statement select =
-      (sql.prepare << statement, soci::use(sale), soci::use(id), soci::into(rows.id), soci::into(rows.number),
-       soci::into(rows.buyer), soci::into(rows.n), soci::into(rows.units), soci::into(rows.issued_us),
-       soci::into(rows.request));
+      (sql.prepare << statement, soci::use(sale), soci::use(id), soci::into(rows.id),
+       soci::into(rows.number), soci::into(rows.buyer), soci::into(rows.n), soci::into(rows.units),
+       soci::into(rows.issued_us), soci::into(rows.request));
   std::vector<Order> orders;
   if (!select.execute(true)) return orders;
   orders.reserve(rows.id.size());
@@ -296,16 +313,19 @@ std::vector<Order> fetch(soci::session& sql, const std::string& statement, long 
 }
 
 std::optional<Order> SqlOrderStore::find(Connection& at, long long sale, std::int64_t id) {
-  auto found = fetch(at.sql, fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id = :i", order_columns), sale,
-                     id, 1);
+  auto found = fetch(
+      at.sql, fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id = :i", order_columns),
+      sale, id, 1);
   if (found.empty()) return std::nullopt;
   return std::move(found.front());
 }
 
-std::vector<Order> SqlOrderStore::page(const std::string& sale, std::int64_t after, std::size_t most) {
+std::vector<Order> SqlOrderStore::page(const std::string& sale, std::int64_t after,
+                                       std::size_t most) {
   return guarded([&](Connection& at) {
-    const auto statement = fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id > :i ORDER BY id LIMIT {}",
-                                       order_columns, most);
+    const auto statement =
+        fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id > :i ORDER BY id LIMIT {}",
+                    order_columns, most);
     return fetch(at.sql, statement, id_of(at, sale), after, most);
   });
 }
@@ -315,7 +335,8 @@ std::int64_t SqlOrderStore::buyers_above(const std::string& sale, std::int64_t l
     long long buyers = 0;
     const long long most = limit;
     const long long id = id_of(at, sale);
-    at.sql << "SELECT COUNT(*) FROM (SELECT buyer FROM sale_orders WHERE sale = :s GROUP BY buyer HAVING COUNT(*) > :m)"
+    at.sql << "SELECT COUNT(*) FROM (SELECT buyer FROM sale_orders WHERE sale = :s GROUP BY buyer "
+              "HAVING COUNT(*) > :m)"
               " AS above",
         soci::use(id), soci::use(most), soci::into(buyers);
     return buyers;

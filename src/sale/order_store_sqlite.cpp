@@ -30,9 +30,12 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
 bool is_file(const std::string& path) { return path != in_memory; }
 
 [[noreturn]] void file_gone(const std::string& path, Effect effect) {
-  throw Error{Errc::database,
-              fmt::format("sqlite:{}: the file was deleted or replaced while in use; put it back, the orders wait", path),
-              effect};
+  throw Error{
+      Errc::database,
+      fmt::format(
+          "sqlite:{}: the file was deleted or replaced while in use; put it back, the orders wait",
+          path),
+      effect};
 }
 
 SqlFailure classify(const soci::soci_error& error) {
@@ -55,7 +58,8 @@ void connect(soci::session& session, const std::string& path) {
 
 SqlDialect sqlite_dialect(const std::string& path) {
   if (path.empty() || path.find_first_of("\"\0", 0, 2) != std::string::npos)
-    throw Error{Errc::bad_argument, "sqlite: needs a path without quotes, as in sqlite:/var/lib/shop/orders.db"};
+    throw Error{Errc::bad_argument,
+                "sqlite: needs a path without quotes, as in sqlite:/var/lib/shop/orders.db"};
   auto opened = std::make_shared<std::optional<FileIdentity>>();
   return {
       .description = "sqlite:" + path,
@@ -64,31 +68,36 @@ SqlDialect sqlite_dialect(const std::string& path) {
             connect(session, path);
             *opened = identity_of(path);
           },
-      .on_connect = {"PRAGMA busy_timeout = 2000", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
-                     "PRAGMA foreign_keys = ON",
-                     // Buyers come in random order, so that a batch touches pages all over their index: keep them in
-                     // memory (64 MiB at most) and write each back seldom.
-                     "PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16000"},
+      .on_connect =
+          {"PRAGMA busy_timeout = 2000", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
+           "PRAGMA foreign_keys = ON",
+           // Buyers come in random order, so that a batch touches pages all over their index: keep them in
+           // memory (64 MiB at most) and write each back seldom.
+           "PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16000"},
       // BIGINT, not INTEGER: SOCI goes by the declared type, and reads an INTEGER as 32 bits.
       .schema = {"CREATE TABLE IF NOT EXISTS sale_stock ("
                  "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, initial BIGINT NOT NULL,"
                  " remaining BIGINT NOT NULL CHECK (remaining >= 0))",
                  "CREATE TABLE IF NOT EXISTS sale_orders ("
-                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), id BIGINT NOT NULL, number TEXT NOT NULL,"
+                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), id BIGINT NOT NULL, number TEXT "
+                 "NOT NULL,"
                  " buyer TEXT NOT NULL, n BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
                  " issued_us BIGINT NOT NULL, request TEXT NOT NULL,"
-                 " PRIMARY KEY (sale, id), UNIQUE (sale, number), UNIQUE (sale, buyer, n)) WITHOUT ROWID"},
+                 " PRIMARY KEY (sale, id), UNIQUE (sale, number), UNIQUE (sale, buyer, n)) WITHOUT "
+                 "ROWID"},
       .begin = "BEGIN IMMEDIATE",
       .insert_prefix = "INSERT INTO",
       .insert_suffix = "ON CONFLICT DO NOTHING",
       .classify = classify,
       .check_presence =
           [path, opened] {
-            if (is_file(path) && (!*opened || identity_of(path) != *opened)) file_gone(path, Effect::unknown);
+            if (is_file(path) && (!*opened || identity_of(path) != *opened))
+              file_gone(path, Effect::unknown);
           },
       .check_before_reconnect =
           [path] {
-            if (!is_file(path)) throw Error{Errc::database, "sqlite::memory: was lost with its connection"};
+            if (!is_file(path))
+              throw Error{Errc::database, "sqlite::memory: was lost with its connection"};
             if (!identity_of(path)) file_gone(path, Effect::none);
           },
   };

@@ -81,7 +81,9 @@ std::string from_column(std::string_view text) {
     }
     const int high = text.size() - at > 2 ? value_of(text[at + 1]) : -1;
     const int low = high >= 0 ? value_of(text[at + 2]) : -1;
-    if (low < 0) throw Error{Errc::corrupt, "the database holds an id that Sluice did not write: " + std::string{text}};
+    if (low < 0)
+      throw Error{Errc::corrupt,
+                  "the database holds an id that Sluice did not write: " + std::string{text}};
     bytes += static_cast<char>(high * 16 + low);
     at += 2;
   }

@@ -25,10 +25,14 @@ std::string make_consumer_name() {
 void check(const OrderWorkerOptions& options) {
   constexpr std::size_t largest_batch = 4000;  // ids in one script: Lua's unpack ends at 8000
   if (options.batch < 1 || options.batch > largest_batch)
-    throw Error{Errc::bad_argument, fmt::format("a worker's batch is {}, it must be 1 to {}", options.batch, largest_batch)};
-  if (options.claim_after.count() < 1 || options.idle_wait.count() < 1 || options.first_pause.count() < 1 ||
-      options.longest_pause < options.first_pause || options.most_deliveries < 1)
-    throw Error{Errc::bad_argument, "a worker's times and most_deliveries must be positive, and longest_pause not below first_pause"};
+    throw Error{Errc::bad_argument, fmt::format("a worker's batch is {}, it must be 1 to {}",
+                                                options.batch, largest_batch)};
+  if (options.claim_after.count() < 1 || options.idle_wait.count() < 1 ||
+      options.first_pause.count() < 1 || options.longest_pause < options.first_pause ||
+      options.most_deliveries < 1)
+    throw Error{Errc::bad_argument,
+                "a worker's times and most_deliveries must be positive, and longest_pause not "
+                "below first_pause"};
 }
 
 /// What trying again cannot mend.
@@ -174,7 +178,8 @@ bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
 }
 
 void OrderWorker::Impl::note_failure(const Error& failure) {
-  log(LogLevel::warning, fmt::format("sale '{}': orders wait, the worker tries again: {}", sale_.name, failure.message()));
+  log(LogLevel::warning, fmt::format("sale '{}': orders wait, the worker tries again: {}",
+                                     sale_.name, failure.message()));
   record([&](WorkerProgress& progress) {
     ++progress.failures;
     progress.last_failure = failure.message();
@@ -229,7 +234,8 @@ OrderWorker::Impl::Entries OrderWorker::Impl::claim(const std::stop_token& stop)
     }
     // Workers may also have died of a database that was away. A write that succeeds now says that it is not.
     if (!attempt(stop, [&] { orders_.add_sale(sale_.name, sale_.stock); })) return alive;
-    bury(claimed.entries[i].id, fmt::format("delivered {} times and never finished", claimed.deliveries[i]));
+    bury(claimed.entries[i].id,
+         fmt::format("delivered {} times and never finished", claimed.deliveries[i]));
   }
   return alive;
 }
@@ -260,7 +266,8 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
     id.clear();
   }
   std::erase(ids, std::string{});
-  committed_.insert(committed_.end(), std::make_move_iterator(ids.begin()), std::make_move_iterator(ids.end()));
+  committed_.insert(committed_.end(), std::make_move_iterator(ids.begin()),
+                    std::make_move_iterator(ids.end()));
   count(metrics().sale_persisted, result.inserted);
   record([&](WorkerProgress& progress) {
     progress.inserted += result.inserted;
@@ -269,7 +276,8 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
   return true;
 }
 
-InsertResult OrderWorker::Impl::insert(const std::vector<Order>& orders, const std::vector<std::string>& ids) {
+InsertResult OrderWorker::Impl::insert(const std::vector<Order>& orders,
+                                       const std::vector<std::string>& ids) {
   // While the database is away these stay ours, so that no other worker takes them, and counts them, in vain.
   if (clock_.steady() >= kept_at_ + options_.claim_after / 3) {
     queue_.keep(ids);
@@ -280,12 +288,14 @@ InsertResult OrderWorker::Impl::insert(const std::vector<Order>& orders, const s
 
 void OrderWorker::Impl::bury(const std::string& id, const std::string& reason) {
   if (!queue_.bury(id, reason)) return;
-  log(LogLevel::error, fmt::format("sale '{}': entry {} is a dead letter: {}", sale_.name, id, reason));
+  log(LogLevel::error,
+      fmt::format("sale '{}': entry {} is a dead letter: {}", sale_.name, id, reason));
   count(metrics().sale_dead_letters);
   record([](WorkerProgress& progress) { ++progress.dead; });
 }
 
-OrderWorker::OrderWorker(Store& store, const Sale& sale, OrderStore& orders, OrderWorkerOptions options) {
+OrderWorker::OrderWorker(Store& store, const Sale& sale, OrderStore& orders,
+                         OrderWorkerOptions options) {
   check(options);
   impl_ = std::make_unique<Impl>(store, sale, orders, options);
 }

@@ -9,7 +9,8 @@ namespace sluice {
 
 bool Pause::wait(std::stop_token stop) {
   const auto half = std::max<std::int64_t>(next_.count() / 2, 1);
-  const std::chrono::milliseconds time{half + static_cast<std::int64_t>(random_below(static_cast<std::uint64_t>(half)))};
+  const std::chrono::milliseconds time{
+      half + static_cast<std::int64_t>(random_below(static_cast<std::uint64_t>(half)))};
   next_ = std::min(next_ * 2, longest_);
 
   Completion woken;

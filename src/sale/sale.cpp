@@ -17,7 +17,8 @@ constexpr std::size_t longest_id = 128;
 void check_id(std::string_view what, const std::string& id, const std::string& sale) {
   if (id.empty() || id.size() > longest_id)
     throw Error{Errc::bad_argument,
-                fmt::format("sale '{}': the {} has {} bytes, it must have 1 to {}", sale, what, id.size(), longest_id)};
+                fmt::format("sale '{}': the {} has {} bytes, it must have 1 to {}", sale, what,
+                            id.size(), longest_id)};
 }
 
 CallOptions repeatable() {
@@ -31,17 +32,22 @@ CallOptions repeatable() {
 class Sale::Impl {
  public:
   Impl(Store& store, SaleDefinition definition)
-      : store_(store), definition_(std::move(definition)), keys_(definition_.name), desk_(store, definition_) {}
+      : store_(store),
+        definition_(std::move(definition)),
+        keys_(definition_.name),
+        desk_(store, definition_) {}
 
   const SaleDefinition& definition() const noexcept { return definition_; }
 
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units) {
     check_id("buyer", buyer.value, definition_.name);
     check_id("request id", request.value, definition_.name);
-    const auto most = definition_.largest_order > 0 ? definition_.largest_order : std::max<std::int64_t>(definition_.stock, 1);
+    const auto most = definition_.largest_order > 0 ? definition_.largest_order
+                                                    : std::max<std::int64_t>(definition_.stock, 1);
     if (units < 1 || units > most)
       throw Error{Errc::bad_argument,
-                  fmt::format("sale '{}': an order of {} units, it must have 1 to {}", definition_.name, units, most)};
+                  fmt::format("sale '{}': an order of {} units, it must have 1 to {}",
+                              definition_.name, units, most)};
     return desk_.decide(std::move(buyer), std::move(request), units);
   }
 
@@ -50,7 +56,8 @@ class Sale::Impl {
   Task<void> close() {
     auto asked = store_.run(scripts::sale_close, {keys_.sale}, {}, repeatable());
     if (const Value closed = co_await asked; closed.as_integer() == 0)
-      throw Error{Errc::server, fmt::format("sale '{}' is not in {} any more", definition_.name, store_.describe())};
+      throw Error{Errc::server, fmt::format("sale '{}' is not in {} any more", definition_.name,
+                                            store_.describe())};
   }
 
   Task<std::vector<DeadLetter>> dead_letters(std::string after, std::size_t most) {
@@ -78,7 +85,8 @@ class Sale::Impl {
 
 namespace {
 
-SaleState state_of(const SaleDefinition& sale, const SaleStatus& status, bool closed, WallTime now) {
+SaleState state_of(const SaleDefinition& sale, const SaleStatus& status, bool closed,
+                   WallTime now) {
   if (closed || (sale.closes_at && now >= *sale.closes_at)) return SaleState::closed;
   if (sale.opens_at && now < *sale.opens_at) return SaleState::not_started;
   return status.left() <= 0 ? SaleState::sold_out : SaleState::open;
@@ -108,20 +116,24 @@ Task<SaleStatus> Sale::Impl::status() {
   status.sold = fields.at(1).as_integer();
   status.orders = fields.at(2).as_integer();
   const auto& time = checked(replies.at(0)).as_items();
-  WallTime now{std::chrono::seconds{time.at(0).as_integer()} + std::chrono::microseconds{time.at(1).as_integer()}};
-  if (!fields.at(3).is_null()) now = std::max(now, WallTime{std::chrono::microseconds{fields.at(3).as_integer()}});
+  WallTime now{std::chrono::seconds{time.at(0).as_integer()} +
+               std::chrono::microseconds{time.at(1).as_integer()}};
+  if (!fields.at(3).is_null())
+    now = std::max(now, WallTime{std::chrono::microseconds{fields.at(3).as_integer()}});
   status.state = state_of(definition_, status, !fields.at(4).is_null(), now);
   co_return status;
 }
 
 std::string_view to_string(SaleState state) noexcept {
-  static constexpr std::string_view names[] = {"not loaded", "not started", "open", "sold out", "closed"};
+  static constexpr std::string_view names[] = {"not loaded", "not started", "open", "sold out",
+                                               "closed"};
   return names[static_cast<std::size_t>(state)];
 }
 
 Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
   check(definition);
-  auto impl = std::make_unique<Impl>(store, definition);  // an unknown zone is told before anything is written
+  auto impl = std::make_unique<Impl>(
+      store, definition);  // an unknown zone is told before anything is written
   const SaleKeys keys{definition.name};
   const auto values = values_of(definition);
   std::vector<std::string_view> args{sale_group};
@@ -135,9 +147,11 @@ Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
   if (!stored.as_items().empty()) {
     const auto there = definition_of(definition.name, stored.as_items());
     if (there != definition)
-      throw Error{Errc::config_mismatch,
-                  fmt::format("sale '{}' is defined otherwise in {}: {}; use the same definition, or another name",
-                              definition.name, store.describe(), difference(there, definition))};
+      throw Error{
+          Errc::config_mismatch,
+          fmt::format(
+              "sale '{}' is defined otherwise in {}: {}; use the same definition, or another name",
+              definition.name, store.describe(), difference(there, definition))};
   }
   co_return Sale{std::move(impl)};
 }
@@ -168,6 +182,8 @@ Task<void> Sale::close() { return impl_->close(); }
 Task<std::vector<DeadLetter>> Sale::dead_letters(std::string after, std::size_t most) {
   return impl_->dead_letters(std::move(after), most);
 }
-Task<bool> Sale::revive(std::string dead_letter_id) { return impl_->revive(std::move(dead_letter_id)); }
+Task<bool> Sale::revive(std::string dead_letter_id) {
+  return impl_->revive(std::move(dead_letter_id));
+}
 
 }  // namespace sluice

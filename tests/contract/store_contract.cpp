@@ -98,13 +98,18 @@ TEST_P(StoreContract, ScriptsRunByTheirTextAndAfterThat) {
 }
 
 TEST_P(StoreContract, ScriptsConvertAsRedisDoes) {
-  const OwnScript all{"return {1, 'two', 3.9, true, false, {ok='fine'}, {err='ERR bad'}, {4, {}}, redis.call('GET', 'none')}"};
-  EXPECT_EQ(to_string(store().run(all.get(), {}, {}).get()),
-            R"([(integer) 1, "two", (integer) 3, (integer) 1, (nil), fine, (error) ERR bad, [(integer) 4, []], (nil)])");
+  const OwnScript all{
+      "return {1, 'two', 3.9, true, false, {ok='fine'}, {err='ERR bad'}, {4, {}}, "
+      "redis.call('GET', 'none')}"};
+  EXPECT_EQ(
+      to_string(store().run(all.get(), {}, {}).get()),
+      R"([(integer) 1, "two", (integer) 3, (integer) 1, (nil), fine, (error) ERR bad, )"
+      R"([(integer) 4, []], (nil)])");
 }
 
 TEST_P(StoreContract, AScriptThatFailsSaysWhatItHasDone) {
-  const OwnScript half{"redis.call('SET', KEYS[1], 'done') return redis.call('LPUSH', KEYS[1], 'x')"};
+  const OwnScript half{
+      "redis.call('SET', KEYS[1], 'done') return redis.call('LPUSH', KEYS[1], 'x')"};
   const auto key = name("k");
   const auto error = failure_of([&] { store().run(half.get(), {key}, {}).get(); });
   EXPECT_EQ(error.effect(), Effect::unknown) << error.what();
@@ -125,7 +130,11 @@ TEST_P(StoreContract, BatchesKeepOrderAndErrorsStandInTheirPlace) {
   const auto script = add.get();
   for (int round = 1; round <= 2; ++round) {
     Batch batch;
-    batch.add({"SET", key, "1"}).add(script, keys, args).add({"LPUSH", key, "x"}).add({"INCR", key}).add({"GET", "none"});
+    batch.add({"SET", key, "1"})
+        .add(script, keys, args)
+        .add({"LPUSH", key, "x"})
+        .add({"INCR", key})
+        .add({"GET", "none"});
     const auto replies = store().run(batch).get();
     ASSERT_EQ(replies.size(), 5U);
     EXPECT_EQ(replies[0].as_text(), "OK");
@@ -143,7 +152,8 @@ TEST_P(StoreContract, ALargeBatchIsOneCall) {
   for (int i = 0; i < 10'000; ++i) batch.add({"INCR", "n"});
   const auto replies = store().run(std::move(batch)).get();
   ASSERT_EQ(replies.size(), 10'000U);
-  for (std::size_t i = 0; i < replies.size(); ++i) ASSERT_EQ(replies[i].as_integer(), static_cast<std::int64_t>(i) + 1);
+  for (std::size_t i = 0; i < replies.size(); ++i)
+    ASSERT_EQ(replies[i].as_integer(), static_cast<std::int64_t>(i) + 1);
 }
 
 TEST_P(StoreContract, EachOfManyThreadsGetsItsOwnReplies) {
@@ -218,16 +228,18 @@ TEST_P(StoreContract, CallsThatNobodyAwaitsEndByThemselves) {
 TEST_P(StoreContract, CallersAreCombined) {
   constexpr int threads = 8;
   constexpr int calls = 100;
-  Combiner<int, std::int64_t> counter{store().driver(), 1000, [this](std::vector<int> asked) {
-    return [](Store& on, std::size_t by) -> Task<std::vector<std::int64_t>> {
-      const auto count = std::to_string(by);
-      auto called = on.run({"INCRBY", "n", count});
-      const Value reply = co_await called;
-      std::vector<std::int64_t> numbers(by);
-      for (std::size_t i = 0; i < by; ++i) numbers[i] = reply.as_integer() - static_cast<std::int64_t>(by - i) + 1;
-      co_return numbers;
-    }(store(), asked.size());
-  }};
+  Combiner<int, std::int64_t> counter{
+      store().driver(), 1000, [this](std::vector<int> asked) {
+        return [](Store& on, std::size_t by) -> Task<std::vector<std::int64_t>> {
+          const auto count = std::to_string(by);
+          auto called = on.run({"INCRBY", "n", count});
+          const Value reply = co_await called;
+          std::vector<std::int64_t> numbers(by);
+          for (std::size_t i = 0; i < by; ++i)
+            numbers[i] = reply.as_integer() - static_cast<std::int64_t>(by - i) + 1;
+          co_return numbers;
+        }(store(), asked.size());
+      }};
   std::atomic<std::int64_t> sum{0};
   {
     std::vector<std::jthread> crowd;
@@ -299,7 +311,14 @@ TEST_P(StoreContract, BlockingCommandsHoldUpNobody) {
   std::vector<std::string> taken(3);
   std::vector<std::jthread> crowd;
   for (auto& one : taken)
-    crowd.emplace_back([&] { one = store().run({"BLPOP", queue, "0"}, {.timeout = patience}).get().as_items().at(1).as_text(); });
+    crowd.emplace_back([&] {
+      one = store()
+                .run({"BLPOP", queue, "0"}, {.timeout = patience})
+                .get()
+                .as_items()
+                .at(1)
+                .as_text();
+    });
   for (const auto* const work : {"a", "b", "c"}) store().run({"RPUSH", queue, work}).get();
   crowd.clear();
   std::sort(taken.begin(), taken.end());
@@ -310,7 +329,10 @@ TEST_P(StoreContract, ABlockingCommandEndsAfterItsOwnTime) {
   EXPECT_TRUE(store().run({"BLPOP", name("queue"), "0.05"}).get().is_null());
   const auto stream = name("stream");
   store().run({"XGROUP", "CREATE", stream, "g", "$", "MKSTREAM"}).get();
-  EXPECT_TRUE(store().run({"XREADGROUP", "GROUP", "g", "c", "BLOCK", "30", "STREAMS", stream, ">"}).get().is_null());
+  EXPECT_TRUE(store()
+                  .run({"XREADGROUP", "GROUP", "g", "c", "BLOCK", "30", "STREAMS", stream, ">"})
+                  .get()
+                  .is_null());
 }
 
 TEST_P(StoreContract, AStreamIsReadByAGroupThatWaits) {
@@ -318,7 +340,9 @@ TEST_P(StoreContract, AStreamIsReadByAGroupThatWaits) {
   store().run({"XGROUP", "CREATE", stream, "g", "$", "MKSTREAM"}).get();
   std::jthread writer{[&] { store().run({"XADD", stream, "*", "f", "v"}).get(); }};
   const auto reply =
-      store().run({"XREADGROUP", "GROUP", "g", "c", "BLOCK", "20000", "STREAMS", stream, ">"}).get();
+      store()
+          .run({"XREADGROUP", "GROUP", "g", "c", "BLOCK", "20000", "STREAMS", stream, ">"})
+          .get();
   EXPECT_NE(to_string(reply).find(R"(["f", "v"])"), std::string::npos) << to_string(reply);
 }
 
@@ -334,7 +358,9 @@ TEST_P(StoreContract, TimeIsNearTheMachinesAndTellsItAgain) {
   const auto first = store().time().get();
   const auto second = store().time().get();
   EXPECT_LE(first, second);
-  EXPECT_LT(std::chrono::abs(first - std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now())), 5s);
+  EXPECT_LT(std::chrono::abs(first - std::chrono::floor<std::chrono::microseconds>(
+                                         std::chrono::system_clock::now())),
+            5s);
 }
 
 TEST_P(StoreContract, KeysExpire) {

@@ -23,14 +23,15 @@ enum class StoreKind { embedded_memory, embedded_folder, redis };
 std::string to_string(StoreKind kind);
 inline void PrintTo(StoreKind kind, std::ostream* out) { *out << to_string(kind); }
 
-/// Gives a test a fresh Store of the kind that GetParam() names. The redis-server is started once a program and emptied
-/// for each test.
+/// Gives a test a fresh Store of the kind that GetParam() names. The redis-server is started once a
+/// program and emptied for each test.
 class StoreContract : public testing::TestWithParam<StoreKind> {
  public:
   Store& store() noexcept { return *store_; }
   const std::string& url() const noexcept { return url_; }
 
-  /// Another Store of the same data, as another process has it. Only where has_second(): an embedded Store is alone.
+  /// Another Store of the same data, as another process has it. Only where has_second(): an
+  /// embedded Store is alone.
   std::unique_ptr<Store> second() const { return open(url_); }
   static bool has_second() { return GetParam() == StoreKind::redis; }
 
@@ -50,9 +51,9 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
 }  // namespace sluice::test
 
 /// Runs a fixture that derives from StoreContract on every kind of Store.
-#define SLUICE_EVERY_STORE(fixture)                                                                       \
-  INSTANTIATE_TEST_SUITE_P(EveryStore, fixture,                                                           \
-                           testing::Values(sluice::test::StoreKind::embedded_memory,                      \
-                                           sluice::test::StoreKind::embedded_folder,                      \
-                                           sluice::test::StoreKind::redis),                               \
-                           [](const auto& kind) { return sluice::test::to_string(kind.param); })
+#define SLUICE_EVERY_STORE(fixture)                                                              \
+  INSTANTIATE_TEST_SUITE_P(                                                                      \
+      EveryStore, fixture,                                                                       \
+      testing::Values(sluice::test::StoreKind::embedded_memory,                                  \
+                      sluice::test::StoreKind::embedded_folder, sluice::test::StoreKind::redis), \
+      [](const auto& kind) { return sluice::test::to_string(kind.param); })

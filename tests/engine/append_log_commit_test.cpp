@@ -46,7 +46,8 @@ TEST(GroupCommit, SharesSyncsAmongThreads) {
   for (auto& thread : threads) thread.join();
   const auto syncs = metrics().engine_fsyncs.load() - before;
   EXPECT_LT(syncs, callers * calls / 4);
-  EXPECT_GE(syncs, static_cast<std::uint64_t>(calls)) << "no call may end before a sync of its own round";
+  EXPECT_GE(syncs, static_cast<std::uint64_t>(calls))
+      << "no call may end before a sync of its own round";
   EXPECT_EQ(store->run({"GET", "n"}).get(), Value::bulk_string(std::to_string(callers * calls)));
 }
 
@@ -106,7 +107,8 @@ TEST(GroupCommit, HoldsBackAReadOfWhatIsNotOnDisk) {
     store->run({"GET", "k"}).get();
     read = true;
   }};
-  auto unstarted = store->run({"GET", "k"});  // executed behind the reader's or before it, answered by neither
+  auto unstarted =
+      store->run({"GET", "k"});  // executed behind the reader's or before it, answered by neither
   EXPECT_FALSE(written);
   EXPECT_FALSE(read);
   disk.release_syncs();
@@ -143,7 +145,8 @@ TEST(GroupCommit, SyncsEachSecondWithEverysec) {
   const auto before = disk.syncs();
   for (int i = 0; i < 10; ++i) store->run({"INCR", "n"}).get();
   EXPECT_EQ(disk.syncs(), before);
-  EXPECT_NE(disk.content(increment).find("INCR"), std::string::npos) << "the operating system has it at once";
+  EXPECT_NE(disk.content(increment).find("INCR"), std::string::npos)
+      << "the operating system has it at once";
   clock.advance(1s);
   await([&] { return disk.syncs() == before + 1; });
   clock.advance(10s);

@@ -1,4 +1,5 @@
-// Real files and real processes: the lock of a folder, SIGKILL at any moment, a disk limit of the kernel.
+// Real files and real processes: the lock of a folder, SIGKILL at any moment, a disk limit of the
+// kernel.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -33,7 +34,9 @@ class Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
-  void write(int number) { ASSERT_EQ(::write(ends_[1], &number, sizeof number), ssize_t{sizeof number}); }
+  void write(int number) {
+    ASSERT_EQ(::write(ends_[1], &number, sizeof number), ssize_t{sizeof number});
+  }
   void close_writing() {
     if (ends_[1] >= 0) ::close(ends_[1]);
     ends_[1] = -1;
@@ -64,11 +67,13 @@ TEST(Folder, IsLockedAgainstAnotherProcess) {
     FAIL() << "opened twice";
   } catch (const Error& error) {
     EXPECT_EQ(error.errc(), Errc::in_use);
-    EXPECT_NE(error.message().find(std::to_string(other.pid())), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find(std::to_string(other.pid())), std::string::npos)
+        << error.message();
     EXPECT_NE(error.message().find(folder.str()), std::string::npos) << error.message();
   }
   other.kill();
-  EXPECT_EQ(open_embedded({.path = folder.str()})->run({"PING"}).get(), Value::simple_string("PONG"));
+  EXPECT_EQ(open_embedded({.path = folder.str()})->run({"PING"}).get(),
+            Value::simple_string("PONG"));
 }
 
 TEST(Folder, IsLockedAgainstASecondStoreOfThisProcess) {
@@ -136,8 +141,9 @@ TEST(Folder, KeepsWhatWasAcknowledgedWhenTheProcessIsKilled) {
       for (int i = 0; i < 4; ++i)
         threads.emplace_back([&] {
           for (;;) {
-            auto asked = store->run({"EVAL", "redis.call('RPUSH', KEYS[2], 'x') return redis.call('INCR', KEYS[1])",
-                                     "2", "{a}n", "{a}list"});
+            auto asked = store->run(
+                {"EVAL", "redis.call('RPUSH', KEYS[2], 'x') return redis.call('INCR', KEYS[1])",
+                 "2", "{a}n", "{a}list"});
             ledger.write(static_cast<int>(asked.get().as_integer()));
           }
         });
@@ -145,13 +151,15 @@ TEST(Folder, KeepsWhatWasAcknowledgedWhenTheProcessIsKilled) {
       return 0;
     }};
     ledger.close_writing();
-    for (int i = 0; i < 40 + 30 * round; ++i) acknowledged = std::max(acknowledged, ledger.read().value_or(0));
+    for (int i = 0; i < 40 + 30 * round; ++i)
+      acknowledged = std::max(acknowledged, ledger.read().value_or(0));
     writer.kill();
     while (const auto late = ledger.read()) acknowledged = std::max(acknowledged, *late);
     const auto store = open_embedded({.path = folder.str()});
     const auto found = store->run({"GET", "{a}n"}).get().as_integer();
     EXPECT_GE(found, acknowledged);
-    EXPECT_EQ(store->run({"LLEN", "{a}list"}).get().as_integer(), found) << "a script is whole or not there";
+    EXPECT_EQ(store->run({"LLEN", "{a}list"}).get().as_integer(), found)
+        << "a script is whole or not there";
   }
   EXPECT_GT(acknowledged, 1000);
 }

@@ -31,7 +31,8 @@ TEST(AppendLogRecord, IsIncompleteAtEveryCut) {
   const auto bytes = record({"RPUSH", "list", "", "12345678901"});
   std::vector<std::string_view> words;
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_EQ(parse_record(std::string_view{bytes}.substr(0, size), words).kind, Kind::incomplete) << size;
+    EXPECT_EQ(parse_record(std::string_view{bytes}.substr(0, size), words).kind, Kind::incomplete)
+        << size;
 }
 
 TEST(AppendLogRecord, SkipsComments) {
@@ -49,10 +50,14 @@ TEST(AppendLogRecord, SaysWhereTheDamageIs) {
     std::size_t at;
   };
   const Case cases[] = {
-      {"SET k v\r\n", 0},        {"*x\r\n", 0},
-      {"*0\r\n", 0},             {"*-1\r\n", 0},
-      {"*1\r\n:3\r\nabc\r\n", 4}, {"*1\r\n$3\r\nabcd\r\n", 11},
-      {"*1\rx", 3},              {"*99999999999999\r\n", 0},
+      {"SET k v\r\n", 0},
+      {"*x\r\n", 0},
+      {"*0\r\n", 0},
+      {"*-1\r\n", 0},
+      {"*1\r\n:3\r\nabc\r\n", 4},
+      {"*1\r\n$3\r\nabcd\r\n", 11},
+      {"*1\rx", 3},
+      {"*99999999999999\r\n", 0},
       {"*1\r\n$99999999999\r\n", 4},
   };
   std::vector<std::string_view> words;
@@ -77,8 +82,8 @@ TEST(AppendLogRecord, PutsSeveralEffectsIntoATransaction) {
   EXPECT_EQ(one, record({"SELECT", "0"}) + record({"SET", "k", "v"}));
   std::string two;
   append_execution(two, {{"SELECT", "0"}, {"SET", "k", "v"}, {"DEL", "l"}});
-  EXPECT_EQ(two, record({"MULTI"}) + record({"SELECT", "0"}) + record({"SET", "k", "v"}) + record({"DEL", "l"}) +
-                     record({"EXEC"}));
+  EXPECT_EQ(two, record({"MULTI"}) + record({"SELECT", "0"}) + record({"SET", "k", "v"}) +
+                     record({"DEL", "l"}) + record({"EXEC"}));
 }
 
 TEST(AppendLogManifest, ReadsWhatItWrites) {
@@ -96,9 +101,17 @@ TEST(AppendLogManifest, ReadsWhatItWrites) {
 
 TEST(AppendLogManifest, RefusesWhatMakesNoSense) {
   for (const auto* const text : {
-           "", "file a seq 1 type b", "file a seq 1 type x\n", "file a seq 1\n", "file a/b seq 1 type b\n",
-           "file a seq 0 type i\n", "file a seq one type i\n", "file a seq 1 type b\nfile b seq 2 type b\n",
-           "file a seq 2 type i\nfile b seq 1 type i\n", "file a seq 1 type b\n\n", "nonsense\n",
+           "",
+           "file a seq 1 type b",
+           "file a seq 1 type x\n",
+           "file a seq 1\n",
+           "file a/b seq 1 type b\n",
+           "file a seq 0 type i\n",
+           "file a seq one type i\n",
+           "file a seq 1 type b\nfile b seq 2 type b\n",
+           "file a seq 2 type i\nfile b seq 1 type i\n",
+           "file a seq 1 type b\n\n",
+           "nonsense\n",
        }) {
     try {
       parse_manifest(text);
@@ -112,8 +125,9 @@ TEST(AppendLogManifest, RefusesWhatMakesNoSense) {
 TEST(AppendLogManifest, KnowsItsOwnFilesFromOthers) {
   EXPECT_TRUE(is_log_file("appendonly.aof.12.base.aof"));
   EXPECT_TRUE(is_log_file("appendonly.aof.1.incr.aof"));
-  for (const auto* const name : {"appendonly.aof", "appendonly.aof.manifest", "appendonly.aof.1.incr.aof.bak",
-                                 "appendonly.aof.x.incr.aof", "notes.txt"})
+  for (const auto* const name :
+       {"appendonly.aof", "appendonly.aof.manifest", "appendonly.aof.1.incr.aof.bak",
+        "appendonly.aof.x.incr.aof", "notes.txt"})
     EXPECT_FALSE(is_log_file(name)) << name;
 }
 

@@ -19,7 +19,8 @@ using test::Dump;
 
 template <class Run>
 void fill_streams(const Run& run) {
-  for (int i = 1; i <= 150; ++i) run({"XADD", "stream", "1700000000000-" + std::to_string(i), "f", "v", "g", ""});
+  for (int i = 1; i <= 150; ++i)
+    run({"XADD", "stream", "1700000000000-" + std::to_string(i), "f", "v", "g", ""});
   run({"XADD", "stream", "*", "other", "fields"});
   run({"XDEL", "stream", "1700000000000-7"});
   run({"XTRIM", "stream", "MAXLEN", "140"});
@@ -59,7 +60,8 @@ void fill(const test::Ask& ask) {
     run({"SADD", "long:set", "m" + number});
     run({"ZADD", "long:zset", number, "m" + number});
   }
-  run({"EVAL", "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', KEYS[2])", "2", "{s}a", "{s}b", "x"});
+  run({"EVAL", "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', KEYS[2])", "2", "{s}a",
+       "{s}b", "x"});
   fill_streams(run);
   run({"SET", "gone", "x"});
   run({"DEL", "gone"});
@@ -134,7 +136,8 @@ TEST(AppendLogAndRedis, WeLoadTheFolderOfARealServer) {
     const TempDir copy;
     const auto expected = loaded_by_redis(copy_of(folder, copy));
     EXPECT_GT(expected.size(), 10U);
-    EXPECT_EQ(test::difference(test::dump(*open_embedded({.path = folder.str()})), expected), "") << (rewrite ? "rewritten" : "plain");
+    EXPECT_EQ(test::difference(test::dump(*open_embedded({.path = folder.str()})), expected), "")
+        << (rewrite ? "rewritten" : "plain");
   }
 }
 
@@ -146,7 +149,8 @@ TEST(AppendLogAndRedis, WeRefuseASnapshotClearly) {
     FAIL() << "loaded";
   } catch (const Error& error) {
     EXPECT_EQ(error.errc(), Errc::bad_argument);
-    EXPECT_NE(error.message().find("aof-use-rdb-preamble no"), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("aof-use-rdb-preamble no"), std::string::npos)
+        << error.message();
   }
 }
 
@@ -158,7 +162,8 @@ TEST(AppendLogAndRedis, WeTakeOverTheSingleFileOfAnOldServer) {
     const auto store = open_embedded({.path = written.str(), .fsync = Fsync::never});
     fill(asking(*store));
     expected = test::dump(*store);
-    std::filesystem::copy(written.path() / "appendonlydir/appendonly.aof.1.incr.aof", folder.path() / "appendonly.aof");
+    std::filesystem::copy(written.path() / "appendonlydir/appendonly.aof.1.incr.aof",
+                          folder.path() / "appendonly.aof");
   }
   {
     const auto store = open_embedded({.path = folder.str()});

@@ -1,4 +1,5 @@
-// What a folder of the embedded Store survives: torn tails, damage, power cuts, a disk that fails at any operation.
+// What a folder of the embedded Store survives: torn tails, damage, power cuts, a disk that fails
+// at any operation.
 #include "engine/append_log.hpp"
 
 #include <gtest/gtest.h>
@@ -30,8 +31,12 @@ void run_step(Store& store, int step) {
   const auto text = std::to_string(step);
   switch (step % 6) {
     case 0: store.run({"SET", "k" + text, "v\r\n*1\r\n" + text}).get(); break;
-    case 1: store.run({"EVAL", "redis.call('INCR', KEYS[1]) redis.call('RPUSH', KEYS[2], ARGV[1])", "2", "n", "list",
-                       text}).get(); break;
+    case 1:
+      store
+          .run({"EVAL", "redis.call('INCR', KEYS[1]) redis.call('RPUSH', KEYS[2], ARGV[1])", "2",
+                "n", "list", text})
+          .get();
+      break;
     case 2: store.run({"HSET", "hash", "f" + text, text}).get(); break;
     case 3: store.run({"ZADD", "zset", text, "m" + text}).get(); break;
     case 4: store.run({"SADD", "set", text}).get(); break;
@@ -149,8 +154,9 @@ TEST(AppendLog, SkipsCommentsAndCutsBlankTails) {
 TEST(AppendLog, RefusesATornFileThatIsNotTheLast) {
   MemoryDisk disk;
   open_on(disk);
-  disk.put("appendonly.aof.manifest",
-           "file appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n");
+  disk.put(
+      "appendonly.aof.manifest",
+      "file appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n");
   disk.put(increment, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1");
   disk.put("appendonly.aof.2.incr.aof", "");
   message_of([&] { open_on(disk); }, Errc::corrupt);
@@ -160,7 +166,8 @@ TEST(AppendLog, RefusesASnapshotInTheFormOfRedis) {
   MemoryDisk disk;
   open_on(disk);
   disk.put(increment, "REDIS0010\xfa\x09redis-ver");
-  EXPECT_NE(message_of([&] { open_on(disk); }, Errc::bad_argument).find("aof-use-rdb-preamble"), std::string::npos);
+  EXPECT_NE(message_of([&] { open_on(disk); }, Errc::bad_argument).find("aof-use-rdb-preamble"),
+            std::string::npos);
 }
 
 TEST(AppendLog, RefusesAFolderThatHasLostFiles) {
@@ -211,7 +218,8 @@ TEST(AppendLog, KeepsEveryWriteThatComesDuringARewrite) {
   Dump before;
   {
     const auto store = open_on(disk);
-    for (int i = 0; i < 3000; ++i) store->run({"RPUSH", "list" + std::to_string(i), "a", "b"}).get();
+    for (int i = 0; i < 3000; ++i)
+      store->run({"RPUSH", "list" + std::to_string(i), "a", "b"}).get();
     std::atomic<bool> stop{false};
     std::thread writer{[&] {
       for (int i = 0; !stop; i = (i + 7) % 3000) {
@@ -320,7 +328,8 @@ TEST(AppendLogFailure, OfOneOperationLosesNothingAcknowledged) {
       disk.cut_power();
       const auto store = open_on(disk);
       for (const auto& [key, yes] : acknowledged)
-        EXPECT_EQ(store->run({"EXISTS", key}).get(), Value::integer(1)) << key << ", operation " << at << " failed";
+        EXPECT_EQ(store->run({"EXISTS", key}).get(), Value::integer(1))
+            << key << ", operation " << at << " failed";
     }
   }
 }
@@ -360,7 +369,8 @@ TEST(AppendLogFailure, OfSpaceRefusesWritesAndServesReadsUntilARewrite) {
   const auto again = open_on(disk);
   EXPECT_EQ(again->run({"MGET", "a", "b"}).get(),
             Value::array({Value::bulk_string("1"), Value::bulk_string("2")}));
-  EXPECT_EQ(again->run({"STRLEN", "large"}).get(), Value::integer(500)) << "what reads showed is on disk now";
+  EXPECT_EQ(again->run({"STRLEN", "large"}).get(), Value::integer(500))
+      << "what reads showed is on disk now";
 }
 
 TEST(AppendLogFailure, LeavesNoPartOfAFailedWrite) {

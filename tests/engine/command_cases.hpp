@@ -32,8 +32,12 @@ std::span<const CommandTable> list_tables();
 std::span<const CommandTable> set_tables();
 std::span<const CommandTable> sorted_set_tables();
 std::span<const CommandTable> server_tables();
+std::span<const CommandTable> script_tables();
+std::span<const CommandTable> script_library_tables();
+std::span<const CommandTable> stream_tables();
 
 inline constexpr std::span<const CommandTable> (*all_tables[])() = {
-    string_tables, bit_tables, key_tables, hash_tables, list_tables, set_tables, sorted_set_tables, server_tables};
+    string_tables, bit_tables, key_tables, hash_tables, list_tables, set_tables, sorted_set_tables, server_tables,
+    script_tables, script_library_tables, stream_tables};
 
 }  // namespace sluice::engine

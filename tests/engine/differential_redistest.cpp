@@ -44,9 +44,9 @@ TEST_P(Differential, TheSameRepliesAndTheSameData) {
   if (GetParam().protocol == 3) redis.command({"HELLO", "3"});
   EngineSession engine{GetParam().protocol};
   RandomCommands commands{GetParam().seed};
-  constexpr int steps = 4000;
+  constexpr int steps = 8000;
   for (int i = 0; i < steps; ++i) {
-    const auto command = commands.next();
+    const auto command = i % 3000 == 2999 ? Line{"FLUSHDB"} : commands.next();
     const auto expected = comparable(command, redis.command(command));
     ASSERT_EQ(comparable(command, engine.run(command)), expected)
         << "seed " << GetParam().seed << ", step " << i << ": " << text_of(command);

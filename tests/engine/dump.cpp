@@ -22,7 +22,8 @@ std::string sorted(const Value& value, std::size_t together) {
   const auto& items = value.as_items();
   for (std::size_t i = 0; i < items.size(); i += together) {
     std::string part;
-    for (std::size_t k = i; k < std::min(i + together, items.size()); ++k) part += flat(items[k]) + "=";
+    for (std::size_t k = i; k < std::min(i + together, items.size()); ++k)
+      part += flat(items[k]) + "=";
     parts.push_back(part);
   }
   std::ranges::sort(parts);
@@ -41,7 +42,9 @@ class Dumper {
   }
 
  private:
-  Value ask(std::initializer_list<std::string_view> words) { return ask_(std::span{words.begin(), words.size()}); }
+  Value ask(std::initializer_list<std::string_view> words) {
+    return ask_(std::span{words.begin(), words.size()});
+  }
 
   std::string content(const std::string& type, std::string_view key) {
     if (type == "string") return flat(ask({"GET", key}));
@@ -55,7 +58,8 @@ class Dumper {
   std::string zset(const Value& members, std::string_view key) {
     std::string text;
     for (const auto& member : members.as_items())
-      text += member.as_text() + "=" + std::to_string(ask({"ZSCORE", key, member.as_text()}).as_number()) + ",";
+      text += member.as_text() + "=" +
+              std::to_string(ask({"ZSCORE", key, member.as_text()}).as_number()) + ",";
     return text;
   }
 
@@ -72,10 +76,10 @@ class Dumper {
       const Value pending = ask({"XPENDING", key, name, "-", "+", "1000000"});
       const Value consumers = ask({"XINFO", "CONSUMERS", key, name});
       for (const auto& entry : pending.as_items())
-        text += " " + flat(entry.as_items()[0]) + ":" + flat(entry.as_items()[1]) + ":" + flat(entry.as_items()[3]);
+        text += " " + flat(entry.as_items()[0]) + ":" + flat(entry.as_items()[1]) + ":" +
+                flat(entry.as_items()[3]);
       text += " consumers";
-      for (const auto& consumer : consumers.as_items())
-        text += " " + flat(find(consumer, "name"));
+      for (const auto& consumer : consumers.as_items()) text += " " + flat(find(consumer, "name"));
     }
     return text;
   }
@@ -110,7 +114,8 @@ namespace {
 
 /// Where two texts begin to differ, with a little of what is before.
 std::string around(const std::string& found, const std::string& expected) {
-  const auto place = static_cast<std::size_t>(std::ranges::mismatch(found, expected).in1 - found.begin());
+  const auto place =
+      static_cast<std::size_t>(std::ranges::mismatch(found, expected).in1 - found.begin());
   const auto from = place - std::min<std::size_t>(place, 20);
   return "..." + found.substr(from, 200) + "\n  instead of ..." + expected.substr(from, 200);
 }
@@ -123,8 +128,10 @@ std::string difference(const Dump& found, const Dump& expected) {
     if (!found.contains(key)) text += "missing: " + key + "\n";
   for (const auto& [key, content] : found) {
     const auto other = expected.find(key);
-    if (other == expected.end()) text += "too much: " + key + " " + content + "\n";
-    else if (other->second != content) text += key + " is " + around(content, other->second) + "\n";
+    if (other == expected.end())
+      text += "too much: " + key + " " + content + "\n";
+    else if (other->second != content)
+      text += key + " is " + around(content, other->second) + "\n";
   }
   return text;
 }

@@ -13,7 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::unique_ptr<EmbeddedStore> memory(Clock* clock = nullptr) { return open_embedded({.clock = clock}); }
+std::unique_ptr<EmbeddedStore> memory(Clock* clock = nullptr) {
+  return open_embedded({.clock = clock});
+}
 
 TEST(EmbeddedStore, RunsCommands) {
   const auto store = memory();
@@ -80,7 +82,8 @@ TEST(EmbeddedStore, WaitsInTheMiddleOfABatch) {
 TEST(EmbeddedStore, DeliversMessagesInOrderBeforeThePublisherGoesOn) {
   const auto store = memory();
   std::vector<std::string> seen;
-  const auto listener = store->listen("c", [&](const Message& message) { seen.push_back(message.payload); }).get();
+  const auto listener =
+      store->listen("c", [&](const Message& message) { seen.push_back(message.payload); }).get();
   EXPECT_EQ(store->run({"PUBLISH", "c", "1"}).get(), Value::integer(1));
   EXPECT_EQ(store->run({"PUBLISH", "other", "x"}).get(), Value::integer(0));
   store->run({"PUBLISH", "c", "2"}).get();
@@ -90,11 +93,15 @@ TEST(EmbeddedStore, DeliversMessagesInOrderBeforeThePublisherGoesOn) {
 TEST(EmbeddedStore, LetsAHandlerUseTheStoreAndPublishAgain) {
   const auto store = memory();
   std::vector<std::string> seen;
-  const auto listener = store->listen("c", [&](const Message& message) {
-    seen.push_back("begin " + message.payload);
-    if (message.payload == "1") store->run({"PUBLISH", "c", "2"}).get();
-    seen.push_back("end " + message.payload);
-  }).get();
+  const auto listener = store
+                            ->listen("c",
+                                     [&](const Message& message) {
+                                       seen.push_back("begin " + message.payload);
+                                       if (message.payload == "1")
+                                         store->run({"PUBLISH", "c", "2"}).get();
+                                       seen.push_back("end " + message.payload);
+                                     })
+                            .get();
   store->run({"PUBLISH", "c", "1"}).get();
   EXPECT_EQ(seen, (std::vector<std::string>{"begin 1", "end 1", "begin 2", "end 2"}));
 }
@@ -104,11 +111,14 @@ TEST(EmbeddedStore, LetsAHandlerDestroyItsOwnListenerAndOthers) {
   int calls = 0;
   Listener first;
   Listener second;
-  first = store->listen("c", [&](const Message&) {
-    ++calls;
-    first = {};
-    second = {};
-  }).get();
+  first = store
+              ->listen("c",
+                       [&](const Message&) {
+                         ++calls;
+                         first = {};
+                         second = {};
+                       })
+              .get();
   second = store->listen("c", [&](const Message&) { ++calls; }).get();
   store->run({"PUBLISH", "c", "1"}).get();
   store->run({"PUBLISH", "c", "2"}).get();
@@ -120,11 +130,14 @@ TEST(EmbeddedStore, WaitsForARunningHandlerWhenItsListenerIsDestroyed) {
   std::atomic<bool> inside{false};
   std::atomic<bool> may_end{false};
   std::atomic<bool> ended{false};
-  auto listener = store->listen("c", [&](const Message&) {
-    inside = true;
-    while (!may_end) std::this_thread::yield();
-    ended = true;
-  }).get();
+  auto listener = store
+                      ->listen("c",
+                               [&](const Message&) {
+                                 inside = true;
+                                 while (!may_end) std::this_thread::yield();
+                                 ended = true;
+                               })
+                      .get();
   std::thread publisher{[&] { store->run({"PUBLISH", "c", "1"}).get(); }};
   while (!inside) std::this_thread::yield();
   std::thread opener{[&] { may_end = true; }};
@@ -145,11 +158,14 @@ TEST(EmbeddedStore, LosesNoMessageOfManyPublishers) {
   std::atomic<int> received{0};
   std::atomic<int> inside{0};
   bool twice_at_once = false;
-  const auto listener = store->listen("c", [&](const Message&) {
-    if (++inside > 1) twice_at_once = true;
-    ++received;
-    --inside;
-  }).get();
+  const auto listener = store
+                            ->listen("c",
+                                     [&](const Message&) {
+                                       if (++inside > 1) twice_at_once = true;
+                                       ++received;
+                                       --inside;
+                                     })
+                            .get();
   std::vector<std::thread> publishers;
   for (int i = 0; i < 4; ++i)
     publishers.emplace_back([&] {

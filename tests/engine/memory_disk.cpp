@@ -9,7 +9,8 @@ using Guard = std::lock_guard<std::mutex>;
 
 class MemoryFile final : public File {
  public:
-  MemoryFile(MemoryDisk& disk, std::shared_ptr<MemoryDisk::Inode> inode) : disk_(disk), inode_(std::move(inode)) {}
+  MemoryFile(MemoryDisk& disk, std::shared_ptr<MemoryDisk::Inode> inode)
+      : disk_(disk), inode_(std::move(inode)) {}
 
   void append(std::string_view bytes) override {
     const Guard lock{disk_.mutex_};
@@ -19,7 +20,8 @@ class MemoryFile final : public File {
     }
     const auto left = disk_.capacity_ - std::min(disk_.capacity_, disk_.used());
     inode_->data += bytes.substr(0, left);
-    if (left < bytes.size()) throw std::system_error{ENOSPC, std::generic_category(), "cannot append"};
+    if (left < bytes.size())
+      throw std::system_error{ENOSPC, std::generic_category(), "cannot append"};
   }
   void sync() override {
     std::unique_lock lock{disk_.mutex_};
@@ -64,7 +66,8 @@ class MemoryFolder final : public Folder {
   std::unique_ptr<File> open(const std::string& name) override {
     const Guard lock{disk_.mutex_};
     const auto found = disk_.names_.find(name);
-    if (found == disk_.names_.end()) throw std::system_error{ENOENT, std::generic_category(), "cannot open " + name};
+    if (found == disk_.names_.end())
+      throw std::system_error{ENOENT, std::generic_category(), "cannot open " + name};
     return std::make_unique<MemoryFile>(disk_, found->second);
   }
   void rename(const std::string& from, const std::string& to) override {

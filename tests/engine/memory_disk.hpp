@@ -1,4 +1,5 @@
-/// A disk in memory that fails where it is told to, and forgets in a power cut whatever was not synced.
+/// A disk in memory that fails where it is told to, and forgets in a power cut whatever was not
+/// synced.
 #pragma once
 
 #include <cerrno>
@@ -22,7 +23,8 @@ class MemoryDisk {
 
   /// Operations that change something, so far.
   std::size_t operations() const;
-  /// Operation number `at` fails (the first is 0), and with `for_good` all that follow. A failing append writes half.
+  /// Operation number `at` fails (the first is 0), and with `for_good` all that follow. A failing
+  /// append writes half.
   void fail(std::size_t at, int error, bool for_good);
   /// Appends fail once all files together have so many bytes.
   void set_capacity(std::uint64_t bytes);

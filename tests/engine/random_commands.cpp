@@ -9,7 +9,7 @@ namespace sluice::engine {
 namespace {
 
 // $k a key, $f a field or member, $v a value, $i a small integer, $n a number from 0 on, $s a score, $c a score end,
-// $l a lexical end, $d LEFT or RIGHT, $w a bit offset.
+// $m a number up to 600, $l a lexical end, $d LEFT or RIGHT, $w a bit offset.
 constexpr std::string_view templates[] = {
     "SET $k $v", "SET $k $v NX", "SET $k $v XX GET", "SET $k $v KEEPTTL", "SET $k $v EXAT 2000000000", "SET $k $v PXAT 2000000000100 GET",
     "SET $k $i", "SET $k $s", "SETNX $k $v", "SETEX $k -1 $v", "PSETEX $k 0 $v", "GETSET $k $v", "GETDEL $k",
@@ -50,7 +50,19 @@ constexpr std::string_view templates[] = {
     "ZUNIONSTORE $k 2 $k $k WEIGHTS 2 $i AGGREGATE MIN", "ZINTERSTORE $k 2 $k $k WEIGHTS $s 1", "ZDIFFSTORE $k 2 $k $k",
     "ZINTERCARD 2 $k $k", "ZINTERCARD 2 $k $k LIMIT 1", "ZPOPMIN $k", "ZPOPMAX $k", "ZPOPMIN $k 2", "ZMPOP 2 $k $k MIN",
     "ZMPOP 1 $k MAX COUNT 2", "ZRANDMEMBER $k 0", "ZADD $k NX GT 1 $f", "ZADD $k $s", "ZUNIONSTORE $k 0 $k",
-    "SELECT 16", "ECHO $v", "PING $v", "FLUSHDB", "MOVE $k 99",
+    "SORT $k ALPHA", "SORT $k DESC", "SORT $k ALPHA DESC LIMIT $i $i", "SORT bigl LIMIT $n 5", "SORT bigs ALPHA LIMIT 0 9",
+    "SORT bign DESC GET # GET k* LIMIT 2 3", "SORT $k STORE $k", "SORT $k ALPHA STORE $k",
+    "SORT bign BY nosort STORE $k", "SORT_RO $k BY bigh->f*", "SORT_RO bign STORE x", "SORT bigl BY nosort LIMIT 1 3",
+    // Large ones, which have another form.
+    "HSET bigh $m $v $m $v $m $v $m $v", "HDEL bigh $m $m", "HMGET bigh $m $m", "HLEN bigh", "HGETALL bigh",
+    "SADD bigs $m $m x$m $m", "SREM bigs $m $m", "SMISMEMBER bigs $m $m", "SMEMBERS bigs", "SINTER bigs bign",
+    "SADD bign $m $m $m", "SUNIONSTORE bigu bign bigs", "SDIFF bign bigs", "SCARD bigu",
+    "ZADD bigz $m m$m $s m$m $m m$m $m m$m", "ZREM bigz m$m m$m", "ZRANK bigz m$m", "ZRANGE bigz $m $m REV WITHSCORES",
+    "ZCOUNT bigz $m ($m", "ZRANGE bigz $m $m BYSCORE LIMIT $n $m", "ZINCRBY bigz $s m$m", "ZREMRANGEBYRANK bigz $m $m",
+    "ZUNIONSTORE bigy 2 bigz bigs AGGREGATE MAX", "ZRANGE bigy 0 -1 WITHSCORES", "ZPOPMAX bigz",
+    "RPUSH bigl $m $m $m", "LPUSH bigl $m", "LREM bigl $i $m", "LRANGE bigl $m $m", "LINSERT bigl AFTER $m $m",
+    "LPOS bigl $m COUNT 0", "LINDEX bigl $m", "COPY bigz bigy REPLACE", "COPY bigh bigi REPLACE", "HGETALL bigi",
+    "SELECT 16", "ECHO $v", "PING $v", "MOVE $k 99",
 };
 
 constexpr std::string_view chancy_templates[] = {
@@ -76,6 +88,7 @@ std::string RandomCommands::fill(std::string_view placeholder) {
   switch (placeholder[1]) {
     case 'k': return "k" + number(0, 6);
     case 'f': return "f" + number(0, 6);
+    case 'm': return number(0, 600);
     case 'v': return from(values);
     case 'i': return number(-4, 9);
     case 'n': return number(0, 5);

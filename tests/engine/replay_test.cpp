@@ -26,7 +26,7 @@ TEST_P(Replay, TheLogGivesTheSameData) {
   EXPECT_EQ(dump(copy), dump(original)) << "seed " << GetParam();
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Replay, testing::Range<std::uint64_t>(1, 9));
+INSTANTIATE_TEST_SUITE_P(Seeds, Replay, testing::Range<std::uint64_t>(1, 13));
 
 TEST(Replay, ALogThatIsLoadedKeepsKeysUntilTheirDel) {
   EngineSession session;

@@ -11,7 +11,8 @@ namespace sluice::test {
 class Visitor {
  public:
   Visitor(Mutex& mutex, std::chrono::milliseconds wait, std::stop_token stop = {}) {
-    spawn(visit(mutex, wait, std::move(stop)), [this](std::exception_ptr error) { error_ = error; });
+    spawn(visit(mutex, wait, std::move(stop)),
+          [this](std::exception_ptr error) { error_ = error; });
   }
   Visitor(const Visitor&) = delete;
   Visitor& operator=(const Visitor&) = delete;

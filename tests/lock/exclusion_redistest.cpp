@@ -90,7 +90,8 @@ TEST_F(Exclusion, SixteenThreadsCountExactly) {  // L01
 
 TEST_F(Exclusion, ThirtyTwoThreadsOnFiveNames) {  // P01
   std::vector<std::unique_ptr<Mutex>> mutexes;
-  for (int i = 0; i < 5; ++i) mutexes.push_back(std::make_unique<Mutex>(*store_, "name " + std::to_string(i)));
+  for (int i = 0; i < 5; ++i)
+    mutexes.push_back(std::make_unique<Mutex>(*store_, "name " + std::to_string(i)));
   std::vector<int> counters(mutexes.size());
   {
     std::vector<std::jthread> crew;

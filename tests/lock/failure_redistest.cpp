@@ -15,12 +15,14 @@ TEST_F(LockFailure, StoppedHolderFindsOutWithoutIo) {  // W06
   const std::string path = gate();
   auto holder = worker("hold", "300", path);
   const auto token = entered();
-  const int opened = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);  // both ends are open: the holder waits in read()
+  const int opened =
+      ::open(path.c_str(), O_WRONLY | O_CLOEXEC);  // both ends are open: the holder waits in read()
   holder.stop();
 
   Mutex mutex{*store_, "stock"};
   const auto next = mutex.acquire().get();
-  EXPECT_GT(next.token().value, token) << "whatever the lock protects refuses the stopped holder by its token";
+  EXPECT_GT(next.token().value, token)
+      << "whatever the lock protects refuses the stopped holder by its token";
   server_.stop();  // nobody answers any more
   ASSERT_EQ(::write(opened, "!", 1), 1);
   holder.cont();
@@ -65,16 +67,19 @@ TEST_F(LockFailure, ReleaseThatWasMissedWhileDisconnectedIsSeenAtOnce) {  // P03
   side_.command({"HSET", "stock", "another process:1", "1"});
   side_.command({"PEXPIRE", "stock", "60000"});
   Mutex mutex{*store_, "stock"};
-  auto waiting = std::async(std::launch::async, [&] { return mutex.try_acquire(30s).get().has_value(); });
+  auto waiting =
+      std::async(std::launch::async, [&] { return mutex.try_acquire(30s).get().has_value(); });
   await_subscribers(channel_, 1);
-  const std::string_view steps[][4] = {{"MULTI"}, {"CLIENT", "KILL", "TYPE", "pubsub"}, {"DEL", "stock"}, {"EXEC"}};
+  const std::string_view steps[][4] = {
+      {"MULTI"}, {"CLIENT", "KILL", "TYPE", "pubsub"}, {"DEL", "stock"}, {"EXEC"}};
   for (const auto& step : steps) {
     std::vector<std::string_view> words;
     for (const auto word : step)
       if (!word.empty()) words.push_back(word);
     side_.command(std::span<const std::string_view>{words});
   }
-  ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready) << "the waiter sleeps until the lease ends";
+  ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready)
+      << "the waiter sleeps until the lease ends";
   EXPECT_TRUE(waiting.get());
 }
 

@@ -1,7 +1,9 @@
 /// A process of its own that uses a lock, for tests that stop and kill it.
-///   lock_worker rounds URL NAME ROUNDS RECORD   enters ROUNDS times; writes "enter TOKEN" and "leave TOKEN" to RECORD
-///   lock_worker hold URL NAME LEASE_MS GATE     enters, says so on the list "entered", waits for a byte from the fifo
-///                                               GATE, and exits with 1 if it then believes that it holds, else with 0
+///   lock_worker rounds URL NAME ROUNDS RECORD   enters ROUNDS times; writes "enter TOKEN" and
+///   "leave TOKEN" to RECORD lock_worker hold URL NAME LEASE_MS GATE     enters, says so on the
+///   list "entered", waits for a byte from the fifo
+///                                               GATE, and exits with 1 if it then believes that it
+///                                               holds, else with 0
 #include <fcntl.h>
 #include <unistd.h>
 

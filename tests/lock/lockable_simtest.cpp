@@ -17,8 +17,9 @@ concept Lockable = BasicLockable<L> && requires(L lock) {
   { lock.try_lock() } -> std::same_as<bool>;
 };
 template <class L>
-concept TimedLockable = Lockable<L> && requires(L lock, std::chrono::microseconds wait,
-                                                std::chrono::system_clock::time_point wall, SteadyTime steady) {
+concept TimedLockable = Lockable<L> &&
+    requires(L lock, std::chrono::microseconds wait, std::chrono::system_clock::time_point wall,
+             SteadyTime steady) {
   { lock.try_lock_for(wait) } -> std::same_as<bool>;
   { lock.try_lock_until(wall) } -> std::same_as<bool>;
   { lock.try_lock_until(steady) } -> std::same_as<bool>;

@@ -1,4 +1,5 @@
-/// The wire, and a Java peer with Redisson 4, played by the steps that its lock takes on the server.
+/// The wire, and a Java peer with Redisson 4, played by the steps that its lock takes on the
+/// server.
 #include <future>
 
 #include "lock/server_lock.hpp"
@@ -10,11 +11,13 @@ class Redisson : public ServerLock {
  protected:
   /// Null: granted; else the milliseconds that the present hold has left.
   Value java_acquire() {
-    return side_.command({"EVAL",
-                          "if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then "
-                          "redis.call('hincrby', KEYS[1], ARGV[2], 1) redis.call('pexpire', KEYS[1], ARGV[1]) "
-                          "return nil end return redis.call('pttl', KEYS[1])",
-                          "1", "stock", "30000", java_});
+    return side_.command(
+        {"EVAL",
+         "if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 "
+         "then "
+         "redis.call('hincrby', KEYS[1], ARGV[2], 1) redis.call('pexpire', KEYS[1], ARGV[1]) "
+         "return nil end return redis.call('pttl', KEYS[1])",
+         "1", "stock", "30000", java_});
   }
   /// Null: not the owner; 0: still in; 1: free.
   Value java_release() {
@@ -53,7 +56,8 @@ TEST_F(Redisson, WaitsForUsAndHearsUs) {
 TEST_F(Redisson, WakesUs) {
   EXPECT_TRUE(java_acquire().is_null());
   EXPECT_FALSE(mutex_.try_acquire().get());
-  auto waiting = std::async(std::launch::async, [&] { return mutex_.try_acquire(20s).get().has_value(); });
+  auto waiting =
+      std::async(std::launch::async, [&] { return mutex_.try_acquire(20s).get().has_value(); });
   await_subscribers(channel_, 1);
   EXPECT_EQ(java_release(), Value::integer(1));
   ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready);

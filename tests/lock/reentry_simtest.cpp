@@ -89,8 +89,9 @@ TEST_F(Reentry, HolderIsShown) {
 }
 
 TEST_F(Reentry, NamesOfAnyBytesWork) {
-  for (const std::string& name : {std::string{"nul \0 in it", 11}, std::string(100'000, 'x'), std::string{"{tag}x"},
-                                  std::string{"\r\n$5\r\n"}, std::string{"снег"}}) {
+  for (const std::string& name :
+       {std::string{"nul \0 in it", 11}, std::string(100'000, 'x'), std::string{"{tag}x"},
+        std::string{"\r\n$5\r\n"}, std::string{"снег"}}) {
     Mutex mutex{line_, name};
     auto held = mutex.acquire().get();
     EXPECT_TRUE(exists(name));

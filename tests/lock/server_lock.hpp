@@ -18,8 +18,10 @@ using Kind = ReleaseOutcome::Kind;
 
 class ServerLock : public testing::Test {
  protected:
-  test::Process worker(const std::string& verb, const std::string& number, const std::string& path) {
-    return test::Process{{SLUICE_BINARY_DIR "/tests/lock/lock_worker", verb, server_.url(), "stock", number, path}};
+  test::Process worker(const std::string& verb, const std::string& number,
+                       const std::string& path) {
+    return test::Process{
+        {SLUICE_BINARY_DIR "/tests/lock/lock_worker", verb, server_.url(), "stock", number, path}};
   }
   /// What a worker that holds waits at.
   std::string gate() {

@@ -20,14 +20,16 @@ class VirtualLock : public testing::Test {
  protected:
   /// `fault` for the next call named `call`, then none.
   void fail_next(std::string call, Fault fault) {
-    line_.plan = [this, call = std::move(call), fault, armed = true](std::string_view what) mutable {
+    line_.plan = [call = std::move(call), fault, armed = true](std::string_view what) mutable {
       if (what != call || !std::exchange(armed, false)) return Fault::none;
       return fault;
     };
   }
   /// `fault` for every call named `call`.
   void fail_all(std::string call, Fault fault) {
-    line_.plan = [call = std::move(call), fault](std::string_view what) { return what == call ? fault : Fault::none; };
+    line_.plan = [call = std::move(call), fault](std::string_view what) {
+      return what == call ? fault : Fault::none;
+    };
   }
   void heal() {
     line_.plan = [](std::string_view) { return Fault::none; };

@@ -93,7 +93,8 @@ TEST_F(Waiting, WaitersSubscribeOnceAndLeaveNoSubscription) {  // P01
     };
     for (int i = 0; i < 32; ++i) crowd.emplace_back(mutex, 1h, stop.get_token());
     EXPECT_EQ(subscriptions, 1);
-    EXPECT_EQ(store_->run({"PUBLISH", "redisson_lock__channel:{stock}", "0"}).get().as_integer(), 1);
+    EXPECT_EQ(store_->run({"PUBLISH", "redisson_lock__channel:{stock}", "0"}).get().as_integer(),
+              1);
     stop.request_stop();
   }
   EXPECT_EQ(store_->run({"PUBLISH", "redisson_lock__channel:{stock}", "0"}).get().as_integer(), 0);

@@ -20,14 +20,18 @@ TEST(OpenRedis, ByHostByAddressAndByName) {
 TEST(OpenRedis, UserDatabaseNameAndTimes) {
   const test::RedisServer server{{"user a:b on >p@s%s ~* &* +@all"}};
   const auto where = "127.0.0.1:" + std::to_string(server.port());
-  const auto store = open("redis://a%3Ab:p@s%25s@" + where + "/5?name=my+prog&timeout=5s&connect_timeout=2s&spin=20us");
+  const auto store = open("redis://a%3Ab:p@s%25s@" + where +
+                          "/5?name=my+prog&timeout=5s&connect_timeout=2s&spin=20us");
   const auto info = store->run({"CLIENT", "INFO"}).get().as_text();
   EXPECT_NE(info.find("user=a:b "), std::string::npos) << info;
   EXPECT_NE(info.find("db=5 "), std::string::npos) << info;
   EXPECT_NE(info.find("name=my+prog "), std::string::npos) << info;
   EXPECT_EQ(store->describe(), "redis://" + where + "/5");
 
-  const auto by_query = open("redis://" + where + "?db=6", {.name = "other"})->run({"CLIENT", "INFO"}).get().as_text();
+  const auto by_query = open("redis://" + where + "?db=6", {.name = "other"})
+                            ->run({"CLIENT", "INFO"})
+                            .get()
+                            .as_text();
   EXPECT_NE(by_query.find("db=6 "), std::string::npos) << by_query;
   EXPECT_NE(by_query.find("name=other "), std::string::npos) << by_query;
 }

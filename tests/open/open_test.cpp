@@ -24,7 +24,8 @@ TEST(Open, EmbeddedInMemoryAndInAFolder) {
     const auto store = open("embedded:" + (folder / "data").string() + fsync);
     store->run({"INCR", "n"}).get();
   }
-  EXPECT_EQ(open("embedded:" + (folder / "data").string())->run({"GET", "n"}).get().as_integer(), 4);
+  EXPECT_EQ(open("embedded:" + (folder / "data").string())->run({"GET", "n"}).get().as_integer(),
+            4);
 }
 
 TEST(Open, WhatIsNoStoreIsABadArgumentThatNamesThoseThatAre) {
@@ -33,7 +34,8 @@ TEST(Open, WhatIsNoStoreIsABadArgumentThatNamesThoseThatAre) {
     EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
     EXPECT_NE(error.message().find("redis://"), std::string::npos) << error.what();
   }
-  for (const auto* const url : {"rediss://h", "redis+cluster://a,b", "redis+sentinel://a,b/master"}) {
+  for (const auto* const url :
+       {"rediss://h", "redis+cluster://a,b", "redis+sentinel://a,b/master"}) {
     const auto error = failure_of(url);
     EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
     EXPECT_NE(error.message().find("not offered yet"), std::string::npos) << error.what();
@@ -42,10 +44,10 @@ TEST(Open, WhatIsNoStoreIsABadArgumentThatNamesThoseThatAre) {
 
 TEST(Open, ABadPartIsABadArgument) {
   for (const auto* const url :
-       {"", "redis", "redis:", "redis://", "redis://h:99999", "redis://h:12x", "redis://h/x", "redis://h/1/2",
-        "redis://h/-1", "redis://h/1?db=2", "redis://h?timeout=0", "redis://h?timeout=soon", "redis://h?tiemout=3s",
-        "redis+unix://h/sock", "redis+unix://", "embedded://host/path", "embedded:/x?fsync=sometimes",
-        "embedded:/x?name=y"})
+       {"", "redis", "redis:", "redis://", "redis://h:99999", "redis://h:12x", "redis://h/x",
+        "redis://h/1/2", "redis://h/-1", "redis://h/1?db=2", "redis://h?timeout=0",
+        "redis://h?timeout=soon", "redis://h?tiemout=3s", "redis+unix://h/sock", "redis+unix://",
+        "embedded://host/path", "embedded:/x?fsync=sometimes", "embedded:/x?name=y"})
     EXPECT_EQ(failure_of(url).errc(), Errc::bad_argument) << url;
 }
 

@@ -46,10 +46,11 @@ TEST(Url, APasswordMayHoldAnAt) { EXPECT_EQ(parse_url("redis://u:a@b@h").passwor
 
 TEST(Url, WhatIsWrongIsSaidWithoutThePassword) {
   for (const auto* const text :
-       {"", "redis", "redis://u:hush@h:port", "redis://u:hush@h:0", "redis://u:hush@h:65536", "redis://u:hush@h:",
-        "redis://u:hush@h:1:2", "redis://u:hush@[::1", "redis://u:hush@[]", "redis://u:hush@[::1]x", "redis://u:%g@h",
-        "redis://u:hush%@h", "redis://u:hush@h/%4", "redis://u:hush@h?name", "redis://u:hush@h?a=1&a=2",
-        "redis://u:hush@h#x", "redis://u:hush@h:+1", "redis://u:hush@h: 1"}) {
+       {"", "redis", "redis://u:hush@h:port", "redis://u:hush@h:0", "redis://u:hush@h:65536",
+        "redis://u:hush@h:", "redis://u:hush@h:1:2", "redis://u:hush@[::1", "redis://u:hush@[]",
+        "redis://u:hush@[::1]x", "redis://u:%g@h", "redis://u:hush%@h", "redis://u:hush@h/%4",
+        "redis://u:hush@h?name", "redis://u:hush@h?a=1&a=2", "redis://u:hush@h#x",
+        "redis://u:hush@h:+1", "redis://u:hush@h: 1"}) {
     try {
       parse_url(text);
       ADD_FAILURE() << text;

@@ -120,7 +120,8 @@ TEST_F(Channels, AHandlerThatThrowsHarmsNobody) {
     const std::lock_guard lock{mutex};
     logged += text;
   });
-  const auto listener = store->listen("c", [](const Message&) { throw std::runtime_error{"handler's fault"}; }).get();
+  const auto listener =
+      store->listen("c", [](const Message&) { throw std::runtime_error{"handler's fault"}; }).get();
   admin.command({"PUBLISH", "c", "m"});
   auto subscription = Subscription::open(*store, "c").get();
   admin.command({"PUBLISH", "c", "m"});

@@ -1,4 +1,5 @@
-/// A server that does what a test tells it to: cut replies, nonsense, silence. One thread, one connection at a time.
+/// A server that does what a test tells it to: cut replies, nonsense, silence. One thread, one
+/// connection at a time.
 #pragma once
 
 #include <functional>
@@ -35,7 +36,8 @@ class FakeServer {
     resp::RequestParser parser_;
   };
 
-  /// `serve` is called for each connection, with its number from 0; the connection is closed when it returns.
+  /// `serve` is called for each connection, with its number from 0; the connection is closed when
+  /// it returns.
   explicit FakeServer(std::function<void(Peer&, int number)> serve);
   ~FakeServer();
   FakeServer(const FakeServer&) = delete;

@@ -12,7 +12,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Needs needs(std::initializer_list<std::string_view> words) { return needs_of({words.begin(), words.size()}); }
+Needs needs(std::initializer_list<std::string_view> words) {
+  return needs_of({words.begin(), words.size()});
+}
 
 Request request_of(std::initializer_list<std::string_view> words) {
   Request request;
@@ -24,7 +26,8 @@ TEST(Request, KnowsWhatMayBeRepeated) {
   EXPECT_TRUE(request_of({"get", "k"}).only_reads());
   EXPECT_TRUE(request_of({"TIME"}).only_reads());
   EXPECT_TRUE(request_of({"PING"}).only_reads());
-  for (const auto* const name : {"SET", "INCR", "PUBLISH", "EVAL", "FLUSHALL", "SCRIPT", "WAIT", "NO-SUCH-COMMAND"})
+  for (const auto* const name :
+       {"SET", "INCR", "PUBLISH", "EVAL", "FLUSHALL", "SCRIPT", "WAIT", "NO-SUCH-COMMAND"})
     EXPECT_FALSE(request_of({name, "x", "y"}).only_reads()) << name;
 }
 
@@ -44,7 +47,8 @@ TEST(Request, TeachesAScriptOnceForEachConnection) {
   KnownScripts known;
   std::string out;
   request.append_to(out, known);
-  EXPECT_EQ(out, "*5\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n" + first_tail + "*4\r\n" + by_sha + second_tail);
+  EXPECT_EQ(
+      out, "*5\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n" + first_tail + "*4\r\n" + by_sha + second_tail);
   out.clear();
   request.append_to(out, known);
   EXPECT_EQ(out, "*5\r\n" + by_sha + first_tail + "*4\r\n" + by_sha + second_tail);
@@ -66,7 +70,8 @@ TEST(Request, ABatchBringsEachScriptAlongOnce) {
   EXPECT_EQ(first, again);
   const auto count = [&](std::string_view word) {
     std::size_t found = 0;
-    for (auto at = again.find(word); at != std::string::npos; at = again.find(word, at + 1)) ++found;
+    for (auto at = again.find(word); at != std::string::npos; at = again.find(word, at + 1))
+      ++found;
     return found;
   };
   EXPECT_EQ(count("EVAL\r\n"), 2U);
@@ -93,7 +98,9 @@ TEST(Needs, OfBlockingCommandsAreTheirOwnConnectionAndTime) {
       {{"XREAD", "COUNT", "1", "STREAMS", "s", "$"}, false, 0ms},
       {{"XREAD", "block", "250", "STREAMS", "s", "$"}, true, 251ms},
       {{"XREAD", "STREAMS", "BLOCK", "0"}, false, 0ms},
-      {{"XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">"}, true, std::chrono::milliseconds::max()},
+      {{"XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">"},
+       true,
+       std::chrono::milliseconds::max()},
       {{"XREADGROUP", "GROUP", "BLOCK", "5", "STREAMS", "s", ">"}, false, 0ms},
       {{"BLPOP", "a", "nonsense"}, true, 0ms},
       {{"BLPOP"}, false, 0ms},
@@ -106,7 +113,8 @@ TEST(Needs, OfBlockingCommandsAreTheirOwnConnectionAndTime) {
 }
 
 TEST(Needs, OfCommandsThatChangeTheConnectionAreRefused) {
-  for (const auto* const name : {"SELECT", "multi", "WATCH", "SUBSCRIBE", "PSUBSCRIBE", "HELLO", "AUTH", "RESET", "MONITOR", "WAIT"})
+  for (const auto* const name : {"SELECT", "multi", "WATCH", "SUBSCRIBE", "PSUBSCRIBE", "HELLO",
+                                 "AUTH", "RESET", "MONITOR", "WAIT"})
     EXPECT_THROW(needs({name, "x"}), Error) << name;
   EXPECT_THROW(needs({"CLIENT", "REPLY", "OFF"}), Error);
   EXPECT_NO_THROW(needs({"CLIENT", "LIST"}));
@@ -138,8 +146,10 @@ TEST(Backoff, DoublesUpToItsLimitAndIsJittered) {
   EXPECT_LE(backoff.next(), 10ms);
 }
 
-/// Lets the spin live in a world where a spun wait takes `spun` and a slept one `slept`; how often it spins at the end.
-int spins_of_a_thousand(AdaptiveSpin& spin, std::chrono::nanoseconds spun, std::chrono::nanoseconds slept) {
+/// Lets the spin live in a world where a spun wait takes `spun` and a slept one `slept`; how often
+/// it spins at the end.
+int spins_of_a_thousand(AdaptiveSpin& spin, std::chrono::nanoseconds spun,
+                        std::chrono::nanoseconds slept) {
   int spins = 0;
   for (int i = 0; i < 2000; ++i) {
     const bool spinning = spin.spins();
@@ -172,21 +182,26 @@ RedisOptions all_options() {
 
 TEST(Greeting, SaysAllInOneWriteAndNeedsEveryAnswer) {
   Greeting greeting{all_options(), {"c"}};
-  EXPECT_EQ(greeting.bytes(),
-            "*7\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$6\r\nsecret\r\n$7\r\nSETNAME\r\n$1\r\nn\r\n"
-            "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\nc\r\n*1\r\n$4\r\nPING\r\n");
+  EXPECT_EQ(
+      greeting.bytes(),
+      "*7\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$6\r\nsecret\r\n$7\r\nSETNAME\r\n$"
+      "1\r\nn\r\n"
+      "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\nc\r\n*1\r\n$4\r\nPING\r\n");
   EXPECT_FALSE(greeting.take(Value::aggregate(Value::Type::map, {})));
   EXPECT_FALSE(greeting.take(Value::simple_string("OK")));
   EXPECT_FALSE(greeting.take(Value::aggregate(
-      Value::Type::push, {Value::bulk_string("message"), Value::bulk_string("c"), Value::bulk_string("m")})));
+      Value::Type::push,
+      {Value::bulk_string("message"), Value::bulk_string("c"), Value::bulk_string("m")})));
   EXPECT_FALSE(greeting.take(Value::aggregate(
-      Value::Type::push, {Value::bulk_string("subscribe"), Value::bulk_string("c"), Value::integer(1)})));
+      Value::Type::push,
+      {Value::bulk_string("subscribe"), Value::bulk_string("c"), Value::integer(1)})));
   EXPECT_TRUE(greeting.take(Value::simple_string("PONG")));
 }
 
 TEST(Greeting, NeverShowsThePassword) {
-  for (const auto* const reply : {"WRONGPASS invalid username-password pair or user is disabled.",
-                                  "ERR unknown command `HELLO`, with args beginning with: `3`, `AUTH`, `u`, `secret`"}) {
+  for (const auto* const reply :
+       {"WRONGPASS invalid username-password pair or user is disabled.",
+        "ERR unknown command `HELLO`, with args beginning with: `3`, `AUTH`, `u`, `secret`"}) {
     Greeting greeting{all_options(), {}};
     try {
       greeting.take(Value::error(reply));

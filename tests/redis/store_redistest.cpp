@@ -116,7 +116,11 @@ TEST_F(RedisStoreTest, ABatchKeepsItsOrderItsErrorsAndItsScripts) {
   const std::string_view keys[] = {"n"};
   for (int i = 0; i < 2; ++i) {
     Batch batch;
-    batch.add({"SET", "n", "10"}).add(script, keys, {}).add({"LPUSH", "n", "x"}).add(script, keys, {}).add({"GET", "n"});
+    batch.add({"SET", "n", "10"})
+        .add(script, keys, {})
+        .add({"LPUSH", "n", "x"})
+        .add(script, keys, {})
+        .add({"GET", "n"});
     const auto replies = store->run(batch).get();
     ASSERT_EQ(replies.size(), 5U);
     EXPECT_EQ(replies[1].as_integer(), 11);
@@ -135,11 +139,20 @@ TEST_F(RedisStoreTest, ABatchKeepsItsOrderItsErrorsAndItsScripts) {
 
 TEST_F(RedisStoreTest, ErrorsAreTyped) {
   store->run({"SET", "text", "x"}).get();
-  EXPECT_EQ(test::failure_of([&] { store->run({"LPUSH", "text", "x"}).get(); }).errc(), Errc::wrong_type);
-  EXPECT_EQ(test::failure_of([&] { store->run({"SELECT", "1"}).get(); }).errc(), Errc::bad_argument);
+  EXPECT_EQ(test::failure_of([&] {
+              store->run({"LPUSH", "text", "x"}).get();
+            }).errc(),
+            Errc::wrong_type);
+  EXPECT_EQ(test::failure_of([&] {
+              store->run({"SELECT", "1"}).get();
+            }).errc(),
+            Errc::bad_argument);
   EXPECT_EQ(test::failure_of([&] { store->run({"NO-SUCH-COMMAND"}).get(); }).errc(), Errc::server);
   store->run({"CONFIG", "SET", "maxmemory", "1"}).get();
-  EXPECT_EQ(test::failure_of([&] { store->run({"SET", "k", "v"}).get(); }).errc(), Errc::out_of_space);
+  EXPECT_EQ(test::failure_of([&] {
+              store->run({"SET", "k", "v"}).get();
+            }).errc(),
+            Errc::out_of_space);
 }
 
 TEST_F(RedisStoreTest, TellsTheTime) {

@@ -18,7 +18,8 @@ using test::failure_of;
 
 void wait_until_asleep(test::PlainClient& admin, std::string_view flag) {
   // A client that waits in a blocking command has the flag 'b'.
-  while (admin.command({"CLIENT", "LIST"}).as_text().find(flag) == std::string::npos) std::this_thread::yield();
+  while (admin.command({"CLIENT", "LIST"}).as_text().find(flag) == std::string::npos)
+    std::this_thread::yield();
 }
 
 TEST(Refused, PortWithoutAServer) {
@@ -29,7 +30,8 @@ TEST(Refused, PortWithoutAServer) {
   EXPECT_EQ(error.errc(), Errc::connection);
   EXPECT_EQ(error.effect(), Effect::none);
   EXPECT_NE(error.message().find("refused"), std::string::npos) << error.what();
-  EXPECT_NE(error.message().find(std::to_string(options.endpoint.port)), std::string::npos) << error.what();
+  EXPECT_NE(error.message().find(std::to_string(options.endpoint.port)), std::string::npos)
+      << error.what();
 }
 
 TEST(Refused, HostThatDoesNotExist) {
@@ -102,8 +104,11 @@ TEST(Stopped, EachOfManyCallersTimesOutAtItsOwnTime) {
       crowd.emplace_back([&, t] {
         const auto timeout = 20ms + 10ms * t;
         const auto begin = std::chrono::steady_clock::now();
-        const auto error = failure_of([&] { store->run({"INCR", "k"}, {.timeout = timeout}).get(); });
-        if (error.errc() == Errc::timeout && std::chrono::steady_clock::now() - begin >= timeout) ++in_time;
+        const auto error = failure_of([&] {
+          store->run({"INCR", "k"}, {.timeout = timeout}).get();
+        });
+        if (error.errc() == Errc::timeout && std::chrono::steady_clock::now() - begin >= timeout)
+          ++in_time;
       });
     }
   }
@@ -148,7 +153,8 @@ TEST(Restarted, CallsWaitForTheConnectionAndScriptsAreTaughtAgain) {
   EXPECT_EQ(store->run(script, {}, {"a"}).get().as_text(), "a");
   for (int i = 0; i < 3; ++i) {
     server.restart();
-    EXPECT_EQ(store->run(script, {}, {"b"}, {.timeout = 20s, .repeatable = true}).get().as_text(), "b");
+    EXPECT_EQ(store->run(script, {}, {"b"}, {.timeout = 20s, .repeatable = true}).get().as_text(),
+              "b");
   }
 }
 
@@ -212,7 +218,10 @@ TEST(Blocking, AKilledServerEndsThemWithUnknownEffect) {
   {
     test::PlainClient admin{server.port()};
     std::jthread waiting{[&] {
-      EXPECT_EQ(failure_of([&] { store->run({"BLPOP", "queue", "0"}).get(); }).effect(), Effect::unknown);
+      EXPECT_EQ(failure_of([&] {
+                  store->run({"BLPOP", "queue", "0"}).get();
+                }).effect(),
+                Effect::unknown);
     }};
     wait_until_asleep(admin, "cmd=blpop");
     server.kill();
@@ -232,7 +241,8 @@ TEST(Closed, CallsInFlightEndAndTheirEffectIsUnknown) {
       EXPECT_EQ(error.errc(), Errc::closed);
       EXPECT_EQ(error.effect(), Effect::unknown);
     });
-  while (admin.command({"INFO", "clients"}).as_text().find("blocked_clients:4") == std::string::npos)
+  while (admin.command({"INFO", "clients"}).as_text().find("blocked_clients:4") ==
+         std::string::npos)
     std::this_thread::yield();
   server.stop();
   std::atomic<int> sent{0};
@@ -270,7 +280,8 @@ TEST(Forked, AChildIsToldToOpenItsOwn) {
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(store->run({"PING"}).get().as_text(), "PONG");  // the child has left the connection alone
+  EXPECT_EQ(store->run({"PING"}).get().as_text(),
+            "PONG");  // the child has left the connection alone
 }
 
 TEST(Quiet, AnIdleStoreSendsNothingWhenNobodyListens) {

@@ -11,8 +11,8 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
-using test::FakeServer;
 using test::failure_of;
+using test::FakeServer;
 
 constexpr std::string_view nested = "*3\r\n$5\r\nhello\r\n:42\r\n%1\r\n+a\r\n,1.5\r\n";
 constexpr std::string_view nested_text = R"(["hello", (integer) 42, map[a, (double) 1.5]])";
@@ -109,7 +109,8 @@ TEST(Wire, AReplyThatNobodyAskedForEndsTheConnection) {
     while (!peer.command().empty()) peer.send(":7\r\n");
   }};
   const auto store = redis::open_redis(server.options());
-  // Whether the surprise was read before the call or is taken for its reply, the connection after it is in order.
+  // Whether the surprise was read before the call or is taken for its reply, the connection after
+  // it is in order.
   EXPECT_NO_THROW(store->run({"GET", "k"}).get());
   EXPECT_EQ(to_string(store->run({"GET", "k"}).get()), "(integer) 7");
 }
@@ -118,7 +119,9 @@ TEST(Wire, PushesOfUnknownKindsAreIgnored) {
   FakeServer server{[](FakeServer::Peer& peer, int) {
     if (!peer.greet()) return;
     while (!peer.command().empty())
-      peer.send(">2\r\n+invalidate\r\n*1\r\n+k\r\n>1\r\n+unsubscribe\r\n+real\r\n>3\r\n+message\r\n+c\r\n+m\r\n");
+      peer.send(
+          ">2\r\n+invalidate\r\n*1\r\n+k\r\n>1\r\n+unsubscribe\r\n+real\r\n>3\r\n+message\r\n+"
+          "c\r\n+m\r\n");
   }};
   const auto store = redis::open_redis(server.options());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), "real");
@@ -135,7 +138,8 @@ TEST(Wire, AServerThatNeverGreetsIsGivenUpInTime) {
 
 TEST(Wire, AServerWithoutResp3IsToldApart) {
   FakeServer server{[](FakeServer::Peer& peer, int) {
-    while (!peer.command().empty()) peer.send("-ERR unknown command `HELLO`, with args beginning with: `3`,\r\n");
+    while (!peer.command().empty())
+      peer.send("-ERR unknown command `HELLO`, with args beginning with: `3`,\r\n");
   }};
   const auto error = failure_of([&] { redis::open_redis(server.options()); });
   EXPECT_EQ(error.errc(), Errc::server);
@@ -169,7 +173,10 @@ TEST(Wire, AReplyThatComesTooLateIsNotTakenForAnotherCalls) {
     peer.wait_for_end();
   }};
   const auto store = redis::open_redis(server.options());
-  EXPECT_EQ(failure_of([&] { store->run({"ECHO", "early"}, {.timeout = 20ms}).get(); }).errc(), Errc::timeout);
+  EXPECT_EQ(failure_of([&] {
+              store->run({"ECHO", "early"}, {.timeout = 20ms}).get();
+            }).errc(),
+            Errc::timeout);
   answer.set();
   EXPECT_EQ(store->run({"ECHO", "late"}).get().as_text(), "late");
 }
@@ -182,7 +189,8 @@ TEST(Wire, AServerThatIsLoadingIsWaitedFor) {
       while (!peer.command().empty()) peer.send("+loaded\r\n");
       return;
     }
-    while (!peer.command().empty()) peer.send("-LOADING Redis is loading the dataset in memory\r\n");
+    while (!peer.command().empty())
+      peer.send("-LOADING Redis is loading the dataset in memory\r\n");
   }};
   const auto store = redis::open_redis(server.options());
   EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), "loaded");
@@ -192,7 +200,8 @@ TEST(Wire, AServerThatHasBecomeAReplicaIsLeft) {
   FakeServer server{[](FakeServer::Peer& peer, int number) {
     if (!peer.greet()) return;
     while (!peer.command().empty())
-      peer.send(number == 0 ? "-READONLY You can't write against a read only replica.\r\n" : "+master\r\n");
+      peer.send(number == 0 ? "-READONLY You can't write against a read only replica.\r\n"
+                            : "+master\r\n");
   }};
   auto options = server.options();
   options.backoff_max = 1ms;
@@ -235,14 +244,16 @@ TEST(Wire, CallsBeyondTheLimitAreRefusedWithoutAnEffect) {
 }
 
 TEST(Wire, ManyCallsAreAnsweredInOrderAcrossABrokenConnection) {
-  // Every connection answers 50 calls with their own words and breaks in the middle of the next reply.
+  // Every connection answers 50 calls with their own words and breaks in the middle of the next
+  // reply.
   FakeServer server{[](FakeServer::Peer& peer, int) {
     if (!peer.greet()) return;
     for (int i = 0; i <= 50; ++i) {
       const auto words = peer.command();
       if (words.empty()) return;
       const auto reply = "$" + std::to_string(words[1].size()) + "\r\n" + words[1] + "\r\n";
-      peer.send(i < 50 ? std::string_view{reply} : std::string_view{reply}.substr(0, reply.size() / 2));
+      peer.send(i < 50 ? std::string_view{reply}
+                       : std::string_view{reply}.substr(0, reply.size() / 2));
     }
   }};
   const auto store = redis::open_redis(server.options());

@@ -14,7 +14,8 @@
 namespace sluice::resp {
 namespace {
 
-constexpr std::array<std::string_view, 3> newer_than_7_0{"client|no-touch", "client|setinfo", "waitaof"};
+constexpr std::array<std::string_view, 3> newer_than_7_0{"client|no-touch", "client|setinfo",
+                                                         "waitaof"};
 constexpr std::array<std::pair<std::string_view, CommandFlag>, 19> flag_names{{
     {"write", flag_write},
     {"readonly", flag_readonly},
@@ -53,9 +54,12 @@ std::map<std::string, Value> rows_of(test::PlainClient& client) {
 std::uint32_t flags_of(const Value& entry) {
   std::uint32_t flags = 0;
   for (const auto& flag : entry.as_items().at(2).as_items()) {
-    const auto* row = std::ranges::find(flag_names, flag.as_text(), [](const auto& r) { return r.first; });
-    if (row == flag_names.end()) ADD_FAILURE() << "a flag that we do not know: " << flag.as_text();
-    else flags |= row->second;
+    const auto* row =
+        std::ranges::find(flag_names, flag.as_text(), [](const auto& r) { return r.first; });
+    if (row == flag_names.end())
+      ADD_FAILURE() << "a flag that we do not know: " << flag.as_text();
+    else
+      flags |= row->second;
   }
   return flags;
 }
@@ -84,15 +88,40 @@ TEST(CommandTable, EqualsWhatRedisTells) {
 
 /// Lines whose keys both sides must find alike.
 constexpr std::array lines{
-    "GET k", "MSET a 1 b 2", "BLPOP a b 0", "XGROUP CREATE s g $", "OBJECT ENCODING k", "BITOP AND d a b",
-    "EVAL x 2 a b c", "EVALSHA x 1 a", "FCALL_RO f 3 a b c d", "XREAD COUNT 1 BLOCK 0 STREAMS a b 0 0",
-    "XREADGROUP GROUP streams streams NOACK STREAMS a >", "ZUNIONSTORE d 2 a b WEIGHTS 1 2", "ZINTERCARD 1 a LIMIT 2",
-    "ZDIFF 2 a b WITHSCORES", "LMPOP 2 a b LEFT", "BLMPOP 0 2 a b LEFT", "BZMPOP 0 1 a MIN", "SINTERCARD 2 a b",
-    "SORT k BY store GET store LIMIT 0 1 STORE d", "SORT k STORE d STORE e", "SORT_RO k",
-    "GEORADIUS g 0 0 1 m STORE a STOREDIST b", "GEORADIUSBYMEMBER g m 1 m STORE a", "GEOSEARCHSTORE d g FROMLONLAT 0 0 BYRADIUS 1 m",
-   
-    "MIGRATE h 1 k 0 1 COPY", "MIGRATE h 1 '' 0 1 AUTH2 keys keys KEYS a b", "COPY a b", "RENAME a b", "LCS a b",
-    "PFMERGE d a b", "XINFO STREAM s FULL", "MEMORY USAGE k", "ZRANGESTORE d s 0 -1",
+    "GET k",
+    "MSET a 1 b 2",
+    "BLPOP a b 0",
+    "XGROUP CREATE s g $",
+    "OBJECT ENCODING k",
+    "BITOP AND d a b",
+    "EVAL x 2 a b c",
+    "EVALSHA x 1 a",
+    "FCALL_RO f 3 a b c d",
+    "XREAD COUNT 1 BLOCK 0 STREAMS a b 0 0",
+    "XREADGROUP GROUP streams streams NOACK STREAMS a >",
+    "ZUNIONSTORE d 2 a b WEIGHTS 1 2",
+    "ZINTERCARD 1 a LIMIT 2",
+    "ZDIFF 2 a b WITHSCORES",
+    "LMPOP 2 a b LEFT",
+    "BLMPOP 0 2 a b LEFT",
+    "BZMPOP 0 1 a MIN",
+    "SINTERCARD 2 a b",
+    "SORT k BY store GET store LIMIT 0 1 STORE d",
+    "SORT k STORE d STORE e",
+    "SORT_RO k",
+    "GEORADIUS g 0 0 1 m STORE a STOREDIST b",
+    "GEORADIUSBYMEMBER g m 1 m STORE a",
+    "GEOSEARCHSTORE d g FROMLONLAT 0 0 BYRADIUS 1 m",
+
+    "MIGRATE h 1 k 0 1 COPY",
+    "MIGRATE h 1 '' 0 1 AUTH2 keys keys KEYS a b",
+    "COPY a b",
+    "RENAME a b",
+    "LCS a b",
+    "PFMERGE d a b",
+    "XINFO STREAM s FULL",
+    "MEMORY USAGE k",
+    "ZRANGESTORE d s 0 -1",
 };
 
 class KeysOfLine : public testing::TestWithParam<const char*> {
@@ -108,7 +137,8 @@ TEST_P(KeysOfLine, AreThoseThatRedisFinds) {
   ASSERT_TRUE(split_inline(GetParam(), text, words));
   auto question = words;
   question.insert(question.begin(), {"COMMAND", "GETKEYS"});
-  const auto answer = test::PlainClient{server->port()}.command(std::span<const std::string_view>{question});
+  const auto answer =
+      test::PlainClient{server->port()}.command(std::span<const std::string_view>{question});
   ASSERT_FALSE(answer.is_error()) << to_string(answer);
   std::multiset<std::string> theirs;
   for (const auto& key : answer.as_items()) theirs.insert(key.as_text());

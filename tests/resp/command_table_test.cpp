@@ -16,7 +16,8 @@ TEST(CommandTable, FindsEveryRowInAnyCase) {
   for (const auto& spec : all_commands()) {
     EXPECT_EQ(spec.index, index++);
     std::string upper{spec.name};
-    std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    std::ranges::transform(upper, upper.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     EXPECT_EQ(find_command(spec.name), &spec) << spec.name;
     EXPECT_EQ(find_command(upper), &spec) << upper;
   }
@@ -48,7 +49,9 @@ TEST(CommandTable, FindsSubcommands) {
 }
 
 TEST(CommandTable, FindsTheRowOfARequest) {
-  const auto row = [](std::vector<std::string_view> words) { return find_command(std::span<const std::string_view>{words}); };
+  const auto row = [](std::vector<std::string_view> words) {
+    return find_command(std::span<const std::string_view>{words});
+  };
   EXPECT_EQ(row({"GET", "create"}), find_command("get"));
   EXPECT_EQ(row({"xgroup", "CREATE", "s"}), find_command("xgroup|create"));
   EXPECT_EQ(row({"xgroup"}), find_command("xgroup"));
@@ -69,7 +72,8 @@ std::string keys(std::string_view line) {
   std::vector<std::string_view> words;
   EXPECT_TRUE(split_inline(line, text, words));
   std::vector<std::size_t> positions{99};
-  if (!keys_of(*find_command(std::span<const std::string_view>{words}), words, positions)) return "-";
+  if (!keys_of(*find_command(std::span<const std::string_view>{words}), words, positions))
+    return "-";
   std::string joined;
   for (const auto at : positions) joined += (joined.empty() ? "" : " ") + std::string{words.at(at)};
   return joined;
@@ -102,9 +106,10 @@ TEST(KeysOf, MovableKeys) {
 
 TEST(KeysOf, HostileCountsAndOptions) {
   for (const char* line :
-       {"EVAL x 3 a b", "EVAL x -1 a", "EVAL x 99999999999999999999 a", "EVAL x 1x a", "EVAL x '' a", "ZUNION 0 a",
-        "ZUNIONSTORE d 18446744073709551615 a", "XREAD COUNT 1 STREAMS", "XREAD BLOCK STREAMS a 0",
-        "XREAD STREAMS a b 0", "XREAD COUNT 2 3 4", "MIGRATE h 1 '' 0 1 AUTH KEYS"})
+       {"EVAL x 3 a b", "EVAL x -1 a", "EVAL x 99999999999999999999 a", "EVAL x 1x a",
+        "EVAL x '' a", "ZUNION 0 a", "ZUNIONSTORE d 18446744073709551615 a",
+        "XREAD COUNT 1 STREAMS", "XREAD BLOCK STREAMS a 0", "XREAD STREAMS a b 0",
+        "XREAD COUNT 2 3 4", "MIGRATE h 1 '' 0 1 AUTH KEYS"})
     EXPECT_EQ(keys(line), "-") << line;
   EXPECT_EQ(keys("SORT k STORE"), "k");
   EXPECT_EQ(keys("SORT k LIMIT 0"), "k");

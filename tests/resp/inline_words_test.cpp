@@ -22,7 +22,8 @@ TEST(InlineWords, AreSplitAtBlanks) {
 }
 
 TEST(InlineWords, DoubleQuotesAndEscapes) {
-  EXPECT_EQ(split(R"(set "a b" "\n\r\t\b\a\"\\\x41\xfF\q")"), (Texts{"set", "a b", "\n\r\t\b\a\"\\A\xffq"}));
+  EXPECT_EQ(split(R"(set "a b" "\n\r\t\b\a\"\\\x41\xfF\q")"),
+            (Texts{"set", "a b", "\n\r\t\b\a\"\\A\xffq"}));
   EXPECT_EQ(split(R"("")"), Texts{""});
   EXPECT_EQ(split(R"("\x4")"), Texts{"x4"});
   EXPECT_EQ(split(R"("\x00")"), (Texts{std::string(1, '\0')}));
@@ -39,10 +40,13 @@ TEST(InlineWords, AQuoteMayOpenInAWordButMustCloseIt) {
 }
 
 TEST(InlineWords, OpenQuotesAreRefused) {
-  for (const char* line : {"\"", "'", "\"abc", "a 'b c", R"("\)", R"("\")", R"('\)"}) EXPECT_EQ(split(line), Texts{"!"}) << line;
+  for (const char* line : {"\"", "'", "\"abc", "a 'b c", R"("\)", R"("\")", R"('\)"})
+    EXPECT_EQ(split(line), Texts{"!"}) << line;
 }
 
-TEST(InlineWords, ANulEndsTheLine) { EXPECT_EQ(split(std::string_view{"a b\0c d", 7}), (Texts{"a", "b"})); }
+TEST(InlineWords, ANulEndsTheLine) {
+  EXPECT_EQ(split(std::string_view{"a b\0c d", 7}), (Texts{"a", "b"}));
+}
 
 }  // namespace
 }  // namespace sluice::resp

@@ -1,4 +1,5 @@
-// Runs a fuzz target once on each file of a folder: what the corpus has taught stays learned in every build.
+// Runs a fuzz target once on each file of a folder: what the corpus has taught stays learned in
+// every build.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -30,7 +30,8 @@ Value parse_one(std::string_view bytes) {
 std::string refusal(std::string_view bytes, ReplyLimits limits = {}) {
   try {
     ReplyParser parser{limits};
-    while (parser.next(bytes)) {}
+    while (parser.next(bytes)) {
+    }
     return "nothing refused";
   } catch (const Error& error) {
     EXPECT_EQ(error.errc(), Errc::protocol);
@@ -44,19 +45,22 @@ TEST(ReplyParser, ReadsEveryType) {
   EXPECT_EQ(parse_one("+\r\n"), Value::simple_string(""));
   EXPECT_EQ(parse_one("-ERR no\r\n"), Value::error("ERR no"));
   EXPECT_EQ(parse_one("!6\r\nE\r\n no\r\n"), Value::error("E\r\n no"));
-  EXPECT_EQ(parse_one(":-9223372036854775808\r\n"), Value::integer(std::numeric_limits<std::int64_t>::min()));
+  EXPECT_EQ(parse_one(":-9223372036854775808\r\n"),
+            Value::integer(std::numeric_limits<std::int64_t>::min()));
   EXPECT_EQ(parse_one(":+7\r\n"), Value::integer(7));
   EXPECT_EQ(parse_one("$0\r\n\r\n"), Value::bulk_string(""));
   EXPECT_EQ(parse_one("$4\r\na\r\nb\r\n"), Value::bulk_string("a\r\nb"));
   EXPECT_EQ(parse_one("=7\r\ntxt:abc\r\n"), Value::text(Type::verbatim, "abc"));
-  EXPECT_EQ(parse_one("(12345678901234567890123\r\n"), Value::text(Type::big_number, "12345678901234567890123"));
+  EXPECT_EQ(parse_one("(12345678901234567890123\r\n"),
+            Value::text(Type::big_number, "12345678901234567890123"));
   EXPECT_EQ(parse_one(",3.25\r\n"), Value::number(3.25));
   EXPECT_EQ(parse_one(",1e-7\r\n"), Value::number(1e-7));
   EXPECT_EQ(parse_one(",-inf\r\n"), Value::number(-std::numeric_limits<double>::infinity()));
   EXPECT_TRUE(std::isnan(parse_one(",nan\r\n").as_number()));
   EXPECT_EQ(parse_one("#t\r\n"), Value::boolean(true));
   EXPECT_EQ(parse_one("#f\r\n"), Value::boolean(false));
-  for (const char* null : {"_\r\n", "$-1\r\n", "*-1\r\n"}) EXPECT_TRUE(parse_one(null).is_null()) << null;
+  for (const char* null : {"_\r\n", "$-1\r\n", "*-1\r\n"})
+    EXPECT_TRUE(parse_one(null).is_null()) << null;
 }
 
 TEST(ReplyParser, ReadsAggregates) {
@@ -64,8 +68,10 @@ TEST(ReplyParser, ReadsAggregates) {
   const Value one = Value::integer(1);
   EXPECT_EQ(parse_one("*0\r\n"), Value::array({}));
   EXPECT_EQ(parse_one("*2\r\n:1\r\n*1\r\n:1\r\n"), Value::array({one, Value::array({one})}));
-  EXPECT_EQ(parse_one("%1\r\n:1\r\n~1\r\n:1\r\n"), Value::aggregate(Type::map, {one, Value::aggregate(Type::set, {one})}));
-  EXPECT_EQ(parse_one(">2\r\n+message\r\n:1\r\n"), Value::aggregate(Type::push, {Value::simple_string("message"), one}));
+  EXPECT_EQ(parse_one("%1\r\n:1\r\n~1\r\n:1\r\n"),
+            Value::aggregate(Type::map, {one, Value::aggregate(Type::set, {one})}));
+  EXPECT_EQ(parse_one(">2\r\n+message\r\n:1\r\n"),
+            Value::aggregate(Type::push, {Value::simple_string("message"), one}));
 }
 
 TEST(ReplyParser, SkipsAttributesWhereverTheyStand) {
@@ -76,13 +82,15 @@ TEST(ReplyParser, SkipsAttributesWhereverTheyStand) {
 }
 
 constexpr std::string_view mixed =
-    "*3\r\n$5\r\nhello\r\n:12\r\n*2\r\n$0\r\n\r\n$-1\r\n+OK\r\n%1\r\n$1\r\na\r\n,1.5\r\n|1\r\n+x\r\n+y\r\n=7\r\ntxt:a\r\n\r\n"
+    "*3\r\n$5\r\nhello\r\n:12\r\n*2\r\n$0\r\n\r\n$-1\r\n+OK\r\n%1\r\n$1\r\na\r\n,1.5\r\n|1\r\n+"
+    "x\r\n+y\r\n=7\r\ntxt:a\r\n\r\n"
     "!5\r\nERR a\r\n>1\r\n+p\r\n~1\r\n#t\r\n-ERR no\r\n(99\r\n_\r\n";
 
 TEST(ReplyParser, GivesTheSameInPiecesOfAnySize) {
   const auto whole = parse(mixed, mixed.size());
   EXPECT_EQ(whole.size(), 10U);
-  for (std::size_t step = 1; step < mixed.size(); ++step) EXPECT_EQ(parse(mixed, step), whole) << step;
+  for (std::size_t step = 1; step < mixed.size(); ++step)
+    EXPECT_EQ(parse(mixed, step), whole) << step;
 }
 
 TEST(ReplyParser, GivesTheSameCutAnywhere) {
@@ -144,7 +152,8 @@ TEST(ReplyParser, RefusesWhatIsNotResp) {
       {";4\r\n", "streamed"},
       {".\r\n", "streamed"},
   };
-  for (const auto& [bytes, reason] : rows) EXPECT_NE(refusal(bytes).find(reason), std::string::npos) << bytes << ": " << refusal(bytes);
+  for (const auto& [bytes, reason] : rows)
+    EXPECT_NE(refusal(bytes).find(reason), std::string::npos) << bytes << ": " << refusal(bytes);
 }
 
 TEST(ReplyParser, RefusesACutStringWithTheSameReason) {
@@ -156,15 +165,18 @@ TEST(ReplyParser, RefusesACutStringWithTheSameReason) {
 }
 
 TEST(ReplyParser, NamesTheByte) {
-  EXPECT_NE(refusal("+OK\r\n*2\r\n:1\r\n?\r\n").find("at byte 13 "), std::string::npos) << refusal("+OK\r\n*2\r\n:1\r\n?\r\n");
+  EXPECT_NE(refusal("+OK\r\n*2\r\n:1\r\n?\r\n").find("at byte 13 "), std::string::npos)
+      << refusal("+OK\r\n*2\r\n:1\r\n?\r\n");
 }
 
 TEST(ReplyParser, HoldsItsLimits) {
   const ReplyLimits limits{.bulk = 5, .line = 10, .items = 4, .depth = 2};
   EXPECT_EQ(parse("$5\r\nhello\r\n", 3, limits).size(), 1U);
-  EXPECT_NE(refusal("$6\r\n", limits).find("bulk length 6 is over the limit of 5"), std::string::npos);
+  EXPECT_NE(refusal("$6\r\n", limits).find("bulk length 6 is over the limit of 5"),
+            std::string::npos);
   EXPECT_EQ(parse("+1234567\r\n", 3, limits).size(), 1U);
-  EXPECT_NE(refusal("+12345678\r\n", limits).find("a line longer than 10 bytes"), std::string::npos);
+  EXPECT_NE(refusal("+12345678\r\n", limits).find("a line longer than 10 bytes"),
+            std::string::npos);
   EXPECT_NE(refusal("+12345678901", limits).find("a line longer than 10 bytes"), std::string::npos);
   EXPECT_EQ(parse("%2\r\n:1\r\n:1\r\n:1\r\n:1\r\n", 3, limits).size(), 1U);
   EXPECT_NE(refusal("*5\r\n", limits).find("over the limit of 4"), std::string::npos);

@@ -8,13 +8,15 @@ namespace {
 using State = RequestParser::State;
 using Request = std::vector<std::string>;
 
-/// Feeds a connection's bytes in pieces and drops what is done, as a server does. A refusal is the last request.
+/// Feeds a connection's bytes in pieces and drops what is done, as a server does. A refusal is the
+/// last request.
 std::vector<Request> parse(std::string_view bytes, std::size_t step, RequestLimits limits = {}) {
   RequestParser parser{limits};
   std::vector<Request> requests;
   std::string buffer;
   for (; !bytes.empty(); bytes.remove_prefix(std::min(step, bytes.size()))) {
-    buffer = buffer + std::string{bytes.substr(0, step)};  // moves, so that a kept pointer would dangle
+    buffer =
+        buffer + std::string{bytes.substr(0, step)};  // moves, so that a kept pointer would dangle
     while (!buffer.empty() && parser.parse(buffer) == State::complete) {
       requests.emplace_back(parser.words().begin(), parser.words().end());
       buffer.erase(0, parser.size());
@@ -28,7 +30,9 @@ std::vector<Request> parse(std::string_view bytes, std::size_t step, RequestLimi
   return requests;
 }
 
-std::vector<Request> parse(std::string_view bytes, RequestLimits limits = {}) { return parse(bytes, bytes.size(), limits); }
+std::vector<Request> parse(std::string_view bytes, RequestLimits limits = {}) {
+  return parse(bytes, bytes.size(), limits);
+}
 
 std::string refusal(std::string_view bytes, RequestLimits limits = {}) {
   const auto requests = parse(bytes, limits);
@@ -45,13 +49,15 @@ TEST(RequestParser, EmptyRequestsHaveNoWords) {
 }
 
 constexpr std::string_view mixed =
-    "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$12\r\n\r\n*1\r\n$4\r\nPI\r\n\r\nset 'a b' \"\\x00\"\r\n*0\r\n*1\r\n$4\r\nPING\r\n";
+    "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$12\r\n\r\n*1\r\n$4\r\nPI\r\n\r\nset 'a b' "
+    "\"\\x00\"\r\n*0\r\n*1\r\n$4\r\nPING\r\n";
 
 TEST(RequestParser, GivesTheSameInPiecesOfAnySize) {
   const auto whole = parse(mixed);
   ASSERT_EQ(whole.size(), 5U);
   EXPECT_EQ(whole[0][2], "\r\n*1\r\n$4\r\nPI");
-  for (std::size_t step = 1; step < mixed.size(); ++step) EXPECT_EQ(parse(mixed, step), whole) << step;
+  for (std::size_t step = 1; step < mixed.size(); ++step)
+    EXPECT_EQ(parse(mixed, step), whole) << step;
 }
 
 TEST(RequestParser, CopiesNothing) {
@@ -100,7 +106,8 @@ TEST(RequestParser, AStrangerMayAskLittle) {
   const RequestLimits stranger{.authenticated = false};
   EXPECT_EQ(refusal("*11\r\n", stranger), "Protocol error: unauthenticated multibulk length");
   EXPECT_EQ(refusal("*1\r\n$16385\r\n", stranger), "Protocol error: unauthenticated bulk length");
-  EXPECT_EQ(parse("*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n", stranger), (std::vector<Request>{{"AUTH", "p"}}));
+  EXPECT_EQ(parse("*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n", stranger),
+            (std::vector<Request>{{"AUTH", "p"}}));
   RequestParser parser{stranger};
   parser.set_authenticated(true);
   EXPECT_EQ(parser.parse("*11\r\n"), State::incomplete);
@@ -109,7 +116,8 @@ TEST(RequestParser, AStrangerMayAskLittle) {
 TEST(RequestParser, HoldsTheOtherLimits) {
   EXPECT_EQ(refusal("*4\r\n", {.words = 3}), "Protocol error: invalid multibulk length");
   EXPECT_EQ(refusal("*1\r\n$6\r\n", {.bulk = 5}), "Protocol error: invalid bulk length");
-  EXPECT_EQ(refusal("*2\r\n$5\r\nhello\r\n$5\r\n", {.whole = 20}), "Protocol error: too big request");
+  EXPECT_EQ(refusal("*2\r\n$5\r\nhello\r\n$5\r\n", {.whole = 20}),
+            "Protocol error: too big request");
 }
 
 TEST(RequestParser, StaysBad) {

@@ -1,5 +1,6 @@
-// Both parsers on any bytes. The first byte chooses the parser and how the bytes are cut. Whole or in pieces the outcome
-// must be the same, and what was read must survive being written and read again.
+// Both parsers on any bytes. The first byte chooses the parser and how the bytes are cut. Whole or
+// in pieces the outcome must be the same, and what was read must survive being written and read
+// again.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -59,7 +60,8 @@ Outcome<std::vector<std::string>> requests(std::string_view bytes, std::size_t s
     while (!buffer.empty() && parser.parse(buffer) == RequestParser::State::complete) {
       require(parser.size() > 0 && parser.size() <= buffer.size(), "a request of a wrong size");
       outcome.items.emplace_back(parser.words().begin(), parser.words().end());
-      if (const auto* spec = find_command(parser.words()); spec && keys_of(*spec, parser.words(), keys))
+      if (const auto* spec = find_command(parser.words());
+          spec && keys_of(*spec, parser.words(), keys))
         for (const auto at : keys) require(at < parser.words().size(), "a key that is not there");
       buffer.erase(0, parser.size());
     }

@@ -10,7 +10,8 @@ namespace sluice::resp {
 namespace {
 
 std::string line() {
-  return *rc::gen::container<std::string>(rc::gen::suchThat<char>([](char c) { return c != '\r' && c != '\n'; }));
+  return *rc::gen::container<std::string>(
+      rc::gen::suchThat<char>([](char c) { return c != '\r' && c != '\n'; }));
 }
 
 std::string bytes() { return *rc::gen::container<std::string>(rc::gen::arbitrary<char>()); }
@@ -25,7 +26,8 @@ Value leaf() {
     case 4: return Value::simple_string(line());
     case 5: return Value::error(line());
     case 6: return Value::text(Type::verbatim, bytes());
-    case 7: return Value::text(Type::big_number, std::to_string(*rc::gen::arbitrary<std::int64_t>()));
+    case 7:
+      return Value::text(Type::big_number, std::to_string(*rc::gen::arbitrary<std::int64_t>()));
     default: return Value::bulk_string(bytes());
   }
 }
@@ -72,7 +74,8 @@ TEST(RoundTrip, Requests) {
     using Request = std::vector<std::string>;
     const auto sent = *rc::gen::container<std::vector<Request>>(rc::gen::arbitrary<Request>());
     std::string wire;
-    for (const auto& request : sent) append_command(wire, std::vector<std::string_view>{request.begin(), request.end()});
+    for (const auto& request : sent)
+      append_command(wire, std::vector<std::string_view>{request.begin(), request.end()});
     RequestParser parser;
     std::string buffer;
     std::vector<Request> got;

@@ -26,10 +26,14 @@ TEST(Value, IsNullAtFirst) {
 
 TEST(Value, ReadsIntegersFromTextToo) {
   EXPECT_EQ(Value::integer(-7).as_integer(), -7);
-  EXPECT_EQ(Value::bulk_string("9223372036854775807").as_integer(), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(Value::bulk_string("9223372036854775807").as_integer(),
+            std::numeric_limits<std::int64_t>::max());
   for (const char* text : {"", "1 ", "x", "9223372036854775808", "1.0"})
-    EXPECT_NE(refusal([&] { (void)Value::bulk_string(text).as_integer(); }).find("expected an integer"), std::string::npos);
-  EXPECT_EQ(refusal([] { (void)Value::error("7").as_integer(); }), "expected an integer in a reply, found error (error) 7");
+    EXPECT_NE(
+        refusal([&] { (void)Value::bulk_string(text).as_integer(); }).find("expected an integer"),
+        std::string::npos);
+  EXPECT_EQ(refusal([] { (void)Value::error("7").as_integer(); }),
+            "expected an integer in a reply, found error (error) 7");
 }
 
 TEST(Value, ReadsNumbersFromIntegersAndText) {
@@ -47,16 +51,19 @@ TEST(Value, ReadsBooleansOfBothProtocols) {
 }
 
 TEST(Value, SaysWhatItFoundInstead) {
-  EXPECT_EQ(refusal([] { (void)Value::integer(1).as_text(); }), "expected text in a reply, found integer (integer) 1");
+  EXPECT_EQ(refusal([] { (void)Value::integer(1).as_text(); }),
+            "expected text in a reply, found integer (integer) 1");
   EXPECT_EQ(refusal([] { (void)Value::simple_string("OK").as_items(); }),
             "expected an array in a reply, found simple string OK");
 }
 
 TEST(Value, IsShownOnOneLine) {
-  const auto map = Value::aggregate(Value::Type::map, {Value::bulk_string("a\n\"b"), Value::number(0.5)});
+  const auto map =
+      Value::aggregate(Value::Type::map, {Value::bulk_string("a\n\"b"), Value::number(0.5)});
   EXPECT_EQ(to_string(Value::array({Value{}, Value::boolean(false), map, Value::error("ERR x")})),
             R"([(nil), false, map["a\x0a\"b", (double) 0.5], (error) ERR x])");
-  EXPECT_EQ(to_string(Value::bulk_string(std::string(1000, 'x'))), '"' + std::string(200, 'x') + "\"... (1000 bytes)");
+  EXPECT_EQ(to_string(Value::bulk_string(std::string(1000, 'x'))),
+            '"' + std::string(200, 'x') + "\"... (1000 bytes)");
 }
 
 TEST(ErrorOfReply, KnowsRedisCodes) {
@@ -65,7 +72,8 @@ TEST(ErrorOfReply, KnowsRedisCodes) {
       {"NOAUTH Authentication required.", Errc::authentication},
       {"WRONGPASS invalid username-password pair or user is disabled.", Errc::authentication},
       {"NOPERM this user has no permissions to run the 'get' command", Errc::authentication},
-      {"ERR AUTH <password> called without any password configured for the default user.", Errc::authentication},
+      {"ERR AUTH <password> called without any password configured for the default user.",
+       Errc::authentication},
       {"READONLY You can't write against a read only replica.", Errc::read_only},
       {"NOREPLICAS Not enough good replicas to write.", Errc::read_only},
       {"OOM command not allowed when used memory > 'maxmemory'.", Errc::out_of_space},
@@ -86,7 +94,8 @@ TEST(ErrorOfReply, AScriptThatFailsMayHaveWritten) {
   const auto plain = error_of_reply("ERR user_script:1: oops script: 0123, on @user_script:1.");
   EXPECT_EQ(plain.errc(), Errc::script);
   EXPECT_EQ(plain.effect(), Effect::unknown);
-  const auto typed = error_of_reply("WRONGTYPE Operation against a key script: 0123, on @user_script:1.");
+  const auto typed =
+      error_of_reply("WRONGTYPE Operation against a key script: 0123, on @user_script:1.");
   EXPECT_EQ(typed.errc(), Errc::wrong_type);
   EXPECT_EQ(typed.effect(), Effect::unknown);
 }

@@ -71,12 +71,14 @@ const Row rows[] = {
     {"whole_number", [](ReplyWriter& w) { w.number(3); }, "$1\r\n3\r\n", ",3\r\n"},
     {"infinity", [](ReplyWriter& w) { w.number(-infinity); }, "$4\r\n-inf\r\n", ",-inf\r\n"},
     {"nan", [](ReplyWriter& w) { w.number(-std::nan("")); }, "$3\r\nnan\r\n", ",nan\r\n"},
-    {"boolean", [](ReplyWriter& w) { w.boolean(true), w.boolean(false); }, ":1\r\n:0\r\n", "#t\r\n#f\r\n"},
+    {"boolean", [](ReplyWriter& w) { w.boolean(true), w.boolean(false); }, ":1\r\n:0\r\n",
+     "#t\r\n#f\r\n"},
     {"simple", [](ReplyWriter& w) { w.simple("OK"); }, "+OK\r\n", "+OK\r\n"},
     {"bulk", [](ReplyWriter& w) { w.bulk("a\r\n"); }, "$3\r\na\r\n\r\n", "$3\r\na\r\n\r\n"},
     {"verbatim", [](ReplyWriter& w) { w.verbatim("abc"); }, "$3\r\nabc\r\n", "=7\r\ntxt:abc\r\n"},
     {"big_number", [](ReplyWriter& w) { w.big_number("123"); }, "$3\r\n123\r\n", "(123\r\n"},
-    {"error", [](ReplyWriter& w) { w.error("ERR a\r\n+OK"); }, "-ERR a  +OK\r\n", "-ERR a  +OK\r\n"},
+    {"error", [](ReplyWriter& w) { w.error("ERR a\r\n+OK"); }, "-ERR a  +OK\r\n",
+     "-ERR a  +OK\r\n"},
     {"array", [](ReplyWriter& w) { w.array(2); }, "*2\r\n", "*2\r\n"},
     {"set", [](ReplyWriter& w) { w.set(2); }, "*2\r\n", "~2\r\n"},
     {"map", [](ReplyWriter& w) { w.map(2); }, "*4\r\n", "%2\r\n"},
@@ -88,9 +90,12 @@ INSTANTIATE_TEST_SUITE_P(Forms, ReplyForm, testing::ValuesIn(rows),
 
 TEST(ReplyWriter, WritesATree) {
   const auto tree = Value::aggregate(
-      Value::Type::map, {Value::bulk_string("k"), Value::array({Value::integer(1), Value{}, Value::boolean(true)})});
-  EXPECT_EQ(written(2, [&](ReplyWriter& w) { w.value(tree); }), "*2\r\n$1\r\nk\r\n*3\r\n:1\r\n$-1\r\n:1\r\n");
-  EXPECT_EQ(written(3, [&](ReplyWriter& w) { w.value(tree); }), "%1\r\n$1\r\nk\r\n*3\r\n:1\r\n_\r\n#t\r\n");
+      Value::Type::map,
+      {Value::bulk_string("k"), Value::array({Value::integer(1), Value{}, Value::boolean(true)})});
+  EXPECT_EQ(written(2, [&](ReplyWriter& w) { w.value(tree); }),
+            "*2\r\n$1\r\nk\r\n*3\r\n:1\r\n$-1\r\n:1\r\n");
+  EXPECT_EQ(written(3, [&](ReplyWriter& w) { w.value(tree); }),
+            "%1\r\n$1\r\nk\r\n*3\r\n:1\r\n_\r\n#t\r\n");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Ten thousand buyers click three times each while processes are killed, one every 200 ms, and started again.
+// Ten thousand buyers click six times each while processes are killed, one every 200 ms, and started again.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -28,7 +28,8 @@ std::mt19937 random_source() {
 void check_what_buyers_were_told(const CrashSetting& setting, OrderStore& orders) {
   std::map<std::string, Order> in_database;
   for (const auto& order : orders.page(setting.sale, 0, test::crash_stock + 1)) {
-    EXPECT_TRUE(in_database.emplace(order.buyer.value, order).second) << order.buyer.value << " has two orders";
+    EXPECT_TRUE(in_database.emplace(order.buyer.value, order).second)
+        << order.buyer.value << " has two orders";
   }
   EXPECT_EQ(in_database.size(), static_cast<std::size_t>(test::crash_stock));
 
@@ -39,11 +40,13 @@ void check_what_buyers_were_told(const CrashSetting& setting, OrderStore& orders
     const auto known = in_database.find(answer.buyer);
     if (answer.number.empty()) {
       EXPECT_EQ(answer.outcome, "sold out");
-      EXPECT_EQ(known, in_database.end()) << answer.buyer << " was told 'sold out' and has an order";
+      EXPECT_EQ(known, in_database.end())
+          << answer.buyer << " was told 'sold out' and has an order";
       continue;
     }
     with_order.insert(answer.buyer);
-    ASSERT_NE(known, in_database.end()) << answer.buyer << " was told of " << answer.number << ", which is nowhere";
+    ASSERT_NE(known, in_database.end())
+        << answer.buyer << " was told of " << answer.number << ", which is nowhere";
     EXPECT_EQ(answer.number, known->second.number);
     EXPECT_EQ(answer.id, known->second.id);
     EXPECT_EQ(answer.outcome == "already bought", answer.request == "second");
@@ -65,12 +68,15 @@ TEST(SaleCrash, FourProcessesKilledAtRandomOnRedis) {
   test::RedisServer server;
   const test::TempDir folder;
   const test::TempDir journals;
-  const CrashSetting setting{
-      .url = server.url(), .sale = "crash", .orders = test::database_url(folder), .journals = journals.path()};
+  const CrashSetting setting{.url = server.url(),
+                             .sale = "crash",
+                             .orders = test::database_url(folder),
+                             .journals = journals.path()};
   constexpr int sellers = 2;
   constexpr int all = 4;
   const auto begin = [&](int slot) {
-    return slot < sellers ? test::start_seller(setting, slot, sellers) : test::start_worker(setting);
+    return slot < sellers ? test::start_seller(setting, slot, sellers)
+                          : test::start_worker(setting);
   };
   std::vector<Process> crew;
   for (int slot = 0; slot < all; ++slot) crew.push_back(begin(slot));
@@ -97,7 +103,8 @@ TEST(SaleCrash, FourProcessesKilledAtRandomOnRedis) {
   const auto store = open(setting.url);
   auto sale = Sale::load(*store, setting.sale).get();
   const auto patience = std::chrono::steady_clock::now() + 30s;
-  while (sale->status().get().waiting > 0 && std::chrono::steady_clock::now() < patience) std::this_thread::sleep_for(10ms);
+  while (sale->status().get().waiting > 0 && std::chrono::steady_clock::now() < patience)
+    std::this_thread::sleep_for(10ms);
   for (int slot = sellers; slot < all; ++slot) {
     constexpr int ended_while_starting = 128 + 15;  // before it could block SIGTERM
     crew[static_cast<std::size_t>(slot)].terminate();

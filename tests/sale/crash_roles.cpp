@@ -37,8 +37,9 @@ class Journal {
   Journal& operator=(const Journal&) = delete;
 
   void write(const std::string& buyer, const std::string& request, const Admission& answer) const {
-    const auto line = fmt::format("{},{},{},{},{}\n", buyer, request, to_string(answer.outcome),
-                                  answer.order ? answer.order->number : "", answer.order ? answer.order->id : 0);
+    const auto line =
+        fmt::format("{},{},{},{},{}\n", buyer, request, to_string(answer.outcome),
+                    answer.order ? answer.order->number : "", answer.order ? answer.order->id : 0);
     if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
       throw std::system_error{errno, std::generic_category(), "journal"};
   }
@@ -74,13 +75,17 @@ void sell(Sale& sale, const std::filesystem::path& path, int index, int sellers)
     for (int buyer = index; buyer < crash_buyers; buyer += sellers) {
       if (at++ < done) continue;
       const auto name = std::to_string(buyer);
-      const std::string request = click < 2 ? "first" : "second";
+      const std::string request = click % 3 < 2 ? "first" : "second";
       journal.write(name, request, buy(sale, name, request));
     }
 }
 
 OrderWorkerOptions worker_options() {
-  return {.batch = 500, .idle_wait = 20ms, .claim_after = 300ms, .first_pause = 5ms, .longest_pause = 50ms};
+  return {.batch = 500,
+          .idle_wait = 20ms,
+          .claim_after = 300ms,
+          .first_pause = 5ms,
+          .longest_pause = 50ms};
 }
 
 std::filesystem::path journal_of(const CrashSetting& setting, int index) {
@@ -125,14 +130,18 @@ int be_shop(const CrashSetting& setting) {
   return 0;
 }
 
-Process start(const std::string& role, const CrashSetting& setting, int index = 0, int sellers = 1) {
-  return Process{{std::filesystem::read_symlink("/proc/self/exe").string(), "--role", role, setting.url, setting.sale,
-                  setting.orders, setting.journals.string(), std::to_string(index), std::to_string(sellers)}};
+Process start(const std::string& role, const CrashSetting& setting, int index = 0,
+              int sellers = 1) {
+  return Process{{std::filesystem::read_symlink("/proc/self/exe").string(), "--role", role,
+                  setting.url, setting.sale, setting.orders, setting.journals.string(),
+                  std::to_string(index), std::to_string(sellers)}};
 }
 
 }  // namespace
 
-Process start_seller(const CrashSetting& setting, int index, int sellers) { return start("seller", setting, index, sellers); }
+Process start_seller(const CrashSetting& setting, int index, int sellers) {
+  return start("seller", setting, index, sellers);
+}
 Process start_worker(const CrashSetting& setting) { return start("worker", setting); }
 Process start_shop(const CrashSetting& setting) { return start("shop", setting); }
 
@@ -159,7 +168,8 @@ std::vector<Told> read_journals(const std::filesystem::path& folder) {
 std::optional<int> play_role(int argc, char** argv) {
   const std::vector<std::string> words{argv, argv + argc};
   if (words.size() != 9 || words[1] != "--role") return std::nullopt;
-  const CrashSetting setting{.url = words[3], .sale = words[4], .orders = words[5], .journals = words[6]};
+  const CrashSetting setting{
+      .url = words[3], .sale = words[4], .orders = words[5], .journals = words[6]};
   try {
     if (words[2] == "seller") return be_seller(setting, std::stoi(words[7]), std::stoi(words[8]));
     if (words[2] == "worker") return be_worker(setting);

@@ -11,11 +11,11 @@
 namespace sluice::test {
 
 constexpr int crash_buyers = 10'000;
-constexpr int crash_clicks = 3;  // the same request twice, then another one
+constexpr int crash_clicks = 6;  // the same request twice, then another one, and once more
 constexpr int crash_stock = 6'000;
 
 struct CrashSetting {
-  std::string url;                 ///< of the Store
+  std::string url;  ///< of the Store
   std::string sale;
   std::string orders;              ///< URL of the database
   std::filesystem::path journals;  ///< folder: what buyers were told, a line each

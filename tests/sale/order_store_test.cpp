@@ -29,7 +29,8 @@ class OrderStoreTest : public testing::Test {
 };
 
 TEST_F(OrderStoreTest, KeepsWhatItWasGiven) {
-  const std::vector<Order> given{order(1, "ann"), order(2, std::string("b\0b\xff", 4), 1, 3), order(3, "100%ü")};
+  const std::vector<Order> given{order(1, "ann"), order(2, std::string("b\0b\xff", 4), 1, 3),
+                                 order(3, "100%ü")};
   EXPECT_EQ(insert(given).inserted, 3U);
   const auto again = open_order_store(url_);
   EXPECT_EQ(again->page("s", 0, 10), given);
@@ -54,7 +55,8 @@ TEST_F(OrderStoreTest, RejectsWhatBelongsToAnother) {
   auto same_id = order(1, "bob");
   auto same_number = order(2, "bob");
   same_number.number = order(1, "ann").number;
-  const auto result = insert({same_id, same_number, order(3, "ann"), order(4, "bob"), order(5, "ann", 2)});
+  const auto result =
+      insert({same_id, same_number, order(3, "ann"), order(4, "bob"), order(5, "ann", 2)});
   EXPECT_EQ(result.inserted, 2U);
   ASSERT_EQ(result.rejected.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -102,7 +104,8 @@ TEST_F(OrderStoreTest, LivesInMemoryToo) {
   const auto orders = open_order_store("sqlite::memory:");
   orders->add_sale("s", 2);
   EXPECT_EQ(orders->insert("s", std::vector<Order>{order(1, "ann")}).inserted, 1U);
-  const auto result = orders->insert("s", std::vector<Order>{order(1, "ann"), order(2, "bob", 1, 5), order(3, "cid")});
+  const auto result = orders->insert(
+      "s", std::vector<Order>{order(1, "ann"), order(2, "bob", 1, 5), order(3, "cid")});
   EXPECT_EQ(result.inserted, 1U);
   EXPECT_EQ(result.repeated, 1U);
   EXPECT_EQ(result.rejected.size(), 1U);

@@ -33,8 +33,10 @@ TEST(OrderStoreText, ComesBackAndNeverCollides) {
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes;
     const auto size = 1 + random() % 4;
-    static constexpr unsigned char alphabet[] = {0, '%', '2', '5', 'F', 'a', 0x7f, 0x80, 0xbc, 0xc3, 0xff};
-    for (std::size_t k = 0; k < size; ++k) bytes += static_cast<char>(alphabet[random() % sizeof alphabet]);
+    static constexpr unsigned char alphabet[] = {0,    '%',  '2',  '5',  'F', 'a',
+                                                 0x7f, 0x80, 0xbc, 0xc3, 0xff};
+    for (std::size_t k = 0; k < size; ++k)
+      bytes += static_cast<char>(alphabet[random() % sizeof alphabet]);
     const auto column = to_column(bytes);
     EXPECT_EQ(from_column(column), bytes);
     seen.insert(bytes);
@@ -44,7 +46,8 @@ TEST(OrderStoreText, ComesBackAndNeverCollides) {
 }
 
 TEST(OrderStoreText, RefusesWhatItDidNotWrite) {
-  for (const auto* const text : {"%", "%2", "a%zz", "%a"}) EXPECT_THROW(from_column(text), Error) << text;
+  for (const auto* const text : {"%", "%2", "a%zz", "%a"})
+    EXPECT_THROW(from_column(text), Error) << text;
 }
 
 }  // namespace

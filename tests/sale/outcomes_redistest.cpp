@@ -30,7 +30,8 @@ TEST_F(SaleOutcomes, EachRequestGetsWhatTheTableSays) {
       {"ann", "a1", 2, Outcome::admitted, "0001"},
       {"ann", "a1", 2, Outcome::repeated, "0001"},
       {"ann", "a2", 1, Outcome::already_bought, "0001"},
-      {"ann", "a1", 5, Outcome::repeated, "0001"},  // the request decides, not what it asks this time
+      {"ann", "a1", 5, Outcome::repeated,
+       "0001"},  // the request decides, not what it asks this time
       {"bob", "a1", 1, Outcome::admitted, "0002"},  // a request id belongs to its buyer
       {"cid", "c1", 3, Outcome::not_enough, ""},
       {"cid", "c1", 2, Outcome::admitted, "0003"},
@@ -73,7 +74,8 @@ TEST_F(SaleOutcomes, ASaleThatTheStoreLostIsNotLoaded) {
 
 TEST_F(SaleOutcomes, TheLimitCountsOrdersOfABuyer) {
   for (const std::int64_t limit : {0, 1, 3}) {
-    SaleDefinition definition{.name = "limit" + std::to_string(limit), .stock = 100, .limit = limit};
+    SaleDefinition definition{
+        .name = "limit" + std::to_string(limit), .stock = 100, .limit = limit};
     auto sale = Sale::create(*store_, definition).get();
     const std::int64_t most = limit == 0 ? 20 : limit;
     for (std::int64_t n = 1; n <= most; ++n) {
@@ -93,7 +95,8 @@ TEST_F(SaleOutcomes, TheLimitCountsOrdersOfABuyer) {
 
 TEST_F(SaleOutcomes, NumbersOfADayRunOut) {
   auto sale = create({.stock = 100, .digits = 1});
-  for (int i = 1; i <= 9; ++i) EXPECT_EQ(buy(sale, std::to_string(i), "r").outcome, Outcome::admitted);
+  for (int i = 1; i <= 9; ++i)
+    EXPECT_EQ(buy(sale, std::to_string(i), "r").outcome, Outcome::admitted);
   EXPECT_EQ(buy(sale, "10", "r").outcome, Outcome::full);
   EXPECT_EQ(sale.status().get().sold, 9);
 }
@@ -106,7 +109,9 @@ TEST_F(SaleOutcomes, TheWindowIsTheStoresClock) {
   auto late = Sale::create(*store_, {.name = "late", .stock = 1, .closes_at = now - 1us}).get();
   EXPECT_EQ(buy(late, "ann", "r").outcome, Outcome::closed);
   EXPECT_EQ(late.status().get().state, SaleState::closed);
-  auto open_now = Sale::create(*store_, {.name = "now", .stock = 1, .opens_at = now, .closes_at = now + 1h}).get();
+  auto open_now =
+      Sale::create(*store_, {.name = "now", .stock = 1, .opens_at = now, .closes_at = now + 1h})
+          .get();
   EXPECT_EQ(buy(open_now, "ann", "r").outcome, Outcome::admitted);
 }
 
@@ -124,7 +129,8 @@ TEST_F(SaleOutcomes, AClosedSaleStillKnowsItsOrders) {
 TEST_F(SaleOutcomes, AnyBytesMakeAnId) {
   auto sale = create({.stock = 100, .limit = 0});
   const std::string nul("a\0b", 3);
-  const std::string ids[] = {nul, "a", "1:a", "a b", "%", "\n\r", "\xff\xfe", std::string(128, 'x'), "a\0c" + nul, "ü"};
+  const std::string ids[] = {
+      nul, "a", "1:a", "a b", "%", "\n\r", "\xff\xfe", std::string(128, 'x'), "a\0c" + nul, "ü"};
   std::vector<Order> orders;
   for (const auto& buyer : ids)
     for (const auto& request : ids) {
@@ -178,10 +184,17 @@ TEST_F(SaleOutcomes, DefinitionsAreCheckedAndCompared) {
   refused({.name = "x", .stock = 1, .digits = 13}, Errc::bad_argument, "digits is 13");
   refused({.name = "x", .stock = 1, .number_type = "M T"}, Errc::bad_argument, "number_type");
   refused({.name = "x", .stock = 1, .zone = "Asia/Nowhere"}, Errc::bad_argument, "Asia/Nowhere");
-  refused({.name = "x", .stock = 1, .opens_at = noon, .closes_at = noon}, Errc::bad_argument, "closes before");
+  refused({.name = "x", .stock = 1, .opens_at = noon, .closes_at = noon}, Errc::bad_argument,
+          "closes before");
 
-  const SaleDefinition definition{.name = "compared", .stock = 7, .opens_at = noon, .limit = 2, .largest_order = 3,
-                                  .number_type = "XY", .zone = "Europe/Berlin", .digits = 6};
+  const SaleDefinition definition{.name = "compared",
+                                  .stock = 7,
+                                  .opens_at = noon,
+                                  .limit = 2,
+                                  .largest_order = 3,
+                                  .number_type = "XY",
+                                  .zone = "Europe/Berlin",
+                                  .digits = 6};
   auto sale = Sale::create(*store_, definition).get();
   buy(sale, "ann", "r");
   EXPECT_EQ(Sale::create(*store_, definition).get().definition(), definition);
@@ -202,12 +215,14 @@ TEST_F(SaleOutcomes, CallersThatCoalesceGetDenseNumbersAndRisingIds) {
     for (int t = 0; t < threads; ++t)
       crew.emplace_back([&, t] {
         for (int i = 0; i < each; ++i)
-          orders[static_cast<std::size_t>(t)].push_back(*buy(sale, std::to_string(t * each + i), "r").order);
+          orders[static_cast<std::size_t>(t)].push_back(
+              *buy(sale, std::to_string(t * each + i), "r").order);
       });
   }
   std::vector<Order> all;
   for (auto& some : orders) {
-    EXPECT_TRUE(std::is_sorted(some.begin(), some.end(), [](const Order& a, const Order& b) { return a.id < b.id; }));
+    EXPECT_TRUE(std::is_sorted(some.begin(), some.end(),
+                               [](const Order& a, const Order& b) { return a.id < b.id; }));
     all.insert(all.end(), some.begin(), some.end());
   }
   std::sort(all.begin(), all.end(), [](const Order& a, const Order& b) { return a.id < b.id; });
@@ -223,13 +238,17 @@ class LossyStore final : public Store {
  public:
   LossyStore(Store& store, int lost) : store_(store), lost_(lost) {}
   using Store::run;
-  Task<Value> run(Words command, CallOptions options) override { return store_.run(command, options); }
+  Task<Value> run(Words command, CallOptions options) override {
+    return store_.run(command, options);
+  }
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
     Value reply = store_.run(script, keys, args, options).get();
     if (lost_-- > 0) throw Error{Errc::connection, "the reply was lost", Effect::unknown};
     return Task<Value>::ready(std::move(reply));
   }
-  Task<std::vector<Value>> run(Batch batch, CallOptions options) override { return store_.run(std::move(batch), options); }
+  Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
+    return store_.run(std::move(batch), options);
+  }
   Task<Listener> listen(std::string channel, MessageHandler handler) override {
     return store_.listen(std::move(channel), std::move(handler));
   }

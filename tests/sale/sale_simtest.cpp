@@ -18,7 +18,8 @@ constexpr WallTime before_midnight{1'767'369'597s};
 class SaleOnVirtualTime : public testing::Test {
  protected:
   std::string buy(Sale& sale, const std::string& request = "r") {
-    const auto answer = sale.buy(BuyerId{"buyer " + std::to_string(next_buyer_++)}, RequestId{request}).get();
+    const auto answer =
+        sale.buy(BuyerId{"buyer " + std::to_string(next_buyer_++)}, RequestId{request}).get();
     if (answer.order) last_ = *answer.order;
     return answer.order ? answer.order->number : std::string{to_string(answer.outcome)};
   }
@@ -46,7 +47,8 @@ TEST_F(SaleOnVirtualTime, NumbersBeginAnewAtMidnightAndIdsGoOn) {
 
   const auto orders = open_order_store("sqlite::memory:");
   OrderWorker{*store_, sale, *orders}.drain();
-  for (const auto& check : audit(*store_, sale, *orders).checks) EXPECT_TRUE(check.ok) << check.name << ": " << check.detail;
+  for (const auto& check : audit(*store_, sale, *orders).checks)
+    EXPECT_TRUE(check.ok) << check.name << ": " << check.detail;
 }
 
 TEST_F(SaleOnVirtualTime, AClockThatGoesBackOpensNoDayAgain) {
@@ -76,8 +78,11 @@ TEST_F(SaleOnVirtualTime, AFullDayEndsAtMidnight) {
 }
 
 TEST_F(SaleOnVirtualTime, TheWindowIsHalfOpen) {
-  auto sale =
-      Sale::create(*store_, {.name = "s", .stock = 10, .opens_at = before_midnight + 1s, .closes_at = before_midnight + 5s}).get();
+  auto sale = Sale::create(*store_, {.name = "s",
+                                     .stock = 10,
+                                     .opens_at = before_midnight + 1s,
+                                     .closes_at = before_midnight + 5s})
+                  .get();
   const auto expect = [&](SaleState state, const std::string& answer) {
     EXPECT_EQ(to_string(sale.status().get().state), to_string(state));
     EXPECT_EQ(buy(sale), answer);

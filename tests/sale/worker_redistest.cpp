@@ -1,3 +1,5 @@
+#include <sqlite3/soci-sqlite3.h>
+
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -6,8 +8,6 @@
 #include "sale/order_entry.hpp"
 #include "sale/order_store_soci.hpp"
 #include "sale/shop.hpp"
-
-#include <sqlite3/soci-sqlite3.h>
 
 namespace sluice {
 namespace {
@@ -21,7 +21,8 @@ class SaleWorker : public testing::Test {
     std::vector<Task<Admission>> wishes;
     for (int i = 0; i < orders; ++i)
       wishes.push_back(sale_.buy(BuyerId{std::to_string(next_buyer_++)}, RequestId{"r"}, units));
-    for (const auto& answer : when_all(std::move(wishes)).get()) ASSERT_EQ(answer.outcome, Outcome::admitted);
+    for (const auto& answer : when_all(std::move(wishes)).get())
+      ASSERT_EQ(answer.outcome, Outcome::admitted);
   }
 
   static OrderWorkerOptions quick() {
@@ -48,9 +49,15 @@ class SaleWorker : public testing::Test {
     const auto consumer = "dead " + std::to_string(generation);
     const auto most = std::to_string(count);
     if (generation > 0)
-      return store_->run({"XAUTOCLAIM", stream_, "workers", consumer, "0", "0", "COUNT", most}).get().as_items().at(1).as_items();
-    const auto reply =
-        store_->run({"XREADGROUP", "GROUP", "workers", consumer, "COUNT", most, "STREAMS", stream_, ">"}).get();
+      return store_->run({"XAUTOCLAIM", stream_, "workers", consumer, "0", "0", "COUNT", most})
+          .get()
+          .as_items()
+          .at(1)
+          .as_items();
+    const auto reply = store_
+                           ->run({"XREADGROUP", "GROUP", "workers", consumer, "COUNT", most,
+                                  "STREAMS", stream_, ">"})
+                           .get();
     return reply.type() == Value::Type::map ? reply.as_items().at(1).as_items()
                                             : reply.as_items().at(0).as_items().at(1).as_items();
   }
@@ -72,7 +79,8 @@ TEST_F(SaleWorker, BringsEveryOrderInAndForgetsTheEntries) {
   EXPECT_EQ(worker.progress().inserted, 2500U);
   EXPECT_EQ(sale_.status().get().waiting, 0);
   EXPECT_EQ(orders_->stock(name_)->left, 7500);
-  EXPECT_EQ(store_->run({"XINFO", "CONSUMERS", stream_, "workers"}).get().as_items().size(), 0U) << "it left the group";
+  EXPECT_EQ(store_->run({"XINFO", "CONSUMERS", stream_, "workers"}).get().as_items().size(), 0U)
+      << "it left the group";
   test::expect_clean(*store_, sale_, *orders_);
 }
 
@@ -134,7 +142,10 @@ TEST_F(SaleWorker, ToleratesWhatIsInTheDatabaseAlready) {
 
 TEST_F(SaleWorker, PoisonGoesToTheDeadLettersWithItsFields) {
   buy_many(2);
-  store_->run({"XADD", stream_, "*", "order", "rubbish", "buyer", "ann", "more", std::string_view{"\0\xff", 2}}).get();
+  store_
+      ->run({"XADD", stream_, "*", "order", "rubbish", "buyer", "ann", "more",
+             std::string_view{"\0\xff", 2}})
+      .get();
   store_->run({"XADD", stream_, "*", "unknown", "field"}).get();
   buy_many(2);
   OrderWorker worker{*store_, sale_, *orders_, quick()};
@@ -146,12 +157,14 @@ TEST_F(SaleWorker, PoisonGoesToTheDeadLettersWithItsFields) {
   EXPECT_EQ(letters[0].reason, "its fields make no order");
   EXPECT_FALSE(letters[0].order);
   using Fields = std::vector<std::pair<std::string, std::string>>;
-  EXPECT_EQ(letters[0].fields, (Fields{{"order", "rubbish"}, {"buyer", "ann"}, {"more", std::string("\0\xff", 2)}}));
+  EXPECT_EQ(letters[0].fields,
+            (Fields{{"order", "rubbish"}, {"buyer", "ann"}, {"more", std::string("\0\xff", 2)}}));
   EXPECT_EQ(letters[1].fields, (Fields{{"unknown", "field"}}));
   EXPECT_EQ(sale_.dead_letters(letters[0].id, 10).get().size(), 1U);
   EXPECT_EQ(sale_.status().get().dead, 2);
   const auto checks = audit(*store_, sale_, *orders_).checks;
-  const auto poison = std::find_if(checks.begin(), checks.end(), [](const Check& check) { return !check.ok; });
+  const auto poison =
+      std::find_if(checks.begin(), checks.end(), [](const Check& check) { return !check.ok; });
   ASSERT_NE(poison, checks.end());
   EXPECT_EQ(poison->name, "entries_that_make_no_order");
   EXPECT_EQ(poison->figure, 2);
@@ -188,9 +201,11 @@ TEST_F(SaleWorker, WhatKillsEveryWorkerIsBuriedAndCanBeRevived) {
 TEST_F(SaleWorker, ADatabaseWithLessStockRefusesAndNothingIsLost) {
   buy_many(5);
   OrderWorker{*store_, sale_, *orders_, quick()}.drain();
-  for (const auto* const key : {"sale", "buyers", "requests"}) store_->run({"DEL", "{" + name_ + "}:" + key}).get();
+  for (const auto* const key : {"sale", "buyers", "requests"})
+    store_->run({"DEL", "{" + name_ + "}:" + key}).get();
   auto anew = Sale::create(*store_, sale_.definition()).get();
-  EXPECT_EQ(test::buy(anew, "0", "another request").outcome, Outcome::admitted) << "Redis has forgotten the buyer";
+  EXPECT_EQ(test::buy(anew, "0", "another request").outcome, Outcome::admitted)
+      << "Redis has forgotten the buyer";
   OrderWorker worker{*store_, anew, *orders_, quick()};
   worker.drain();
   const auto letters = anew.dead_letters().get();
@@ -215,7 +230,8 @@ TEST_F(SaleWorker, ADatabaseThatHasTheSaleWithAnotherStockIsRefused) {
 class SaleTrouble : public SaleWorker {
  protected:
   /// `begin` makes trouble, `end` mends it.
-  void expect_patience(const std::function<void()>& begin, const std::function<void()>& end, const std::string& says) {
+  void expect_patience(const std::function<void()>& begin, const std::function<void()>& end,
+                       const std::string& says) {
     OrderWorker worker{*store_, sale_, *orders_, quick()};
     std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
     buy_many(100);
@@ -241,7 +257,8 @@ class SaleTrouble : public SaleWorker {
   static void move(const std::filesystem::path& from, const std::filesystem::path& to) {
     for (const auto* const suffix : {"", "-wal", "-shm"}) {
       std::filesystem::remove(to.string() + suffix);
-      if (std::filesystem::exists(from.string() + suffix)) std::filesystem::rename(from.string() + suffix, to.string() + suffix);
+      if (std::filesystem::exists(from.string() + suffix))
+        std::filesystem::rename(from.string() + suffix, to.string() + suffix);
     }
   }
 
@@ -266,8 +283,8 @@ TEST_F(SaleTrouble, ADatabaseThatWasMovedAway) {
 // The open file of a deleted database takes writes without complaint.
 TEST_F(SaleTrouble, ADatabaseWhoseFileAloneWasMovedAway) {
   const auto away = folder_ / "away.db";
-  expect_patience([&] { std::filesystem::rename(file_, away); }, [&] { std::filesystem::rename(away, file_); },
-                  "deleted or replaced");
+  expect_patience([&] { std::filesystem::rename(file_, away); },
+                  [&] { std::filesystem::rename(away, file_); }, "deleted or replaced");
 }
 
 TEST_F(SaleTrouble, ADatabaseThatWasReplacedByRubbish) {

@@ -41,9 +41,11 @@ Task<void> FaultyStore::wait_for_let_go() {
 }
 
 template <class Reply>
-Task<Reply> FaultyStore::carry(std::string call, bool repeatable, std::function<Task<Reply>()> send) {
+Task<Reply> FaultyStore::carry(std::string call, bool repeatable,
+                               std::function<Task<Reply>()> send) {
   const Fault fault = plan(call);
-  if (fault == Fault::refused) throw Error{Errc::connection, "the test refused " + call, Effect::none};
+  if (fault == Fault::refused)
+    throw Error{Errc::connection, "the test refused " + call, Effect::none};
   if (fault == Fault::request_lost && !repeatable) lose(call);
   if (fault == Fault::request_late) {
     auto late = wait_for_let_go();
@@ -66,31 +68,35 @@ Task<Reply> FaultyStore::carry(std::string call, bool repeatable, std::function<
 }
 
 Task<Value> FaultyStore::run(Words command, CallOptions options) {
-  return carry<Value>(std::string{command.front()}, options.repeatable,
-                      [this, options, words = std::vector<std::string>(command.begin(), command.end())] {
-                        const std::vector<std::string_view> views(words.begin(), words.end());
-                        return store_.run(Words{views}, options);
-                      });
+  return carry<Value>(
+      std::string{command.front()}, options.repeatable,
+      [this, options, words = std::vector<std::string>(command.begin(), command.end())] {
+        const std::vector<std::string_view> views(words.begin(), words.end());
+        return store_.run(Words{views}, options);
+      });
 }
 
 Task<Value> FaultyStore::run(const Script& script, Words keys, Words args, CallOptions options) {
-  return carry<Value>(std::string{script.name}, options.repeatable,
-                      [this, &script, options, own_keys = std::vector<std::string>(keys.begin(), keys.end()),
-                       own_args = std::vector<std::string>(args.begin(), args.end())] {
-                        const std::vector<std::string_view> key_views(own_keys.begin(), own_keys.end());
-                        const std::vector<std::string_view> arg_views(own_args.begin(), own_args.end());
-                        return store_.run(script, Words{key_views}, Words{arg_views}, options);
-                      });
+  return carry<Value>(
+      std::string{script.name}, options.repeatable,
+      [this, &script, options, own_keys = std::vector<std::string>(keys.begin(), keys.end()),
+       own_args = std::vector<std::string>(args.begin(), args.end())] {
+        const std::vector<std::string_view> key_views(own_keys.begin(), own_keys.end());
+        const std::vector<std::string_view> arg_views(own_args.begin(), own_args.end());
+        return store_.run(script, Words{key_views}, Words{arg_views}, options);
+      });
 }
 
 Task<std::vector<Value>> FaultyStore::run(Batch batch, CallOptions options) {
   const auto& first = batch.items().front();
-  return carry<std::vector<Value>>(first.script ? std::string{first.script->name} : first.words.front(),
-                                   options.repeatable, [this, options, batch] { return store_.run(batch, options); });
+  return carry<std::vector<Value>>(
+      first.script ? std::string{first.script->name} : first.words.front(), options.repeatable,
+      [this, options, batch] { return store_.run(batch, options); });
 }
 
 Task<Listener> FaultyStore::listen(std::string channel, MessageHandler handler) {
-  if (plan("listen") == Fault::refused) throw Error{Errc::connection, "the test refused listen", Effect::none};
+  if (plan("listen") == Fault::refused)
+    throw Error{Errc::connection, "the test refused listen", Effect::none};
   auto listening = store_.listen(std::move(channel), std::move(handler));
   co_return co_await listening;
 }

@@ -1,4 +1,5 @@
-/// A Store on a bad line: forwards to a real one, and loses, doubles or delays calls as a test says.
+/// A Store on a bad line: forwards to a real one, and loses, doubles or delays calls as a test
+/// says.
 #pragma once
 
 #include <functional>
@@ -15,8 +16,8 @@ namespace sluice::test {
 enum class Fault {
   none,
   refused,       ///< never sent: Error, effect none
-  request_lost,  ///< sent and not executed; repeated if the call allows it, else Error, effect unknown
-  reply_lost,    ///< executed; repeated if the call allows it, else Error, effect unknown
+  request_lost,  ///< sent, not executed; repeated if the call allows it, else effect unknown
+  reply_lost,    ///< executed; repeated if the call allows it, else effect unknown
   cut_off,       ///< executed, and whatever the call allows: Error, effect unknown
   doubled,       ///< executed twice, the second reply counts
   request_late,  ///< executed when the test calls let_go()
@@ -28,8 +29,8 @@ class FaultyStore final : public Store {
  public:
   explicit FaultyStore(Store& store) : store_(store) {}
 
-  /// Asked for each call, by the name of the script or command, of a batch that of its first item, or "listen"
-  /// (which can only be refused). It may do other things on the way.
+  /// Asked for each call, by the name of the script or command, of a batch that of its first item,
+  /// or "listen" (which can only be refused). It may do other things on the way.
   std::function<Fault(std::string_view call)> plan = [](std::string_view) { return Fault::none; };
 
   /// Lets all late calls go on.

@@ -27,7 +27,8 @@ template <class Address>
 int connect_to(int family, const Address& address, const std::string& name) {
   const int socket = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) fail("socket");
-  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return socket;
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return socket;
   const int reason = errno;
   ::close(socket);
   fail("connect " + name, reason);

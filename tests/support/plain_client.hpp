@@ -1,5 +1,5 @@
-/// The simplest RESP client: one blocking socket, one command at a time. For tests that look at a server from the side;
-/// shares only the codec with the product's own client.
+/// The simplest RESP client: one blocking socket, one command at a time. For tests that look at a
+/// server from the side; shares only the codec with the product's own client.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,8 @@
 
 namespace sluice::test {
 
-/// Every call throws std::system_error when the connection fails, is closed, or says nothing for `patience`.
+/// Every call throws std::system_error when the connection fails, is closed, or says nothing for
+/// `patience`.
 class PlainClient {
  public:
   explicit PlainClient(std::uint16_t port, const std::string& host = "127.0.0.1");

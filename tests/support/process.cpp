@@ -32,7 +32,8 @@ std::vector<std::string> environment_of(const ProcessOptions& options) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     bool replaced = false;
-    for (const auto& [name, value] : options.environment) replaced = replaced || text.starts_with(name + "=");
+    for (const auto& [name, value] : options.environment)
+      replaced = replaced || text.starts_with(name + "=");
     if (!replaced) all.push_back(text);
   }
   for (const auto& [name, value] : options.environment) all.push_back(name + "=" + value);
@@ -47,8 +48,8 @@ std::vector<char*> pointers_of(std::vector<std::string>& texts) {
 }
 
 /// Between fork and exec: system calls only. The errno goes through `report`, which exec closes.
-[[noreturn]] void become(char** argv, char** environment, const char* directory, const char* output, pid_t parent,
-                         int report) {
+[[noreturn]] void become(char** argv, char** environment, const char* directory, const char* output,
+                         pid_t parent, int report) {
   end_with_parent(parent);
   bool ready = *directory == '\0' || ::chdir(directory) == 0;
   if (ready && *output != '\0') {
@@ -75,7 +76,8 @@ Process::Process(const std::vector<std::string>& argv, const ProcessOptions& opt
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ == 0)
-    become(word_pointers.data(), variable_pointers.data(), directory.c_str(), output.c_str(), parent, report[1]);
+    become(word_pointers.data(), variable_pointers.data(), directory.c_str(), output.c_str(),
+           parent, report[1]);
   const int fork_error = errno;
   ::close(report[1]);
   int reason = 0;
@@ -131,7 +133,8 @@ int Process::wait() {
 
 std::optional<int> Process::wait_for(std::chrono::milliseconds patience) {
   if (status_) return status_;
-  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));  // glibc 2.36 declares it for C alone
+  const int handle =
+      static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));  // glibc 2.36 declares it for C alone
   if (handle < 0) fail("pidfd_open");
   pollfd ended{handle, POLLIN, 0};
   const int ready = ::poll(&ended, 1, static_cast<int>(patience.count()));

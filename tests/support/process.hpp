@@ -1,5 +1,6 @@
-/// A child process of a test. It is killed when its owner is gone, and when the thread that started it is gone, however
-/// the test ended (PR_SET_PDEATHSIG): start children from a thread that outlives them.
+/// A child process of a test. It is killed when its owner is gone, and when the thread that started
+/// it is gone, however the test ended (PR_SET_PDEATHSIG): start children from a thread that
+/// outlives them.
 #pragma once
 
 #include <sys/types.h>
@@ -15,16 +16,18 @@
 namespace sluice::test {
 
 struct ProcessOptions {
-  std::filesystem::path directory;                                 ///< to run in; empty: ours
-  std::vector<std::pair<std::string, std::string>> environment;    ///< added to ours
-  std::filesystem::path output;                                    ///< file for stdout and stderr; empty: ours
+  std::filesystem::path directory;                               ///< to run in; empty: ours
+  std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
+  std::filesystem::path output;  ///< file for stdout and stderr; empty: ours
 };
 
 class Process {
  public:
-  /// Runs a program. `argv[0]` is searched in PATH. Throws std::system_error when it cannot be started.
+  /// Runs a program. `argv[0]` is searched in PATH. Throws std::system_error when it cannot be
+  /// started.
   explicit Process(const std::vector<std::string>& argv, const ProcessOptions& options = {});
-  /// Forks; the child runs `body` and exits with what it returns (70 if it throws). Fork before the test has threads.
+  /// Forks; the child runs `body` and exits with what it returns (70 if it throws). Fork before the
+  /// test has threads.
   explicit Process(const std::function<int()>& body);
   ~Process();
   Process(Process&& other) noexcept : pid_(std::exchange(other.pid_, -1)), status_(other.status_) {}
@@ -33,7 +36,8 @@ class Process {
   pid_t pid() const noexcept { return pid_; }
   bool running() { return !wait_for(std::chrono::milliseconds{0}).has_value(); }
 
-  /// The exit status; 128 + signal for one that a signal ended, as a shell says it. May be asked again.
+  /// The exit status; 128 + signal for one that a signal ended, as a shell says it. May be asked
+  /// again.
   int wait();
   /// Empty: still running after `patience`.
   std::optional<int> wait_for(std::chrono::milliseconds patience);

@@ -32,7 +32,8 @@ std::uint16_t free_port() {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
-  const bool bound = listener >= 0 && ::bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+  const bool bound = listener >= 0 &&
+                     ::bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
                      ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0;
   const int reason = errno;
   if (listener >= 0) ::close(listener);
@@ -57,7 +58,8 @@ RedisServer::~RedisServer() {
 std::string RedisServer::socket_path() const { return (directory_ / "redis.sock").string(); }
 
 std::string RedisServer::url() const {
-  return address_ == Address::port ? "redis://127.0.0.1:" + std::to_string(port_) : "redis+unix://" + socket_path();
+  return address_ == Address::port ? "redis://127.0.0.1:" + std::to_string(port_)
+                                   : "redis+unix://" + socket_path();
 }
 
 std::string RedisServer::log() const {
@@ -70,7 +72,8 @@ void RedisServer::write_config() const {
   std::ofstream file{directory_ / "redis.conf"};
   file << "bind 127.0.0.1\nprotected-mode no\ndaemonize no\nsave \"\"\nshutdown-on-sigterm save\n"
        << "enable-debug-command local\n"
-       << "port " << port_ << "\ndir " << directory_.str() << "\nlogfile " << (directory_ / "redis.log").string() << '\n';
+       << "port " << port_ << "\ndir " << directory_.str() << "\nlogfile "
+       << (directory_ / "redis.log").string() << '\n';
   if (address_ == Address::unix_socket) file << "unixsocket " << socket_path() << '\n';
   for (const auto& line : config_) file << line << '\n';
 }
@@ -85,8 +88,10 @@ bool RedisServer::answers() const try {
 
 bool RedisServer::try_start() {
   write_config();
-  process_.emplace(std::vector<std::string>{"redis-server", (directory_ / "redis.conf").string()},
-                   ProcessOptions{.directory = directory_.path(), .environment = {}, .output = directory_ / "out.log"});
+  process_.emplace(
+      std::vector<std::string>{"redis-server", (directory_ / "redis.conf").string()},
+      ProcessOptions{
+          .directory = directory_.path(), .environment = {}, .output = directory_ / "out.log"});
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (process_->running() && std::chrono::steady_clock::now() < deadline) {
     if (answers()) return true;
@@ -98,7 +103,8 @@ bool RedisServer::try_start() {
 }
 
 void RedisServer::start() {
-  if (!process_ && !try_start()) throw std::runtime_error{"redis-server does not start again:\n" + log()};
+  if (!process_ && !try_start())
+    throw std::runtime_error{"redis-server does not start again:\n" + log()};
 }
 
 void RedisServer::kill() {

@@ -1,4 +1,5 @@
-/// A real redis-server for a test: on a free loopback port (or a unix socket), in a fresh folder, gone with its owner.
+/// A real redis-server for a test: on a free loopback port (or a unix socket), in a fresh folder,
+/// gone with its owner.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace sluice::test {
 
-/// A TCP port of 127.0.0.1 that nobody listens on. Another program may take it: be ready to try again.
+/// A TCP port of 127.0.0.1 that nobody listens on. Another program may take it: be ready to try
+/// again.
 std::uint16_t free_port();
 
 class RedisServer {
@@ -19,7 +21,8 @@ class RedisServer {
   enum class Address { port, unix_socket };
 
   /// `config`: lines as in redis.conf ("appendonly yes"). Without any it keeps nothing on disk.
-  /// Returns when the server answers. Throws std::runtime_error with the end of its log if it does not.
+  /// Returns when the server answers. Throws std::runtime_error with the end of its log if it does
+  /// not.
   explicit RedisServer(std::vector<std::string> config = {}, Address address = Address::port);
   ~RedisServer();
   RedisServer(const RedisServer&) = delete;
@@ -32,8 +35,9 @@ class RedisServer {
   const TempDir& directory() const noexcept { return directory_; }
   std::string log() const;
 
-  /// Ends it and starts it again at the same address. `keep_data`: what was in it is there again (by the append-only
-  /// file if the configuration has one, else by a snapshot); otherwise it comes back empty.
+  /// Ends it and starts it again at the same address. `keep_data`: what was in it is there again
+  /// (by the append-only file if the configuration has one, else by a snapshot); otherwise it comes
+  /// back empty.
   void restart(bool keep_data = true);
   /// SIGKILL; start() brings it back with what lies on its disk.
   void kill();

@@ -1,11 +1,10 @@
-#include "support/redis_server.hpp"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <system_error>
 
 #include "support/plain_client.hpp"
+#include "support/redis_server.hpp"
 
 namespace sluice::test {
 namespace {

@@ -9,7 +9,8 @@ namespace sluice::test {
 
 TempDir::TempDir() {
   std::string name = (std::filesystem::temp_directory_path() / "sluice-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::system_error{errno, std::generic_category(), "mkdtemp " + name};
+  if (::mkdtemp(name.data()) == nullptr)
+    throw std::system_error{errno, std::generic_category(), "mkdtemp " + name};
   path_ = name;
 }
 
@@ -19,7 +20,8 @@ TempDir::~TempDir() {
 }
 
 void TempDir::clear() {
-  for (const auto& entry : std::filesystem::directory_iterator{path_}) std::filesystem::remove_all(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator{path_})
+    std::filesystem::remove_all(entry.path());
 }
 
 }  // namespace sluice::test

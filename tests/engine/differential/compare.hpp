@@ -1,5 +1,5 @@
-/// When two replies, or two databases, are the same although they are not equal: order where none is promised, clocks
-/// that differ by the time between two calls.
+/// When two replies, or two databases, are the same although they are not equal: order where none
+/// is promised, clocks that differ by the time between two calls.
 #pragma once
 
 #include <functional>

@@ -1,10 +1,12 @@
-// The engine against a real redis-server: the same random commands and scripts must give the same replies and leave the
-// same data; and the effects that the engine would log must give that data once more.
+// The engine against a real redis-server: the same random commands and scripts must give the same
+// replies and leave the same data; and the effects that the engine would log must give that data
+// once more.
 //
 //   SLUICE_SEEDS=2000   more runs          SLUICE_SEED=17   this run alone
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -28,13 +30,15 @@ constexpr std::uint64_t seeds_by_default = 150;
 
 struct Step {
   Command words;
-  Command inner;  ///< what decides the form of the reply: the command itself, or the one inside a script
+  Command inner;  ///< decides the form of the reply: itself, or the command inside a script
 };
 using Steps = std::vector<Step>;
 
 class Redis {
  public:
-  Redis(std::uint16_t port, int protocol) : client_(port) { client_.command({"HELLO", std::to_string(protocol)}); }
+  Redis(std::uint16_t port, int protocol) : client_(port) {
+    client_.command({"HELLO", std::to_string(protocol)});
+  }
 
   Value run(const Command& words) { return client_.command(std::span<const std::string>{words}); }
   void clear() { run({"FLUSHALL"}); }
@@ -50,8 +54,9 @@ class Embedded {
   Value run(const Command& words) {
     using namespace std::chrono;
     const std::vector<std::string_view> views{words.begin(), words.end()};
-    engine::Context context{*engine_, session_,
-                            duration_cast<microseconds>(system_clock::now().time_since_epoch()).count()};
+    engine::Context context{
+        *engine_, session_,
+        duration_cast<microseconds>(system_clock::now().time_since_epoch()).count()};
     engine::ValueReply reply{protocol_};
     engine_->execute(context, views, reply);
     for (auto& effect : context.effects()) effects_.push_back(std::move(effect));
@@ -96,24 +101,28 @@ Steps steps_of(std::uint64_t seed) {
 }
 
 /// What is wrong with a run of `steps`, if anything.
-std::optional<std::string> wrong(const Steps& steps, Redis& redis, Embedded& embedded, int protocol) {
+std::optional<std::string> wrong(const Steps& steps, Redis& redis, Embedded& embedded,
+                                 int protocol) {
   redis.clear();
   embedded.clear();
   for (const auto& step : steps) {
     const auto theirs = canonical(step.inner, redis.run(step.words));
     const auto ours = canonical(step.inner, embedded.run(step.words));
     if (!same_reply(step.inner, theirs, ours))
-      return fmt::format("{}\n  redis:  {}\n  engine: {}", to_line(step.words), to_string(theirs), to_string(ours));
+      return fmt::format("{}\n  redis:  {}\n  engine: {}", to_line(step.words), to_string(theirs),
+                         to_string(ours));
   }
   const auto theirs = dump([&](const Command& words) { return redis.run(words); });
   const auto ours = dump([&](const Command& words) { return embedded.run(words); });
-  if (auto differs = difference(theirs, ours); !differs.empty()) return "redis and engine differ: " + differs;
+  if (auto differs = difference(theirs, ours); !differs.empty())
+    return "redis and engine differ: " + differs;
   Embedded replayed{protocol};
   for (const auto& effect : embedded.effects())
     if (const auto reply = replayed.run(effect); reply.is_error())
       return fmt::format("the effect {} is refused: {}", to_line(effect), to_string(reply));
   const auto again = dump([&](const Command& words) { return replayed.run(words); });
-  if (auto differs = difference(ours, again); !differs.empty()) return "engine and its replayed effects differ: " + differs;
+  if (auto differs = difference(ours, again); !differs.empty())
+    return "engine and its replayed effects differ: " + differs;
   return std::nullopt;
 }
 
@@ -138,25 +147,30 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise)
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-void expect_same(std::uint64_t seed, RedisServer& server) {
+/// False: it failed.
+bool expect_same(std::uint64_t seed, RedisServer& server) {
   const int protocol = seed % 2 == 0 ? 2 : 3;
   Redis redis{server.port(), protocol};
   Embedded embedded{protocol};
   const auto steps = steps_of(seed);
-  if (!wrong(steps, redis, embedded, protocol)) return;
-  const auto fewer = shrink(steps, [&](const Steps& some) { return wrong(some, redis, embedded, protocol).has_value(); });
+  if (!wrong(steps, redis, embedded, protocol)) return true;
+  const auto fewer = shrink(
+      steps, [&](const Steps& some) { return wrong(some, redis, embedded, protocol).has_value(); });
   std::string lines;
   for (const auto& step : fewer) lines += "  " + to_line(step.words) + '\n';
   ADD_FAILURE() << "seed " << seed << ", RESP" << protocol << ", shortest run:\n"
-                << lines << wrong(fewer, redis, embedded, protocol).value_or("(not wrong every time)");
+                << lines
+                << wrong(fewer, redis, embedded, protocol).value_or("(not wrong every time)");
+  return false;
 }
 
 TEST(Differential, EngineAnswersAsRedisDoes) {
   RedisServer server;
   const auto only = number_from_environment("SLUICE_SEED", 0);
-  if (only != 0) return expect_same(only, server);
-  const auto seeds = number_from_environment("SLUICE_SEEDS", seeds_by_default);
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) expect_same(seed, server);
+  const auto last = only != 0 ? only : number_from_environment("SLUICE_SEEDS", seeds_by_default);
+  int failures_left = 10;  // more of them tell little
+  for (auto seed = std::max<std::uint64_t>(only, 1); seed <= last && failures_left > 0; ++seed)
+    if (!expect_same(seed, server)) --failures_left;
 }
 
 }  // namespace

@@ -5,66 +5,59 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 #include <stdexcept>
 
 namespace sluice::test {
 namespace {
 
-using Words = std::span<const std::string_view>;
+using namespace std::string_view_literals;
 
 struct Kind {
   std::string_view name;
-  Words words;
+  std::string_view words;                       ///< between blanks
+  std::span<const std::string_view> more = {};  ///< those with blanks in them, or nothing
 };
 
-using namespace std::string_view_literals;
-constexpr std::array keys{"s1"sv, "s2"sv, "s3"sv, "h1"sv, "h2"sv, "l1"sv, "l2"sv, "t1"sv,
-                          "t2"sv, "t3"sv, "z1"sv, "z2"sv, "z3"sv, "x1"sv, "x2"sv, "none"sv};
-constexpr std::array strings{"s1"sv, "s2"sv, "s3"sv};
-constexpr std::array hashes{"h1"sv, "h2"sv};
-constexpr std::array lists{"l1"sv, "l2"sv};
-constexpr std::array sets{"t1"sv, "t2"sv, "t3"sv};
-constexpr std::array sorted_sets{"z1"sv, "z2"sv, "z3"sv};
-constexpr std::array lex_sets{"y1"sv, "y2"sv};  // all scores are 0
-constexpr std::array streams{"x1"sv, "x2"sv};
-constexpr std::array groups{"g1"sv, "g2"sv};
-constexpr std::array consumers{"c1"sv, "c2"sv};
-constexpr std::array members{"a"sv,  "b"sv,  "c"sv, "d"sv,   "e"sv,          "aa"sv,          "ab"sv,
-                             "1"sv,  "2"sv,  "3"sv, "10"sv,  "-7"sv,         ""sv,            "\0\xff\r\n"sv,
-                             "AA"sv, "7"sv,  "8"sv, "foo"sv, "foobarbaz"sv,  "longer than sixty-four bytes, so that no compact form of a "
-                                                                             "collection may hold it any more"sv};
-constexpr std::array values{"0"sv, "1"sv, "-1"sv, "42"sv, "9223372036854775807"sv, "-9223372036854775808"sv, "abc"sv, ""sv,
-                            "1.5"sv, "-0.25"sv, "3.0"sv, "1e3"sv, " 1"sv, "007"sv, "hello world"sv, "\0\x01\xff"sv, "foobar"sv};
-constexpr std::array integers{"0"sv, "1"sv, "2"sv, "-1"sv, "5"sv, "-3"sv, "100"sv, "9223372036854775807"sv, "-9223372036854775807"sv};
-constexpr std::array small{"0"sv, "1"sv, "2"sv, "3"sv, "5"sv};
-constexpr std::array positive{"1"sv, "2"sv, "3"sv, "10"sv};
-constexpr std::array indexes{"0"sv, "1"sv, "2"sv, "3"sv, "5"sv, "-1"sv, "-2"sv, "-3"sv, "-100"sv, "100"sv};
-constexpr std::array bits{"0"sv, "1"sv, "5"sv, "7"sv, "8"sv, "9"sv, "23"sv, "64"sv, "100"sv};
-constexpr std::array floats{"0"sv, "1"sv, "-1"sv, "0.5"sv, "2.25"sv, "-3.75"sv, "10"sv, "1e2"sv, "5.0e3"sv, "100000"sv};
-constexpr std::array weights{"1"sv, "2"sv, "-1"sv, "0.5"sv, "10"sv};  // not 0: Redis is at odds with itself about 0 * inf
-constexpr std::array scores{"0"sv, "1"sv, "2"sv, "3"sv, "-1"sv, "1.5"sv, "-2.25"sv, "10"sv, "inf"sv, "-inf"sv, "1e3"sv};
-constexpr std::array limits{"0"sv, "1"sv, "(1"sv, "2"sv, "(2"sv, "-inf"sv, "+inf"sv, "inf"sv, "(1.5"sv, "10"sv, "-1"sv};
-constexpr std::array lex_limits{"-"sv, "+"sv, "[a"sv, "(a"sv, "[b"sv, "(c"sv, "[aa"sv, "[foo"sv, "["sv};
-constexpr std::array patterns{"*"sv, "a*"sv, "?"sv, "[a-c]"sv, "[^a]*"sv, "s?"sv, "\\*"sv, "*o*"sv, "f*[rz]"sv, "nothing"sv};
-constexpr std::array seconds{"100"sv, "1000"sv, "100000"sv, "0"sv, "-1"sv};
-constexpr std::array milliseconds{"100000"sv, "5000000"sv, "0"sv, "-5"sv};
-constexpr std::array junk{""sv,       "abc"sv, "-1"sv, "0"sv, "9223372036854775808"sv, "-9223372036854775808"sv, "1.5"sv, "nan"sv,
-                          "infinity"sv, "+1"sv,  "0x10"sv, "NX"sv, "COUNT"sv, "WITHSCORES"sv, "LIMIT"sv, "*"sv, "$"sv, "1-1"sv, "-"sv, "("sv};
-constexpr std::array bitfield_types{"u8"sv, "i8"sv, "u1"sv, "i5"sv, "u63"sv, "i64"sv, "u64"sv, "i65"sv, "u16"sv};
-constexpr std::array bitfield_offsets{"0"sv, "1"sv, "#0"sv, "#1"sv, "#2"sv, "7"sv, "100"sv, "-1"sv};
+constexpr std::array odd_members{""sv, "\0\xff\r\n"sv,
+                                 "longer than sixty-four bytes, so that no compact form of a "
+                                 "collection may hold it any more"sv};
+constexpr std::array odd_values{""sv, " 1"sv, "hello world"sv, "\0\x01\xff"sv};
+constexpr std::array nothing{""sv};
 
-constexpr std::array kinds{
-    Kind{"key", keys},          Kind{"str", strings},          Kind{"hash", hashes},
-    Kind{"list", lists},        Kind{"set", sets},             Kind{"zset", sorted_sets},
-    Kind{"lexset", lex_sets},
-    Kind{"stream", streams},    Kind{"group", groups},         Kind{"consumer", consumers},
-    Kind{"member", members},    Kind{"value", values},         Kind{"int", integers},
-    Kind{"small", small},       Kind{"positive", positive},    Kind{"index", indexes},
-    Kind{"bit", bits},          Kind{"float", floats},         Kind{"score", scores},
-    Kind{"limit", limits},      Kind{"lex", lex_limits},       Kind{"pattern", patterns},
-    Kind{"seconds", seconds},   Kind{"ms", milliseconds},      Kind{"junk", junk},
-    Kind{"weight", weights},
-    Kind{"bftype", bitfield_types}, Kind{"bfoffset", bitfield_offsets},
+constexpr Kind kinds[] = {
+    {"key", "s1 s2 s3 h1 h2 l1 l2 t1 t2 t3 z1 z2 z3 x1 x2 none"},
+    {"str", "s1 s2 s3"},
+    {"hash", "h1 h2"},
+    {"list", "l1 l2"},
+    {"set", "t1 t2 t3"},
+    {"zset", "z1 z2 z3"},
+    {"lexset", "y1 y2"},  // all scores are 0
+    {"stream", "x1 x2"},
+    {"group", "g1 g2"},
+    {"consumer", "c1 c2"},
+    {"member", "a b c d e aa ab AA foo foobarbaz 1 2 3 7 8 10 -7", odd_members},
+    {"value", "0 1 -1 42 9223372036854775807 -9223372036854775808 abc 1.5 -0.25 3.0 1e3 007 foobar",
+     odd_values},
+    {"int", "0 1 2 -1 5 -3 100 9223372036854775807 -9223372036854775807"},
+    {"small", "0 1 2 3 5"},
+    {"positive", "1 2 3 10"},
+    {"index", "0 1 2 3 5 -1 -2 -3 -100 100"},
+    {"bit", "0 1 5 7 8 9 23 64 100"},
+    {"float", "0 1 -1 0.5 2.25 -3.75 10 1e2 5.0e3 100000"},
+    {"weight", "1 2 -1 0.5 10"},  // not 0: Redis is at odds with itself about 0 * inf
+    {"score", "0 1 2 3 -1 1.5 -2.25 10 inf -inf 1e3"},
+    {"limit", "0 1 (1 2 (2 -inf +inf inf (1.5 10 -1"},
+    {"lex", "- + [a (a [b (c [aa [foo ["},
+    {"pattern", "* a* ? [a-c] [^a]* s? \\* *o* f*[rz] nothing"},
+    {"seconds", "100 1000 100000 0 -1"},
+    {"ms", "100000 5000000 0 -5"},
+    {"bftype", "u8 i8 u1 i5 u63 i64 u64 i65 u16"},
+    {"bfoffset", "0 1 #0 #1 #2 7 100 -1"},
+    {"junk",
+     "abc -1 0 9223372036854775808 -9223372036854775808 1.5 nan infinity 0x10 NX COUNT "
+     "WITHSCORES LIMIT * $ 1-1 - (",
+     nothing},
 };
 
 constexpr std::array typed_keys{"str"sv, "hash"sv, "list"sv, "set"sv, "zset"sv, "stream"sv};
@@ -79,6 +72,16 @@ std::vector<std::string_view> tokens_of(std::string_view text) {
   return tokens;
 }
 
+std::map<std::string_view, std::vector<std::string_view>> words_by_kind() {
+  std::map<std::string_view, std::vector<std::string_view>> all;
+  for (const auto& kind : kinds) {
+    auto words = tokens_of(kind.words);
+    words.insert(words.end(), kind.more.begin(), kind.more.end());
+    all.emplace(kind.name, std::move(words));
+  }
+  return all;
+}
+
 /// How many tokens the group takes that begins at tokens[0], with both its brackets.
 std::size_t group_size(std::span<const std::string_view> tokens) {
   int depth = 0;
@@ -90,8 +93,16 @@ std::size_t group_size(std::span<const std::string_view> tokens) {
   throw std::logic_error{"a template with an open bracket"};
 }
 
+/// A SCAN without its COUNT may end anywhere, and the sets that are read by name need equal scores.
+bool may_be_spoilt(const Command& command) {
+  const bool scores = command[0] == "ZADD" && command[1].starts_with('y');
+  return !scores && command[0].find("SCAN") == std::string::npos;
+}
+
 std::int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -104,8 +115,7 @@ Command Grammar::next() {
   ++step_;
   Command command;
   expand(templates_[below(templates_.size())], command);
-  // A SCAN without its COUNT may end anywhere.
-  if (one_in(25) && command[0].find("SCAN") == std::string::npos) spoil(command);
+  if (one_in(25) && may_be_spoilt(command)) spoil(command);
   return command;
 }
 
@@ -153,14 +163,21 @@ void Grammar::spoil(Command& command) {
 }
 
 std::string Grammar::word(std::string_view kind) {
-  if (kind == "newid") return fmt::format("{}-{}", step_, one_in(4) ? "*" : std::to_string(below(3)));
-  if (kind == "id") return one_in(3) ? std::to_string(below(step_ + 1)) : fmt::format("{}-{}", below(step_ + 1), below(3));
-  if (kind == "future") return std::to_string(now_ms() / 1000 + 1000 * static_cast<std::int64_t>(1 + below(9)));
-  if (kind == "future_ms") return std::to_string(now_ms() + 1'000'000 * static_cast<std::int64_t>(1 + below(9)));
-  if (std::ranges::count(typed_keys, kind) != 0 && one_in(15)) kind = "key";  // the wrong type, sometimes
-  const auto* row = std::ranges::find(kinds, kind, &Kind::name);
-  if (row == kinds.end()) throw std::logic_error{fmt::format("no such kind: <{}>", kind)};
-  return std::string{row->words[below(row->words.size())]};
+  if (kind == "newid")
+    return fmt::format("{}-{}", step_, one_in(4) ? "*" : std::to_string(below(3)));
+  if (kind == "id")
+    return one_in(3) ? std::to_string(below(step_ + 1))
+                     : fmt::format("{}-{}", below(step_ + 1), below(3));
+  if (kind == "future")
+    return std::to_string(now_ms() / 1000 + 1000 * static_cast<std::int64_t>(1 + below(9)));
+  if (kind == "future_ms")
+    return std::to_string(now_ms() + 1'000'000 * static_cast<std::int64_t>(1 + below(9)));
+  if (std::ranges::count(typed_keys, kind) != 0 && one_in(15))
+    kind = "key";  // the wrong type, sometimes
+  static const auto words = words_by_kind();
+  const auto found = words.find(kind);
+  if (found == words.end()) throw std::logic_error{fmt::format("no such kind: <{}>", kind)};
+  return std::string{found->second[below(found->second.size())]};
 }
 
 std::string to_line(const Command& command) {
