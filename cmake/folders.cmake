@@ -8,14 +8,14 @@ function(sluice_folder name)
   target_link_libraries(sluice_${name} PUBLIC ${ARG_LIBS} PRIVATE $<BUILD_INTERFACE:sluice_flags>)
 endfunction()
 
-# sluice_test(NAME SOURCES ... LIBS ... [SERIAL] [TIMEOUT s])
+# sluice_test(NAME SOURCES ... LIBS ... [NEEDS program ...] [SERIAL] [TIMEOUT s])
 #   One GoogleTest program; every case becomes a CTest test of its own, "<tree>/<program>:<suite>.<case>".
-#   SERIAL: nothing else runs meanwhile. The target `tests` builds every program.
+#   NEEDS: programs that it starts. SERIAL: nothing else runs meanwhile. The target `tests` builds every program.
 function(sluice_test name)
   if(NOT SLUICE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;LIBS;NEEDS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -26,6 +26,9 @@ function(sluice_test name)
   target_compile_definitions(${name} PRIVATE SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              SLUICE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   add_dependencies(tests ${name})
+  if(ARG_NEEDS)
+    add_dependencies(${name} ${ARG_NEEDS})
+  endif()
   set(properties TIMEOUT ${ARG_TIMEOUT})
   if(ARG_SERIAL)
     list(APPEND properties RUN_SERIAL ON)

@@ -27,7 +27,7 @@ namespace sluice {
 
 struct SeriesOptions {
   /// What a number begins with; empty: the name of the series.
-  std::string prefix;
+  std::string prefix = {};
   /// IANA name of the zone whose midnights begin a new day. An unknown one is an Error, never UTC in silence.
   std::string zone = "UTC";
   /// Width of the counter, 1 to 15. More numbers a day with more; the day is *full* after 10^digits - 1.

@@ -30,14 +30,14 @@ namespace sluice {
 /// What a program sets itself rather than its user by the URL; what is set here wins over the URL.
 struct OpenOptions {
   /// What the server's CLIENT LIST shows.
-  std::optional<std::string> name;
+  std::optional<std::string> name = {};
   /// How long a call waits for its reply, and for a lost connection to come back. Default 3 s.
-  std::optional<std::chrono::milliseconds> command_timeout;
+  std::optional<std::chrono::milliseconds> command_timeout = {};
   /// For connecting, with the server's greeting. Default 3 s.
-  std::optional<std::chrono::milliseconds> connect_timeout;
+  std::optional<std::chrono::milliseconds> connect_timeout = {};
   /// How long a waiting thread looks for the reply before it sleeps. Default 0; 20 to 50 µs halve
   /// the time of a call to a near server, and cost CPU meanwhile.
-  std::optional<std::chrono::microseconds> spin;
+  std::optional<std::chrono::microseconds> spin = {};
   /// The clock of an embedded store; null: the machine's. A server has its own.
   Clock* clock = nullptr;
 };

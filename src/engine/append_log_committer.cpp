@@ -27,10 +27,18 @@ LogCommitter::~LogCommitter() {
   if (timer) clock_.cancel(*timer);
   if (thread_.joinable()) thread_.join();
   Lock lock{mutex_};
-  if (failed_ || (is_committed(appended_) && !unsynced_)) return;
-  leading_ = true;
-  take_gathered();
-  write_gathered(lock, policy_ != Fsync::never);
+  if (!failed_ && !(is_committed(appended_) && !unsynced_)) {
+    leading_ = true;
+    take_gathered();
+    write_gathered(lock, policy_ != Fsync::never);
+  }
+  // Of coroutines that nobody waits for, as the release of a lock by its guard.
+  const auto done = take_done();
+  lock.unlock();
+  for (Wait* const wait : done) {
+    if (wait->error_) wait->error_.emplace(Errc::closed, wait->error_->message(), Effect::unknown);
+    wait->done_.complete();
+  }
 }
 
 std::uint64_t LogCommitter::append(const std::vector<std::vector<std::string>>& effects) {

@@ -18,13 +18,26 @@ namespace sluice::engine {
 namespace {
 
 constexpr void (*families[])(Handlers&) = {
-    add_string_commands,           add_string_set_commands,   add_bit_commands,
-    add_bitfield_commands,         add_key_commands,          add_expiry_commands,
-    add_scan_commands,             add_hash_commands,         add_list_commands,
-    add_list_move_commands,        add_set_commands,          add_set_algebra_commands,
-    add_sorted_set_commands,       add_sorted_set_range_commands,
-    add_sorted_set_store_commands, add_sorted_set_pop_commands,
-    add_stream_commands,           add_server_commands,       add_info_commands,
+    add_string_commands,
+    add_string_set_commands,
+    add_bit_commands,
+    add_bitfield_commands,
+    add_key_commands,
+    add_expiry_commands,
+    add_scan_commands,
+    add_sort_commands,
+    add_hash_commands,
+    add_list_commands,
+    add_list_move_commands,
+    add_set_commands,
+    add_set_algebra_commands,
+    add_sorted_set_commands,
+    add_sorted_set_range_commands,
+    add_sorted_set_store_commands,
+    add_sorted_set_pop_commands,
+    add_stream_commands,
+    add_server_commands,
+    add_info_commands,
     add_script_commands,
 };
 

@@ -136,6 +136,7 @@ void add_bitfield_commands(Handlers& handlers);
 void add_key_commands(Handlers& handlers);
 void add_expiry_commands(Handlers& handlers);
 void add_scan_commands(Handlers& handlers);
+void add_sort_commands(Handlers& handlers);
 void add_hash_commands(Handlers& handlers);
 void add_list_commands(Handlers& handlers);
 void add_list_move_commands(Handlers& handlers);

@@ -50,6 +50,9 @@ constexpr std::string_view templates[] = {
     "ZUNIONSTORE $k 2 $k $k WEIGHTS 2 $i AGGREGATE MIN", "ZINTERSTORE $k 2 $k $k WEIGHTS $s 1", "ZDIFFSTORE $k 2 $k $k",
     "ZINTERCARD 2 $k $k", "ZINTERCARD 2 $k $k LIMIT 1", "ZPOPMIN $k", "ZPOPMAX $k", "ZPOPMIN $k 2", "ZMPOP 2 $k $k MIN",
     "ZMPOP 1 $k MAX COUNT 2", "ZRANDMEMBER $k 0", "ZADD $k NX GT 1 $f", "ZADD $k $s", "ZUNIONSTORE $k 0 $k",
+    "SORT $k ALPHA", "SORT $k DESC", "SORT $k ALPHA DESC LIMIT $i $i", "SORT bigl LIMIT $n 5", "SORT bigs ALPHA LIMIT 0 9",
+    "SORT bign DESC GET # GET k* LIMIT 2 3", "SORT $k STORE $k", "SORT $k ALPHA STORE $k",
+    "SORT bign BY nosort STORE $k", "SORT_RO $k BY bigh->f*", "SORT_RO bign STORE x", "SORT bigl BY nosort LIMIT 1 3",
     // Large ones, which have another form.
     "HSET bigh $m $v $m $v $m $v $m $v", "HDEL bigh $m $m", "HMGET bigh $m $m", "HLEN bigh", "HGETALL bigh",
     "SADD bigs $m $m x$m $m", "SREM bigs $m $m", "SMISMEMBER bigs $m $m", "SMEMBERS bigs", "SINTER bigs bign",

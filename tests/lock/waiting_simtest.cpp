@@ -92,6 +92,7 @@ TEST_F(Waiting, WaitersSubscribeOnceAndLeaveNoSubscription) {  // P01
       return Fault::none;
     };
     for (int i = 0; i < 32; ++i) crowd.emplace_back(mutex, 1h, stop.get_token());
+    heal();
     EXPECT_EQ(subscriptions, 1);
     EXPECT_EQ(store_->run({"PUBLISH", "redisson_lock__channel:{stock}", "0"}).get().as_integer(),
               1);

@@ -125,6 +125,7 @@ TEST_F(WatchdogTest, AThousandHoldsCostTenCommandsInTenSeconds) {
   };
   const auto before = metrics().lock_renewals.load();
   clock_.advance(60s);
+  heal();
   EXPECT_EQ(batches, 6);
   EXPECT_EQ(metrics().lock_renewals.load() - before, 6000U) << "in 60 scripts of 100 holds";
   for (const auto& held : holds) ASSERT_TRUE(held.valid());
