@@ -63,7 +63,7 @@ TEST_F(Program, HelpListsCommandsAndExitCodes) {
 TEST_F(Program, BadArgumentsAreOneLineAndExit64) {
   for (const auto& arguments : std::vector<std::vector<std::string>>{
            {}, {"nonsense"}, {"number"}, {"--store", "ftp://x", "number", "MT"}, {"--store", "redis://h:99999", "id"},
-           {"number", "MT", "--zone", "Nowhere/Land"}, {"lock", "x", "--wait", "soon", "--", "true"}}) {
+           {"--store", "embedded:", "number", "MT", "--zone", "Nowhere/Land"}, {"lock", "x", "--wait", "soon", "--", "true"}}) {
     const Ran ran = run(arguments);
     EXPECT_EQ(ran.status, 64) << ran.output;
     EXPECT_EQ(std::count(ran.output.begin(), ran.output.end(), '\n'), 1) << ran.output;
