@@ -81,7 +81,7 @@ class Examination {
     findings_.push_back({std::move(check), severity, std::move(found), std::move(advice)});
   }
   void cannot_tell(std::string check, std::string_view parameter) {
-    add(std::move(check), Severity::unknown, fmt::format("CONFIG GET {} is not permitted", parameter),
+    add(std::move(check), Severity::unknown, fmt::format("CONFIG GET {} is not answered", parameter),
         "ask as a user who may run CONFIG GET");
   }
 

@@ -33,7 +33,6 @@ EmbeddedCore::EmbeddedCore(Clock& clock, const ScriptLimits& scripts) : clock_(c
   engine_.keeps_log = false;
   engine_.receivers = [this](std::string_view channel) { return channels_->receivers(channel); };
   engine_.channels = [this] { return channels_->names(); };
-  engine_.scripts().set_limits({.clock = &clock_});
 }
 
 void EmbeddedCore::close() {

@@ -131,11 +131,39 @@ class PassiveStore final : public EmbeddedStore {
   std::unique_ptr<Durability> durability_;
 };
 
+namespace {
+
+std::string_view name_of(Fsync fsync) {
+  switch (fsync) {
+    case Fsync::always: return "always";
+    case Fsync::everysec: return "everysec";
+    case Fsync::never: return "no";
+  }
+  return "no";
+}
+
+/// What CONFIG GET tells of, and CONFIG SET cannot change: it is settled when the store is opened.
+void settle_config(Engine& engine, const EmbeddedOptions& options) {
+  engine.config = {{"appendonly", options.path.empty() ? "no" : "yes"},
+                   {"appendfsync", std::string{name_of(options.fsync)}},
+                   {"save", ""},
+                   {"maxmemory", "0"},
+                   {"maxmemory-policy", "noeviction"}};
+  engine.configure = [fixed = engine.config](std::string_view name, std::string_view value) -> std::string {
+    const auto found = fixed.find(name);
+    if (found == fixed.end() || found->second == value) return {};
+    return "it is settled when the embedded store is opened";
+  };
+}
+
+}  // namespace
+
 PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock,
                            std::unique_ptr<Folder> folder)
     : options_(options),
       lock_(std::move(lock)),
       core_(options.clock ? *options.clock : system_clock(), options.scripts) {
+  settle_config(core_.engine(), options);
   if (!folder) return;
   core_.begin_replay();
   durability_ = std::make_unique<Durability>(core_, options_, std::move(folder));

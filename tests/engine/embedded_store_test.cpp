@@ -286,6 +286,15 @@ TEST(EmbeddedStore, LetsNoTimeGoBack) {
   EXPECT_EQ(store->run({"EXISTS", "k"}).get(), Value::integer(1));
 }
 
+TEST(EmbeddedStore, TellsWhatIsSettledAndDoesNotPretendToChangeIt) {
+  const auto store = memory();
+  const Value found = store->run({"CONFIG", "GET", "appendonly"}).get();
+  ASSERT_EQ(found.as_items().size(), 2U);
+  EXPECT_EQ(found.as_items()[1].as_text(), "no");
+  EXPECT_THROW(store->run({"CONFIG", "SET", "appendonly", "yes"}).get(), Error);
+  EXPECT_NO_THROW(store->run({"CONFIG", "SET", "appendonly", "no"}).get());
+}
+
 // --- threads ---
 
 TEST(EmbeddedStore, CountsRightUnderManyThreads) {
