@@ -1,12 +1,14 @@
 /// What the command families have in common: finding a key of one type, reading arguments, refusing.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "engine/context.hpp"
 #include "engine/engine.hpp"
+#include "engine/keyspace.hpp"
 #include "engine/number_text.hpp"
 #include "engine/object.hpp"
 #include "engine/reply.hpp"
@@ -70,6 +72,23 @@ T& make(Context& context, std::string_view key) {
 template <class T>
 void drop_if_empty(Context& context, std::string_view key, const T& value) {
   if (value.size() == 0) context.keys().erase(key);
+}
+
+/// The end of every ...STORE: the result takes the place of what stood at `key`; an empty one deletes it. Replies its size.
+/// `wakes`: somebody may be blocked on a key of this kind.
+template <class T>
+void store_result(Context& context, std::string_view key, std::unique_ptr<T> result, bool wakes, Reply& reply) {
+  const auto size = result->size();
+  if (size > 0) {
+    context.keys().put(key, std::move(result));
+    if (wakes) context.signal(key);
+    context.changed();
+  } else if (find(context, key)) {
+    context.keys().erase(key);
+    context.changed();
+    context.log_instead({"DEL", key});
+  }
+  reply.integer(static_cast<std::int64_t>(size));
 }
 
 /// The interval [first, last) of `size` elements that Redis's inclusive `start` and `end` name, negative from the end.

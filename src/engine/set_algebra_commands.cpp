@@ -68,16 +68,7 @@ void store(Context& context, Words words, Reply& reply) {
   std::vector<const Set*> sets;
   if (!find_sets(context, words.subspan(2), sets, reply)) return;
   auto result = operation(sets);
-  const auto size = result->size();
-  if (size > 0) {
-    context.keys().put(words[1], std::move(result));
-    context.changed();
-  } else if (find(context, words[1])) {
-    context.keys().erase(words[1]);
-    context.changed();
-    context.log_instead({"DEL", words[1]});
-  }
-  reply.integer(static_cast<std::int64_t>(size));
+  store_result(context, words[1], std::move(result), false, reply);
 }
 
 void sintercard(Context& context, Words words, Reply& reply) {

@@ -130,18 +130,9 @@ bool sorted(Context& context, const SortOptions& options, std::vector<std::strin
 }
 
 void store(Context& context, std::string_view key, const std::vector<std::optional<std::string>>& values, Reply& reply) {
-  if (!values.empty()) {
-    auto list = std::make_unique<List>();
-    for (const auto& value : values) list->push(End::right, value ? std::string_view{*value} : std::string_view{});
-    context.keys().put(key, std::move(list));
-    context.signal(key);
-    context.changed();
-  } else if (find(context, key)) {
-    context.keys().erase(key);
-    context.changed();
-    context.log_instead({"DEL", key});
-  }
-  reply.integer(static_cast<std::int64_t>(values.size()));
+  auto list = std::make_unique<List>();
+  for (const auto& value : values) list->push(End::right, value ? std::string_view{*value} : std::string_view{});
+  store_result(context, key, std::move(list), true, reply);
 }
 
 template <bool may_store>

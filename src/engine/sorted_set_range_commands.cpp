@@ -103,17 +103,7 @@ void zrangestore(Context& context, Words words, Reply& reply) {
     zset->for_range(part.first, part.last, false,
                     [&](const Scored& item) { result->set(item.member, item.score); });
   }
-  const auto size = result->size();
-  if (size > 0) {
-    context.keys().put(words[1], std::move(result));
-    context.signal(words[1]);
-    context.changed();
-  } else if (find(context, words[1])) {
-    context.keys().erase(words[1]);
-    context.changed();
-    context.log_instead({"DEL", words[1]});
-  }
-  reply.integer(static_cast<std::int64_t>(size));
+  store_result(context, words[1], std::move(result), true, reply);
 }
 
 template <By by>

@@ -187,17 +187,7 @@ void store(Context& context, Words words, Reply& reply) {
   Combination from;
   if (!read(context, words.subspan(2), form, from, reply)) return;
   auto result = combine(form.kind, from);
-  const auto size = result->size();
-  if (size > 0) {
-    context.keys().put(words[1], std::move(result));
-    context.signal(words[1]);
-    context.changed();
-  } else if (find(context, words[1])) {
-    context.keys().erase(words[1]);
-    context.changed();
-    context.log_instead({"DEL", words[1]});
-  }
-  reply.integer(static_cast<std::int64_t>(size));
+  store_result(context, words[1], std::move(result), true, reply);
 }
 
 void zintercard(Context& context, Words words, Reply& reply) {
