@@ -17,7 +17,8 @@ int main(int count, char** words) {
   }  // released
 
   sluice::Series invoices{*store, "INV", {.zone = "Europe/Berlin"}};
-  if (const auto number = invoices.next().get()) fmt::print("invoice {}\n", number->text);  // INV202601020001
+  if (const auto number = invoices.next().get())
+    fmt::print("invoice {}\n", number->text);  // INV202601020001
 
   sluice::IdWorker ids{*store, "customer"};
   fmt::print("customer {}\n", ids.next().get());

@@ -36,11 +36,17 @@ class PeerPair {
  private:
   BlockingPeer peer_;
   const std::string request_ = "0123456789abcdef0123456789abcdef";
-  const std::vector<std::string> acquire_{"EVALSHA", std::string{scripts::lock_acquire.sha1}, "2", name + ":peer",
-                                          "redisson_lock_token:{" + name + ":peer}", "6ba7b810-9dad-11d1-80b4-00c04fd430c8:1",
-                                          "30000", request_};
-  const std::vector<std::string> release_{"EVALSHA", std::string{scripts::lock_release.sha1}, "1", name + ":peer", request_,
-                                          "redisson_lock__channel:{" + name + ":peer}"};
+  const std::vector<std::string> acquire_{"EVALSHA",
+                                          std::string{scripts::lock_acquire.sha1},
+                                          "2",
+                                          name + ":peer",
+                                          "redisson_lock_token:{" + name + ":peer}",
+                                          "6ba7b810-9dad-11d1-80b4-00c04fd430c8:1",
+                                          "30000",
+                                          request_};
+  const std::vector<std::string> release_{"EVALSHA", std::string{scripts::lock_release.sha1},
+                                          "1",       name + ":peer",
+                                          request_,  "redisson_lock__channel:{" + name + ":peer}"};
 };
 
 std::size_t awaited(Mutex& mutex) {
@@ -85,10 +91,22 @@ int main(int argc, char** argv) {
   PeerPair peer{server.port()};
 
   const std::string peer_name = "two blocking hiredis EVALSHA of the same scripts";
-  Row both{.figure = "acquire + release, both awaited, redis", .unit = "pairs/s", .peer = peer_name, .goal = 0.85};
-  Row one{.figure = "acquire, release by the destructor, redis", .unit = "pairs/s", .peer = peer_name, .goal = 1.5};
-  Row spin{.figure = "acquire + release, both awaited, spin 50 us, redis", .unit = "pairs/s", .peer = peer_name, .goal = 1.5};
-  Row embedded{.figure = "acquire + release, embedded in memory", .unit = "pairs/s", .peer = peer_name, .goal = 40};
+  Row both{.figure = "acquire + release, both awaited, redis",
+           .unit = "pairs/s",
+           .peer = peer_name,
+           .goal = 0.85};
+  Row one{.figure = "acquire, release by the destructor, redis",
+          .unit = "pairs/s",
+          .peer = peer_name,
+          .goal = 1.5};
+  Row spin{.figure = "acquire + release, both awaited, spin 50 us, redis",
+           .unit = "pairs/s",
+           .peer = peer_name,
+           .goal = 1.5};
+  Row embedded{.figure = "acquire + release, embedded in memory",
+               .unit = "pairs/s",
+               .peer = peer_name,
+               .goal = 40};
   for (int round = 0; round < options.rounds; ++round) {
     const double naive = rate(options.each, std::ref(peer));
     for (auto* const row : {&both, &one, &spin, &embedded}) row->peer_values.push_back(naive);

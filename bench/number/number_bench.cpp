@@ -29,12 +29,16 @@ int main(int argc, char** argv) {
   const test::RedisServer server;
   const auto redis = open(server.url());
   const auto memory = open("embedded:");
-  Row many{.figure = "Series::next, 64 threads, redis", .unit = "1/s", .peer = "redis-benchmark INCR -c 64", .goal = 2.5};
+  Row many{.figure = "Series::next, 64 threads, redis",
+           .unit = "1/s",
+           .peer = "redis-benchmark INCR -c 64",
+           .goal = 2.5};
   Row one{.figure = "Series::next, one thread, redis", .unit = "1/s"};
   Row local{.figure = "Series::next, one thread, embedded", .unit = "1/s"};
   Row crowd{.figure = "Series::next, 64 threads, embedded", .unit = "1/s"};
   for (int round = 0; round < options.rounds; ++round) {
-    many.peer_values.push_back(redis_benchmark(server.port(), {"-c", "64", "-n", "80000", "-t", "incr"}));
+    many.peer_values.push_back(
+        redis_benchmark(server.port(), {"-c", "64", "-n", "80000", "-t", "incr"}));
     many.values.push_back(draw(*redis, options.each, threads));
     one.values.push_back(draw(*redis, options.each, 1));
     local.values.push_back(draw(*memory, options.each, 1));

@@ -24,11 +24,16 @@ using Steady = std::chrono::steady_clock;
 constexpr int crowd = 256;
 
 SaleDefinition goods(std::string name) {
-  return {.name = std::move(name), .stock = 1'000'000'000, .limit = 1, .zone = "Asia/Shanghai", .digits = 12};
+  return {.name = std::move(name),
+          .stock = 1'000'000'000,
+          .limit = 1,
+          .zone = "Asia/Shanghai",
+          .digits = 12};
 }
 
 /// Every purchase by a buyer of his own, so that every one is admitted.
-Task<void> buy_until(Sale& sale, std::uint64_t first, std::uint64_t step, Steady::time_point end, std::atomic<std::uint64_t>& done) {
+Task<void> buy_until(Sale& sale, std::uint64_t first, std::uint64_t step, Steady::time_point end,
+                     std::atomic<std::uint64_t>& done) {
   for (auto buyer = first; Steady::now() < end; buyer += step) {
     auto asked = sale.buy(BuyerId{fmt::format("{:012}", buyer)}, RequestId{"r"});
     const auto answer = co_await asked;
@@ -45,7 +50,8 @@ double admissions(Sale& sale, int buyers, std::chrono::milliseconds each) {
   const auto start = Steady::now();
   std::vector<Task<void>> crew;
   for (int i = 0; i < buyers; ++i)
-    crew.push_back(buy_until(sale, next_buyer + static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(buyers), start + each, done));
+    crew.push_back(buy_until(sale, next_buyer + static_cast<std::uint64_t>(i),
+                             static_cast<std::uint64_t>(buyers), start + each, done));
   when_all(std::move(crew)).get();
   next_buyer += 100'000'000;
   return static_cast<double>(done) / std::chrono::duration<double>(Steady::now() - start).count();
@@ -55,13 +61,28 @@ double admissions(Sale& sale, int buyers, std::chrono::milliseconds each) {
 class Peer {
  public:
   Peer(Store& store, int port) : port_(port), sale_(Sale::create(store, goods("peer")).get()) {
-    test::PlainClient{static_cast<std::uint16_t>(port)}.command({"SCRIPT", "LOAD", scripts::sale_admit.text});
+    test::PlainClient{static_cast<std::uint16_t>(port)}.command(
+        {"SCRIPT", "LOAD", scripts::sale_admit.text});
   }
   double admissions() const {
     const SaleKeys keys{"peer"};
     const auto days = Calendar{"Asia/Shanghai"}.around(system_clock().wall());
-    std::vector<std::string> words{"-c", "64", "-P", "16", "-n", "200000", "-r", "1000000000", "EVALSHA", std::string{scripts::sale_admit.sha1},
-                                   "4", keys.sale, keys.buyers, keys.requests, keys.orders, std::to_string(days.periods.size()),
+    std::vector<std::string> words{"-c",
+                                   "64",
+                                   "-P",
+                                   "16",
+                                   "-n",
+                                   "200000",
+                                   "-r",
+                                   "1000000000",
+                                   "EVALSHA",
+                                   std::string{scripts::sale_admit.sha1},
+                                   "4",
+                                   keys.sale,
+                                   keys.buyers,
+                                   keys.requests,
+                                   keys.orders,
+                                   std::to_string(days.periods.size()),
                                    std::to_string(days.end.time_since_epoch().count())};
     for (const auto& day : days.periods) {
       words.push_back(std::to_string(day.start.time_since_epoch().count()));
@@ -81,7 +102,8 @@ double persist(Store& store, const std::string& name, std::uint64_t count) {
   Sale sale = Sale::create(store, goods(name)).get();
   for (std::uint64_t bought = 0; bought < count;) {
     std::vector<Task<Admission>> calls;
-    for (int i = 0; i < 512; ++i) calls.push_back(sale.buy(BuyerId{fmt::format("{:012}", bought++)}, RequestId{"r"}));
+    for (int i = 0; i < 512; ++i)
+      calls.push_back(sale.buy(BuyerId{fmt::format("{:012}", bought++)}, RequestId{"r"}));
     when_all(std::move(calls)).get();
   }
   const test::TempDir folder;
@@ -106,11 +128,18 @@ int main(int argc, char** argv) {
   Sale on_disk = Sale::create(*disk, goods("bench")).get();
   const Peer peer{*redis, server.port()};
 
-  Row remote{.figure = "admissions, 256 concurrent buyers, redis", .unit = "1/s",
-             .peer = "redis-benchmark EVALSHA of the same script -c 64 -P 16", .goal = 1.0};
-  Row local{.figure = "admissions, 256 buyers, embedded on disk, always", .unit = "1/s", .peer = "the same with one buyer", .goal = 20};
-  Row database{.figure = "orders into SQLite through the worker, redis", .unit = "1/s", .goal = 100'000};
-  Row embedded{.figure = "orders into SQLite through the worker, embedded", .unit = "1/s", .goal = 100'000};
+  Row remote{.figure = "admissions, 256 concurrent buyers, redis",
+             .unit = "1/s",
+             .peer = "redis-benchmark EVALSHA of the same script -c 64 -P 16",
+             .goal = 1.0};
+  Row local{.figure = "admissions, 256 buyers, embedded on disk, always",
+            .unit = "1/s",
+            .peer = "the same with one buyer",
+            .goal = 20};
+  Row database{
+      .figure = "orders into SQLite through the worker, redis", .unit = "1/s", .goal = 100'000};
+  Row embedded{
+      .figure = "orders into SQLite through the worker, embedded", .unit = "1/s", .goal = 100'000};
   for (int round = 0; round < options.rounds; ++round) {
     remote.peer_values.push_back(peer.admissions());
     remote.values.push_back(admissions(on_redis, crowd, options.each));

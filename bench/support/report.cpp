@@ -27,7 +27,9 @@ std::vector<double> ratios_of(const Row& row) {
   return ratios;
 }
 
-bool reached(const Row& row, double value) { return row.at_most ? value <= *row.goal : value >= *row.goal; }
+bool reached(const Row& row, double value) {
+  return row.at_most ? value <= *row.goal : value >= *row.goal;
+}
 
 }  // namespace
 
@@ -64,12 +66,14 @@ double rate(std::chrono::milliseconds duration, const std::function<std::size_t(
   return static_cast<double>(done) / std::chrono::duration<double>(now - start).count();
 }
 
-double rate(std::chrono::milliseconds duration, int threads, const std::function<std::size_t(int)>& work) {
+double rate(std::chrono::milliseconds duration, int threads,
+            const std::function<std::size_t(int)>& work) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
   {
     std::vector<std::jthread> crew;
     for (int i = 0; i < threads; ++i)
-      crew.emplace_back([&, i] { rates[static_cast<std::size_t>(i)] = rate(duration, [&] { return work(i); }); });
+      crew.emplace_back(
+          [&, i] { rates[static_cast<std::size_t>(i)] = rate(duration, [&] { return work(i); }); });
   }
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
@@ -83,11 +87,13 @@ void Report::print() const {
     const double peer = median(row.peer_values);
     const double ratio = median(ratios_of(row));
     const bool compared = !row.peer.empty();
-    const std::string goal = row.goal ? fmt::format("{}{}{}", row.at_most ? "<= " : ">= ", *row.goal,
-                                                    reached(row, compared ? ratio : value) ? "" : " !")
-                                      : std::string{};
+    const std::string goal = row.goal
+                                 ? fmt::format("{}{}{}", row.at_most ? "<= " : ">= ", *row.goal,
+                                               reached(row, compared ? ratio : value) ? "" : " !")
+                                 : std::string{};
     fmt::print("{:<64} {:>12.4g} {:>12} {:>7} {:>8}\n", row.figure + " (" + row.unit + ")", value,
-               compared ? fmt::format("{:.4g}", peer) : "", compared ? fmt::format("{:.2f}", ratio) : "", goal);
+               compared ? fmt::format("{:.4g}", peer) : "",
+               compared ? fmt::format("{:.2f}", ratio) : "", goal);
     if (compared) fmt::print("    against {}\n", row.peer);
     nlohmann::json entry{{"figure", row.figure}, {"unit", row.unit}, {"value", value}};
     if (compared) entry.update({{"peer", row.peer}, {"peer_value", peer}, {"ratio", ratio}});
@@ -95,7 +101,9 @@ void Report::print() const {
     rows.push_back(std::move(entry));
   }
   if (options_.json)
-    fmt::print("{}\n", nlohmann::json{{"area", area_}, {"rounds", options_.rounds}, {"figures", rows}}.dump());
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"area", area_}, {"rounds", options_.rounds}, {"figures", rows}}.dump());
 }
 
 }  // namespace sluice::bench

@@ -27,7 +27,8 @@ double median(std::vector<double> values);
 double rate(std::chrono::milliseconds duration, const std::function<std::size_t()>& work);
 
 /// The same with `threads` threads at once.
-double rate(std::chrono::milliseconds duration, int threads, const std::function<std::size_t(int thread)>& work);
+double rate(std::chrono::milliseconds duration, int threads,
+            const std::function<std::size_t(int thread)>& work);
 
 struct Row {
   std::string figure;

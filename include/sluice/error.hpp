@@ -16,21 +16,21 @@ enum class Effect {
 };
 
 enum class Errc {
-  bad_argument = 1,    ///< The caller's input: an empty name, a malformed URL, a number out of range.
-  connection,          ///< The server cannot be reached, or the connection broke.
-  timeout,             ///< No reply within the command's time.
-  authentication,      ///< Wrong user or password, or a command that the user may not run.
-  wrong_type,          ///< The key holds another kind of value.
-  script,              ///< A script raised an error.
-  server,              ///< Any other error reply.
-  protocol,            ///< Bytes that are not RESP.
-  read_only,           ///< The server, the engine or the database takes no writes now.
-  out_of_space,        ///< Disk or memory is full; nothing was acknowledged.
-  corrupt,             ///< Damaged data on disk.
-  in_use,              ///< Another process has it: the folder of an engine, a socket.
-  config_mismatch,     ///< Another program defined the same name otherwise.
-  closed,              ///< The Store or object is closed.
-  database,            ///< The SQL database failed.
+  bad_argument = 1,  ///< The caller's input: an empty name, a malformed URL, a number out of range.
+  connection,        ///< The server cannot be reached, or the connection broke.
+  timeout,           ///< No reply within the command's time.
+  authentication,    ///< Wrong user or password, or a command that the user may not run.
+  wrong_type,        ///< The key holds another kind of value.
+  script,            ///< A script raised an error.
+  server,            ///< Any other error reply.
+  protocol,          ///< Bytes that are not RESP.
+  read_only,         ///< The server, the engine or the database takes no writes now.
+  out_of_space,      ///< Disk or memory is full; nothing was acknowledged.
+  corrupt,           ///< Damaged data on disk.
+  in_use,            ///< Another process has it: the folder of an engine, a socket.
+  config_mismatch,   ///< Another program defined the same name otherwise.
+  closed,            ///< The Store or object is closed.
+  database,          ///< The SQL database failed.
 };
 
 const std::error_category& error_category() noexcept;

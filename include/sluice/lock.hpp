@@ -157,7 +157,9 @@ class Held {
 ///   their own patience.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold after a failover; the order of
-///   waiters. Tokens rise while the server keeps its data. Losses are counted in
+///   waiters. A copy of an acquire that the server gets to only after the hold was released again
+///   (the first connection was lost while the copy lay in a buffer) leaves a hold of nobody until
+///   its lease ends. Tokens rise while the server keeps its data. Losses are counted in
 ///   `sluice_lock_lost_total`.
 /// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its
 ///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, and

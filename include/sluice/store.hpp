@@ -43,13 +43,15 @@ struct CallOptions {
 class Batch {
  public:
   struct Item {
-    const Script* script = nullptr;   ///< null: a plain command
-    std::size_t key_count = 0;        ///< of a script: how many of `words` are keys
-    std::vector<std::string> words;   ///< a command's words, or a script's keys and arguments
+    const Script* script = nullptr;  ///< null: a plain command
+    std::size_t key_count = 0;       ///< of a script: how many of `words` are keys
+    std::vector<std::string> words;  ///< a command's words, or a script's keys and arguments
   };
 
   Batch& add(Words command);
-  Batch& add(std::initializer_list<std::string_view> command) { return add(Words{command.begin(), command.size()}); }
+  Batch& add(std::initializer_list<std::string_view> command) {
+    return add(Words{command.begin(), command.size()});
+  }
   Batch& add(const Script& script, Words keys, Words args);
 
   bool empty() const noexcept { return items_.empty(); }
@@ -82,7 +84,8 @@ class Listener {
   };
 
   Listener() = default;
-  explicit Listener(std::unique_ptr<Registration> registration) : registration_(std::move(registration)) {}
+  explicit Listener(std::unique_ptr<Registration> registration)
+      : registration_(std::move(registration)) {}
   explicit operator bool() const noexcept { return registration_ != nullptr; }
 
  private:
@@ -97,7 +100,8 @@ class Store {
   /// allowed and hold up nobody else; their own timeout is added to the call's.
   virtual Task<Value> run(Words command, CallOptions options = {}) = 0;
   /// Runs a script by its SHA-1, and teaches it to a server that has forgotten it.
-  virtual Task<Value> run(const Script& script, Words keys, Words args, CallOptions options = {}) = 0;
+  virtual Task<Value> run(const Script& script, Words keys, Words args,
+                          CallOptions options = {}) = 0;
   /// Runs a batch in one round trip. An error reply of one item is a Value of type error in its place; a lost
   /// connection is thrown.
   virtual Task<std::vector<Value>> run(Batch batch, CallOptions options = {}) = 0;

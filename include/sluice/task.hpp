@@ -84,7 +84,8 @@ class PromiseBase {
   Final final_suspend() const noexcept { return {}; }
 
   /// Starts `self`. True: it is still running, and resumes `continuation` or wakes `waiter` when it ends.
-  bool start(std::coroutine_handle<> self, std::coroutine_handle<> continuation, Waiter* waiter = nullptr) {
+  bool start(std::coroutine_handle<> self, std::coroutine_handle<> continuation,
+             Waiter* waiter = nullptr) {
     continuation_ = continuation;
     waiter_ = waiter;
     self.resume();
@@ -107,9 +108,7 @@ class Promise : public PromiseBase {
   Task<T> get_return_object() noexcept;
   template <class U>
     requires std::convertible_to<U, T>
-  void return_value(U&& value) {
-    result_.template emplace<1>(std::forward<U>(value));
-  }
+  void return_value(U&& value) { result_.template emplace<1>(std::forward<U>(value)); }
   void unhandled_exception() noexcept { result_.template emplace<2>(std::current_exception()); }
   T take() {
     if (result_.index() == 2) std::rethrow_exception(std::get<2>(std::move(result_)));
@@ -221,7 +220,9 @@ Task<std::vector<T>> when_all(std::vector<Task<T>> tasks) {
   std::vector<std::optional<T>> slots(tasks.size());
   std::vector<Task<void>> fillers;
   fillers.reserve(tasks.size());
-  const auto fill = [](Task<T>& task, std::optional<T>& slot) -> Task<void> { slot.emplace(co_await task); };
+  const auto fill = [](Task<T>& task, std::optional<T>& slot) -> Task<void> {
+    slot.emplace(co_await task);
+  };
   for (std::size_t i = 0; i < tasks.size(); ++i) fillers.push_back(fill(tasks[i], slots[i]));
   auto all = when_all(std::move(fillers));
   co_await all;

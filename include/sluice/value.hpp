@@ -21,11 +21,11 @@ class Value {
     big_number,     ///< text
     simple_string,  ///< "+OK"
     bulk_string,
-    verbatim,       ///< text, without the three-letter format
-    error,          ///< text, code first: "WRONGTYPE Operation ..."
+    verbatim,  ///< text, without the three-letter format
+    error,     ///< text, code first: "WRONGTYPE Operation ..."
     array,
     set,
-    map,            ///< items alternate key, value
+    map,  ///< items alternate key, value
     push,
   };
   using Items = std::vector<Value>;

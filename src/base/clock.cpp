@@ -17,7 +17,8 @@ class RealClock final : public Clock {
   SteadyTime steady() const noexcept override { return std::chrono::steady_clock::now(); }
 
   WallTime wall() const noexcept override {
-    return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+    return std::chrono::time_point_cast<std::chrono::microseconds>(
+        std::chrono::system_clock::now());
   }
 
   TimerId at(SteadyTime when, std::function<void()> callback) override {

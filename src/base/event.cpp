@@ -12,10 +12,11 @@
 namespace sluice {
 namespace {
 
-long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) noexcept {
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
+           const timespec* limit) noexcept {
   static_assert(sizeof(word) == sizeof(std::uint32_t));
-  return ::syscall(SYS_futex, static_cast<void*>(&word), operation | FUTEX_PRIVATE_FLAG, value, limit, nullptr,
-                   FUTEX_BITSET_MATCH_ANY);
+  return ::syscall(SYS_futex, static_cast<void*>(&word), operation | FUTEX_PRIVATE_FLAG, value,
+                   limit, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
 }  // namespace
@@ -27,7 +28,8 @@ void Event::set() noexcept {
   } else if (before >= watched_state) {
     // Fails only when the counter is at its limit, and then poll() wakes anyway.
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(static_cast<int>(before - watched_state), &one, sizeof one);
+    [[maybe_unused]] const auto written =
+        ::write(static_cast<int>(before - watched_state), &one, sizeof one);
   }
 }
 
@@ -39,7 +41,8 @@ bool Event::watch(int eventfd) noexcept {
 
 void Event::unwatch() noexcept {
   auto seen = state_.load(std::memory_order_acquire);
-  if (seen >= watched_state) state_.compare_exchange_strong(seen, clear_state, std::memory_order_acq_rel);
+  if (seen >= watched_state)
+    state_.compare_exchange_strong(seen, clear_state, std::memory_order_acq_rel);
 }
 
 void Event::wait() noexcept {
@@ -65,7 +68,8 @@ bool Event::sleep(std::optional<SteadyTime> deadline) noexcept {
         !state_.compare_exchange_weak(seen, sleeping_state, std::memory_order_acq_rel))
       continue;
     // FUTEX_WAIT_BITSET takes an absolute time on CLOCK_MONOTONIC, which is steady_clock's.
-    if (futex(state_, FUTEX_WAIT_BITSET, sleeping_state, deadline ? &until : nullptr) != 0 && errno == ETIMEDOUT)
+    if (futex(state_, FUTEX_WAIT_BITSET, sleeping_state, deadline ? &until : nullptr) != 0 &&
+        errno == ETIMEDOUT)
       return is_set();
   }
 }

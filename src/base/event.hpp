@@ -19,7 +19,9 @@ class Event {
   /// An exchange, not a store: what was published before an earlier set() is visible afterwards.
   void reset() noexcept { take(); }
   /// Resets it. True: it was set.
-  bool take() noexcept { return state_.exchange(clear_state, std::memory_order_acq_rel) == set_state; }
+  bool take() noexcept {
+    return state_.exchange(clear_state, std::memory_order_acq_rel) == set_state;
+  }
 
   /// Sleeps until set. REQUIRES: no `reset` by another thread meanwhile.
   void wait() noexcept;

@@ -9,7 +9,8 @@ namespace {
 std::mutex sink_mutex;
 
 std::shared_ptr<const LogSink>& sink_slot() {
-  static auto* const slot = new std::shared_ptr<const LogSink>;  // never destroyed: threads may log after main()
+  static auto* const slot =
+      new std::shared_ptr<const LogSink>;  // never destroyed: threads may log after main()
   return *slot;
 }
 

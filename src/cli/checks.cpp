@@ -13,15 +13,21 @@ bool all_ok(const std::vector<Check>& checks) noexcept {
 nlohmann::json json_of(const std::vector<Check>& checks) {
   auto rows = nlohmann::json::array();
   for (const auto& check : checks)
-    rows.push_back({{"name", check.name}, {"ok", check.ok}, {"figure", check.figure}, {"expected", check.expected}, {"detail", check.detail}});
+    rows.push_back({{"name", check.name},
+                    {"ok", check.ok},
+                    {"figure", check.figure},
+                    {"expected", check.expected},
+                    {"detail", check.detail}});
   return rows;
 }
 
 void print_checks(const std::vector<Check>& checks) {
   for (const auto& check : checks) {
-    const std::string expected = check.figure == check.expected ? std::string{} : fmt::format(" (expected {})", check.expected);
-    fmt::print("  {:<7} {:<44} {:>8}{}{}{}\n", check.ok ? "ok" : "FAILED", check.name, check.figure, expected,
-               check.detail.empty() ? "" : "  ", check.detail);
+    const std::string expected = check.figure == check.expected
+                                     ? std::string{}
+                                     : fmt::format(" (expected {})", check.expected);
+    fmt::print("  {:<7} {:<44} {:>8}{}{}{}\n", check.ok ? "ok" : "FAILED", check.name, check.figure,
+               expected, check.detail.empty() ? "" : "  ", check.detail);
   }
 }
 

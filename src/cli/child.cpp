@@ -74,14 +74,16 @@ void block_child_signals() {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-ChildResult run_child(const std::vector<std::string>& command, std::stop_token end, std::chrono::milliseconds grace) {
+ChildResult run_child(const std::vector<std::string>& command, std::stop_token end,
+                      std::chrono::milliseconds grace) {
   const sigset_t watched = child_signals();
   const Descriptor signals{::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd"};
   const Descriptor asked{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"};
   const pid_t pid = start(command);
   const std::stop_callback on_end{end, [&] {
                                     const std::uint64_t one = 1;
-                                    [[maybe_unused]] const auto written = ::write(asked.number(), &one, sizeof one);
+                                    [[maybe_unused]] const auto written =
+                                        ::write(asked.number(), &one, sizeof one);
                                   }};
   ChildResult result;
   SteadyTime kill_at = SteadyTime::max();
@@ -89,7 +91,8 @@ ChildResult run_child(const std::vector<std::string>& command, std::stop_token e
     pollfd waiting[] = {{signals.number(), POLLIN, 0}, {asked.number(), POLLIN, 0}};
     int patience = -1;
     if (kill_at != SteadyTime::max()) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(kill_at - system_clock().steady());
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(kill_at - system_clock().steady());
       patience = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
     }
     if (::poll(waiting, result.ended_by_us ? 1 : 2, patience) == 0) {
@@ -99,7 +102,8 @@ ChildResult run_child(const std::vector<std::string>& command, std::stop_token e
     signalfd_siginfo signal{};
     while (::read(signals.number(), &signal, sizeof signal) == sizeof signal) {
       // What the terminal sends goes to the whole foreground group, so the child has it already.
-      if (signal.ssi_signo != SIGCHLD && signal.ssi_code != SI_KERNEL) ::kill(pid, static_cast<int>(signal.ssi_signo));
+      if (signal.ssi_signo != SIGCHLD && signal.ssi_code != SI_KERNEL)
+        ::kill(pid, static_cast<int>(signal.ssi_signo));
     }
     if (!result.ended_by_us && end.stop_requested()) {
       result.ended_by_us = true;

@@ -22,7 +22,8 @@ std::chrono::milliseconds parse_duration(const std::string& text) {
     std::string_view name;
     double milliseconds;
   };
-  static constexpr Unit units[] = {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
+  static constexpr Unit units[] = {{"", 1000},    {"s", 1000},      {"ms", 1},
+                                   {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
   static constexpr double longest = 3650.0 * 86'400'000;
   double count = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -32,7 +33,9 @@ std::chrono::milliseconds parse_duration(const std::string& text) {
       if (unit.name == suffix && count * unit.milliseconds <= longest)
         return std::chrono::milliseconds{static_cast<std::int64_t>(count * unit.milliseconds)};
   }
-  throw Error{Errc::bad_argument, fmt::format("'{}' is no duration: write 250ms, 5s, 2m, 1h or 1d (ten years at most)", text)};
+  throw Error{
+      Errc::bad_argument,
+      fmt::format("'{}' is no duration: write 250ms, 5s, 2m, 1h or 1d (ten years at most)", text)};
 }
 
 }  // namespace sluice::cli

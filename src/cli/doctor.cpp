@@ -38,7 +38,8 @@ std::map<std::string, std::string> parse_info(const std::string& text) {
   while (at < text.size()) {
     const auto end = std::min(text.find_first_of("\r\n", at), text.size());
     const auto line = text.substr(at, end - at);
-    if (const auto colon = line.find(':'); colon != std::string::npos) fields[line.substr(0, colon)] = line.substr(colon + 1);
+    if (const auto colon = line.find(':'); colon != std::string::npos)
+      fields[line.substr(0, colon)] = line.substr(colon + 1);
     at = end + 1;
   }
   return fields;
@@ -81,7 +82,8 @@ class Examination {
     findings_.push_back({std::move(check), severity, std::move(found), std::move(advice)});
   }
   void cannot_tell(std::string check, std::string_view parameter) {
-    add(std::move(check), Severity::unknown, fmt::format("CONFIG GET {} is not answered", parameter),
+    add(std::move(check), Severity::unknown,
+        fmt::format("CONFIG GET {} is not answered", parameter),
         "ask as a user who may run CONFIG GET");
   }
 
@@ -89,7 +91,8 @@ class Examination {
     const std::string version = info("redis_version");
     const int major = std::atoi(version.c_str());
     if (major >= 6) return add("version", Severity::ok, version);
-    add("version", Severity::danger, version.empty() ? "not told" : version, "Redis 6 or Valkey 7.2 and later speak RESP3, which is needed");
+    add("version", Severity::danger, version.empty() ? "not told" : version,
+        "Redis 6 or Valkey 7.2 and later speak RESP3, which is needed");
   }
 
   void eviction() {
@@ -99,11 +102,13 @@ class Examination {
     const std::string found = fmt::format("maxmemory {}, maxmemory-policy {}", limit, *policy);
     if (policy->starts_with("allkeys-"))
       return add("eviction", limit == "0" ? Severity::warning : Severity::danger, found,
-                 "locks, counters and stock may be evicted when memory is short: CONFIG SET maxmemory-policy noeviction, "
+                 "locks, counters and stock may be evicted when memory is short: CONFIG SET "
+                 "maxmemory-policy noeviction, "
                  "and keep caches in another server");
     if (policy->starts_with("volatile-"))
       return add("eviction", Severity::warning, found,
-                 "keys with a TTL (locks, day counters) may be evicted when memory is short: prefer noeviction");
+                 "keys with a TTL (locks, day counters) may be evicted when memory is short: "
+                 "prefer noeviction");
     add("eviction", Severity::ok, found);
   }
 
@@ -115,12 +120,15 @@ class Examination {
     if (*append_only == "yes") {
       const std::string found = "appendonly yes, appendfsync " + fsync;
       if (fsync == "no")
-        return add("persistence", Severity::warning, found, "a power failure loses what the kernel had not written: appendfsync everysec or always");
+        return add("persistence", Severity::warning, found,
+                   "a power failure loses what the kernel had not written: appendfsync everysec or "
+                   "always");
       return add("persistence", Severity::ok, found);
     }
     if (!save.empty())
       return add("persistence", Severity::warning, fmt::format("appendonly no, save \"{}\"", save),
-                 "a crash gives back an older state, so numbers may come twice: CONFIG SET appendonly yes");
+                 "a crash gives back an older state, so numbers may come twice: CONFIG SET "
+                 "appendonly yes");
     add("persistence", Severity::danger, "appendonly no, save \"\"",
         "a restart forgets every counter, lock and sale: CONFIG SET appendonly yes");
   }
@@ -130,10 +138,12 @@ class Examination {
     if (connected.empty() || connected == "0") return add("replicas", Severity::ok, "none");
     const auto needed = config("min-replicas-to-write");
     if (!needed) return cannot_tell("replicas", "min-replicas-to-write");
-    const std::string found = fmt::format("{} connected, min-replicas-to-write {}", connected, *needed);
+    const std::string found =
+        fmt::format("{} connected, min-replicas-to-write {}", connected, *needed);
     if (*needed == "0")
       return add("replicas", Severity::danger, found,
-                 "a primary that is cut off goes on granting what its successor grants too: set min-replicas-to-write 1 "
+                 "a primary that is cut off goes on granting what its successor grants too: set "
+                 "min-replicas-to-write 1 "
                  "and min-replicas-max-lag 10");
     add("replicas", Severity::ok, found);
   }
@@ -141,7 +151,8 @@ class Examination {
   void role() {
     const std::string role = info("role");
     if (role == "slave" || role == "replica")
-      return add("role", Severity::danger, role, "this is a replica, it takes no writes: give the URL of its primary");
+      return add("role", Severity::danger, role,
+                 "this is a replica, it takes no writes: give the URL of its primary");
     add("role", Severity::ok, role.empty() ? "master" : role);
   }
 
@@ -150,12 +161,15 @@ class Examination {
     const auto server = store_.time().get();
     const auto received = store_.clock().wall();
     // The server read its clock between the two; the smallest difference that this allows.
-    const auto ahead = server > received ? server - received : server < sent ? server - sent : WallTime::duration{0};
+    const auto ahead = server > received ? server - received
+                       : server < sent   ? server - sent
+                                         : WallTime::duration{0};
     const double seconds = std::chrono::duration<double>(ahead).count();
     const std::string found = fmt::format("server is {:+.3f} s from this machine", seconds);
     if (std::abs(seconds) >= 1)
       return add("clock", Severity::warning, found,
-                 "numbers, windows and ids follow the server's clock: set both by NTP, or expect midnight there and not here");
+                 "numbers, windows and ids follow the server's clock: set both by NTP, or expect "
+                 "midnight there and not here");
     add("clock", Severity::ok, found);
   }
 
@@ -171,12 +185,18 @@ int examine(const Globals& globals, const std::string& url) {
   nlohmann::json rows = nlohmann::json::array();
   for (const auto& finding : findings) {
     danger |= finding.severity == Severity::danger;
-    rows.push_back({{"check", finding.check}, {"severity", name_of(finding.severity)}, {"found", finding.found}, {"advice", finding.advice}});
+    rows.push_back({{"check", finding.check},
+                    {"severity", name_of(finding.severity)},
+                    {"found", finding.found},
+                    {"advice", finding.advice}});
     if (globals.json) continue;
     fmt::print("{:<8} {:<12} {}\n", name_of(finding.severity), finding.check, finding.found);
     if (!finding.advice.empty()) fmt::print("{:<21} -> {}\n", "", finding.advice);
   }
-  if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", !danger}, {"store", store->describe()}, {"findings", rows}}.dump());
+  if (globals.json)
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"ok", !danger}, {"store", store->describe()}, {"findings", rows}}.dump());
   return danger ? exit_check_failed : exit_ok;
 }
 
@@ -186,7 +206,8 @@ void add_doctor_command(CLI::App& app, const Globals& globals, Action& action) {
   auto* const command = app.add_subcommand("doctor", "Tell what is dangerous about a server");
   const auto url = std::make_shared<std::string>();
   command->add_option("URL", *url, "The store to examine; default: --store");
-  command->callback([&globals, &action, url] { action = [&globals, url] { return examine(globals, *url); }; });
+  command->callback(
+      [&globals, &action, url] { action = [&globals, url] { return examine(globals, *url); }; });
 }
 
 }  // namespace sluice::cli

@@ -54,14 +54,17 @@ ExitCode exit_code_of(Errc code) noexcept {
 }
 
 std::string exit_code_help() {
-  std::string text = "Exit codes (lock: the command's own status, 128 + signal when a signal ended it):\n";
-  for (const auto& row : rows) text += fmt::format("  {:<4}{}\n", static_cast<int>(row.code), row.meaning);
+  std::string text =
+      "Exit codes (lock: the command's own status, 128 + signal when a signal ended it):\n";
+  for (const auto& row : rows)
+    text += fmt::format("  {:<4}{}\n", static_cast<int>(row.code), row.meaning);
   return text;
 }
 
 ExitCode report(const std::exception& failure) {
   if (const auto* error = dynamic_cast<const Error*>(&failure)) {
-    const char* const effect = error->effect() == Effect::unknown ? " (the effect may have happened)" : "";
+    const char* const effect =
+        error->effect() == Effect::unknown ? " (the effect may have happened)" : "";
     fmt::print(stderr, "sluice: {}{}\n", error->message(), effect);
     return exit_code_of(error->errc());
   }

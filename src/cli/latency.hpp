@@ -15,7 +15,8 @@ class Latencies {
   using Counts = std::array<std::uint64_t, buckets>;
 
   void add(std::chrono::nanoseconds took) {
-    ++counts_[bucket_of(static_cast<std::uint64_t>(std::max<std::int64_t>(took.count() / 1000, 0)))];
+    ++counts_[bucket_of(
+        static_cast<std::uint64_t>(std::max<std::int64_t>(took.count() / 1000, 0)))];
   }
   void add(const Counts& counts) {
     for (std::size_t i = 0; i < buckets; ++i) counts_[i] += counts[i];

@@ -15,11 +15,13 @@ void log_to_stderr(sluice::LogLevel level, std::string_view message) {
 
 int run(int argc, char** argv) {
   using namespace sluice::cli;
-  CLI::App app{"Locks, numbers, ids and flash sales for programs that run as many instances.", "sluice"};
+  CLI::App app{"Locks, numbers, ids and flash sales for programs that run as many instances.",
+               "sluice"};
   Globals globals;
   Action action;
   app.add_option("--store", globals.store,
-                 "redis://[user:password@]host:port[/db], redis+unix:///path, embedded: (memory) or embedded:/folder; "
+                 "redis://[user:password@]host:port[/db], redis+unix:///path, embedded: (memory) "
+                 "or embedded:/folder; "
                  "default $SLUICE_STORE, else redis://127.0.0.1:6379");
   app.add_flag("--json", globals.json, "One JSON object on the last line, for programs");
   app.set_version_flag("--version", "sluice " SLUICE_VERSION);

@@ -24,8 +24,13 @@ int draw(const Globals& globals, const NumberArgs& args) {
     const auto number = series.next().get();
     if (!number) {
       if (globals.json)
-        fmt::print("{}\n", nlohmann::json{{"ok", false}, {"numbers", numbers}, {"full", number.error().period}}.dump());
-      fmt::print(stderr, "sluice: series '{}' is full for {}: {} numbers were given; use more --digits under a new name\n",
+        fmt::print(
+            "{}\n",
+            nlohmann::json{{"ok", false}, {"numbers", numbers}, {"full", number.error().period}}
+                .dump());
+      fmt::print(stderr,
+                 "sluice: series '{}' is full for {}: {} numbers were given; use more --digits "
+                 "under a new name\n",
                  args.name, number.error().period, number.error().largest);
       return exit_refused;
     }
@@ -44,12 +49,18 @@ int draw(const Globals& globals, const NumberArgs& args) {
 void add_number_command(CLI::App& app, const Globals& globals, Action& action) {
   auto* const command = app.add_subcommand("number", "Draw business numbers: prefix, day, counter");
   const auto args = std::make_shared<NumberArgs>();
-  command->add_option("NAME", args->name, "Name of the series, and prefix unless --prefix is given")->required();
+  command->add_option("NAME", args->name, "Name of the series, and prefix unless --prefix is given")
+      ->required();
   command->add_option("--prefix", args->options.prefix, "What the number begins with");
-  command->add_option("--zone", args->options.zone, "IANA zone whose midnights begin a day")->capture_default_str();
-  command->add_option("--digits", args->options.digits, "Width of the counter")->capture_default_str();
-  command->add_option("-n,--count", args->count, "How many")->capture_default_str()->check(CLI::Range(1, 1'000'000));
-  command->callback([&globals, &action, args] { action = [&globals, args] { return draw(globals, *args); }; });
+  command->add_option("--zone", args->options.zone, "IANA zone whose midnights begin a day")
+      ->capture_default_str();
+  command->add_option("--digits", args->options.digits, "Width of the counter")
+      ->capture_default_str();
+  command->add_option("-n,--count", args->count, "How many")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  command->callback(
+      [&globals, &action, args] { action = [&globals, args] { return draw(globals, *args); }; });
 }
 
 }  // namespace sluice::cli

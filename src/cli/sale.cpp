@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/checks.hpp"
-#include "cli/signals.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/signals.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
@@ -29,7 +29,8 @@ Sale load_sale(Store& store, const std::string& name) {
   auto sale = Sale::load(store, name).get();
   if (!sale)
     throw Error{Errc::bad_argument,
-                fmt::format("{} knows no sale '{}': make it with 'sluice sale create {} --stock N'", store.describe(), name, name)};
+                fmt::format("{} knows no sale '{}': make it with 'sluice sale create {} --stock N'",
+                            store.describe(), name, name)};
   return std::move(*sale);
 }
 
@@ -53,8 +54,11 @@ int buy(const Globals& globals, const SaleArgs& args) {
   nlohmann::json json{{"ok", answer.has_order()}, {"outcome", to_string(answer.outcome)}};
   std::string text{to_string(answer.outcome)};
   if (answer.order) {
-    json["order"] = {{"number", answer.order->number}, {"id", std::to_string(answer.order->id)}, {"units", answer.order->units}};
-    text += fmt::format(": order {}, id {}, {} unit(s)", answer.order->number, answer.order->id, answer.order->units);
+    json["order"] = {{"number", answer.order->number},
+                     {"id", std::to_string(answer.order->id)},
+                     {"units", answer.order->units}};
+    text += fmt::format(": order {}, id {}, {} unit(s)", answer.order->number, answer.order->id,
+                        answer.order->units);
   }
   print(globals, json, text);
   return answer.has_order() ? exit_ok : exit_refused;
@@ -64,10 +68,18 @@ int status(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   const SaleStatus now = load_sale(*store, args.definition.name).status().get();
   print(globals,
-        {{"ok", true}, {"state", to_string(now.state)}, {"stock", now.stock}, {"sold", now.sold}, {"left", now.left()},
-         {"orders", now.orders}, {"waiting", now.waiting}, {"dead", now.dead}},
-        fmt::format("{}: {} of {} sold in {} orders, {} left; {} on their way to the database, {} dead letters",
-                    to_string(now.state), now.sold, now.stock, now.orders, now.left(), now.waiting, now.dead));
+        {{"ok", true},
+         {"state", to_string(now.state)},
+         {"stock", now.stock},
+         {"sold", now.sold},
+         {"left", now.left()},
+         {"orders", now.orders},
+         {"waiting", now.waiting},
+         {"dead", now.dead}},
+        fmt::format("{}: {} of {} sold in {} orders, {} left; {} on their way to the database, {} "
+                    "dead letters",
+                    to_string(now.state), now.sold, now.stock, now.orders, now.left(), now.waiting,
+                    now.dead));
   return exit_ok;
 }
 
@@ -83,12 +95,14 @@ int dead_letters(const Globals& globals, const SaleArgs& args) {
   Sale sale = load_sale(*store, args.definition.name);
   if (!args.revive.empty()) {
     const bool found = sale.revive(args.revive).get();
-    print(globals, {{"ok", found}}, found ? "sent to the workers again" : "there is no such dead letter");
+    print(globals, {{"ok", found}},
+          found ? "sent to the workers again" : "there is no such dead letter");
     return found ? exit_ok : exit_refused;
   }
   nlohmann::json all = nlohmann::json::array();
   std::string after;
-  for (auto page = sale.dead_letters().get(); !page.empty(); page = sale.dead_letters(after).get()) {
+  for (auto page = sale.dead_letters().get(); !page.empty();
+       page = sale.dead_letters(after).get()) {
     for (const auto& letter : page) {
       after = letter.id;
       const std::string number = letter.order ? letter.order->number : "not an order";
@@ -96,7 +110,8 @@ int dead_letters(const Globals& globals, const SaleArgs& args) {
       if (!globals.json) fmt::print("{}  {}  {}\n", letter.id, number, letter.reason);
     }
   }
-  if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", all.empty()}, {"dead_letters", all}}.dump());
+  if (globals.json)
+    fmt::print("{}\n", nlohmann::json{{"ok", all.empty()}, {"dead_letters", all}}.dump());
   return all.empty() ? exit_ok : exit_check_failed;
 }
 
@@ -107,12 +122,16 @@ int audit_sale(const Globals& globals, const SaleArgs& args) {
   const Audit found = audit(*store, sale, *orders);
   if (!globals.json) {
     print_checks(found.checks);
-    fmt::print("{} admitted, {} in the database, {} on their way, {} dead letters\n", found.admitted, found.in_database,
-               found.on_the_way, found.dead);
+    fmt::print("{} admitted, {} in the database, {} on their way, {} dead letters\n",
+               found.admitted, found.in_database, found.on_the_way, found.dead);
   } else {
-    fmt::print("{}\n", nlohmann::json{{"ok", found.ok()}, {"checks", json_of(found.checks)}, {"admitted", found.admitted},
-                                      {"in_database", found.in_database}, {"on_the_way", found.on_the_way},
-                                      {"dead", found.dead}}.dump());
+    fmt::print("{}\n", nlohmann::json{{"ok", found.ok()},
+                                      {"checks", json_of(found.checks)},
+                                      {"admitted", found.admitted},
+                                      {"in_database", found.in_database},
+                                      {"on_the_way", found.on_the_way},
+                                      {"dead", found.dead}}
+                           .dump());
   }
   return found.ok() ? exit_ok : exit_check_failed;
 }
@@ -130,8 +149,13 @@ int work(const Globals& globals, const SaleArgs& args) {
     worker.run(stop.token());
   }
   const WorkerProgress done = worker.progress();
-  print(globals, {{"ok", done.dead == 0}, {"inserted", done.inserted}, {"repeated", done.repeated}, {"dead", done.dead}},
-        fmt::format("{} orders written, {} were there already, {} dead letters", done.inserted, done.repeated, done.dead));
+  print(globals,
+        {{"ok", done.dead == 0},
+         {"inserted", done.inserted},
+         {"repeated", done.repeated},
+         {"dead", done.dead}},
+        fmt::format("{} orders written, {} were there already, {} dead letters", done.inserted,
+                    done.repeated, done.dead));
   return done.dead == 0 ? exit_ok : exit_check_failed;
 }
 
@@ -150,24 +174,33 @@ void add_sale_command(CLI::App& app, const Globals& globals, Action& action) {
   sale->require_subcommand(1);
   const auto args = std::make_shared<SaleArgs>();
   const auto runs = [&globals, &action, args](CLI::App* command, Verb verb) {
-    command->callback([&globals, &action, args, verb] { action = [&globals, args, verb] { return verb(globals, *args); }; });
+    command->callback([&globals, &action, args, verb] {
+      action = [&globals, args, verb] { return verb(globals, *args); };
+    });
   };
   const auto orders = [&](CLI::App* command) {
-    command->add_option("--orders", args->orders, "The database of the orders")->capture_default_str();
+    command->add_option("--orders", args->orders, "The database of the orders")
+        ->capture_default_str();
   };
 
   auto* verb = add_verb(*sale, "create", "Define a sale", *args);
   verb->add_option("--stock", args->definition.stock, "Units to sell")->required();
-  verb->add_option("--limit", args->definition.limit, "Orders a buyer may have; 0: no limit")->capture_default_str();
-  verb->add_option("--largest-order", args->definition.largest_order, "Units an order may have; 0: no bound");
-  verb->add_option("--type", args->definition.number_type, "What order numbers begin with")->capture_default_str();
-  verb->add_option("--zone", args->definition.zone, "IANA zone of the order numbers' days")->capture_default_str();
-  verb->add_option("--digits", args->definition.digits, "Width of an order number's counter")->capture_default_str();
+  verb->add_option("--limit", args->definition.limit, "Orders a buyer may have; 0: no limit")
+      ->capture_default_str();
+  verb->add_option("--largest-order", args->definition.largest_order,
+                   "Units an order may have; 0: no bound");
+  verb->add_option("--type", args->definition.number_type, "What order numbers begin with")
+      ->capture_default_str();
+  verb->add_option("--zone", args->definition.zone, "IANA zone of the order numbers' days")
+      ->capture_default_str();
+  verb->add_option("--digits", args->definition.digits, "Width of an order number's counter")
+      ->capture_default_str();
   runs(verb, create);
 
   verb = add_verb(*sale, "buy", "Buy for one buyer", *args);
   verb->add_option("--buyer", args->buyer, "Who buys")->required();
-  verb->add_option("--request", args->request, "The same again gets the same order; default: the buyer");
+  verb->add_option("--request", args->request,
+                   "The same again gets the same order; default: the buyer");
   verb->add_option("--units", args->units, "How many, all or none")->capture_default_str();
   runs(verb, buy);
 
@@ -175,7 +208,8 @@ void add_sale_command(CLI::App& app, const Globals& globals, Action& action) {
   runs(add_verb(*sale, "close", "Admit nobody any more", *args), close);
 
   verb = add_verb(*sale, "dead", "Orders that the database refused", *args);
-  verb->add_option("--revive", args->revive, "Send the dead letter with this id to the workers again");
+  verb->add_option("--revive", args->revive,
+                   "Send the dead letter with this id to the workers again");
   runs(verb, dead_letters);
 
   verb = add_verb(*sale, "work", "Move orders into the database until a signal comes", *args);

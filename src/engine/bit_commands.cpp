@@ -9,7 +9,8 @@
 
 namespace sluice::engine {
 
-bool read_bit_offset(std::string_view word, std::int64_t width, std::int64_t& offset, Reply& reply) {
+bool read_bit_offset(std::string_view word, std::int64_t width, std::int64_t& offset,
+                     Reply& reply) {
   constexpr std::string_view error = "ERR bit offset is not an integer or out of range";
   const bool in_fields = width > 0 && word.starts_with('#');
   const auto parsed = parse_integer(in_fields ? word.substr(1) : word);
@@ -21,12 +22,15 @@ bool read_bit_offset(std::string_view word, std::int64_t width, std::int64_t& of
 
 namespace {
 
-bool bit_at(std::string_view text, std::size_t i) { return (static_cast<unsigned char>(text[i / 8]) >> (7 - i % 8) & 1) != 0; }
+bool bit_at(std::string_view text, std::size_t i) {
+  return (static_cast<unsigned char>(text[i / 8]) >> (7 - i % 8) & 1) != 0;
+}
 
 void setbit(Context& context, Words words, Reply& reply) {
   std::int64_t offset = 0;
   if (!read_bit_offset(words[2], 0, offset, reply)) return;
-  if (words[3] != "0" && words[3] != "1") return reply.error("ERR bit is not an integer or out of range");
+  if (words[3] != "0" && words[3] != "1")
+    return reply.error("ERR bit is not an integer or out of range");
   std::string* text = nullptr;
   if (!find_as(context, words[1], text, reply)) return;
   if (!text) text = as<std::string>(context.keys().put(words[1], std::string{}));
@@ -35,7 +39,8 @@ void setbit(Context& context, Words words, Reply& reply) {
   if (before <= place / 8) text->resize(place / 8 + 1);
   const bool old = bit_at(*text, place);
   const bool wanted = words[3] == "1";
-  if (old != wanted) (*text)[place / 8] = static_cast<char>((*text)[place / 8] ^ (0x80 >> place % 8));
+  if (old != wanted)
+    (*text)[place / 8] = static_cast<char>((*text)[place / 8] ^ (0x80 >> place % 8));
   if (old != wanted || text->size() != before) context.changed();
   reply.integer(old ? 1 : 0);
 }
@@ -87,7 +92,8 @@ struct BitRange {
   Interval in(std::size_t bytes) const {
     // As Redis: an end before the beginning means the beginning.
     const auto total = bits ? bytes * 8 : bytes;
-    const auto last = end < 0 ? std::max<std::int64_t>(end + static_cast<std::int64_t>(total), 0) : end;
+    const auto last =
+        end < 0 ? std::max<std::int64_t>(end + static_cast<std::int64_t>(total), 0) : end;
     const auto part = interval_of(start, last, total);
     return bits ? part : Interval{part.first * 8, part.last * 8};
   }
@@ -158,14 +164,15 @@ std::string combined(const std::vector<std::string_view>& texts, Combine combine
   }
   for (const auto text : std::span{texts}.subspan(1))
     for (std::size_t i = 0; i < size; ++i)
-      result[i] = static_cast<char>(combine(static_cast<unsigned char>(result[i]),
-                                            i < text.size() ? static_cast<unsigned char>(text[i]) : '\0'));
+      result[i] =
+          static_cast<char>(combine(static_cast<unsigned char>(result[i]),
+                                    i < text.size() ? static_cast<unsigned char>(text[i]) : '\0'));
   return result;
 }
 
 void bitop(Context& context, Words words, Reply& reply) {
-  const auto* operation =
-      std::ranges::find_if(operations, [&](const Operation& row) { return same_word(words[1], row.name); });
+  const auto* operation = std::ranges::find_if(
+      operations, [&](const Operation& row) { return same_word(words[1], row.name); });
   if (operation == std::end(operations)) return reply.error(syntax_error);
   if (!operation->combine && words.size() != 4)
     return reply.error("ERR BITOP NOT must be called with a single source key.");
@@ -188,8 +195,11 @@ void bitop(Context& context, Words words, Reply& reply) {
   reply.integer(static_cast<std::int64_t>(size));
 }
 
-constexpr Handlers::Row rows[] = {{"setbit", setbit},     {"getbit", getbit}, {"bitcount", bitcount},
-                                  {"bitpos", bitpos},     {"bitop", bitop}};
+constexpr Handlers::Row rows[] = {{"setbit", setbit},
+                                  {"getbit", getbit},
+                                  {"bitcount", bitcount},
+                                  {"bitpos", bitpos},
+                                  {"bitop", bitop}};
 
 }  // namespace
 

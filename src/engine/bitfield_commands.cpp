@@ -34,10 +34,12 @@ struct Step {
 bool read_field(std::string_view word, Field& field, Reply& reply) {
   field.is_signed = word.starts_with('i');
   const auto width = word.empty() ? std::nullopt : parse_integer(word.substr(1));
-  const bool good = (field.is_signed || word.starts_with('u')) && width && *width >= 1 && *width <= (field.is_signed ? 64 : 63);
+  const bool good = (field.is_signed || word.starts_with('u')) && width && *width >= 1 &&
+                    *width <= (field.is_signed ? 64 : 63);
   if (!good)
     return fail(reply,
-                "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.");
+                "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not "
+                "supported but i64 is.");
   field.width = static_cast<int>(*width);
   return true;
 }
@@ -67,7 +69,8 @@ bool read_step(Words words, std::size_t& i, Step& step, Reply& reply) {
   else
     return fail(reply, syntax_error);
   std::int64_t offset = 0;
-  if (!read_field(words[i + 1], step.field, reply) || !read_bit_offset(words[i + 2], step.field.width, offset, reply))
+  if (!read_field(words[i + 1], step.field, reply) ||
+      !read_bit_offset(words[i + 2], step.field.width, offset, reply))
     return false;
   step.offset = static_cast<std::size_t>(offset);
   if (step.verb != Verb::get && !read_integer(words[i + 3], step.operand, reply)) return false;
@@ -85,7 +88,8 @@ bool read_steps(Words words, bool may_write, std::vector<Step>& steps, Reply& re
     }
     Step step{.overflow = overflow};
     if (!read_step(words, i, step, reply)) return false;
-    if (step.verb != Verb::get && !may_write) return fail(reply, "ERR BITFIELD_RO only supports the GET subcommand");
+    if (step.verb != Verb::get && !may_write)
+      return fail(reply, "ERR BITFIELD_RO only supports the GET subcommand");
     steps.push_back(step);
   }
   return true;
@@ -121,7 +125,8 @@ std::optional<std::int64_t> fitted(Wide sum, const Step& step) {
     return static_cast<std::int64_t>(sum < field.least() ? field.least() : field.most());
   const int unused = 64 - field.width;
   const auto bits = static_cast<std::uint64_t>(sum) << unused;
-  return field.is_signed ? static_cast<std::int64_t>(bits) >> unused : static_cast<std::int64_t>(bits >> unused);
+  return field.is_signed ? static_cast<std::int64_t>(bits) >> unused
+                         : static_cast<std::int64_t>(bits >> unused);
 }
 
 void perform(Context& context, const Step& step, std::string* text, Reply& reply) {
@@ -150,7 +155,8 @@ void run(Context& context, Words words, bool may_write, Reply& reply) {
   if (needed > 0) {
     if (!text) text = as<std::string>(context.keys().put(words[1], std::string{}));
     if (text->size() < needed) {
-      text->resize(needed);  // also where every step fails: then this is the change (Redis forgets to log it)
+      text->resize(
+          needed);  // also where every step fails: then this is the change (Redis forgets to log it)
       context.changed();
     }
   }

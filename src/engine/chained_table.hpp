@@ -45,7 +45,8 @@ class ChainedTable {
 
   /// REQUIRES: no node with this key is there; `node->hash` is set.
   void insert(Node* node) {
-    if (size_ >= halves_[0].count && !resizing()) resize(halves_[0].count ? halves_[0].count * 2 : smallest);
+    if (size_ >= halves_[0].count && !resizing())
+      resize(halves_[0].count ? halves_[0].count * 2 : smallest);
     step();
     link(halves_[resizing() ? 1 : 0], node);
     ++size_;
@@ -111,7 +112,8 @@ class ChainedTable {
     while (!chain) {
       const auto all = halves_[0].count + halves_[1].count;
       const auto i = dice.below(all);
-      chain = i < halves_[0].count ? halves_[0].buckets[i] : halves_[1].buckets[i - halves_[0].count];
+      chain =
+          i < halves_[0].count ? halves_[0].buckets[i] : halves_[1].buckets[i - halves_[0].count];
     }
     std::size_t length = 0;
     for (Node* node = chain; node; node = node->next) ++length;

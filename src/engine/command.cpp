@@ -1,22 +1,23 @@
 #include "engine/command.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include <fmt/format.h>
-
 namespace sluice::engine {
 
-bool read_integer(std::string_view word, std::int64_t& value, Reply& reply, std::string_view error) {
+bool read_integer(std::string_view word, std::int64_t& value, Reply& reply,
+                  std::string_view error) {
   const auto parsed = parse_integer(word);
   if (!parsed) return fail(reply, error);
   value = *parsed;
   return true;
 }
 
-bool read_integer_between(std::string_view word, std::int64_t least, std::int64_t most, std::int64_t& value, Reply& reply,
-                          std::string_view error) {
+bool read_integer_between(std::string_view word, std::int64_t least, std::int64_t most,
+                          std::int64_t& value, Reply& reply, std::string_view error) {
   const auto parsed = parse_integer(word);
   if (!parsed || *parsed < least || *parsed > most) return fail(reply, error);
   value = *parsed;

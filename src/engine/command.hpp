@@ -15,7 +15,8 @@
 
 namespace sluice::engine {
 
-inline constexpr std::string_view wrong_type = "WRONGTYPE Operation against a key holding the wrong kind of value";
+inline constexpr std::string_view wrong_type =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
 inline constexpr std::string_view not_an_integer = "ERR value is not an integer or out of range";
 inline constexpr std::string_view not_a_float = "ERR value is not a valid float";
 inline constexpr std::string_view out_of_range = "ERR value is out of range";
@@ -33,11 +34,13 @@ inline bool fail(Reply& reply, std::string_view error) {
 }
 
 /// An argument; false: refused.
-bool read_integer(std::string_view word, std::int64_t& value, Reply& reply, std::string_view error = not_an_integer);
+bool read_integer(std::string_view word, std::int64_t& value, Reply& reply,
+                  std::string_view error = not_an_integer);
 /// Where an index, a rank or a count cannot be larger than `most`.
-bool read_integer_between(std::string_view word, std::int64_t least, std::int64_t most, std::int64_t& value, Reply& reply,
-                          std::string_view error);
-bool read_double(std::string_view word, double& value, Reply& reply, std::string_view error = not_a_float);
+bool read_integer_between(std::string_view word, std::int64_t least, std::int64_t most,
+                          std::int64_t& value, Reply& reply, std::string_view error);
+bool read_double(std::string_view word, double& value, Reply& reply,
+                 std::string_view error = not_a_float);
 /// Seconds of BLPOP and its kin; 0: for ever.
 bool read_timeout(std::string_view word, std::int64_t& timeout_ms, Reply& reply);
 /// The COUNT of *RANDMEMBER and SPOP: within half the range, so that it can be negated and doubled.
@@ -53,7 +56,9 @@ T* as(Object& object) noexcept {
   }
 }
 
-inline Object* find(Context& context, std::string_view key) { return context.keys().find(key, context.now_ms()); }
+inline Object* find(Context& context, std::string_view key) {
+  return context.keys().find(key, context.now_ms());
+}
 
 /// The value of that type at a key, null where there is none. False: another type is there, and was refused.
 template <class T>
@@ -77,7 +82,8 @@ void drop_if_empty(Context& context, std::string_view key, const T& value) {
 /// The end of every ...STORE: the result takes the place of what stood at `key`; an empty one deletes it. Replies its size.
 /// `wakes`: somebody may be blocked on a key of this kind.
 template <class T>
-void store_result(Context& context, std::string_view key, std::unique_ptr<T> result, bool wakes, Reply& reply) {
+void store_result(Context& context, std::string_view key, std::unique_ptr<T> result, bool wakes,
+                  Reply& reply) {
   const auto size = result->size();
   if (size > 0) {
     context.keys().put(key, std::move(result));

@@ -33,7 +33,8 @@ struct Block {
 /// One execution of a top-level command or script; shared by all commands of the script.
 class Context {
  public:
-  Context(Engine& engine, Session& session, std::int64_t now_us) : engine_(engine), session_(session), now_us_(now_us) {}
+  Context(Engine& engine, Session& session, std::int64_t now_us)
+      : engine_(engine), session_(session), now_us_(now_us) {}
 
   Engine& engine() noexcept { return engine_; }
   Session& session() noexcept { return session_; }
@@ -51,7 +52,9 @@ class Context {
   std::size_t changes() const noexcept { return changes_; }
 
   /// Logs `command` instead of the command's own words (SET k v PXAT ..., SREM for SPOP). May be called several times.
-  void log_instead(std::initializer_list<std::string_view> command) { log_instead(Words{command.begin(), command.size()}); }
+  void log_instead(std::initializer_list<std::string_view> command) {
+    log_instead(Words{command.begin(), command.size()});
+  }
   void log_instead(Words command);
   /// The command's effects were logged by the commands that it ran (EVAL); its own words are not.
   void logged_already() noexcept { replaced_ = true; }
@@ -59,7 +62,8 @@ class Context {
   /// A list, sorted set or stream got something: whoever is blocked on `key` is served after this execution.
   void signal(std::string_view key) { signalled_.emplace_back(key); }
   /// Nothing there: wait, unless in a script (then the caller replies as if the time was up). REQUIRES: nothing replied.
-  void block(std::vector<std::string> keys, std::int64_t timeout_ms, std::vector<std::string> words = {}) {
+  void block(std::vector<std::string> keys, std::int64_t timeout_ms,
+             std::vector<std::string> words = {}) {
     block_.push_back({std::move(keys), timeout_ms, std::move(words)});
   }
 

@@ -149,7 +149,8 @@ void settle_config(Engine& engine, const EmbeddedOptions& options) {
                    {"save", ""},
                    {"maxmemory", "0"},
                    {"maxmemory-policy", "noeviction"}};
-  engine.configure = [fixed = engine.config](std::string_view name, std::string_view value) -> std::string {
+  engine.configure = [fixed = engine.config](std::string_view name,
+                                             std::string_view value) -> std::string {
     const auto found = fixed.find(name);
     if (found == fixed.end() || found->second == value) return {};
     return "it is settled when the embedded store is opened";

@@ -1,11 +1,11 @@
 #include "engine/engine.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/random.hpp"
 #include "engine/command.hpp"
@@ -55,7 +55,8 @@ std::string unknown_command(Words words) {
     if (args.size() >= 128) break;
     args += fmt::format("'{}' ", shown(word, 128 - args.size()));
   }
-  return fmt::format("ERR unknown command '{}', with args beginning with: {}", shown(words[0]), args);
+  return fmt::format("ERR unknown command '{}', with args beginning with: {}", shown(words[0]),
+                     args);
 }
 
 }  // namespace
@@ -71,7 +72,8 @@ Engine::Engine() : Engine(random_below(std::numeric_limits<std::uint64_t>::max()
 Engine::Engine(std::uint64_t seed) : dice(seed) {
   for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading);
   commands_.reserve(resp::all_commands().size());
-  for (const auto& spec : resp::all_commands()) commands_.push_back({&spec, nullptr, spec.has(resp::flag_container)});
+  for (const auto& spec : resp::all_commands())
+    commands_.push_back({&spec, nullptr, spec.has(resp::flag_container)});
   Handlers handlers{commands_};
   for (const auto add_family : families) add_family(handlers);
   for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[dice.below(16)];
@@ -85,7 +87,8 @@ const Engine::Command* Engine::command_named(std::string_view name) const noexce
   return spec ? &commands_[spec->index] : nullptr;
 }
 
-const Engine::Command* Engine::subcommand_named(const Command& container, std::string_view name) const noexcept {
+const Engine::Command* Engine::subcommand_named(const Command& container,
+                                                std::string_view name) const noexcept {
   const auto* spec = resp::find_subcommand(*container.spec, name);
   return spec ? &commands_[spec->index] : nullptr;
 }
@@ -102,7 +105,8 @@ void Engine::call(Context& context, Words words, Reply& reply) {
                                      upper(command->spec->name)));
     command = subcommand;
   }
-  if (!command || (!command->handler && !command->has_subcommands)) return reply.error(unknown_command(words));
+  if (!command || (!command->handler && !command->has_subcommands))
+    return reply.error(unknown_command(words));
   if (!command->spec->arity_fits(words.size())) return refuse_arity(reply, command->spec->name);
   if (!command->handler) return reply.error(unknown_command(words));
   run(context, *command, words, reply);
@@ -123,7 +127,8 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
   if (keyspaces_[static_cast<std::size_t>(database)]->has_expired()) {
     // The DELs of keys that the command found past their time come before its own effect, but after its SELECT.
     auto& effects = context.effects();
-    const bool selected = effects.size() > effects_before && effects[effects_before].front() == "SELECT";
+    const bool selected =
+        effects.size() > effects_before && effects[effects_before].front() == "SELECT";
     const auto place = effects_before + (selected ? 1 : 0);
     const auto own = effects.size() - place;
     log_expired(context, database);

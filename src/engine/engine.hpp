@@ -57,7 +57,9 @@ class Engine {
   /// Runs a command that was found and notes its effect. REQUIRES: it has a handler, its arity and flags allow it.
   void run(Context& context, const Command& command, Words words, Reply& reply);
 
-  Keyspace& keyspace(int database) noexcept { return *keyspaces_[static_cast<std::size_t>(database)]; }
+  Keyspace& keyspace(int database) noexcept {
+    return *keyspaces_[static_cast<std::size_t>(database)];
+  }
   ScriptRunner& scripts() noexcept { return *scripts_; }
 
   /// Deletes up to `most` keys that are past their time in all databases, logging a DEL for each into the context.
@@ -86,7 +88,8 @@ class Engine {
   std::function<std::string(std::string_view name, std::string_view value)> configure;
 
   /// Asked before each command that may write, with its words; a text refuses it with that error.
-  std::function<std::optional<std::string>(const resp::CommandSpec& spec, Words words)> before_write;
+  std::function<std::optional<std::string>(const resp::CommandSpec& spec, Words words)>
+      before_write;
 
   /// CONFIG GET knows these; tools that set what does not matter here are answered OK.
   std::map<std::string, std::string, std::less<>> config;

@@ -1,12 +1,11 @@
 // Times of expiry. They are logged absolute (PEXPIREAT), and one that is over already as DEL.
-#include "engine/expiry_time.hpp"
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "engine/command.hpp"
+#include "engine/expiry_time.hpp"
 
 namespace sluice::engine {
 
@@ -26,10 +25,11 @@ bool read_time_unit(std::string_view word, TimeUnit& unit) noexcept {
   return false;
 }
 
-bool read_expiry(const Context& context, std::string_view word, TimeUnit unit, bool positive, std::string_view command,
-                 std::int64_t& at_ms, Reply& reply) {
+bool read_expiry(const Context& context, std::string_view word, TimeUnit unit, bool positive,
+                 std::string_view command, std::int64_t& at_ms, Reply& reply) {
   if (!read_integer(word, at_ms, reply)) return false;
-  const bool fits = (at_ms > 0 || !positive) && (!unit.seconds || !__builtin_mul_overflow(at_ms, 1000, &at_ms)) &&
+  const bool fits = (at_ms > 0 || !positive) &&
+                    (!unit.seconds || !__builtin_mul_overflow(at_ms, 1000, &at_ms)) &&
                     (!unit.relative || !__builtin_add_overflow(at_ms, context.now_ms(), &at_ms));
   if (!fits) return fail(reply, fmt::format("ERR invalid expire time in '{}' command", command));
   at_ms = std::max<std::int64_t>(at_ms, 0);  // before 1970 is over, and -1 means never
@@ -74,7 +74,8 @@ bool read_conditions(Words words, Conditions& conditions, Reply& reply) {
   return true;
 }
 
-void set_expiry(Context& context, Words words, TimeUnit unit, std::string_view command, Reply& reply) {
+void set_expiry(Context& context, Words words, TimeUnit unit, std::string_view command,
+                Reply& reply) {
   Conditions conditions;
   if (words.size() > 3 && !read_conditions(words.subspan(3), conditions, reply)) return;
   std::int64_t at_ms = 0;
@@ -118,7 +119,8 @@ std::int64_t left(const Context& context, std::int64_t at_ms) {
 }
 
 void ttl(Context& context, Words words, Reply& reply) {
-  tell_expiry(context, words[1], reply, [&](std::int64_t at_ms) { return (left(context, at_ms) + 500) / 1000; });
+  tell_expiry(context, words[1], reply,
+              [&](std::int64_t at_ms) { return (left(context, at_ms) + 500) / 1000; });
 }
 void pttl(Context& context, Words words, Reply& reply) {
   tell_expiry(context, words[1], reply, [&](std::int64_t at_ms) { return left(context, at_ms); });
@@ -139,8 +141,14 @@ void persist(Context& context, Words words, Reply& reply) {
 }
 
 constexpr Handlers::Row rows[] = {
-    {"expire", expire}, {"pexpire", pexpire},       {"expireat", expireat},       {"pexpireat", pexpireat},
-    {"ttl", ttl},       {"pttl", pttl},             {"expiretime", expiretime},   {"pexpiretime", pexpiretime},
+    {"expire", expire},
+    {"pexpire", pexpire},
+    {"expireat", expireat},
+    {"pexpireat", pexpireat},
+    {"ttl", ttl},
+    {"pttl", pttl},
+    {"expiretime", expiretime},
+    {"pexpiretime", pexpiretime},
     {"persist", persist},
 };
 

@@ -32,7 +32,8 @@ bool Hash::set(std::string_view name, std::string_view value) {
   if (!table_) {
     for (auto& field : few_)
       if (field.name == name) return field.value.assign(value), false;
-    if (few_.size() < few_fields) return few_.push_back({std::string{name}, std::string{value}}), true;
+    if (few_.size() < few_fields)
+      return few_.push_back({std::string{name}, std::string{value}}), true;
     become_table();
   }
   const auto hash = hash_of(name);

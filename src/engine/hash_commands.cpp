@@ -14,7 +14,9 @@ Hash* find_or_make(Context& context, std::string_view key, Reply& reply) {
   return hash ? hash : &make<Hash>(context, key);
 }
 
-void reply_value(const std::string* value, Reply& reply) { value ? reply.bulk(*value) : reply.null(); }
+void reply_value(const std::string* value, Reply& reply) {
+  value ? reply.bulk(*value) : reply.null();
+}
 
 /// Sets the fields that follow the key; gives how many are new, or -1: refused.
 std::int64_t set_fields(Context& context, Words words, std::string_view name, Reply& reply) {
@@ -22,13 +24,15 @@ std::int64_t set_fields(Context& context, Words words, std::string_view name, Re
   Hash* hash = find_or_make(context, words[1], reply);
   if (!hash) return -1;
   std::int64_t created = 0;
-  for (std::size_t i = 2; i < words.size(); i += 2) created += hash->set(words[i], words[i + 1]) ? 1 : 0;
+  for (std::size_t i = 2; i < words.size(); i += 2)
+    created += hash->set(words[i], words[i + 1]) ? 1 : 0;
   context.changed();
   return created;
 }
 
 void hset(Context& context, Words words, Reply& reply) {
-  if (const auto created = set_fields(context, words, "hset", reply); created >= 0) reply.integer(created);
+  if (const auto created = set_fields(context, words, "hset", reply); created >= 0)
+    reply.integer(created);
 }
 void hmset(Context& context, Words words, Reply& reply) {
   if (set_fields(context, words, "hmset", reply) >= 0) reply.ok();
@@ -45,7 +49,8 @@ void hsetnx(Context& context, Words words, Reply& reply) {
 
 void hget(Context& context, Words words, Reply& reply) {
   Hash* hash = nullptr;
-  if (find_as(context, words[1], hash, reply)) reply_value(hash ? hash->find(words[2]) : nullptr, reply);
+  if (find_as(context, words[1], hash, reply))
+    reply_value(hash ? hash->find(words[2]) : nullptr, reply);
 }
 
 void hmget(Context& context, Words words, Reply& reply) {
@@ -59,10 +64,12 @@ void hgetall(Context& context, Words words, Reply& reply) {
   Hash* hash = nullptr;
   if (!find_as(context, words[1], hash, reply)) return;
   reply.map(hash ? hash->size() : 0);
-  if (hash) hash->for_each([&](const Hash::Field& field) { reply.bulk(field.name), reply.bulk(field.value); });
+  if (hash)
+    hash->for_each(
+        [&](const Hash::Field& field) { reply.bulk(field.name), reply.bulk(field.value); });
 }
 
-template <std::string Hash::Field::* part>
+template <std::string Hash::Field::*part>
 void all_of(Context& context, Words words, Reply& reply) {
   Hash* hash = nullptr;
   if (!find_as(context, words[1], hash, reply)) return;
@@ -84,7 +91,8 @@ void hdel(Context& context, Words words, Reply& reply) {
 
 void hlen(Context& context, Words words, Reply& reply) {
   Hash* hash = nullptr;
-  if (find_as(context, words[1], hash, reply)) reply.integer(hash ? static_cast<std::int64_t>(hash->size()) : 0);
+  if (find_as(context, words[1], hash, reply))
+    reply.integer(hash ? static_cast<std::int64_t>(hash->size()) : 0);
 }
 void hexists(Context& context, Words words, Reply& reply) {
   Hash* hash = nullptr;
@@ -122,7 +130,8 @@ void hincrbyfloat(Context& context, Words words, Reply& reply) {
   const auto value = old ? parse_long_double(*old) : 0.0L;
   if (!value) return reply.error("ERR hash value is not a float");
   const auto sum = *value + *by;
-  if (std::isnan(sum) || std::isinf(sum)) return reply.error("ERR increment would produce NaN or Infinity");
+  if (std::isnan(sum) || std::isinf(sum))
+    return reply.error("ERR increment would produce NaN or Infinity");
   const auto result = text_of(sum);
   (hash ? *hash : make<Hash>(context, words[1])).set(words[2], result);
   context.changed();
@@ -131,7 +140,8 @@ void hincrbyfloat(Context& context, Words words, Reply& reply) {
 }
 
 /// HRANDFIELD with a count: positive without repeats, negative with.
-void random_fields(const Hash& hash, std::int64_t count, bool values, Context& context, Reply& reply) {
+void random_fields(const Hash& hash, std::int64_t count, bool values, Context& context,
+                   Reply& reply) {
   std::vector<const Hash::Field*> picked;
   if (count < 0) {
     for (; count < 0; ++count) picked.push_back(&hash.random(context.engine().dice));
@@ -139,7 +149,8 @@ void random_fields(const Hash& hash, std::int64_t count, bool values, Context& c
     std::vector<const Hash::Field*> all;
     hash.for_each([&](const Hash::Field& field) { all.push_back(&field); });
     const auto most = std::min(all.size(), static_cast<std::size_t>(count));
-    for (const auto place : distinct_places(all.size(), most, context.engine().dice)) picked.push_back(all[place]);
+    for (const auto place : distinct_places(all.size(), most, context.engine().dice))
+      picked.push_back(all[place]);
   }
   const bool pairs = values && context.session().protocol == 3;
   reply.array(picked.size() * (values && !pairs ? 2 : 1));
@@ -157,7 +168,8 @@ void hrandfield(Context& context, Words words, Reply& reply) {
     return reply.error(syntax_error);
   Hash* hash = nullptr;
   if (!find_as(context, words[1], hash, reply)) return;
-  if (words.size() == 2) return hash ? reply.bulk(hash->random(context.engine().dice).name) : reply.null();
+  if (words.size() == 2)
+    return hash ? reply.bulk(hash->random(context.engine().dice).name) : reply.null();
   if (!hash) return reply.array(0);
   random_fields(*hash, count, words.size() == 4, context, reply);
 }
@@ -165,7 +177,8 @@ void hrandfield(Context& context, Words words, Reply& reply) {
 void hscan(Context& context, Words words, Reply& reply) {
   ScanOptions options;
   Hash* hash = nullptr;
-  if (!read_cursor(words[2], options.cursor, reply) || !find_as(context, words[1], hash, reply)) return;
+  if (!read_cursor(words[2], options.cursor, reply) || !find_as(context, words[1], hash, reply))
+    return;
   std::vector<std::string> found;
   if (!hash) return reply_scan(reply, 0, found);
   if (!read_scan(words, 2, false, options, reply)) return;
@@ -176,11 +189,22 @@ void hscan(Context& context, Words words, Reply& reply) {
 }
 
 constexpr Handlers::Row rows[] = {
-    {"hset", hset},       {"hmset", hmset},     {"hsetnx", hsetnx},   {"hget", hget},
-    {"hmget", hmget},     {"hgetall", hgetall}, {"hdel", hdel},       {"hlen", hlen},
-    {"hexists", hexists}, {"hstrlen", hstrlen}, {"hincrby", hincrby}, {"hincrbyfloat", hincrbyfloat},
-    {"hkeys", all_of<&Hash::Field::name>},      {"hvals", all_of<&Hash::Field::value>},
-    {"hrandfield", hrandfield},                 {"hscan", hscan},
+    {"hset", hset},
+    {"hmset", hmset},
+    {"hsetnx", hsetnx},
+    {"hget", hget},
+    {"hmget", hmget},
+    {"hgetall", hgetall},
+    {"hdel", hdel},
+    {"hlen", hlen},
+    {"hexists", hexists},
+    {"hstrlen", hstrlen},
+    {"hincrby", hincrby},
+    {"hincrbyfloat", hincrbyfloat},
+    {"hkeys", all_of<&Hash::Field::name>},
+    {"hvals", all_of<&Hash::Field::value>},
+    {"hrandfield", hrandfield},
+    {"hscan", hscan},
 };
 
 }  // namespace

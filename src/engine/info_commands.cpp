@@ -1,8 +1,8 @@
 // What tells of the engine and its commands: INFO, CONFIG, COMMAND.
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "engine/command.hpp"
 #include "engine/glob.hpp"
@@ -14,9 +14,11 @@ namespace {
 std::string server_section(Context& context) {
   const auto& engine = context.engine();
   return fmt::format(
-      "redis_version:7.2.0\r\nserver_name:sluice\r\nredis_mode:standalone\r\nprocess_id:{}\r\nrun_id:{}\r\n"
+      "redis_version:7.2.0\r\nserver_name:sluice\r\nredis_mode:standalone\r\nprocess_id:{}\r\nrun_"
+      "id:{}\r\n"
       "server_time_usec:{}\r\nuptime_in_seconds:{}\r\n",
-      ::getpid(), engine.run_id, context.now_us(), (context.now_us() - engine.started_us) / 1'000'000);
+      ::getpid(), engine.run_id, context.now_us(),
+      (context.now_us() - engine.started_us) / 1'000'000);
 }
 
 std::string stats_section(Context& context) {
@@ -30,7 +32,8 @@ std::string keyspace_section(Context& context) {
   for (int database = 0; database < Engine::databases; ++database) {
     const auto& keys = context.engine().keyspace(database);
     if (keys.size() > 0)
-      text += fmt::format("db{}:keys={},expires={},avg_ttl=0\r\n", database, keys.size(), keys.expiring());
+      text += fmt::format("db{}:keys={},expires={},avg_ttl=0\r\n", database, keys.size(),
+                          keys.expiring());
   }
   return text;
 }
@@ -43,9 +46,9 @@ struct Section {
   std::string (*text)(Context&);
 };
 constexpr Section sections[] = {
-    {"server", "Server", server_section},           {"clients", "Clients", nothing_of_its_own},
-    {"memory", "Memory", nothing_of_its_own},       {"persistence", "Persistence", nothing_of_its_own},
-    {"stats", "Stats", stats_section},              {"replication", "Replication", replication_section},
+    {"server", "Server", server_section},       {"clients", "Clients", nothing_of_its_own},
+    {"memory", "Memory", nothing_of_its_own},   {"persistence", "Persistence", nothing_of_its_own},
+    {"stats", "Stats", stats_section},          {"replication", "Replication", replication_section},
     {"keyspace", "Keyspace", keyspace_section},
 };
 
@@ -70,7 +73,8 @@ void info(Context& context, Words words, Reply& reply) {
 void config_get(Context& context, Words words, Reply& reply) {
   std::vector<std::pair<std::string_view, std::string_view>> found;
   for (const auto& [name, value] : context.engine().config)
-    if (std::ranges::any_of(words.subspan(2), [&](std::string_view pattern) { return glob_matches(pattern, name); }))
+    if (std::ranges::any_of(words.subspan(2),
+                            [&](std::string_view pattern) { return glob_matches(pattern, name); }))
       found.emplace_back(name, value);
   reply.map(found.size());
   for (const auto& [name, value] : found) reply.bulk(name), reply.bulk(value);
@@ -81,9 +85,12 @@ void config_set(Context& context, Words words, Reply& reply) {
   if (words.size() % 2 == 1) return refuse_arity(reply, "config|set");
   auto& engine = context.engine();
   for (std::size_t i = 2; i < words.size(); i += 2) {
-    const auto refused = engine.configure ? engine.configure(words[i], words[i + 1]) : std::string{};
+    const auto refused =
+        engine.configure ? engine.configure(words[i], words[i + 1]) : std::string{};
     if (!refused.empty())
-      return reply.error(fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}", shown(words[i]), refused));
+      return reply.error(
+          fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}",
+                      shown(words[i]), refused));
     engine.config.insert_or_assign(std::string{words[i]}, std::string{words[i + 1]});
   }
   reply.ok();
@@ -148,7 +155,9 @@ void describe(const resp::CommandSpec& spec, Reply& reply) {
     if (is_sub(sub)) describe(sub, reply);
 }
 
-bool is_top_level(const resp::CommandSpec& spec) { return spec.name.find('|') == std::string_view::npos; }
+bool is_top_level(const resp::CommandSpec& spec) {
+  return spec.name.find('|') == std::string_view::npos;
+}
 
 std::int64_t top_level_count() { return std::ranges::count_if(resp::all_commands(), is_top_level); }
 
@@ -179,9 +188,11 @@ void command_getkeys(Context&, Words words, Reply& reply) {
   const auto asked = words.subspan(2);
   const auto* spec = resp::find_command(asked);
   if (!spec) return reply.error("ERR Invalid command specified");
-  if (!spec->arity_fits(asked.size())) return reply.error("ERR Invalid number of arguments specified for command");
+  if (!spec->arity_fits(asked.size()))
+    return reply.error("ERR Invalid number of arguments specified for command");
   std::vector<std::size_t> positions;
-  if (!resp::keys_of(*spec, asked, positions)) return reply.error("ERR Invalid arguments specified for command");
+  if (!resp::keys_of(*spec, asked, positions))
+    return reply.error("ERR Invalid arguments specified for command");
   if (positions.empty()) return reply.error("ERR The command has no key arguments");
   reply.array(positions.size());
   for (const auto place : positions) reply.bulk(asked[place]);

@@ -64,7 +64,8 @@ bool read_database(std::string_view word, int& database, Reply& reply) {
 
 /// Looks a key up in another database than the session's, where what has expired is logged at once.
 bool exists_in(Context& context, int database, std::string_view key) {
-  const bool there = context.engine().keyspace(database).find_entry(key, context.now_ms()) != nullptr;
+  const bool there =
+      context.engine().keyspace(database).find_entry(key, context.now_ms()) != nullptr;
   if (database != context.session().database) context.engine().log_expired(context, database);
   return there;
 }
@@ -120,7 +121,8 @@ void object_number(Context& context, Words words, Reply& reply) {
 void object_freq(Context& context, Words words, Reply& reply) {
   if (!find(context, words[2])) return reply.null();
   reply.error(
-      "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching "
+      "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that "
+      "when switching "
       "between policies at runtime LRU and LFU data will take some time to adjust.");
 }
 

@@ -31,7 +31,8 @@ std::uint64_t hash_of(std::string_view text) noexcept {
   const char* at = text.data();
   auto left = text.size();
   std::uint64_t hash = left * odd2 ^ odd1;
-  for (; left > 16; at += 16, left -= 16) hash = folded(load<std::uint64_t>(at) ^ odd1, load<std::uint64_t>(at + 8) ^ hash);
+  for (; left > 16; at += 16, left -= 16)
+    hash = folded(load<std::uint64_t>(at) ^ odd1, load<std::uint64_t>(at + 8) ^ hash);
   std::uint64_t a = 0;
   std::uint64_t b = 0;
   if (left >= 8) {  // the last 16 bytes in two loads that may overlap
@@ -50,7 +51,8 @@ std::uint64_t hash_of(std::string_view text) noexcept {
 
 Entry* Entry::make(std::string_view key, std::uint64_t hash, Object&& object) {
   void* memory = ::operator new(sizeof(Entry) + key.size());
-  auto* entry = new (memory) Entry{.hash = hash, .key_size = key.size(), .object = std::move(object)};
+  auto* entry =
+      new (memory) Entry{.hash = hash, .key_size = key.size(), .object = std::move(object)};
   std::memcpy(static_cast<void*>(entry + 1), key.data(), key.size());
   return entry;
 }

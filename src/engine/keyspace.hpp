@@ -21,8 +21,9 @@ class SortedSet;  // sorted_set.hpp
 class Stream;     // stream.hpp
 
 /// Who makes or destroys one includes object.hpp.
-using Object = std::variant<std::string, std::unique_ptr<Hash>, std::unique_ptr<List>, std::unique_ptr<Set>,
-                            std::unique_ptr<SortedSet>, std::unique_ptr<Stream>>;
+using Object =
+    std::variant<std::string, std::unique_ptr<Hash>, std::unique_ptr<List>, std::unique_ptr<Set>,
+                 std::unique_ptr<SortedSet>, std::unique_ptr<Stream>>;
 
 /// As TYPE answers: "string", "hash", "list", "set", "zset", "stream".
 std::string_view type_name(const Object& object) noexcept;
@@ -36,7 +37,9 @@ struct Entry {
   std::size_t key_size;
   Object object;
 
-  std::string_view key() const noexcept { return {reinterpret_cast<const char*>(this + 1), key_size}; }
+  std::string_view key() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1), key_size};
+  }
   static Entry* make(std::string_view key, std::uint64_t hash, Object&& object);
   static void destroy(Entry* entry) noexcept;
 };
@@ -57,19 +60,25 @@ class Keyspace {
   }
   Entry* find_entry(std::string_view key, std::int64_t now_ms) {
     Entry* entry = table_.find(key);
-    if (entry && entry->expiry_ms != never && now_ms > entry->expiry_ms && !keep_expired_) return expire(entry);
+    if (entry && entry->expiry_ms != never && now_ms > entry->expiry_ms && !keep_expired_)
+      return expire(entry);
     return entry;
   }
   /// Inserts or replaces; the expiry is cleared.
   Object& put(std::string_view key, Object object);
   bool erase(std::string_view key);
-  std::int64_t expiry_ms(std::string_view key) const;  ///< `never` where there is none or no such key
+  std::int64_t expiry_ms(
+      std::string_view key) const;  ///< `never` where there is none or no such key
   void set_expiry_ms(std::string_view key, std::int64_t at_ms);
   void set_expiry_ms(Entry& entry, std::int64_t at_ms) { expiries_.set(entry, at_ms); }
 
   std::size_t size() const noexcept { return table_.size(); }
-  std::size_t expiring() const noexcept { return expiries_.size(); }  ///< keys with a time of expiry
-  std::int64_t first_expiry_ms() const noexcept { return expiries_.empty() ? never : expiries_.first_ms(); }
+  std::size_t expiring() const noexcept {
+    return expiries_.size();
+  }  ///< keys with a time of expiry
+  std::int64_t first_expiry_ms() const noexcept {
+    return expiries_.empty() ? never : expiries_.first_ms();
+  }
   void clear();
   /// SCAN: calls `visit(const Entry&)` for some keys and gives the next cursor, 0 at the end. Keys that are there all
   /// the time are visited at least once, however the table grows. `visit` must not add or remove keys; keys that are

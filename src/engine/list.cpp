@@ -34,8 +34,11 @@ void List::insert(std::size_t before, std::string_view item) {
 
 std::size_t List::remove(std::string_view item, std::int64_t count) {
   // -INT64_MIN does not exist, and no list is that long.
-  auto left = count == 0 ? items_.size() : static_cast<std::size_t>(count < 0 ? -(count + 1) : count - 1) + 1;
-  const auto wanted = [&](const std::string& other) { return left > 0 && other == item && left-- > 0; };
+  auto left = count == 0 ? items_.size()
+                         : static_cast<std::size_t>(count < 0 ? -(count + 1) : count - 1) + 1;
+  const auto wanted = [&](const std::string& other) {
+    return left > 0 && other == item && left-- > 0;
+  };
   const auto before = items_.size();
   if (count < 0) {
     const auto kept = std::remove_if(items_.rbegin(), items_.rend(), wanted);

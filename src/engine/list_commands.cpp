@@ -26,7 +26,8 @@ void pop(Context& context, Words words, Reply& reply) {
   if (words.size() > 3) return refuse_arity(reply, end == End::left ? "lpop" : "rpop");
   std::int64_t count = 1;
   if (words.size() == 3 &&
-      !read_integer_between(words[2], 0, std::numeric_limits<std::int64_t>::max(), count, reply, not_positive))
+      !read_integer_between(words[2], 0, std::numeric_limits<std::int64_t>::max(), count, reply,
+                            not_positive))
     return;
   List* list = nullptr;
   if (!find_as(context, words[1], list, reply)) return;
@@ -40,7 +41,8 @@ void pop(Context& context, Words words, Reply& reply) {
 
 void llen(Context& context, Words words, Reply& reply) {
   List* list = nullptr;
-  if (find_as(context, words[1], list, reply)) reply.integer(list ? static_cast<std::int64_t>(list->size()) : 0);
+  if (find_as(context, words[1], list, reply))
+    reply.integer(list ? static_cast<std::int64_t>(list->size()) : 0);
 }
 
 void lrange(Context& context, Words words, Reply& reply) {
@@ -119,9 +121,9 @@ void linsert(Context& context, Words words, Reply& reply) {
 }
 
 struct LposOptions {
-  std::int64_t rank = 1;  ///< which match is the first that counts; negative: from the right
+  std::int64_t rank = 1;    ///< which match is the first that counts; negative: from the right
   std::int64_t count = -1;  ///< how many; -1: one, not as an array; 0: all
-  std::int64_t most = 0;  ///< how many elements are compared; 0: all
+  std::int64_t most = 0;    ///< how many elements are compared; 0: all
 };
 
 bool read_options(Words options, LposOptions& out, Reply& reply) {
@@ -133,14 +135,19 @@ bool read_options(Words options, LposOptions& out, Reply& reply) {
       if (!read_integer(value, out.rank, reply)) return false;
       if (out.rank == 0)
         return fail(reply,
-                    "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use "
+                    "ERR RANK can't be zero: use 1 to start from the first match, 2 from the "
+                    "second ... or use "
                     "negative to start from the end of the list");
       if (out.rank == std::numeric_limits<std::int64_t>::min())
-        return fail(reply, "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
+        return fail(reply,
+                    "ERR value is out of range, value must between -9223372036854775807 and "
+                    "9223372036854775807");
     } else if (same_word(options[i], "count")) {
-      if (!read_integer_between(value, 0, most, out.count, reply, "ERR COUNT can't be negative")) return false;
+      if (!read_integer_between(value, 0, most, out.count, reply, "ERR COUNT can't be negative"))
+        return false;
     } else if (same_word(options[i], "maxlen")) {
-      if (!read_integer_between(value, 0, most, out.most, reply, "ERR MAXLEN can't be negative")) return false;
+      if (!read_integer_between(value, 0, most, out.most, reply, "ERR MAXLEN can't be negative"))
+        return false;
     } else {
       return fail(reply, syntax_error);
     }
@@ -156,12 +163,16 @@ void lpos(Context& context, Words words, Reply& reply) {
   const auto size = list ? list->size() : 0;
   const bool backward = options.rank < 0;
   auto skip = (backward ? -options.rank : options.rank) - 1;
-  const auto compared = options.most == 0 ? size : std::min(size, static_cast<std::size_t>(options.most));
-  const auto wanted = options.count == 0 ? size : static_cast<std::size_t>(std::max<std::int64_t>(options.count, 1));
+  const auto compared =
+      options.most == 0 ? size : std::min(size, static_cast<std::size_t>(options.most));
+  const auto wanted = options.count == 0
+                          ? size
+                          : static_cast<std::size_t>(std::max<std::int64_t>(options.count, 1));
   std::vector<std::int64_t> places;
   for (std::size_t i = 0; i < compared && places.size() < wanted; ++i) {
     const auto place = backward ? size - 1 - i : i;
-    if ((*list)[place] == words[2] && skip-- <= 0) places.push_back(static_cast<std::int64_t>(place));
+    if ((*list)[place] == words[2] && skip-- <= 0)
+      places.push_back(static_cast<std::int64_t>(place));
   }
   if (options.count < 0) return places.empty() ? reply.null() : reply.integer(places.front());
   reply.array(places.size());

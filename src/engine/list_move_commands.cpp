@@ -11,7 +11,9 @@ namespace sluice::engine {
 bool read_pop_keys(Words words, std::size_t place, PopKeys& out, Reply& reply) {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   std::int64_t count = 0;
-  if (!read_integer_between(words[place], 1, most, count, reply, "ERR numkeys should be greater than 0")) return false;
+  if (!read_integer_between(words[place], 1, most, count, reply,
+                            "ERR numkeys should be greater than 0"))
+    return false;
   const auto left = words.size() - place - 1;
   if (static_cast<std::uint64_t>(count) >= left) return fail(reply, syntax_error);
   out.keys = words.subspan(place + 1, static_cast<std::size_t>(count));
@@ -19,7 +21,9 @@ bool read_pop_keys(Words words, std::size_t place, PopKeys& out, Reply& reply) {
   out.end = rest[0];
   if (rest.size() == 1) return true;
   if (rest.size() == 2 || !same_word(rest[1], "count")) return fail(reply, syntax_error);
-  if (!read_integer_between(rest[2], 1, most, out.count, reply, "ERR count should be greater than 0")) return false;
+  if (!read_integer_between(rest[2], 1, most, out.count, reply,
+                            "ERR count should be greater than 0"))
+    return false;
   return rest.size() == 3 || fail(reply, syntax_error);
 }
 
@@ -51,7 +55,8 @@ std::string pop_one(Context& context, std::string_view key, List& list, End end)
 }
 
 /// Moves one element and replies it. False: nothing was there, nothing was replied.
-bool move_one(Context& context, std::string_view from, std::string_view to, End take, End give, Reply& reply) {
+bool move_one(Context& context, std::string_view from, std::string_view to, End take, End give,
+              Reply& reply) {
   List* source = nullptr;
   if (!find_as(context, from, source, reply)) return true;
   if (!source) return false;
@@ -80,7 +85,8 @@ void rpoplpush(Context& context, Words words, Reply& reply) {
 }
 
 /// Either moves one, or waits.
-bool move_or_wait(Context& context, Words words, End take, End give, std::string_view timeout, Reply& reply) {
+bool move_or_wait(Context& context, Words words, End take, End give, std::string_view timeout,
+                  Reply& reply) {
   std::int64_t timeout_ms = 0;
   if (!read_timeout(timeout, timeout_ms, reply)) return false;
   const auto before = context.changes();

@@ -3,10 +3,9 @@
 
 #include <array>
 #include <charconv>
+#include <lua.hpp>
 #include <string_view>
 #include <vector>
-
-#include <lua.hpp>
 
 #include "engine/number_text.hpp"
 #include "sluice/store.hpp"
@@ -52,7 +51,8 @@ class LuaArguments {
   /// An integer as one, anything else in its shortest form (Redis 7.2; 7.0 wrote 17 digits).
   static std::string_view write(double number, Digits& digits) noexcept {
     std::to_chars_result end{};
-    if (number > -0x1p62 && number < 0x1p62 && static_cast<double>(static_cast<long long>(number)) == number) {
+    if (number > -0x1p62 && number < 0x1p62 &&
+        static_cast<double>(static_cast<long long>(number)) == number) {
       end = std::to_chars(digits.begin(), digits.end(), static_cast<long long>(number));
       return {digits.data(), static_cast<std::size_t>(end.ptr - digits.data())};
     }

@@ -48,8 +48,12 @@ constexpr Fold rshift = [](std::uint32_t a, std::uint32_t n) { return a >> n; };
 constexpr Fold arshift = [](std::uint32_t a, std::uint32_t n) {
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(a) >> n);
 };
-constexpr Fold rol = [](std::uint32_t a, std::uint32_t n) { return std::rotl(a, static_cast<int>(n)); };
-constexpr Fold ror = [](std::uint32_t a, std::uint32_t n) { return std::rotr(a, static_cast<int>(n)); };
+constexpr Fold rol = [](std::uint32_t a, std::uint32_t n) {
+  return std::rotl(a, static_cast<int>(n));
+};
+constexpr Fold ror = [](std::uint32_t a, std::uint32_t n) {
+  return std::rotr(a, static_cast<int>(n));
+};
 
 /// tohex(x [, n]): the n last hex digits; upper case where n is negative.
 int tohex(lua_State* lua) {

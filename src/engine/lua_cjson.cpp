@@ -14,7 +14,8 @@ void integer_setting(lua_State* lua, int argument, int& setting, int least, int 
   if (!lua_isnil(lua, argument)) {
     const lua_Integer value = luaL_checkinteger(lua, argument);
     if (value < least || value > most)
-      luaL_argerror(lua, argument, lua_pushfstring(lua, "expected integer between %d and %d", least, most));
+      luaL_argerror(lua, argument,
+                    lua_pushfstring(lua, "expected integer between %d and %d", least, most));
     setting = static_cast<int>(value);
   }
   lua_pushinteger(lua, setting);
@@ -63,7 +64,8 @@ int encode_invalid_numbers(lua_State* lua) {
   auto& setting = cjson_config(lua).encode_invalid;
   take_arguments(lua, 1);
   if (lua_isboolean(lua, 1)) {
-    setting = lua_toboolean(lua, 1) ? CjsonConfig::Invalid::as_number : CjsonConfig::Invalid::refuse;
+    setting =
+        lua_toboolean(lua, 1) ? CjsonConfig::Invalid::as_number : CjsonConfig::Invalid::refuse;
   } else if (!lua_isnil(lua, 1)) {
     setting = static_cast<CjsonConfig::Invalid>(luaL_checkoption(lua, 1, nullptr, names));
   }
@@ -99,7 +101,8 @@ constexpr luaL_Reg functions[] = {
 
 void push_cjson_library(lua_State* lua) {
   lua_newtable(lua);
-  new (lua_newuserdata(lua, sizeof(CjsonConfig))) CjsonConfig;  // trivially destroyed: no __gc needed
+  new (lua_newuserdata(lua, sizeof(CjsonConfig)))
+      CjsonConfig;  // trivially destroyed: no __gc needed
   for (const auto& function : functions) {
     lua_pushvalue(lua, -1);
     lua_pushcclosure(lua, function.func, 1);

@@ -11,16 +11,33 @@ namespace sluice::engine {
 
 namespace {
 
-enum class Token { object_begin, object_end, array_begin, array_end, string, number, boolean, null, colon, comma, end, error };
+enum class Token {
+  object_begin,
+  object_end,
+  array_begin,
+  array_end,
+  string,
+  number,
+  boolean,
+  null,
+  colon,
+  comma,
+  end,
+  error
+};
 
-constexpr const char* names[] = {"T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_ARR_END", "T_STRING", "T_NUMBER",
-                                 "T_BOOLEAN",   "T_NULL",    "T_COLON",     "T_COMMA",   "T_END"};
+constexpr const char* names[] = {"T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_ARR_END",
+                                 "T_STRING",    "T_NUMBER",  "T_BOOLEAN",   "T_NULL",
+                                 "T_COLON",     "T_COMMA",   "T_END"};
 
 /// Cuts JSON into tokens. The text ends with a zero byte, as every Lua string does.
 class Lexer {
  public:
   Lexer(std::string_view text, bool invalid_numbers)
-      : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()), invalid_numbers_(invalid_numbers) {}
+      : begin_(text.data()),
+        at_(text.data()),
+        end_(text.data() + text.size()),
+        invalid_numbers_(invalid_numbers) {}
 
   Token next() {
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
@@ -58,7 +75,9 @@ class Lexer {
   }
 
   bool literal(std::string_view word) {
-    if (static_cast<std::size_t>(end_ - at_) < word.size() || std::memcmp(at_, word.data(), word.size()) != 0) return false;
+    if (static_cast<std::size_t>(end_ - at_) < word.size() ||
+        std::memcmp(at_, word.data(), word.size()) != 0)
+      return false;
     at_ += word.size();
     return true;
   }
@@ -70,7 +89,8 @@ class Lexer {
     const char c = static_cast<char>(*at_ | 0x20);
     const bool numeric = (*at_ >= '0' && *at_ <= '9') || *at_ == '-' || *at_ == '+';
     if (numeric && !invalid_numbers_ && is_invalid_number()) return fail("invalid number", start_);
-    if (!numeric && !(invalid_numbers_ && (c == 'i' || c == 'n'))) return fail("invalid token", start_);
+    if (!numeric && !(invalid_numbers_ && (c == 'i' || c == 'n')))
+      return fail("invalid token", start_);
     char* after = nullptr;
     number_ = std::strtod(at_, &after);
     if (after == at_) return fail(numeric ? "invalid number" : "invalid token", start_);
@@ -129,8 +149,8 @@ class Lexer {
     std::size_t length = 6;
     if ((code & 0xF800) == 0xD800) {  // a surrogate: the high one first, then the low one
       std::uint32_t low = 0;
-      const bool paired = (code & 0x400) == 0 && end_ - at_ >= 12 && at_[6] == '\\' && at_[7] == 'u' &&
-                          hex4(at_ + 8, low) && (low & 0xFC00) == 0xDC00;
+      const bool paired = (code & 0x400) == 0 && end_ - at_ >= 12 && at_[6] == '\\' &&
+                          at_[7] == 'u' && hex4(at_ + 8, low) && (low & 0xFC00) == 0xDC00;
       if (!paired) return invalid;
       code = ((code & 0x3FF) << 10) + (low & 0x3FF) + 0x10000;
       length = 12;
@@ -147,7 +167,9 @@ class Lexer {
   }
 
   void add_utf8(std::uint32_t code) {
-    const auto tail = [&](int shift) { decoded_ += static_cast<char>(0x80 | ((code >> shift) & 0x3F)); };
+    const auto tail = [&](int shift) {
+      decoded_ += static_cast<char>(0x80 | ((code >> shift) & 0x3F));
+    };
     if (code < 0x80) {
       decoded_ += static_cast<char>(code);
     } else if (code < 0x800) {
@@ -186,7 +208,8 @@ class Decoder {
 
  private:
   void unexpected(const char* wanted, Token found) {
-    const char* what = found == Token::error ? lexer_.error() : names[static_cast<std::size_t>(found)];
+    const char* what =
+        found == Token::error ? lexer_.error() : names[static_cast<std::size_t>(found)];
     luaL_error(lua_, "Expected %s but found %s at character %d", wanted, what, lexer_.place());
   }
 
@@ -205,7 +228,8 @@ class Decoder {
 
   void descend() {
     if (++depth_ > config_.decode_depth || !lua_checkstack(lua_, 4))
-      luaL_error(lua_, "Found too many nested data structures (%d) at character %d", depth_, lexer_.place());
+      luaL_error(lua_, "Found too many nested data structures (%d) at character %d", depth_,
+                 lexer_.place());
     lua_newtable(lua_);
   }
 

@@ -10,7 +10,8 @@ namespace sluice::engine {
 
 namespace {
 
-constexpr std::size_t longest_text = 128UL << 20;  // a table that holds another twice, and so on, grows without end
+constexpr std::size_t longest_text =
+    128UL << 20;  // a table that holds another twice, and so on, grows without end
 
 /// The escape of a byte, empty where it stands for itself.
 struct Escapes {
@@ -21,7 +22,8 @@ struct Escapes {
     std::snprintf(text[127], sizeof text[127], "\\u007f");
     static constexpr std::string_view named = "\"\"\\\\//\bb\tt\nn\ff\rr";
     for (std::size_t i = 0; i < named.size(); i += 2)
-      std::snprintf(text[static_cast<unsigned char>(named[i])], sizeof text[0], "\\%c", named[i + 1]);
+      std::snprintf(text[static_cast<unsigned char>(named[i])], sizeof text[0], "\\%c",
+                    named[i + 1]);
   }
   const char* operator[](char c) const noexcept { return text[static_cast<unsigned char>(c)]; }
 };
@@ -34,7 +36,8 @@ class Encoder {
 
   /// Writes the value at the top of the stack.
   void value(int depth) {
-    if (text_.size() > longest_text) luaL_error(lua_, "Cannot serialise: more than %d bytes", int{longest_text});
+    if (text_.size() > longest_text)
+      luaL_error(lua_, "Cannot serialise: more than %d bytes", int{longest_text});
     switch (lua_type(lua_, -1)) {
       case LUA_TSTRING: return string();
       case LUA_TNUMBER: return number(lua_tonumber(lua_, -1));
@@ -79,7 +82,8 @@ class Encoder {
       return;
     }
     char digits[40];
-    std::snprintf(digits, sizeof digits, "%.*g", config_.precision, std::isnan(number) ? std::fabs(number) : number);
+    std::snprintf(digits, sizeof digits, "%.*g", config_.precision,
+                  std::isnan(number) ? std::fabs(number) : number);
     text_ += digits;
   }
 
@@ -96,10 +100,11 @@ class Encoder {
       }
       longest = std::max(longest, static_cast<long long>(key));
     }
-    const bool sparse =
-        config_.sparse_ratio > 0 && longest > config_.sparse_safe && longest > count * config_.sparse_ratio;
+    const bool sparse = config_.sparse_ratio > 0 && longest > config_.sparse_safe &&
+                        longest > count * config_.sparse_ratio;
     if (!sparse) return longest;
-    if (!config_.sparse_as_object) luaL_error(lua_, "Cannot serialise table: excessively sparse array");
+    if (!config_.sparse_as_object)
+      luaL_error(lua_, "Cannot serialise table: excessively sparse array");
     return -1;
   }
 

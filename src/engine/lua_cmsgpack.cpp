@@ -15,8 +15,8 @@ namespace sluice::engine {
 
 namespace {
 
-constexpr int deepest_written = 16;    // deeper tables become nil, as in the original
-constexpr int deepest_read = 1000;     // the reader is recursive: what a thread's stack surely holds
+constexpr int deepest_written = 16;  // deeper tables become nil, as in the original
+constexpr int deepest_read = 1000;   // the reader is recursive: what a thread's stack surely holds
 constexpr std::size_t longest = 128UL << 20;
 
 class Packer {
@@ -65,7 +65,8 @@ class Packer {
   }
 
   void number(double n) {
-    if (n >= -0x1p63 && n < 0x1p63 && n == std::trunc(n)) return integer(static_cast<std::int64_t>(n));
+    if (n >= -0x1p63 && n < 0x1p63 && n == std::trunc(n))
+      return integer(static_cast<std::int64_t>(n));
     const auto narrow = static_cast<float>(n);
     if (static_cast<double>(narrow) == n) return tagged(0xCA, std::bit_cast<std::uint32_t>(narrow));
     tagged(0xCB, std::bit_cast<std::uint64_t>(n));
@@ -238,7 +239,8 @@ int unpack_from(lua_State* lua, int limit, int offset) {
   const char* bytes = luaL_checklstring(lua, 1, &size);
   const int length = static_cast<int>(size);
   if (offset < 0 || limit < 0)
-    return luaL_error(lua, "Invalid request to unpack with offset of %d and limit of %d.", offset, length);
+    return luaL_error(lua, "Invalid request to unpack with offset of %d and limit of %d.", offset,
+                      length);
   if (offset > length)
     return luaL_error(lua, "Start offset %d greater than input length %d.", offset, length);
 
@@ -256,7 +258,9 @@ int unpack_from(lua_State* lua, int limit, int offset) {
 }
 
 int unpack(lua_State* lua) { return unpack_from(lua, 0, 0); }
-int unpack_one(lua_State* lua) { return unpack_from(lua, 1, static_cast<int>(luaL_optinteger(lua, 2, 0))); }
+int unpack_one(lua_State* lua) {
+  return unpack_from(lua, 1, static_cast<int>(luaL_optinteger(lua, 2, 0)));
+}
 int unpack_limit(lua_State* lua) {
   const int limit = static_cast<int>(luaL_checkinteger(lua, 2));
   return unpack_from(lua, limit, static_cast<int>(luaL_optinteger(lua, 3, 0)));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-
 #include <lua.hpp>
 
 namespace sluice::engine {
@@ -25,7 +24,8 @@ void replace_random(lua_State* lua, LuaRandom& random);
 /// Replaces functions of the string library at the top of the stack that could run for ever or exhaust the C stack.
 void replace_string_functions(lua_State* lua);
 
-constexpr int lua_hook_interval = 10'000;  ///< instructions between two looks at the limits: some 50 us
+constexpr int lua_hook_interval =
+    10'000;  ///< instructions between two looks at the limits: some 50 us
 
 /// Charges the running script for work inside a C function; raises an error where it has spent all it may.
 void spend_steps(lua_State* lua, std::uint64_t steps);

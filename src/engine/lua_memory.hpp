@@ -22,7 +22,9 @@ struct LuaMemory {
       std::free(old);
       return nullptr;
     }
-    if (new_size > old_size && !memory.lenient && memory.used + (new_size - old_size) > memory.limit) return nullptr;
+    if (new_size > old_size && !memory.lenient &&
+        memory.used + (new_size - old_size) > memory.limit)
+      return nullptr;
     void* moved = std::realloc(old, new_size);
     if (moved != nullptr) memory.used += new_size - old_size;
     return moved;
@@ -32,7 +34,9 @@ struct LuaMemory {
 /// Lifts the limit for a while.
 class LenientMemory {
  public:
-  explicit LenientMemory(LuaMemory& memory) noexcept : memory_(memory), before_(memory.lenient) { memory.lenient = true; }
+  explicit LenientMemory(LuaMemory& memory) noexcept : memory_(memory), before_(memory.lenient) {
+    memory.lenient = true;
+  }
   ~LenientMemory() { memory_.lenient = before_; }
   LenientMemory(const LenientMemory&) = delete;
   LenientMemory& operator=(const LenientMemory&) = delete;

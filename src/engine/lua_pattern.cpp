@@ -40,7 +40,8 @@ bool in_set(unsigned char c, const char* set, const char* last) {
       if (in_class(c, static_cast<unsigned char>(*set))) return wanted;
     } else if (set[1] == '-' && set + 2 < last) {
       set += 2;
-      if (static_cast<unsigned char>(set[-2]) <= c && c <= static_cast<unsigned char>(*set)) return wanted;
+      if (static_cast<unsigned char>(set[-2]) <= c && c <= static_cast<unsigned char>(*set))
+        return wanted;
     } else if (static_cast<unsigned char>(*set) == c) {
       return wanted;
     }
@@ -69,14 +70,16 @@ const char* LuaPattern::proceed(const char* at, const char* pattern) {
     step();
     switch (*pattern) {
       case '\0': return at;
-      case '(': return pattern[1] == ')' ? open_capture(at, pattern + 2, position)
-                                         : open_capture(at, pattern + 1, unfinished);
+      case '(':
+        return pattern[1] == ')' ? open_capture(at, pattern + 2, position)
+                                 : open_capture(at, pattern + 1, unfinished);
       case ')': return close_capture(at, pattern + 1);
       case '$':
         if (pattern[1] == '\0') return at == end_ ? at : nullptr;
         break;
       case escape:
-        if (pattern[1] == 'b' || pattern[1] == 'f' || std::isdigit(static_cast<unsigned char>(pattern[1])))
+        if (pattern[1] == 'b' || pattern[1] == 'f' ||
+            std::isdigit(static_cast<unsigned char>(pattern[1])))
           return escaped(at, pattern);
         break;
       default: break;
@@ -98,7 +101,8 @@ const char* LuaPattern::item(const char* at, const char* pattern) {
         if (const char* end = match(at + 1, after + 1)) return end;
       return match(at, after + 1);
     case '*': return most_then(at, pattern, after);
-    case '+': return matches_single(at, pattern, after) ? most_then(at + 1, pattern, after) : nullptr;
+    case '+':
+      return matches_single(at, pattern, after) ? most_then(at + 1, pattern, after) : nullptr;
     default: return fewest_then(at, pattern, after);
   }
 }
@@ -189,7 +193,9 @@ const char* LuaPattern::frontier(const char* at, const char* pattern) {
   if (*pattern != '[') luaL_error(lua_, "missing '[' after '%%f' in pattern");
   const char* after = single_end(pattern);
   const auto before = static_cast<unsigned char>(at == begin_ ? '\0' : at[-1]);
-  if (in_set(before, pattern, after - 1) || !in_set(static_cast<unsigned char>(*at), pattern, after - 1)) return nullptr;
+  if (in_set(before, pattern, after - 1) ||
+      !in_set(static_cast<unsigned char>(*at), pattern, after - 1))
+    return nullptr;
   return match(at, after);
 }
 

@@ -5,9 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
-
 #include <lua.hpp>
+#include <string_view>
 
 namespace sluice::engine {
 

@@ -16,7 +16,9 @@ std::uint32_t LuaRandom::next() noexcept {
 
 namespace {
 
-LuaRandom& generator(lua_State* lua) { return *static_cast<LuaRandom*>(lua_touserdata(lua, lua_upvalueindex(1))); }
+LuaRandom& generator(lua_State* lua) {
+  return *static_cast<LuaRandom*>(lua_touserdata(lua, lua_upvalueindex(1)));
+}
 
 int random(lua_State* lua) {
   constexpr std::uint32_t most = std::numeric_limits<std::int32_t>::max();

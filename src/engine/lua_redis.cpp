@@ -21,7 +21,9 @@ constexpr std::string_view version = "7.2.0";
 constexpr int version_number = 0x00070200;
 constexpr std::uint64_t steps_per_call = 50;  // what a command costs, measured in instructions
 
-ScriptRun& run_of(lua_State* lua) { return *static_cast<ScriptRun*>(lua_touserdata(lua, lua_upvalueindex(1))); }
+ScriptRun& run_of(lua_State* lua) {
+  return *static_cast<ScriptRun*>(lua_touserdata(lua, lua_upvalueindex(1)));
+}
 
 std::string_view text_at(lua_State* lua, int index) {
   std::size_t size = 0;
@@ -51,7 +53,8 @@ std::string_view refusal(const ScriptRun& run, const Engine::Command* command, W
   constexpr std::string_view unknown = "ERR Unknown Redis command called from script";
   if (command == nullptr) return unknown;
   const auto& spec = *command->spec;
-  if (!spec.arity_fits(words.size())) return "ERR Wrong number of args calling Redis command from script";
+  if (!spec.arity_fits(words.size()))
+    return "ERR Wrong number of args calling Redis command from script";
   if (spec.has(resp::flag_noscript)) return "ERR This Redis command is not allowed from script";
   if (command->handler == nullptr) return unknown;
   if (run.read_only && (spec.has(resp::flag_write) || spec.has(resp::flag_pubsub)))
@@ -86,7 +89,8 @@ bool call_command(lua_State* lua) {
   }
   const auto words = arguments.words();
   const auto* command = command_named_first(lua, *run.engine, words);
-  if (command != nullptr && command->has_subcommands && count > 1) command = run.engine->subcommand_named(*command, words[1]);
+  if (command != nullptr && command->has_subcommands && count > 1)
+    command = run.engine->subcommand_named(*command, words[1]);
   if (const auto reason = refusal(run, command, words); !reason.empty()) {
     push_error(lua, reason);
     return true;
@@ -159,7 +163,8 @@ int sha1hex(lua_State* lua) {
 }
 
 int log(lua_State* lua) {
-  static constexpr LogLevel levels[] = {LogLevel::debug, LogLevel::debug, LogLevel::info, LogLevel::warning};
+  static constexpr LogLevel levels[] = {LogLevel::debug, LogLevel::debug, LogLevel::info,
+                                        LogLevel::warning};
   const int count = lua_gettop(lua);
   if (count < 2) raise_error(lua, "ERR redis.log() requires two arguments or more.");
   if (!lua_isnumber(lua, 1)) raise_error(lua, "ERR First argument must be a number (log level).");
@@ -189,7 +194,8 @@ int set_repl(lua_State* lua) {
   if (lua_gettop(lua) != 1) raise_error(lua, "ERR redis.set_repl() requires two arguments.");
   const double flags = lua_tonumber(lua, 1);
   if (!(flags >= 0 && flags <= 3))
-    raise_error(lua, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
+    raise_error(
+        lua, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
   return 0;
 }
 
@@ -202,7 +208,8 @@ int breakpoint(lua_State* lua) { return push_boolean(lua, false); }
 int debug(lua_State*) { return 0; }
 
 int acl_check_cmd(lua_State* lua) {
-  if (lua_gettop(lua) == 0) raise_error(lua, "ERR Please specify at least one argument for this redis lib call");
+  if (lua_gettop(lua) == 0)
+    raise_error(lua, "ERR Please specify at least one argument for this redis lib call");
   if (resp::find_command(text_at(lua, 1)) == nullptr)
     raise_error(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
   return push_boolean(lua, true);
@@ -211,9 +218,15 @@ int acl_check_cmd(lua_State* lua) {
 constexpr luaL_Reg with_run[] = {{"call", call}, {"pcall", pcall}, {"setresp", setresp}};
 
 constexpr luaL_Reg plain[] = {
-    {"error_reply", error_reply}, {"status_reply", status_reply}, {"sha1hex", sha1hex},
-    {"log", log},                 {"set_repl", set_repl},         {"replicate_commands", replicate_commands},
-    {"breakpoint", breakpoint},   {"debug", debug},               {"acl_check_cmd", acl_check_cmd},
+    {"error_reply", error_reply},
+    {"status_reply", status_reply},
+    {"sha1hex", sha1hex},
+    {"log", log},
+    {"set_repl", set_repl},
+    {"replicate_commands", replicate_commands},
+    {"breakpoint", breakpoint},
+    {"debug", debug},
+    {"acl_check_cmd", acl_check_cmd},
     {nullptr, nullptr},
 };
 
@@ -222,8 +235,11 @@ struct Constant {
   int value;
 };
 constexpr Constant constants[] = {
-    {"LOG_DEBUG", 0}, {"LOG_VERBOSE", 1},  {"LOG_NOTICE", 2}, {"LOG_WARNING", 3}, {"REPL_NONE", 0},
-    {"REPL_AOF", 1},  {"REPL_REPLICA", 2}, {"REPL_SLAVE", 2}, {"REPL_ALL", 3},    {"REDIS_VERSION_NUM", version_number},
+    {"LOG_DEBUG", 0},    {"LOG_VERBOSE", 1},
+    {"LOG_NOTICE", 2},   {"LOG_WARNING", 3},
+    {"REPL_NONE", 0},    {"REPL_AOF", 1},
+    {"REPL_REPLICA", 2}, {"REPL_SLAVE", 2},
+    {"REPL_ALL", 3},     {"REDIS_VERSION_NUM", version_number},
 };
 
 }  // namespace

@@ -64,7 +64,8 @@ void LuaReply::push_field(const char* name, std::string_view text) {
 
 void LuaReply::open(Kind kind, std::size_t size) {
   luaL_checkstack(lua_, 8, "a reply that nests too deeply");
-  if (depth_ == open_.size()) luaL_error(lua_, "a reply nests more than %d deep", static_cast<int>(depth_));
+  if (depth_ == open_.size())
+    luaL_error(lua_, "a reply nests more than %d deep", static_cast<int>(depth_));
   if (kind != Kind::array) lua_createtable(lua_, 0, 1);
   const int slots = static_cast<int>(std::min<std::size_t>(size, 1 << 20));
   kind == Kind::array ? lua_createtable(lua_, slots, 0) : lua_createtable(lua_, 0, slots);

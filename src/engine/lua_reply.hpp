@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-
 #include <lua.hpp>
 
 #include "engine/reply.hpp"
@@ -37,14 +36,14 @@ class LuaReply final : public Reply {
   enum class Kind : std::uint8_t { array, set, map };
   struct Open {
     Kind kind;
-    std::size_t left;   ///< values to come; a map's keys and values are counted each
-    int index;          ///< of the last element of an array
+    std::size_t left;  ///< values to come; a map's keys and values are counted each
+    int index;         ///< of the last element of an array
   };
 
   void open(Kind kind, std::size_t size);
   void push_text(std::string_view text) { lua_pushlstring(lua_, text.data(), text.size()); }
   void push_field(const char* name, std::string_view text);
-  void done();  ///< the value on top is whole: it goes into the aggregate around it
+  void done();              ///< the value on top is whole: it goes into the aggregate around it
   bool add_to(Open& open);  ///< true: it was the last one
   void close(Kind kind);
 

@@ -8,7 +8,7 @@ namespace sluice::engine {
 
 namespace {
 
-constexpr int deepest = 512;               // a table that holds itself goes on for ever
+constexpr int deepest = 512;                    // a table that holds itself goes on for ever
 constexpr std::size_t most_values = 1UL << 24;  // and one that holds itself twice grows without end
 
 /// As a C cast on x86-64, where Redis runs: what does not fit is the smallest integer.
@@ -19,7 +19,8 @@ std::int64_t truncated(double number) noexcept {
 
 class Result {
  public:
-  Result(lua_State* lua, Reply& reply, int protocol) : lua_(lua), reply_(reply), resp3_(protocol == 3) {}
+  Result(lua_State* lua, Reply& reply, int protocol)
+      : lua_(lua), reply_(reply), resp3_(protocol == 3) {}
 
   /// Replies the value at the top and pops it.
   void value(int depth) {
@@ -123,10 +124,13 @@ class Result {
 std::string one_line(std::string_view text) {
   while (!text.empty() && (text.back() == '\r' || text.back() == '\n')) text.remove_suffix(1);
   std::string line{text};
-  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\r' || c == '\n'; }, ' ');
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == '\r' || c == '\n'; }, ' ');
   return line;
 }
 
-void reply_result(lua_State* lua, Reply& reply, int protocol) { Result{lua, reply, protocol}.value(0); }
+void reply_result(lua_State* lua, Reply& reply, int protocol) {
+  Result{lua, reply, protocol}.value(0);
+}
 
 }  // namespace sluice::engine

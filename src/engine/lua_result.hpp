@@ -1,10 +1,9 @@
 /// What a script returns, as a reply.
 #pragma once
 
+#include <lua.hpp>
 #include <string>
 #include <string_view>
-
-#include <lua.hpp>
 
 #include "engine/reply.hpp"
 

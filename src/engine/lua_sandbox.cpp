@@ -32,7 +32,8 @@ bool unveil(lua_State* lua, int index) {
 int refuse_write(lua_State* lua) { return luaL_error(lua, "%s", readonly); }
 
 int refuse_global(lua_State* lua) {
-  return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'", luaL_checkstring(lua, 2));
+  return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'",
+                    luaL_checkstring(lua, 2));
 }
 
 /// A function of the base libraries; upvalue 2. It has no upvalues of its own, so that it can be called in place.
@@ -119,7 +120,8 @@ int load_pieces(lua_State* lua) {
     lua_call(lua, 0, 1);
     std::size_t size = 0;
     const char* piece = lua_isnil(lua, -1) ? nullptr : lua_tolstring(lua, -1, &size);
-    if (piece == nullptr && !lua_isnil(lua, -1)) return luaL_error(lua, "reader function must return a string");
+    if (piece == nullptr && !lua_isnil(lua, -1))
+      return luaL_error(lua, "reader function must return a string");
     if (size == 0) break;
     if (text.size() + size > (64UL << 20)) return luaL_error(lua, "chunk is too long");
     text.append(piece, size);
@@ -131,10 +133,13 @@ int load_pieces(lua_State* lua) {
 
 /// A script may look and collect, but not change how the collector works for those that come after it.
 int collect_garbage(lua_State* lua) {
-  static constexpr const char* options[] = {"collect", "count", "step", "stop", "restart", "setpause", "setstepmul", nullptr};
+  static constexpr const char* options[] = {"collect", "count",    "step",       "stop",
+                                            "restart", "setpause", "setstepmul", nullptr};
   switch (luaL_checkoption(lua, 1, "collect", options)) {
     case 0: lua_gc(lua, LUA_GCCOLLECT, 0); break;
-    case 1: lua_pushnumber(lua, lua_gc(lua, LUA_GCCOUNT, 0) + lua_gc(lua, LUA_GCCOUNTB, 0) / 1024.0); return 1;
+    case 1:
+      lua_pushnumber(lua, lua_gc(lua, LUA_GCCOUNT, 0) + lua_gc(lua, LUA_GCCOUNTB, 0) / 1024.0);
+      return 1;
     case 2: lua_pushboolean(lua, lua_gc(lua, LUA_GCSTEP, luaL_optint(lua, 2, 0))); return 1;
     default: break;
   }
@@ -183,7 +188,8 @@ void open(lua_State* lua, lua_CFunction library) {
 }  // namespace
 
 void add_functions(lua_State* lua, const luaL_Reg* functions) {
-  for (; functions->name != nullptr; ++functions) set_function(lua, functions->name, functions->func);
+  for (; functions->name != nullptr; ++functions)
+    set_function(lua, functions->name, functions->func);
 }
 
 void set_protected(lua_State* lua, const char* name) {
@@ -209,10 +215,12 @@ void open_sandbox(lua_State* lua) {
   lua_newtable(lua);
   lua_rawset(lua, LUA_REGISTRYINDEX);
 
-  for (const auto library : {luaopen_base, luaopen_table, luaopen_string, luaopen_math}) open(lua, library);
+  for (const auto library : {luaopen_base, luaopen_table, luaopen_string, luaopen_math})
+    open(lua, library);
   lua_pushvalue(lua, LUA_GLOBALSINDEX);
   // newproxy: a finalizer would run where no limit holds. setfenv: the environment of a cached script would stay changed.
-  remove(lua, {"dofile", "loadfile", "print", "newproxy", "setfenv", "getfenv", "module", "require"});
+  remove(lua,
+         {"dofile", "loadfile", "print", "newproxy", "setfenv", "getfenv", "module", "require"});
   for (const char* name : {"rawset", "setmetatable"}) wrap(lua, name, refuse_veil);
   wrap(lua, "rawget", look_behind_veil);
   wrap(lua, "getmetatable", get_metatable);
@@ -224,7 +232,8 @@ void open_sandbox(lua_State* lua) {
 
   lua_getfield(lua, -1, "table");
   for (const char* name : {"insert", "remove", "sort", "setn"}) wrap(lua, name, refuse_veil);
-  for (const char* name : {"foreach", "foreachi", "maxn", "getn"}) wrap(lua, name, look_behind_veil);
+  for (const char* name : {"foreach", "foreachi", "maxn", "getn"})
+    wrap(lua, name, look_behind_veil);
   set_protected(lua, "table");
 
   lua_getfield(lua, -1, "string");

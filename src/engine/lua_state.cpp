@@ -1,8 +1,8 @@
 #include "engine/lua_state.hpp"
 
-#include <new>
-
 #include <fmt/format.h>
+
+#include <new>
 
 #include "engine/lua_redis.hpp"
 #include "engine/lua_reply.hpp"
@@ -13,7 +13,13 @@ namespace sluice::engine {
 namespace {
 
 // What lies at the bottom of the stack all the time.
-enum Slot { slot_handler = 1, slot_globals, slot_keys_name, slot_args_name, slots = slot_args_name };
+enum Slot {
+  slot_handler = 1,
+  slot_globals,
+  slot_keys_name,
+  slot_args_name,
+  slots = slot_args_name
+};
 
 char run_key;  // the registry's pointer to the ScriptRun
 
@@ -52,16 +58,19 @@ int on_error(lua_State* lua) {
   return 1;
 }
 
-int on_panic(lua_State*) { throw std::bad_alloc(); }  // no script is there to catch: only memory can be the reason
+int on_panic(lua_State*) {
+  throw std::bad_alloc();
+}  // no script is there to catch: only memory can be the reason
 
 }  // namespace
 
 void spend_steps(lua_State* lua, std::uint64_t steps) {
   ScriptRun& run = run_of(lua);
   if (!spend(run, steps)) return;
-  lua_sethook(lua, on_count, LUA_MASKCOUNT, 1);  // every instruction is one too many now: pcall cannot go on
-  const auto text = fmt::format("ERR script ran longer than {} ms or {} steps and was ended", run.limits.time.count(),
-                                run.limits.steps);
+  lua_sethook(lua, on_count, LUA_MASKCOUNT,
+              1);  // every instruction is one too many now: pcall cannot go on
+  const auto text = fmt::format("ERR script ran longer than {} ms or {} steps and was ended",
+                                run.limits.time.count(), run.limits.steps);
   push_error(lua, text);
   lua_error(lua);
 }
@@ -108,7 +117,8 @@ std::expected<int, std::string> LuaState::compile(std::string_view text) {
   if (!text.empty() && text[0] == LUA_SIGNATURE[0])
     return std::unexpected("ERR Error compiling script (new function): bytecode is not allowed");
   if (luaL_loadbuffer(lua_, text.data(), text.size(), "@user_script") != 0) {
-    auto error = fmt::format("ERR Error compiling script (new function): {}", lua_tostring(lua_, -1));
+    auto error =
+        fmt::format("ERR Error compiling script (new function): {}", lua_tostring(lua_, -1));
     pop();
     return std::unexpected(std::move(error));
   }

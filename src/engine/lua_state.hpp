@@ -2,10 +2,9 @@
 #pragma once
 
 #include <expected>
+#include <lua.hpp>
 #include <string>
 #include <string_view>
-
-#include <lua.hpp>
 
 #include "engine/lua_libraries.hpp"
 #include "engine/lua_memory.hpp"

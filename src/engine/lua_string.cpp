@@ -61,7 +61,8 @@ int find_or_match(lua_State* lua) {
   const auto wanted = text_at(lua, 2);
   const auto start = start_at(lua, text.size());
   const auto nothing = [&] { return lua_pushnil(lua), 1; };
-  if (positions && (lua_toboolean(lua, 4) != 0 || wanted.find_first_of("^$*+?.([%-") == std::string_view::npos)) {
+  if (positions && (lua_toboolean(lua, 4) != 0 ||
+                    wanted.find_first_of("^$*+?.([%-") == std::string_view::npos)) {
     const int found = find_plain(lua, text, wanted, start);
     return found != 0 ? found : nothing();
   }
@@ -86,7 +87,8 @@ int find_or_match(lua_State* lua) {
 int next_match(lua_State* lua) {
   const auto text = text_at(lua, lua_upvalueindex(1));
   LuaPattern pattern(lua, text, text_at(lua, lua_upvalueindex(2)));
-  for (const char* at = text.data() + lua_tointeger(lua, lua_upvalueindex(3)); at <= pattern.end(); ++at) {
+  for (const char* at = text.data() + lua_tointeger(lua, lua_upvalueindex(3)); at <= pattern.end();
+       ++at) {
     pattern.start();
     const char* end = pattern.match(at);
     if (end == nullptr) continue;
@@ -109,7 +111,8 @@ int gmatch(lua_State* lua) {
 }
 
 /// The third argument of gsub as a text: %0 to %9 stand for captures.
-void add_template(lua_State* lua, LuaPattern& pattern, const char* from, const char* to, std::string& out) {
+void add_template(lua_State* lua, LuaPattern& pattern, const char* from, const char* to,
+                  std::string& out) {
   const auto given = text_at(lua, 3);
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i] != '%') {
@@ -129,7 +132,8 @@ void add_template(lua_State* lua, LuaPattern& pattern, const char* from, const c
   }
 }
 
-void add_replacement(lua_State* lua, LuaPattern& pattern, const char* from, const char* to, std::string& out) {
+void add_replacement(lua_State* lua, LuaPattern& pattern, const char* from, const char* to,
+                     std::string& out) {
   switch (lua_type(lua, 3)) {
     case LUA_TFUNCTION:
       lua_pushvalue(lua, 3);
@@ -155,8 +159,10 @@ int gsub(lua_State* lua) {
   const auto text = text_at(lua, 1);
   const auto wanted = text_at(lua, 2);
   const int type = lua_type(lua, 3);
-  luaL_argcheck(lua, type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TFUNCTION || type == LUA_TTABLE, 3,
-                "string/function/table expected");
+  luaL_argcheck(
+      lua,
+      type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TFUNCTION || type == LUA_TTABLE, 3,
+      "string/function/table expected");
   const auto most = luaL_optinteger(lua, 4, static_cast<lua_Integer>(text.size()) + 1);
   const bool anchored = wanted.starts_with('^');
   LuaPattern pattern(lua, text, anchored ? wanted.substr(1) : wanted);

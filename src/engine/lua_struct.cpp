@@ -50,7 +50,9 @@ class Format {
   }
 
  private:
-  static bool is_control(char kind) noexcept { return kind == ' ' || kind == '<' || kind == '>' || kind == '!'; }
+  static bool is_control(char kind) noexcept {
+    return kind == ' ' || kind == '<' || kind == '>' || kind == '!';
+  }
 
   char take() noexcept {
     const char c = rest_.front();
@@ -58,7 +60,9 @@ class Format {
     return c;
   }
 
-  bool at_digit() const noexcept { return !rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9'; }
+  bool at_digit() const noexcept {
+    return !rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9';
+  }
 
   int number(int fallback) {
     if (!at_digit()) return fallback;
@@ -73,21 +77,31 @@ class Format {
 
   std::size_t integer_size() {
     const int size = number(sizeof(int));
-    if (size > max_integer) luaL_error(lua_, "integral size %d is larger than limit of %d", size, max_integer);
+    if (size > max_integer)
+      luaL_error(lua_, "integral size %d is larger than limit of %d", size, max_integer);
     return static_cast<std::size_t>(size);
   }
 
   std::size_t size_of(char kind) {
     switch (kind) {
-      case 'b': case 'B': case 'x': return 1;
-      case 'h': case 'H': return sizeof(short);
-      case 'l': case 'L': return sizeof(long);
+      case 'b':
+      case 'B':
+      case 'x': return 1;
+      case 'h':
+      case 'H': return sizeof(short);
+      case 'l':
+      case 'L': return sizeof(long);
       case 'T': return sizeof(std::size_t);
       case 'f': return sizeof(float);
       case 'd': return sizeof(double);
       case 'c': return static_cast<std::size_t>(number(1));
-      case 'i': case 'I': return integer_size();
-      case 's': case ' ': case '<': case '>': case '!': return 0;
+      case 'i':
+      case 'I': return integer_size();
+      case 's':
+      case ' ':
+      case '<':
+      case '>':
+      case '!': return 0;
       default:
         luaL_argerror(lua_, 1, lua_pushfstring(lua_, "invalid format option '%c'", kind));
         return 0;
@@ -110,12 +124,16 @@ class Format {
   std::size_t alignment_ = 1;
 };
 
-bool is_integer(char kind) noexcept { return std::string_view("bBhHlLTiI").find(kind) != std::string_view::npos; }
+bool is_integer(char kind) noexcept {
+  return std::string_view("bBhHlLTiI").find(kind) != std::string_view::npos;
+}
 bool is_signed(char kind) noexcept { return kind >= 'a'; }
 
 /// A Lua number as 64 bits: modulo 2^64 where it is an integer of that size, the nearest bound where it is not.
 std::uint64_t to_bits(double number) noexcept {
-  if (number < 0) return number <= -0x1p63 ? 1ULL << 63 : static_cast<std::uint64_t>(static_cast<std::int64_t>(number));
+  if (number < 0)
+    return number <= -0x1p63 ? 1ULL << 63
+                             : static_cast<std::uint64_t>(static_cast<std::int64_t>(number));
   return number < 0x1p64 ? static_cast<std::uint64_t>(number) : (number != number ? 0 : ~0ULL);
 }
 
@@ -143,7 +161,8 @@ void add_text(lua_State* lua, luaL_Buffer& out, int argument, const Format::Opti
   std::size_t length = 0;
   const char* text = luaL_checklstring(lua, argument, &length);
   const std::size_t size = option.kind == 's' || option.size == 0 ? length : option.size;
-  luaL_argcheck(lua, length >= size, argument + 1, "string too short");  // counted as the original counts
+  luaL_argcheck(lua, length >= size, argument + 1,
+                "string too short");  // counted as the original counts
   luaL_addlstring(&out, text, size);
   if (option.kind == 's') luaL_addchar(&out, '\0');
 }
@@ -182,7 +201,8 @@ int pack(lua_State* lua) {
 }
 
 double integer_of(const char* bytes, const Format::Option& option, bool little) {
-  const std::size_t size = std::min<std::size_t>(option.size, 8);  // of a longer one, the low 64 bits
+  const std::size_t size =
+      std::min<std::size_t>(option.size, 8);  // of a longer one, the low 64 bits
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const std::size_t place = little ? size - 1 - i : option.size - size + i;
@@ -197,7 +217,8 @@ template <class Float>
 double float_of(const char* bytes, bool little) {
   char ordered[sizeof(Float)];
   std::memcpy(ordered, bytes, sizeof ordered);
-  if (little != (std::endian::native == std::endian::little)) std::reverse(ordered, ordered + sizeof ordered);
+  if (little != (std::endian::native == std::endian::little))
+    std::reverse(ordered, ordered + sizeof ordered);
   Float value;
   std::memcpy(&value, ordered, sizeof value);
   return value;
@@ -263,13 +284,15 @@ int size(lua_State* lua) {
     const auto option = format.next(total);
     total += option.padding + option.size;
     if (option.kind == 's') luaL_argerror(lua, 1, "option 's' has no fixed size");
-    if (option.kind == 'c' && option.size == 0) luaL_argerror(lua, 1, "option 'c0' has no fixed size");
+    if (option.kind == 'c' && option.size == 0)
+      luaL_argerror(lua, 1, "option 'c0' has no fixed size");
   }
   lua_pushnumber(lua, static_cast<double>(total));
   return 1;
 }
 
-constexpr luaL_Reg functions[] = {{"pack", pack}, {"unpack", unpack}, {"size", size}, {nullptr, nullptr}};
+constexpr luaL_Reg functions[] = {
+    {"pack", pack}, {"unpack", unpack}, {"size", size}, {nullptr, nullptr}};
 
 }  // namespace
 

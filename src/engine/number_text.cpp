@@ -1,13 +1,13 @@
 #include "engine/number_text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-
-#include <fmt/format.h>
 
 namespace sluice::engine {
 namespace {
@@ -69,9 +69,10 @@ void DoubleText::write(double value) noexcept {
 
   // "-d.ddde+xx" is taken apart into digits and a power of ten, and put together without an exponent where it is small.
   std::array<char, 32> scientific;
-  const auto end = std::to_chars(scientific.data(), scientific.data() + scientific.size(), std::fabs(value),
-                                 std::chars_format::scientific);
-  const std::string_view all{scientific.data(), static_cast<std::size_t>(end.ptr - scientific.data())};
+  const auto end = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
+                                 std::fabs(value), std::chars_format::scientific);
+  const std::string_view all{scientific.data(),
+                             static_cast<std::size_t>(end.ptr - scientific.data())};
   const auto mark = all.find('e');
   int exponent = 0;
   std::from_chars(all.data() + mark + (all[mark + 1] == '+' ? 2 : 1), end.ptr, exponent);

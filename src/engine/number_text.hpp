@@ -23,7 +23,8 @@ std::string text_of(long double value);
 class IntegerText {
  public:
   explicit IntegerText(std::int64_t value) noexcept {
-    size_ = static_cast<std::size_t>(std::to_chars(text_.data(), text_.data() + text_.size(), value).ptr - text_.data());
+    size_ = static_cast<std::size_t>(
+        std::to_chars(text_.data(), text_.data() + text_.size(), value).ptr - text_.data());
   }
   std::string_view view() const noexcept { return {text_.data(), size_}; }
   operator std::string_view() const noexcept { return view(); }

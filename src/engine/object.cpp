@@ -6,7 +6,8 @@ namespace sluice::engine {
 namespace {
 
 std::string_view encoding(const std::string& text) noexcept {
-  constexpr std::size_t embedded_at_most = 44;  // bytes that Redis keeps in one allocation with the object
+  constexpr std::size_t embedded_at_most =
+      44;  // bytes that Redis keeps in one allocation with the object
   if (parse_integer(text)) return "int";
   return text.size() <= embedded_at_most ? "embstr" : "raw";
 }

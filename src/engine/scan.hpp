@@ -16,7 +16,9 @@ struct ScanOptions {
   std::string_view pattern;  ///< empty: everything
   std::string_view type;     ///< SCAN alone; empty: every type
 
-  bool matches(std::string_view text) const noexcept { return pattern.empty() || glob_matches(pattern, text); }
+  bool matches(std::string_view text) const noexcept {
+    return pattern.empty() || glob_matches(pattern, text);
+  }
 };
 
 /// Reads the cursor at words[place] and what follows. False: refused.

@@ -8,7 +8,8 @@ namespace sluice::engine {
 
 bool read_cursor(std::string_view word, std::uint64_t& cursor, Reply& reply) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), cursor);
-  return (error == std::errc{} && end == word.data() + word.size()) || fail(reply, "ERR invalid cursor");
+  return (error == std::errc{} && end == word.data() + word.size()) ||
+         fail(reply, "ERR invalid cursor");
 }
 
 bool read_scan(Words words, std::size_t place, bool with_type, ScanOptions& options, Reply& reply) {
@@ -50,7 +51,8 @@ void scan(Context& context, Words words, Reply& reply) {
     if (type_fits && options.matches(entry.key())) found.emplace_back(entry.key());
   });
   // Not while scanning: a key past its time is deleted when it is looked up.
-  std::erase_if(found, [&](const std::string& key) { return !keys.find_entry(key, context.now_ms()); });
+  std::erase_if(found,
+                [&](const std::string& key) { return !keys.find_entry(key, context.now_ms()); });
   reply_scan(reply, cursor, found);
 }
 
@@ -60,7 +62,8 @@ void keys_matching(Context& context, Words words, Reply& reply) {
   keys.for_each([&](const Entry& entry) {
     if (words[1] == "*" || glob_matches(words[1], entry.key())) found.emplace_back(entry.key());
   });
-  std::erase_if(found, [&](const std::string& key) { return !keys.find_entry(key, context.now_ms()); });
+  std::erase_if(found,
+                [&](const std::string& key) { return !keys.find_entry(key, context.now_ms()); });
   reply.array(found.size());
   for (const auto& key : found) reply.bulk(key);
 }

@@ -31,16 +31,21 @@ bool within_to(std::string_view member, const LexEnd& end) {
   return end.exclusive ? member < end.text : member <= end.text;
 }
 
-Interval between(std::size_t first, std::size_t last) { return first < last ? Interval{first, last} : Interval{}; }
+Interval between(std::size_t first, std::size_t last) {
+  return first < last ? Interval{first, last} : Interval{};
+}
 
 }  // namespace
 
-bool read_score_ends(std::string_view least, std::string_view most, ScoreEnd& from, ScoreEnd& to, Reply& reply) {
+bool read_score_ends(std::string_view least, std::string_view most, ScoreEnd& from, ScoreEnd& to,
+                     Reply& reply) {
   return (read(least, from) && read(most, to)) || fail(reply, "ERR min or max is not a float");
 }
 
-bool read_lex_ends(std::string_view least, std::string_view most, LexEnd& from, LexEnd& to, Reply& reply) {
-  return (read(least, from) && read(most, to)) || fail(reply, "ERR min or max not valid string range item");
+bool read_lex_ends(std::string_view least, std::string_view most, LexEnd& from, LexEnd& to,
+                   Reply& reply) {
+  return (read(least, from) && read(most, to)) ||
+         fail(reply, "ERR min or max not valid string range item");
 }
 
 Interval interval_between(const SortedSet& zset, const ScoreEnd& from, const ScoreEnd& to) {
@@ -54,8 +59,10 @@ Interval interval_between(const SortedSet& zset, const ScoreEnd& from, const Sco
 }
 
 Interval interval_between(const SortedSet& zset, const LexEnd& from, const LexEnd& to) {
-  const auto first = zset.count_while([&](const Scored& item) { return before_from(item.member, from); });
-  const auto last = zset.count_while([&](const Scored& item) { return within_to(item.member, to); });
+  const auto first =
+      zset.count_while([&](const Scored& item) { return before_from(item.member, from); });
+  const auto last =
+      zset.count_while([&](const Scored& item) { return within_to(item.member, to); });
   return between(first, last);
 }
 

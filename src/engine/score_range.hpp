@@ -20,8 +20,10 @@ struct LexEnd {
   bool exclusive = false;
 };
 
-bool read_score_ends(std::string_view least, std::string_view most, ScoreEnd& from, ScoreEnd& to, Reply& reply);
-bool read_lex_ends(std::string_view least, std::string_view most, LexEnd& from, LexEnd& to, Reply& reply);
+bool read_score_ends(std::string_view least, std::string_view most, ScoreEnd& from, ScoreEnd& to,
+                     Reply& reply);
+bool read_lex_ends(std::string_view least, std::string_view most, LexEnd& from, LexEnd& to,
+                   Reply& reply);
 
 Interval interval_between(const SortedSet& zset, const ScoreEnd& from, const ScoreEnd& to);
 Interval interval_between(const SortedSet& zset, const LexEnd& from, const LexEnd& to);

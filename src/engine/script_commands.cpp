@@ -1,6 +1,6 @@
-#include <cstdint>
-
 #include <fmt/format.h>
+
+#include <cstdint>
 
 #include "engine/command.hpp"
 #include "engine/lua_result.hpp"
@@ -51,15 +51,18 @@ void script_exists(Context& context, Words words, Reply& reply) {
 }
 
 void script_flush(Context& context, Words words, Reply& reply) {
-  const bool known = words.size() == 2 ||
-                     (words.size() == 3 && (same_word(words[2], "sync") || same_word(words[2], "async")));
+  const bool known =
+      words.size() == 2 ||
+      (words.size() == 3 && (same_word(words[2], "sync") || same_word(words[2], "async")));
   if (!known) return reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
   context.engine().scripts().flush();
   reply.ok();
 }
 
 /// One script runs at a time, on its caller's thread: whoever can ask finds none.
-void script_kill(Context&, Words, Reply& reply) { reply.error("NOTBUSY No scripts in execution right now."); }
+void script_kill(Context&, Words, Reply& reply) {
+  reply.error("NOTBUSY No scripts in execution right now.");
+}
 
 void script_debug(Context&, Words words, Reply& reply) {
   if (same_word(words[2], "no")) return reply.ok();
@@ -69,15 +72,9 @@ void script_debug(Context&, Words words, Reply& reply) {
 }
 
 constexpr Handlers::Row commands[] = {
-    {"eval", eval<false>},
-    {"eval_ro", eval<true>},
-    {"evalsha", evalsha<false>},
-    {"evalsha_ro", evalsha<true>},
-    {"script|load", script_load},
-    {"script|exists", script_exists},
-    {"script|flush", script_flush},
-    {"script|kill", script_kill},
-    {"script|debug", script_debug},
+    {"eval", eval<false>},          {"eval_ro", eval<true>},      {"evalsha", evalsha<false>},
+    {"evalsha_ro", evalsha<true>},  {"script|load", script_load}, {"script|exists", script_exists},
+    {"script|flush", script_flush}, {"script|kill", script_kill}, {"script|debug", script_debug},
 };
 
 }  // namespace

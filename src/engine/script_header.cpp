@@ -1,16 +1,16 @@
 #include "engine/script_header.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 namespace sluice::engine {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> known_flags = {"no-writes", "allow-oom", "allow-stale", "no-cluster",
-                                                         "allow-cross-slot-keys"};
+constexpr std::array<std::string_view, 5> known_flags = {"no-writes", "allow-oom", "allow-stale",
+                                                         "no-cluster", "allow-cross-slot-keys"};
 
 /// Cuts the text before the next `separator` off `rest`.
 std::string_view cut(std::string_view& rest, char separator) {
@@ -36,7 +36,8 @@ std::expected<ScriptHeader, std::string> read_script_header(std::string_view scr
   while (!line.empty()) {
     auto option = cut(line, ' ');
     if (option.empty()) continue;
-    if (!option.starts_with("flags=")) return std::unexpected(fmt::format("ERR Unknown lua shebang option: {}", option));
+    if (!option.starts_with("flags="))
+      return std::unexpected(fmt::format("ERR Unknown lua shebang option: {}", option));
     option.remove_prefix(6);
     while (!option.empty()) {
       const auto flag = cut(option, ',');

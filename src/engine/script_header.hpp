@@ -10,7 +10,8 @@ namespace sluice::engine {
 struct ScriptHeader {
   bool present = false;
   bool no_writes = false;
-  std::size_t size = 0;  ///< bytes that are not Lua; the line end after them is, so that lines keep their numbers
+  std::size_t size =
+      0;  ///< bytes that are not Lua; the line end after them is, so that lines keep their numbers
 };
 
 /// An error text where the line begins with "#!" and is not understood.

@@ -1,10 +1,10 @@
 #include "engine/scripts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "base/sha1.hpp"
 #include "engine/engine.hpp"
@@ -23,8 +23,9 @@ constexpr std::size_t sha1_size = 40;
 class Sha1Text {
  public:
   explicit Sha1Text(std::string_view sha1) noexcept : size_(std::min(sha1.size(), sha1_size + 1)) {
-    std::transform(sha1.begin(), sha1.begin() + static_cast<std::ptrdiff_t>(size_), text_.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+    std::transform(
+        sha1.begin(), sha1.begin() + static_cast<std::ptrdiff_t>(size_), text_.begin(),
+        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
   }
   std::string_view view() const noexcept { return {text_.data(), size_}; }
 
@@ -37,7 +38,10 @@ class Sha1Text {
 class InScript {
  public:
   InScript(Context& context, ScriptRun& run, bool read_only)
-      : context_(context), run_(run), session_(context.session()), was_in_script_(context.in_script()) {
+      : context_(context),
+        run_(run),
+        session_(context.session()),
+        was_in_script_(context.in_script()) {
     run_.context = &context;
     run_.read_only = read_only;
     run_.protocol = 2;
@@ -62,7 +66,8 @@ class InScript {
 }  // namespace
 
 std::size_t ScriptRunner::Hash::operator()(std::string_view sha1) const noexcept {
-  std::uint64_t first = 0;  // any part of a SHA-1 is a good hash; hex digits leave some bits the same
+  std::uint64_t first =
+      0;  // any part of a SHA-1 is a good hash; hex digits leave some bits the same
   std::memcpy(&first, sha1.data(), std::min(sha1.size(), sizeof first));
   return static_cast<std::size_t>(first * 0x9E3779B97F4A7C15ULL);
 }
@@ -85,10 +90,12 @@ void ScriptRunner::flush() {
   lua_ = std::make_unique<LuaState>(run_);
 }
 
-bool ScriptRunner::knows(std::string_view sha1) const { return scripts_.contains(Sha1Text{sha1}.view()); }
+bool ScriptRunner::knows(std::string_view sha1) const {
+  return scripts_.contains(Sha1Text{sha1}.view());
+}
 
-std::expected<ScriptRunner::Scripts::iterator, std::string> ScriptRunner::learn(std::string_view sha1,
-                                                                               std::string_view text, bool keep) {
+std::expected<ScriptRunner::Scripts::iterator, std::string> ScriptRunner::learn(
+    std::string_view sha1, std::string_view text, bool keep) {
   const auto header = read_script_header(text);
   if (!header) return std::unexpected(header.error());
   const auto function = lua_->compile(text.substr(header->size));
@@ -117,7 +124,8 @@ std::expected<std::string, std::string> ScriptRunner::load(std::string_view text
     known->second.kept = true;
     return sha1;
   }
-  if (const auto learned = learn(sha1, text, true); !learned) return std::unexpected(learned.error());
+  if (const auto learned = learn(sha1, text, true); !learned)
+    return std::unexpected(learned.error());
   return sha1;
 }
 
@@ -142,13 +150,15 @@ void ScriptRunner::eval(Context& context, std::string_view text, const Call& cal
   execute(context, known, call, reply);
 }
 
-void ScriptRunner::evalsha(Context& context, std::string_view sha1, const Call& call, Reply& reply) {
+void ScriptRunner::evalsha(Context& context, std::string_view sha1, const Call& call,
+                           Reply& reply) {
   const auto known = scripts_.find(Sha1Text{sha1}.view());
   if (known == scripts_.end()) return reply.error(no_script);
   execute(context, known, call, reply);
 }
 
-void ScriptRunner::execute(Context& context, Scripts::iterator script, const Call& call, Reply& reply) {
+void ScriptRunner::execute(Context& context, Scripts::iterator script, const Call& call,
+                           Reply& reply) {
   const auto& [sha1, compiled] = *script;
   if (call.read_only && compiled.has_header && !compiled.no_writes)
     return reply.error("ERR Can not execute a script with write flag using *_ro command.");

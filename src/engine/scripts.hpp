@@ -55,18 +55,19 @@ class ScriptRunner {
     int function = 0;
     bool has_header = false;
     bool no_writes = false;
-    bool kept = false;  ///< SCRIPT LOAD, or of the program itself: never evicted
+    bool kept = false;                     ///< SCRIPT LOAD, or of the program itself: never evicted
     std::list<std::string>::iterator use;  ///< place in `recent_`, unless it is kept
   };
   using Scripts = std::unordered_map<std::string, Compiled, Hash, std::equal_to<>>;
 
-  std::expected<Scripts::iterator, std::string> learn(std::string_view sha1, std::string_view text, bool keep);
+  std::expected<Scripts::iterator, std::string> learn(std::string_view sha1, std::string_view text,
+                                                      bool keep);
   void evict();
   void execute(Context& context, Scripts::iterator script, const Call& call, Reply& reply);
 
   ScriptRun run_;
   std::unique_ptr<LuaState> lua_;
-  Scripts scripts_;  // by SHA-1 in lower case
+  Scripts scripts_;                // by SHA-1 in lower case
   std::list<std::string> recent_;  // of those that came by EVAL, the one used last in front
 };
 

@@ -1,8 +1,8 @@
 // The engine as a server: PING, TIME, databases, publishing. What tells of it is in info_commands.cpp.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "engine/command.hpp"
 #include "engine/glob.hpp"
@@ -47,7 +47,9 @@ void swapdb(Context& context, Words words, Reply& reply) {
 
 /// ASYNC and SYNC are the same here: the memory is given back before the reply.
 bool read_flush(Words words, Reply& reply) {
-  const bool good = words.size() == 1 || (words.size() == 2 && (same_word(words[1], "async") || same_word(words[1], "sync")));
+  const bool good =
+      words.size() == 1 ||
+      (words.size() == 2 && (same_word(words[1], "async") || same_word(words[1], "sync")));
   return good || fail(reply, syntax_error);
 }
 
@@ -60,7 +62,8 @@ void flushdb(Context& context, Words words, Reply& reply) {
 
 void flushall(Context& context, Words words, Reply& reply) {
   if (!read_flush(words, reply)) return;
-  for (int database = 0; database < Engine::databases; ++database) context.engine().keyspace(database).clear();
+  for (int database = 0; database < Engine::databases; ++database)
+    context.engine().keyspace(database).clear();
   context.changed();
   reply.ok();
 }
@@ -70,9 +73,11 @@ void publish(Context& context, Words words, Reply& reply) {
 }
 
 void pubsub_channels(Context& context, Words words, Reply& reply) {
-  auto channels = context.engine().channels ? context.engine().channels() : std::vector<std::string>{};
+  auto channels =
+      context.engine().channels ? context.engine().channels() : std::vector<std::string>{};
   if (words.size() > 2)
-    std::erase_if(channels, [&](const std::string& channel) { return !glob_matches(words[2], channel); });
+    std::erase_if(channels,
+                  [&](const std::string& channel) { return !glob_matches(words[2], channel); });
   reply.array(channels.size());
   for (const auto& channel : channels) reply.bulk(channel);
 }

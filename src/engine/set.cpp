@@ -64,7 +64,8 @@ bool Set::erase(std::string_view member) {
 
 std::string Set::random(Dice& dice) const {
   if (table_) return table_->random(dice)->member;
-  if (!numbers_.empty()) return std::string{IntegerText{numbers_[dice.below(numbers_.size())]}.view()};
+  if (!numbers_.empty())
+    return std::string{IntegerText{numbers_[dice.below(numbers_.size())]}.view()};
   return few_[dice.below(few_.size())];
 }
 

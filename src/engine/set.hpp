@@ -19,7 +19,9 @@ class Set {
   Set(const Set& other);
   ~Set();
 
-  std::size_t size() const noexcept { return table_ ? table_->size() : numbers_.size() + few_.size(); }
+  std::size_t size() const noexcept {
+    return table_ ? table_->size() : numbers_.size() + few_.size();
+  }
   bool contains(std::string_view member) const noexcept;
   /// True: it was not there.
   bool add(std::string_view member);
@@ -27,14 +29,16 @@ class Set {
 
   template <class Visit>  // visit(std::string_view)
   void for_each(Visit&& visit) const {
-    if (table_) return table_->for_each([&](const Node& node) { visit(std::string_view{node.member}); });
+    if (table_)
+      return table_->for_each([&](const Node& node) { visit(std::string_view{node.member}); });
     for (const auto number : numbers_) visit(IntegerText{number}.view());
     for (const auto& member : few_) visit(std::string_view{member});
   }
   /// As ChainedTable::scan; a small one is visited whole at once.
   template <class Visit>
   std::uint64_t scan(std::uint64_t cursor, Visit&& visit) const {
-    if (table_) return table_->scan(cursor, [&](const Node& node) { visit(std::string_view{node.member}); });
+    if (table_)
+      return table_->scan(cursor, [&](const Node& node) { visit(std::string_view{node.member}); });
     for_each(visit);
     return 0;
   }

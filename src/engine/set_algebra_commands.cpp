@@ -24,7 +24,8 @@ void intersect(std::vector<const Set*> sets, Visit&& visit) {
   std::ranges::sort(sets, {}, &Set::size);
   bool more = true;
   sets.front()->for_each([&](std::string_view member) {
-    if (more && std::all_of(sets.begin() + 1, sets.end(), [&](const Set* set) { return set->contains(member); }))
+    if (more && std::all_of(sets.begin() + 1, sets.end(),
+                            [&](const Set* set) { return set->contains(member); }))
       more = visit(member);
   });
 }
@@ -74,15 +75,19 @@ void store(Context& context, Words words, Reply& reply) {
 void sintercard(Context& context, Words words, Reply& reply) {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   std::int64_t count = 0;
-  if (!read_integer_between(words[1], 1, most, count, reply, "ERR numkeys should be greater than 0")) return;
+  if (!read_integer_between(words[1], 1, most, count, reply,
+                            "ERR numkeys should be greater than 0"))
+    return;
   if (static_cast<std::uint64_t>(count) > words.size() - 2)
     return reply.error("ERR Number of keys can't be greater than number of args");
   const auto keys = words.subspan(2, static_cast<std::size_t>(count));
   std::int64_t limit = 0;
   const auto options = words.subspan(2 + keys.size());
   for (std::size_t i = 0; i < options.size(); i += 2) {
-    if (!same_word(options[i], "limit") || i + 1 == options.size()) return reply.error(syntax_error);
-    if (!read_integer_between(options[i + 1], 0, most, limit, reply, "ERR LIMIT can't be negative")) return;
+    if (!same_word(options[i], "limit") || i + 1 == options.size())
+      return reply.error(syntax_error);
+    if (!read_integer_between(options[i + 1], 0, most, limit, reply, "ERR LIMIT can't be negative"))
+      return;
   }
   std::vector<const Set*> sets;
   if (!find_sets(context, keys, sets, reply)) return;
@@ -92,8 +97,9 @@ void sintercard(Context& context, Words words, Reply& reply) {
 }
 
 constexpr Handlers::Row rows[] = {
-    {"sinter", tell<intersection>},       {"sunion", tell<union_of>},       {"sdiff", tell<difference>},
-    {"sinterstore", store<intersection>}, {"sunionstore", store<union_of>}, {"sdiffstore", store<difference>},
+    {"sinter", tell<intersection>},   {"sunion", tell<union_of>},
+    {"sdiff", tell<difference>},      {"sinterstore", store<intersection>},
+    {"sunionstore", store<union_of>}, {"sdiffstore", store<difference>},
     {"sintercard", sintercard},
 };
 

@@ -33,7 +33,8 @@ void srem(Context& context, Words words, Reply& reply) {
 
 void scard(Context& context, Words words, Reply& reply) {
   Set* set = nullptr;
-  if (find_as(context, words[1], set, reply)) reply.integer(set ? static_cast<std::int64_t>(set->size()) : 0);
+  if (find_as(context, words[1], set, reply))
+    reply.integer(set ? static_cast<std::int64_t>(set->size()) : 0);
 }
 
 void sismember(Context& context, Words words, Reply& reply) {
@@ -81,7 +82,8 @@ std::vector<std::string> pick(const Set& set, std::size_t count, Dice& dice) {
   return picked;
 }
 
-void remove_picked(Context& context, std::string_view key, Set& set, const std::vector<std::string>& picked) {
+void remove_picked(Context& context, std::string_view key, Set& set,
+                   const std::vector<std::string>& picked) {
   std::vector<std::string_view> log{"SREM", key};
   for (const auto& member : picked) {
     set.erase(member);
@@ -97,8 +99,8 @@ void spop(Context& context, Words words, Reply& reply) {
   if (words.size() > 3) return reply.error(syntax_error);
   const bool several = words.size() == 3;
   std::int64_t count = 1;
-  if (several &&
-      !read_integer_between(words[2], 0, std::numeric_limits<std::int64_t>::max(), count, reply, not_positive))
+  if (several && !read_integer_between(words[2], 0, std::numeric_limits<std::int64_t>::max(), count,
+                                       reply, not_positive))
     return;
   Set* set = nullptr;
   if (!find_as(context, words[1], set, reply)) return;
@@ -135,7 +137,8 @@ void srandmember(Context& context, Words words, Reply& reply) {
 void sscan(Context& context, Words words, Reply& reply) {
   ScanOptions options;
   Set* set = nullptr;
-  if (!read_cursor(words[2], options.cursor, reply) || !find_as(context, words[1], set, reply)) return;
+  if (!read_cursor(words[2], options.cursor, reply) || !find_as(context, words[1], set, reply))
+    return;
   std::vector<std::string> found;
   if (!set) return reply_scan(reply, 0, found);
   if (!read_scan(words, 2, false, options, reply)) return;
@@ -146,9 +149,16 @@ void sscan(Context& context, Words words, Reply& reply) {
 }
 
 constexpr Handlers::Row rows[] = {
-    {"sadd", sadd},           {"srem", srem},         {"scard", scard}, {"sismember", sismember},
-    {"smismember", smismember}, {"smembers", smembers}, {"smove", smove}, {"spop", spop},
-    {"srandmember", srandmember}, {"sscan", sscan},
+    {"sadd", sadd},
+    {"srem", srem},
+    {"scard", scard},
+    {"sismember", sismember},
+    {"smismember", smismember},
+    {"smembers", smembers},
+    {"smove", smove},
+    {"spop", spop},
+    {"srandmember", srandmember},
+    {"sscan", sscan},
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ std::uint32_t levels_for(std::uint64_t hash) noexcept {
 Ranked* Ranked::make(std::string_view member, std::uint64_t hash, double score) {
   const auto levels = levels_for(hash);
   void* memory = ::operator new(sizeof(Ranked) + levels * sizeof(Link) + member.size());
-  auto* node = new (memory) Ranked{.hash = hash, .score = score, .levels = levels, .member_size = member.size()};
+  auto* node = new (memory)
+      Ranked{.hash = hash, .score = score, .levels = levels, .member_size = member.size()};
   std::fill_n(node->links(), levels, Link{});
   std::memcpy(node->links() + levels, member.data(), member.size());
   return node;
@@ -31,7 +32,8 @@ void Ranked::destroy(Ranked* node) noexcept { ::operator delete(node); }
 SkipList::SkipList() = default;
 
 void SkipList::insert(Ranked* node) {
-  std::array<Ranked::Link*, most_levels> from;     // whose link of that level passes the new node's place
+  std::array<Ranked::Link*, most_levels>
+      from;  // whose link of that level passes the new node's place
   std::array<std::size_t, most_levels> rank_from;  // its rank, from 1; 0: the head
   std::size_t rank = 0;
   Ranked::Link* links = head_.data();
@@ -95,8 +97,9 @@ Ranked* SkipList::at(std::size_t rank) const noexcept {
 }
 
 std::size_t SkipList::rank_of(const Ranked* node) const noexcept {
-  return count_while(
-      [&](const Ranked& other) { return comes_before(other.score, other.key(), node->score, node->key()); });
+  return count_while([&](const Ranked& other) {
+    return comes_before(other.score, other.key(), node->score, node->key());
+  });
 }
 
 }  // namespace sluice::engine

@@ -27,14 +27,17 @@ struct Ranked {
 
   Link* links() noexcept { return reinterpret_cast<Link*>(this + 1); }
   const Link* links() const noexcept { return reinterpret_cast<const Link*>(this + 1); }
-  std::string_view key() const noexcept { return {reinterpret_cast<const char*>(links() + levels), member_size}; }
+  std::string_view key() const noexcept {
+    return {reinterpret_cast<const char*>(links() + levels), member_size};
+  }
 
   static Ranked* make(std::string_view member, std::uint64_t hash, double score);
   static void destroy(Ranked* node) noexcept;
 };
 
 /// By score, then by bytes.
-inline bool comes_before(double score, std::string_view member, double other_score, std::string_view other) noexcept {
+inline bool comes_before(double score, std::string_view member, double other_score,
+                         std::string_view other) noexcept {
   return score < other_score || (score == other_score && member < other);
 }
 

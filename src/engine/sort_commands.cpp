@@ -9,7 +9,7 @@ namespace sluice::engine {
 namespace {
 
 struct SortOptions {
-  std::string_view by;  ///< empty: by the element itself
+  std::string_view by;    ///< empty: by the element itself
   bool unsorted = false;  ///< BY without a '*'
   std::vector<std::string_view> get;
   std::int64_t offset = 0;
@@ -29,7 +29,9 @@ bool read_options(Words words, bool may_store, SortOptions& out, Reply& reply) {
     } else if (same_word(words[i], "alpha")) {
       out.alpha = true;
     } else if (same_word(words[i], "limit") && left >= 2) {
-      if (!read_integer(words[i + 1], out.offset, reply) || !read_integer(words[i + 2], out.count, reply)) return false;
+      if (!read_integer(words[i + 1], out.offset, reply) ||
+          !read_integer(words[i + 2], out.count, reply))
+        return false;
       i += 2;
     } else if (may_store && same_word(words[i], "store") && left >= 1) {
       out.store = words[++i];
@@ -46,7 +48,8 @@ bool read_options(Words words, bool may_store, SortOptions& out, Reply& reply) {
 }
 
 /// False: refused.
-bool read_elements(Context& context, std::string_view key, std::vector<std::string>& elements, bool& ordered, Reply& reply) {
+bool read_elements(Context& context, std::string_view key, std::vector<std::string>& elements,
+                   bool& ordered, Reply& reply) {
   Object* object = find(context, key);
   if (!object) return true;
   ordered = true;
@@ -64,7 +67,8 @@ bool read_elements(Context& context, std::string_view key, std::vector<std::stri
 }
 
 /// What `pattern` means for an element: "#" the element, "key_*" a string, "key_*->field" a field.
-std::optional<std::string> looked_up(Context& context, std::string_view pattern, const std::string& element) {
+std::optional<std::string> looked_up(Context& context, std::string_view pattern,
+                                     const std::string& element) {
   if (pattern == "#") return element;
   const auto star = pattern.find('*');
   if (star == std::string_view::npos) return std::nullopt;
@@ -91,11 +95,13 @@ struct Weighted {
 };
 
 bool weigh(Context& context, const SortOptions& options, Weighted& item, Reply& reply) {
-  auto weight = options.by.empty() ? std::optional{item.element} : looked_up(context, options.by, item.element);
+  auto weight = options.by.empty() ? std::optional{item.element}
+                                   : looked_up(context, options.by, item.element);
   if (options.alpha) {
     item.text = std::move(weight);
   } else if (weight) {
-    const auto number = weight->empty() ? std::optional{0.0} : parse_double(*weight);  // as strtod reads it
+    const auto number =
+        weight->empty() ? std::optional{0.0} : parse_double(*weight);  // as strtod reads it
     if (!number) return fail(reply, "ERR One or more scores can't be converted into double");
     item.number = *number;
   }
@@ -110,11 +116,12 @@ bool comes_first(const Weighted& one, const Weighted& other) {
 }
 
 /// Sorted, and cut to LIMIT. False: refused.
-bool sorted(Context& context, const SortOptions& options, std::vector<std::string> elements, bool ordered,
-            std::vector<std::string>& result, Reply& reply) {
+bool sorted(Context& context, const SortOptions& options, std::vector<std::string> elements,
+            bool ordered, std::vector<std::string>& result, Reply& reply) {
   std::vector<Weighted> items;
   // What is stored must not depend on the order of a hash table.
-  const bool sort = !options.unsorted || (!ordered && (!options.store.empty() || context.in_script()));
+  const bool sort =
+      !options.unsorted || (!ordered && (!options.store.empty() || context.in_script()));
   for (auto& element : elements) {
     Weighted& item = items.emplace_back();
     item.element = std::move(element);
@@ -122,16 +129,19 @@ bool sorted(Context& context, const SortOptions& options, std::vector<std::strin
   }
   if (sort) std::ranges::sort(items, comes_first);
   if (options.descending && (sort || ordered)) std::ranges::reverse(items);
-  const auto first = std::min(items.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.offset, 0)));
+  const auto first =
+      std::min(items.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.offset, 0)));
   const auto most = options.count < 0 ? items.size() : static_cast<std::size_t>(options.count);
   const auto last = first + std::min(items.size() - first, most);
   for (auto i = first; i < last; ++i) result.push_back(std::move(items[i].element));
   return true;
 }
 
-void store(Context& context, std::string_view key, const std::vector<std::optional<std::string>>& values, Reply& reply) {
+void store(Context& context, std::string_view key,
+           const std::vector<std::optional<std::string>>& values, Reply& reply) {
   auto list = std::make_unique<List>();
-  for (const auto& value : values) list->push(End::right, value ? std::string_view{*value} : std::string_view{});
+  for (const auto& value : values)
+    list->push(End::right, value ? std::string_view{*value} : std::string_view{});
   store_result(context, key, std::move(list), true, reply);
 }
 

@@ -32,7 +32,8 @@ std::optional<std::size_t> SortedSet::rank(std::string_view member) const noexce
     return node ? std::optional{many_->order.rank_of(node)} : std::nullopt;
   }
   const auto item = std::ranges::find(few_, member, &Item::member);
-  return item == few_.end() ? std::nullopt : std::optional{static_cast<std::size_t>(item - few_.begin())};
+  return item == few_.end() ? std::nullopt
+                            : std::optional{static_cast<std::size_t>(item - few_.begin())};
 }
 
 bool SortedSet::set(std::string_view member, double score) {
@@ -63,7 +64,8 @@ bool SortedSet::set(std::string_view member, double score) {
 }
 
 bool SortedSet::erase(std::string_view member) {
-  if (!many_) return std::erase_if(few_, [&](const Item& item) { return item.member == member; }) > 0;
+  if (!many_)
+    return std::erase_if(few_, [&](const Item& item) { return item.member == member; }) > 0;
   Ranked* node = many_->by_member.remove(member, hash_of(member));
   if (!node) return false;
   many_->order.remove(node);
@@ -73,7 +75,8 @@ bool SortedSet::erase(std::string_view member) {
 
 void SortedSet::erase_range(std::size_t first, std::size_t last) {
   if (!many_) {
-    few_.erase(few_.begin() + static_cast<std::ptrdiff_t>(first), few_.begin() + static_cast<std::ptrdiff_t>(last));
+    few_.erase(few_.begin() + static_cast<std::ptrdiff_t>(first),
+               few_.begin() + static_cast<std::ptrdiff_t>(last));
     return;
   }
   Ranked* node = first < last ? many_->order.at(first) : nullptr;

@@ -39,7 +39,9 @@ class SortedSet {
   template <class Before>
   std::size_t count_while(Before&& before) const {
     if (many_)
-      return many_->order.count_while([&](const Ranked& node) { return before(Scored{node.key(), node.score}); });
+      return many_->order.count_while([&](const Ranked& node) {
+        return before(Scored{node.key(), node.score});
+      });
     std::size_t low = 0;
     for (std::size_t high = few_.size(); low < high;) {
       const auto middle = low + (high - low) / 2;
@@ -64,7 +66,8 @@ class SortedSet {
       return;
     }
     const Ranked* node = many_->order.at(reverse ? last - 1 : first);
-    for (auto left = last - first; left > 0; --left, node = reverse ? node->before : node->links()[0].to)
+    for (auto left = last - first; left > 0;
+         --left, node = reverse ? node->before : node->links()[0].to)
       visit(Scored{node->key(), node->score});
   }
   template <class Visit>
@@ -74,7 +77,10 @@ class SortedSet {
   /// As ChainedTable::scan; a small one is visited whole at once.
   template <class Visit>
   std::uint64_t scan(std::uint64_t cursor, Visit&& visit) const {
-    if (many_) return many_->by_member.scan(cursor, [&](const Ranked& node) { visit(Scored{node.key(), node.score}); });
+    if (many_)
+      return many_->by_member.scan(cursor, [&](const Ranked& node) {
+        visit(Scored{node.key(), node.score});
+      });
     for_each(visit);
     return 0;
   }

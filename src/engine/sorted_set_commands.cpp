@@ -43,7 +43,8 @@ bool check_flags(const AddOptions& options, std::size_t words, Reply& reply) {
     return fail(reply, "ERR XX and NX options at the same time are not compatible");
   if ((options.greater && options.less) || (options.only_new && (options.greater || options.less)))
     return fail(reply, "ERR GT, LT, and/or NX options at the same time are not compatible");
-  if (options.increment && words > 2) return fail(reply, "ERR INCR option supports a single increment-element pair");
+  if (options.increment && words > 2)
+    return fail(reply, "ERR INCR option supports a single increment-element pair");
   return true;
 }
 
@@ -54,13 +55,15 @@ struct Added {
 };
 
 /// Adds or moves one member. False: the sum would not be a number.
-bool add_one(SortedSet& zset, std::string_view member, double score, const AddOptions& options, Added& added) {
+bool add_one(SortedSet& zset, std::string_view member, double score, const AddOptions& options,
+             Added& added) {
   const auto old = zset.score(member);
   added.score = old;
   if (old ? options.only_new : options.only_present) return added.score.reset(), true;
   if (old && options.increment) score += *old;
   if (std::isnan(score)) return false;
-  if (old && ((options.greater && score <= *old) || (options.less && score >= *old))) return added.score.reset(), true;
+  if (old && ((options.greater && score <= *old) || (options.less && score >= *old)))
+    return added.score.reset(), true;
   added.score = score;
   if (old && *old == score) return true;
   zset.set(member, score);
@@ -69,7 +72,8 @@ bool add_one(SortedSet& zset, std::string_view member, double score, const AddOp
 }
 
 /// `pairs`: score and member in turn. What ZADD and ZINCRBY do; false: refused.
-bool add_all(Context& context, std::string_view key, Words pairs, const AddOptions& options, Added& added, Reply& reply) {
+bool add_all(Context& context, std::string_view key, Words pairs, const AddOptions& options,
+             Added& added, Reply& reply) {
   std::vector<double> scores(pairs.size() / 2);
   for (std::size_t i = 0; i < scores.size(); ++i)
     if (!read_double(pairs[2 * i], scores[i], reply)) return false;
@@ -100,7 +104,8 @@ void zadd(Context& context, Words words, Reply& reply) {
 
 void zincrby(Context& context, Words words, Reply& reply) {
   Added added;
-  if (add_all(context, words[1], words.subspan(2), {.increment = true}, added, reply)) reply.number(*added.score);
+  if (add_all(context, words[1], words.subspan(2), {.increment = true}, added, reply))
+    reply.number(*added.score);
 }
 
 void zrem(Context& context, Words words, Reply& reply) {
@@ -117,7 +122,8 @@ void zrem(Context& context, Words words, Reply& reply) {
 
 void zcard(Context& context, Words words, Reply& reply) {
   SortedSet* zset = nullptr;
-  if (find_as(context, words[1], zset, reply)) reply.integer(zset ? static_cast<std::int64_t>(zset->size()) : 0);
+  if (find_as(context, words[1], zset, reply))
+    reply.integer(zset ? static_cast<std::int64_t>(zset->size()) : 0);
 }
 
 void reply_score(const SortedSet* zset, std::string_view member, Reply& reply) {
@@ -147,13 +153,15 @@ void rank(Context& context, Words words, Reply& reply) {
 }
 
 /// ZRANDMEMBER with a count: positive without repeats, negative with.
-void random_members(const SortedSet& zset, std::int64_t count, bool scores, Context& context, Reply& reply) {
+void random_members(const SortedSet& zset, std::int64_t count, bool scores, Context& context,
+                    Reply& reply) {
   auto& dice = context.engine().dice;
   std::vector<std::size_t> places;
   if (count < 0)
     for (; count < 0; ++count) places.push_back(dice.below(zset.size()));
   else
-    places = distinct_places(zset.size(), std::min(zset.size(), static_cast<std::size_t>(count)), dice);
+    places =
+        distinct_places(zset.size(), std::min(zset.size(), static_cast<std::size_t>(count)), dice);
   const bool pairs = scores && context.session().protocol == 3;
   reply.array(places.size() * (scores && !pairs ? 2 : 1));
   for (const auto place : places) {
@@ -172,7 +180,8 @@ void zrandmember(Context& context, Words words, Reply& reply) {
   SortedSet* zset = nullptr;
   if (!find_as(context, words[1], zset, reply)) return;
   if (words.size() == 2)
-    return zset ? reply.bulk(zset->at(context.engine().dice.below(zset->size())).member) : reply.null();
+    return zset ? reply.bulk(zset->at(context.engine().dice.below(zset->size())).member)
+                : reply.null();
   if (!zset) return reply.array(0);
   random_members(*zset, count, words.size() == 4, context, reply);
 }
@@ -180,7 +189,8 @@ void zrandmember(Context& context, Words words, Reply& reply) {
 void zscan(Context& context, Words words, Reply& reply) {
   ScanOptions options;
   SortedSet* zset = nullptr;
-  if (!read_cursor(words[2], options.cursor, reply) || !find_as(context, words[1], zset, reply)) return;
+  if (!read_cursor(words[2], options.cursor, reply) || !find_as(context, words[1], zset, reply))
+    return;
   std::vector<std::string> found;
   if (!zset) return reply_scan(reply, 0, found);
   if (!read_scan(words, 2, false, options, reply)) return;
@@ -193,9 +203,10 @@ void zscan(Context& context, Words words, Reply& reply) {
 }
 
 constexpr Handlers::Row rows[] = {
-    {"zadd", zadd},     {"zincrby", zincrby}, {"zrem", zrem},         {"zcard", zcard},
-    {"zscore", zscore}, {"zmscore", zmscore}, {"zrank", rank<false>}, {"zrevrank", rank<true>},
-    {"zrandmember", zrandmember},             {"zscan", zscan},
+    {"zadd", zadd},         {"zincrby", zincrby},     {"zrem", zrem},
+    {"zcard", zcard},       {"zscore", zscore},       {"zmscore", zmscore},
+    {"zrank", rank<false>}, {"zrevrank", rank<true>}, {"zrandmember", zrandmember},
+    {"zscan", zscan},
 };
 
 }  // namespace

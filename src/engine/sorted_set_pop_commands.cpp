@@ -10,11 +10,14 @@ namespace {
 
 enum class Extreme { min, max };
 
-std::string_view pop_name(Extreme extreme) { return extreme == Extreme::min ? "ZPOPMIN" : "ZPOPMAX"; }
+std::string_view pop_name(Extreme extreme) {
+  return extreme == Extreme::min ? "ZPOPMIN" : "ZPOPMAX";
+}
 
 /// Calls `tell(Scored)` for `count` members from one side, then removes them. REQUIRES: count <= size.
 template <class Tell>
-void take(Context& context, std::string_view key, SortedSet& zset, Extreme extreme, std::size_t count, Tell&& tell) {
+void take(Context& context, std::string_view key, SortedSet& zset, Extreme extreme,
+          std::size_t count, Tell&& tell) {
   const bool reverse = extreme == Extreme::max;
   const Interval part = reverse ? Interval{zset.size() - count, zset.size()} : Interval{0, count};
   zset.for_range(part.first, part.last, reverse, tell);
@@ -28,8 +31,8 @@ void pop(Context& context, Words words, Reply& reply) {
   if (words.size() > 3) return reply.error(syntax_error);
   const bool several = words.size() == 3;
   std::int64_t count = 1;
-  if (several &&
-      !read_integer_between(words[2], 0, std::numeric_limits<std::int64_t>::max(), count, reply, not_positive))
+  if (several && !read_integer_between(words[2], 0, std::numeric_limits<std::int64_t>::max(), count,
+                                       reply, not_positive))
     return;
   SortedSet* zset = nullptr;
   if (!find_as(context, words[1], zset, reply)) return;

@@ -22,7 +22,9 @@ struct RangeQuery {
     if (!read_options(words.subspan(2), may_have_scores, reply)) return false;
     ends.by = by.value_or(By::rank);
     if (limit != -1 && ends.by == By::rank)
-      return fail(reply, "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
+      return fail(
+          reply,
+          "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
     if (scores && ends.by == By::lex)
       return fail(reply, "ERR syntax error, WITHSCORES not supported in combination with BYLEX");
     return ends.read(words[0], words[1], is_reverse(), reply);
@@ -35,7 +37,9 @@ struct RangeQuery {
       if (may_have_scores && same_word(word, "withscores")) {
         scores = true;
       } else if (same_word(word, "limit") && i + 2 < options.size()) {
-        if (!read_integer(options[i + 1], offset, reply) || !read_integer(options[i + 2], limit, reply)) return false;
+        if (!read_integer(options[i + 1], offset, reply) ||
+            !read_integer(options[i + 2], limit, reply))
+          return false;
         i += 2;
       } else if (may_reverse && same_word(word, "rev")) {
         reverse = true;

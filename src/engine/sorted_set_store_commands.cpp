@@ -1,10 +1,10 @@
 // Unions, intersections and differences of sorted sets (and of sets, whose members have the score 1).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
-
-#include <fmt/format.h>
 
 #include "engine/command.hpp"
 
@@ -70,7 +70,8 @@ bool find_input(Context& context, std::string_view key, Input& input, Reply& rep
 
 bool read_weights(Words weights, std::vector<Input>& inputs, Reply& reply) {
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!read_double(weights[i], inputs[i].weight, reply, "ERR weight value is not a float")) return false;
+    if (!read_double(weights[i], inputs[i].weight, reply, "ERR weight value is not a float"))
+      return false;
   return true;
 }
 
@@ -97,8 +98,8 @@ bool read_options(Words options, const Form& form, Combination& out, Reply& repl
     } else if (form.scores && same_word(options[i], "withscores")) {
       out.scores = true;
     } else if (form.limit && same_word(options[i], "limit") && left >= 1) {
-      if (!read_integer_between(options[++i], 0, std::numeric_limits<std::int64_t>::max(), out.limit, reply,
-                                "ERR LIMIT can't be negative"))
+      if (!read_integer_between(options[++i], 0, std::numeric_limits<std::int64_t>::max(),
+                                out.limit, reply, "ERR LIMIT can't be negative"))
         return false;
     } else {
       return fail(reply, syntax_error);
@@ -112,7 +113,8 @@ bool read(Context& context, Words words, const Form& form, Combination& out, Rep
   std::int64_t count = 0;
   if (!read_integer(words[0], count, reply)) return false;
   if (count < 1)
-    return fail(reply, fmt::format("ERR at least 1 input key is needed for '{}' command", form.name));
+    return fail(reply,
+                fmt::format("ERR at least 1 input key is needed for '{}' command", form.name));
   if (static_cast<std::uint64_t>(count) > words.size() - 1) return fail(reply, syntax_error);
   const auto keys = words.subspan(1, static_cast<std::size_t>(count));
   for (const auto& key : keys)
@@ -149,7 +151,8 @@ void intersect(const Combination& from, SortedSet& result) {
 void subtract(const Combination& from, SortedSet& result) {
   from.inputs.front().for_each([&](const Scored& item) {
     const auto has = [&](const Input& input) { return input.score(item.member).has_value(); };
-    if (std::none_of(from.inputs.begin() + 1, from.inputs.end(), has)) result.set(item.member, item.score);
+    if (std::none_of(from.inputs.begin() + 1, from.inputs.end(), has))
+      result.set(item.member, item.score);
   });
 }
 

@@ -8,8 +8,9 @@ namespace sluice::engine {
 std::size_t Stream::block_of(StreamId id) const noexcept {
   if (!blocks_.empty() && blocks_.back().id(0) <= id)  // where readers are, most of the time
     return blocks_.back().last() >= id ? blocks_.size() - 1 : blocks_.size();
-  const auto found = std::lower_bound(blocks_.begin(), blocks_.end(), id,
-                                      [](const StreamBlock& block, StreamId wanted) { return block.last() < wanted; });
+  const auto found = std::lower_bound(
+      blocks_.begin(), blocks_.end(), id,
+      [](const StreamBlock& block, StreamId wanted) { return block.last() < wanted; });
   return static_cast<std::size_t>(found - blocks_.begin());
 }
 
@@ -48,7 +49,9 @@ bool Stream::may_go(const StreamBlock& block, const Trim& trim) const noexcept {
 std::size_t Stream::trim(const Trim& trim) {
   if (trim.by == Trim::By::nothing) return 0;
   std::size_t deleted = 0;
-  const auto allowed = [&](std::size_t more) { return trim.limit == 0 || deleted + more <= trim.limit; };
+  const auto allowed = [&](std::size_t more) {
+    return trim.limit == 0 || deleted + more <= trim.limit;
+  };
   while (!blocks_.empty() && may_go(blocks_.front(), trim) && allowed(blocks_.front().size())) {
     size_ -= blocks_.front().size();
     deleted += blocks_.front().size();

@@ -49,10 +49,10 @@ class Stream {
   struct Trim {
     enum class By { nothing, length, id };
     By by = By::nothing;
-    std::size_t length = 0;     ///< keep at most so many
-    StreamId id;                ///< delete what is before it
-    bool approximate = false;   ///< only whole blocks: cheaper
-    std::size_t limit = 0;      ///< delete at most so many, 0: any number
+    std::size_t length = 0;    ///< keep at most so many
+    StreamId id;               ///< delete what is before it
+    bool approximate = false;  ///< only whole blocks: cheaper
+    std::size_t limit = 0;     ///< delete at most so many, 0: any number
   };
   /// Deletes from the front; the number deleted.
   std::size_t trim(const Trim& trim);

@@ -19,8 +19,9 @@ void add_text(std::string& bytes, std::string_view text) {
 }  // namespace
 
 std::size_t StreamBlock::lower_bound(StreamId id) const noexcept {
-  const auto found = std::lower_bound(entries_.begin(), entries_.end(), id,
-                                      [](const Entry& entry, StreamId wanted) { return entry.id < wanted; });
+  const auto found =
+      std::lower_bound(entries_.begin(), entries_.end(), id,
+                       [](const Entry& entry, StreamId wanted) { return entry.id < wanted; });
   return static_cast<std::size_t>(found - entries_.begin());
 }
 
@@ -40,7 +41,8 @@ void StreamBlock::append(StreamId id, Words fields) {
   const bool same = has_names(fields);
   const auto place = static_cast<std::uint32_t>(bytes_.size());
   add_number(bytes_, fields.size() / 2);
-  for (std::size_t i = same ? 1 : 0; i < fields.size(); i += same ? 2 : 1) add_text(bytes_, fields[i]);
+  for (std::size_t i = same ? 1 : 0; i < fields.size(); i += same ? 2 : 1)
+    add_text(bytes_, fields[i]);
   entries_.push_back({id, place, same});
 }
 

@@ -19,7 +19,9 @@ class StreamBlock {
   static constexpr std::size_t most_entries = 100;   // as Redis's stream-node-max-entries
   static constexpr std::size_t enough_bytes = 4096;  // and its stream-node-max-bytes
 
-  bool full() const noexcept { return entries_.size() >= most_entries || bytes_.size() >= enough_bytes; }
+  bool full() const noexcept {
+    return entries_.size() >= most_entries || bytes_.size() >= enough_bytes;
+  }
   std::size_t size() const noexcept { return entries_.size(); }
   StreamId id(std::size_t index) const noexcept { return entries_[index].id; }
   StreamId last() const noexcept { return entries_.back().id; }

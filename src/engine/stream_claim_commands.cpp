@@ -1,9 +1,9 @@
 /// XPENDING, XCLAIM, XAUTOCLAIM: entries that were delivered and not acknowledged.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "engine/stream_command.hpp"
 
@@ -58,7 +58,8 @@ bool read_pending_query(Words words, PendingQuery& query, Reply& reply) {
   query.count = std::max<std::int64_t>(query.count, 0);
   query.of_consumer = words.size() > at + 3;  // what is behind it is ignored, as Redis does
   if (query.of_consumer) query.consumer = words[at + 3];
-  return read_range_start(words[at], query.first, reply) && read_range_end(words[at + 1], query.last, reply);
+  return read_range_start(words[at], query.first, reply) &&
+         read_range_end(words[at + 1], query.last, reply);
 }
 
 using Found = std::vector<std::pair<StreamId, const StreamGroup::Pending*>>;
@@ -69,7 +70,8 @@ Found select(const Context& context, const Map& map, const PendingQuery& query, 
   for (auto at = map.lower_bound(query.first); at != map.end() && at->first <= query.last; ++at) {
     if (found.size() >= static_cast<std::size_t>(query.count)) break;
     const StreamGroup::Pending& pending = get(at->second);
-    if (query.min_idle == 0 || idle_ms(context, pending) >= query.min_idle) found.emplace_back(at->first, &pending);
+    if (query.min_idle == 0 || idle_ms(context, pending) >= query.min_idle)
+      found.emplace_back(at->first, &pending);
   }
   return found;
 }
@@ -84,9 +86,13 @@ void xpending(Context& context, Words words, Reply& reply) {
 
   Found found;
   if (!query.of_consumer) {
-    found = select(context, group->pending(), query, [](const auto& pending) -> const auto& { return pending; });
+    found = select(
+        context, group->pending(), query,
+        [](const auto& pending) -> const auto& { return pending; });
   } else if (const auto* consumer = group->find_consumer(query.consumer)) {
-    found = select(context, consumer->pending, query, [](const auto* pending) -> const auto& { return *pending; });
+    found = select(
+        context, consumer->pending, query,
+        [](const auto* pending) -> const auto& { return *pending; });
   }
   reply.array(found.size());
   for (const auto& [id, pending] : found) {
@@ -103,17 +109,22 @@ void xpending(Context& context, Words words, Reply& reply) {
 /// Entries that changed hands, for the log: one XCLAIM for each number of deliveries in a row.
 class ClaimLog {
  public:
-  ClaimLog(Context& context, Words words, const StreamGroup& group) : context_(context), words_(words), group_(group) {}
+  ClaimLog(Context& context, Words words, const StreamGroup& group)
+      : context_(context), words_(words), group_(group) {}
 
   void claimed(StreamId id, const StreamGroup::Pending& pending) {
-    if (!ids_.empty() && (pending.deliveries != deliveries_ || pending.delivered_ms != delivered_ms_)) flush();
+    if (!ids_.empty() &&
+        (pending.deliveries != deliveries_ || pending.delivered_ms != delivered_ms_))
+      flush();
     deliveries_ = pending.deliveries;
     delivered_ms_ = pending.delivered_ms;
     ids_.emplace_back(id);
   }
 
   /// The entry is deleted in the stream, so it is not pending any more.
-  void dropped(StreamId id) { context_.log_instead({"XACK", words_[1], words_[2], StreamIdText{id}.view()}); }
+  void dropped(StreamId id) {
+    context_.log_instead({"XACK", words_[1], words_[2], StreamIdText{id}.view()});
+  }
 
   void flush() {
     if (ids_.empty()) return;
@@ -122,8 +133,8 @@ class ClaimLog {
     const StreamIdText last{group_.last_id};
     std::vector<std::string_view> claim{"XCLAIM", words_[1], words_[2], words_[3], "0"};
     for (const auto& id : ids_) claim.push_back(id.view());
-    claim.insert(claim.end(),
-                 {"TIME", time.view(), "RETRYCOUNT", deliveries.view(), "FORCE", "JUSTID", "LASTID", last.view()});
+    claim.insert(claim.end(), {"TIME", time.view(), "RETRYCOUNT", deliveries.view(), "FORCE",
+                               "JUSTID", "LASTID", last.view()});
     context_.log_instead(Words{claim});
     ids_.clear();
   }
@@ -165,20 +176,25 @@ bool read_claim_option(Context& context, Words words, std::size_t& at, Claim& cl
   if (same_word(word, "justid")) return claim.just_id = true;
   if (same_word(word, "idle") && more) {
     std::int64_t idle = 0;
-    if (!read_integer(words[++at], idle, reply, "ERR Invalid IDLE option argument for XCLAIM")) return false;
+    if (!read_integer(words[++at], idle, reply, "ERR Invalid IDLE option argument for XCLAIM"))
+      return false;
     claim.delivered_ms = context.now_ms() - std::min(idle, context.now_ms());
     return true;
   }
   if (same_word(word, "time") && more)
-    return read_integer(words[++at], claim.delivered_ms, reply, "ERR Invalid TIME option argument for XCLAIM");
+    return read_integer(words[++at], claim.delivered_ms, reply,
+                        "ERR Invalid TIME option argument for XCLAIM");
   if (same_word(word, "retrycount") && more)
-    return read_integer(words[++at], claim.deliveries, reply, "ERR Invalid RETRYCOUNT option argument for XCLAIM");
+    return read_integer(words[++at], claim.deliveries, reply,
+                        "ERR Invalid RETRYCOUNT option argument for XCLAIM");
   if (same_word(word, "lastid") && more) return read_stream_id(words[++at], claim.last_id, reply);
   return fail(reply, fmt::format("ERR Unrecognized XCLAIM option '{}'", word));
 }
 
 bool read_claim(Context& context, Words words, Claim& claim, Reply& reply) {
-  if (!read_integer(words[4], claim.min_idle, reply, "ERR Invalid min-idle-time argument for XCLAIM")) return false;
+  if (!read_integer(words[4], claim.min_idle, reply,
+                    "ERR Invalid min-idle-time argument for XCLAIM"))
+    return false;
   claim.min_idle = std::max<std::int64_t>(claim.min_idle, 0);
   std::size_t at = 5;
   for (; at < words.size(); ++at) {
@@ -189,14 +205,15 @@ bool read_claim(Context& context, Words words, Claim& claim, Reply& reply) {
   for (; at < words.size(); ++at)
     if (!read_claim_option(context, words, at, claim, reply)) return false;
   // A time in the future would be an entry that is never idle; a log that is replayed knows better.
-  if (claim.delivered_ms < 0 || (claim.delivered_ms > context.now_ms() && !context.engine().loading))
+  if (claim.delivered_ms < 0 ||
+      (claim.delivered_ms > context.now_ms() && !context.engine().loading))
     claim.delivered_ms = context.now_ms();
   return true;
 }
 
 /// The entry goes to the consumer; null: it was not pending, or not idle for long enough.
-StreamGroup::Pending* claim_one(const Context& context, StreamGroup& group, StreamGroup::Consumer& consumer,
-                                const Claim& claim, StreamId id) {
+StreamGroup::Pending* claim_one(const Context& context, StreamGroup& group,
+                                StreamGroup::Consumer& consumer, const Claim& claim, StreamId id) {
   auto* pending = group.find_pending(id);
   if (!pending) {
     if (!claim.force) return nullptr;
@@ -213,16 +230,20 @@ StreamGroup::Pending* claim_one(const Context& context, StreamGroup& group, Stre
   return &group.assign(id, consumer, claim.delivered_ms, deliveries);
 }
 
-void reply_claimed(Reply& reply, const Stream& stream, const std::vector<StreamId>& claimed, bool just_id) {
+void reply_claimed(Reply& reply, const Stream& stream, const std::vector<StreamId>& claimed,
+                   bool just_id) {
   reply.array(claimed.size());
-  for (const auto id : claimed) just_id ? reply_id(reply, id) : reply_entry(reply, *stream.find(id));
+  for (const auto id : claimed)
+    just_id ? reply_id(reply, id) : reply_entry(reply, *stream.find(id));
 }
 
 void xclaim(Context& context, Words words, Reply& reply) {
   Stream* stream = nullptr;
   StreamGroup* group = nullptr;
   Claim claim;
-  if (!find_group(context, words[1], words[2], stream, group, reply) || !read_claim(context, words, claim, reply)) return;
+  if (!find_group(context, words[1], words[2], stream, group, reply) ||
+      !read_claim(context, words, claim, reply))
+    return;
   const bool moved = claim.last_id > group->last_id;
   if (moved) group->last_id = claim.last_id;
 
@@ -247,7 +268,8 @@ void xclaim(Context& context, Words words, Reply& reply) {
     context.changed();
     const StreamIdText last{group->last_id};
     const IntegerText read{group->entries_read};
-    context.log_instead({"XGROUP", "SETID", words[1], words[2], last.view(), "ENTRIESREAD", read.view()});
+    context.log_instead(
+        {"XGROUP", "SETID", words[1], words[2], last.view(), "ENTRIESREAD", read.view()});
   }
   reply_claimed(reply, *stream, claimed, claim.just_id);
 }
@@ -260,14 +282,17 @@ struct AutoClaim {
 
 bool read_auto_claim(Context& context, Words words, AutoClaim& wanted, Reply& reply) {
   auto& claim = wanted.claim;
-  if (!read_integer(words[4], claim.min_idle, reply, "ERR Invalid min-idle-time argument for XAUTOCLAIM")) return false;
+  if (!read_integer(words[4], claim.min_idle, reply,
+                    "ERR Invalid min-idle-time argument for XAUTOCLAIM"))
+    return false;
   claim.min_idle = std::max<std::int64_t>(claim.min_idle, 0);
   claim.delivered_ms = context.now_ms();
   if (!read_range_start(words[5], wanted.start, reply)) return false;
   for (std::size_t at = 6; at < words.size(); ++at) {
     if (same_word(words[at], "count") && at + 1 < words.size()) {
       constexpr auto most = std::numeric_limits<std::int64_t>::max() / 32;
-      if (!read_integer_between(words[++at], 1, most, wanted.count, reply, "ERR COUNT must be > 0")) return false;
+      if (!read_integer_between(words[++at], 1, most, wanted.count, reply, "ERR COUNT must be > 0"))
+        return false;
     } else if (same_word(words[at], "justid")) {
       claim.just_id = true;
     } else {
@@ -278,7 +303,8 @@ bool read_auto_claim(Context& context, Words words, AutoClaim& wanted, Reply& re
 }
 
 void xautoclaim(Context& context, Words words, Reply& reply) {
-  constexpr std::int64_t looks_per_claim = 10;  // so that many that are not idle do not hold up the engine
+  constexpr std::int64_t looks_per_claim =
+      10;  // so that many that are not idle do not hold up the engine
   Stream* stream = nullptr;
   StreamGroup* group = nullptr;
   AutoClaim wanted;
@@ -315,7 +341,8 @@ void xautoclaim(Context& context, Words words, Reply& reply) {
   for (const auto id : deleted) reply_id(reply, id);
 }
 
-constexpr Handlers::Row commands[] = {{"xpending", xpending}, {"xclaim", xclaim}, {"xautoclaim", xautoclaim}};
+constexpr Handlers::Row commands[] = {
+    {"xpending", xpending}, {"xclaim", xclaim}, {"xautoclaim", xautoclaim}};
 
 }  // namespace
 

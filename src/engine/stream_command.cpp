@@ -13,7 +13,8 @@ bool read_stream_id(std::string_view word, StreamId& id, Reply& reply, std::uint
 
 namespace {
 
-bool read_bound(std::string_view word, StreamId& id, bool& exclusive, std::uint64_t missing_seq, Reply& reply) {
+bool read_bound(std::string_view word, StreamId& id, bool& exclusive, std::uint64_t missing_seq,
+                Reply& reply) {
   exclusive = word.size() > 1 && word[0] == '(';
   if (exclusive) return read_stream_id(word.substr(1), id, reply, missing_seq);
   if (word == "-" || word == "+") {
@@ -48,9 +49,11 @@ bool read_range_end(std::string_view word, StreamId& id, Reply& reply) {
 bool read_trim(Words words, std::size_t& at, Stream::Trim& trim, Reply& reply) {
   const bool by_length = same_word(words[at], "maxlen");
   if (trim.by != Stream::Trim::By::nothing)
-    return fail(reply, "ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
+    return fail(reply,
+                "ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
   trim.approximate = false;
-  if (++at + 1 < words.size() && (words[at] == "~" || words[at] == "=")) trim.approximate = words[at++] == "~";
+  if (++at + 1 < words.size() && (words[at] == "~" || words[at] == "="))
+    trim.approximate = words[at++] == "~";
   if (at >= words.size()) return fail(reply, syntax_error);
   if (!by_length) {
     trim.by = Stream::Trim::By::id;
@@ -85,8 +88,8 @@ void reply_entry(Reply& reply, const Stream::Entry& entry) {
   });
 }
 
-bool find_group(Context& context, std::string_view key, std::string_view name, Stream*& stream, StreamGroup*& group,
-                Reply& reply) {
+bool find_group(Context& context, std::string_view key, std::string_view name, Stream*& stream,
+                StreamGroup*& group, Reply& reply) {
   if (!find_as(context, key, stream, reply)) return false;
   const auto found = stream ? stream->groups.find(name) : decltype(stream->groups.end()){};
   if (!stream || found == stream->groups.end()) {

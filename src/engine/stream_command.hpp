@@ -9,7 +9,8 @@
 
 namespace sluice::engine {
 
-inline constexpr std::string_view invalid_stream_id = "ERR Invalid stream ID specified as stream command argument";
+inline constexpr std::string_view invalid_stream_id =
+    "ERR Invalid stream ID specified as stream command argument";
 
 void add_stream_read_commands(Handlers& handlers);
 void add_stream_group_commands(Handlers& handlers);
@@ -17,7 +18,8 @@ void add_stream_claim_commands(Handlers& handlers);
 void add_stream_info_commands(Handlers& handlers);
 
 /// "ms-seq" or "ms"; false: refused.
-bool read_stream_id(std::string_view word, StreamId& id, Reply& reply, std::uint64_t missing_seq = 0);
+bool read_stream_id(std::string_view word, StreamId& id, Reply& reply,
+                    std::uint64_t missing_seq = 0);
 
 /// A range as XRANGE takes it: - and + for the ends, ( before an id that is not part of it.
 bool read_range_start(std::string_view word, StreamId& id, Reply& reply);
@@ -33,7 +35,7 @@ void reply_id(Reply& reply, StreamId id);
 void reply_entry(Reply& reply, const Stream::Entry& entry);
 
 /// The stream and the group of it; false: one is not there or is something else, and that was refused.
-bool find_group(Context& context, std::string_view key, std::string_view name, Stream*& stream, StreamGroup*& group,
-                Reply& reply);
+bool find_group(Context& context, std::string_view key, std::string_view name, Stream*& stream,
+                StreamGroup*& group, Reply& reply);
 
 }  // namespace sluice::engine

@@ -1,8 +1,8 @@
 /// XADD, XLEN, XRANGE, XREVRANGE, XDEL, XTRIM, XSETID.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "engine/stream_command.hpp"
 
@@ -10,7 +10,8 @@ namespace sluice::engine {
 
 namespace {
 
-constexpr std::size_t usual_limit = 100 * StreamBlock::most_entries;  // of an approximate trim without LIMIT
+constexpr std::size_t usual_limit =
+    100 * StreamBlock::most_entries;  // of an approximate trim without LIMIT
 
 struct Add {
   bool make_stream = true;
@@ -25,9 +26,10 @@ struct Add {
 /// LIMIT only goes with "~", which has one of its own.
 bool settle_limit(Stream::Trim& trim, bool limited, Reply& reply) {
   if (limited && (trim.by == Stream::Trim::By::nothing || !trim.approximate))
-    return fail(reply, trim.by == Stream::Trim::By::nothing
-                           ? "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"
-                           : "ERR syntax error, LIMIT cannot be used without the special ~ option");
+    return fail(
+        reply, trim.by == Stream::Trim::By::nothing
+                   ? "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"
+                   : "ERR syntax error, LIMIT cannot be used without the special ~ option");
   if (trim.approximate && !limited) trim.limit = usual_limit;
   return true;
 }
@@ -37,7 +39,8 @@ bool read_new_id(std::string_view word, Add& add, Reply& reply) {
   if (add.any_id) return true;
   add.any_seq = word.ends_with("-*");
   if (add.any_seq) word.remove_suffix(2);
-  if (add.any_seq && word.find('-') != std::string_view::npos) return fail(reply, invalid_stream_id);
+  if (add.any_seq && word.find('-') != std::string_view::npos)
+    return fail(reply, invalid_stream_id);
   return read_stream_id(word, add.id, reply);
 }
 
@@ -96,7 +99,8 @@ void log_add(Context& context, Words words, const Add& add, const Stream& stream
   const StreamIdText least{add.trim.id};
   const bool by_id = add.trim.by == Stream::Trim::By::id && !add.trim.approximate;
   if (by_id) logged.insert(logged.end(), {"MINID", "=", least.view()});
-  if (!by_id && add.trim.by != Stream::Trim::By::nothing) logged.insert(logged.end(), {"MAXLEN", "=", length.view()});
+  if (!by_id && add.trim.by != Stream::Trim::By::nothing)
+    logged.insert(logged.end(), {"MAXLEN", "=", length.view()});
   logged.push_back(id.view());
   const auto fields = words.subspan(add.id_at + 1);
   logged.insert(logged.end(), fields.begin(), fields.end());
@@ -110,7 +114,8 @@ void xadd(Context& context, Words words, Reply& reply) {
   if (!find_as(context, words[1], stream, reply)) return;
   if (!stream && !add.make_stream) return reply.null();
   if (stream && stream->last_id == StreamId::max())
-    return reply.error("ERR The stream has exhausted the last possible ID, unable to add more items");
+    return reply.error(
+        "ERR The stream has exhausted the last possible ID, unable to add more items");
   static const Stream empty;
   if (!settle_id(stream ? *stream : empty, context, add, reply)) return;
   if (!stream) stream = &make<Stream>(context, words[1]);
@@ -119,7 +124,8 @@ void xadd(Context& context, Words words, Reply& reply) {
   stream->trim(add.trim);
   context.changed();
   context.signal(words[1]);
-  if (add.any_id || add.any_seq || add.trim.by != Stream::Trim::By::nothing) log_add(context, words, add, *stream);
+  if (add.any_id || add.any_seq || add.trim.by != Stream::Trim::By::nothing)
+    log_add(context, words, add, *stream);
   reply_id(reply, add.id);
 }
 
@@ -182,7 +188,8 @@ void xdel(Context& context, Words words, Reply& reply) {
 bool read_trim_command(Words words, Stream::Trim& trim, Reply& reply) {
   bool limited = false;
   for (std::size_t at = 2; at < words.size();) {
-    if ((same_word(words[at], "maxlen") || same_word(words[at], "minid")) && at + 1 < words.size()) {
+    if ((same_word(words[at], "maxlen") || same_word(words[at], "minid")) &&
+        at + 1 < words.size()) {
       if (!read_trim(words, at, trim, reply)) return false;
     } else if (same_word(words[at], "limit") && at + 1 < words.size()) {
       if (!read_trim_limit(words, at, trim, reply)) return false;
@@ -226,7 +233,9 @@ bool read_set_id(Words words, SetId& set, Reply& reply) {
     } else if (same_word(words[at], "maxdeletedid")) {
       if (!read_stream_id(words[at + 1], set.max_deleted, reply)) return false;
       if (set.id < set.max_deleted)
-        return fail(reply, "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
+        return fail(
+            reply,
+            "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
     } else {
       return fail(reply, syntax_error);
     }
@@ -242,10 +251,14 @@ void xsetid(Context& context, Words words, Reply& reply) {
   if (!stream) return reply.error(no_such_key);
   if (stream->size() > 0) {
     StreamId top;
-    stream->visit_backward({}, StreamId::max(), [&](const Stream::Entry& entry) { return top = entry.id(), false; });
-    if (set.id < top) return reply.error("ERR The ID specified in XSETID is smaller than the target stream top item");
+    stream->visit_backward({}, StreamId::max(),
+                           [&](const Stream::Entry& entry) { return top = entry.id(), false; });
+    if (set.id < top)
+      return reply.error(
+          "ERR The ID specified in XSETID is smaller than the target stream top item");
     if (set.added >= 0 && static_cast<std::size_t>(set.added) < stream->size())
-      return reply.error("ERR The entries_added specified in XSETID is smaller than the target stream length");
+      return reply.error(
+          "ERR The entries_added specified in XSETID is smaller than the target stream length");
   }
   stream->last_id = set.id;
   if (set.added >= 0) stream->entries_added = static_cast<std::uint64_t>(set.added);

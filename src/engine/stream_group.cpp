@@ -2,7 +2,8 @@
 
 namespace sluice::engine {
 
-StreamGroup::StreamGroup(const StreamGroup& other) : last_id(other.last_id), entries_read(other.entries_read) {
+StreamGroup::StreamGroup(const StreamGroup& other)
+    : last_id(other.last_id), entries_read(other.entries_read) {
   for (const auto& [name, consumer] : other.consumers_) add_consumer(name, consumer.seen_ms);
   for (const auto& [id, pending] : other.pending_)
     assign(id, *find_consumer(pending.consumer->name), pending.delivered_ms, pending.deliveries);
@@ -14,7 +15,8 @@ StreamGroup::Consumer* StreamGroup::find_consumer(std::string_view name) {
 }
 
 StreamGroup::Consumer& StreamGroup::add_consumer(std::string_view name, std::int64_t now_ms) {
-  return consumers_.try_emplace(std::string{name}, Consumer{std::string{name}, now_ms}).first->second;
+  return consumers_.try_emplace(std::string{name}, Consumer{std::string{name}, now_ms})
+      .first->second;
 }
 
 std::size_t StreamGroup::erase_consumer(std::string_view name) {
@@ -31,11 +33,13 @@ StreamGroup::Pending* StreamGroup::find_pending(StreamId id) {
   return found == pending_.end() ? nullptr : &found->second;
 }
 
-StreamGroup::Pending& StreamGroup::assign(StreamId id, Consumer& consumer, std::int64_t delivered_ms,
-                                          std::uint64_t deliveries) {
+StreamGroup::Pending& StreamGroup::assign(StreamId id, Consumer& consumer,
+                                          std::int64_t delivered_ms, std::uint64_t deliveries) {
   const auto size = pending_.size();
-  const auto place = pending_.empty() || pending_.rbegin()->first < id ? pending_.end() : pending_.lower_bound(id);
-  auto& pending = pending_.try_emplace(place, id, Pending{&consumer, delivered_ms, deliveries})->second;
+  const auto place =
+      pending_.empty() || pending_.rbegin()->first < id ? pending_.end() : pending_.lower_bound(id);
+  auto& pending =
+      pending_.try_emplace(place, id, Pending{&consumer, delivered_ms, deliveries})->second;
   if (pending_.size() == size && pending.consumer != &consumer) pending.consumer->pending.erase(id);
   pending = {&consumer, delivered_ms, deliveries};
   consumer.pending.insert_or_assign(consumer.pending.end(), id, &pending);

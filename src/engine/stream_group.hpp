@@ -46,7 +46,8 @@ class StreamGroup {
 
   Pending* find_pending(StreamId id);
   /// The entry is pending for `consumer` from now on; whoever had it has it no more.
-  Pending& assign(StreamId id, Consumer& consumer, std::int64_t delivered_ms, std::uint64_t deliveries);
+  Pending& assign(StreamId id, Consumer& consumer, std::int64_t delivered_ms,
+                  std::uint64_t deliveries);
   bool acknowledge(StreamId id);
 
  private:

@@ -1,8 +1,8 @@
 /// XGROUP and XACK.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "engine/stream_command.hpp"
 
@@ -24,8 +24,11 @@ bool read_create(Words words, bool creates, Create& create, Reply& reply) {
       if (create.entries_read < 0 && create.entries_read != StreamGroup::unknown)
         return fail(reply, "ERR value for ENTRIESREAD must be positive or -1");
     } else {
-      return fail(reply, fmt::format("ERR unknown subcommand or wrong number of arguments for '{}'. Try XGROUP HELP.",
-                                     words[1]));
+      return fail(
+          reply,
+          fmt::format(
+              "ERR unknown subcommand or wrong number of arguments for '{}'. Try XGROUP HELP.",
+              words[1]));
     }
   }
   return true;
@@ -35,7 +38,8 @@ bool read_create(Words words, bool creates, Create& create, Reply& reply) {
 bool find_stream(Context& context, std::string_view key, Stream*& stream, Reply& reply) {
   if (!find_as(context, key, stream, reply)) return false;
   return stream || fail(reply,
-                        "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use "
+                        "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE "
+                        "you may want to use "
                         "the MKSTREAM option to create an empty stream automatically.");
 }
 
@@ -50,7 +54,8 @@ bool find_named(Context& context, Words words, Stream*& stream, StreamGroup*& gr
   if (!find_stream(context, words[2], stream, reply)) return false;
   const auto found = stream->groups.find(words[3]);
   if (found == stream->groups.end()) {
-    reply.error(fmt::format("NOGROUP No such consumer group '{}' for key name '{}'", words[3], words[2]));
+    reply.error(
+        fmt::format("NOGROUP No such consumer group '{}' for key name '{}'", words[3], words[2]));
     return false;
   }
   group = &found->second;
@@ -62,14 +67,16 @@ void xgroup_create(Context& context, Words words, Reply& reply) {
   if (!read_create(words, true, create, reply)) return;
   Stream* stream = nullptr;
   StreamId id;
-  if (create.make_stream ? !find_as(context, words[2], stream, reply) : !find_stream(context, words[2], stream, reply))
+  if (create.make_stream ? !find_as(context, words[2], stream, reply)
+                         : !find_stream(context, words[2], stream, reply))
     return;
   if (!read_group_id(words[4], stream, id, reply)) return;
   if (!stream) {
     stream = &make<Stream>(context, words[2]);
     context.signal(words[2]);
   }
-  const auto [place, made] = stream->groups.try_emplace(std::string{words[3]}, id, create.entries_read);
+  const auto [place, made] =
+      stream->groups.try_emplace(std::string{words[3]}, id, create.entries_read);
   if (!made) return reply.error("BUSYGROUP Consumer Group name already exists");
   context.changed();
   reply.ok();
@@ -81,7 +88,9 @@ void xgroup_setid(Context& context, Words words, Reply& reply) {
   Stream* stream = nullptr;
   StreamGroup* group = nullptr;
   StreamId id;
-  if (!find_named(context, words, stream, group, reply) || !read_group_id(words[4], stream, id, reply)) return;
+  if (!find_named(context, words, stream, group, reply) ||
+      !read_group_id(words[4], stream, id, reply))
+    return;
   group->last_id = id;
   group->entries_read = create.entries_read;
   context.changed();
@@ -126,18 +135,16 @@ void xack(Context& context, Words words, Reply& reply) {
   if (!stream || found == stream->groups.end()) return reply.integer(0);
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (!read_stream_id(words[i + 3], ids[i], reply)) return;
-  const auto acknowledged = std::ranges::count_if(ids, [&](StreamId id) { return found->second.acknowledge(id); });
+  const auto acknowledged =
+      std::ranges::count_if(ids, [&](StreamId id) { return found->second.acknowledge(id); });
   context.changed(static_cast<std::size_t>(acknowledged));
   reply.integer(acknowledged);
 }
 
 constexpr Handlers::Row commands[] = {
-    {"xgroup|create", xgroup_create},
-    {"xgroup|setid", xgroup_setid},
-    {"xgroup|destroy", xgroup_destroy},
-    {"xgroup|createconsumer", xgroup_createconsumer},
-    {"xgroup|delconsumer", xgroup_delconsumer},
-    {"xack", xack},
+    {"xgroup|create", xgroup_create},           {"xgroup|setid", xgroup_setid},
+    {"xgroup|destroy", xgroup_destroy},         {"xgroup|createconsumer", xgroup_createconsumer},
+    {"xgroup|delconsumer", xgroup_delconsumer}, {"xack", xack},
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 /// XINFO.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "engine/stream_command.hpp"
 
@@ -52,13 +52,15 @@ void reply_head(Reply& reply, const Stream& stream) {
 
 std::optional<Stream::Entry> first_entry(const Stream& stream) {
   std::optional<Stream::Entry> found;
-  stream.visit({}, StreamId::max(), [&](const Stream::Entry& entry) { return found.emplace(entry), false; });
+  stream.visit({}, StreamId::max(),
+               [&](const Stream::Entry& entry) { return found.emplace(entry), false; });
   return found;
 }
 
 std::optional<Stream::Entry> last_entry(const Stream& stream) {
   std::optional<Stream::Entry> found;
-  stream.visit_backward({}, StreamId::max(), [&](const Stream::Entry& entry) { return found.emplace(entry), false; });
+  stream.visit_backward({}, StreamId::max(),
+                        [&](const Stream::Entry& entry) { return found.emplace(entry), false; });
   return found;
 }
 
@@ -66,7 +68,9 @@ void reply_optional(Reply& reply, const std::optional<Stream::Entry>& entry) {
   entry ? reply_entry(reply, *entry) : reply.null();
 }
 
-std::size_t shown(std::size_t size, std::size_t most) { return most == 0 ? size : std::min(size, most); }
+std::size_t shown(std::size_t size, std::size_t most) {
+  return most == 0 ? size : std::min(size, most);
+}
 
 void reply_consumer_in_full(Reply& reply, const StreamGroup::Consumer& consumer, std::size_t most) {
   reply.map(4);
@@ -85,8 +89,8 @@ void reply_consumer_in_full(Reply& reply, const StreamGroup::Consumer& consumer,
   }
 }
 
-void reply_group_in_full(Reply& reply, const Stream& stream, std::string_view name, const StreamGroup& group,
-                         std::size_t most) {
+void reply_group_in_full(Reply& reply, const Stream& stream, std::string_view name,
+                         const StreamGroup& group, std::size_t most) {
   reply.map(7);
   reply.bulk("name");
   reply.bulk(name);
@@ -106,7 +110,8 @@ void reply_group_in_full(Reply& reply, const Stream& stream, std::string_view na
   }
   reply.bulk("consumers");
   reply.array(group.consumers().size());
-  for (const auto& [consumer_name, consumer] : group.consumers()) reply_consumer_in_full(reply, consumer, most);
+  for (const auto& [consumer_name, consumer] : group.consumers())
+    reply_consumer_in_full(reply, consumer, most);
 }
 
 void reply_in_full(Reply& reply, const Stream& stream, std::size_t most) {
@@ -122,7 +127,8 @@ void reply_in_full(Reply& reply, const Stream& stream, std::size_t most) {
   for (const auto& entry : entries) reply_entry(reply, entry);
   reply.bulk("groups");
   reply.array(stream.groups.size());
-  for (const auto& [name, group] : stream.groups) reply_group_in_full(reply, stream, name, group, most);
+  for (const auto& [name, group] : stream.groups)
+    reply_group_in_full(reply, stream, name, group, most);
 }
 
 void xinfo_stream(Context& context, Words words, Reply& reply) {
@@ -130,9 +136,10 @@ void xinfo_stream(Context& context, Words words, Reply& reply) {
   const bool full = words.size() > 3;
   if (full) {
     const bool counted = words.size() == 6 && same_word(words[4], "count");
-    if (!same_word(words[3], "full") || (words.size() != 4 && !counted)) 
+    if (!same_word(words[3], "full") || (words.size() != 4 && !counted))
       return reply.error(fmt::format(
-          "ERR unknown subcommand or wrong number of arguments for '{}'. Try XINFO HELP.", words[1]));
+          "ERR unknown subcommand or wrong number of arguments for '{}'. Try XINFO HELP.",
+          words[1]));
     if (counted && !read_integer(words[5], count, reply)) return;
     count = counted && count < 0 ? 10 : count;
   }
@@ -170,7 +177,8 @@ void xinfo_consumers(Context& context, Words words, Reply& reply) {
   if (!find_stream(context, words[2], stream, reply)) return;
   const auto found = stream->groups.find(words[3]);
   if (found == stream->groups.end())
-    return reply.error(fmt::format("NOGROUP No such consumer group '{}' for key name '{}'", words[3], words[2]));
+    return reply.error(
+        fmt::format("NOGROUP No such consumer group '{}' for key name '{}'", words[3], words[2]));
   reply.array(found->second.consumers().size());
   for (const auto& [name, consumer] : found->second.consumers()) {
     reply.map(3);

@@ -1,9 +1,9 @@
 /// XREAD and XREADGROUP.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "engine/stream_command.hpp"
 
@@ -14,9 +14,9 @@ namespace {
 /// One stream to be read and what is known of it.
 struct Source {
   std::string_view key;
-  std::string_view from;      ///< the word: an id, "$" or ">"
-  StreamId after;             ///< read what is after this
-  bool fresh = false;         ///< ">": what the group has not delivered yet
+  std::string_view from;  ///< the word: an id, "$" or ">"
+  StreamId after;         ///< read what is after this
+  bool fresh = false;     ///< ">": what the group has not delivered yet
   Stream* stream = nullptr;
   StreamGroup* group = nullptr;
   bool ready = false;
@@ -26,15 +26,16 @@ struct Read {
   bool in_group = false;
   std::string_view group;
   std::string_view consumer;
-  std::int64_t count = 0;       ///< 0: all
-  std::int64_t timeout_ms = -1; ///< -1: do not wait
+  std::int64_t count = 0;        ///< 0: all
+  std::int64_t timeout_ms = -1;  ///< -1: do not wait
   bool noack = false;
-  std::size_t streams_at = 0;   ///< place of the first key
+  std::size_t streams_at = 0;  ///< place of the first key
   std::vector<Source> sources;
 };
 
 bool read_timeout_ms(std::string_view word, std::int64_t& timeout_ms, Reply& reply) {
-  if (!read_integer(word, timeout_ms, reply, "ERR timeout is not an integer or out of range")) return false;
+  if (!read_integer(word, timeout_ms, reply, "ERR timeout is not an integer or out of range"))
+    return false;
   return timeout_ms >= 0 || fail(reply, "ERR timeout is negative");
 }
 
@@ -45,7 +46,9 @@ bool read_options(Context& context, Words words, Read& read, Reply& reply) {
     const auto left = words.size() - at - 1;
     if (same_word(words[at], "block") && left >= 1) {
       if (context.in_script())
-        return fail(reply, fmt::format("ERR {} command is not allowed with BLOCK option from scripts", words[0]));
+        return fail(
+            reply,
+            fmt::format("ERR {} command is not allowed with BLOCK option from scripts", words[0]));
       if (!read_timeout_ms(words[++at], read.timeout_ms, reply)) return false;
     } else if (same_word(words[at], "count") && left >= 1) {
       if (!read_integer(words[++at], read.count, reply)) return false;
@@ -53,17 +56,23 @@ bool read_options(Context& context, Words words, Read& read, Reply& reply) {
     } else if (same_word(words[at], "streams") && left >= 1) {
       read.streams_at = at + 1;
       if (left % 2 != 0)
-        return fail(reply, "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.");
+        return fail(reply,
+                    "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must "
+                    "be specified.");
       break;
     } else if (same_word(words[at], "group") && left >= 2) {
       if (!may_group)
-        return fail(reply, "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
+        return fail(
+            reply,
+            "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
       read.in_group = true;
       read.group = words[++at];
       read.consumer = words[++at];
     } else if (same_word(words[at], "noack")) {
       if (!may_group)
-        return fail(reply, "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
+        return fail(
+            reply,
+            "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
       read.noack = true;
     } else {
       return fail(reply, syntax_error);
@@ -77,11 +86,13 @@ bool find_source(Context& context, const Read& read, Source& source, Reply& repl
   if (!find_as(context, source.key, source.stream, reply)) return false;
   if (!read.in_group) return true;
   if (source.stream)
-    if (const auto found = source.stream->groups.find(read.group); found != source.stream->groups.end())
+    if (const auto found = source.stream->groups.find(read.group);
+        found != source.stream->groups.end())
       source.group = &found->second;
   if (source.group) return true;
-  reply.error(fmt::format("NOGROUP No such key '{}' or consumer group '{}' in XREADGROUP with GROUP option", source.key,
-                          read.group));
+  reply.error(
+      fmt::format("NOGROUP No such key '{}' or consumer group '{}' in XREADGROUP with GROUP option",
+                  source.key, read.group));
   return false;
 }
 
@@ -89,8 +100,10 @@ bool read_position(const Read& read, Source& source, Reply& reply) {
   if (source.from == "$") {
     if (read.in_group)
       return fail(reply,
-                  "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this "
-                  "consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return "
+                  "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the "
+                  "history of this "
+                  "consumer by specifying a proper ID, or use the > ID to get new messages. The $ "
+                  "ID would just return "
                   "an empty result set.");
     source.after = source.stream ? source.stream->last_id : StreamId{};
     return true;
@@ -98,7 +111,8 @@ bool read_position(const Read& read, Source& source, Reply& reply) {
   if (source.from == ">") {
     if (!read.in_group)
       return fail(reply,
-                  "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.");
+                  "ERR The > ID can be specified only when calling XREADGROUP using the GROUP "
+                  "<group> <consumer> option.");
     source.fresh = true;
     source.after = source.group->last_id;
     return true;
@@ -113,17 +127,23 @@ bool read_sources(Context& context, Words words, Read& read, Reply& reply) {
     auto& source = read.sources[i];
     source.key = words[read.streams_at + i];
     source.from = words[read.streams_at + count + i];
-    if (!find_source(context, read, source, reply) || !read_position(read, source, reply)) return false;
+    if (!find_source(context, read, source, reply) || !read_position(read, source, reply))
+      return false;
     const bool history = read.in_group && !source.fresh;
-    const bool news = source.stream && source.stream->size() > 0 && source.stream->last_id > source.after;
-    const bool again = std::any_of(read.sources.begin(), read.sources.begin() + static_cast<std::ptrdiff_t>(i),
-                                   [&](const Source& other) { return source.fresh && other.group == source.group; });
-    source.ready = history || (news && !again);  // what is delivered to the first is not new to the second
+    const bool news =
+        source.stream && source.stream->size() > 0 && source.stream->last_id > source.after;
+    const bool again = std::any_of(
+        read.sources.begin(), read.sources.begin() + static_cast<std::ptrdiff_t>(i),
+        [&](const Source& other) { return source.fresh && other.group == source.group; });
+    source.ready =
+        history || (news && !again);  // what is delivered to the first is not new to the second
   }
   return true;
 }
 
-std::size_t most(const Read& read) { return read.count == 0 ? ~std::size_t{0} : static_cast<std::size_t>(read.count); }
+std::size_t most(const Read& read) {
+  return read.count == 0 ? ~std::size_t{0} : static_cast<std::size_t>(read.count);
+}
 
 std::vector<Stream::Entry> entries_after(const Stream& stream, StreamId after, std::size_t most) {
   std::vector<Stream::Entry> entries;
@@ -142,7 +162,8 @@ void reply_entries(Reply& reply, const std::vector<Stream::Entry>& entries) {
 }
 
 /// What the consumer was given before and has not acknowledged; a deleted entry has no fields any more.
-void reply_history(Context& context, const Read& read, const Source& source, StreamGroup::Consumer& consumer, Reply& reply) {
+void reply_history(Context& context, const Read& read, const Source& source,
+                   StreamGroup::Consumer& consumer, Reply& reply) {
   auto at = consumer.pending.upper_bound(source.after);
   const auto begin = at;
   std::size_t count = 0;
@@ -172,7 +193,8 @@ void move_group(const Stream& stream, StreamGroup& group, StreamId id) {
 }
 
 /// The log gets what was decided here: who got which entries, and how far the group is. One XCLAIM tells all of them.
-void log_delivery(Context& context, const Read& read, const Source& source, const std::vector<Stream::Entry>& entries) {
+void log_delivery(Context& context, const Read& read, const Source& source,
+                  const std::vector<Stream::Entry>& entries) {
   const IntegerText now{context.now_ms()};
   const StreamIdText last{source.group->last_id};
   const IntegerText entries_read{source.group->entries_read};
@@ -182,14 +204,16 @@ void log_delivery(Context& context, const Read& read, const Source& source, cons
     for (const auto& entry : entries) ids.emplace_back(entry.id());
     std::vector<std::string_view> claim{"XCLAIM", source.key, read.group, read.consumer, "0"};
     for (const auto& id : ids) claim.push_back(id.view());
-    claim.insert(claim.end(), {"TIME", now.view(), "RETRYCOUNT", "1", "FORCE", "JUSTID", "LASTID", last.view()});
+    claim.insert(claim.end(),
+                 {"TIME", now.view(), "RETRYCOUNT", "1", "FORCE", "JUSTID", "LASTID", last.view()});
     context.log_instead(Words{claim});
   }
-  context.log_instead({"XGROUP", "SETID", source.key, read.group, last.view(), "ENTRIESREAD", entries_read.view()});
+  context.log_instead(
+      {"XGROUP", "SETID", source.key, read.group, last.view(), "ENTRIESREAD", entries_read.view()});
 }
 
-void deliver_fresh(Context& context, const Read& read, const Source& source, StreamGroup::Consumer& consumer,
-                   Reply& reply) {
+void deliver_fresh(Context& context, const Read& read, const Source& source,
+                   StreamGroup::Consumer& consumer, Reply& reply) {
   const auto entries = entries_after(*source.stream, source.after, most(read));
   reply_entries(reply, entries);
   for (const auto& entry : entries) {
@@ -229,13 +253,15 @@ void wait(Context& context, Words words, const Read& read) {
 void keep_ready_with_entries(Read& read) {
   for (auto& source : read.sources) {
     const bool history = read.in_group && !source.fresh;
-    if (source.ready && !history) source.ready = !entries_after(*source.stream, source.after, 1).empty();
+    if (source.ready && !history)
+      source.ready = !entries_after(*source.stream, source.after, 1).empty();
   }
 }
 
 void xread(Context& context, Words words, Reply& reply) {
   Read read;
-  if (!read_options(context, words, read, reply) || !read_sources(context, words, read, reply)) return;
+  if (!read_options(context, words, read, reply) || !read_sources(context, words, read, reply))
+    return;
   keep_ready_with_entries(read);
   const auto ready = std::ranges::count_if(read.sources, &Source::ready);
   if (ready == 0 && read.in_group)
@@ -243,7 +269,8 @@ void xread(Context& context, Words words, Reply& reply) {
   if (ready == 0) return read.timeout_ms < 0 ? reply.null_array() : wait(context, words, read);
 
   const bool as_map = context.session().protocol == 3;
-  as_map ? reply.map(static_cast<std::size_t>(ready)) : reply.array(static_cast<std::size_t>(ready));
+  as_map ? reply.map(static_cast<std::size_t>(ready))
+         : reply.array(static_cast<std::size_t>(ready));
   for (const auto& source : read.sources) {
     if (!source.ready) continue;
     if (!as_map) reply.array(2);

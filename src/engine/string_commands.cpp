@@ -25,7 +25,8 @@ void mget(Context& context, Words words, Reply& reply) {
 
 void strlen(Context& context, Words words, Reply& reply) {
   std::string* text = nullptr;
-  if (find_as(context, words[1], text, reply)) reply.integer(text ? static_cast<std::int64_t>(text->size()) : 0);
+  if (find_as(context, words[1], text, reply))
+    reply.integer(text ? static_cast<std::int64_t>(text->size()) : 0);
 }
 
 void getrange(Context& context, Words words, Reply& reply) {
@@ -35,7 +36,9 @@ void getrange(Context& context, Words words, Reply& reply) {
   if (!find_as(context, words[1], text, reply)) return;
   if (!text || (start < 0 && end < 0 && start > end)) return reply.bulk("");
   const auto count = static_cast<std::int64_t>(text->size());
-  if (end < 0) end = std::max<std::int64_t>(end + count, 0);  // as Redis: before the start means the first byte
+  if (end < 0)
+    end =
+        std::max<std::int64_t>(end + count, 0);  // as Redis: before the start means the first byte
   const auto part = interval_of(start, end, text->size());
   reply.bulk(std::string_view{*text}.substr(part.first, part.size()));
 }
@@ -66,7 +69,8 @@ void incrby(Context& context, Words words, Reply& reply) {
 void decrby(Context& context, Words words, Reply& reply) {
   std::int64_t by = 0;
   if (!read_integer(words[2], by, reply)) return;
-  if (by == std::numeric_limits<std::int64_t>::min()) return reply.error("ERR decrement would overflow");
+  if (by == std::numeric_limits<std::int64_t>::min())
+    return reply.error("ERR decrement would overflow");
   add(context, words[1], -by, reply);
 }
 
@@ -77,7 +81,8 @@ void incrbyfloat(Context& context, Words words, Reply& reply) {
   const auto by = parse_long_double(words[2]);
   if (!value || !by) return reply.error(not_a_float);
   const auto sum = *value + *by;
-  if (std::isnan(sum) || std::isinf(sum)) return reply.error("ERR increment would produce NaN or Infinity");
+  if (std::isnan(sum) || std::isinf(sum))
+    return reply.error("ERR increment would produce NaN or Infinity");
   const auto result = text_of(sum);
   if (text)
     *text = result;
@@ -107,7 +112,8 @@ void setrange(Context& context, Words words, Reply& reply) {
   const auto& piece = words[3];
   if (piece.empty()) return reply.integer(text ? static_cast<std::int64_t>(text->size()) : 0);
   const auto begin = static_cast<std::size_t>(offset);
-  if (begin > longest_string || begin + piece.size() > longest_string) return reply.error(string_too_long);
+  if (begin > longest_string || begin + piece.size() > longest_string)
+    return reply.error(string_too_long);
   if (!text) text = as<std::string>(context.keys().put(words[1], std::string{}));
   if (text->size() < begin + piece.size()) text->resize(begin + piece.size());
   text->replace(begin, piece.size(), piece);
@@ -116,10 +122,12 @@ void setrange(Context& context, Words words, Reply& reply) {
 }
 
 constexpr Handlers::Row rows[] = {
-    {"get", get},           {"mget", mget},         {"strlen", strlen}, {"getrange", getrange},
-    {"substr", getrange},   {"incr", incr},         {"decr", decr},     {"incrby", incrby},
-    {"decrby", decrby},     {"incrbyfloat", incrbyfloat},               {"append", append},
-    {"setrange", setrange},
+    {"get", get},         {"mget", mget},
+    {"strlen", strlen},   {"getrange", getrange},
+    {"substr", getrange}, {"incr", incr},
+    {"decr", decr},       {"incrby", incrby},
+    {"decrby", decrby},   {"incrbyfloat", incrbyfloat},
+    {"append", append},   {"setrange", setrange},
 };
 
 }  // namespace

@@ -41,7 +41,8 @@ bool read_options(const Context& context, Words options, SetOptions& out, Reply&
 }
 
 /// Puts the value; one that is over already is deleted at once, as Redis does.
-void put(Context& context, std::string_view key, std::string_view value, const SetOptions& options) {
+void put(Context& context, std::string_view key, std::string_view value,
+         const SetOptions& options) {
   auto& keys = context.keys();
   context.changed();
   if (options.keep_ttl) {
@@ -87,7 +88,8 @@ void setnx(Context& context, Words words, Reply& reply) {
   reply.integer(1);
 }
 
-void set_with_time(Context& context, Words words, TimeUnit unit, std::string_view command, Reply& reply) {
+void set_with_time(Context& context, Words words, TimeUnit unit, std::string_view command,
+                   Reply& reply) {
   SetOptions options;
   options.at_ms.emplace();
   if (!read_expiry(context, words[2], unit, true, command, *options.at_ms, reply)) return;
@@ -176,8 +178,8 @@ void msetnx(Context& context, Words words, Reply& reply) {
 }
 
 constexpr Handlers::Row rows[] = {
-    {"set", set},       {"setnx", setnx},   {"setex", setex}, {"psetex", psetex}, {"getset", getset},
-    {"getdel", getdel}, {"getex", getex},   {"mset", mset},   {"msetnx", msetnx},
+    {"set", set},       {"setnx", setnx}, {"setex", setex}, {"psetex", psetex}, {"getset", getset},
+    {"getdel", getdel}, {"getex", getex}, {"mset", mset},   {"msetnx", msetnx},
 };
 
 }  // namespace

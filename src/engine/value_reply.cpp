@@ -23,11 +23,13 @@ void ValueReply::boolean(bool value) {
 }
 
 void ValueReply::big_number(std::string_view text) {
-  add(protocol_ == 3 ? Value::text(Value::Type::big_number, std::string{text}) : Value::bulk_string(std::string{text}));
+  add(protocol_ == 3 ? Value::text(Value::Type::big_number, std::string{text})
+                     : Value::bulk_string(std::string{text}));
 }
 
 void ValueReply::verbatim(std::string_view text) {
-  add(Value::text(protocol_ == 3 ? Value::Type::verbatim : Value::Type::bulk_string, std::string{text}));
+  add(Value::text(protocol_ == 3 ? Value::Type::verbatim : Value::Type::bulk_string,
+                  std::string{text}));
 }
 
 void ValueReply::open(Value::Type type, std::size_t size) {

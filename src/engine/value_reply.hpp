@@ -27,8 +27,12 @@ class ValueReply final : public Reply {
   void big_number(std::string_view text) override;
   void error(std::string_view text) override { add(Value::error(std::string{text})); }
   void array(std::size_t size) override { open(Value::Type::array, size); }
-  void set(std::size_t size) override { open(protocol_ == 3 ? Value::Type::set : Value::Type::array, size); }
-  void map(std::size_t pairs) override { open(protocol_ == 3 ? Value::Type::map : Value::Type::array, 2 * pairs); }
+  void set(std::size_t size) override {
+    open(protocol_ == 3 ? Value::Type::set : Value::Type::array, size);
+  }
+  void map(std::size_t pairs) override {
+    open(protocol_ == 3 ? Value::Type::map : Value::Type::array, 2 * pairs);
+  }
 
  private:
   struct Open {  ///< an aggregate that still waits for `left` elements

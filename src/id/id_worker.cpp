@@ -14,7 +14,8 @@ class IdWorker::Impl {
   Impl(Store& store, std::string name)
       : store_(store),
         name_(std::move(name)),
-        combiner_(store.driver(), most_together, [this](std::vector<Ask> asks) { return draw(asks.size()); }) {}
+        combiner_(store.driver(), most_together,
+                  [this](std::vector<Ask> asks) { return draw(asks.size()); }) {}
 
   Task<std::int64_t> next() { return combiner_.call(Ask{}); }
 
@@ -46,11 +47,12 @@ class IdWorker::Impl {
 
   [[noreturn]] void fail(const std::string& outcome, std::int64_t now) const {
     if (outcome == "full")
-      throw Error{Errc::server, fmt::format("ids of '{}' are used up for today: 2^32 - 1 were given", name_)};
-    throw Error{Errc::server,
-                fmt::format("the clock of {} says {} s since 1970, outside the layout of ids (2024-01-01 to 2092-01-19): "
-                            "set the server's clock",
-                            store_.describe(), now)};
+      throw Error{Errc::server,
+                  fmt::format("ids of '{}' are used up for today: 2^32 - 1 were given", name_)};
+    throw Error{Errc::server, fmt::format("the clock of {} says {} s since 1970, outside the "
+                                          "layout of ids (2024-01-01 to 2092-01-19): "
+                                          "set the server's clock",
+                                          store_.describe(), now)};
   }
 
   Store& store_;

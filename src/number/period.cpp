@@ -22,17 +22,19 @@ struct Calendar::Zone {
 };
 
 const Period& PeriodTable::at(WallTime instant) const noexcept {
-  const auto after = std::upper_bound(periods.begin(), periods.end(), instant,
-                                      [](WallTime when, const Period& period) { return when < period.start; });
+  const auto after =
+      std::upper_bound(periods.begin(), periods.end(), instant,
+                       [](WallTime when, const Period& period) { return when < period.start; });
   return *std::prev(after);
 }
 
 Calendar::Calendar(const std::string& zone) : zone_(std::make_unique<Zone>()) {
   if (!cctz::load_time_zone(zone, &zone_->zone))
-    throw Error{Errc::bad_argument,
-                fmt::format("time zone '{}' is not in this machine's tz database; use an IANA name such as "
-                            "'Asia/Shanghai', and see that the package tzdata is installed",
-                            zone)};
+    throw Error{
+        Errc::bad_argument,
+        fmt::format("time zone '{}' is not in this machine's tz database; use an IANA name such as "
+                    "'Asia/Shanghai', and see that the package tzdata is installed",
+                    zone)};
 }
 
 Calendar::~Calendar() = default;
@@ -48,7 +50,8 @@ PeriodTable Calendar::around(WallTime instant) const {
     const cctz::civil_day date = today + day;
     const auto start = zone_->start_of(date);
     if (start == zone_->start_of(date + 1)) continue;  // a date that the zone left out
-    table.periods.push_back({start, fmt::format("{:04}{:02}{:02}", date.year(), date.month(), date.day())});
+    table.periods.push_back(
+        {start, fmt::format("{:04}{:02}{:02}", date.year(), date.month(), date.day())});
   }
   return table;
 }

@@ -34,7 +34,8 @@ class Series::Impl {
         calendar_(options_.zone),
         largest_(largest_of(options_.digits)),
         definition_(fmt::format("day;{};{}", options_.zone, options_.digits)),
-        combiner_(store.driver(), most_together, [this](std::vector<Ask> asks) { return draw(asks.size()); }) {
+        combiner_(store.driver(), most_together,
+                  [this](std::vector<Ask> asks) { return draw(asks.size()); }) {
     if (options_.prefix.empty()) options_.prefix = name_;
   }
 
@@ -59,11 +60,13 @@ class Series::Impl {
       if (outcome == "issued") co_return deal(parts, count);
       if (outcome == "full") co_return refuse(parts, count);
       throw Error{Errc::config_mismatch,
-                  fmt::format("series '{}' is defined as '{}' in {}, and here as '{}' (period;zone;digits): use the "
+                  fmt::format("series '{}' is defined as '{}' in {}, and here as '{}' "
+                              "(period;zone;digits): use the "
                               "same options, or another name",
                               name_, parts.at(1).as_text(), store_.describe(), definition_)};
     }
-    throw Error{Errc::server, fmt::format("the clock of {} jumps: series '{}' finds no day for it", store_.describe(), name_)};
+    throw Error{Errc::server, fmt::format("the clock of {} jumps: series '{}' finds no day for it",
+                                          store_.describe(), name_)};
   }
 
   Task<Value> ask(std::size_t count) {
@@ -98,7 +101,8 @@ class Series::Impl {
     std::vector<Outcome> outcomes;
     outcomes.reserve(count);
     for (std::int64_t i = 0; i < granted; ++i) {
-      outcomes.emplace_back(Number{.text = fmt::format("{}{}{:0{}}", options_.prefix, rest.period, first + i, options_.digits),
+      outcomes.emplace_back(Number{.text = fmt::format("{}{}{:0{}}", options_.prefix, rest.period,
+                                                       first + i, options_.digits),
                                    .period = rest.period,
                                    .sequence = first + i,
                                    .issued_at = issued_at});
@@ -127,7 +131,8 @@ class Series::Impl {
 Series::Series(Store& store, std::string name, SeriesOptions options) {
   if (name.empty()) throw Error{Errc::bad_argument, "a series needs a name"};
   if (options.digits < 1 || options.digits > 15)
-    throw Error{Errc::bad_argument, fmt::format("series '{}': digits is {}, it must be 1 to 15", name, options.digits)};
+    throw Error{Errc::bad_argument,
+                fmt::format("series '{}': digits is {}, it must be 1 to 15", name, options.digits)};
   impl_ = std::make_unique<Impl>(store, std::move(name), std::move(options));
 }
 

@@ -48,14 +48,19 @@ class Combiner {
 
  private:
   struct Entry {
-    Entry(Request&& asked, Driver* driver) : request(std::move(asked)), woken(driver), answered(driver) {}
-    void answer() noexcept { (leads ? answered : woken).complete(); }  // the entry may be gone afterwards
+    Entry(Request&& asked, Driver* driver)
+        : request(std::move(asked)), woken(driver), answered(driver) {}
+    void answer() noexcept {
+      (leads ? answered : woken).complete();
+    }  // the entry may be gone afterwards
 
     Request request;
     std::optional<Reply> reply;
     std::exception_ptr error;
-    const bool of_thread = Waiter::current() != nullptr;  // a thread waits for it, and can lead without being nested here
-    bool leads = false;                                   // it was woken to send, and is answered later
+    const bool of_thread =
+        Waiter::current() !=
+        nullptr;         // a thread waits for it, and can lead without being nested here
+    bool leads = false;  // it was woken to send, and is answered later
     Completion woken;
     Completion answered;
   };
@@ -106,7 +111,8 @@ class Combiner {
     /// Makes the next thread that waits the leader. False: there is none.
     bool hand_over() {
       std::unique_lock lock{mutex};
-      const auto next = std::ranges::find_if(waiting, [](const Entry* entry) { return entry->of_thread && !entry->leads; });
+      const auto next = std::ranges::find_if(
+          waiting, [](const Entry* entry) { return entry->of_thread && !entry->leads; });
       if (next == waiting.end()) return false;
       Entry& leader = **next;
       leader.leads = true;
@@ -136,7 +142,8 @@ class Combiner {
         replies = co_await flight;
         in_a_row = flight.suspended ? 0 : in_a_row + 1;
         if (replies.size() != batch.size())
-          throw Error{Errc::protocol, "a batch was answered with another number of replies", Effect::unknown};
+          throw Error{Errc::protocol, "a batch was answered with another number of replies",
+                      Effect::unknown};
       } catch (...) {
         error = std::current_exception();
       }

@@ -21,8 +21,10 @@ Task<WallTime> Store::time() {
   const Value reply = co_await asked;
   const auto& parts = reply.as_items();
   if (parts.size() != 2)
-    throw Error{Errc::protocol, "TIME answered " + to_string(reply) + " instead of seconds and microseconds"};
-  co_return WallTime{std::chrono::seconds{parts[0].as_integer()} + std::chrono::microseconds{parts[1].as_integer()}};
+    throw Error{Errc::protocol,
+                "TIME answered " + to_string(reply) + " instead of seconds and microseconds"};
+  co_return WallTime{std::chrono::seconds{parts[0].as_integer()} +
+                     std::chrono::microseconds{parts[1].as_integer()}};
 }
 
 }  // namespace sluice

@@ -10,7 +10,8 @@ Task<Subscription> Subscription::open(Store& store, std::string channel) {
       const std::lock_guard lock{inbox->mutex};
       if (inbox->messages.size() >= most_kept) {
         inbox->messages.clear();
-        inbox->messages.push_back(Message{.kind = Message::Kind::gap, .channel = message.channel, .payload = {}});
+        inbox->messages.push_back(
+            Message{.kind = Message::Kind::gap, .channel = message.channel, .payload = {}});
       }
       inbox->messages.push_back(message);
       arrival = std::exchange(inbox->arrival, nullptr);

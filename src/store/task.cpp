@@ -98,7 +98,8 @@ void Waiter::run_once() {
       ready_ = newest;
       newest = older;
     }
-    if (!ready_) return;  // woken for another reason: the caller looks what has changed before anybody sleeps again
+    if (!ready_)
+      return;  // woken for another reason: the caller looks what has changed before anybody sleeps again
   }
   if (ready_) {
     Completion& completion = *ready_;

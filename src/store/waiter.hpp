@@ -58,10 +58,11 @@ class Waiter {
   Event event_;
   std::atomic<Completion*> posted_{nullptr};
   Completion* ready_ = nullptr;  // taken from posted_, oldest first; this thread's alone
-  Driver* driver_ = nullptr;   // what is driven while waiting: the first one registered
-  std::size_t driven_ = 0;     // how many completions wait for it
-  int wake_descriptor_ = -1;   // never closed, as the waiter is never freed: a late set() may still write to it
-  unsigned forks_ = 0;         // fork_count() when it was made: a child must not share it with its parent
+  Driver* driver_ = nullptr;     // what is driven while waiting: the first one registered
+  std::size_t driven_ = 0;       // how many completions wait for it
+  int wake_descriptor_ =
+      -1;  // never closed, as the waiter is never freed: a late set() may still write to it
+  unsigned forks_ = 0;  // fork_count() when it was made: a child must not share it with its parent
 };
 
 }  // namespace sluice

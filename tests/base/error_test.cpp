@@ -27,7 +27,8 @@ TEST(Error, IsASystemErrorOfItsOwnCategory) {
 
 TEST(Error, EveryCodeHasWordsOfItsOwn) {
   std::set<std::string> seen;
-  for (int code = static_cast<int>(Errc::bad_argument); code <= static_cast<int>(Errc::database); ++code) {
+  for (int code = static_cast<int>(Errc::bad_argument); code <= static_cast<int>(Errc::database);
+       ++code) {
     const auto words = error_category().message(code);
     EXPECT_NE(words, "unknown error") << code;
     EXPECT_TRUE(seen.insert(words).second) << words;

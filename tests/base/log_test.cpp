@@ -13,7 +13,8 @@ namespace {
 TEST(Log, GoesToTheSinkThatIsSetNow) {
   std::vector<std::pair<LogLevel, std::string>> first;
   std::vector<std::string> second;
-  set_log_sink([&](LogLevel level, std::string_view message) { first.emplace_back(level, message); });
+  set_log_sink(
+      [&](LogLevel level, std::string_view message) { first.emplace_back(level, message); });
   log(LogLevel::warning, "one");
   set_log_sink([&](LogLevel, std::string_view message) { second.emplace_back(message); });
   log(LogLevel::error, "two");

@@ -36,7 +36,8 @@ TEST(Random, BelowStaysBelowAndReachesEveryValue) {
     ASSERT_LT(drawn, hits.size());
     ++hits[drawn];
   }
-  for (const int count : hits) EXPECT_GT(count, 700);  // 1000 expected; ten standard deviations below
+  for (const int count : hits)
+    EXPECT_GT(count, 700);  // 1000 expected; ten standard deviations below
   EXPECT_EQ(random_below(1), 0U);
 }
 

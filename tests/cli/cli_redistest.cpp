@@ -36,7 +36,8 @@ class Program : public testing::Test {
  protected:
   test::Process start(std::vector<std::string> arguments, const std::string& output) {
     arguments.insert(arguments.begin(), SLUICE_BINARY_DIR "/sluice");
-    return test::Process{arguments, {.directory = folder_.path(), .environment = {}, .output = folder_ / output}};
+    return test::Process{
+        arguments, {.directory = folder_.path(), .environment = {}, .output = folder_ / output}};
   }
   Ran run(const std::vector<std::string>& arguments) {
     const std::string name = "output" + std::to_string(++runs_);
@@ -56,14 +57,20 @@ class Program : public testing::Test {
 TEST_F(Program, HelpListsCommandsAndExitCodes) {
   const Ran help = run({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* const word : {"lock", "number", "id", "sale", "demo", "bench", "doctor", "75", "76"})
+  for (const char* const word :
+       {"lock", "number", "id", "sale", "demo", "bench", "doctor", "75", "76"})
     EXPECT_NE(help.output.find(word), std::string::npos) << word;
 }
 
 TEST_F(Program, BadArgumentsAreOneLineAndExit64) {
   for (const auto& arguments : std::vector<std::vector<std::string>>{
-           {}, {"nonsense"}, {"number"}, {"--store", "ftp://x", "number", "MT"}, {"--store", "redis://h:99999", "id"},
-           {"--store", "embedded:", "number", "MT", "--zone", "Nowhere/Land"}, {"lock", "x", "--wait", "soon", "--", "true"}}) {
+           {},
+           {"nonsense"},
+           {"number"},
+           {"--store", "ftp://x", "number", "MT"},
+           {"--store", "redis://h:99999", "id"},
+           {"--store", "embedded:", "number", "MT", "--zone", "Nowhere/Land"},
+           {"lock", "x", "--wait", "soon", "--", "true"}}) {
     const Ran ran = run(arguments);
     EXPECT_EQ(ran.status, 64) << ran.output;
     EXPECT_EQ(std::count(ran.output.begin(), ran.output.end(), '\n'), 1) << ran.output;
@@ -80,7 +87,8 @@ TEST_F(Program, ARefusedPortExits69AndNamesIt) {
 
 TEST_F(Program, AWrongPasswordExits77AndIsNotShown) {
   const test::RedisServer guarded{{"requirepass right"}};
-  const Ran ran = run({"--store", "redis://:wrong-secret@127.0.0.1:" + std::to_string(guarded.port()), "id"});
+  const Ran ran =
+      run({"--store", "redis://:wrong-secret@127.0.0.1:" + std::to_string(guarded.port()), "id"});
   EXPECT_EQ(ran.status, 77) << ran.output;
   EXPECT_EQ(ran.output.find("wrong-secret"), std::string::npos) << ran.output;
 }
@@ -96,7 +104,8 @@ TEST_F(Program, NumbersComeInOrder) {
   ASSERT_EQ(ran.status, 0) << ran.output;
   const auto numbers = ran.json().at("numbers");
   ASSERT_EQ(numbers.size(), 3U);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(numbers[i].get<std::string>().ends_with("000" + std::to_string(i + 1)));
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(numbers[i].get<std::string>().ends_with("000" + std::to_string(i + 1)));
 }
 
 TEST_F(Program, AFullSeriesExits75) {
@@ -134,12 +143,15 @@ TEST_F(Program, ABusyLockExits75) {
 
 /// Waits until `key` exists, so that no test sleeps.
 void wait_for_key(test::PlainClient& side, const std::string& key) {
-  while (side.command({"EXISTS", key}).as_integer() == 0) side.command({"BLPOP", "nothing-is-here", "0.01"});
+  while (side.command({"EXISTS", key}).as_integer() == 0)
+    side.command({"BLPOP", "nothing-is-here", "0.01"});
 }
 
 TEST_F(Program, ALostLockEndsTheCommandAndExits76) {
   test::PlainClient side{server_.port()};
-  auto holder = start({"--store", server_.url(), "lock", "deploy", "--lease", "900ms", "--", "sleep", "60"}, "holder");
+  auto holder =
+      start({"--store", server_.url(), "lock", "deploy", "--lease", "900ms", "--", "sleep", "60"},
+            "holder");
   wait_for_key(side, "deploy");
   side.command({"DEL", "deploy"});
   EXPECT_EQ(holder.wait_for(std::chrono::seconds{20}), 76) << read_file(folder_ / "holder");
@@ -148,8 +160,8 @@ TEST_F(Program, ALostLockEndsTheCommandAndExits76) {
 
 TEST_F(Program, ALostLockKillsACommandThatIgnoresTerm) {
   test::PlainClient side{server_.port()};
-  auto holder = start({"--store", server_.url(), "lock", "deploy", "--lease", "900ms", "--grace", "100ms", "--", "sh", "-c",
-                       "trap '' TERM; while :; do sleep 1; done"},
+  auto holder = start({"--store", server_.url(), "lock", "deploy", "--lease", "900ms", "--grace",
+                       "100ms", "--", "sh", "-c", "trap '' TERM; while :; do sleep 1; done"},
                       "holder");
   wait_for_key(side, "deploy");
   side.command({"DEL", "deploy"});
@@ -161,7 +173,8 @@ TEST_F(Program, ASignalIsPassedOnAndTheLockReleased) {
   auto holder = start({"--store", server_.url(), "lock", "deploy", "--", "sh", "-c",
                        "trap 'exit 9' TERM; : > started; while :; do sleep 0.05; done"},
                       "holder");
-  while (!std::filesystem::exists(folder_ / "started")) side.command({"BLPOP", "nothing-is-here", "0.01"});
+  while (!std::filesystem::exists(folder_ / "started"))
+    side.command({"BLPOP", "nothing-is-here", "0.01"});
   holder.terminate();
   EXPECT_EQ(holder.wait_for(std::chrono::seconds{20}), 9);
   EXPECT_EQ(side.command({"EXISTS", "deploy"}).as_integer(), 0);
@@ -203,7 +216,8 @@ TEST_F(Program, TheDemoSellsEveryBottleOnceOnTheEmbeddedEngine) {
 }
 
 TEST_F(Program, TheDemoSellsEveryBottleOnceWithFourProcessesOnRedis) {
-  const Ran ran = run_on_redis({"--json", "demo", "--buyers", "2000", "--stock", "100", "--instances", "4"});
+  const Ran ran =
+      run_on_redis({"--json", "demo", "--buyers", "2000", "--stock", "100", "--instances", "4"});
   ASSERT_EQ(ran.status, 0) << ran.output;
   EXPECT_EQ(ran.json().at("figures").at("sold"), 100);
   EXPECT_EQ(test::PlainClient{server_.port()}.command({"DBSIZE"}).as_integer(), 0);  // it tidies up

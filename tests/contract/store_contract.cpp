@@ -101,10 +101,9 @@ TEST_P(StoreContract, ScriptsConvertAsRedisDoes) {
   const OwnScript all{
       "return {1, 'two', 3.9, true, false, {ok='fine'}, {err='ERR bad'}, {4, {}}, "
       "redis.call('GET', 'none')}"};
-  EXPECT_EQ(
-      to_string(store().run(all.get(), {}, {}).get()),
-      R"([(integer) 1, "two", (integer) 3, (integer) 1, (nil), fine, (error) ERR bad, )"
-      R"([(integer) 4, []], (nil)])");
+  EXPECT_EQ(to_string(store().run(all.get(), {}, {}).get()),
+            R"([(integer) 1, "two", (integer) 3, (integer) 1, (nil), fine, (error) ERR bad, )"
+            R"([(integer) 4, []], (nil)])");
 }
 
 TEST_P(StoreContract, AScriptThatFailsSaysWhatItHasDone) {

@@ -34,7 +34,8 @@ Lines read_lines(const fs::path& path) {
 Lines outdented(Lines lines) {
   auto common = std::string::npos;
   for (const auto& line : lines)
-    if (const auto text = line.find_first_not_of(' '); text != std::string::npos) common = std::min(common, text);
+    if (const auto text = line.find_first_not_of(' '); text != std::string::npos)
+      common = std::min(common, text);
   for (auto& line : lines) line.erase(0, std::min(common, line.size()));
   return lines;
 }
@@ -55,7 +56,8 @@ bool is_piece_of(const Lines& piece, const Lines& whole) {
   if (wanted.empty()) return false;
   for (std::size_t at = 0; at + wanted.size() <= whole.size(); ++at) {
     const auto first = whole.begin() + static_cast<std::ptrdiff_t>(at);
-    if (outdented({first, first + static_cast<std::ptrdiff_t>(wanted.size())}) == wanted) return true;
+    if (outdented({first, first + static_cast<std::ptrdiff_t>(wanted.size())}) == wanted)
+      return true;
   }
   return false;
 }
@@ -83,8 +85,10 @@ TEST(Docs, EveryCppBlockIsAPieceOfAnExample) {
   for (const auto& document : documents())
     for (const auto& block : cpp_blocks(document, read_lines(document))) {
       ++blocks;
-      EXPECT_TRUE(std::ranges::any_of(examples, [&](const Lines& example) { return is_piece_of(block.text, example); }))
-          << block.document.string() << ':' << block.line << ": this block is in no program of examples/\n"
+      EXPECT_TRUE(std::ranges::any_of(
+          examples, [&](const Lines& example) { return is_piece_of(block.text, example); }))
+          << block.document.string() << ':' << block.line
+          << ": this block is in no program of examples/\n"
           << fmt::format("{}", fmt::join(block.text, "\n"));
     }
   EXPECT_GT(blocks, 0U);
@@ -112,7 +116,8 @@ TEST(DocsRules, ABlockIsFoundByItsWordsAndItsShape) {
 }
 
 TEST(DocsRules, BlocksOfOtherLanguagesAreNotLookedAt) {
-  const auto blocks = cpp_blocks("x.md", {"text", "```sh", "./run", "```", "```cpp", "int a;", "```"});
+  const auto blocks =
+      cpp_blocks("x.md", {"text", "```sh", "./run", "```", "```cpp", "int a;", "```"});
   ASSERT_EQ(blocks.size(), 1U);
   EXPECT_EQ(blocks[0].line, 5);
   EXPECT_EQ(blocks[0].text, (Lines{"int a;"}));

@@ -50,14 +50,26 @@ constexpr CommandCase bits[] = {
 };
 
 constexpr CommandCase bitfield[] = {
-    {"BITFIELD b SET u8 0 255 GET u4 0 GET i4 0 INCRBY u8 0 1", "[(integer) 0, (integer) 15, (integer) -1, (integer) 0]", "="},
-    {"BITFIELD b OVERFLOW SAT INCRBY u2 102 5 OVERFLOW FAIL INCRBY u2 102 1", "[(integer) 3, (nil)]", "="},
+    {"BITFIELD b SET u8 0 255 GET u4 0 GET i4 0 INCRBY u8 0 1",
+     "[(integer) 0, (integer) 15, (integer) -1, (integer) 0]", "="},
+    {"BITFIELD b OVERFLOW SAT INCRBY u2 102 5 OVERFLOW FAIL INCRBY u2 102 1",
+     "[(integer) 3, (nil)]", "="},
     {"BITFIELD b OVERFLOW SAT INCRBY i8 0 -1000", "[(integer) -128]", "="},
-    {"BITFIELD b SET i8 #1 -128 OVERFLOW WRAP INCRBY i8 #1 -1", "[(integer) 0, (integer) 127]", "="},
-    {"BITFIELD b GET i64 0 SET i64 0 -1 GET u63 1", "[(integer) -9187624714812522496, (integer) -9187624714812522496, (integer) 9223372036854775807]", "="},
-    {"BITFIELD b GET u64 0", "(error) ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."},
-    {"BITFIELD b GET i65 0", "(error) ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."},
-    {"BITFIELD b GET x8 0", "(error) ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."},
+    {"BITFIELD b SET i8 #1 -128 OVERFLOW WRAP INCRBY i8 #1 -1", "[(integer) 0, (integer) 127]",
+     "="},
+    {"BITFIELD b GET i64 0 SET i64 0 -1 GET u63 1",
+     "[(integer) -9187624714812522496, (integer) -9187624714812522496, (integer) "
+     "9223372036854775807]",
+     "="},
+    {"BITFIELD b GET u64 0",
+     "(error) ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported "
+     "but i64 is."},
+    {"BITFIELD b GET i65 0",
+     "(error) ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported "
+     "but i64 is."},
+    {"BITFIELD b GET x8 0",
+     "(error) ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported "
+     "but i64 is."},
     {"BITFIELD b SET u8 0", "(error) ERR syntax error"},
     {"BITFIELD b SET u8 0 x", "(error) ERR value is not an integer or out of range"},
     {"BITFIELD b OVERFLOW FOO", "(error) ERR Invalid OVERFLOW type specified"},

@@ -37,7 +37,8 @@ std::span<const CommandTable> script_library_tables();
 std::span<const CommandTable> stream_tables();
 
 inline constexpr std::span<const CommandTable> (*all_tables[])() = {
-    string_tables, bit_tables, key_tables, hash_tables, list_tables, set_tables, sorted_set_tables, server_tables,
-    script_tables, script_library_tables, stream_tables};
+    string_tables, bit_tables,        key_tables,    hash_tables,   list_tables,
+    set_tables,    sorted_set_tables, server_tables, script_tables, script_library_tables,
+    stream_tables};
 
 }  // namespace sluice::engine

@@ -22,13 +22,15 @@ TEST_P(Commands, ReplyAndLog) {
     }
     const auto words = words_of(row.command);
     EXPECT_EQ(to_string(session.run(words)), row.reply) << row.command;
-    EXPECT_EQ(session.effects_text(), row.effects == "=" ? text_of(words) : row.effects) << row.command;
+    EXPECT_EQ(session.effects_text(), row.effects == "=" ? text_of(words) : row.effects)
+        << row.command;
   }
 }
 
 std::vector<CommandTable> every_table() {
   std::vector<CommandTable> tables;
-  for (const auto family : all_tables) tables.insert(tables.end(), family().begin(), family().end());
+  for (const auto family : all_tables)
+    tables.insert(tables.end(), family().begin(), family().end());
   return tables;
 }
 

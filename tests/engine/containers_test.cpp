@@ -60,11 +60,14 @@ TEST(Containers, SortedSetKeepsOrderAndRanks) {
     ASSERT_EQ(zset.score(expected.second), expected.first);
   });
   std::vector<std::string> forward, backward;
-  zset.for_range(0, zset.size(), false, [&](const Scored& item) { forward.emplace_back(item.member); });
-  zset.for_range(0, zset.size(), true, [&](const Scored& item) { backward.emplace_back(item.member); });
+  zset.for_range(0, zset.size(), false,
+                 [&](const Scored& item) { forward.emplace_back(item.member); });
+  zset.for_range(0, zset.size(), true,
+                 [&](const Scored& item) { backward.emplace_back(item.member); });
   ASSERT_EQ(forward.size(), order.size());
   EXPECT_TRUE(std::ranges::equal(forward, order, {}, {}, &std::pair<double, std::string>::second));
-  EXPECT_TRUE(std::ranges::equal(forward.rbegin(), forward.rend(), backward.begin(), backward.end()));
+  EXPECT_TRUE(
+      std::ranges::equal(forward.rbegin(), forward.rend(), backward.begin(), backward.end()));
 }
 
 TEST(Containers, SortedSetRemovesRanges) {
@@ -130,7 +133,8 @@ TEST(Containers, AScanMissesNothingHoweverTheTableIsResized) {
       cursor = keys.scan(cursor, [&](const Entry& entry) { seen.emplace(entry.key()); });
       ++round;
       if (grow) {
-        for (std::uint64_t i = 0; i < 8 && round < 4000; ++i) keys.put("new" + std::to_string(round * 8 + i), std::string{});
+        for (std::uint64_t i = 0; i < 8 && round < 4000; ++i)
+          keys.put("new" + std::to_string(round * 8 + i), std::string{});
       } else if (100 + round < 3000) {
         keys.erase(member(100 + round));
       }
@@ -185,13 +189,26 @@ TEST(Glob, MatchesAsRedisDoes) {
     std::string_view pattern, text;
     bool matches;
   };
-  constexpr Row rows[] = {
-      {"*", "", true},          {"a*c", "abbc", true},     {"a*c", "abbd", false},   {"h?llo", "hello", true},
-      {"h?llo", "hllo", false}, {"h[ae]llo", "hallo", true}, {"h[^e]llo", "hello", false}, {"h[a-c]llo", "hbllo", true},
-      {"h[c-a]llo", "hbllo", true}, {"\\*", "*", true},    {"\\*", "a", false},      {"a\\", "a\\", true},
-      {"[", "[", false},        {"**b", "aab", true},      {"*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaa", false},
-      {"[\\]]", "]", true},     {"", "a", false},          {"", "", true}};
-  for (const auto& row : rows) EXPECT_EQ(glob_matches(row.pattern, row.text), row.matches) << row.pattern << " " << row.text;
+  constexpr Row rows[] = {{"*", "", true},
+                          {"a*c", "abbc", true},
+                          {"a*c", "abbd", false},
+                          {"h?llo", "hello", true},
+                          {"h?llo", "hllo", false},
+                          {"h[ae]llo", "hallo", true},
+                          {"h[^e]llo", "hello", false},
+                          {"h[a-c]llo", "hbllo", true},
+                          {"h[c-a]llo", "hbllo", true},
+                          {"\\*", "*", true},
+                          {"\\*", "a", false},
+                          {"a\\", "a\\", true},
+                          {"[", "[", false},
+                          {"**b", "aab", true},
+                          {"*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaa", false},
+                          {"[\\]]", "]", true},
+                          {"", "a", false},
+                          {"", "", true}};
+  for (const auto& row : rows)
+    EXPECT_EQ(glob_matches(row.pattern, row.text), row.matches) << row.pattern << " " << row.text;
 }
 
 TEST(NumberText, DoublesAreShortAndExact) {
@@ -199,17 +216,28 @@ TEST(NumberText, DoublesAreShortAndExact) {
     double value;
     std::string_view text;
   };
-  const Row rows[] = {{3, "3"},           {0.1, "0.1"},   {-0.0, "-0"},      {1e21, "1e+21"},  {1e20, "1e+20"},
-                      {123456.789, "123456.789"},          {1e-7, "1e-7"},    {0.0001, "0.0001"}, {1.5e300, "1.5e+300"},
-                      {-2.5e-10, "-2.5e-10"},              {1.0 / 3, "0.3333333333333333"},
-                      {std::numeric_limits<double>::infinity(), "inf"},      {-std::numeric_limits<double>::infinity(), "-inf"},
-                      {5e-324, "5e-324"}, {1.7976931348623157e308, "1.7976931348623157e+308"}};
+  const Row rows[] = {{3, "3"},
+                      {0.1, "0.1"},
+                      {-0.0, "-0"},
+                      {1e21, "1e+21"},
+                      {1e20, "1e+20"},
+                      {123456.789, "123456.789"},
+                      {1e-7, "1e-7"},
+                      {0.0001, "0.0001"},
+                      {1.5e300, "1.5e+300"},
+                      {-2.5e-10, "-2.5e-10"},
+                      {1.0 / 3, "0.3333333333333333"},
+                      {std::numeric_limits<double>::infinity(), "inf"},
+                      {-std::numeric_limits<double>::infinity(), "-inf"},
+                      {5e-324, "5e-324"},
+                      {1.7976931348623157e308, "1.7976931348623157e+308"}};
   for (const auto& row : rows) EXPECT_EQ(DoubleText{row.value}.view(), row.text);
 }
 
 TEST(NumberText, IntegersAreStrict) {
   EXPECT_EQ(parse_integer("-9223372036854775808"), std::numeric_limits<std::int64_t>::min());
-  for (const auto text : {"", "-", "-0", "01", "+1", " 1", "1 ", "1.0", "9223372036854775808", "0x1"})
+  for (const auto text :
+       {"", "-", "-0", "01", "+1", " 1", "1 ", "1.0", "9223372036854775808", "0x1"})
     EXPECT_FALSE(parse_integer(text)) << text;
   EXPECT_EQ(parse_integer("0"), 0);
 }

@@ -1,11 +1,10 @@
 // The same commands to the engine and to a real redis-server: the same replies, and at the end the same data.
 // SLUICE_SEEDS=1000 in the environment runs so many seeds instead of a few.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
-
-#include <fmt/format.h>
 
 #include "engine/random_commands.hpp"
 #include "support/plain_client.hpp"
@@ -20,7 +19,8 @@ std::string comparable(const Line& command, const Value& reply) {
   const std::size_t step = reply.type() == Value::Type::map ? 2 : 1;
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < reply.as_items().size(); i += step)
-    parts.push_back(to_string(reply.as_items()[i]) + (step == 2 ? to_string(reply.as_items()[i + 1]) : ""));
+    parts.push_back(to_string(reply.as_items()[i]) +
+                    (step == 2 ? to_string(reply.as_items()[i + 1]) : ""));
   std::ranges::sort(parts);
   return fmt::format("{} {}", static_cast<int>(reply.type()), fmt::join(parts, " "));
 }
@@ -52,18 +52,22 @@ TEST_P(Differential, TheSameRepliesAndTheSameData) {
         << "seed " << GetParam().seed << ", step " << i << ": " << text_of(command);
   }
   for (int i = 0; i < 6; ++i)
-    for (const char* const read : {"GET", "HGETALL", "SMEMBERS", "LRANGE", "ZRANGE", "TYPE", "PEXPIRETIME"}) {
+    for (const char* const read :
+         {"GET", "HGETALL", "SMEMBERS", "LRANGE", "ZRANGE", "TYPE", "PEXPIRETIME"}) {
       Line command{read, fmt::format("k{}", i)};
-      if (command[0] == "LRANGE" || command[0] == "ZRANGE") command.insert(command.end(), {"0", "-1"});
+      if (command[0] == "LRANGE" || command[0] == "ZRANGE")
+        command.insert(command.end(), {"0", "-1"});
       if (command[0] == "ZRANGE") command.push_back("WITHSCORES");
-      ASSERT_EQ(comparable(command, engine.run(command)), comparable(command, redis.command(command)));
+      ASSERT_EQ(comparable(command, engine.run(command)),
+                comparable(command, redis.command(command)));
     }
 }
 
 std::vector<Seeded> seeds() {
   std::vector<Seeded> all;
   const char* wanted = std::getenv("SLUICE_SEEDS");
-  for (std::uint64_t seed = 1; seed <= (wanted ? std::stoul(wanted) : 6); ++seed) all.push_back({seed, seed % 2 == 0 ? 2 : 3});
+  for (std::uint64_t seed = 1; seed <= (wanted ? std::stoul(wanted) : 6); ++seed)
+    all.push_back({seed, seed % 2 == 0 ? 2 : 3});
   return all;
 }
 

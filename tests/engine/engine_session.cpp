@@ -1,9 +1,9 @@
 #include "engine/engine_session.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
-
-#include <fmt/format.h>
 
 namespace sluice::engine {
 namespace {
@@ -24,12 +24,15 @@ char escaped(std::string_view text, std::size_t& i) {
 }
 
 std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::ranges::all_of(word, [](char c) { return c > ' ' && c != '"' && c != '\\' && c != 0x7f; });
+  const bool plain = !word.empty() && std::ranges::all_of(word, [](char c) {
+    return c > ' ' && c != '"' && c != '\\' && c != 0x7f;
+  });
   if (plain) return word;
   std::string text = "\"";
   for (const char c : word) {
     const auto byte = static_cast<unsigned char>(c);
-    text += byte >= ' ' && byte < 0x7f && c != '"' && c != '\\' ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+    text += byte >= ' ' && byte < 0x7f && c != '"' && c != '\\' ? std::string(1, c)
+                                                                : fmt::format("\\x{:02x}", byte);
   }
   return text + '"';
 }
@@ -42,7 +45,8 @@ Line words_of(std::string_view text) {
     if (text[i] == ' ') continue;
     std::string word;
     if (text[i] == '"') {
-      for (++i; i < text.size() && text[i] != '"'; ++i) word += text[i] == '\\' ? escaped(text, ++i) : text[i];
+      for (++i; i < text.size() && text[i] != '"'; ++i)
+        word += text[i] == '\\' ? escaped(text, ++i) : text[i];
     } else {
       for (; i < text.size() && text[i] != ' '; ++i) word += text[i];
     }
@@ -83,8 +87,10 @@ std::string content_of(EngineSession& session, const std::string& key, const std
     Line command;
     bool ordered;
   };
-  const Row rows[] = {{"string", {"GET", key}, true},          {"hash", {"HGETALL", key}, false},
-                      {"list", {"LRANGE", key, "0", "-1"}, true}, {"set", {"SMEMBERS", key}, false},
+  const Row rows[] = {{"string", {"GET", key}, true},
+                      {"hash", {"HGETALL", key}, false},
+                      {"list", {"LRANGE", key, "0", "-1"}, true},
+                      {"set", {"SMEMBERS", key}, false},
                       {"zset", {"ZRANGE", key, "0", "-1", "WITHSCORES"}, true}};
   for (const auto& row : rows) {
     if (row.type != type) continue;
@@ -94,7 +100,8 @@ std::string content_of(EngineSession& session, const std::string& key, const std
     const std::size_t step = value.type() == Value::Type::map ? 2 : 1;
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < value.as_items().size(); i += step)
-      parts.push_back(to_string(value.as_items()[i]) + (step == 2 ? "=" + to_string(value.as_items()[i + 1]) : ""));
+      parts.push_back(to_string(value.as_items()[i]) +
+                      (step == 2 ? "=" + to_string(value.as_items()[i + 1]) : ""));
     std::ranges::sort(parts);
     return fmt::format("{}", fmt::join(parts, " "));
   }
@@ -106,7 +113,8 @@ std::string content_of(EngineSession& session, const std::string& key, const std
 std::string dump(EngineSession& session) {
   std::vector<std::string> lines;
   const int selected = session.session.database;
-  for (session.session.database = 0; session.session.database < Engine::databases; ++session.session.database) {
+  for (session.session.database = 0; session.session.database < Engine::databases;
+       ++session.session.database) {
     const auto keys = session.run("KEYS *");
     for (const auto& key : keys.as_items()) {
       const auto& name = key.as_text();

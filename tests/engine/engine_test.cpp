@@ -25,8 +25,9 @@ TEST(Engine, ACommandThatFindsNothingWaits) {
 }
 
 TEST(Engine, EveryCommandThatWaitsDoes) {
-  for (const auto command : {"BRPOP a 0", "BLMOVE a b LEFT LEFT 0", "BRPOPLPUSH a b 0", "BLMPOP 0 1 a LEFT", "BZPOPMIN a 0",
-                             "BZPOPMAX a 0", "BZMPOP 0 1 a MIN"}) {
+  for (const auto command :
+       {"BRPOP a 0", "BLMOVE a b LEFT LEFT 0", "BRPOPLPUSH a b 0", "BLMPOP 0 1 a LEFT",
+        "BZPOPMIN a 0", "BZPOPMAX a 0", "BZMPOP 0 1 a MIN"}) {
     EngineSession session;
     session.run(command);
     ASSERT_EQ(session.blocks.size(), 1U) << command;
@@ -35,8 +36,9 @@ TEST(Engine, EveryCommandThatWaitsDoes) {
 }
 
 TEST(Engine, WhateverBringsElementsSignals) {
-  for (const auto command : {"LPUSH a x", "ZADD a 1 x", "RENAME full a", "COPY full a", "LMOVE full a LEFT LEFT",
-                             "ZUNIONSTORE a 1 zset", "ZRANGESTORE a zset 0 -1"}) {
+  for (const auto command :
+       {"LPUSH a x", "ZADD a 1 x", "RENAME full a", "COPY full a", "LMOVE full a LEFT LEFT",
+        "ZUNIONSTORE a 1 zset", "ZRANGESTORE a zset 0 -1"}) {
     EngineSession session;
     session.run("RPUSH full x");
     session.run("ZADD zset 1 x");
@@ -68,7 +70,8 @@ TEST(Engine, ExpiresWhatIsDueAndLogsIt) {
   Context context{session.engine, session.session, session.now_us};
   EXPECT_EQ(session.engine.expire_some(context, 1), 1U);
   EXPECT_EQ(session.engine.expire_some(context, 10), 1U);
-  EXPECT_EQ(context.effects(), (std::vector<Line>{{"SELECT", "0"}, {"DEL", "a"}, {"SELECT", "3"}, {"DEL", "d"}}));
+  EXPECT_EQ(context.effects(),
+            (std::vector<Line>{{"SELECT", "0"}, {"DEL", "a"}, {"SELECT", "3"}, {"DEL", "d"}}));
   EXPECT_EQ(session.engine.keyspace(0).size(), 2U);
 }
 
@@ -81,12 +84,14 @@ TEST(Engine, ACopyToAnotherDatabaseLogsWhatHasExpiredThere) {
   session.run("GET k");
   session.now_us += 6'000;
   EXPECT_EQ(to_string(session.run("COPY k k DB 1")), "(integer) 1");
-  EXPECT_EQ(session.effects_text(), "DEL k; SELECT 0; COPY k k DB 1");  // the log's end is in database 1
+  EXPECT_EQ(session.effects_text(),
+            "DEL k; SELECT 0; COPY k k DB 1");  // the log's end is in database 1
 }
 
 TEST(Engine, AScriptIsLoggedByItsEffectsAlone) {
   EngineSession session;
-  EXPECT_EQ(to_string(session.run("EVAL \"redis.call('SET', KEYS[1], 'v', 'PX', 100) return redis.call('INCR', KEYS[2])\" 2 a n")),
+  EXPECT_EQ(to_string(session.run("EVAL \"redis.call('SET', KEYS[1], 'v', 'PX', 100) return "
+                                  "redis.call('INCR', KEYS[2])\" 2 a n")),
             "(integer) 1");
   EXPECT_EQ(session.effects_text(), "SET a v PXAT 1700000000100; INCR n");
 }
@@ -117,7 +122,8 @@ TEST(Engine, TellsOfItself) {
   };
   session.run("SET k v PX 100");
   const auto text = session.run("INFO").as_text();
-  for (const auto part : {"redis_version:7.2.0\r\n", "run_id:", "aof_enabled:1\r\n", "db0:keys=1,expires=1,"})
+  for (const auto part :
+       {"redis_version:7.2.0\r\n", "run_id:", "aof_enabled:1\r\n", "db0:keys=1,expires=1,"})
     EXPECT_NE(text.find(part), std::string::npos) << part;
   EXPECT_EQ(session.run("INFO keyspace").as_text().find("redis_version"), std::string::npos);
   session.engine.configure = [](std::string_view name, std::string_view) {

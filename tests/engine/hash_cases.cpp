@@ -37,7 +37,9 @@ constexpr CommandCase hashes[] = {
     {"HINCRBY h big 1", "(error) ERR increment or decrement would overflow"},
     {"HDEL h a none b", "(integer) 2", "="},
     {"HDEL none a", "(integer) 0"},
-    {"HSCAN h 0", "[\"0\", [\"c\", \"4\", \"d\", \"5\", \"e\", \"6\", \"n\", \"-7\", \"t\", \"text\", \"big\", \"9223372036854775807\"]]"},
+    {"HSCAN h 0",
+     "[\"0\", [\"c\", \"4\", \"d\", \"5\", \"e\", \"6\", \"n\", \"-7\", \"t\", \"text\", \"big\", "
+     "\"9223372036854775807\"]]"},
     {"HSCAN none 0", "[\"0\", []]"},
     {"HSCAN h x", "(error) ERR invalid cursor"},
     {"HRANDFIELD none", "(nil)"},

@@ -34,7 +34,10 @@ constexpr CommandCase keys[] = {
     {"KEYS [^a-z]", "[]"},
     {"OBJECT ENCODING w", "\"int\""},
     {"OBJECT ENCODING none", "(nil)"},
-    {"OBJECT FREQ w", "(error) ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."},
+    {"OBJECT FREQ w",
+     "(error) ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please "
+     "note that when switching between policies at runtime LRU and LFU data will take some time to "
+     "adjust."},
     {"OBJECT FOO w", "(error) ERR unknown subcommand 'FOO'. Try OBJECT HELP."},
     {"OBJECT ENCODING", "(error) ERR wrong number of arguments for 'object|encoding' command"},
     {"SCAN 0 COUNT 100 MATCH w", "[\"0\", [\"w\"]]"},
@@ -95,7 +98,8 @@ constexpr CommandCase expiry[] = {
     {"EXPIRE k 200 GT", "(integer) 1", "PEXPIREAT k 1700000200000"},
     {"EXPIRE k 300 LT", "(integer) 0"},
     {"EXPIRE k 50 LT", "(integer) 1", "PEXPIREAT k 1700000050000"},
-    {"EXPIRE k 50 NX GT", "(error) ERR NX and XX, GT or LT options at the same time are not compatible"},
+    {"EXPIRE k 50 NX GT",
+     "(error) ERR NX and XX, GT or LT options at the same time are not compatible"},
     {"EXPIRE k 50 GT LT", "(error) ERR GT and LT options at the same time are not compatible"},
     {"EXPIRE k 50 FOO", "(error) ERR Unsupported option FOO"},
     {"EXPIRE k 9223372036854775807", "(error) ERR invalid expire time in 'expire' command"},

@@ -49,7 +49,9 @@ constexpr CommandCase lists[] = {
     {"LPOS p c MAXLEN 2", "(nil)"},
     {"LPOS p none", "(nil)"},
     {"LPOS p none COUNT 1", "[]"},
-    {"LPOS p c RANK 0", "(error) ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list"},
+    {"LPOS p c RANK 0",
+     "(error) ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... "
+     "or use negative to start from the end of the list"},
     {"LPOS p c COUNT -1", "(error) ERR COUNT can't be negative"},
     {"LPOS p c FOO 1", "(error) ERR syntax error"},
     {"SET s v", "OK", "="},
@@ -84,7 +86,8 @@ constexpr CommandCase moves[] = {
     {"BLPOP q x", "(error) ERR timeout is not a float or out of range"},
     {"SET s v", "OK", "="},
     {"BLPOP s 0", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
-    {"LMOVE other s LEFT LEFT", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
+    {"LMOVE other s LEFT LEFT",
+     "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
 };
 
 constexpr CommandTable tables[] = {

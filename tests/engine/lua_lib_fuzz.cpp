@@ -25,10 +25,14 @@ constexpr Target targets[] = {
      "return #cjson.encode(cjson.decode(text)) == #text and 'good' or 'bad'"},  // an object's order is not kept
     {"local ok = pcall(cmsgpack.unpack, ARGV[1]) return 'good'"},
     {"local ok, v = pcall(cmsgpack.unpack_one, ARGV[1]) return 'good'"},
-    {"local n = ARGV[1]:byte() or 0 local f, d = ARGV[1]:sub(2, 1 + n % 32), ARGV[1]:sub(2 + n % 32) "
-     "pcall(struct.unpack, f, d) pcall(struct.size, f) pcall(struct.pack, f, d, d, 1, 2, 3) return 'good'"},
-    {"local n = ARGV[1]:byte() or 0 local p, s = ARGV[1]:sub(2, 1 + n % 32), ARGV[1]:sub(2 + n % 32) "
-     "pcall(string.find, s, p) pcall(string.gsub, s, p, '%0') for w in s:gmatch('%a+') do end return 'good'"},
+    {"local n = ARGV[1]:byte() or 0 local f, d = ARGV[1]:sub(2, 1 + n % 32), ARGV[1]:sub(2 + n % "
+     "32) "
+     "pcall(struct.unpack, f, d) pcall(struct.size, f) pcall(struct.pack, f, d, d, 1, 2, 3) return "
+     "'good'"},
+    {"local n = ARGV[1]:byte() or 0 local p, s = ARGV[1]:sub(2, 1 + n % 32), ARGV[1]:sub(2 + n % "
+     "32) "
+     "pcall(string.find, s, p) pcall(string.gsub, s, p, '%0') for w in s:gmatch('%a+') do end "
+     "return 'good'"},
     {"local f = loadstring(ARGV[1]) return 'good'"},
 };
 

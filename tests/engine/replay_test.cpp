@@ -10,7 +10,8 @@ class Replay : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Replay, TheLogGivesTheSameData) {
   EngineSession original{3, GetParam()};
-  EngineSession copy{3, GetParam() + 1000};  // other dice: what chance decided must stand in the log
+  EngineSession copy{3,
+                     GetParam() + 1000};  // other dice: what chance decided must stand in the log
   RandomCommands commands{GetParam()};
   for (int i = 0; i < 5000; ++i) {
     original.run(commands.next_with_chance());

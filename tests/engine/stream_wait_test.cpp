@@ -31,7 +31,8 @@ TEST(StreamWait, AGroupReadsWhatComesAndTheLogTellsWhoGotIt) {
   session.run("XADD s 5-1 a b");
   EXPECT_EQ(to_string(session.run(again)), R"(map["s", [["5-1", ["a", "b"]]]])");
   EXPECT_EQ(session.effects_text(),
-            "XCLAIM s g c 0 5-1 TIME 1700000000000 RETRYCOUNT 1 FORCE JUSTID LASTID 5-1; XGROUP SETID s g 5-1 ENTRIESREAD 1");
+            "XCLAIM s g c 0 5-1 TIME 1700000000000 RETRYCOUNT 1 FORCE JUSTID LASTID 5-1; XGROUP "
+            "SETID s g 5-1 ENTRIESREAD 1");
 }
 
 TEST(StreamWait, WhoWaitsForAGroupThatIsDestroyedIsTold) {
@@ -46,9 +47,11 @@ TEST(StreamWait, WhoWaitsForAGroupThatIsDestroyedIsTold) {
 
 TEST(StreamWait, AScriptDoesNotWait) {
   EngineSession session;
-  EXPECT_NE(to_string(session.run(Line{"EVAL", "return redis.call('xread', 'BLOCK', 0, 'STREAMS', 's', '$')", "0"}))
-                .find("not allowed with BLOCK option from scripts"),
-            std::string::npos);
+  EXPECT_NE(
+      to_string(session.run(Line{
+                    "EVAL", "return redis.call('xread', 'BLOCK', 0, 'STREAMS', 's', '$')", "0"}))
+          .find("not allowed with BLOCK option from scripts"),
+      std::string::npos);
   EXPECT_TRUE(session.blocks.empty());
 }
 

@@ -47,11 +47,21 @@ struct Noun {
 };
 
 inline constexpr std::array nouns{
-    Noun{"clock", "base"},        Noun{"error", "base"},         Noun{"log", "base"},   Noun{"metrics", "base"},
+    Noun{"clock", "base"},
+    Noun{"error", "base"},
+    Noun{"log", "base"},
+    Noun{"metrics", "base"},
     Noun{"value", "base"},  // what every floor speaks; it needs no more than Error
-    Noun{"store", "store"},       Noun{"task", "store"},         Noun{"lock", "lock"},  Noun{"number", "number"},
-    Noun{"id", "id"},             Noun{"sale", "sale"},          Noun{"order_store", "sale"},
-    Noun{"order_worker", "sale"}, Noun{"sale_audit", "sale"},    Noun{"open", "open"},
+    Noun{"store", "store"},
+    Noun{"task", "store"},
+    Noun{"lock", "lock"},
+    Noun{"number", "number"},
+    Noun{"id", "id"},
+    Noun{"sale", "sale"},
+    Noun{"order_store", "sale"},
+    Noun{"order_worker", "sale"},
+    Noun{"sale_audit", "sale"},
+    Noun{"open", "open"},
     Noun{"sluice", "open"},  // all of them
 };
 

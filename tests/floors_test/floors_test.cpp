@@ -12,7 +12,9 @@ const SourceTree& repository() {
   return tree;
 }
 
-void expect_none(const Findings& findings) { EXPECT_TRUE(findings.empty()) << fmt::format("{}", fmt::join(findings, "\n")); }
+void expect_none(const Findings& findings) {
+  EXPECT_TRUE(findings.empty()) << fmt::format("{}", fmt::join(findings, "\n"));
+}
 
 TEST(House, IsReadWhole) {
   EXPECT_TRUE(repository().contains("src/base/clock.cpp"));
@@ -38,32 +40,42 @@ TEST(Floors, AnIncludeUpwardsIsFoundWithFileAndLine) {
 TEST(Floors, NeighboursDoNotKnowEachOther) {
   EXPECT_EQ(check_floors({{"src/lock/mutex.cpp", "#include \"sluice/number.hpp\"\n"}}),
             (Lines{"src/lock/mutex.cpp:1: lock may not include number (\"sluice/number.hpp\")"}));
-  EXPECT_EQ(check_floors({{"src/redis/client.cpp", "#include \"engine/engine.hpp\"\n"}}).size(), 1U);
+  EXPECT_EQ(check_floors({{"src/redis/client.cpp", "#include \"engine/engine.hpp\"\n"}}).size(),
+            1U);
 }
 
 TEST(Floors, DownwardsAndTheOwnFolderAreFree) {
-  EXPECT_EQ(check_floors({{"src/lock/mutex.cpp",
-                           "#include \"lock/wire.hpp\"\n#include \"lock/acquire.lua.hpp\"\n"
-                           "#include \"store/combiner.hpp\"\n#include \"sluice/clock.hpp\"\n#include <string>\n"},
-                          {"src/sale/sale.cpp", "#include \"number/period.hpp\"\n"},
-                          {"tests/base/clock_test.cpp", "#include \"engine/engine.hpp\"\n"}}),
-            Lines{});
+  EXPECT_EQ(
+      check_floors(
+          {{"src/lock/mutex.cpp",
+            "#include \"lock/wire.hpp\"\n#include \"lock/acquire.lua.hpp\"\n"
+            "#include \"store/combiner.hpp\"\n#include \"sluice/clock.hpp\"\n#include <string>\n"},
+           {"src/sale/sale.cpp", "#include \"number/period.hpp\"\n"},
+           {"tests/base/clock_test.cpp", "#include \"engine/engine.hpp\"\n"}}),
+      Lines{});
 }
 
 TEST(Floors, APublicHeaderShowsNothingOfSrcAndNoLibrary) {
-  const SourceTree tree{{"include/sluice/lock.hpp", "#include \"store/waiter.hpp\"\n#include <fmt/format.h>\n"}};
-  EXPECT_EQ(check_floors(tree), (Lines{"include/sluice/lock.hpp:1: a public header shows \"store/waiter.hpp\""}));
-  EXPECT_EQ(check_libraries(tree), (Lines{"include/sluice/lock.hpp:2: a public header shows <fmt/format.h>"}));
+  const SourceTree tree{
+      {"include/sluice/lock.hpp", "#include \"store/waiter.hpp\"\n#include <fmt/format.h>\n"}};
+  EXPECT_EQ(check_floors(tree),
+            (Lines{"include/sluice/lock.hpp:1: a public header shows \"store/waiter.hpp\""}));
+  EXPECT_EQ(check_libraries(tree),
+            (Lines{"include/sluice/lock.hpp:2: a public header shows <fmt/format.h>"}));
 }
 
 TEST(Floors, APublicHeaderStandsOnTheFloorOfItsNoun) {
-  EXPECT_EQ(check_floors({{"include/sluice/clock.hpp", "#include \"sluice/store.hpp\"\n"}}),
-            (Lines{"include/sluice/clock.hpp:1: base may not include store (\"sluice/store.hpp\")"}));
-  EXPECT_EQ(check_floors({{"include/sluice/sluice.hpp", "#include \"sluice/lock.hpp\"\n"}}), Lines{});
+  EXPECT_EQ(
+      check_floors({{"include/sluice/clock.hpp", "#include \"sluice/store.hpp\"\n"}}),
+      (Lines{"include/sluice/clock.hpp:1: base may not include store (\"sluice/store.hpp\")"}));
+  EXPECT_EQ(check_floors({{"include/sluice/sluice.hpp", "#include \"sluice/lock.hpp\"\n"}}),
+            Lines{});
 }
 
 TEST(Floors, ProgramsSeePublicHeadersAlone) {
-  EXPECT_EQ(check_floors({{"src/cli/lock.cpp", "#include \"sluice/lock.hpp\"\n#include \"cli/command.hpp\"\n"}}), Lines{});
+  EXPECT_EQ(check_floors({{"src/cli/lock.cpp",
+                           "#include \"sluice/lock.hpp\"\n#include \"cli/command.hpp\"\n"}}),
+            Lines{});
   EXPECT_EQ(check_floors({{"src/cli/lock.cpp", "#include \"lock/wire.hpp\"\n"}}),
             (Lines{"src/cli/lock.cpp:1: cli may not include lock (\"lock/wire.hpp\")"}));
   EXPECT_EQ(check_floors({{"examples/sale.cpp", "#include \"store/combiner.hpp\"\n"}}).size(), 1U);
@@ -89,35 +101,47 @@ TEST(Libraries, AreBoughtForOneRoom) {
                              {"src/net/loop.cpp", "#include <boost/asio/io_context.hpp>\n"}}),
             Lines{});
   EXPECT_EQ(check_libraries({{"src/lock/mutex.cpp", "#include <sys/socket.h>\n"}}).size(), 1U);
-  EXPECT_EQ(check_libraries({{"src/lock/mutex.cpp", "#include <attic/box.h>\n"}}),
-            (Lines{"src/lock/mutex.cpp:1: <attic/box.h> is of a library that floors.hpp does not list"}));
+  EXPECT_EQ(
+      check_libraries({{"src/lock/mutex.cpp", "#include <attic/box.h>\n"}}),
+      (Lines{"src/lock/mutex.cpp:1: <attic/box.h> is of a library that floors.hpp does not list"}));
 }
 
 TEST(Clocks, AReaderIsFound) {
   const std::string reads = "const auto t = std::chrono::steady_clock::now();\n";
   EXPECT_EQ(check_clocks({{"src/lock/held.cpp", "\n" + reads}}),
             (Lines{"src/lock/held.cpp:2: reads a clock itself; take sluice::Clock"}));
-  EXPECT_EQ(check_clocks({{"src/id/a.cpp", "x = time(nullptr);\n"}, {"src/id/b.cpp", "clock_gettime(0, &t);\n"}}).size(), 2U);
-  EXPECT_EQ(check_clocks({{"src/base/clock.cpp", reads}, {"bench/a.cpp", reads}, {"src/id/a.cpp", "// ::now()\n"},
-                          {"src/id/b.cpp", "store.time();\n"}, {"include/sluice/lock.hpp", "when - AnyClock::now()\n"}}),
+  EXPECT_EQ(check_clocks({{"src/id/a.cpp", "x = time(nullptr);\n"},
+                          {"src/id/b.cpp", "clock_gettime(0, &t);\n"}})
+                .size(),
+            2U);
+  EXPECT_EQ(check_clocks({{"src/base/clock.cpp", reads},
+                          {"bench/a.cpp", reads},
+                          {"src/id/a.cpp", "// ::now()\n"},
+                          {"src/id/b.cpp", "store.time();\n"},
+                          {"include/sluice/lock.hpp", "when - AnyClock::now()\n"}}),
             Lines{});
 }
 
 TEST(Headers, WithoutPragmaOnceAreFound) {
-  EXPECT_EQ(check_headers({{"src/id/a.hpp", "int a;\n"}}), (Lines{"src/id/a.hpp:1: has no #pragma once"}));
-  EXPECT_EQ(check_headers({{"src/id/a.hpp", "/// A.\n#pragma once\n"}, {"src/id/b.hpp", "#pragma once\n"}}), Lines{});
+  EXPECT_EQ(check_headers({{"src/id/a.hpp", "int a;\n"}}),
+            (Lines{"src/id/a.hpp:1: has no #pragma once"}));
+  EXPECT_EQ(check_headers(
+                {{"src/id/a.hpp", "/// A.\n#pragma once\n"}, {"src/id/b.hpp", "#pragma once\n"}}),
+            Lines{});
 }
 
 TEST(Sources, ThatNoCMakeFileNamesAreFound) {
-  const SourceTree tree{{"src/id/CMakeLists.txt", "sluice_folder(id\n  SOURCES a.cpp part/b.cpp)\n"
-                                                  "sluice_embed_lua(sluice_id id/next.lua)  # c.cpp\n"},
+  const SourceTree tree{{"src/id/CMakeLists.txt",
+                         "sluice_folder(id\n  SOURCES a.cpp part/b.cpp)\n"
+                         "sluice_embed_lua(sluice_id id/next.lua)  # c.cpp\n"},
                         {"src/id/a.cpp", ""},
                         {"src/id/part/b.cpp", ""},
                         {"src/id/c.cpp", ""},
                         {"src/id/next.lua", ""},
                         {"src/id/last.lua", ""}};
-  EXPECT_EQ(check_sources_are_built(tree), (Lines{"src/id/c.cpp:1: is named by no CMakeLists.txt",
-                                                  "src/id/last.lua:1: is named by no CMakeLists.txt"}));
+  EXPECT_EQ(check_sources_are_built(tree),
+            (Lines{"src/id/c.cpp:1: is named by no CMakeLists.txt",
+                   "src/id/last.lua:1: is named by no CMakeLists.txt"}));
 }
 
 }  // namespace

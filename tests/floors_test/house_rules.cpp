@@ -34,17 +34,21 @@ std::optional<Include> include_of(const std::string& line) {
   std::smatch match;
   if (!std::regex_search(line, match, form)) return std::nullopt;
   const std::string name = match[2];
-  return Include{name, match[1] == "<" && !name.starts_with("sluice/")};  // examples write <sluice/...> as users do
+  return Include{
+      name,
+      match[1] == "<" && !name.starts_with("sluice/")};  // examples write <sluice/...> as users do
 }
 
 /// Where a file stands: its folder in floors.hpp, and what it is called there.
 struct Place {
-  std::string folder;         // "lock", "examples"; of a public header the folder of its noun
-  std::string path;           // below src/, or from the root for programs
+  std::string folder;  // "lock", "examples"; of a public header the folder of its noun
+  std::string path;    // below src/, or from the root for programs
   bool is_public = false;
 };
 
-std::string first_part(std::string_view path) { return std::string{path.substr(0, path.find('/'))}; }
+std::string first_part(std::string_view path) {
+  return std::string{path.substr(0, path.find('/'))};
+}
 
 std::string noun_of(std::string_view header) {  // "sluice/lock.hpp" -> "lock"
   const auto name = header.substr(header.rfind('/') + 1);
@@ -57,14 +61,16 @@ std::optional<Place> place_of(std::string_view path) {
     const auto* const noun = find_row<Noun>(nouns, noun_of(path));
     return Place{noun ? std::string{noun->folder} : "", std::string{path}, true};
   }
-  if (path.starts_with("src/")) return Place{first_part(path.substr(4)), std::string{path.substr(4)}, false};
+  if (path.starts_with("src/"))
+    return Place{first_part(path.substr(4)), std::string{path.substr(4)}, false};
   if (path.starts_with("examples/")) return Place{"examples", std::string{path}, false};
   return std::nullopt;
 }
 
 bool is_code(std::string_view path) { return path.ends_with(".hpp") || path.ends_with(".cpp"); }
 
-void for_each_line(const std::string& text, const std::function<void(int number, const std::string& line)>& visit) {
+void for_each_line(const std::string& text,
+                   const std::function<void(int number, const std::string& line)>& visit) {
   std::istringstream lines{text};
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) visit(number, line);
@@ -72,7 +78,8 @@ void for_each_line(const std::string& text, const std::function<void(int number,
 
 /// Visits the includes of all code that has a place.
 void for_each_include(const SourceTree& tree,
-                      const std::function<std::string(const Place&, const Include&)>& complaint, Findings& findings) {
+                      const std::function<std::string(const Place&, const Include&)>& complaint,
+                      Findings& findings) {
   for (const auto& [path, text] : tree) {
     const auto place = is_code(path) ? place_of(path) : std::nullopt;
     if (!place) continue;
@@ -95,8 +102,10 @@ std::string floor_complaint(const Place& from, const Include& include) {
   if (to_public && !noun) return fmt::format("\"{}\" has no place in floors.hpp", include.name);
   const auto target = noun ? std::string{noun->folder} : first_part(include.name);
 
-  if (from.is_public && !to_public) return fmt::format("a public header shows \"{}\"", include.name);
-  if (noun && noun->name == "sluice" && from.folder != "examples") return "sluice/sluice.hpp is for users";
+  if (from.is_public && !to_public)
+    return fmt::format("a public header shows \"{}\"", include.name);
+  if (noun && noun->name == "sluice" && from.folder != "examples")
+    return "sluice/sluice.hpp is for users";
   if (target == from.folder || from.path == "include/sluice/sluice.hpp") return {};
   if (to_public && has_word(folder->may_include, "public")) return {};
   if (has_word(folder->may_include, target)) return {};
@@ -108,7 +117,8 @@ std::string library_complaint(const Place& from, const Include& include) {
   const auto rule = std::ranges::find_if(
       libraries, [&](const Library& library) { return include.name.starts_with(library.header); });
   if (rule == libraries.end()) {
-    if (include.name.find('/') == std::string::npos) return {};  // the standard library, or the system's
+    if (include.name.find('/') == std::string::npos)
+      return {};  // the standard library, or the system's
     return fmt::format("<{}> is of a library that floors.hpp does not list", include.name);
   }
   if (from.is_public) return fmt::format("a public header shows <{}>", include.name);
@@ -145,7 +155,8 @@ bool is_named_by_cmake(const SourceTree& tree, const std::string& path) {
     const auto name = path.substr(folder.size() + 1);
     // Scripts are named from src/, sources from their folder.
     const auto script = path.starts_with("src/") ? path.substr(4) : path;
-    return std::ranges::any_of(words, [&](const std::string& word) { return word == name || word == script; });
+    return std::ranges::any_of(
+        words, [&](const std::string& word) { return word == name || word == script; });
   }
   return false;
 }
@@ -166,15 +177,17 @@ Findings check_libraries(const SourceTree& tree) {
 
 Findings check_clocks(const SourceTree& tree) {
   // AnyClock is the caller's, in a template that std::timed_mutex has too.
-  static const std::regex reads{R"(\b(?!AnyClock)\w+::now\s*\(|\b(clock_gettime|gettimeofday|timespec_get)\s*\()"
-                                R"(|\btime\s*\(\s*(nullptr|NULL|0)\s*\))"};
+  static const std::regex reads{
+      R"(\b(?!AnyClock)\w+::now\s*\(|\b(clock_gettime|gettimeofday|timespec_get)\s*\()"
+      R"(|\btime\s*\(\s*(nullptr|NULL|0)\s*\))"};
   Findings findings;
   for (const auto& [path, text] : tree) {
     if (!is_code(path) || !place_of(path) || path == clock_reader) continue;
     for_each_line(text, [&](int number, const std::string& line) {
       const auto code = line.substr(0, line.find("//"));
       if (std::regex_search(code, reads))
-        findings.push_back(fmt::format("{}:{}: reads a clock itself; take sluice::Clock", path, number));
+        findings.push_back(
+            fmt::format("{}:{}: reads a clock itself; take sluice::Clock", path, number));
     });
   }
   return findings;

@@ -32,7 +32,8 @@ TEST_P(DayStarts, BeginAtTheFirstInstantOfTheDate) {
   const Calendar calendar{zone};
   const WallTime start = utc(instant);
   // Whatever instant the table was built around, the boundary is the same.
-  for (const auto seen_from : {start - tick, start, start + std::chrono::hours{20}, start - std::chrono::hours{20}}) {
+  for (const auto seen_from :
+       {start - tick, start, start + std::chrono::hours{20}, start - std::chrono::hours{20}}) {
     const PeriodTable table = calendar.around(seen_from);
     ASSERT_TRUE(table.covers(start));
     ASSERT_TRUE(table.covers(start - tick));
@@ -63,7 +64,8 @@ TEST(Calendar, KeepsADayThatTheClocksWouldLeave) {
 }
 
 TEST(Calendar, PeriodsFollowEachOther) {
-  for (const char* const zone : {"Asia/Shanghai", "Europe/Berlin", "America/Havana", "Pacific/Apia"}) {
+  for (const char* const zone :
+       {"Asia/Shanghai", "Europe/Berlin", "America/Havana", "Pacific/Apia"}) {
     const Calendar calendar{zone};
     auto instant = utc("2011-12-20T00:00:00Z");
     for (int hour = 0; hour < 24 * 20; ++hour, instant += std::chrono::hours{1}) {

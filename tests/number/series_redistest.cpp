@@ -91,7 +91,8 @@ TEST(Series, CallersTravelTogether) {
   side.command({"CONFIG", "RESETSTAT"});
   const auto numbers = when_all(std::move(calls)).get();
   const std::string stats = side.command({"INFO", "commandstats"}).as_text();
-  for (std::size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(numbers[i]->sequence, static_cast<std::int64_t>(i) + 2);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    EXPECT_EQ(numbers[i]->sequence, static_cast<std::int64_t>(i) + 2);
   // The first goes alone, and while it is under way the others gather; more than two flights only where replies come
   // before the last caller has asked.
   const std::string_view counter = "cmdstat_evalsha:calls=";

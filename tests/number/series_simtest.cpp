@@ -14,11 +14,15 @@ class SkewedStore final : public Store {
  public:
   SkewedStore(Store& store, Clock& clock) : store_(store), clock_(clock) {}
   using Store::run;
-  Task<Value> run(Words command, CallOptions options) override { return store_.run(command, options); }
+  Task<Value> run(Words command, CallOptions options) override {
+    return store_.run(command, options);
+  }
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
     return store_.run(script, keys, args, options);
   }
-  Task<std::vector<Value>> run(Batch batch, CallOptions options) override { return store_.run(std::move(batch), options); }
+  Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
+    return store_.run(std::move(batch), options);
+  }
   Task<Listener> listen(std::string channel, MessageHandler handler) override {
     return store_.listen(std::move(channel), std::move(handler));
   }
@@ -95,10 +99,11 @@ TEST_F(SeriesOnVirtualTime, AHundredThreadsAcrossMidnight) {
   std::map<std::string, std::set<std::string>> days;
   std::size_t count = 0;
   for (const auto& mine : drawn) {
-    EXPECT_TRUE(std::is_sorted(mine.begin(), mine.end()));  // a later number of one caller is larger
+    EXPECT_TRUE(
+        std::is_sorted(mine.begin(), mine.end()));  // a later number of one caller is larger
     for (const auto& code : mine) count += days[code.substr(0, 10)].insert(code).second;
   }
-  EXPECT_EQ(count, 2000U);  // none twice
+  EXPECT_EQ(count, 2000U);                 // none twice
   for (const auto& [day, codes] : days) {  // each day dense from 1
     EXPECT_EQ(std::stoul(codes.begin()->substr(10)), 1U);
     EXPECT_EQ(std::stoul(codes.rbegin()->substr(10)), codes.size()) << day;
@@ -147,7 +152,8 @@ TEST_F(SeriesOnVirtualTime, BadArgumentsAreRefused) {
 }
 
 TEST_F(SeriesOnVirtualTime, OddNamesWork) {
-  for (const std::string& name : {std::string{"a\0b", 3}, std::string(100'000, 'n'), std::string{"{tag}:x"}, std::string{"\r\n*1"}}) {
+  for (const std::string& name : {std::string{"a\0b", 3}, std::string(100'000, 'n'),
+                                  std::string{"{tag}:x"}, std::string{"\r\n*1"}}) {
     Series series{*store_, name, {.prefix = "P", .zone = "Asia/Shanghai"}};
     EXPECT_EQ(draw(series), "P202601020001");
   }

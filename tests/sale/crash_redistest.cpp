@@ -128,7 +128,8 @@ TEST(SaleCrash, OneProcessKilledAtRandomOnTheEmbeddedEngine) {
   for (;;) {
     auto shop = test::start_shop(setting);
     // Each life a little longer than the last: a slow build, too, gets through start and reload to its buyers.
-    const auto life = std::chrono::milliseconds{200 + random() % 200 + 20 * static_cast<unsigned>(kills)};
+    const auto life =
+        std::chrono::milliseconds{200 + random() % 200 + 20 * static_cast<unsigned>(kills)};
     if (const auto status = shop.wait_for(life)) {
       ASSERT_EQ(*status, 0);
       break;

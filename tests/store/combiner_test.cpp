@@ -46,7 +46,8 @@ class Airport {
 
 /// Calls without waiting; "error: ..." stands for an exception.
 void call(Combiner<int, std::string>& combiner, int request, std::vector<std::string>& outcomes) {
-  const auto run = [](Combiner<int, std::string>& to, int asked, std::vector<std::string>& into) -> Task<void> {
+  const auto run = [](Combiner<int, std::string>& to, int asked,
+                      std::vector<std::string>& into) -> Task<void> {
     auto calling = to.call(asked);
     try {
       into.push_back(co_await calling);
@@ -117,8 +118,10 @@ TEST(Combiner, AMissingReplyIsAnErrorAndNotSomebodyElsesReply) {
 }
 
 TEST(Combiner, ASenderThatThrowsBeforeItSendsIsAFailureToo) {
-  Combiner<int, std::string> combiner{
-      nullptr, 100, [](std::vector<int>) -> Task<std::vector<std::string>> { throw Error{Errc::closed, "shut"}; }};
+  Combiner<int, std::string> combiner{nullptr, 100,
+                                      [](std::vector<int>) -> Task<std::vector<std::string>> {
+                                        throw Error{Errc::closed, "shut"};
+                                      }};
   EXPECT_THROW(combiner.call(1).get(), Error);
   EXPECT_THROW(combiner.call(2).get(), Error);  // and the next is not stuck behind it
 }
@@ -215,12 +218,12 @@ TEST(Combiner, ALeaderIsRelieved) {
     ++count;
   };
   Combiner<int, int> combiner{nullptr, 1, [&](std::vector<int> requests) {
-    if (flights++ == 0) {
-      const Waiter::Scope this_thread{&Waiter::of_this_thread()};
-      for (int i = 0; i < others; ++i) other(*shared, served);
-    }
-    return Task<std::vector<int>>::ready(std::move(requests));
-  }};
+                                if (flights++ == 0) {
+                                  const Waiter::Scope this_thread{&Waiter::of_this_thread()};
+                                  for (int i = 0; i < others; ++i) other(*shared, served);
+                                }
+                                return Task<std::vector<int>>::ready(std::move(requests));
+                              }};
   shared = &combiner;
 
   EXPECT_EQ(combiner.call(1).get(), 1);

@@ -37,7 +37,8 @@ TEST(Store, TimeIsThatOfTheServer) {
 }
 
 TEST(Store, AnOddReplyToTimeIsAnErrorThatShowsIt) {
-  FakeStore store{[](const std::vector<std::string>&) { return Value::array({Value::integer(1)}); }};
+  FakeStore store{
+      [](const std::vector<std::string>&) { return Value::array({Value::integer(1)}); }};
   try {
     store.time().get();
     FAIL();

@@ -11,7 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string payload_of(const std::optional<Message>& message) { return message ? message->payload : "(none)"; }
+std::string payload_of(const std::optional<Message>& message) {
+  return message ? message->payload : "(none)";
+}
 
 TEST(Subscription, GivesMessagesOfItsChannelInOrder) {
   FakeStore store;
@@ -56,7 +58,8 @@ TEST(Subscription, GivesUpAtTheDeadlineAndCanWaitAgain) {
   EXPECT_FALSE(got);
 
   store.publish("news", "after the deadline");  // is kept for the next look
-  EXPECT_EQ(payload_of(subscription.next(store.virtual_clock.steady()).get()), "after the deadline");
+  EXPECT_EQ(payload_of(subscription.next(store.virtual_clock.steady()).get()),
+            "after the deadline");
 }
 
 TEST(Subscription, ALookWithoutWaitingSetsNoTimer) {
@@ -69,7 +72,8 @@ TEST(Subscription, ALookWithoutWaitingSetsNoTimer) {
 TEST(Subscription, AReaderThatFallsBehindHearsOfAGap) {
   FakeStore store;
   auto subscription = Subscription::open(store, "news").get();
-  for (std::size_t i = 0; i < Subscription::most_kept + 1; ++i) store.publish("news", std::to_string(i));
+  for (std::size_t i = 0; i < Subscription::most_kept + 1; ++i)
+    store.publish("news", std::to_string(i));
   const auto first = subscription.next().get();
   ASSERT_TRUE(first);
   EXPECT_EQ(first->kind, Message::Kind::gap);
@@ -106,7 +110,8 @@ TEST(Subscription, NoMessageIsLostBetweenThreads) {
   std::jthread publisher{[&] {
     for (int i = 0; i < messages; ++i) store.publish("news", std::to_string(i));
   }};
-  for (int i = 0; i < messages; ++i) ASSERT_EQ(payload_of(subscription.next().get()), std::to_string(i));
+  for (int i = 0; i < messages; ++i)
+    ASSERT_EQ(payload_of(subscription.next().get()), std::to_string(i));
 }
 
 }  // namespace

@@ -55,9 +55,7 @@ TEST(Task, IsLazy) {
     flag = true;
     co_return;
   };
-  {
-    auto dropped = run(ran);
-  }
+  { auto dropped = run(ran); }
   EXPECT_FALSE(ran);
   run(ran).get();
   EXPECT_TRUE(ran);
@@ -73,7 +71,9 @@ TEST(Task, ADroppedTaskFreesItsArguments) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST(Task, AwaitsOthersInALoopWithoutGrowingTheStack) { EXPECT_EQ(sum(200'000).get(), 20'000'100'000); }
+TEST(Task, AwaitsOthersInALoopWithoutGrowingTheStack) {
+  EXPECT_EQ(sum(200'000).get(), 20'000'100'000);
+}
 
 TEST(Task, Nests) { EXPECT_EQ(deep(1000).get(), 1000); }
 

@@ -31,7 +31,7 @@ TEST(TaskThreads, NestedTasksContinueThereToo) {
     const auto middle = co_await one;
     auto two = thread_after(second);
     const auto after = co_await two;
-    co_return before == middle && middle == after && after == std::this_thread::get_id();
+    co_return before == middle&& middle == after&& after == std::this_thread::get_id();
   };
   for (int i = 0; i < 200; ++i) {
     Completion first;
@@ -86,7 +86,8 @@ TEST(TaskThreads, WhenAllGathersFromManyThreads) {
     for (auto& completion : completions) tasks.push_back(thread_after(completion));
     std::vector<std::jthread> threads;
     for (auto& completion : completions) threads.emplace_back([&] { completion.complete(); });
-    for (const auto id : when_all(std::move(tasks)).get()) EXPECT_EQ(id, std::this_thread::get_id());
+    for (const auto id : when_all(std::move(tasks)).get())
+      EXPECT_EQ(id, std::this_thread::get_id());
   }
 }
 

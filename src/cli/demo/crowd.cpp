@@ -10,7 +10,8 @@ namespace {
 /// The buyers of one thread. Their coroutines all run on it, so the tally needs no lock.
 class Stand {
  public:
-  Stand(Sale& sale, Clock& clock, std::atomic<std::uint64_t>& answered) : sale_(sale), clock_(clock), answered_(answered) {}
+  Stand(Sale& sale, Clock& clock, std::atomic<std::uint64_t>& answered)
+      : sale_(sale), clock_(clock), answered_(answered) {}
 
   Tally serve(std::uint64_t first, std::uint64_t last) {
     std::vector<Task<void>> buyers;
@@ -124,14 +125,16 @@ void from_json(const nlohmann::json& json, Tally& tally) {
   json.at("numbers").get_to(tally.numbers);
 }
 
-Tally hold_sale(Sale& sale, Clock& clock, const Crowd& crowd, std::atomic<std::uint64_t>& answered) {
+Tally hold_sale(Sale& sale, Clock& clock, const Crowd& crowd,
+                std::atomic<std::uint64_t>& answered) {
   const auto stands = static_cast<std::uint64_t>(std::max(crowd.threads, 1));
   std::vector<Tally> tallies(stands);
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t i = 0; i < stands; ++i) {
       const auto all = crowd.last - crowd.first;
-      threads.emplace_back([&, i, first = crowd.first + all * i / stands, last = crowd.first + all * (i + 1) / stands] {
+      threads.emplace_back([&, i, first = crowd.first + all * i / stands,
+                            last = crowd.first + all * (i + 1) / stands] {
         tallies[i] = Stand{sale, clock, answered}.serve(first, last);
       });
     }

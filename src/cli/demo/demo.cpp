@@ -34,7 +34,8 @@ class Folder {
  public:
   explicit Folder(bool keep) : keep_(keep) {
     std::string pattern = (std::filesystem::temp_directory_path() / "sluice-demo-XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) throw std::system_error{errno, std::generic_category(), "cannot make " + pattern};
+    if (!::mkdtemp(pattern.data()))
+      throw std::system_error{errno, std::generic_category(), "cannot make " + pattern};
     path_ = pattern;
   }
   ~Folder() {
@@ -59,14 +60,22 @@ struct Figure {
   int decimals = 0;
 };
 
-double seconds(SteadyTime::duration span) { return std::max(std::chrono::duration<double>(span).count(), 1e-6); }
+double seconds(SteadyTime::duration span) {
+  return std::max(std::chrono::duration<double>(span).count(), 1e-6);
+}
 
 class Demo {
  public:
   Demo(const Globals& globals, const DemoArgs& args)
-      : globals_(globals), args_(args), folder_(args.keep), url_(store_of(globals)), progress_(globals.json) {
+      : globals_(globals),
+        args_(args),
+        folder_(args.keep),
+        url_(store_of(globals)),
+        progress_(globals.json) {
     if (args_.instances > 1 && is_embedded())
-      throw Error{Errc::bad_argument, "several instances need a server: demo --store redis://127.0.0.1:6379 --instances 4"};
+      throw Error{
+          Errc::bad_argument,
+          "several instances need a server: demo --store redis://127.0.0.1:6379 --instances 4"};
     if (args_.orders.empty()) args_.orders = "sqlite:" + (folder_.path() / "orders.db").string();
   }
 
@@ -75,8 +84,8 @@ class Demo {
     Sale sale = Sale::create(*store, definition()).get();
     const auto orders = open_order_store(args_.orders);
     if (!globals_.json)
-      fmt::print("{} bottles of {}, {} buyers, store {}, orders {}\n", args_.stock, sale.definition().name, args_.buyers,
-                 store->describe(), orders->describe());
+      fmt::print("{} bottles of {}, {} buyers, store {}, orders {}\n", args_.stock,
+                 sale.definition().name, args_.buyers, store->describe(), orders->describe());
     hold(*store, sale, *orders);
     verify(*store, sale, *orders);
     measure(sale.status().get());
@@ -86,16 +95,22 @@ class Demo {
 
  private:
   std::string store_of(const Globals& globals) const {
-    if (globals.store.empty() && !std::getenv("SLUICE_STORE")) return "embedded:" + (folder_.path() / "store").string();
+    if (globals.store.empty() && !std::getenv("SLUICE_STORE"))
+      return "embedded:" + (folder_.path() / "store").string();
     return store_url(globals);
   }
   bool is_embedded() const { return url_.starts_with("embedded:"); }
 
   SaleDefinition definition() const {
-    SaleDefinition definition{.name = "maotai20210321001", .stock = args_.stock, .number_type = "MT", .zone = "Asia/Shanghai"};
+    SaleDefinition definition{.name = "maotai20210321001",
+                              .stock = args_.stock,
+                              .number_type = "MT",
+                              .zone = "Asia/Shanghai"};
     // On a server that others use, a sale of its own.
-    if (!is_embedded()) definition.name += fmt::format("-demo-{}", system_clock().wall().time_since_epoch().count());
-    while (std::pow(10, definition.digits) - 1 < static_cast<double>(args_.stock)) ++definition.digits;
+    if (!is_embedded())
+      definition.name += fmt::format("-demo-{}", system_clock().wall().time_since_epoch().count());
+    while (std::pow(10, definition.digits) - 1 < static_cast<double>(args_.stock))
+      ++definition.digits;
     return definition;
   }
 
@@ -111,8 +126,9 @@ class Demo {
     worker.drain();
     working_ = store.clock().steady() - start;
     persisted_ = worker.progress().inserted;
-    progress_.finish(fmt::format("{} clicks answered in {:.2f} s, {} orders in the database after {:.2f} s", tally_.clicks,
-                                 seconds(clicking_), persisted_, seconds(working_)));
+    progress_.finish(
+        fmt::format("{} clicks answered in {:.2f} s, {} orders in the database after {:.2f} s",
+                    tally_.clicks, seconds(clicking_), persisted_, seconds(working_)));
   }
 
   Tally crowd_here(Store& store, Sale& sale) {
@@ -121,7 +137,8 @@ class Demo {
     std::condition_variable_any changed;
     const std::jthread drawing{[&](std::stop_token stop) {
       std::unique_lock lock{mutex};
-      while (!changed.wait_for(lock, stop, std::chrono::milliseconds{50}, [] { return false; }) && !stop.stop_requested())
+      while (!changed.wait_for(lock, stop, std::chrono::milliseconds{50}, [] { return false; }) &&
+             !stop.stop_requested())
         progress_.show(fmt::format("{} clicks answered", answered.load(std::memory_order_relaxed)));
     }};
     return hold_sale(sale, store.clock(), {.first = 0, .last = args_.buyers}, answered);
@@ -129,8 +146,10 @@ class Demo {
 
   Tally crowd_in_processes(Sale& sale) {
     progress_.show(fmt::format("{} instances are clicking", args_.instances));
-    return hold_sale_in_processes(
-        {.store = url_, .sale = sale.definition().name, .buyers = args_.buyers, .instances = args_.instances});
+    return hold_sale_in_processes({.store = url_,
+                                   .sale = sale.definition().name,
+                                   .buyers = args_.buyers,
+                                   .instances = args_.instances});
   }
 
   /// From the database and the store, not from what this program has counted.
@@ -144,10 +163,12 @@ class Demo {
       for (const auto& order : page) numbers.insert(order.number);
       last = page.back().id;
     }
-    const auto expected = static_cast<std::int64_t>(std::min<std::uint64_t>(args_.buyers, static_cast<std::uint64_t>(args_.stock)));
+    const auto expected = static_cast<std::int64_t>(
+        std::min<std::uint64_t>(args_.buyers, static_cast<std::uint64_t>(args_.stock)));
     const auto in_database = static_cast<std::int64_t>(numbers.size());
-    checks_.push_back({"every_bottle_found_a_buyer", in_database == expected, in_database, expected,
-                       numbers.empty() ? "" : fmt::format("{} to {}", *numbers.begin(), *numbers.rbegin())});
+    checks_.push_back(
+        {"every_bottle_found_a_buyer", in_database == expected, in_database, expected,
+         numbers.empty() ? "" : fmt::format("{} to {}", *numbers.begin(), *numbers.rbegin())});
     const auto told = std::count_if(tally_.numbers.begin(), tally_.numbers.end(),
                                     [&](const auto& number) { return numbers.contains(number); });
     const auto all_told = static_cast<std::int64_t>(tally_.numbers.size());
@@ -159,7 +180,9 @@ class Demo {
   }
 
   void measure(const SaleStatus& status) {
-    const auto ms = [](std::chrono::microseconds time) { return static_cast<double>(time.count()) / 1000; };
+    const auto ms = [](std::chrono::microseconds time) {
+      return static_cast<double>(time.count()) / 1000;
+    };
     figures_ = {
         {"stock", "stock", static_cast<double>(status.stock)},
         {"sold", "sold", static_cast<double>(status.sold)},
@@ -167,9 +190,12 @@ class Demo {
         {"clicks", "clicks", static_cast<double>(tally_.clicks)},
         {"sold_out", "refused as sold out", static_cast<double>(tally_.sold_out)},
         {"bought_already", "refused as bought already", static_cast<double>(tally_.bought_already)},
-        {"repeats_same", "repeats answered with the same order", static_cast<double>(tally_.repeats_same)},
-        {"admissions_per_second", "admissions decided a second", static_cast<double>(tally_.clicks) / seconds(clicking_)},
-        {"orders_per_second", "orders a second into the database", static_cast<double>(persisted_) / seconds(working_)},
+        {"repeats_same", "repeats answered with the same order",
+         static_cast<double>(tally_.repeats_same)},
+        {"admissions_per_second", "admissions decided a second",
+         static_cast<double>(tally_.clicks) / seconds(clicking_)},
+        {"orders_per_second", "orders a second into the database",
+         static_cast<double>(persisted_) / seconds(working_)},
         {"click_p50_ms", "click, p50, ms", ms(tally_.latencies.quantile(0.5)), 2},
         {"click_p99_ms", "click, p99, ms", ms(tally_.latencies.quantile(0.99)), 2},
     };
@@ -177,7 +203,8 @@ class Demo {
 
   static void tidy(Store& store, const std::string& name) {
     std::vector<std::string> keys;
-    for (const char* const suffix : {"sale", "buyers", "requests", "orders", "dead"}) keys.push_back(fmt::format("{{{}}}:{}", name, suffix));
+    for (const char* const suffix : {"sale", "buyers", "requests", "orders", "dead"})
+      keys.push_back(fmt::format("{{{}}}:{}", name, suffix));
     std::vector<std::string_view> words{"DEL"};
     words.insert(words.end(), keys.begin(), keys.end());
     store.run(Words{words}).get();
@@ -194,14 +221,19 @@ class Demo {
           figures[figure.name] = figure.value;
         }
       }
-      fmt::print("{}\n", nlohmann::json{{"ok", ok}, {"figures", figures}, {"checks", json_of(checks_)}}.dump());
+      fmt::print(
+          "{}\n",
+          nlohmann::json{{"ok", ok}, {"figures", figures}, {"checks", json_of(checks_)}}.dump());
     } else {
       fmt::print("\n");
-      for (const auto& figure : figures_) fmt::print("  {:<44} {:>12.{}f}\n", figure.label, figure.value, figure.decimals);
+      for (const auto& figure : figures_)
+        fmt::print("  {:<44} {:>12.{}f}\n", figure.label, figure.value, figure.decimals);
       fmt::print("\nverified from the database and the store:\n");
       print_checks(checks_);
       if (!ok) folder_.keep();
-      fmt::print("\n{}\n", ok ? "every check passed" : fmt::format("A CHECK FAILED; what is on disk stays in {}", folder_.path().string()));
+      fmt::print("\n{}\n", ok ? "every check passed"
+                              : fmt::format("A CHECK FAILED; what is on disk stays in {}",
+                                            folder_.path().string()));
     }
     return ok ? exit_ok : exit_check_failed;
   }
@@ -224,27 +256,40 @@ void add_instance_command(CLI::App& app, const Globals& globals, Action& action)
     std::string sale;
     Crowd crowd;
   };
-  auto* const command = app.add_subcommand("demo-instance", "One of the demo's processes")->group("");
+  auto* const command =
+      app.add_subcommand("demo-instance", "One of the demo's processes")->group("");
   const auto args = std::make_shared<Args>();
   command->add_option("SALE", args->sale)->required();
   command->add_option("FIRST", args->crowd.first)->required();
   command->add_option("LAST", args->crowd.last)->required();
   command->callback([&globals, &action, args] {
-    action = [&globals, args] { return serve_instance(store_url(globals), args->sale, args->crowd); };
+    action = [&globals, args] {
+      return serve_instance(store_url(globals), args->sale, args->crowd);
+    };
   });
 }
 
 }  // namespace
 
 void add_demo_command(CLI::App& app, const Globals& globals, Action& action) {
-  auto* const command = app.add_subcommand("demo", "Hold a flash sale, and prove that it went well");
+  auto* const command =
+      app.add_subcommand("demo", "Hold a flash sale, and prove that it went well");
   const auto args = std::make_shared<DemoArgs>();
-  command->add_option("--buyers", args->buyers, "How many click")->capture_default_str()->check(CLI::Range(1, 10'000'000));
-  command->add_option("--stock", args->stock, "Bottles")->capture_default_str()->check(CLI::Range(1, 100'000'000));
-  command->add_option("--instances", args->instances, "Processes that sell, on a server")->capture_default_str()->check(CLI::Range(1, 64));
-  command->add_option("--orders", args->orders, "The database, sqlite:/path; default: in a fresh folder");
+  command->add_option("--buyers", args->buyers, "How many click")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000'000));
+  command->add_option("--stock", args->stock, "Bottles")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000'000));
+  command->add_option("--instances", args->instances, "Processes that sell, on a server")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
+  command->add_option("--orders", args->orders,
+                      "The database, sqlite:/path; default: in a fresh folder");
   command->add_flag("--keep", args->keep, "Leave the fresh folder where it is");
-  command->callback([&globals, &action, args] { action = [&globals, args] { return Demo{globals, *args}.run(); }; });
+  command->callback([&globals, &action, args] {
+    action = [&globals, args] { return Demo{globals, *args}.run(); };
+  });
   add_instance_command(app, globals, action);
 }
 

@@ -29,13 +29,15 @@ class Instance {
     std::vector<char*> words;
     for (const auto& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
-    const int failed = ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, words.data(), environ);
+    const int failed =
+        ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, words.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     ::close(in[0]);
     ::close(out[1]);
     to_ = in[1];
     from_ = out[0];
-    if (failed != 0) throw std::system_error{failed, std::generic_category(), "cannot start another instance"};
+    if (failed != 0)
+      throw std::system_error{failed, std::generic_category(), "cannot start another instance"};
   }
   ~Instance() {
     go();
@@ -62,13 +64,16 @@ class Instance {
       char chunk[65536];
       const auto got = ::read(from_, chunk, sizeof chunk);
       if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) throw std::runtime_error{"an instance of the demo ended early; see what it said above"};
+      if (got <= 0)
+        throw std::runtime_error{"an instance of the demo ended early; see what it said above"};
       buffer_.append(chunk, static_cast<std::size_t>(got));
     }
   }
 
  private:
-  [[noreturn]] static void fail(const char* what) { throw std::system_error{errno, std::generic_category(), what}; }
+  [[noreturn]] static void fail(const char* what) {
+    throw std::system_error{errno, std::generic_category(), what};
+  }
 
   pid_t pid_ = -1;
   int to_ = -1;
@@ -85,19 +90,22 @@ Tally hold_sale_in_processes(const InstancePlan& plan) {
   ::setenv("SLUICE_STORE", plan.store.c_str(), 1);
   for (std::uint64_t i = 0; i < count; ++i) {
     instances.push_back(std::make_unique<Instance>(std::vector<std::string>{
-        "sluice", "demo-instance", plan.sale, std::to_string(plan.buyers * i / count), std::to_string(plan.buyers * (i + 1) / count)}));
+        "sluice", "demo-instance", plan.sale, std::to_string(plan.buyers * i / count),
+        std::to_string(plan.buyers * (i + 1) / count)}));
   }
   for (const auto& instance : instances) instance->line();  // "ready"
   for (const auto& instance : instances) instance->go();
   Tally all;
-  for (const auto& instance : instances) all.add(nlohmann::json::parse(instance->line()).get<Tally>());
+  for (const auto& instance : instances)
+    all.add(nlohmann::json::parse(instance->line()).get<Tally>());
   return all;
 }
 
 int serve_instance(const std::string& store_url, const std::string& name, const Crowd& crowd) {
   const auto store = open(store_url);
   auto sale = Sale::load(*store, name).get();
-  if (!sale) throw Error{Errc::bad_argument, fmt::format("{} knows no sale '{}'", store->describe(), name)};
+  if (!sale)
+    throw Error{Errc::bad_argument, fmt::format("{} knows no sale '{}'", store->describe(), name)};
   fmt::print("ready\n");
   std::fflush(stdout);
   char nothing = 0;

@@ -113,7 +113,8 @@ void forget_now(Value& reply) {
   if (reply.type() == Type::integer) {
     const auto now = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
     constexpr std::int64_t hour = 3'600'000;
-    if (reply.as_integer() > now - hour && reply.as_integer() < now + hour) reply = Value::simple_string("now");
+    if (reply.as_integer() > now - hour && reply.as_integer() < now + hour)
+      reply = Value::simple_string("now");
   }
   if (reply.is_aggregate())
     for (auto& item : reply.as_items()) forget_now(item);
