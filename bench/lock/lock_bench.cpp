@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "lock/acquire.lua.hpp"
-#include "lock/release.lua.hpp"
+#include "lock/mutex/acquire.lua.hpp"
+#include "lock/mutex/release.lua.hpp"
 #include "sluice/lock.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/open.hpp"
@@ -24,8 +24,8 @@ const std::string name = "bench:lock";
 class PeerPair {
  public:
   explicit PeerPair(int port) : peer_(port) {
-    peer_.command({"SCRIPT", "LOAD", std::string{scripts::lock_acquire.text}});
-    peer_.command({"SCRIPT", "LOAD", std::string{scripts::lock_release.text}});
+    peer_.command({"SCRIPT", "LOAD", std::string{scripts::lock_mutex_acquire.text}});
+    peer_.command({"SCRIPT", "LOAD", std::string{scripts::lock_mutex_release.text}});
   }
   std::size_t operator()() {
     peer_.command(acquire_);
@@ -37,14 +37,14 @@ class PeerPair {
   BlockingPeer peer_;
   const std::string request_ = "0123456789abcdef0123456789abcdef";
   const std::vector<std::string> acquire_{"EVALSHA",
-                                          std::string{scripts::lock_acquire.sha1},
+                                          std::string{scripts::lock_mutex_acquire.sha1},
                                           "2",
                                           name + ":peer",
                                           "redisson_lock_token:{" + name + ":peer}",
                                           "6ba7b810-9dad-11d1-80b4-00c04fd430c8:1",
                                           "30000",
                                           request_};
-  const std::vector<std::string> release_{"EVALSHA", std::string{scripts::lock_release.sha1},
+  const std::vector<std::string> release_{"EVALSHA", std::string{scripts::lock_mutex_release.sha1},
                                           "1",       name + ":peer",
                                           request_,  "redisson_lock__channel:{" + name + ":peer}"};
 };

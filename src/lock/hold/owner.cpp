@@ -1,4 +1,4 @@
-#include "lock/owner.hpp"
+#include "lock/hold/owner.hpp"
 
 #include <fmt/format.h>
 

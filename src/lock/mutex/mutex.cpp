@@ -1,10 +1,11 @@
 #include <algorithm>
 
-#include "lock/attempt.hpp"
+#include "lock/hold/access.hpp"
+#include "lock/hold/watchdog.hpp"
+#include "lock/mutex/attempt.hpp"
+#include "lock/mutex/wire.hpp"
 #include "lock/per_store.hpp"
-#include "lock/waiting_room.hpp"
-#include "lock/watchdog.hpp"
-#include "lock/wire.hpp"
+#include "lock/wait/waiting_room.hpp"
 #include "sluice/lock.hpp"
 #include "sluice/metrics.hpp"
 
@@ -65,7 +66,8 @@ Task<Held> Mutex::acquire() {
 }
 
 Task<Held> Mutex::acquire(const Owner& owner) {
-  auto entering = enter({.owner = owner.state_, .owner_id = owner.id().text}, for_ever, {});
+  auto entering =
+      enter({.owner = lock::Access::state(owner), .owner_id = owner.id().text}, for_ever, {});
   auto held = co_await entering;
   co_return std::move(*held);
 }
@@ -76,7 +78,8 @@ Task<std::optional<Held>> Mutex::try_acquire(milliseconds wait, std::stop_token 
 
 Task<std::optional<Held>> Mutex::try_acquire(const Owner& owner, milliseconds wait,
                                              std::stop_token stop) {
-  return enter({.owner = owner.state_, .owner_id = owner.id().text}, wait, std::move(stop));
+  return enter({.owner = lock::Access::state(owner), .owner_id = owner.id().text}, wait,
+               std::move(stop));
 }
 
 /// A hold that the owner is in already, else a new one.
@@ -101,7 +104,7 @@ Task<std::optional<Held>> Mutex::enter(lock::Entrant who, milliseconds wait, std
     auto waiting = wait_in_room(who, until, std::move(stop));
     found.hold = co_await waiting;
   }
-  if (found.hold) co_return Held{std::move(found.hold)};
+  if (found.hold) co_return lock::Access::held(std::move(found.hold));
   count(metrics().lock_refused);
   co_return std::nullopt;
 }

@@ -1,8 +1,8 @@
-#include "lock/watchdog.hpp"
+#include "lock/hold/watchdog.hpp"
 
 #include <algorithm>
 
-#include "lock/wire.hpp"
+#include "lock/mutex/wire.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 

@@ -8,10 +8,10 @@ using LostReply = VirtualLock;
 
 TEST_F(LostReply, AcquireAskedAgainLeavesNoOrphan) {  // T01
   Mutex mutex{line_, "stock"};
-  fail_next("lock/acquire", Fault::reply_lost);
+  fail_next("lock/mutex/acquire", Fault::reply_lost);
   auto held = mutex.try_acquire().get();
   ASSERT_TRUE(held);
-  EXPECT_EQ(line_.executed("lock/acquire"), 2U);
+  EXPECT_EQ(line_.executed("lock/mutex/acquire"), 2U);
   EXPECT_EQ(held->token().value, 1U);
   EXPECT_EQ(field("stock", held->owner().text), "1");
   EXPECT_EQ(held->release().get().kind, Kind::released);
@@ -21,22 +21,22 @@ TEST_F(LostReply, AcquireAskedAgainLeavesNoOrphan) {  // T01
 
 TEST_F(LostReply, AcquireWithoutAnyAnswerIsTakenBack) {
   Mutex mutex{line_, "stock"};
-  fail_next("lock/acquire", Fault::cut_off);
+  fail_next("lock/mutex/acquire", Fault::cut_off);
   try {
     (void)mutex.try_acquire().get();
     FAIL() << "acquired without a reply";
   } catch (const Error& failure) {
     EXPECT_EQ(failure.effect(), Effect::unknown);
   }
-  EXPECT_EQ(line_.executed("lock/release"), 1U);
+  EXPECT_EQ(line_.executed("lock/mutex/release"), 1U);
   EXPECT_FALSE(exists("stock"));
 }
 
 TEST_F(LostReply, AcquireThatCannotBeTakenBackEndsWithItsLease) {
   Mutex mutex{line_, "stock", {.lease = 5s}};
   line_.plan = [](std::string_view call) {
-    if (call == "lock/acquire") return Fault::cut_off;
-    return call == "lock/release" ? Fault::refused : Fault::none;
+    if (call == "lock/mutex/acquire") return Fault::cut_off;
+    return call == "lock/mutex/release" ? Fault::refused : Fault::none;
   };
   EXPECT_THROW((void)mutex.try_acquire().get(), Error);
   heal();
@@ -47,24 +47,24 @@ TEST_F(LostReply, AcquireThatCannotBeTakenBackEndsWithItsLease) {
 
 TEST_F(LostReply, AcquireThatWasNotSentHasNothingToTakeBack) {
   Mutex mutex{line_, "stock"};
-  fail_next("lock/acquire", Fault::refused);
+  fail_next("lock/mutex/acquire", Fault::refused);
   EXPECT_THROW((void)mutex.try_acquire().get(), Error);
-  EXPECT_EQ(line_.executed("lock/release"), 0U);
+  EXPECT_EQ(line_.executed("lock/mutex/release"), 0U);
 }
 
 TEST_F(LostReply, ReleaseAskedAgainSucceedsOnce) {  // T02
   Mutex mutex{line_, "stock"};
   auto held = mutex.acquire().get();
-  fail_next("lock/release", Fault::reply_lost);
+  fail_next("lock/mutex/release", Fault::reply_lost);
   EXPECT_EQ(held.release().get().kind, Kind::released);
-  EXPECT_EQ(line_.executed("lock/release"), 2U);
+  EXPECT_EQ(line_.executed("lock/mutex/release"), 2U);
   EXPECT_FALSE(exists("stock"));
 }
 
 TEST_F(LostReply, ReleaseThatFailsTwiceIsAnErrorWithUnknownEffect) {
   Mutex mutex{line_, "stock"};
   auto held = mutex.acquire().get();
-  fail_all("lock/release", Fault::cut_off);
+  fail_all("lock/mutex/release", Fault::cut_off);
   try {
     (void)held.release().get();
     FAIL() << "released without a reply";
@@ -77,12 +77,12 @@ TEST_F(LostReply, ReleaseThatFailsTwiceIsAnErrorWithUnknownEffect) {
 TEST_F(LostReply, LateReleaseDoesNotTouchANewerHoldOfTheSameOwner) {  // T03
   Mutex mutex{line_, "stock"};
   const Owner owner;
-  fail_next("lock/release", Fault::request_late);
+  fail_next("lock/mutex/release", Fault::request_late);
   { const auto held = mutex.acquire(owner).get(); }  // its release is on the way
   EXPECT_TRUE(mutex.force_release().get());
   auto newer = mutex.acquire(owner).get();
   line_.let_go();
-  EXPECT_EQ(line_.executed("lock/release"), 1U);
+  EXPECT_EQ(line_.executed("lock/mutex/release"), 1U);
   EXPECT_EQ(field("stock", owner.id().text), "1");
   EXPECT_EQ(newer.release().get().kind, Kind::released);
 }
@@ -105,7 +105,7 @@ TEST_F(LostReply, EnteringAgainWithoutAnAnswerLeavesTheOuterHold) {
   Mutex mutex{line_, "stock"};
   const Owner owner;
   auto outer = mutex.acquire(owner).get();
-  fail_next("lock/recount", Fault::cut_off);
+  fail_next("lock/mutex/recount", Fault::cut_off);
   EXPECT_THROW((void)mutex.acquire(owner).get(), Error);
   EXPECT_EQ(outer.entries(), 1U);
   EXPECT_EQ(field("stock", owner.id().text), "1");
@@ -118,7 +118,7 @@ TEST_F(LostReply, DestructorWithTheServerGoneNeverThrows) {  // L07
   const auto before = metrics().lock_release_failures.load();
   {
     const auto held = mutex.acquire().get();
-    fail_all("lock/release", Fault::refused);
+    fail_all("lock/mutex/release", Fault::refused);
   }
   EXPECT_EQ(metrics().lock_release_failures.load(), before + 1);
   EXPECT_TRUE(exists("stock"));
@@ -126,7 +126,7 @@ TEST_F(LostReply, DestructorWithTheServerGoneNeverThrows) {  // L07
 
 TEST_F(LostReply, GrantThatTookAsLongAsItsLeaseIsGivenBack) {
   Mutex mutex{line_, "stock", {.lease = 1s}};
-  fail_next("lock/acquire", Fault::reply_late);
+  fail_next("lock/mutex/acquire", Fault::reply_late);
   Visitor visitor{mutex, 0ms};
   clock_.advance(999ms);
   line_.let_go();

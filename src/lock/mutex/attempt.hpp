@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "lock/hold.hpp"
-#include "lock/owner.hpp"
+#include "lock/hold/hold.hpp"
+#include "lock/hold/owner.hpp"
 
 namespace sluice::lock {
 

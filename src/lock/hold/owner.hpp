@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lock/hold.hpp"
+#include "lock/hold/hold.hpp"
 
 namespace sluice::lock {
 

@@ -1,5 +1,5 @@
-#include "lock/attempt.hpp"
-#include "lock/watchdog.hpp"
+#include "lock/hold/watchdog.hpp"
+#include "lock/mutex/attempt.hpp"
 #include "sluice/lock.hpp"
 
 namespace sluice {

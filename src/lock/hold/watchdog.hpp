@@ -15,7 +15,7 @@
 #include <mutex>
 #include <vector>
 
-#include "lock/hold.hpp"
+#include "lock/hold/hold.hpp"
 
 namespace sluice::lock {
 

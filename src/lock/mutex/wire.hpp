@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "lock/hold.hpp"
+#include "lock/hold/hold.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::lock {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/fork.hpp"
-#include "lock/names.hpp"
+#include "lock/hold/names.hpp"
 #include "sluice/lock.hpp"
 
 namespace sluice::lock {

@@ -34,7 +34,7 @@ TEST_F(Waiting, ReleaseDuringTheSecondLookIsNotMissed) {
   auto held = mutex.acquire().get();
   int looks = 0;
   line_.plan = [&](std::string_view call) {
-    return call == "lock/acquire" && ++looks == 2 ? Fault::reply_late : Fault::none;
+    return call == "lock/mutex/acquire" && ++looks == 2 ? Fault::reply_late : Fault::none;
   };
   Visitor visitor{mutex, 1h};
   held.release().get();  // the visitor was refused, but does not know yet, and so does not sit idle
@@ -107,12 +107,12 @@ TEST_F(Waiting, ReleaseWakesOneWaiterInTheOrderOfArrival) {
   auto held = mutex.acquire().get();
   std::list<Visitor> crowd;
   for (int i = 0; i < 8; ++i) crowd.emplace_back(mutex, 1h);
-  const auto looked = line_.executed("lock/acquire");
+  const auto looked = line_.executed("lock/mutex/acquire");
   held.release().get();
   int served = 0;
   for (auto& visitor : crowd) {
     ASSERT_TRUE(visitor.in()) << "visitor " << served;
-    EXPECT_EQ(line_.executed("lock/acquire"), looked + static_cast<std::size_t>(++served));
+    EXPECT_EQ(line_.executed("lock/mutex/acquire"), looked + static_cast<std::size_t>(++served));
     visitor.held.reset();
   }
 }
@@ -122,7 +122,7 @@ TEST_F(Waiting, WokenWaiterThatFailsPassesTheCallOn) {
   auto held = mutex.acquire().get();
   Visitor first{mutex, 1h};
   Visitor second{mutex, 1h};
-  fail_next("lock/acquire", Fault::refused);
+  fail_next("lock/mutex/acquire", Fault::refused);
   held.release().get();
   EXPECT_TRUE(first.failed());
   EXPECT_TRUE(second.in());

@@ -1,7 +1,7 @@
-#include "lock/attempt.hpp"
+#include "lock/mutex/attempt.hpp"
 
-#include "lock/watchdog.hpp"
-#include "lock/wire.hpp"
+#include "lock/hold/watchdog.hpp"
+#include "lock/mutex/wire.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 

@@ -1,4 +1,4 @@
-#include "lock/waiting_room.hpp"
+#include "lock/wait/waiting_room.hpp"
 
 #include <utility>
 

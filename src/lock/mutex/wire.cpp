@@ -1,14 +1,14 @@
-#include "lock/wire.hpp"
+#include "lock/mutex/wire.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "lock/acquire.lua.hpp"
-#include "lock/force_release.lua.hpp"
-#include "lock/recount.lua.hpp"
-#include "lock/release.lua.hpp"
-#include "lock/renew.lua.hpp"
+#include "lock/hold/renew.lua.hpp"
+#include "lock/mutex/acquire.lua.hpp"
+#include "lock/mutex/force_release.lua.hpp"
+#include "lock/mutex/recount.lua.hpp"
+#include "lock/mutex/release.lua.hpp"
 
 namespace sluice::lock {
 namespace {
@@ -20,7 +20,7 @@ std::string_view text_of(const fmt::format_int& number) { return {number.data(),
 Task<Value> ask_acquire(Store& store, const Names& names, std::string_view owner,
                         std::string_view request, std::chrono::milliseconds lease) {
   const fmt::format_int lease_ms{lease.count()};
-  return store.run(scripts::lock_acquire, {names.key, names.token},
+  return store.run(scripts::lock_mutex_acquire, {names.key, names.token},
                    {owner, text_of(lease_ms), request}, {.repeatable = true});
 }
 
@@ -32,21 +32,21 @@ Answer answer_to_acquire(const Value& reply) {
     return {.granted = std::nullopt,
             .left = std::chrono::milliseconds{reply.as_items()[0].as_integer()}};
   throw Error{Errc::protocol,
-              "lock/acquire answered " + to_string(reply) + ", neither a token nor a time",
+              "lock/mutex/acquire answered " + to_string(reply) + ", neither a token nor a time",
               Effect::unknown};
 }
 
 Task<Value> ask_recount(Store& store, const Hold& hold, std::uint32_t entries) {
   const fmt::format_int lease_ms{hold.terms.lease.count()};
   const fmt::format_int count{entries};
-  return store.run(scripts::lock_recount, {hold.names->key},
+  return store.run(scripts::lock_mutex_recount, {hold.names->key},
                    {hold.owner, text_of(lease_ms), hold.request, text_of(count)},
                    {.repeatable = true});
 }
 
 Task<Value> ask_release(Store& store, const Names& names, std::string_view request,
                         bool repeatable) {
-  return store.run(scripts::lock_release, {names.key}, {request, names.channel},
+  return store.run(scripts::lock_mutex_release, {names.key}, {request, names.channel},
                    {.repeatable = repeatable});
 }
 
@@ -63,14 +63,15 @@ Batch renewal_of(std::span<const std::shared_ptr<Hold>> holds) {
       args.push_back(hold->request);
       args.push_back(leases.emplace_back(std::to_string(hold->terms.lease.count())));
     }
-    batch.add(scripts::lock_renew, keys, args);
+    batch.add(scripts::lock_hold_renew, keys, args);
     holds = holds.subspan(part.size());
   }
   return batch;
 }
 
 Task<Value> ask_force_release(Store& store, const Names& names) {
-  return store.run(scripts::lock_force_release, {names.key}, {names.channel}, {.repeatable = true});
+  return store.run(scripts::lock_mutex_force_release, {names.key}, {names.channel},
+                   {.repeatable = true});
 }
 
 }  // namespace sluice::lock

@@ -86,7 +86,7 @@ TEST_F(StandardLocks, UnlockWithTheServerGoneDoesNotThrow) {
   Mutex mutex{line_, "stock"};
   {
     const std::lock_guard lock{mutex};
-    fail_all("lock/release", Fault::refused);
+    fail_all("lock/mutex/release", Fault::refused);
   }
   EXPECT_TRUE(exists("stock"));
 }

@@ -1,4 +1,4 @@
-#include "lock/names.hpp"
+#include "lock/hold/names.hpp"
 
 #include "sluice/value.hpp"
 #include "store/key_name.hpp"

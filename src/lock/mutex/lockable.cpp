@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <ranges>
 
-#include "lock/names.hpp"
+#include "lock/hold/names.hpp"
 #include "sluice/lock.hpp"
 
 namespace sluice {

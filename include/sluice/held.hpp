@@ -1,0 +1,129 @@
+/// What every lock hands out: a hold, whose it is, and how it ends.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+namespace lock {
+struct Access;
+struct Hold;
+struct OwnerState;
+}  // namespace lock
+
+/// Rises with every new hold of a lock. Hand it to whatever the lock protects, and let that refuse
+/// a smaller one than it has seen: the only defence against a holder that was stopped, lost its
+/// hold, and writes on.
+struct FencingToken {
+  std::uint64_t value = 0;
+  friend auto operator<=>(const FencingToken&, const FencingToken&) = default;
+};
+
+/// Who holds, as it stands in Redis: `<uuid>:<number>`.
+struct OwnerId {
+  std::string text;
+  friend bool operator==(const OwnerId&, const OwnerId&) = default;
+};
+
+/// Somebody who may hold locks, and enter again what they hold. Not a thread: it may be moved
+/// between threads and coroutines, and used by several at once.
+///
+/// Whoever acquires without an Owner is somebody new each time.
+class Owner {
+ public:
+  /// A new identity, which nobody had before.
+  Owner();
+  Owner(Owner&&) noexcept = default;
+  Owner& operator=(Owner&&) noexcept = default;
+
+  const OwnerId& id() const noexcept;
+
+ private:
+  friend struct lock::Access;
+  std::shared_ptr<lock::OwnerState> state_;
+};
+
+/// Why a hold ended before it was released.
+enum class LostCause {
+  expired,      ///< The lease ran out here: it is not renewed, or this process stood still.
+  unreachable,  ///< Renewals failed until the lease ran out here.
+  taken,  ///< The server knows the hold no more: expired there, forced open, or its data lost.
+};
+
+std::string_view to_string(LostCause cause) noexcept;
+
+/// What a release found.
+struct ReleaseOutcome {
+  enum class Kind {
+    released,    ///< The lock is free.
+    still_held,  ///< The owner had entered more than once, and is still in.
+    not_held,    ///< The hold was lost before.
+  };
+  Kind kind = Kind::released;
+  std::uint32_t still_held = 0;  ///< entries left
+
+  friend bool operator==(const ReleaseOutcome&, const ReleaseOutcome&) = default;
+};
+
+std::string_view to_string(ReleaseOutcome::Kind kind) noexcept;
+
+/// One entry of an owner into a Mutex. Its end is the release.
+///
+/// Threads: one at a time, but for `valid`, `valid_for`, `token`, `owner` and `lost`, which any may
+///   call.
+class Held {
+ public:
+  /// Holds nothing.
+  Held() noexcept = default;
+  Held(Held&& other) noexcept = default;
+  Held& operator=(Held&& other) noexcept;
+  /// Releases: sends the request at once, in order with what this thread sends later, and does not
+  /// wait for the reply. Never throws; a failure is logged and counted in
+  /// `sluice_lock_release_failures_total`, and the hold then ends with its lease.
+  ~Held();
+
+  /// Whether the hold is certain at this moment. Asks the local steady clock only: no I/O, some 30
+  /// ns. Once false, false for ever.
+  bool valid() const noexcept;
+  /// How long it stays certain if no renewal succeeds; 0 when it is not.
+  std::chrono::nanoseconds valid_for() const noexcept;
+  explicit operator bool() const noexcept { return valid(); }
+
+  FencingToken token() const noexcept;
+  OwnerId owner() const;
+  /// How often the owner is in.
+  std::uint32_t entries() const;
+
+  /// Leaves, and waits for the server to say so. Afterwards this holds nothing, whatever the
+  /// outcome; a second call is answered `not_held` without I/O. A request whose reply was lost is
+  /// repeated, and cannot touch a newer hold.
+  /// Throws Error (effect none or unknown; the hold ends with its lease at the latest).
+  Task<ReleaseOutcome> release();
+
+  /// Stops when the hold is lost; never after the release.
+  std::stop_token lost() const;
+  /// Calls `callback` once if the hold is lost, at once if it is lost already. It runs on the
+  /// clock's thread or on whichever reads the reply: it must be short and must not block. It may be
+  /// under way in another thread while the hold is released.
+  void on_lost(std::function<void(LostCause)> callback);
+
+ private:
+  friend struct lock::Access;
+  explicit Held(std::shared_ptr<lock::Hold> hold) noexcept : hold_(std::move(hold)) {}
+  void abandon() noexcept;
+
+  std::shared_ptr<lock::Hold> hold_;
+};
+
+}  // namespace sluice

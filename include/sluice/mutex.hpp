@@ -1,0 +1,146 @@
+/// One at a time, across processes.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sluice/held.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+namespace lock {
+struct Attempt;
+struct Entrant;
+struct Names;
+struct Terms;
+class WaitingRooms;
+}  // namespace lock
+
+struct MutexOptions {
+  /// How long a hold lasts without renewal, and so how long a dead holder keeps others out. Shorter
+  /// frees sooner; longer survives longer pauses of the holder and outages of the server. From 10
+  /// ms to 24 h.
+  std::chrono::milliseconds lease = std::chrono::seconds{30};
+  /// Renew the lease while it is held, every third of it, all holds of the process together. Off:
+  /// every hold ends when its lease does, and is then lost.
+  bool watchdog = true;
+  /// How much earlier than the server the holder believes the hold to be over: for clocks that run
+  /// at different speeds. More is safer, and leaves less of the lease. Default: lease / 100 + 2 ms,
+  /// as in Redlock.
+  std::optional<std::chrono::milliseconds> margin{};
+};
+
+/// A mutual-exclusion lock shared by every process that names it, Java processes with Redisson
+/// included.
+///
+/// Guarantee: among holders whose `Held::valid()` is true there is at most one, while the server
+///   keeps its data and its clock and ours run at the same speed within the margin. A lost reply
+///   leaves no second hold, a repeated or late release touches no newer hold, and a hold is never
+///   renewed after its release. Waiters are woken by the release, the end of the holder's lease, or
+///   their own patience.
+/// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
+///   `token()`); that an asynchronous replica knows of the hold after a failover; the order of
+///   waiters. A copy of an acquire that the server gets to only after the hold was released again
+///   (the first connection was lost while the copy lay in a buffer) leaves a hold of nobody until
+///   its lease ends. Tokens rise while the server keeps its data. Losses are counted in
+///   `sluice_lock_lost_total`.
+/// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its
+///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, and
+///   their end releases nothing.
+/// In Redis: hash NAME {owner: entries, sluice:request: id}, TTL = lease; string
+///   redisson_lock_token:{NAME}, the fencing counter, which stays; channel
+///   redisson_lock__channel:{NAME}. One round trip to acquire a free lock, one to release it; a
+///   contended acquire adds a subscription and one round trip a wake-up. Renewals: one script for
+///   100 holds.
+///
+///     Mutex mutex{*store, "stock:42"};
+///     if (auto held = mutex.try_acquire(5s).get()) sell(held->token());
+class Mutex {
+ public:
+  /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
+  /// that leaves nothing of it.
+  Mutex(Store& store, std::string name, MutexOptions options = {});
+  ~Mutex();
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  /// Waits until it is held. Throws Error (connection, timeout, wrong_type ...): a hold that may
+  /// have come about all the same is taken back in the background, and ends with its lease at the
+  /// latest.
+  Task<Held> acquire();
+  /// The same; an owner that is in enters once more.
+  Task<Held> acquire(const Owner& owner);
+
+  /// Waits up to `wait`, or until `stop` is requested. Empty: another held it all the while.
+  /// Without a wait: one round trip. Throws as `acquire`.
+  Task<std::optional<Held>> try_acquire(std::chrono::milliseconds wait = {},
+                                        std::stop_token stop = {});
+  Task<std::optional<Held>> try_acquire(const Owner& owner, std::chrono::milliseconds wait = {},
+                                        std::stop_token stop = {});
+
+  /// Who is in, for operators and tests: by the time it is read it may be over.
+  struct Holder {
+    OwnerId owner;
+    std::uint32_t entries = 0;
+    std::chrono::milliseconds left{};  ///< of the lease; -1: no end
+  };
+  Task<std::optional<Holder>> holder();
+
+  /// Ends whoever's hold, and wakes the waiters. The holder learns of it with its next renewal.
+  /// False: nobody was in.
+  Task<bool> force_release();
+
+  const std::string& name() const noexcept;
+
+  // As the standard library wants it (TimedLockable): the owner is the thread. Entering again is
+  // allowed, as with std::recursive_mutex. `lock` and `try_lock...` throw Error when the store
+  // fails. `unlock` releases as ~Held does; it throws Error (bad_argument) when this thread is not
+  // in, but not when the hold was lost, which is logged and counted.
+  void lock();
+  bool try_lock();
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+    return lock_within(std::chrono::ceil<std::chrono::milliseconds>(wait));
+  }
+  template <class AnyClock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<AnyClock, Duration>& when) {
+    if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>) {
+      return try_lock_for(when - store_.clock().steady());
+    } else {
+      return try_lock_for(when - AnyClock::now());  // the caller's clock, not ours
+    }
+  }
+  void unlock();
+
+ private:
+  Task<std::optional<Held>> enter(lock::Entrant who, std::chrono::milliseconds wait,
+                                  std::stop_token stop);
+  Task<lock::Attempt> look(lock::Entrant& who);
+  Task<lock::Attempt> look_again(lock::Entrant& who, std::shared_ptr<lock::Hold> hold);
+  Task<std::shared_ptr<lock::Hold>> wait_in_room(lock::Entrant& who, SteadyTime until,
+                                                 std::stop_token stop);
+  bool lock_within(std::chrono::milliseconds wait);
+  void keep_for_this_thread(Held held);
+
+  Store& store_;
+  const std::unique_ptr<const lock::Terms> terms_;
+  std::shared_ptr<const lock::Names> names_;
+  std::shared_ptr<lock::Watchdog> watchdog_;
+  std::shared_ptr<lock::WaitingRooms> rooms_;
+
+  struct ThreadHold {
+    std::thread::id thread;
+    Held held;
+  };
+  std::mutex threads_mutex_;
+  std::vector<ThreadHold> thread_holds_;  // of lock(), latest last
+};
+
+}  // namespace sluice
