@@ -21,6 +21,7 @@ struct Entrant;
 struct Names;
 struct Terms;
 class WaitingRooms;
+class Watchdog;
 }  // namespace lock
 
 struct MutexOptions {
