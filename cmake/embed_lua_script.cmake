@@ -3,7 +3,7 @@ file(READ ${SOURCE} text)
 file(SHA1 ${SOURCE} sha1)
 string(REGEX REPLACE "\\.lua$" "" name ${SCRIPT})
 string(REGEX REPLACE "[^a-zA-Z0-9]" "_" symbol ${name})
-file(WRITE ${HEADER} "// Made from src/${SCRIPT}.
+file(WRITE ${HEADER} "// Made from ${SCRIPT}.
 #pragma once
 
 #include \"sluice/store.hpp\"
