@@ -56,7 +56,7 @@ void check(int result, const char* call) {
 Descriptor bound(std::uint16_t port) {
   Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"};
   const int on = 1;
-  check(::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on), "setsockopt");
+  check(::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), "setsockopt");
   const auto address = loopback(port);
   check(::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
         "bind");
