@@ -43,6 +43,9 @@ class FaultyStore final : public Store {
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
   Task<std::vector<Value>> run(Batch batch, CallOptions options) override;
   Task<Listener> listen(std::string channel, MessageHandler handler) override;
+  Listener on_reconnect(std::function<void()> handler) override {
+    return store_.on_reconnect(std::move(handler));
+  }
   Clock& clock() noexcept override { return store_.clock(); }
   Driver* driver() noexcept override { return store_.driver(); }
   std::string describe() const override { return store_.describe(); }

@@ -1,4 +1,6 @@
 /// Owners, entries, and what stands in Redis meanwhile.
+#include <unistd.h>
+
 #include "lock/virtual_lock.hpp"
 
 namespace sluice {
@@ -75,15 +77,20 @@ TEST_F(Reentry, OwnerThatLostItsHoldGetsANewOne) {
 }
 
 TEST_F(Reentry, HolderIsShown) {
-  Mutex mutex{line_, "stock"};
-  EXPECT_FALSE(mutex.holder().get());
+  Mutex mutex{line_, "stock", {.label = "till 3 "}};
+  EXPECT_TRUE(mutex.info().get().holders.empty());
   const Owner owner;
   const auto held = mutex.acquire(owner).get();
-  const auto holder = mutex.holder().get();
-  ASSERT_TRUE(holder);
-  EXPECT_EQ(holder->owner, owner.id());
-  EXPECT_EQ(holder->entries, 1U);
-  EXPECT_EQ(holder->left, 30s);
+  const LockInfo info = mutex.info().get();
+  ASSERT_EQ(info.holders.size(), 1U);
+  const auto& holder = info.holders.front();
+  EXPECT_EQ(holder.owner, owner.id());
+  EXPECT_EQ(holder.entries, 1U);
+  EXPECT_EQ(holder.left, 30s);
+  EXPECT_EQ(holder.data.pid, ::getpid());
+  EXPECT_EQ(holder.data.actor, "-");
+  EXPECT_EQ(holder.data.label, "till 3 ");
+  EXPECT_EQ(info.token, held.token());
   EXPECT_TRUE(mutex.force_release().get());
   EXPECT_FALSE(mutex.force_release().get());
 }

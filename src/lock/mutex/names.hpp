@@ -1,4 +1,4 @@
-/// What a lock is called in Redis: Redisson's keys and channel.
+/// What a lock is called in Redis: Redisson's keys and channel, and ours beside them.
 #pragma once
 
 #include <string>
@@ -12,11 +12,10 @@ struct Names {
   std::string key;      ///< the name itself
   std::string token;    ///< the fencing counter
   std::string channel;  ///< where a release is published
+  std::string queue;    ///< of the processes that wait
+  std::string waiters;  ///< who has been waiting for long, for people
 
   static constexpr std::size_t longest = 1 << 20;
 };
-
-/// A name for messages: printable, at most 200 bytes.
-std::string quoted(const std::string& name);
 
 }  // namespace sluice::lock

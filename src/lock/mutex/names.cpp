@@ -1,9 +1,10 @@
-#include "lock/hold/names.hpp"
+#include "lock/mutex/names.hpp"
 
-#include "sluice/value.hpp"
+#include "lock/hold/steps.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {
+
 Names::Names(std::string name) : key(std::move(name)) {
   if (key.empty()) throw Error{Errc::bad_argument, "a lock needs a name that is not empty"};
   if (key.size() > longest) {
@@ -13,8 +14,8 @@ Names::Names(std::string name) : key(std::move(name)) {
   }
   token = key_with_prefix("redisson_lock_token", key);
   channel = key_with_prefix("redisson_lock__channel", key);
+  queue = key_with_prefix("sluice_lock_queue", key);
+  waiters = key_with_prefix("sluice_lock_waiters", key);
 }
-
-std::string quoted(const std::string& name) { return to_string(Value::bulk_string(name)); }
 
 }  // namespace sluice::lock
