@@ -23,6 +23,7 @@ std::int64_t set_fields(Context& context, Words words, std::string_view name, Re
   if (words.size() % 2 == 1) return refuse_arity(reply, name), -1;
   Hash* hash = find_or_make(context, words[1], reply);
   if (!hash) return -1;
+  hash->expect((words.size() - 2) / 2);
   std::int64_t created = 0;
   for (std::size_t i = 2; i < words.size(); i += 2)
     created += hash->set(words[i], words[i + 1]) ? 1 : 0;

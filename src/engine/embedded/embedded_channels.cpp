@@ -39,6 +39,7 @@ Listener Channels::listen(std::string channel, MessageHandler handler) {
   {
     const Lock lock{mutex_};
     handlers_[channel].push_back(shared);
+    has_handlers_.store(true, std::memory_order_release);
   }
   return Listener{
       std::make_unique<Registration>(shared_from_this(), std::move(channel), std::move(shared))};
@@ -49,11 +50,13 @@ void Channels::remove(const std::string& channel, const Handler& handler) {
   const auto found = handlers_.find(channel);
   std::erase(found->second, handler);
   if (found->second.empty()) handlers_.erase(found);
+  has_handlers_.store(!handlers_.empty(), std::memory_order_release);
   if (deliverer_ != std::this_thread::get_id())
     idle_.wait(lock, [&] { return running_ != handler.get(); });
 }
 
 std::size_t Channels::receivers(std::string_view channel) const {
+  if (!has_handlers_.load(std::memory_order_acquire)) return 0;
   const Lock lock{mutex_};
   const auto found = handlers_.find(channel);
   return found == handlers_.end() ? 0 : found->second.size();

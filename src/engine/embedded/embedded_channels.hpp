@@ -47,6 +47,7 @@ class Channels : public std::enable_shared_from_this<Channels> {
   mutable std::mutex mutex_;
   std::map<std::string, std::vector<Handler>, std::less<>> handlers_;
   std::deque<Message> outbox_;
+  std::atomic<bool> has_handlers_{false};
   std::atomic<bool> has_messages_{false};
   bool delivering_ = false;
   std::thread::id deliverer_;

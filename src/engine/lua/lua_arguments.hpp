@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <lua.hpp>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -32,9 +33,9 @@ class LuaArguments {
       if (type == LUA_TSTRING) {
         std::size_t size = 0;
         const char* bytes = lua_tolstring(lua, at, &size);
-        words_[i] = {bytes, size};
+        std::construct_at(words_ + i, bytes, size);
       } else if (type == LUA_TNUMBER) {
-        words_[i] = write(lua_tonumber(lua, at), digits_[i]);
+        std::construct_at(words_ + i, write(lua_tonumber(lua, at), digits_[i]));
       } else {
         return false;
       }
@@ -62,7 +63,9 @@ class LuaArguments {
   }
 
   std::size_t count_;
-  std::array<std::string_view, few> few_words_;
+  union {  // not filled with empty words first: most calls have three
+    std::array<std::string_view, few> few_words_;
+  };
   std::array<Digits, few> few_digits_;
   std::string_view* words_ = few_words_.data();
   Digits* digits_ = few_digits_.data();

@@ -1,11 +1,15 @@
 #include "engine/lua/lua_redis.hpp"
 
 #include <exception>
+#include <new>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/sha1.hpp"
 #include "engine/engine.hpp"
+#include "engine/lua/called_commands.hpp"
 #include "engine/lua/lua_arguments.hpp"
 #include "engine/lua/lua_libraries.hpp"
 #include "engine/lua/lua_reply.hpp"
@@ -32,19 +36,11 @@ std::string_view text_at(lua_State* lua, int index) {
 }
 
 /// The command that the first argument names, if words beyond that do not matter; found before or now.
-/// Upvalue 2 remembers: name -> Engine::Command*, for names as they were written.
 const Engine::Command* command_named_first(lua_State* lua, Engine& engine, Words words) {
-  lua_pushvalue(lua, 1);
-  lua_rawget(lua, lua_upvalueindex(2));
-  const auto* known = static_cast<const Engine::Command*>(lua_touserdata(lua, -1));
-  lua_pop(lua, 1);
-  if (known != nullptr) return known;
-
+  auto& called = *static_cast<CalledCommands*>(lua_touserdata(lua, lua_upvalueindex(2)));
+  if (const auto* known = called.find(words[0])) return known;
   const auto* command = engine.command_named(words[0]);
-  if (command == nullptr || lua_type(lua, 1) != LUA_TSTRING) return command;
-  lua_pushvalue(lua, 1);
-  lua_pushlightuserdata(lua, const_cast<Engine::Command*>(command));
-  lua_rawset(lua, lua_upvalueindex(2));
+  if (command != nullptr) called.remember(words[0], *command);
   return command;
 }
 
@@ -64,14 +60,14 @@ std::string_view refusal(const ScriptRun& run, const Engine::Command* command, W
 
 /// Runs a command; an exception in it becomes an error of the script.
 void run_command(ScriptRun& run, const Engine::Command& command, Words words, LuaReply& reply) {
-  std::string failure;
+  std::optional<std::string> failure;
   try {
     run.engine->run(*run.context, command, words, reply);
     return;
   } catch (const std::exception& error) {  // not what Lua throws
-    failure = error.what();
+    failure.emplace(error.what());
   }
-  reply.error("ERR " + failure);
+  reply.error("ERR " + *failure);
 }
 
 /// Leaves the reply on the stack; true: it is an error.
@@ -245,8 +241,9 @@ constexpr Constant constants[] = {
 }  // namespace
 
 void push_redis_library(lua_State* lua, ScriptRun& run) {
+  static_assert(std::is_trivially_destructible_v<CalledCommands>);
   lua_newtable(lua);
-  lua_newtable(lua);  // commands that were found
+  new (lua_newuserdata(lua, sizeof(CalledCommands))) CalledCommands;
   for (const auto& function : with_run) {
     lua_pushlightuserdata(lua, &run);
     lua_pushvalue(lua, -2);

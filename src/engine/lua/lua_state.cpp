@@ -13,13 +13,13 @@ namespace sluice::engine {
 namespace {
 
 // What lies at the bottom of the stack all the time.
-enum Slot {
-  slot_handler = 1,
-  slot_globals,
-  slot_keys_name,
-  slot_args_name,
-  slots = slot_args_name
-};
+enum Slot { slot_handler = 1, slot_globals, slot_keys, slot_args, slots = slot_args };
+
+// A table of so many words at most is filled again for the next script.
+constexpr std::size_t few_words = 32;
+
+// And so often: fields that a script adds and takes away again leave their places behind, which are then looked through.
+constexpr unsigned most_fills = 1000;
 
 char run_key;  // the registry's pointer to the ScriptRun
 
@@ -75,7 +75,11 @@ void spend_steps(lua_State* lua, std::uint64_t steps) {
   lua_error(lua);
 }
 
-LuaState::LuaState(ScriptRun& run) : run_(run), lua_(lua_newstate(LuaMemory::allocate, &memory_)) {
+LuaState::LuaState(ScriptRun& run)
+    : run_(run),
+      lua_(lua_newstate(LuaMemory::allocate, &memory_)),
+      keys_{slot_keys, "KEYS"},
+      args_{slot_args, "ARGV"} {
   if (lua_ == nullptr) throw std::bad_alloc();
   lua_atpanic(lua_, on_panic);
   run_.memory = &memory_;
@@ -105,10 +109,10 @@ LuaState::LuaState(ScriptRun& run) : run_(run), lua_(lua_newstate(LuaMemory::all
   lua_pushvalue(lua_, -2);
   lua_pushcclosure(lua_, on_error, 2);
   lua_insert(lua_, slot_handler);
-  lua_pushliteral(lua_, "KEYS");
-  lua_pushliteral(lua_, "ARGV");
   bottom_ = slots;
   lua_settop(lua_, bottom_);
+  give_new(keys_, {});
+  give_new(args_, {});
 }
 
 LuaState::~LuaState() { lua_close(lua_); }
@@ -127,25 +131,58 @@ std::expected<int, std::string> LuaState::compile(std::string_view text) {
 
 void LuaState::forget(int function) { luaL_unref(lua_, LUA_REGISTRYINDEX, function); }
 
-void LuaState::set_words(int name, Words words) {
-  lua_pushvalue(lua_, name);
+/// A script may have done to its KEYS and ARGV whatever it liked, and none of that may reach the next one. So a table
+/// is filled again only where nothing but the new words is in it then.
+void LuaState::give(Given& given, Words words) {
+  if (words.size() > few_words || given.size > few_words || ++given.fills > most_fills)
+    return give_new(given, words);
+  fill(given, words);
+  if (!holds_only(given.slot, words.size())) give_new(given, words);
+}
+
+void LuaState::give_new(Given& given, Words words) {
   lua_createtable(lua_, static_cast<int>(words.size()), 0);
-  int index = 0;
-  for (const auto& word : words) {
-    lua_pushlstring(lua_, word.data(), word.size());
-    lua_rawseti(lua_, -2, ++index);
-  }
+  lua_replace(lua_, given.slot);
+  given.size = 0;
+  given.fills = 0;
+  fill(given, words);
+  lua_pushstring(lua_, given.name);
+  lua_pushvalue(lua_, given.slot);
   lua_rawset(lua_, slot_globals);
 }
 
+void LuaState::fill(Given& given, Words words) {
+  int index = 0;
+  for (const auto& word : words) {
+    lua_pushlstring(lua_, word.data(), word.size());
+    lua_rawseti(lua_, given.slot, ++index);
+  }
+  for (auto old = words.size(); old < given.size; ++old) {
+    lua_pushnil(lua_);
+    lua_rawseti(lua_, given.slot, ++index);
+  }
+  given.size = words.size();
+}
+
+/// REQUIRES: the table has the fields 1 to `size`.
+bool LuaState::holds_only(int slot, std::size_t size) {
+  if (lua_getmetatable(lua_, slot) != 0) return lua_pop(lua_, 1), false;
+  std::size_t fields = 0;
+  for (lua_pushnil(lua_); lua_next(lua_, slot) != 0; lua_pop(lua_, 1)) {
+    if (++fields > size) return lua_pop(lua_, 2), false;
+  }
+  return true;
+}
+
 std::expected<void, std::string> LuaState::call(int function, Words keys, Words args) {
-  set_words(slot_keys_name, keys);
-  set_words(slot_args_name, args);
+  give(keys_, keys);
+  give(args_, args);
   random_.seed(0);
   run_.steps = 0;
   run_.ended = false;
   run_.error_line = -1;
-  if (run_.limits.clock != nullptr) run_.deadline = run_.limits.clock->steady() + run_.limits.time;
+  run_.looked_at = 0;
+  run_.deadline.reset();
   lua_sethook(lua_, on_count, LUA_MASKCOUNT, lua_hook_interval);
 
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, function);

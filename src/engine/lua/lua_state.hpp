@@ -32,13 +32,26 @@ class LuaState {
   void pop() { lua_settop(lua_, bottom_); }
 
  private:
-  void set_words(int name, Words words);
+  /// KEYS or ARGV: where its table lies in the stack, and what it was filled with.
+  struct Given {
+    int slot;
+    const char* name;
+    std::size_t size = 0;
+    unsigned fills = 0;  ///< of the same table
+  };
+
+  void give(Given& given, Words words);
+  void give_new(Given& given, Words words);
+  void fill(Given& given, Words words);
+  bool holds_only(int slot, std::size_t size);
   std::string failure(int status);
 
   ScriptRun& run_;
   LuaMemory memory_;
   LuaRandom random_;
   lua_State* lua_;
+  Given keys_;
+  Given args_;
   int bottom_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "engine/context.hpp"
@@ -12,7 +13,8 @@ namespace sluice::engine {
 
 struct ScriptLimits {
   /// A script that runs longer is ended by an error; its writes stay, as everywhere in Redis. Measured when `clock` is
-  /// set. Less: other callers wait less for a runaway script. Default: from where Redis calls a script busy.
+  /// set, from the script's first `steps_a_look` steps on: most have ended by then. Less: other callers wait less for a
+  /// runaway script. Default: from where Redis calls a script busy.
   std::chrono::milliseconds time{5000};
   Clock* clock = nullptr;
   /// Instructions of the Lua machine, whatever the clock says; so that a simulation ends the script at the same place.
@@ -32,19 +34,28 @@ struct ScriptRun {
 
   ScriptLimits limits;
   std::uint64_t steps = 0;
-  SteadyTime deadline;
-  bool ended = false;  ///< the limit was passed: nothing may go on
+  std::uint64_t looked_at = 0;         ///< the steps when the clock was asked last
+  std::optional<SteadyTime> deadline;  ///< from the first look at the clock on
+  bool ended = false;                  ///< the limit was passed: nothing may go on
 
   // Where the error was raised that ended the script; filled by the message handler.
   std::string error_source;
   int error_line = -1;
 };
 
+/// Steps between two looks at the clock, each of which costs as much as some ten of them.
+constexpr std::uint64_t steps_a_look = 500;
+
 /// Counts steps; true: the script has spent all it may.
 inline bool spend(ScriptRun& run, std::uint64_t steps) {
   run.steps += steps;
-  run.ended = run.ended || run.steps > run.limits.steps ||
-              (run.limits.clock != nullptr && run.limits.clock->steady() > run.deadline);
+  if (run.steps - run.looked_at < steps_a_look) return run.ended;
+  run.looked_at = run.steps;
+  run.ended = run.ended || run.steps > run.limits.steps;
+  if (run.limits.clock == nullptr) return run.ended;
+  const auto now = run.limits.clock->steady();
+  if (!run.deadline) run.deadline = now + run.limits.time;
+  run.ended = run.ended || now > *run.deadline;
   return run.ended;
 }
 

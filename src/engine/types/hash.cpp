@@ -1,5 +1,6 @@
 #include "engine/types/hash.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::engine {
@@ -25,6 +26,10 @@ const std::string* Hash::find(std::string_view name) const noexcept {
   for (const auto& field : few_)
     if (field.name == name) return &field.value;
   return nullptr;
+}
+
+void Hash::expect(std::size_t fields) {
+  if (!table_ && few_.empty()) few_.reserve(std::min(fields, few_fields));
 }
 
 bool Hash::set(std::string_view name, std::string_view value) {

@@ -25,6 +25,8 @@ class Hash {
   std::size_t size() const noexcept { return table_ ? table_->size() : few_.size(); }
   /// Null: no such field. Good until the next change.
   const std::string* find(std::string_view name) const noexcept;
+  /// So many fields are going to be set.
+  void expect(std::size_t fields);
   /// True: the field is new.
   bool set(std::string_view name, std::string_view value);
   bool erase(std::string_view name);
