@@ -90,7 +90,8 @@ class RateLimiter {
   /// Waits as long as it takes. Throws as `try_acquire`.
   Task<RateGrant> acquire(std::int64_t permits = 1);
 
-  /// How many permits are free now. Throws config_mismatch, and what the store throws.
+  /// How many permits are free now; all of them where nobody has used the limiter yet, which defines
+  /// it. Throws config_mismatch, and what the store throws.
   Task<std::int64_t> available();
 
   /// Creates the definition if there is none. Whether rate, interval and kind of the options are in

@@ -15,10 +15,10 @@ std::expected<void, StaleToken> FenceGate::admit(std::string_view resource, Fenc
   const auto known = largest_.find(resource);
   if (known == largest_.end()) {
     if (largest_.size() >= most_)
-      throw Error{Errc::out_of_space,
-                  "the fence gate knows " + std::to_string(most_) + " resources and has no room for " +
-                      lock::quoted(std::string{resource}) +
-                      ": forget those that nobody writes, or allow more"};
+      throw Error{Errc::out_of_space, "the fence gate knows " + std::to_string(most_) +
+                                          " resources and has no room for " +
+                                          lock::quoted(std::string{resource}) +
+                                          ": forget those that nobody writes, or allow more"};
     largest_.emplace(resource, token);
     return {};
   }

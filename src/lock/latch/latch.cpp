@@ -32,8 +32,8 @@ constexpr std::size_t most_looks = 1'000'000;
 template <class Number>
 void check_range(const char* what, Number value, Number least, Number most) {
   if (value < least || value > most)
-    throw Error{Errc::bad_argument, fmt::format("{} lies between {} and {}, not at {}", what, least,
-                                                most, value)};
+    throw Error{Errc::bad_argument,
+                fmt::format("{} lies between {} and {}, not at {}", what, least, most, value)};
 }
 
 }  // namespace
@@ -116,10 +116,9 @@ class Latch::Impl {
                   std::string_view mode) {
     static const std::string opening_ms = fmt::to_string(opening_remembered.count());
     const std::string text = fmt::to_string(number);
-    return store_.run(
-        script, {name_, requests_, opened_},
-        {request, text, channel_, remember_ms_, most_remembered_, opening_ms, mode},
-        {.repeatable = true});
+    return store_.run(script, {name_, requests_, opened_},
+                      {request, text, channel_, remember_ms_, most_remembered_, opening_ms, mode},
+                      {.repeatable = true});
   }
 
   /// One look for all that want one now.

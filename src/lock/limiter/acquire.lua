@@ -10,11 +10,11 @@
 local call = redis.call
 local form = '<Bc0I4'
 
-local defined = call('HMGET', KEYS[1], 'rate', 'interval', 'type')
+local defined = call('HMGET', KEYS[1], 'rate', 'interval', 'type', 'keepAliveTime')
 if not (defined[1] or defined[2] or defined[3]) then
   call('HSET', KEYS[1], 'rate', ARGV[1], 'interval', ARGV[2], 'type', ARGV[3],
        'keepAliveTime', ARGV[4])
-  defined = {ARGV[1], ARGV[2], ARGV[3]}
+  defined = {ARGV[1], ARGV[2], ARGV[3], ARGV[4]}
 end
 local rate, interval = tonumber(defined[1]), tonumber(defined[2])
 local same = defined[1] == ARGV[1] and defined[2] == ARGV[2]
@@ -53,7 +53,11 @@ local function count_free()
   end
   local free = call('GET', KEYS[2])
   if free and ARGV[6] == defined[1] then
-    free = free + sum(call('ZRANGEBYSCORE', KEYS[3], '-inf', due))
+    local back = call('ZRANGEBYSCORE', KEYS[3], '-inf', due)
+    if #back == 0 then
+      return math.min(free, rate)
+    end
+    free = free + sum(back)
     if free <= rate then
       call('ZREMRANGEBYSCORE', KEYS[3], '-inf', due)
       return free
@@ -105,7 +109,7 @@ if wanted > 0 and not call('ZSCORE', KEYS[3], entry) then
 end
 
 call('SET', KEYS[2], free)
-local keep = tonumber(ARGV[4])
+local keep = tonumber(defined[4]) or 0
 if keep > 0 then
   call('PEXPIRE', KEYS[1], keep)
 elseif ARGV[3] == '1' then

@@ -134,11 +134,9 @@ class RateLimiter::Impl {
     if (!follow && permits > mine.permits)
       refuse_argument(name(), fmt::format("{} permits are never there at once, the rate is {}",
                                           permits, mine.permits));
-    auto asked = lock::ask_permits(store_, keys_, mine,
-                                   {.permits = permits,
-                                    .id = id,
-                                    .follow = follow,
-                                    .counted_by = line_->counted_by.load()});
+    auto asked = lock::ask_permits(
+        store_, keys_, mine,
+        {.permits = permits, .id = id, .follow = follow, .counted_by = line_->counted_by.load()});
     const Value reply = co_await asked;
     RateAnswer answer = lock::answer_to_permits(reply);
     if (answer.kind == RateAnswer::Kind::mismatch) throw mismatch(answer.in_force);
@@ -185,12 +183,13 @@ class RateLimiter::Impl {
 
   Error mismatch(const std::string& in_force) const {
     const lock::Rate mine = rate();
-    return Error{Errc::config_mismatch,
-                 fmt::format("rate limiter {} is defined in {} as {}, and here as {} in {} ms, kind "
-                             "{} (0 overall, 1 per client): use the same numbers, `follow` or "
-                             "`set_rate`",
-                             lock::quoted(name()), store_.describe(), in_force, mine.permits,
-                             mine.interval.count(), mine.kind)};
+    return Error{
+        Errc::config_mismatch,
+        fmt::format("rate limiter {} is defined in {} as {}, and here as {} in {} ms, kind "
+                    "{} (0 overall, 1 per client): use the same numbers, `follow` or "
+                    "`set_rate`",
+                    lock::quoted(name()), store_.describe(), in_force, mine.permits,
+                    mine.interval.count(), mine.kind)};
   }
 
   Store& store_;

@@ -60,8 +60,8 @@ Task<Value> ask_permits(Store& store, const RateKeys& keys, const Rate& rate,
 
 RateAnswer answer_to_permits(const Value& reply) {
   const auto& parts = reply.as_items();
-  const auto* const kind = std::ranges::find(kinds, parts.at(0).as_text(),
-                                             &std::pair<std::string_view, Kind>::first);
+  const auto* const kind =
+      std::ranges::find(kinds, parts.at(0).as_text(), &std::pair<std::string_view, Kind>::first);
   if (kind == kinds.end())
     throw Error{Errc::protocol, "lock/limiter/acquire answered " + to_string(reply),
                 Effect::unknown};
@@ -90,9 +90,8 @@ Batch change_of_rate(const RateKeys& keys, const Rate& rate) {
   const std::array<std::string_view, 4> terms{words.permits, words.interval, words.kind,
                                               words.keep_alive};
   const std::array<std::string_view, 3> all{keys.definition, keys.free, keys.log};
-  const std::array<std::string_view, 8> look{words.permits,    words.interval, words.kind,
-                                             words.keep_alive, "1",            "0",
-                                             "0",              ""};
+  const std::array<std::string_view, 8> look{
+      words.permits, words.interval, words.kind, words.keep_alive, "1", "0", "0", ""};
   Batch batch;
   batch.add(scripts::lock_limiter_set_rate, definition, terms);
   batch.add(scripts::lock_limiter_acquire, all, look);

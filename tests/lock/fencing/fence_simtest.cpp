@@ -1,10 +1,9 @@
 /// The checker in Redis, and the lines of docs/fencing.md.
-#include "sluice/fencing.hpp"
-
 #include <fstream>
 #include <sstream>
 
 #include "lock/virtual_lock.hpp"
+#include "sluice/fencing.hpp"
 
 namespace sluice {
 namespace {

@@ -15,9 +15,7 @@ using Parameters = std::map<std::string, std::variant<std::int64_t, std::string>
 
 class Database {
  public:
-  Database() {
-    EXPECT_EQ(sqlite3_open(":memory:", &database_), SQLITE_OK);
-  }
+  Database() { EXPECT_EQ(sqlite3_open(":memory:", &database_), SQLITE_OK); }
   ~Database() { sqlite3_close(database_); }
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -39,8 +37,9 @@ class Database {
 
   Statement prepare(std::string_view sql, const Parameters& parameters) {
     sqlite3_stmt* made = nullptr;
-    EXPECT_EQ(sqlite3_prepare_v2(database_, sql.data(), static_cast<int>(sql.size()), &made, nullptr),
-              SQLITE_OK)
+    EXPECT_EQ(
+        sqlite3_prepare_v2(database_, sql.data(), static_cast<int>(sql.size()), &made, nullptr),
+        SQLITE_OK)
         << sqlite3_errmsg(database_) << " in " << sql;
     Statement statement{made, sqlite3_finalize};
     EXPECT_EQ(sqlite3_bind_parameter_count(made), static_cast<int>(parameters.size())) << sql;
@@ -74,7 +73,8 @@ class FencedSql : public testing::Test {
 TEST_F(FencedSql, UpdateRefusesASmallerToken) {
   database_.run("INSERT INTO books (id, total) VALUES (1, 0)");
   const auto sql = fenced_sql::update("books", "total = :total", "id = :id");
-  EXPECT_EQ(sql, "UPDATE books SET total = :total, token = :token WHERE (id = :id) AND token <= :token");
+  EXPECT_EQ(sql,
+            "UPDATE books SET total = :total, token = :token WHERE (id = :id) AND token <= :token");
   const std::int64_t recent = (std::int64_t{1} << 53) - 1;
   const auto write = [&](std::int64_t amount, std::int64_t with) {
     return database_.run(sql, {{"total", amount}, {"id", 1}, {"token", with}});
@@ -110,7 +110,8 @@ TEST_F(FencedSql, UpsertInsertsThenRefusesASmallerToken) {
 TEST_F(FencedSql, AdvancedFenceRefusesTheTransactionOfASmallerToken) {
   database_.run(fenced_sql::create_fences);
   const auto begin = [&](std::int64_t with) {
-    return database_.run(fenced_sql::advance_fence, {{"name", std::string{"books"}}, {"token", with}});
+    return database_.run(fenced_sql::advance_fence,
+                         {{"name", std::string{"books"}}, {"token", with}});
   };
   EXPECT_EQ(begin(5), 1);
   EXPECT_EQ(begin(5), 1);

@@ -11,12 +11,11 @@ namespace {
 class RedissonLatch : public ServerLock {
  protected:
   Value java_count_down() {
-    return side_.command(
-        {"EVAL",
-         "local left = redis.call('decr', KEYS[1]) "
-         "if left <= 0 then redis.call('del', KEYS[1]) end "
-         "if left == 0 then redis.call('publish', KEYS[2], '0') end",
-         "2", "stock", latch_channel_});
+    return side_.command({"EVAL",
+                          "local left = redis.call('decr', KEYS[1]) "
+                          "if left <= 0 then redis.call('del', KEYS[1]) end "
+                          "if left == 0 then redis.call('publish', KEYS[2], '0') end",
+                          "2", "stock", latch_channel_});
   }
   Value java_try_set(std::string_view count) {
     return side_.command({"EVAL",
@@ -126,8 +125,7 @@ TEST_F(RedissonLatch, WhatStaysHasATtl) {
 TEST_F(RedissonLatch, P03_OpeningDuringALostConnectionIsSeenWhenItIsBack) {
   latch_.try_set_count(1).get();
   auto waiting = wait_in_background();
-  side_.command({"EVAL",
-                 "redis.call('del', KEYS[1])", "1", "stock"});  // and nobody says so
+  side_.command({"EVAL", "redis.call('del', KEYS[1])", "1", "stock"});  // and nobody says so
   EXPECT_EQ(waiting.wait_for(20ms), std::future_status::timeout);
   side_.command({"CLIENT", "KILL", "TYPE", "pubsub"});
   side_.command({"CLIENT", "KILL", "TYPE", "normal"});

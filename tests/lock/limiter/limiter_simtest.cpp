@@ -125,7 +125,7 @@ TEST_F(LimiterTest, ClientsHaveRatesOfTheirOwn) {
   EXPECT_FALSE(ann.try_acquire().get());
   EXPECT_EQ(bob.available().get(), 2);
   EXPECT_TRUE(exists("{each}:value:ann"));
-  clock_.advance(2s);
+  clock_.advance(2s + 1ms);
   EXPECT_FALSE(exists("{each}:value:ann")) << "what nobody uses goes";
   EXPECT_TRUE(exists("each"));
   RateLimiter nameless{line_, "each", options("")};
@@ -137,7 +137,8 @@ TEST_F(LimiterTest, ClientsHaveRatesOfTheirOwn) {
 TEST_F(LimiterTest, OtherNumbersAreAMismatch) {
   EXPECT_TRUE(limiter_.try_set_rate().get());
   for (const RateLimiterOptions& other :
-       {RateLimiterOptions{.rate = 4, .interval = 1s}, RateLimiterOptions{.rate = 3, .interval = 2s},
+       {RateLimiterOptions{.rate = 4, .interval = 1s},
+        RateLimiterOptions{.rate = 3, .interval = 2s},
         RateLimiterOptions{.rate = 3, .interval = 1s, .kind = RateKind::per_client}}) {
     RateLimiter limiter{line_, "stock", other};
     EXPECT_FALSE(limiter.try_set_rate().get());
@@ -283,11 +284,10 @@ TEST_F(LimiterTest, CountsWhatItDoes) {
 TEST_F(LimiterTest, ArgumentsOutOfRangeAreRefused) {
   using Options = RateLimiterOptions;
   EXPECT_THROW((RateLimiter{line_, "", {}}), Error);
-  for (const Options& bad :
-       {Options{.rate = 0}, Options{.rate = std::int64_t{1} << 31}, Options{.interval = 0ms},
-        Options{.interval = std::chrono::days{367}},
-        Options{.kind = RateKind::per_client, .client = std::string(257, 'x')},
-        Options{.interval = 1s, .keep_alive = 999ms}})
+  for (const Options& bad : {Options{.rate = 0}, Options{.rate = std::int64_t{1} << 31},
+                             Options{.interval = 0ms}, Options{.interval = std::chrono::days{367}},
+                             Options{.kind = RateKind::per_client, .client = std::string(257, 'x')},
+                             Options{.interval = 1s, .keep_alive = 999ms}})
     EXPECT_THROW((RateLimiter{line_, "x", bad}), Error);
   EXPECT_THROW((void)limiter_.try_acquire(0).get(), Error);
   EXPECT_THROW((void)limiter_.try_acquire(4).get(), Error);

@@ -101,6 +101,14 @@ TEST_F(RedissonLimiter, ItsOtherRateIsAMismatch) {
   EXPECT_EQ(follower.try_acquire().get()->left, 3);
 }
 
+TEST_F(RedissonLimiter, ItsKeepAliveIsKept) {
+  java_set_rate("3", "60000", "0");
+  side_.command({"HSET", "stock", "keepAliveTime", "90000"});
+  limiter_.try_acquire().get();
+  for (const char* const key : {"stock", "{stock}:value", "{stock}:permits"})
+    EXPECT_GT(side_.command({"PTTL", key}).as_integer(), 80'000) << key;
+}
+
 TEST_F(RedissonLimiter, FindsTheKeysOfAClientWhereItsOwnWouldBe) {
   RateLimiter limiter{
       *store_,

@@ -31,7 +31,8 @@ std::int64_t fullest_window(const std::vector<Grant>& grants, microseconds inter
 
 TEST(FullestWindow, IsFoundWhereverItBegins) {
   const SteadyTime zero{};
-  const std::vector<Grant> grants{{zero, 1}, {zero + 900ms, 2}, {zero + 1000ms, 3}, {zero + 1899ms, 1}};
+  const std::vector<Grant> grants{
+      {zero, 1}, {zero + 900ms, 2}, {zero + 1000ms, 3}, {zero + 1899ms, 1}};
   EXPECT_EQ(fullest_window(grants, 1000ms), 6);
   EXPECT_EQ(fullest_window(grants, 1001ms), 6);
   EXPECT_EQ(fullest_window(grants, 100ms), 3);
