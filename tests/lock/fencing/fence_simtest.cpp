@@ -44,9 +44,9 @@ TEST_F(FenceTest, RunsACommandForAnAdmittedTokenAlone) {
   const auto set = [&](std::uint64_t token, std::string_view text) {
     return fence_.run({token}, {"{books}:total"}, {"SET", "{books}:total", text}).get();
   };
-  EXPECT_EQ(set(5, "a").value(), Value::simple_string("OK"));
-  EXPECT_EQ(set(6, "b").value(), Value::simple_string("OK"));
-  EXPECT_EQ(set(5, "late"), std::unexpected{StaleToken{{6}}});
+  EXPECT_EQ(set(9, "a").value(), Value::simple_string("OK"));
+  EXPECT_EQ(set(10, "b").value(), Value::simple_string("OK"));
+  EXPECT_EQ(set(9, "late"), std::unexpected{StaleToken{{10}}});
   EXPECT_EQ(value("{books}:total"), "b");
 }
 

@@ -97,7 +97,21 @@ TEST_F(LatchTest, OpeningOfAnEarlierTimeLetsNobodyThrough) {
   EXPECT_TRUE(waiter.waits());
   clock_.advance(10min);  // and the server has forgotten that opening meanwhile
   EXPECT_TRUE(waiter.waits());
+}
+
+/// The server forgets the number of the last opening, and begins again with the same one.
+TEST_F(LatchTest, OpeningWithTheNumberOfAForgottenOneIsNotMissed) {
+  latch_.try_set_count(1).get();
   latch_.count_down().get();
+  latch_.try_set_count(1).get();
+  LatchWaiter waiter{latch_, 1h};
+  clock_.advance(10min);
+  ASSERT_FALSE(exists("sluice_latch_opened:{stock}"));
+  fail_next("lock/latch/look", Fault::request_late);
+  latch_.count_down().get();
+  latch_.try_set_count(1).get();
+  EXPECT_TRUE(waiter.waits());
+  line_.let_go();
   EXPECT_TRUE(waiter.through());
 }
 
