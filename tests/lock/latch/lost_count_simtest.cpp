@@ -1,4 +1,7 @@
 /// Count-downs and settings that are lost, repeated or late.
+#include <array>
+#include <random>
+
 #include "lock/latch/virtual_latch.hpp"
 
 namespace sluice {
@@ -74,6 +77,36 @@ TEST_F(LatchLostReply, RequestsAreForgottenAfterTheirTime) {
   EXPECT_EQ(latch.count_down_once("part").get(), 3);
   clock_.advance(1min);
   EXPECT_FALSE(exists("sluice_latch_requests:{short}"));
+}
+
+/// Twenty parts over a bad line, each reported until it is answered, while a waiter looks on.
+TEST_F(LatchLostReply, RandomFaultsCountEachPartOnce) {
+  constexpr std::array faults{Fault::none,         Fault::none,       Fault::refused,
+                              Fault::request_lost, Fault::reply_lost, Fault::cut_off,
+                              Fault::doubled};
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 dice{seed};
+    latch_.try_set_count(20).get();
+    LatchWaiter waiter{latch_, 1h};
+    line_.plan = [&](std::string_view call) {
+      return call == "lock/latch/count_down" ? faults[dice() % faults.size()] : Fault::none;
+    };
+    for (int part = 0; part < 20; ++part) {
+      ASSERT_TRUE(waiter.waits()) << "seed " << seed << ", part " << part;
+      const auto name = std::to_string(seed) + '/' + std::to_string(part);
+      std::optional<std::int64_t> left;
+      while (!left) {
+        try {
+          left = latch_.count_down_once(name).get();
+        } catch (const Error& failure) {
+          ASSERT_EQ(failure.errc(), Errc::connection);
+        }
+      }
+      ASSERT_EQ(*left, 19 - part) << "seed " << seed;
+    }
+    heal();
+    ASSERT_TRUE(waiter.through()) << "seed " << seed;
+  }
 }
 
 TEST_F(LatchLostReply, RequestsAreBounded) {
