@@ -77,16 +77,21 @@ TEST_F(LimiterTest, NobodyOfThisProcessOvertakesAWaiter) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().retry_after, 1s);
   EXPECT_EQ(line_.executed(acquire), asked) << "no need to ask";
+  clock_.advance(1s);
+  EXPECT_TRUE(big.served());
 }
 
 TEST_F(LimiterTest, AThousandWaitersAreNoHerd) {
   limiter_.try_acquire(3).get();
+  std::stop_source stop;
   std::list<Customer> crowd;
-  for (int i = 0; i < 1000; ++i) crowd.emplace_back(limiter_, 1, 1h);
+  for (int i = 0; i < 1000; ++i) crowd.emplace_back(limiter_, 1, 1h, stop.get_token());
   const auto asked = line_.executed(acquire);
   clock_.advance(1s);
   EXPECT_EQ(line_.executed(acquire), asked + 4) << "three grants, and the next one's refusal";
   EXPECT_EQ(clock_.pending_timers(), 1U + 996U);  // the first sleeps, the others have patience
+  stop.request_stop();
+  EXPECT_EQ(clock_.pending_timers(), 0U);
 }
 
 TEST_F(LimiterTest, StopEndsTheWaitAndCallsTheNext) {
