@@ -34,7 +34,7 @@ TEST_F(Exclusion, KilledProcessesNeverLetTwoIn) {
   EXPECT_TRUE(verdict.ok()) << verdict.text();
 }
 
-TEST_F(Exclusion, SixteenThreadsCountExactly) {  // L01
+TEST_F(Exclusion, L01_SixteenThreadsCountExactly) {
   Mutex mutex{*store_, "stock"};
   int counter = 0;  // no atomic: the lock protects it
   {
@@ -52,7 +52,7 @@ TEST_F(Exclusion, SixteenThreadsCountExactly) {  // L01
   await_subscribers(channel_, 0);
 }
 
-TEST_F(Exclusion, ThirtyTwoThreadsOnFiveNames) {  // P01
+TEST_F(Exclusion, P01_ThirtyTwoThreadsOnFiveNames) {
   std::vector<std::unique_ptr<Mutex>> mutexes;
   for (int i = 0; i < 5; ++i)
     mutexes.push_back(std::make_unique<Mutex>(*store_, "name " + std::to_string(i)));
