@@ -31,6 +31,7 @@ enum class Errc {
   config_mismatch,   ///< Another program defined the same name otherwise.
   closed,            ///< The Store or object is closed.
   database,          ///< The SQL database failed.
+  unsynced,          ///< Fewer replicas than asked for have it; it was taken back.
 };
 
 const std::error_category& error_category() noexcept;

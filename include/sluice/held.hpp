@@ -54,6 +54,46 @@ class Owner {
   std::shared_ptr<lock::OwnerState> state_;
 };
 
+/// Who holds or waits, for people. Empty where a program other than ours does.
+struct HolderData {
+  std::string host;
+  std::int64_t pid = 0;
+  std::string actor;  ///< the kernel's id of the thread, as t<number>; "-" for an Owner
+  std::string label;
+
+  friend bool operator==(const HolderData&, const HolderData&) = default;
+};
+
+/// A lock as operators see it; by the time it is read it may be another.
+struct LockInfo {
+  struct Holder {
+    OwnerId owner;
+    std::uint32_t entries = 0;
+    std::chrono::milliseconds left{};  ///< of the lease; -1: no end
+    std::chrono::milliseconds held{};  ///< for so long, as far as is known
+    bool exclusive = true;
+    HolderData data;
+  };
+  struct Waiter {
+    OwnerId owner;
+    HolderData data;
+  };
+  std::vector<Holder> holders;
+  std::vector<Waiter> waiters;        ///< in the order of the queue, as far as there is one
+  std::optional<FencingToken> token;  ///< the last one given
+};
+
+/// Whether a grant has to be in more than one place before it counts.
+struct Durability {
+  /// So many replicas must have it, by WAIT. 0: none. When they have not in time, the grant is
+  /// taken back, and the acquire throws Error (unsynced, effect none). More survives a failover in
+  /// more cases, and costs a round trip to the replicas for each grant.
+  std::uint32_t replicas = 0;
+  std::chrono::milliseconds within = std::chrono::seconds{1};
+
+  friend auto operator<=>(const Durability&, const Durability&) = default;
+};
+
 /// Why a hold ended before it was released.
 enum class LostCause {
   expired,      ///< The lease ran out here: it is not renewed, or this process stood still.
@@ -62,6 +102,15 @@ enum class LostCause {
 };
 
 std::string_view to_string(LostCause cause) noexcept;
+
+/// Why a hold that is still certain may soon be over.
+enum class Risk {
+  unanswered,  ///< No renewal has succeeded for two thirds of the lease.
+  uncertain,   ///< Another server answers than the one that granted the hold: a failover, or a
+               ///< restart. It may know nothing of the hold, and may have let somebody else in.
+};
+
+std::string_view to_string(Risk risk) noexcept;
 
 /// What a release found.
 struct ReleaseOutcome {
@@ -117,6 +166,9 @@ class Held {
   /// clock's thread or on whichever reads the reply: it must be short and must not block. It may be
   /// under way in another thread while the hold is released.
   void on_lost(std::function<void(LostCause)> callback);
+  /// Calls `callback` each time the hold comes to be at risk, before it is lost; as on_lost. An
+  /// unwatched hold is at risk of `uncertain` alone.
+  void on_risk(std::function<void(Risk)> callback);
 
  private:
   friend struct lock::Access;

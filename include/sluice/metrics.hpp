@@ -1,17 +1,71 @@
 /// Counters of the whole process, in plain atomics. A program exports them as it likes; see metrics_table().
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace sluice {
 
+/// How often something took how long. Bucket i counts what took less than 2^i microseconds (and not
+/// less than the bucket before); the last one counts the rest.
+class Histogram {
+ public:
+  static constexpr std::size_t buckets = 28;
+
+  /// Threads: any; wait-free.
+  void observe(std::chrono::nanoseconds time) noexcept {
+    const auto ns = std::max<std::int64_t>(time.count(), 0);
+    const auto us = static_cast<std::uint64_t>(ns) / 1000;
+    const auto bucket = std::min<std::size_t>(std::bit_width(us), buckets - 1);
+    counts_[bucket].fetch_add(1, std::memory_order_relaxed);
+    sum_ns_.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
+  }
+
+  std::uint64_t count(std::size_t bucket) const noexcept {
+    return counts_[bucket].load(std::memory_order_relaxed);
+  }
+  std::uint64_t count() const noexcept {
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < buckets; ++i) all += count(i);
+    return all;
+  }
+  std::chrono::nanoseconds sum() const noexcept {
+    return std::chrono::nanoseconds{sum_ns_.load(std::memory_order_relaxed)};
+  }
+  /// What bucket `bucket` is below.
+  static constexpr std::chrono::microseconds bound(std::size_t bucket) noexcept {
+    return std::chrono::microseconds{std::uint64_t{1} << bucket};
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, buckets> counts_{};
+  std::atomic<std::uint64_t> sum_ns_{0};
+};
+
+/// One row: field, exported name, help.
+#define SLUICE_HISTOGRAMS(X)                                                             \
+  X(lock_wait, "sluice_lock_wait_seconds", "How long an acquire took that got the hold") \
+  X(lock_hold, "sluice_lock_hold_seconds", "How long a hold lasted that was released")   \
+  X(lock_renewal_lag, "sluice_lock_renewal_lag_seconds",                                 \
+    "How much later than planned a renewal was confirmed")
+
 /// One row: field, exported name, help.
 #define SLUICE_METRICS(X)                                                                     \
   X(lock_acquired, "sluice_lock_acquired_total", "Holds granted")                             \
   X(lock_refused, "sluice_lock_refused_total", "Acquires that ended without the hold")        \
+  X(lock_handed_on, "sluice_lock_handed_on_total",                                            \
+    "Holds that went to the next owner within the process, without the server")               \
+  X(lock_handed_over, "sluice_lock_handed_over_total",                                        \
+    "Holds that another process's release gave to this one")                                  \
+  X(lock_late, "sluice_lock_late_total", "Grants that came when their lease was over")        \
+  X(lock_near_misses, "sluice_lock_near_misses_total",                                        \
+    "Holds that were at risk and were renewed all the same")                                  \
   X(lock_lost, "sluice_lock_lost_total", "Holds that ended before their owner released them") \
   X(lock_renewals, "sluice_lock_renewals_total", "Leases prolonged by the watchdog")          \
   X(lock_renewal_failures, "sluice_lock_renewal_failures_total",                              \
@@ -40,6 +94,9 @@ struct Metrics {
 #define SLUICE_FIELD(field, name, help) std::atomic<std::uint64_t> field{0};
   SLUICE_METRICS(SLUICE_FIELD)
 #undef SLUICE_FIELD
+#define SLUICE_FIELD(field, name, help) Histogram field;
+  SLUICE_HISTOGRAMS(SLUICE_FIELD)
+#undef SLUICE_FIELD
 };
 
 Metrics& metrics() noexcept;
@@ -53,6 +110,14 @@ struct MetricRow {
   std::string_view help;
   const std::atomic<std::uint64_t>* value;
 };
+
+struct HistogramRow {
+  std::string_view name;
+  std::string_view help;
+  const Histogram* value;
+};
+
+std::span<const HistogramRow> histograms_table() noexcept;
 
 /// Every counter with its exported name, in the order of the table.
 std::span<const MetricRow> metrics_table() noexcept;

@@ -16,13 +16,25 @@
 namespace sluice {
 
 namespace lock {
-struct Attempt;
-struct Entrant;
-struct Names;
-struct Terms;
-class WaitingRooms;
-class Watchdog;
+class Cohort;
+struct OwnerState;
 }  // namespace lock
+
+/// How a released lock goes from hand to hand. The waiters of one process queue in it, and have its
+/// turn together.
+struct HandOff {
+  /// At most so many hand-offs from one waiter of a process to the next, without the server, before
+  /// a process that waits has its turn. More is faster, less is fairer between processes. From 1 to
+  /// 100000. A turn takes this many tokens.
+  std::uint32_t within_process = 64;
+  /// ... and at most for so long, then also.
+  std::chrono::milliseconds turn{100};
+  /// After so many hand-overs in a row from process to process of ours, a release makes the lock
+  /// truly free and publishes it, if anybody else listens: a Java program, say.
+  std::uint32_t across_processes = 16;
+
+  friend auto operator<=>(const HandOff&, const HandOff&) = default;
+};
 
 struct MutexOptions {
   /// How long a hold lasts without renewal, and so how long a dead holder keeps others out. Shorter
@@ -36,6 +48,11 @@ struct MutexOptions {
   /// at different speeds. More is safer, and leaves less of the lease. Default: lease / 100 + 2 ms,
   /// as in Redlock.
   std::optional<std::chrono::milliseconds> margin{};
+  /// Where a grant has to be before it counts. Default: on the server.
+  Durability durability{};
+  HandOff hand_off{};
+  /// What people see in `info()` and `sluice locks`. Default: the name of the program.
+  std::string label{};
 };
 
 /// A mutual-exclusion lock shared by every process that names it, Java processes with Redisson
@@ -86,13 +103,9 @@ class Mutex {
   Task<std::optional<Held>> try_acquire(const Owner& owner, std::chrono::milliseconds wait = {},
                                         std::stop_token stop = {});
 
-  /// Who is in, for operators and tests: by the time it is read it may be over.
-  struct Holder {
-    OwnerId owner;
-    std::uint32_t entries = 0;
-    std::chrono::milliseconds left{};  ///< of the lease; -1: no end
-  };
-  Task<std::optional<Holder>> holder();
+  /// Who is in and who waits, for operators: one round trip. Waiters behind a holder of their own
+  /// process are known to that process alone.
+  Task<LockInfo> info();
 
   /// Ends whoever's hold, and wakes the waiters. The holder learns of it with its next renewal.
   /// False: nobody was in.
@@ -121,20 +134,14 @@ class Mutex {
   void unlock();
 
  private:
-  Task<std::optional<Held>> enter(lock::Entrant who, std::chrono::milliseconds wait,
-                                  std::stop_token stop);
-  Task<lock::Attempt> look(lock::Entrant& who);
-  Task<lock::Attempt> look_again(lock::Entrant& who, std::shared_ptr<lock::Hold> hold);
-  Task<std::shared_ptr<lock::Hold>> wait_in_room(lock::Entrant& who, SteadyTime until,
-                                                 std::stop_token stop);
+  Task<std::optional<Held>> enter(std::shared_ptr<lock::OwnerState> owner,
+                                  std::chrono::milliseconds wait, std::stop_token stop);
   bool lock_within(std::chrono::milliseconds wait);
   void keep_for_this_thread(Held held);
 
   Store& store_;
-  const std::unique_ptr<const lock::Terms> terms_;
-  std::shared_ptr<const lock::Names> names_;
-  std::shared_ptr<lock::Watchdog> watchdog_;
-  std::shared_ptr<lock::WaitingRooms> rooms_;
+  const std::string label_;
+  const std::shared_ptr<lock::Cohort> cohort_;
 
   struct ThreadHold {
     std::thread::id thread;

@@ -119,6 +119,11 @@ class Store {
   /// once; it must be short and must not block.
   virtual Task<Listener> listen(std::string channel, MessageHandler handler) = 0;
 
+  /// Calls `handler` whenever the connection to the server was lost and there is a new one: what
+  /// stood there may not stand there any more. As listen's handlers it is called by whichever thread
+  /// reads, and must be short. A Store without a connection never calls it, and returns nothing.
+  virtual Listener on_reconnect(std::function<void()> handler);
+
   /// The clock by which waits and local validity are measured.
   virtual Clock& clock() noexcept = 0;
   /// What a waiting thread can drive to make replies come; may be null.

@@ -23,6 +23,7 @@ class Category final : public std::error_category {
       case Errc::config_mismatch: return "configuration mismatch";
       case Errc::closed: return "closed";
       case Errc::database: return "database error";
+      case Errc::unsynced: return "not replicated";
     }
     return "unknown error";
   }

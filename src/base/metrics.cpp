@@ -16,4 +16,13 @@ std::span<const MetricRow> metrics_table() noexcept {
   return rows;
 }
 
+std::span<const HistogramRow> histograms_table() noexcept {
+  static const HistogramRow rows[] = {
+#define SLUICE_ROW(field, name, help) {name, help, &metrics().field},
+      SLUICE_HISTOGRAMS(SLUICE_ROW)
+#undef SLUICE_ROW
+  };
+  return rows;
+}
+
 }  // namespace sluice

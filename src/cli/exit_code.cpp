@@ -37,7 +37,8 @@ ExitCode exit_code_of(Errc code) noexcept {
     case Errc::bad_argument: return exit_usage;
     case Errc::connection:
     case Errc::database:
-    case Errc::closed: return exit_unavailable;
+    case Errc::closed:
+    case Errc::unsynced: return exit_unavailable;
     case Errc::timeout: return exit_timeout;
     case Errc::authentication:
     case Errc::read_only: return exit_not_permitted;

@@ -87,4 +87,24 @@ void Channels::deliver_gap(const std::vector<std::string>& channels) {
     deliver({.kind = Message::Kind::gap, .channel = channel, .payload = {}});
 }
 
+void Channels::add_watcher(std::shared_ptr<Handler> handler) {
+  const std::lock_guard lock{mutex_};
+  watchers_.push_back(std::move(handler));
+}
+
+void Channels::remove_watcher(const Handler& handler) {
+  const std::lock_guard lock{mutex_};
+  std::erase_if(watchers_, [&](const auto& one) { return one.get() == &handler; });
+}
+
+void Channels::tell_reconnected() {
+  Handlers watchers;
+  {
+    const std::lock_guard lock{mutex_};
+    watchers = watchers_;
+  }
+  for (const auto& watcher : watchers)
+    watcher->call({.kind = Message::Kind::gap, .channel = {}, .payload = {}});
+}
+
 }  // namespace sluice::redis

@@ -1,4 +1,4 @@
-/// Who listens to which channel. The handlers of one channel share one subscription.
+/// Who listens to which channel, and to the coming back of the connection. The handlers of one channel share one subscription.
 #pragma once
 
 #include <atomic>
@@ -45,6 +45,9 @@ class Channels {
     if (erase(channel, handler)) unsubscribe();
   }
 
+  void add_watcher(std::shared_ptr<Handler> handler);
+  void remove_watcher(const Handler& handler);
+
   void confirm(const std::string& channel);
   /// What a new connection has to subscribe.
   std::vector<std::string> confirmed() const;
@@ -52,6 +55,7 @@ class Channels {
 
   void deliver(const Message& message);
   void deliver_gap(const std::vector<std::string>& channels);
+  void tell_reconnected();
 
  private:
   using Handlers = std::vector<std::shared_ptr<Handler>>;
@@ -66,6 +70,7 @@ class Channels {
 
   mutable std::mutex mutex_;
   std::map<std::string, Channel, std::less<>> channels_;
+  Handlers watchers_;                  // of the connection
   std::atomic<std::size_t> count_{0};  // of channels_
 };
 

@@ -148,6 +148,7 @@ void Link::take_greeting(const Value& reply) {
   resubscribing_ = !resubscribed_.empty();
   if (connections_++ > 0) {
     count(metrics().redis_reconnects);
+    reconnecting_ = kind_ == Kind::shared;
     log(LogLevel::info, fmt::format("connected to {} again", server_));
   }
   send_pending();

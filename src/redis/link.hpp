@@ -118,6 +118,7 @@ class Link final : public Source, public Driver {
   std::optional<Greeting> greeting_;
   std::vector<std::string> resubscribed_;
   bool resubscribing_ = false;  // the gap has yet to be told
+  bool reconnecting_ = false;   // and that it is connected again
   std::optional<Error> last_failure_;
   bool tried_ = false;             // the first attempt has ended
   std::uint64_t connections_ = 0;  // that reached ready

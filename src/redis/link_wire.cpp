@@ -188,6 +188,7 @@ void Link::take_all() {
     for (const auto& channel : newly_confirmed_) channels_.confirm(channel);
     newly_confirmed_.clear();
     if (std::exchange(resubscribing_, false)) channels_.deliver_gap(resubscribed_);
+    if (std::exchange(reconnecting_, false)) channels_.tell_reconnected();
     finished.complete_all();
     for (; i < inbox_.size() && is_message(inbox_[i]); ++i) {
       auto& items = inbox_[i].as_items();

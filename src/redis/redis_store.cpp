@@ -151,6 +151,25 @@ class Registration final : public Listener::Registration {
   const bool needs_subscribing_;
 };
 
+/// Hears what the link tells all: that it is connected again.
+class Reconnection final : public Listener::Registration {
+ public:
+  Reconnection(ClientPtr client, std::function<void()> function)
+      : client_(std::move(client)),
+        handler_(std::make_shared<Handler>(
+            [function = std::move(function)](const Message&) { function(); })) {
+    client_->channels().add_watcher(handler_);
+  }
+  ~Reconnection() override {
+    client_->channels().remove_watcher(*handler_);
+    handler_->end();
+  }
+
+ private:
+  const ClientPtr client_;
+  const std::shared_ptr<Handler> handler_;
+};
+
 Task<Listener> listen_on(ClientPtr client, std::string channel, MessageHandler function) {
   auto registration = std::make_unique<Registration>(client, channel, std::move(function));
   if (registration->needs_subscribing()) {
@@ -195,6 +214,10 @@ class RedisStore final : public Store {
 
   Task<Listener> listen(std::string channel, MessageHandler handler) override {
     return listen_on(client_, std::move(channel), std::move(handler));
+  }
+
+  Listener on_reconnect(std::function<void()> handler) override {
+    return Listener{std::make_unique<Reconnection>(client_, std::move(handler))};
   }
 
   Clock& clock() noexcept override { return system_clock(); }

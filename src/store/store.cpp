@@ -16,6 +16,8 @@ Batch& Batch::add(const Script& script, Words keys, Words args) {
   return *this;
 }
 
+Listener Store::on_reconnect(std::function<void()>) { return {}; }
+
 Task<WallTime> Store::time() {
   auto asked = run({"TIME"});
   const Value reply = co_await asked;

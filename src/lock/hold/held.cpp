@@ -1,6 +1,7 @@
+#include "sluice/held.hpp"
+
+#include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
-#include "lock/mutex/attempt.hpp"
-#include "sluice/lock.hpp"
 
 namespace sluice {
 
@@ -9,6 +10,14 @@ std::string_view to_string(LostCause cause) noexcept {
     case LostCause::expired: return "its lease ran out here";
     case LostCause::unreachable: return "renewals failed until its lease ran out here";
     case LostCause::taken: return "the server does not know the hold any more";
+  }
+  return "?";
+}
+
+std::string_view to_string(Risk risk) noexcept {
+  switch (risk) {
+    case Risk::unanswered: return "no renewal has succeeded for two thirds of its lease";
+    case Risk::uncertain: return "another server answers than the one that granted it";
   }
   return "?";
 }
@@ -48,7 +57,7 @@ std::chrono::nanoseconds Held::valid_for() const noexcept {
 
 FencingToken Held::token() const noexcept { return hold_ ? hold_->token : FencingToken{}; }
 
-OwnerId Held::owner() const { return hold_ ? OwnerId{hold_->owner} : OwnerId{}; }
+OwnerId Held::owner() const { return hold_ ? OwnerId{hold_->who.owner} : OwnerId{}; }
 
 std::uint32_t Held::entries() const { return hold_ ? hold_->watchdog->entries(*hold_) : 0; }
 
@@ -66,6 +75,10 @@ std::stop_token Held::lost() const {
 
 void Held::on_lost(std::function<void(LostCause)> callback) {
   if (hold_) hold_->watchdog->on_lost(*hold_, std::move(callback));
+}
+
+void Held::on_risk(std::function<void(Risk)> callback) {
+  if (hold_) hold_->watchdog->on_risk(*hold_, std::move(callback));
 }
 
 }  // namespace sluice

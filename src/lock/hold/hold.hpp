@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/fork.hpp"
-#include "lock/hold/names.hpp"
-#include "sluice/lock.hpp"
+#include "lock/hold/resource.hpp"
+#include "sluice/held.hpp"
 
 namespace sluice::lock {
 
@@ -27,6 +27,11 @@ struct Terms {
   std::chrono::milliseconds margin{};
   bool watched = true;
 
+  /// Throws Error (bad_argument): a lease that is not from 10 ms to 24 h, a margin that leaves nothing of it.
+  static Terms of(std::chrono::milliseconds lease, std::optional<std::chrono::milliseconds> margin,
+                  bool watched);
+  friend auto operator<=>(const Terms&, const Terms&) = default;
+
   std::chrono::nanoseconds interval() const noexcept { return std::chrono::nanoseconds{lease} / 3; }
   /// Until when a hold is certain whose request was sent at `sent`.
   SteadyTime certain_until(SteadyTime sent) const noexcept { return sent + lease - margin; }
@@ -35,11 +40,11 @@ struct Terms {
 struct Hold {
   // fixed with the grant
   std::shared_ptr<Watchdog> watchdog;
-  std::shared_ptr<const Names> names;
-  std::string owner;
-  std::string request;  ///< names this hold in Redis, and no other ever
+  std::shared_ptr<Resource> resource;
+  Identity who;
   FencingToken token;
   Terms terms;
+  SteadyTime began{};
   const unsigned forks = fork_count();  ///< of the process that holds
 
   // written under the watchdog's mutex, read by any thread
@@ -49,12 +54,23 @@ struct Hold {
   // under the watchdog's mutex
   std::uint32_t entries = 1;
   std::size_t place = 0;  ///< among the watchdog's holds
-  SteadyTime renew_at{};
+  SteadyTime renew_at = SteadyTime::max();
+  SteadyTime renewal_due{};  ///< of the renewal under way
+  SteadyTime risk_at = SteadyTime::max();
   bool renewing = false;    ///< a renewal is under way
   bool unanswered = false;  ///< the last renewal failed
+  bool warned = false;      ///< of a risk, and not confirmed since
   LostCause cause{};
   std::optional<std::stop_source> stop;  ///< made when somebody asks for it
-  std::vector<std::function<void(LostCause)>> callbacks;
+  std::vector<std::function<void(LostCause)>> on_lost;
+  std::vector<std::function<void(Risk)>> on_risk;
+};
+
+/// A hold as the server granted it.
+struct Grant {
+  FencingToken token;
+  SteadyTime since;                 ///< not later than when the server granted it
+  std::chrono::milliseconds ttl{};  ///< that the server gave it then
 };
 
 }  // namespace sluice::lock

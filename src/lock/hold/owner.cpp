@@ -46,12 +46,13 @@ std::string new_request_id() {
   return ids.next();
 }
 
-std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const Names& names) {
+std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const Resource& resource) {
   const std::lock_guard lock{mutex};
   for (const auto& weak : holds) {
     auto hold = weak.lock();
-    if (hold && hold->watchdog.get() == &watchdog && hold->names->key == names.key &&
-        hold->state == HoldState::held && hold->forks == fork_count())
+    if (hold && hold->watchdog.get() == &watchdog && hold->resource->key() == resource.key() &&
+        &hold->resource->renewal() == &resource.renewal() && hold->state == HoldState::held &&
+        hold->forks == fork_count())
       return hold;
   }
   return nullptr;

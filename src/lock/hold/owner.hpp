@@ -21,7 +21,7 @@ struct OwnerState {
   std::vector<std::weak_ptr<Hold>> holds;
 
   /// The hold of this lock that is in force; null: none.
-  std::shared_ptr<Hold> find(const Watchdog& watchdog, const Names& names);
+  std::shared_ptr<Hold> find(const Watchdog& watchdog, const Resource& resource);
   void add(const std::shared_ptr<Hold>& hold);
 };
 

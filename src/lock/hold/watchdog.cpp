@@ -1,8 +1,10 @@
 #include "lock/hold/watchdog.hpp"
 
 #include <algorithm>
+#include <map>
 
-#include "lock/mutex/wire.hpp"
+#include "lock/hold/server_identity.hpp"
+#include "lock/hold/steps.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -19,13 +21,34 @@ bool is_answer_for(std::size_t holds, const Value& answer) {
          std::ranges::all_of(answer.as_items(), is_integer);
 }
 
+/// When a hold is at risk that was confirmed at `since`.
+SteadyTime risk_at(SteadyTime since, SteadyTime certain_until) {
+  return certain_until - (certain_until - since) / 3;
+}
+
+template <class Callbacks, class Why>
+void call_all(const Callbacks& callbacks, Why why) {
+  for (const auto& callback : callbacks) {
+    try {
+      callback(why);
+    } catch (const std::exception& failure) {
+      log(LogLevel::error, std::string{"a callback of a lock threw: "} + failure.what());
+    }
+  }
+}
+
 }  // namespace
 
 Watchdog::Watchdog(Store& store) : store_(store), clock_(store.clock()), origin_(clock_.steady()) {}
 
 Watchdog::~Watchdog() { disarm(timer_); }
 
-void Watchdog::watch(const std::shared_ptr<Hold>& hold) {
+void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
+  std::call_once(listening_, [this] {
+    reconnection_ = store_.on_reconnect([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->reconnected();
+    });
+  });
   Clock::TimerId stale = 0;
   {
     const std::lock_guard lock{mutex_};
@@ -33,10 +56,12 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold) {
     hold->place = holds_.size();
     holds_.push_back(hold);
     const auto certain_until = hold->certain_until.load(std::memory_order_relaxed);
-    hold->renew_at = hold->terms.watched
-                         ? beat_after(certain_until + hold->terms.margin - hold->terms.lease,
-                                      hold->terms.interval())
-                         : SteadyTime::max();
+    if (hold->terms.watched) {
+      hold->renew_at = std::min(hold->renew_at, beat_after(since, hold->terms.interval()));
+      hold->risk_at = risk_at(since, certain_until);
+    } else {
+      hold->renew_at = hold->risk_at = SteadyTime::max();
+    }
     stale = wake_by(std::min(hold->renew_at, certain_until));
   }
   disarm(stale);
@@ -55,6 +80,8 @@ bool Watchdog::confirm(const std::shared_ptr<Hold>& hold, SteadyTime sent) {
     if (hold->state != HoldState::held) return false;
     if (clock_.steady() < hold->certain_until.load()) {
       hold->certain_until = std::max(hold->certain_until.load(), hold->terms.certain_until(sent));
+      if (hold->terms.watched) hold->risk_at = risk_at(sent, hold->certain_until.load());
+      if (std::exchange(hold->warned, false)) count(metrics().lock_near_misses);
       hold->unanswered = false;
       return true;
     }
@@ -69,7 +96,8 @@ Watchdog::Departure Watchdog::leave(Hold& hold) {
   const Departure departure{.entries = --hold.entries, .state = hold.state, .cause = hold.cause};
   if (departure.entries == 0 && hold.state == HoldState::held) {
     hold.state = HoldState::released;
-    hold.callbacks.clear();
+    hold.on_lost.clear();
+    hold.on_risk.clear();
     forget(hold);
   }
   return departure;
@@ -97,10 +125,15 @@ std::stop_token Watchdog::lost(Hold& hold) {
 void Watchdog::on_lost(Hold& hold, std::function<void(LostCause)> callback) {
   {
     const std::lock_guard lock{mutex_};
-    if (hold.state == HoldState::held) hold.callbacks.push_back(std::move(callback));
+    if (hold.state == HoldState::held) hold.on_lost.push_back(std::move(callback));
     if (hold.state != HoldState::lost) return;
   }
   callback(hold.cause);
+}
+
+void Watchdog::on_risk(Hold& hold, std::function<void(Risk)> callback) {
+  const std::lock_guard lock{mutex_};
+  if (hold.state == HoldState::held) hold.on_risk.push_back(std::move(callback));
 }
 
 std::uint32_t Watchdog::entries(const Hold& hold) const {
@@ -116,7 +149,8 @@ Watchdog::Notice Watchdog::end(Hold& hold, LostCause cause) {
   hold.state = HoldState::lost;
   hold.cause = cause;
   Notice notice{
-      .hold = holds_[hold.place], .stop = hold.stop, .callbacks = std::move(hold.callbacks)};
+      .hold = holds_[hold.place], .stop = hold.stop, .callbacks = std::move(hold.on_lost)};
+  hold.on_risk.clear();
   forget(hold);
   return notice;
 }
@@ -151,9 +185,9 @@ void Watchdog::disarm(Clock::TimerId stale) {
 }
 
 void Watchdog::wake() {
-  Holds due;
-  std::vector<Notice> notices;
+  Due due;
   SteadyTime now;
+  bool asks_who = false;
   Clock::TimerId stale = 0;
   {
     const std::lock_guard lock{mutex_};
@@ -163,49 +197,141 @@ void Watchdog::wake() {
     wake_at_ = SteadyTime::max();
     timer_ = 0;
     SteadyTime next = SteadyTime::max();
-    for (std::size_t i = 0; i < holds_.size();) {
-      Hold& hold = *holds_[i];
-      const auto certain_until = hold.certain_until.load();
-      if (now >= certain_until) {
-        notices.push_back(end(
-            hold, hold.unanswered || hold.renewing ? LostCause::unreachable : LostCause::expired));
-        continue;  // another has taken its place
-      }
-      if (now >= hold.renew_at) {
-        hold.renew_at = beat_after(now, hold.terms.interval());
-        if (!std::exchange(hold.renewing, true)) due.push_back(holds_[i]);
-      }
-      next = std::min({next, hold.renew_at, certain_until});
-      ++i;
+    for (std::size_t place = 0; place < holds_.size();) {
+      const SteadyTime again = look_at(place, now, due);
+      if (again == SteadyTime{}) continue;  // it is over, and another has taken its place
+      next = std::min(next, again);
+      ++place;
     }
     if (next != SteadyTime::max()) stale = wake_by(next);
+    asks_who = !due.renewals.empty() && reconnection_ && server_.empty();
   }
   disarm(stale);
-  for (auto& notice : notices) tell(std::move(notice));
-  if (!due.empty()) spawn(renew(std::move(due), now));
+  for (auto& notice : due.notices) tell(std::move(notice));
+  for (const auto& warning : due.warnings) warn(warning);
+  if (!due.renewals.empty()) spawn(renew(std::move(due.renewals), now));
+  if (asks_who) spawn(learn_who_answers());
+}
+
+/// What is due for one hold at `now`. When to look again; nothing: it is over.
+SteadyTime Watchdog::look_at(std::size_t place, SteadyTime now, Due& due) {
+  Hold& hold = *holds_[place];
+  const auto certain_until = hold.certain_until.load();
+  if (now >= certain_until) {
+    due.notices.push_back(
+        end(hold, hold.unanswered || hold.renewing ? LostCause::unreachable : LostCause::expired));
+    return {};
+  }
+  if (now >= hold.risk_at) {
+    hold.risk_at = SteadyTime::max();
+    hold.warned = true;
+    due.warnings.push_back(
+        {.hold = holds_[place], .risk = Risk::unanswered, .callbacks = hold.on_risk});
+  }
+  if (now >= hold.renew_at) {
+    if (!std::exchange(hold.renewing, true)) {
+      hold.renewal_due = hold.renew_at;
+      due.renewals.push_back(holds_[place]);
+    }
+    hold.renew_at = beat_after(now, hold.terms.interval());
+  }
+  return std::min({hold.renew_at, hold.risk_at, certain_until});
+}
+
+void Watchdog::reconnected() {
+  {
+    const std::lock_guard lock{mutex_};
+    if (holds_.empty()) {
+      server_.clear();
+      return;
+    }
+  }
+  spawn(find_out_who_answers());
+}
+
+Task<void> Watchdog::learn_who_answers() {
+  const auto self = shared_from_this();
+  try {
+    auto asked = server_identity(store_);
+    const std::string answers = co_await asked;
+    const std::lock_guard lock{mutex_};
+    if (server_.empty()) server_ = answers;
+  } catch (const std::exception& failure) {
+    log(LogLevel::warning, std::string{"asking who the server is: "} + failure.what());
+  }
+}
+
+/// The connection was lost and is back. Another server than before may answer: its holds are
+/// uncertain until it has said that it knows them.
+Task<void> Watchdog::find_out_who_answers() {
+  const auto self = shared_from_this();
+  std::string answers;
+  try {
+    auto asked = server_identity(store_);
+    answers = co_await asked;
+  } catch (const std::exception& failure) {
+    log(LogLevel::warning, std::string{"asking who the server is: "} + failure.what());
+  }
+  std::vector<Warning> warnings;
+  {
+    const std::lock_guard lock{mutex_};
+    if (answers.empty() || std::exchange(server_, answers) != answers) {
+      for (const auto& hold : holds_) {
+        hold->warned = true;
+        warnings.push_back({.hold = hold, .risk = Risk::uncertain, .callbacks = hold->on_risk});
+      }
+    }
+  }
+  for (const auto& warning : warnings) warn(warning);
+  renew_soon();
+}
+
+void Watchdog::renew_soon() {
+  Clock::TimerId stale = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto now = clock_.steady();
+    for (const auto& hold : holds_)
+      if (hold->terms.watched) hold->renew_at = now;
+    if (!holds_.empty()) stale = wake_by(now);
+  }
+  disarm(stale);
 }
 
 Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
   const auto self = shared_from_this();  // the last hold may end meanwhile
-  const auto shortest =
-      std::ranges::min(due, {}, [](const auto& hold) { return hold->terms.lease; });
-  const CallOptions options{
-      .timeout =
-          std::max(std::chrono::ceil<milliseconds>(shortest->terms.interval()), milliseconds{10}),
-      .repeatable = true};
+  // One script for up to a hundred holds of one kind.
+  std::ranges::stable_sort(due, {}, [](const auto& hold) { return &hold->resource->renewal(); });
+  std::vector<Holds> parts;
+  Batch batch;
+  milliseconds shortest = milliseconds::max();
+  for (std::size_t i = 0; i < due.size();) {
+    const Script& script = due[i]->resource->renewal();
+    Holds part;
+    Renewal words;
+    for (; i < due.size() && &due[i]->resource->renewal() == &script &&
+           part.size() < Resource::holds_a_renewal;
+         ++i) {
+      shortest = std::min(shortest, due[i]->terms.lease);
+      due[i]->resource->add_to(words, *due[i], std::max(entries(*due[i]), 1U));
+      part.push_back(due[i]);
+    }
+    const std::vector<std::string_view> keys{words.keys.begin(), words.keys.end()};
+    const std::vector<std::string_view> args{words.args.begin(), words.args.end()};
+    batch.add(script, keys, args);
+    parts.push_back(std::move(part));
+  }
+  const CallOptions options{.timeout = std::max(shortest / 3, milliseconds{10}),
+                            .repeatable = true};
   std::vector<Value> answers;
   try {
-    auto asked = store_.run(renewal_of(due), options);
+    auto asked = store_.run(std::move(batch), options);
     answers = co_await asked;
   } catch (const std::exception& failure) {
     log(LogLevel::warning, "renewing " + std::to_string(due.size()) + " locks: " + failure.what());
   }
-  for (std::size_t first = 0, script = 0; first < due.size(); first += holds_a_script, ++script) {
-    const auto begin = due.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto size = std::min(holds_a_script, due.size() - first);
-    const Holds part{begin, begin + static_cast<std::ptrdiff_t>(size)};
-    take_answer(part, script < answers.size() ? answers[script] : Value{}, sent);
-  }
+  answers.resize(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) take_answer(parts[i], answers[i], sent);
 }
 
 void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent) {
@@ -216,12 +342,16 @@ void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime se
     return;
   }
   for (std::size_t i = 0; i < part.size(); ++i) {
+    SteadyTime planned;
     {
       const std::lock_guard lock{mutex_};
       part[i]->renewing = false;
+      planned = part[i]->renewal_due;
     }
     if (answer.as_items()[i].as_integer() == 1) {
-      if (confirm(part[i], sent)) count(metrics().lock_renewals);
+      if (!confirm(part[i], sent)) continue;
+      count(metrics().lock_renewals);
+      metrics().lock_renewal_lag.observe(clock_.steady() - planned);
     } else {
       lose(part[i], LostCause::taken);
     }
@@ -252,16 +382,18 @@ void Watchdog::postpone(const Holds& holds) {
 
 void Watchdog::tell(Notice notice) {
   count(metrics().lock_lost);
-  log(LogLevel::warning, "lock " + quoted(notice.hold->names->key) +
-                             " was lost: " + std::string{to_string(notice.hold->cause)});
+  Hold& hold = *notice.hold;
+  log(LogLevel::warning,
+      "lock " + quoted(hold.resource->key()) + " was lost: " + std::string{to_string(hold.cause)});
   if (notice.stop) notice.stop->request_stop();
-  for (auto& callback : notice.callbacks) {
-    try {
-      callback(notice.hold->cause);
-    } catch (const std::exception& failure) {
-      log(LogLevel::error, std::string{"a callback of a lost lock threw: "} + failure.what());
-    }
-  }
+  call_all(notice.callbacks, hold.cause);
+  hold.resource->ended(hold);
+}
+
+void Watchdog::warn(const Warning& warning) {
+  log(LogLevel::warning, "lock " + quoted(warning.hold->resource->key()) +
+                             " is at risk: " + std::string{to_string(warning.risk)});
+  call_all(warning.callbacks, warning.risk);
 }
 
 }  // namespace sluice::lock

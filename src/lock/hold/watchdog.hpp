@@ -7,6 +7,10 @@
 ///     watch  ->  (enter | confirm | leave)*  ->  last leave: released
 ///                                            ->  lose, or the certain time is over: lost
 ///
+/// A hold without a confirmation for two thirds of its certain time is at risk, and is told. So are
+/// all when the connection comes back and another server answers than before; they are renewed at
+/// once then, to learn the truth.
+///
 /// A renewal asked before an end is answered after it: confirm() of a hold that is not held does
 /// nothing.
 #pragma once
@@ -29,7 +33,8 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   Store& store() noexcept { return store_; }
   Clock& clock() noexcept { return clock_; }
 
-  void watch(const std::shared_ptr<Hold>& hold);
+  /// `since`: when its lease began. The first renewal is at `hold->renew_at`, or the beat before.
+  void watch(const std::shared_ptr<Hold>& hold, SteadyTime since);
   /// One entry more. The number of entries; 0: it is over.
   std::uint32_t enter(Hold& hold);
   /// The server has prolonged the hold by a request sent at `sent`. False: it is over here all the
@@ -46,6 +51,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
 
   std::stop_token lost(Hold& hold);
   void on_lost(Hold& hold, std::function<void(LostCause)> callback);
+  void on_risk(Hold& hold, std::function<void(Risk)> callback);
   std::uint32_t entries(const Hold& hold) const;
 
  private:
@@ -56,6 +62,18 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
     std::optional<std::stop_source> stop;
     std::vector<std::function<void(LostCause)>> callbacks;
   };
+  /// A hold at risk, and whom to tell.
+  struct Warning {
+    std::shared_ptr<Hold> hold;
+    Risk risk{};
+    std::vector<std::function<void(Risk)>> callbacks;
+  };
+  /// What one wake-up found to do.
+  struct Due {
+    std::vector<Notice> notices;
+    std::vector<Warning> warnings;
+    Holds renewals;
+  };
 
   // REQUIRE: mutex_ is held
   SteadyTime beat_after(SteadyTime now, std::chrono::nanoseconds interval) const;
@@ -64,12 +82,19 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   void forget_parent();
   Clock::TimerId wake_by(SteadyTime when);
 
+  SteadyTime look_at(std::size_t place, SteadyTime now, Due& due);
+
   void wake();
+  void reconnected();
+  Task<void> find_out_who_answers();
+  Task<void> learn_who_answers();
   Task<void> renew(Holds due, SteadyTime sent);
+  void renew_soon();
   void take_answer(const Holds& part, const Value& answer, SteadyTime sent);
   void postpone(const Holds& holds);
   void disarm(Clock::TimerId stale);
   static void tell(Notice notice);
+  static void warn(const Warning& warning);
 
   Store& store_;
   Clock& clock_;
@@ -79,6 +104,9 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   Clock::TimerId timer_ = 0;
   SteadyTime wake_at_ = SteadyTime::max();
   unsigned forks_ = fork_count();
+  std::string server_;  // who answered; empty: not asked yet
+  Listener reconnection_;
+  std::once_flag listening_;
 };
 
 }  // namespace sluice::lock

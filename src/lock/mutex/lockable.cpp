@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <ranges>
 
-#include "lock/hold/names.hpp"
-#include "sluice/lock.hpp"
+#include "lock/hold/steps.hpp"
+#include "sluice/mutex.hpp"
 
 namespace sluice {
 namespace {

@@ -1,12 +1,14 @@
+#include "sluice/mutex.hpp"
+
 #include <algorithm>
 
 #include "lock/hold/access.hpp"
+#include "lock/hold/holder.hpp"
+#include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
-#include "lock/mutex/attempt.hpp"
-#include "lock/mutex/wire.hpp"
-#include "lock/per_store.hpp"
-#include "lock/wait/waiting_room.hpp"
-#include "sluice/lock.hpp"
+#include "lock/mutex/cohort.hpp"
+#include "lock/mutex/cohorts.hpp"
+#include "lock/mutex/info.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -16,138 +18,80 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds for_ever = milliseconds::max();
-constexpr milliseconds shortest_lease{10};
-constexpr milliseconds longest_lease = std::chrono::hours{24};
-/// A waiter looks again after this time even if it hears nothing.
-constexpr milliseconds longest_rest = std::chrono::seconds{30};
 
-lock::Terms terms_of(const MutexOptions& options) {
-  if (options.lease < shortest_lease || options.lease > longest_lease)
-    throw Error{Errc::bad_argument, "the lease of a lock lies between 10 ms and 24 h, not at " +
-                                        std::to_string(options.lease.count()) + " ms"};
-  const auto margin = options.margin.value_or(options.lease / 100 + milliseconds{2});
-  if (margin < milliseconds{0} || margin >= options.lease)
-    throw Error{Errc::bad_argument, "the margin of a lock lies between 0 and its lease, not at " +
-                                        std::to_string(margin.count()) + " ms"};
-  return {.lease = options.lease, .margin = margin, .watched = options.watchdog};
-}
-
-/// `wait` from now, as far as the clock can count; not looked at for those that do not wait.
-SteadyTime deadline(Clock& clock, milliseconds wait) {
-  if (wait <= milliseconds{0} || wait == for_ever) return SteadyTime::max();
-  const auto now = clock.steady();
-  return wait >= std::chrono::floor<milliseconds>(SteadyTime::max() - now) ? SteadyTime::max()
-                                                                           : now + wait;
-}
-
-/// When to look again at a lock whose holder has `left` of its lease.
-SteadyTime next_look(Clock& clock, milliseconds left) {
-  const auto rest = left < milliseconds{0} ? longest_rest : std::min(left, longest_rest);
-  return clock.steady() + rest + milliseconds{1};  // the server counts in whole milliseconds
+lock::MutexTerms terms_of(const MutexOptions& options) {
+  const HandOff& hand_off = options.hand_off;
+  if (hand_off.within_process < 1 || hand_off.within_process > 100'000)
+    throw Error{Errc::bad_argument, "hand-offs within a process lie between 1 and 100000, not at " +
+                                        std::to_string(hand_off.within_process)};
+  return {.terms = lock::Terms::of(options.lease, options.margin, options.watchdog),
+          .durability = options.durability,
+          .hand_off = hand_off};
 }
 
 }  // namespace
 
 Mutex::Mutex(Store& store, std::string name, MutexOptions options)
     : store_(store),
-      terms_(std::make_unique<lock::Terms>(terms_of(options))),
-      names_(std::make_shared<const lock::Names>(std::move(name))),
-      watchdog_(lock::shared_of<lock::Watchdog>(store)),
-      rooms_(lock::shared_of<lock::WaitingRooms>(store)) {}
+      label_(options.label.empty() ? lock::program_name() : std::move(options.label)),
+      cohort_(lock::shared_of<lock::Cohorts>(store)->of(std::move(name), terms_of(options))) {}
 
 Mutex::~Mutex() = default;
 
-const std::string& Mutex::name() const noexcept { return names_->key; }
+const std::string& Mutex::name() const noexcept { return cohort_->key(); }
 
 Task<Held> Mutex::acquire() {
-  auto entering = enter({.owner = nullptr, .owner_id = lock::new_owner_id()}, for_ever, {});
+  auto entering = enter(nullptr, for_ever, {});
   auto held = co_await entering;
-  co_return std::move(*held);
+  co_return std::move(held).value();
 }
 
 Task<Held> Mutex::acquire(const Owner& owner) {
-  auto entering =
-      enter({.owner = lock::Access::state(owner), .owner_id = owner.id().text}, for_ever, {});
+  auto entering = enter(lock::Access::state(owner), for_ever, {});
   auto held = co_await entering;
-  co_return std::move(*held);
+  co_return std::move(held).value();
 }
 
 Task<std::optional<Held>> Mutex::try_acquire(milliseconds wait, std::stop_token stop) {
-  return enter({.owner = nullptr, .owner_id = lock::new_owner_id()}, wait, std::move(stop));
+  return enter(nullptr, wait, std::move(stop));
 }
 
 Task<std::optional<Held>> Mutex::try_acquire(const Owner& owner, milliseconds wait,
                                              std::stop_token stop) {
-  return enter({.owner = lock::Access::state(owner), .owner_id = owner.id().text}, wait,
-               std::move(stop));
+  return enter(lock::Access::state(owner), wait, std::move(stop));
 }
 
-/// A hold that the owner is in already, else a new one.
-Task<lock::Attempt> Mutex::look(lock::Entrant& who) {
-  auto hold = who.owner ? who.owner->find(*watchdog_, *names_) : nullptr;
-  return hold ? look_again(who, std::move(hold)) : lock::attempt(who, watchdog_, names_, *terms_);
-}
-
-Task<lock::Attempt> Mutex::look_again(lock::Entrant& who, std::shared_ptr<lock::Hold> hold) {
-  auto entering = lock::enter_again(hold);
-  if (const bool in = co_await entering; in)
-    co_return lock::Attempt{.hold = std::move(hold), .left = {}};
-  auto asking = lock::attempt(who, watchdog_, names_, *terms_);
-  co_return co_await asking;
-}
-
-Task<std::optional<Held>> Mutex::enter(lock::Entrant who, milliseconds wait, std::stop_token stop) {
-  const SteadyTime until = deadline(store_.clock(), wait);
-  auto looking = look(who);
-  lock::Attempt found = co_await looking;
-  if (!found.hold && wait > milliseconds{0} && !stop.stop_requested()) {
-    auto waiting = wait_in_room(who, until, std::move(stop));
-    found.hold = co_await waiting;
+/// A hold that the owner is in already and enters again, if there is one; else a new one.
+Task<std::optional<Held>> Mutex::enter(std::shared_ptr<lock::OwnerState> owner, milliseconds wait,
+                                       std::stop_token stop) {
+  const SteadyTime began = store_.clock().steady();
+  auto mine = owner ? owner->find(cohort_->watchdog(), *cohort_) : nullptr;
+  if (mine) {
+    auto entering = lock::enter_again(mine);
+    if (const bool in = co_await entering; !in) mine = nullptr;
   }
-  if (found.hold) co_return lock::Access::held(std::move(found.hold));
-  count(metrics().lock_refused);
-  co_return std::nullopt;
+  if (!mine) {
+    lock::Identity who{.owner = owner ? owner->id.text : lock::new_owner_id(),
+                       .request = lock::new_request_id(),
+                       .holder = lock::holder_text(owner != nullptr, label_)};
+    const bool waits = wait > milliseconds{0} && !stop.stop_requested();
+    auto entering = waits ? cohort_->enter(std::move(who), Clock::add(began, wait), std::move(stop))
+                          : cohort_->try_enter(std::move(who));
+    mine = co_await entering;
+    if (mine && owner) owner->add(mine);
+  }
+  if (!mine) {
+    count(metrics().lock_refused);
+    co_return std::nullopt;
+  }
+  metrics().lock_wait.observe(store_.clock().steady() - began);
+  co_return lock::Access::held(std::move(mine));
 }
 
-Task<std::shared_ptr<lock::Hold>> Mutex::wait_in_room(lock::Entrant& who, SteadyTime until,
-                                                      std::stop_token stop) {
-  Clock& clock = store_.clock();
-  auto entering =
-      rooms_->enter(names_->channel);  // before the second look, so that no release is missed
-  lock::WaitingRoom::Seat seat{co_await entering};
-  for (;;) {
-    seat.rise();
-    auto looking = look(who);
-    const lock::Attempt found = co_await looking;
-    seat.answered();
-    if (found.hold) co_return found.hold;
-
-    auto sitting = seat.sit(std::min(until, next_look(clock, found.left)), stop);
-    co_await sitting;
-    if (clock.steady() >= until || stop.stop_requested()) co_return nullptr;
-  }
-}
-
-Task<std::optional<Mutex::Holder>> Mutex::holder() {
-  Batch batch;
-  batch.add({"HGETALL", names_->key}).add({"PTTL", names_->key});
-  auto asked = store_.run(std::move(batch));
-  const std::vector<Value> replies = co_await asked;
-  for (const Value& reply : replies) {
-    if (reply.is_error()) throw error_of_reply(reply.as_text());
-  }
-  const auto& fields = replies.at(0).as_items();
-  for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
-    if (fields[i].as_text().starts_with("sluice:")) continue;
-    co_return Holder{.owner = {fields[i].as_text()},
-                     .entries = static_cast<std::uint32_t>(fields[i + 1].as_integer()),
-                     .left = milliseconds{replies.at(1).as_integer()}};
-  }
-  co_return std::nullopt;
-}
+Task<LockInfo> Mutex::info() { return lock::info_of(store_, cohort_->wire().names()); }
 
 Task<bool> Mutex::force_release() {
-  auto asked = lock::ask_force_release(store_, *names_);
+  auto asked = cohort_->wire().ask_force_release();
   const Value reply = co_await asked;
   co_return reply.as_integer() == 1;
 }

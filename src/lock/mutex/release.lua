@@ -1,11 +1,16 @@
--- End a hold and wake whoever waits for it.
--- KEYS[1] lock hash
--- ARGV[1] request id of the hold   ARGV[2] channel
--- Reply: 1 ended; 0 the hold was gone already.
-local call = redis.call
-if call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
+-- End a hold and hand the lock over; or end the wait for one.
+-- KEYS[1] lock hash   KEYS[2] fencing counter   KEYS[3] queue of tickets
+-- ARGV[1] request id   ARGV[2] channel   ARGV[3] most hand-overs in a row
+-- ARGV[4] ticket to be taken out of the queue; empty: none
+-- Reply: 1 ended; 0 there was no such hold.
+-- include lock/hold/next_token.lua
+-- include lock/wait/server_time.lua
+-- include lock/mutex/hand_over.lua
+if ARGV[4] ~= '' then
+  redis.call('LREM', KEYS[3], 0, ARGV[4])
+end
+if redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
   return 0
 end
-call('DEL', KEYS[1])
-call('PUBLISH', ARGV[2], '0')
+hand_over(ARGV[2], tonumber(ARGV[3]))
 return 1

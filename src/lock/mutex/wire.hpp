@@ -1,39 +1,59 @@
-/// The lock scripts as functions: what is asked, and what the answer means. Nothing is decided
+/// The scripts of Mutex as functions: what is asked, and what the answer means. Nothing is decided
 /// here.
 #pragma once
 
-#include <span>
-
 #include "lock/hold/hold.hpp"
-#include "sluice/store.hpp"
+#include "lock/mutex/names.hpp"
+#include "lock/wait/line.hpp"
+#include "sluice/mutex.hpp"
 
 namespace sluice::lock {
 
-/// The answer to one request to acquire.
-struct Answer {
-  std::optional<FencingToken> granted;
-  std::chrono::milliseconds left{};  ///< refused: of the lease in force; -1: without end
+/// What all holders of one name by the same options share.
+struct MutexTerms {
+  Terms terms;
+  Durability durability;
+  HandOff hand_off;
+
+  friend auto operator<=>(const MutexTerms&, const MutexTerms&) = default;
 };
 
-/// Repeatable: a copy finds the request id of the first.
-Task<Value> ask_acquire(Store& store, const Names& names, std::string_view owner,
-                        std::string_view request, std::chrono::milliseconds lease);
-Answer answer_to_acquire(const Value& reply);
+/// The answer to the end of a turn.
+struct PassAnswer {
+  bool gone = false;
+  std::optional<FencingToken> kept;  ///< for another turn, up to this token
+  Answer queued;                     ///< else
+};
 
-/// Repeatable: it says how many entries there are from now on, not how many more. Reply: 1 done, 0
-/// gone.
-Task<Value> ask_recount(Store& store, const Hold& hold, std::uint32_t entries);
+class MutexWire {
+ public:
+  MutexWire(Store& store, const std::string& name, MutexTerms terms)
+      : store_(store), names_(name), terms_(std::move(terms)) {}
 
-/// Harmless when repeated, but a copy is answered 0 where the first ended the hold. Reply: 1 ended,
-/// 0 gone.
-Task<Value> ask_release(Store& store, const Names& names, std::string_view request,
-                        bool repeatable);
+  const Names& names() const noexcept { return names_; }
+  const MutexTerms& terms() const noexcept { return terms_; }
 
-/// Reply for each script of the batch: an array of 1 prolonged or 0 gone for each hold, or an
-/// error.
-Batch renewal_of(std::span<const std::shared_ptr<Hold>> holds);
-inline constexpr std::size_t holds_a_script = 100;
+  /// Repeatable: a copy finds the request id of the first. `inbox`: where to hear of a hand-over;
+  /// empty: the request is not put into the queue. Throws Error (unsynced) when the replicas have it
+  /// not in time; it is taken back then.
+  Task<Answer> ask_acquire(const Identity& who, std::string inbox) const;
+  /// Repeatable, but a copy is answered `gone` where the first handed over: ask_acquire(next) knows
+  /// more then.
+  Task<PassAnswer> ask_pass(const Identity& who, const Identity& next,
+                            const std::string& inbox) const;
+  Task<Value> ask_end(const Identity& who, bool repeatable) const;
+  Task<Value> ask_give_up(const Identity& who, const std::string& inbox) const;
+  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) const;
+  Task<Value> ask_force_release() const;
+  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const;
 
-Task<Value> ask_force_release(Store& store, const Names& names);
+ private:
+  std::string ticket_of(const Identity& who, std::string_view inbox) const;
+  Task<Answer> acquire_durably(Identity who, std::string ticket) const;
+
+  Store& store_;
+  const Names names_;
+  const MutexTerms terms_;
+};
 
 }  // namespace sluice::lock

@@ -1,4 +1,6 @@
 /// Owners, entries, and what stands in Redis meanwhile.
+#include <unistd.h>
+
 #include "lock/virtual_lock.hpp"
 
 namespace sluice {
@@ -6,7 +8,7 @@ namespace {
 
 using Reentry = VirtualLock;
 
-TEST_F(Reentry, EntriesCountZeroOneTwoOneZero) {  // L04
+TEST_F(Reentry, L04_EntriesCountZeroOneTwoOneZero) {
   Mutex mutex{line_, "stock"};
   const Owner owner;
   EXPECT_EQ(field("stock", owner.id().text), "none");
@@ -26,7 +28,7 @@ TEST_F(Reentry, EntriesCountZeroOneTwoOneZero) {  // L04
   EXPECT_EQ(inner->release().get().kind, Kind::not_held);
 }
 
-TEST_F(Reentry, LeaseIsProlongedByEnteringAndLeaving) {  // L05
+TEST_F(Reentry, L05_LeaseIsProlongedByEnteringAndLeaving) {
   Mutex mutex{line_, "stock", {.lease = 10s, .watchdog = false}};
   const Owner owner;
   auto first = mutex.acquire(owner).get();
@@ -68,22 +70,27 @@ TEST_F(Reentry, OwnerThatLostItsHoldGetsANewOne) {
   auto fresh = mutex.acquire(owner).get();
   EXPECT_FALSE(lost.valid());
   EXPECT_TRUE(lost.lost().stop_requested());
-  EXPECT_EQ(fresh.token().value, 2U);
+  EXPECT_EQ(fresh.token().value, lost.token().value + 1);
   EXPECT_EQ(fresh.entries(), 1U);
   EXPECT_EQ(lost.release().get().kind, Kind::not_held);
   EXPECT_TRUE(fresh.valid());
 }
 
 TEST_F(Reentry, HolderIsShown) {
-  Mutex mutex{line_, "stock"};
-  EXPECT_FALSE(mutex.holder().get());
+  Mutex mutex{line_, "stock", {.label = "till 3 "}};
+  EXPECT_TRUE(mutex.info().get().holders.empty());
   const Owner owner;
   const auto held = mutex.acquire(owner).get();
-  const auto holder = mutex.holder().get();
-  ASSERT_TRUE(holder);
-  EXPECT_EQ(holder->owner, owner.id());
-  EXPECT_EQ(holder->entries, 1U);
-  EXPECT_EQ(holder->left, 30s);
+  const LockInfo info = mutex.info().get();
+  ASSERT_EQ(info.holders.size(), 1U);
+  const auto& holder = info.holders.front();
+  EXPECT_EQ(holder.owner, owner.id());
+  EXPECT_EQ(holder.entries, 1U);
+  EXPECT_EQ(holder.left, 30s);
+  EXPECT_EQ(holder.data.pid, ::getpid());
+  EXPECT_EQ(holder.data.actor, "-");
+  EXPECT_EQ(holder.data.label, "till 3 ");
+  EXPECT_EQ(info.token, held.token());
   EXPECT_TRUE(mutex.force_release().get());
   EXPECT_FALSE(mutex.force_release().get());
 }

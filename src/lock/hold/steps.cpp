@@ -1,0 +1,165 @@
+#include "lock/hold/steps.hpp"
+
+#include "lock/hold/watchdog.hpp"
+#include "sluice/log.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice::lock {
+namespace {
+
+void report_failed_release(const Resource& resource, const std::exception& failure) noexcept {
+  count(metrics().lock_release_failures);
+  log(LogLevel::error, "lock " + quoted(resource.key()) +
+                           " was not released and ends with its lease: " + failure.what());
+}
+
+Task<void> ask_and_report(std::shared_ptr<Resource> resource, Identity who) {
+  try {
+    auto asked = resource->ask_give_up(who);
+    co_await asked;
+  } catch (const std::exception& failure) {
+    report_failed_release(*resource, failure);
+  }
+}
+
+/// Asks again for a release whose reply was lost. "Gone" is then the echo of the first request, if
+/// the hold is certain.
+Task<bool> end_again(std::shared_ptr<Hold> hold) {
+  auto asked = hold->resource->ask_end(hold->who, true);
+  const Value reply = co_await asked;
+  co_return reply.as_integer() == 1 ||
+      hold->watchdog->clock().steady() < hold->certain_until.load();
+}
+
+Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
+  const auto resource = hold->resource;
+  try {
+    auto leaving = leave(std::move(hold));
+    co_await leaving;
+  } catch (const std::exception& failure) {
+    report_failed_release(*resource, failure);
+  }
+}
+
+/// Leaves while entries remain.
+Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t others) {
+  Watchdog& watchdog = *hold->watchdog;
+  const SteadyTime sent = watchdog.clock().steady();
+  auto asked = hold->resource->ask_recount(*hold, others);
+  const Value reply = co_await asked;
+  if (reply.as_integer() == 1 && watchdog.confirm(hold, sent))
+    co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::still_held, .still_held = others};
+  watchdog.lose(hold, LostCause::taken);
+  co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::not_held};
+}
+
+}  // namespace
+
+std::string quoted(const std::string& name) { return to_string(Value::bulk_string(name)); }
+
+bool may_have_left_something(const Error& failure) noexcept {
+  return failure.effect() != Effect::none && failure.errc() != Errc::closed;
+}
+
+void take_back(std::shared_ptr<Resource> resource, Identity who) noexcept {
+  try {
+    spawn(ask_and_report(std::move(resource), std::move(who)));
+  } catch (const std::exception&) {  // no memory for the coroutine
+    count(metrics().lock_release_failures);
+  }
+}
+
+std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
+                            std::shared_ptr<Resource> resource, Identity who, const Grant& grant,
+                            const Terms& terms, SteadyTime renew_at) {
+  const SteadyTime now = watchdog->clock().steady();
+  const SteadyTime certain_until = grant.since + grant.ttl - terms.margin;
+  if (now >= certain_until) return nullptr;
+  auto hold = std::make_shared<Hold>();
+  hold->watchdog = watchdog;
+  hold->resource = std::move(resource);
+  hold->who = std::move(who);
+  hold->token = grant.token;
+  hold->terms = terms;
+  hold->began = now;
+  hold->renew_at = renew_at;
+  hold->certain_until.store(certain_until, std::memory_order_relaxed);
+  watchdog->watch(hold, grant.since);
+  count(metrics().lock_acquired);
+  return hold;
+}
+
+Error granted_too_late(const Resource& resource, const Terms& terms) {
+  return Error{Errc::timeout, "lock " + quoted(resource.key()) +
+                                  " was granted, but the reply took as long as its lease of " +
+                                  std::to_string(terms.lease.count()) +
+                                  " ms; it was given back. A longer lease helps"};
+}
+
+Task<bool> enter_again(std::shared_ptr<Hold> hold) {
+  Watchdog& watchdog = *hold->watchdog;
+  const SteadyTime sent = watchdog.clock().steady();
+  const std::uint32_t entries = watchdog.enter(*hold);
+  if (entries == 0) co_return false;
+  bool in = false;
+  try {
+    auto asked = hold->resource->ask_recount(*hold, entries);
+    const Value reply = co_await asked;
+    in = reply.as_integer() == 1;
+  } catch (const Error& failure) {
+    if (failure.errc() != Errc::closed) leave_in_background(hold);
+    throw;
+  }
+  if (!in) watchdog.lose(hold, LostCause::taken);
+  if (in && watchdog.confirm(hold, sent)) co_return true;
+  watchdog.leave(*hold);
+  co_return false;
+}
+
+Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold) {
+  using Kind = ReleaseOutcome::Kind;
+  Watchdog& watchdog = *hold->watchdog;
+  const auto before = watchdog.leave(*hold);
+  const bool lost = before.state == HoldState::lost;
+  if (before.entries > 0 && !lost) {
+    auto leaving = leave_others_in(hold, before.entries);
+    co_return co_await leaving;
+  }
+  // A hold that was lost here may be in force there, and is then ended a little sooner.
+  if (lost && (before.entries > 0 || before.cause == LostCause::taken))
+    co_return ReleaseOutcome{.kind = Kind::not_held};
+  if (!lost) {
+    metrics().lock_hold.observe(watchdog.clock().steady() - hold->began);
+    if (hold->resource->pass_on(hold)) co_return ReleaseOutcome{.kind = Kind::released};
+    hold->resource->ended(*hold);
+  }
+
+  bool ended = false;
+  bool answered = false;
+  try {
+    auto asked = hold->resource->ask_end(hold->who, false);
+    const Value reply = co_await asked;
+    ended = reply.as_integer() == 1;
+    answered = true;
+  } catch (const Error& failure) {
+    if (failure.effect() != Effect::unknown || failure.errc() == Errc::closed)
+      throw;  // a closed Store may be gone
+  }
+  if (!answered) {
+    auto ending = end_again(hold);
+    ended = co_await ending;
+  }
+  if (ended) co_return ReleaseOutcome{.kind = Kind::released};
+  if (!lost) count(metrics().lock_lost);  // and nobody had noticed
+  co_return ReleaseOutcome{.kind = Kind::not_held};
+}
+
+void leave_in_background(std::shared_ptr<Hold> hold) noexcept {
+  try {
+    spawn(leave_and_report(std::move(hold)));
+  } catch (const std::exception&) {  // no memory for the coroutine
+    count(metrics().lock_release_failures);
+  }
+}
+
+}  // namespace sluice::lock

@@ -1,0 +1,37 @@
+/// The steps that every hold takes, whatever it is of: granted, entered again, left.
+#pragma once
+
+#include <memory>
+
+#include "lock/hold/hold.hpp"
+#include "lock/hold/owner.hpp"
+
+namespace sluice::lock {
+
+/// A hold comes into being, and is watched. Null: it is not certain any more, because the grant
+/// took too long to get here; the caller takes it back.
+/// `renew_at`: the first renewal comes not later than that.
+std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
+                            std::shared_ptr<Resource> resource, Identity who, const Grant& grant,
+                            const Terms& terms, SteadyTime renew_at = SteadyTime::max());
+
+/// What to throw when begin() gave nothing.
+Error granted_too_late(const Resource& resource, const Terms& terms);
+
+/// Enters `hold` once more. False: it is over.
+Task<bool> enter_again(std::shared_ptr<Hold> hold);
+
+/// Leaves `hold`, and ends it with the last entry.
+Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold);
+/// The same in the background: sent at once, the reply not waited for. Never throws.
+void leave_in_background(std::shared_ptr<Hold> hold) noexcept;
+
+/// Ends in the background what a request of unknown outcome may have left behind. Never throws.
+void take_back(std::shared_ptr<Resource> resource, Identity who) noexcept;
+/// Whether a request that failed so may have left something behind that can be taken back.
+bool may_have_left_something(const Error& failure) noexcept;
+
+/// A name for messages: printable, at most 200 bytes.
+std::string quoted(const std::string& name);
+
+}  // namespace sluice::lock

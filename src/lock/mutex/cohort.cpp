@@ -1,0 +1,416 @@
+#include "lock/mutex/cohort.hpp"
+
+#include "lock/hold/steps.hpp"
+#include "lock/hold/watchdog.hpp"
+#include "lock/mutex/renew.lua.hpp"
+#include "lock/wait/relay.hpp"
+#include "sluice/log.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice::lock {
+namespace {
+
+/// Does something at the end of a scope, however it is left.
+template <class Do>
+struct Finally {
+  Do at_end;
+  ~Finally() { at_end(); }
+};
+
+/// A hold of which the server knows little is renewed so soon: with its owner's name, for people.
+constexpr std::chrono::seconds first_report{1};
+
+}  // namespace
+
+Cohort::Cohort(Store& store, const std::string& name, MutexTerms terms,
+               std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox)
+    : Resource(store, name),
+      wire_(store, name, std::move(terms)),
+      watchdog_(std::move(watchdog)),
+      inbox_(std::move(inbox)) {}
+
+const Script& Cohort::renewal() const noexcept { return scripts::lock_mutex_renew; }
+void Cohort::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
+  wire_.add_to(renewal, hold, entries);
+}
+Task<Value> Cohort::ask_end(const Identity& who, bool repeatable) {
+  return wire_.ask_end(who, repeatable);
+}
+Task<Value> Cohort::ask_give_up(const Identity& who) {
+  return wire_.ask_give_up(who, inbox_->channel());
+}
+Task<Value> Cohort::ask_recount(const Hold& hold, std::uint32_t entries) {
+  return wire_.ask_recount(hold, entries);
+}
+
+// --- those who want to get in ---
+
+bool Cohort::is_certainly_inside() const {
+  return inside_ && inside_->state.load() == HoldState::held &&
+         watchdog_->clock().steady() < inside_->certain_until.load();
+}
+
+Task<std::shared_ptr<Hold>> Cohort::try_enter(Identity who) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (is_certainly_inside()) co_return nullptr;
+  }
+  const SteadyTime sent = watchdog_->clock().steady();
+  auto asking = ask(who, {});
+  const Answer answer = co_await asking;
+  if (!answer.granted) co_return nullptr;
+  co_return begin_alone(who, answer, sent);
+}
+
+/// What came of a question of one for himself. Throws Error (timeout) when it came too late.
+std::shared_ptr<Hold> Cohort::begin_alone(const Identity& who, const Answer& answer,
+                                          SteadyTime sent) {
+  const Terms& terms = wire_.terms().terms;
+  const Grant grant{.token = *answer.granted, .since = sent, .ttl = terms.lease};
+  if (auto hold = begin(watchdog_, shared_from_this(), who, grant, terms)) {
+    const std::lock_guard lock{mutex_};
+    inside_ = hold;
+    last_ = {};
+    return hold;
+  }
+  count(metrics().lock_late);
+  take_back(shared_from_this(), who);
+  throw granted_too_late(*this, terms);
+}
+
+Task<std::shared_ptr<Hold>> Cohort::enter(Identity who, SteadyTime until, std::stop_token stop) {
+  ArrivalPtr arrival;
+  {
+    const std::lock_guard lock{mutex_};
+    if (asking_ || !arrivals_.empty() || is_certainly_inside()) {
+      arrival = std::make_shared<Arrival>(std::move(who));
+      // Its grant comes through the connection, if it comes: whoever waits for that reads it.
+      arrival->called =
+          std::make_shared<Completion>(asking_ && arrivals_.empty() ? store().driver() : nullptr);
+      arrivals_.push_back(arrival);
+    } else {
+      asking_ = true;
+    }
+  }
+  return arrival ? wait(std::move(arrival), until, std::move(stop))
+                 : ask_first(std::move(who), until, std::move(stop));
+}
+
+Task<Answer> Cohort::ask(Identity who, std::string inbox) {
+  try {
+    auto asking = wire_.ask_acquire(who, std::move(inbox));
+    co_return co_await asking;
+  } catch (const Error& failure) {
+    if (may_have_left_something(failure)) take_back(shared_from_this(), who);
+    throw;
+  }
+}
+
+/// When this fails the others have their own luck.
+Task<Answer> Cohort::ask_or_let_others(Identity who, std::string inbox) {
+  std::exception_ptr failure;
+  try {
+    auto asking = ask(std::move(who), std::move(inbox));
+    co_return co_await asking;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (!stops_asking()) spawn(stand_for_all(std::nullopt, nullptr));
+  std::rethrow_exception(failure);
+}
+
+Task<std::shared_ptr<Hold>> Cohort::ask_first(Identity who, SteadyTime until,
+                                              std::stop_token stop) {
+  std::optional<Place> place;
+  if (inbox_->is_open())
+    place = Place{.who = who, .box = std::make_unique<Inbox::Box>(inbox_, who.request)};
+  const SteadyTime sent = watchdog_->clock().steady();
+  auto asking = ask_or_let_others(who, place ? inbox_->channel() : std::string{});
+  Answer answer = co_await asking;
+  if (answer.granted) {
+    const Finally others{[this] {
+      if (!stops_asking()) spawn(stand_for_all(std::nullopt, nullptr));
+    }};
+    co_return begin_alone(who, answer, sent);
+  }
+  auto arrival = std::make_shared<Arrival>(who);
+  arrival->called = std::make_shared<Completion>(store().driver());
+  {
+    const std::lock_guard lock{mutex_};
+    arrivals_.push_front(arrival);
+  }
+  if (place) {
+    place->answer = std::move(answer);
+    place->sent = sent;
+  }
+  spawn(stand_for_all(std::move(place), nullptr));
+  auto waiting = wait(std::move(arrival), until, std::move(stop));
+  co_return co_await waiting;
+}
+
+Task<std::shared_ptr<Hold>> Cohort::wait(ArrivalPtr arrival, SteadyTime until,
+                                         std::stop_token stop) {
+  Clock& clock = watchdog_->clock();
+  std::shared_ptr<Completion> called = arrival->called;
+  bool chosen = false;
+  for (;;) {
+    {
+      const std::stop_callback on_stop{chosen ? std::stop_token{} : stop,
+                                       [called] { called->complete(); }};
+      auto waiting = wait_until(*called, clock, chosen ? SteadyTime::max() : until);
+      co_await waiting;
+    }
+    const Relay relay;  // whoever is roused runs without the mutex
+    const std::lock_guard lock{mutex_};
+    if (arrival->hold) co_return std::move(arrival->hold);
+    if (arrival->failure) std::rethrow_exception(arrival->failure);
+    chosen = arrival->chosen;
+    if (!chosen && (clock.steady() >= until || stop.stop_requested())) {
+      arrivals_.remove(arrival);
+      if (arrivals_.empty() && box_) box_->post({.kind = Call::Kind::rouse});
+      co_return nullptr;
+    }
+    arrival->called = called = std::make_shared<Completion>(store().driver());
+  }
+}
+
+// --- one who asks for all ---
+
+bool Cohort::must_ask() {
+  if (asking_ || arrivals_.empty() || is_certainly_inside()) return false;
+  asking_ = true;
+  return true;
+}
+
+/// Whoever asked has done; true unless somebody still needs it.
+bool Cohort::stops_asking() {
+  const std::lock_guard lock{mutex_};
+  return stops_asking_locked();
+}
+
+bool Cohort::stops_asking_locked() {
+  box_ = nullptr;
+  asking_ = false;
+  if (wire_.terms().terms.watched) return !must_ask();
+  asking_ = !arrivals_.empty();  // the next of ours stands in the queue while this one is inside
+  return !asking_;
+}
+
+/// For whoever is first now, by a new request.
+std::optional<Cohort::Place> Cohort::place_for_first() {
+  Identity who;
+  {
+    const std::lock_guard lock{mutex_};
+    if (arrivals_.empty()) return std::nullopt;
+    who = arrivals_.front()->who;
+  }
+  who.request = new_request_id();
+  auto box = std::make_unique<Inbox::Box>(inbox_, who.request);
+  return Place{.who = std::move(who), .box = std::move(box)};
+}
+
+Task<void> Cohort::stand_for_all(std::optional<Place> place, std::shared_ptr<Hold> ending) {
+  const auto self = shared_from_this();
+  for (;;) {
+    std::optional<Admission> admission;
+    try {
+      auto standing = stand_once(std::exchange(place, std::nullopt), ending);
+      admission = co_await standing;
+    } catch (...) {
+      if (ending) take_back(self, ending->who);
+      fail_all(std::current_exception());
+    }
+    ending.reset();
+    if (admission == Admission::admitted) co_return;
+    if (!admission && stops_asking()) co_return;
+  }
+}
+
+/// Gets one of ours in. Nothing: nobody wants to.
+Task<std::optional<Cohort::Admission>> Cohort::stand_once(std::optional<Place> place,
+                                                          std::shared_ptr<Hold> ending) {
+  auto opening = inbox_->open();
+  co_await opening;
+  if (!place) place = place_for_first();
+  if (!place) {
+    if (ending) take_back(shared_from_this(), ending->who);
+    co_return std::nullopt;
+  }
+  if (ending) {
+    auto passing = end_turn(ending, *place);
+    const auto admission = co_await passing;
+    if (admission) co_return admission;
+  }
+  auto standing = stand(*place);
+  co_return co_await standing;
+}
+
+/// In the server's queue, until somebody of ours is in or nobody wants to be any more.
+Task<std::optional<Cohort::Admission>> Cohort::stand(Place& place) {
+  const Identity& who = place.who;
+  Line line{*place.box, wire_.terms().terms.lease,
+            [this, &who] { return ask(who, inbox_->channel()); }};
+  if (place.answer) line.heard(*place.answer, place.sent);
+  {
+    const std::lock_guard lock{mutex_};
+    box_ = place.box.get();
+  }
+  const auto wanted = [this] {
+    const std::lock_guard lock{mutex_};
+    return !arrivals_.empty();
+  };
+  std::exception_ptr failure;
+  try {
+    while (wanted()) {  // everybody may have gone before the box was there to be told
+      auto standing = line.stand(SteadyTime::max(), wanted);
+      const std::optional<Grant> grant = co_await standing;
+      if (!grant) break;
+      const bool handed_over = line.was_handed_over();
+      // The replicas have to know it first: by another question, which is answered by a grant.
+      if (handed_over && wire_.terms().durability.replicas > 0) continue;
+      const Admission admission = admit(who.request, *grant, grant->token, handed_over);
+      if (admission == Admission::unwanted) break;
+      if (admission != Admission::late) co_return admission;
+      count(metrics().lock_late);  // it stood still, and another has the lock: back into the queue
+    }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  {
+    const std::lock_guard lock{mutex_};
+    box_ = nullptr;
+  }
+  take_back(shared_from_this(), who);
+  if (failure) std::rethrow_exception(failure);
+  co_return std::nullopt;
+}
+
+/// A hold is over and others of ours wait: another turn of ours, or our place in the queue.
+Task<std::optional<Cohort::Admission>> Cohort::end_turn(std::shared_ptr<Hold> ending, Place& next) {
+  const SteadyTime sent = watchdog_->clock().steady();
+  auto passing = wire_.ask_pass(ending->who, next.who, inbox_->channel());
+  PassAnswer answer;
+  try {
+    answer = co_await passing;
+  } catch (const Error&) {
+    take_back(shared_from_this(), next.who);
+    throw;
+  }
+  if (answer.gone) co_return std::nullopt;
+  if (!answer.kept) {
+    next.answer = std::move(answer.queued);
+    next.sent = sent;
+    co_return std::nullopt;
+  }
+  const auto tokens = wire_.terms().hand_off.within_process;
+  const Grant grant{
+      .token = {answer.kept->value - tokens + 1}, .since = sent, .ttl = wire_.terms().terms.lease};
+  const Admission admission = admit(ending->who.request, grant, *answer.kept, false);
+  if (admission == Admission::late || admission == Admission::unwanted) {
+    take_back(shared_from_this(), ending->who);
+    co_return std::nullopt;
+  }
+  co_return admission;
+}
+
+Cohort::ArrivalPtr Cohort::choose_first() {
+  if (arrivals_.empty()) return nullptr;
+  ArrivalPtr first = std::move(arrivals_.front());
+  arrivals_.pop_front();
+  first->chosen = true;
+  return first;
+}
+
+/// Without the mutex, for which the watchdog's timer may wait. Null: too late; it waits on.
+std::shared_ptr<Hold> Cohort::begin_for(const ArrivalPtr& first, const std::string& request,
+                                        const Grant& grant, SteadyTime renew_at) {
+  Identity who = first->who;
+  who.request = request;
+  auto hold =
+      begin(watchdog_, shared_from_this(), std::move(who), grant, wire_.terms().terms, renew_at);
+  const std::lock_guard lock{mutex_};
+  first->chosen = false;
+  if (hold) {
+    first->hold = inside_ = hold;
+  } else {
+    arrivals_.push_front(first);
+  }
+  Relay::complete(first->called);
+  return hold;
+}
+
+/// Gives a grant of the server to whoever is first.
+Cohort::Admission Cohort::admit(const std::string& request, const Grant& grant, FencingToken last,
+                                bool handed_over) {
+  Relay relay;  // whoever is called runs when all is set
+  ArrivalPtr first;
+  {
+    const std::lock_guard lock{mutex_};
+    first = choose_first();
+  }
+  if (!first) return Admission::unwanted;
+  const SteadyTime report = watchdog_->clock().steady() + first_report;
+  const SteadyTime claim = grant.since + grant.ttl / 3;
+  const auto hold =
+      begin_for(first, request, grant, handed_over ? std::min(claim, report) : report);
+  if (!hold) return Admission::late;
+  if (handed_over) count(metrics().lock_handed_over);
+  const std::lock_guard lock{mutex_};
+  turn_began_ = hold->began;
+  next_ = {grant.token.value + 1};
+  last_ = last;
+  return stops_asking_locked() ? Admission::admitted : Admission::admitted_and_others_wait;
+}
+
+void Cohort::fail_all(const std::exception_ptr& failure) {
+  Relay relay;
+  const std::lock_guard lock{mutex_};
+  box_ = nullptr;
+  for (const auto& arrival : arrivals_) {
+    arrival->failure = failure;
+    Relay::complete(arrival->called);
+  }
+  arrivals_.clear();
+}
+
+// --- the end of a hold ---
+
+bool Cohort::pass_on(const std::shared_ptr<Hold>& hold) {
+  const Relay relay;
+  const Terms& terms = wire_.terms().terms;
+  const SteadyTime now = watchdog_->clock().steady();
+  const SteadyTime certain_until = hold->certain_until.load();
+  ArrivalPtr first;
+  Grant grant{.since = certain_until + terms.margin - terms.lease, .ttl = terms.lease};
+  {
+    const std::lock_guard lock{mutex_};
+    if (inside_ != hold || asking_ || arrivals_.empty() || !terms.watched || now >= certain_until)
+      return false;
+    asking_ = true;
+    inside_ = nullptr;
+    if (next_ <= last_ && now < turn_began_ + wire_.terms().hand_off.turn) {
+      first = choose_first();
+      grant.token = next_;
+      ++next_.value;
+    }
+  }
+  if (first && begin_for(first, hold->who.request, grant, now + first_report)) {
+    count(metrics().lock_handed_on);
+    if (!stops_asking()) spawn(stand_for_all(std::nullopt, nullptr));
+  } else {
+    spawn(stand_for_all(std::nullopt, hold));
+  }
+  return true;
+}
+
+void Cohort::ended(const Hold& hold) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (inside_.get() != &hold) return;
+    inside_ = nullptr;
+    if (!must_ask()) return;
+  }
+  spawn(stand_for_all(std::nullopt, nullptr));
+}
+
+}  // namespace sluice::lock

@@ -1,0 +1,112 @@
+/// All who want one lock in this process: they queue here, and stand in the server's queue as one.
+///
+/// A process that has the lock hands it from one of its waiters to the next without asking the
+/// server, each with a token of its own out of those that the server gave for the turn. The turn is
+/// over after `HandOff::within_process` of these, or `HandOff::turn`; then the server is asked
+/// (lock/mutex/pass): somebody else's turn, or another one of ours. This is lock cohorting (Dice,
+/// Marathe, Shavit, PPoPP 2012), with a lease around it.
+///
+///     nobody ──enter──> asking ──granted──> inside ──release, nobody waits──> nobody
+///                         ^  └─refused: in the server's queue      |
+///                         └──────────── the turn is over ──────────┘
+///
+/// Whoever finds nobody asks; who comes meanwhile waits here. Holds that are not renewed are not
+/// handed on within the process: their lease began with the grant.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+
+#include "lock/hold/resource.hpp"
+#include "lock/mutex/wire.hpp"
+#include "lock/wait/inbox.hpp"
+
+namespace sluice::lock {
+
+class Watchdog;
+
+class Cohort final : public Resource, public std::enable_shared_from_this<Cohort> {
+ public:
+  Cohort(Store& store, const std::string& name, MutexTerms terms,
+         std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox);
+
+  const MutexWire& wire() const noexcept { return wire_; }
+  const Watchdog& watchdog() const noexcept { return *watchdog_; }
+
+  /// One look. Null: another is in.
+  Task<std::shared_ptr<Hold>> try_enter(Identity who);
+  /// Waits until it is in, or until `until` (steady), or until `stop`. Null: it is not.
+  Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
+
+  const Script& renewal() const noexcept override;
+  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
+  Task<Value> ask_end(const Identity& who, bool repeatable) override;
+  Task<Value> ask_give_up(const Identity& who) override;
+  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
+  bool pass_on(const std::shared_ptr<Hold>& hold) override;
+  void ended(const Hold& hold) override;
+
+ private:
+  /// A waiter in this process, for the time of its wait.
+  struct Arrival {
+    Identity who;
+    std::shared_ptr<Completion> called;
+    bool chosen = false;  // its hold is being made
+    std::shared_ptr<Hold> hold;
+    std::exception_ptr failure;
+  };
+  using ArrivalPtr = std::shared_ptr<Arrival>;
+  /// One request of ours in the server's queue.
+  struct Place {
+    Identity who;
+    std::unique_ptr<Inbox::Box>
+        box;                         // there before the question: the grant may overtake the answer
+    std::optional<Answer> answer{};  // none: not asked yet
+    SteadyTime sent{};
+  };
+  /// What became of a grant. After `admitted` nobody asks any more.
+  enum class Admission { admitted, admitted_and_others_wait, late, unwanted };
+
+  // One who asks for all; any thread, one at a time (asking_).
+  Task<Answer> ask(Identity who, std::string inbox);
+  Task<std::shared_ptr<Hold>> ask_first(Identity who, SteadyTime until, std::stop_token stop);
+  std::shared_ptr<Hold> begin_alone(const Identity& who, const Answer& answer, SteadyTime sent);
+  Task<Answer> ask_or_let_others(Identity who, std::string inbox);
+  Task<void> stand_for_all(std::optional<Place> place, std::shared_ptr<Hold> ending);
+  Task<std::optional<Admission>> stand(Place& place);
+  Task<std::optional<Admission>> end_turn(std::shared_ptr<Hold> ending, Place& next);
+  Admission admit(const std::string& request, const Grant& grant, FencingToken last,
+                  bool handed_over);
+  std::optional<Place> place_for_first();
+  std::shared_ptr<Hold> begin_for(const ArrivalPtr& first, const std::string& request,
+                                  const Grant& grant, SteadyTime renew_at);
+  bool stops_asking();
+  Task<std::optional<Admission>> stand_once(std::optional<Place> place,
+                                            std::shared_ptr<Hold> ending);
+  void fail_all(const std::exception_ptr& failure);
+
+  Task<std::shared_ptr<Hold>> wait(ArrivalPtr arrival, SteadyTime until, std::stop_token stop);
+
+  // REQUIRE: mutex_ is held
+  bool is_certainly_inside() const;
+  ArrivalPtr choose_first();
+  /// Whether somebody has to begin to ask, and it is the caller.
+  bool must_ask();
+  bool stops_asking_locked();
+
+  MutexWire wire_;
+  const std::shared_ptr<Watchdog> watchdog_;
+  const std::shared_ptr<Inbox> inbox_;
+  std::mutex mutex_;
+  std::list<ArrivalPtr> arrivals_;
+  bool asking_ = false;           // somebody asks the server for all, or makes the next hold
+  Inbox::Box* box_ = nullptr;     // of whoever stands there
+  std::shared_ptr<Hold> inside_;  // whose end calls the next
+  FencingToken next_{1};          // of the turn: next_ to last_ are still to be given
+  FencingToken last_{0};
+  SteadyTime turn_began_{};
+};
+
+}  // namespace sluice::lock

@@ -1,0 +1,41 @@
+/// The cohorts of one Store: one for each name and terms that somebody uses.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "lock/hold/watchdog.hpp"
+#include "lock/mutex/cohort.hpp"
+#include "lock/per_store.hpp"
+#include "lock/wait/inbox.hpp"
+
+namespace sluice::lock {
+
+class Cohorts {
+ public:
+  explicit Cohorts(Store& store)
+      : store_(store), watchdog_(shared_of<Watchdog>(store)), inbox_(shared_of<Inbox>(store)) {}
+
+  /// Throws Error (bad_argument) for a name that is empty or too long.
+  std::shared_ptr<Cohort> of(const std::string& name, const MutexTerms& terms) {
+    const std::lock_guard lock{mutex_};
+    auto& slot = cohorts_[Key{name, terms}];
+    if (auto cohort = slot.lock()) return cohort;
+    std::erase_if(cohorts_, [](const auto& entry) { return entry.second.expired(); });
+    auto cohort = std::make_shared<Cohort>(store_, name, terms, watchdog_, inbox_);
+    cohorts_[Key{name, terms}] = cohort;
+    return cohort;
+  }
+
+ private:
+  using Key = std::pair<std::string, MutexTerms>;
+
+  Store& store_;
+  const std::shared_ptr<Watchdog> watchdog_;
+  const std::shared_ptr<Inbox> inbox_;
+  std::mutex mutex_;
+  std::map<Key, std::weak_ptr<Cohort>> cohorts_;
+};
+
+}  // namespace sluice::lock

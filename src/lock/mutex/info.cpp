@@ -1,0 +1,78 @@
+#include "lock/mutex/info.hpp"
+
+#include <charconv>
+
+#include "lock/hold/holder.hpp"
+
+namespace sluice::lock {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::string_view most_waiters = "999";  // the last index that is read
+
+std::int64_t number_in(std::string_view text) {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// "request lease claim inbox owner holder"
+LockInfo::Waiter waiter_of(std::string_view ticket) {
+  for (int word = 0; word < 4; ++word)
+    ticket.remove_prefix(std::min(ticket.find(' '), ticket.size() - 1) + 1);
+  const auto end = std::min(ticket.find(' '), ticket.size());
+  return {.owner = {std::string{ticket.substr(0, end)}},
+          .data = holder_data(ticket.substr(std::min(end + 1, ticket.size())))};
+}
+
+milliseconds time_of(const Value& reply) {
+  const auto& parts = reply.as_items();
+  return milliseconds{parts.at(0).as_integer() * 1000 + parts.at(1).as_integer() / 1000};
+}
+
+std::optional<LockInfo::Holder> holder_of(const std::vector<Value>& fields, milliseconds left,
+                                          milliseconds now) {
+  LockInfo::Holder holder{.left = left, .data = {}};
+  for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
+    const std::string& field = fields[i].as_text();
+    const Value& value = fields[i + 1];
+    if (field == "sluice:holder") {
+      holder.data = holder_data(value.as_text());
+    } else if (field == "sluice:since") {
+      holder.held = now - milliseconds{number_in(value.as_text())};
+    } else if (!field.starts_with("sluice:")) {
+      holder.owner.text = field;
+      holder.entries = static_cast<std::uint32_t>(number_in(value.as_text()));
+    }
+  }
+  if (holder.owner.text.empty()) return std::nullopt;
+  return holder;
+}
+
+}  // namespace
+
+Task<LockInfo> info_of(Store& store, const Names& names) {
+  Batch batch;
+  batch.add({"HGETALL", names.key})
+      .add({"PTTL", names.key})
+      .add({"TIME"})
+      .add({"GET", names.token})
+      .add({"LRANGE", names.queue, "0", most_waiters});
+  auto asked = store.run(std::move(batch));
+  const std::vector<Value> replies = co_await asked;
+  for (const Value& reply : replies)
+    if (reply.is_error()) throw error_of_reply(reply.as_text());
+  LockInfo info;
+  if (auto holder = holder_of(replies.at(0).as_items(), milliseconds{replies.at(1).as_integer()},
+                              time_of(replies.at(2))))
+    info.holders.push_back(*std::move(holder));
+  if (!replies.at(3).is_null())
+    info.token = FencingToken{static_cast<std::uint64_t>(number_in(replies.at(3).as_text()))};
+  for (const Value& ticket : replies.at(4).as_items())
+    info.waiters.push_back(waiter_of(ticket.as_text()));
+  co_return info;
+}
+
+}  // namespace sluice::lock

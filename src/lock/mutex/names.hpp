@@ -1,0 +1,21 @@
+/// What a lock is called in Redis: Redisson's keys and channel, and ours beside them.
+#pragma once
+
+#include <string>
+
+namespace sluice::lock {
+
+struct Names {
+  /// Throws Error (bad_argument) for an empty name and for one above `longest`.
+  explicit Names(std::string name);
+
+  std::string key;      ///< the name itself
+  std::string token;    ///< the fencing counter
+  std::string channel;  ///< where a release is published
+  std::string queue;    ///< of the processes that wait
+  std::string waiters;  ///< who has been waiting for long, for people
+
+  static constexpr std::size_t longest = 1 << 20;
+};
+
+}  // namespace sluice::lock

@@ -1,0 +1,155 @@
+#include "lock/wait/inbox.hpp"
+
+#include <charconv>
+
+#include "base/random.hpp"
+#include "lock/wait/relay.hpp"
+#include "sluice/log.hpp"
+
+namespace sluice::lock {
+namespace {
+
+/// The next word of `text`, which loses it.
+std::string_view take_word(std::string_view& text) {
+  const auto end = std::min(text.find(' '), text.size());
+  const auto word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+std::optional<std::uint64_t> take_number(std::string_view& text) {
+  const auto word = take_word(text);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<Call> call_of(std::string_view verb, std::string_view rest) {
+  using std::chrono::milliseconds;
+  const auto first = take_number(rest);
+  if (!first) return std::nullopt;
+  if (verb == "look") return Call{.kind = Call::Kind::look, .in = milliseconds{*first}};
+  const auto at = take_number(rest);
+  const auto ttl = take_number(rest);
+  if (verb != "grant" || !at || !ttl) return std::nullopt;
+  return Call{.kind = Call::Kind::grant,
+              .token = FencingToken{*first},
+              .at = milliseconds{*at},
+              .ttl = milliseconds{*ttl}};
+}
+
+}  // namespace
+
+Inbox::Inbox(Store& store) : store_(store), channel_("sluice:inbox:" + random_hex_128()) {}
+
+bool Inbox::is_open() const {
+  const std::lock_guard lock{mutex_};
+  return door_ == Door::open;
+}
+
+Task<void> Inbox::open() {
+  const auto self = shared_from_this();
+  std::shared_ptr<Completion> opened;
+  bool first = false;
+  {
+    const std::lock_guard lock{mutex_};
+    if (door_ == Door::open) co_return;
+    first = door_ == Door::closed;
+    door_ = Door::opening;
+    opened = std::make_shared<Completion>(store_.driver());
+    at_the_door_.push_back(opened);
+  }
+  if (first) spawn(subscribe());
+  Completion& door = *opened;
+  co_await door;
+  const std::lock_guard lock{mutex_};
+  if (door_ != Door::open) std::rethrow_exception(failure_);
+}
+
+Task<void> Inbox::subscribe() {
+  const auto self = shared_from_this();
+  Listener listener;
+  std::exception_ptr failure;
+  try {
+    auto listening = store_.listen(channel_, [weak = weak_from_this()](const Message& message) {
+      if (const auto inbox = weak.lock()) inbox->hear(message);
+    });
+    listener = co_await listening;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  std::vector<std::shared_ptr<Completion>> at_the_door;
+  {
+    const std::lock_guard lock{mutex_};
+    door_ = failure ? Door::closed : Door::open;
+    failure_ = failure;
+    listener_ = std::move(listener);
+    at_the_door.swap(at_the_door_);
+  }
+  for (const auto& waiter : at_the_door) waiter->complete();
+}
+
+void Inbox::hear(const Message& message) {
+  Relay relay;  // before the lock: what is completed under it runs after it
+  const std::lock_guard lock{mutex_};
+  if (message.kind == Message::Kind::gap) {
+    for (const auto& [request, box] : boxes_) box->post({.kind = Call::Kind::look});
+    return;
+  }
+  std::string_view rest = message.payload;
+  const auto verb = take_word(rest);
+  const auto box = boxes_.find(take_word(rest));
+  if (box == boxes_.end()) return;  // its wait is over, and says so to the server by itself
+  if (const auto call = call_of(verb, rest)) {
+    box->second->post(*call);
+  } else {
+    log(LogLevel::warning, "an inbox was sent something that is no call: " +
+                               to_string(Value::bulk_string(message.payload)));
+  }
+}
+
+Inbox::Box::Box(std::shared_ptr<Inbox> inbox, std::string request)
+    : inbox_(std::move(inbox)), request_(std::move(request)) {
+  const std::lock_guard lock{inbox_->mutex_};
+  inbox_->boxes_.emplace(request_, this);
+}
+
+Inbox::Box::~Box() {
+  const std::lock_guard lock{inbox_->mutex_};
+  inbox_->boxes_.erase(request_);
+}
+
+void Inbox::Box::post(const Call& call) {
+  std::shared_ptr<Completion> arrival;
+  {
+    const std::lock_guard lock{mutex_};
+    calls_.push_back(call);
+    arrival = std::move(arrival_);
+  }
+  if (arrival) Relay::complete(std::move(arrival));
+}
+
+Task<std::optional<Call>> Inbox::Box::next(SteadyTime until) {
+  for (;;) {
+    std::shared_ptr<Completion> arrival;
+    {
+      const std::lock_guard lock{mutex_};
+      if (!calls_.empty()) {
+        const Call call = calls_.front();
+        calls_.pop_front();
+        co_return call;
+      }
+      arrival = std::make_shared<Completion>(inbox_->store_.driver());
+      arrival_ = arrival;
+    }
+    auto waiting = wait_until(*arrival, inbox_->store_.clock(), until);
+    if (const bool in_time = co_await waiting; !in_time) {
+      const std::lock_guard lock{mutex_};
+      arrival_ = nullptr;
+      if (calls_.empty()) co_return std::nullopt;
+    }
+  }
+}
+
+}  // namespace sluice::lock

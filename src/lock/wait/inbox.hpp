@@ -1,0 +1,87 @@
+/// Where this process hears that a hold was given to it: one channel for a Store's life, whatever
+/// the number of locks and waiters.
+///
+/// A message is "grant REQUEST TOKEN TIME TTL" (the hold of that request is in force since TIME of
+/// the server's clock, for TTL ms) or "look REQUEST MS" (look at the lock in so many ms). Each wait
+/// has a Box under its request id. A gap in the messages makes every box look at once.
+#pragma once
+
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/held.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice::lock {
+
+/// What a wait hears.
+struct Call {
+  enum class Kind {
+    grant,  ///< the hold is given
+    look,   ///< look at the lock again, `in` from now
+    rouse,  ///< somebody here wants the wait to think again
+  };
+  Kind kind = Kind::rouse;
+  FencingToken token{};
+  std::chrono::milliseconds at{};   ///< of a grant: the server's time
+  std::chrono::milliseconds ttl{};  ///< of a grant
+  std::chrono::milliseconds in{};   ///< of a look
+};
+
+/// Threads: any.
+class Inbox : public std::enable_shared_from_this<Inbox> {
+ public:
+  explicit Inbox(Store& store);
+
+  /// Subscribes, the first time. What is sent to the channel after this is heard. Throws what
+  /// listen throws; the next call tries again.
+  Task<void> open();
+  bool is_open() const;
+  const std::string& channel() const noexcept { return channel_; }
+  Store& store() const noexcept { return store_; }
+
+  /// Hears what is called to one request, while it lives. One coroutine at a time may wait.
+  class Box {
+   public:
+    Box(std::shared_ptr<Inbox> inbox, std::string request);
+    ~Box();
+    Box(const Box&) = delete;
+    Box& operator=(const Box&) = delete;
+
+    const std::string& request() const noexcept { return request_; }
+    Inbox& inbox() const noexcept { return *inbox_; }
+    /// The next call; empty when `until` (steady) passes first.
+    Task<std::optional<Call>> next(SteadyTime until);
+    /// Any thread.
+    void post(const Call& call);
+
+   private:
+    const std::shared_ptr<Inbox> inbox_;
+    const std::string request_;
+    std::mutex mutex_;
+    std::deque<Call> calls_;
+    std::shared_ptr<Completion> arrival_;
+  };
+
+ private:
+  enum class Door { closed, opening, open };
+  Task<void> subscribe();
+  void hear(const Message& message);
+
+  Store& store_;
+  const std::string channel_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string_view, Box*> boxes_;
+  Door door_ = Door::closed;
+  std::exception_ptr failure_;
+  std::vector<std::shared_ptr<Completion>> at_the_door_;
+  Listener listener_;
+};
+
+}  // namespace sluice::lock
