@@ -1,6 +1,7 @@
 /// Bugs that are put in on purpose, from outside: the simulation must find each.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct Swap {
 struct Mutation {
   std::string_view name;
   std::string_view about;
+  std::string_view primitive = "mutex";  ///< that it is found with
   std::vector<Swap> swaps{};
   bool renews_after_release = false;  ///< the last renewal is sent once more behind a release
   bool loses_grants = false;          ///< what is published as "grant" is heard by nobody

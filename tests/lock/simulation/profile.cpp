@@ -8,7 +8,9 @@ Profile::Profile(std::uint64_t seed) : dice(seed) {
   processes = 2 + dice.below(3);
   actors = 1 + dice.below(3);
   names = 1 + dice.below(2);
-  rounds = 2 + dice.below(3);
+  rounds = 2 + dice.below(6);
+  constexpr std::chrono::nanoseconds rests[] = {1ms, 30ms, 1s};
+  longest_rest = dice.one_of(rests);
   constexpr std::chrono::milliseconds leases[] = {300ms, 1s, 3s, 30s};
   lease = dice.one_of(leases);
   watched = dice.chance(75);
@@ -25,11 +27,12 @@ Profile::Profile(std::uint64_t seed) : dice(seed) {
           .longest_unaware = 2s,
           .push_after_reply = dice.chance(50)};
   const bool calm = dice.chance(25);
-  if (calm) line.longest_delay = std::min<std::chrono::nanoseconds>(line.longest_delay, lease / 30);
   cuts = !calm && dice.chance(60);
   pauses = !calm && dice.chance(60);
   restarts = !calm && dice.chance(40);
   forgets = restarts && dice.chance(60);
+  if (is_calm())
+    line.longest_delay = std::min<std::chrono::nanoseconds>(line.longest_delay, lease / 30);
   constexpr std::chrono::nanoseconds pace[] = {200ms, 1s, 5s};
   between_faults = dice.one_of(pace);
   faults_for = 2s + dice.upto(4 * std::min<std::chrono::nanoseconds>(lease, 5s));

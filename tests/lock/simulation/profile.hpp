@@ -23,6 +23,7 @@ struct Profile {
   bool watched;
   HandOff hand_off;
   std::chrono::nanoseconds longest_hold;
+  std::chrono::nanoseconds longest_rest;  ///< between two visits
   std::chrono::nanoseconds jitter;
   LineTerms line;
   bool cuts;      ///< connections

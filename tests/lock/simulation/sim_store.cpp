@@ -102,7 +102,7 @@ Task<void> SimStore::await(CallPtr call) {
   co_await call->done;
   process_.cancel(call->timer);
   if (call->failure) {
-    if (call->failure->effect() != Effect::none) ++unanswered_;
+    ++unanswered_;
     throw Error{*call->failure};
   }
 }
@@ -214,6 +214,7 @@ Listener SimStore::on_reconnect(std::function<void()> handler) {
 void SimStore::lose() {
   if (!session_ || session_->is_cut()) return;
   journal_.note("{}: its connection is cut", process_.name());
+  connected_since_ = SteadyTime::max();
   const auto session = session_;
   world_.after(session->cut(), [this, session] {
     process_.reach([this, session] { notice(session); });
@@ -225,7 +226,6 @@ void SimStore::notice(const SessionPtr& session) {
   journal_.note("{}: notices that its connection is gone", process_.name());
   earlier_.push_back(std::exchange(session_, nullptr));
   ready_ = false;
-  connected_since_ = SteadyTime::max();
   std::deque<CallPtr> again;
   for (const auto& call : std::exchange(flight_, {})) {
     if (call->is_over()) continue;
@@ -263,7 +263,7 @@ void SimStore::greeted(const SessionPtr& session, const std::vector<std::string>
   if (session != session_) return;
   journal_.note("{}: is connected again", process_.name());
   ready_ = true;
-  connected_since_ = world_.steady();
+  if (!session->is_cut()) connected_since_ = world_.steady();
   for (const auto& call : std::exchange(pending_, {})) send(call);
   if (!mutation_.hides_gaps)
     for (const auto& channel : channels)

@@ -26,7 +26,8 @@ class SimStore final : public Store {
 
   /// Cuts the connection, if there is one.
   void lose();
-  /// Since when it has a connection and knows it; max(): it has none.
+  /// Since when it has a connection that works; max(): it has none, or does not know that it has
+  /// none.
   SteadyTime connected_since() const noexcept { return connected_since_; }
   /// How many calls ended without an answer, and how many were executed when nobody waited for them
   /// any more: each may have left a place in a queue or a hold of nobody.

@@ -62,7 +62,7 @@ LedgerTerms World::ledger_terms(test::Rules rules) const {
 
 Task<void> World::live(Actor& actor) {
   for (std::size_t round = 0; round < profile_.rounds && goes_on_; ++round) {
-    auto thinking = sleep(actor.machine.process, actor.dice.upto(300ms));
+    auto thinking = sleep(actor.machine.process, actor.dice.upto(profile_.longest_rest));
     co_await thinking;
     if (!goes_on_) break;
     try {
