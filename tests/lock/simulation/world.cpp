@@ -81,11 +81,11 @@ Task<void> World::live(Actor& actor) {
 void World::step() {
   if (!play_) return;
   for (const auto& ledger : play_->ledgers()) ledger->look();
-  if (profile_.is_calm()) look_for_idle();
+  look_for_idle();
 }
 
 void World::see_what_is_free() {
-  if (!play_ || !profile_.is_calm()) return;
+  if (!play_) return;
   const auto now = clock_.steady();
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
     const auto left = server_.look({"PTTL", play_->ledgers()[i]->name()}).as_integer();
@@ -95,13 +95,23 @@ void World::see_what_is_free() {
   }
 }
 
+/// Since when nothing has failed; max(): something does.
+SteadyTime World::all_well_since() const {
+  SteadyTime since{};
+  for (const auto& machine : machines_)
+    since = std::max({since, machine->process.runs_since(), machine->store.connected_since()});
+  return since;
+}
+
 void World::look_for_idle() {
   const auto now = clock_.steady();
+  const auto well_since = all_well_since();
+  if (well_since > now - longest_idle) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i)
     for (const auto& waiter : play_->ledgers()[i]->waiters())
-      if (now - longest_idle > std::max(free_since_[i], waiter.since))
-        journal_.violate(
-            fmt::format("{} sleeps beside {}, which is free", waiter.who, play_->ledgers()[i]->name()));
+      if (now - longest_idle > std::max({free_since_[i], waiter.since, well_since}))
+        journal_.violate(fmt::format("{} sleeps beside {}, which is free", waiter.who,
+                                     play_->ledgers()[i]->name()));
 }
 
 // --- what meets them ---

@@ -73,6 +73,7 @@ class World {
   Task<void> live(Actor& actor);
   void step();
   void see_what_is_free();
+  SteadyTime all_well_since() const;
   void look_for_idle();
 
   void fault_later();
