@@ -85,9 +85,8 @@ Task<std::shared_ptr<Hold>> Cohort::enter(Identity who, SteadyTime until, std::s
     if (asking_ || !arrivals_.empty() || is_certainly_inside()) {
       arrival = std::make_shared<Arrival>(std::move(who));
       // Its grant comes through the connection, if it comes: whoever waits for that reads it.
-      arrival->called = std::make_shared<Completion>(asking_ && arrivals_.empty()
-                                                         ? store().driver()
-                                                         : nullptr);
+      arrival->called =
+          std::make_shared<Completion>(asking_ && arrivals_.empty() ? store().driver() : nullptr);
       arrivals_.push_back(arrival);
     } else {
       asking_ = true;
@@ -157,6 +156,7 @@ Task<std::shared_ptr<Hold>> Cohort::wait(ArrivalPtr arrival, SteadyTime until,
       auto waiting = wait_until(*called, clock, chosen ? SteadyTime::max() : until);
       co_await waiting;
     }
+    const Relay relay;  // whoever is roused runs without the mutex
     const std::lock_guard lock{mutex_};
     if (arrival->hold) co_return std::move(arrival->hold);
     if (arrival->failure) std::rethrow_exception(arrival->failure);
@@ -293,14 +293,12 @@ Task<Cohort::TurnEnd> Cohort::end_turn(std::shared_ptr<Hold> ending, Identity ne
   }
   if (answer.gone) co_return TurnEnd{};
   if (!answer.kept)
-    co_return TurnEnd{.admission = std::nullopt,
-                      .queued = Queued{.who = std::move(next),
-                                       .answer = std::move(answer.queued),
-                                       .sent = sent}};
+    co_return TurnEnd{
+        .admission = std::nullopt,
+        .queued = Queued{.who = std::move(next), .answer = std::move(answer.queued), .sent = sent}};
   const auto tokens = wire_.terms().hand_off.within_process;
-  const Grant grant{.token = {answer.kept->value - tokens + 1},
-                    .since = sent,
-                    .ttl = wire_.terms().terms.lease};
+  const Grant grant{
+      .token = {answer.kept->value - tokens + 1}, .since = sent, .ttl = wire_.terms().terms.lease};
   const Admission admission = admit(ending->who.request, grant, *answer.kept, false);
   if (admission == Admission::late || admission == Admission::unwanted) {
     take_back(shared_from_this(), ending->who);
@@ -322,8 +320,8 @@ std::shared_ptr<Hold> Cohort::begin_for(const ArrivalPtr& first, const std::stri
                                         const Grant& grant, SteadyTime renew_at) {
   Identity who = first->who;
   who.request = request;
-  auto hold = begin(watchdog_, shared_from_this(), std::move(who), grant, wire_.terms().terms,
-                    renew_at);
+  auto hold =
+      begin(watchdog_, shared_from_this(), std::move(who), grant, wire_.terms().terms, renew_at);
   const std::lock_guard lock{mutex_};
   first->chosen = false;
   if (hold) {

@@ -73,8 +73,7 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
   std::shared_ptr<Hold> begin_alone(const Identity& who, const Answer& answer, SteadyTime sent);
   Task<Answer> ask_or_let_others(Identity who, std::string inbox);
   Task<void> stand_for_all(std::optional<Queued> queued, std::shared_ptr<Hold> ending);
-  Task<std::optional<Admission>> stand(Inbox::Box& box, Identity who,
-                                       std::optional<Queued> queued);
+  Task<std::optional<Admission>> stand(Inbox::Box& box, Identity who, std::optional<Queued> queued);
   struct TurnEnd {
     std::optional<Admission> admission;  ///< kept, for the next of ours
     std::optional<Queued> queued;        ///< else, unless the hold is gone
