@@ -1,5 +1,6 @@
 /// Locks and synchronizers that are shared by every process that names them.
 #pragma once
 
-#include "sluice/held.hpp"   // IWYU pragma: export
-#include "sluice/mutex.hpp"  // IWYU pragma: export
+#include "sluice/fair_mutex.hpp"  // IWYU pragma: export
+#include "sluice/held.hpp"        // IWYU pragma: export
+#include "sluice/mutex.hpp"       // IWYU pragma: export
