@@ -10,10 +10,10 @@ function(sluice_embed_lua target)
     set(source ${ARG_FROM}/${script})
     set(header ${PROJECT_BINARY_DIR}/generated/${script}.hpp)
     file(STRINGS ${source} includes REGEX "^-- include ")
-    list(TRANSFORM includes REPLACE "^-- include (.*)$" "${PROJECT_SOURCE_DIR}/src/\\1")
+    list(TRANSFORM includes REPLACE "^-- include (.*)$" "${ARG_FROM}/\\1")
     add_custom_command(
       OUTPUT ${header}
-      COMMAND ${CMAKE_COMMAND} -DSCRIPT=${script} -DROOT=${PROJECT_SOURCE_DIR}/src -DHEADER=${header}
+      COMMAND ${CMAKE_COMMAND} -DSCRIPT=${script} -DROOT=${ARG_FROM} -DHEADER=${header}
               -P ${PROJECT_SOURCE_DIR}/cmake/embed_lua_script.cmake
       DEPENDS ${source} ${includes} ${PROJECT_SOURCE_DIR}/cmake/embed_lua_script.cmake
       COMMENT "Embedding ${script}")
