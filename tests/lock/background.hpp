@@ -10,7 +10,8 @@ namespace sluice::test {
 
 class Visitor {
  public:
-  Visitor(Mutex& mutex, std::chrono::milliseconds wait, std::stop_token stop = {}) {
+  template <class Lock>
+  Visitor(Lock& mutex, std::chrono::milliseconds wait, std::stop_token stop = {}) {
     spawn(visit(mutex, wait, std::move(stop)),
           [this](std::exception_ptr error) { error_ = error; });
   }
@@ -24,7 +25,8 @@ class Visitor {
   std::optional<Held> held;
 
  private:
-  Task<void> visit(Mutex& mutex, std::chrono::milliseconds wait, std::stop_token stop) {
+  template <class Lock>
+  Task<void> visit(Lock& mutex, std::chrono::milliseconds wait, std::stop_token stop) {
     auto acquiring = mutex.try_acquire(wait, std::move(stop));
     held = co_await acquiring;
     done_ = true;

@@ -5,6 +5,7 @@
 #include "lock/hold/holder.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/thread_holds.hpp"
+#include "lock/patience.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -12,8 +13,6 @@ namespace sluice {
 using std::chrono::milliseconds;
 
 namespace {
-
-constexpr milliseconds for_ever = milliseconds::max();
 
 lock::FairTerms terms_of(const FairMutexOptions& options) {
   return {.terms = lock::Terms::of(options.lease, options.margin, options.watchdog),
@@ -53,13 +52,13 @@ FairMutex::~FairMutex() = default;
 const std::string& FairMutex::name() const noexcept { return queue_->key(); }
 
 Task<Held> FairMutex::acquire() {
-  auto entering = enter(nullptr, for_ever, {});
+  auto entering = enter(nullptr, lock::for_ever, {});
   auto held = co_await entering;
   co_return std::move(*held);
 }
 
 Task<Held> FairMutex::acquire(const Owner& owner) {
-  auto entering = enter(lock::Access::state(owner), for_ever, {});
+  auto entering = enter(lock::Access::state(owner), lock::for_ever, {});
   auto held = co_await entering;
   co_return std::move(*held);
 }
@@ -75,7 +74,9 @@ Task<std::optional<Held>> FairMutex::try_acquire(const Owner& owner, millisecond
 
 Task<std::optional<Held>> FairMutex::enter(std::shared_ptr<lock::OwnerState> owner,
                                            milliseconds wait, std::stop_token stop) {
-  const SteadyTime began = store_.clock().steady();
+  Clock& clock = store_.clock();
+  const SteadyTime began = clock.steady();
+  const SteadyTime until = lock::deadline(clock, wait);
   auto mine = owner ? owner->find(queue_->watchdog(), *queue_) : nullptr;
   if (mine) {
     auto entering = lock::enter_again(mine);
@@ -87,7 +88,7 @@ Task<std::optional<Held>> FairMutex::enter(std::shared_ptr<lock::OwnerState> own
                        .request = lock::new_request_id(),
                        .holder = lock::holder_text(owner != nullptr, label_)};
     const bool waits = wait > milliseconds{0} && !stop.stop_requested();
-    auto entering = waits ? queue_->enter(std::move(who), Clock::add(began, wait), std::move(stop))
+    auto entering = waits ? queue_->enter(std::move(who), until, std::move(stop))
                           : queue_->try_enter(std::move(who));
     mine = co_await entering;
     if (mine && owner) owner->add(mine);
@@ -96,7 +97,7 @@ Task<std::optional<Held>> FairMutex::enter(std::shared_ptr<lock::OwnerState> own
     count(metrics().lock_refused);
     co_return std::nullopt;
   }
-  metrics().lock_wait.observe(store_.clock().steady() - began);
+  metrics().lock_wait.observe(clock.steady() - began);
   co_return lock::Access::held(std::move(mine));
 }
 
