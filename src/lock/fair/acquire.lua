@@ -28,7 +28,7 @@ if not holds and call('EXISTS', KEYS[1]) == 0 then
   first, free_until = hand_over(channel, mine and me or nil)
   if first then
     if waits or call('EXISTS', KEYS[2]) == 1 then
-      leave(me)
+      take_turn(me)
     end
     local token = next_token(KEYS[5], 1)
     let_in(me, request, holder, lease)

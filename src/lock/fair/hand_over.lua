@@ -8,7 +8,8 @@
 -- either case somebody looks when that time is over.
 local time_to_come = 1500
 
--- Asks the first of ours to look in `ms`: if there is one, in another process than `inbox`.
+-- Asks the first of ours to look when `ms` are over: if there is one, in another process than
+-- `inbox`.
 local function have_it_looked_at(inbox, ms)
   local call = redis.call
   repeat
@@ -22,11 +23,17 @@ local function have_it_looked_at(inbox, ms)
         end
       end
     end
-    local dead = owner and call('PUBLISH', at, 'look ' .. request .. ' ' .. ms) == 0
+    local dead = owner and call('PUBLISH', at, 'look ' .. request .. ' ' .. ms + 1) == 0
     if dead then
       leave(owner)
     end
   until not dead
+end
+
+-- Whoever leaves the queue as its first.
+local function take_turn(owner)
+  leave(owner)
+  redis.call('HDEL', KEYS[4], 'sluice:told')
 end
 
 local function let_in(owner, request, holder, ttl)
@@ -44,7 +51,7 @@ local function grant(owner, ticket)
     local message = string.format('grant %s %.0f %.0f %s', request, token, server_time(), claim)
     heard = redis.call('PUBLISH', inbox, message) > 0
   end
-  leave(owner)
+  take_turn(owner)
   if heard then
     let_in(owner, request, holder, claim)
     have_it_looked_at(inbox, claim)

@@ -28,8 +28,7 @@ Task<Value> FairQueue::ask_recount(const Hold& hold, std::uint32_t entries) {
 /// Null: it came too late.
 std::shared_ptr<Hold> FairQueue::begin_hold(const Identity& who, const Grant& grant,
                                             SteadyTime renew_at) {
-  auto hold =
-      begin(watchdog_, shared_from_this(), who, grant, wire_.terms().terms, renew_at);
+  auto hold = begin(watchdog_, shared_from_this(), who, grant, wire_.terms().terms, renew_at);
   if (!hold) count(metrics().lock_late);
   return hold;
 }
@@ -65,8 +64,7 @@ Task<std::shared_ptr<Hold>> FairQueue::enter(Identity who, SteadyTime until, std
 }
 
 /// In the queue; and out of it again, unless it came to a hold.
-Task<std::shared_ptr<Hold>> FairQueue::stand(Identity who, SteadyTime until,
-                                             std::stop_token stop) {
+Task<std::shared_ptr<Hold>> FairQueue::stand(Identity who, SteadyTime until, std::stop_token stop) {
   std::shared_ptr<Hold> hold;
   try {
     auto waiting = wait(who, until, std::move(stop));

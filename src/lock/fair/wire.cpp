@@ -90,8 +90,8 @@ Task<LockInfo> FairWire::ask_info() const {
   LockInfo info = hold_info(replies);
   const auto& waiters = replies.at(4).as_items();
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2)
-    info.waiters.push_back({.owner = {waiters[i].as_text()},
-                            .data = holder_of_ticket(waiters[i + 1].as_text())});
+    info.waiters.push_back(
+        {.owner = {waiters[i].as_text()}, .data = holder_of_ticket(waiters[i + 1].as_text())});
   co_return info;
 }
 

@@ -32,7 +32,7 @@ TEST_F(FairWithRedisson, F05_HoldsOfRedissonAheadDoNotDropAWaiter) {
   const std::string ours = queue().back();
   for (int i = 0; i <= 5; ++i) {
     const std::string holder = "java:" + std::to_string(i);
-    for (int renewal = 0; renewal < 24; ++renewal) {
+    for (int renewal = 0; renewal < 6; ++renewal) {
       clock_.advance(10s);
       store_->run({"PEXPIRE", "stock", "30000"}).get();
     }
