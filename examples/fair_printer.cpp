@@ -9,38 +9,39 @@
 #include "sluice/open.hpp"
 
 using namespace std::chrono_literals;
+using Jobs = std::vector<std::string>;
 
-/// Waits for its turn and prints. `printed` needs no lock of its own.
-static sluice::Task<void> print(sluice::FairMutex& printer, std::string job,
-                                std::vector<std::string>& printed) {
-  auto turn = printer.acquire();  // named before it is awaited: g++ 12
+/// Waits for its turn and prints. `printed` needs no other protection.
+static sluice::Task<void> print(sluice::FairMutex& printer, std::string job, Jobs& printed) {
+  auto turn = printer.acquire();
   auto held = co_await turn;
   printed.push_back(std::move(job));
   auto leaving = held.release();
   co_await leaving;
 }
 
+static sluice::Task<void> leave(sluice::Held held) {
+  auto leaving = held.release();
+  co_await leaving;
+}
+
 int main(int count, char** words) {
   const auto store = sluice::open(count > 1 ? words[1] : "embedded:");
-  sluice::FairMutex printer{*store, "printer", {.lease = 10s, .label = "the printer's queue"}};
+  sluice::FairMutex printer{*store, "printer", {.lease = 10s, .label = "fair_printer"}};
 
-  auto warming_up = printer.acquire().get();
-  std::vector<std::string> printed;
-  std::vector<sluice::Task<void>> jobs;
+  auto warming_up = printer.try_acquire(1min).get();
+  if (!warming_up) {
+    fmt::print("the printer is busy\n");
+    return 0;
+  }
+  Jobs printed;
+  std::vector<sluice::Task<void>> tasks;
   for (const auto* job : {"invoice", "label", "delivery note", "poster", "thesis"})
-    jobs.push_back(print(printer, job, printed));
-  auto all = sluice::when_all(std::move(jobs));
-  sluice::spawn([](sluice::FairMutex& queue, sluice::Held held) -> sluice::Task<void> {
-    for (;;) {
-      auto looking = queue.info();
-      const auto info = co_await looking;
-      if (info.waiters.size() == 5) break;
-    }
-    auto opening = held.release();
-    co_await opening;
-  }(printer, std::move(warming_up)));
+    tasks.push_back(print(printer, job, printed));  // each stands in the queue
+  tasks.push_back(leave(std::move(*warming_up)));   // and the first has its turn
+  auto all = sluice::when_all(std::move(tasks));
   all.get();
 
   for (const auto& job : printed) fmt::print("{}\n", job);
-  return printed.size() == 5 && printed.back() == "thesis" ? 0 : 1;
+  return printed == Jobs{"invoice", "label", "delivery note", "poster", "thesis"} ? 0 : 1;
 }

@@ -96,7 +96,7 @@ class FairMutex {
   Task<LockInfo> info();
 
   /// Ends whoever's hold, and gives the lock to the first that waits. The holder learns of it with
-  /// its next renewal. False: nobody was in.
+  /// its next renewal; at once if it is the last that this FairMutex let in. False: nobody was in.
   Task<bool> force_release();
 
   const std::string& name() const noexcept;

@@ -1,6 +1,4 @@
 // What FairMutex promises on every Store, in real time.
-#include "sluice/fair_mutex.hpp"
-
 #include <algorithm>
 #include <future>
 #include <mutex>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "contract/stores.hpp"
+#include "sluice/fair_mutex.hpp"
 
 namespace sluice {
 namespace {

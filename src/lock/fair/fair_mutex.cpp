@@ -103,11 +103,7 @@ Task<std::optional<Held>> FairMutex::enter(std::shared_ptr<lock::OwnerState> own
 
 Task<LockInfo> FairMutex::info() { return queue_->wire().ask_info(); }
 
-Task<bool> FairMutex::force_release() {
-  auto asked = queue_->wire().ask_force_release();
-  const Value reply = co_await asked;
-  co_return reply.as_integer() == 1;
-}
+Task<bool> FairMutex::force_release() { return queue_->force_release(); }
 
 void FairMutex::lock() { threads_->keep(acquire(lock::this_thread_owner()).get()); }
 

@@ -30,6 +30,8 @@ std::shared_ptr<Hold> FairQueue::begin_hold(const Identity& who, const Grant& gr
                                             SteadyTime renew_at) {
   auto hold = begin(watchdog_, shared_from_this(), who, grant, wire_.terms().terms, renew_at);
   if (!hold) count(metrics().lock_late);
+  const std::lock_guard lock{mutex_};
+  latest_ = hold;
   return hold;
 }
 
@@ -99,6 +101,19 @@ Task<std::shared_ptr<Hold>> FairQueue::wait(Identity who, SteadyTime until, std:
     }
     // This process stood still, and another has the lock, or will have: wait again.
   }
+}
+
+Task<bool> FairQueue::force_release() {
+  std::shared_ptr<Hold> latest;
+  {
+    const std::lock_guard lock{mutex_};
+    latest = latest_.lock();  // before: afterwards it may be the next one
+  }
+  auto asked = wire_.ask_force_release();
+  const Value reply = co_await asked;
+  const bool ended = reply.as_integer() == 1;
+  if (ended && latest) watchdog_->lose(latest, LostCause::taken);
+  co_return ended;
 }
 
 }  // namespace sluice::lock

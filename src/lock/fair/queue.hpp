@@ -2,6 +2,8 @@
 /// stands in the queue of the server for itself.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <stop_token>
 
 #include "lock/fair/wire.hpp"
@@ -24,6 +26,9 @@ class FairQueue : public Resource, public std::enable_shared_from_this<FairQueue
   /// Waits until `until` (steady), or until `stop` is requested. Null: not granted.
   Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
 
+  /// Ends whatever hold there is; the latest of this FairQueue learns it now. False: there was none.
+  Task<bool> force_release();
+
   const Script& renewal() const noexcept override;
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
   Task<Value> ask_end(const Identity& who, bool repeatable) override;
@@ -39,6 +44,8 @@ class FairQueue : public Resource, public std::enable_shared_from_this<FairQueue
   const FairWire wire_;
   const std::shared_ptr<Watchdog> watchdog_;
   const std::shared_ptr<Inbox> inbox_;
+  std::mutex mutex_;
+  std::weak_ptr<Hold> latest_;
 };
 
 }  // namespace sluice::lock

@@ -208,6 +208,7 @@ TEST_F(FairOrder, ForcedReleaseGivesTheLockToTheFirst) {
   auto held = here.mutex.acquire().get();
   Visitor visitor{there.mutex, 1h};
   EXPECT_TRUE(here.mutex.force_release().get());
+  EXPECT_FALSE(held.valid()) << "it is told at once where it was forced";
   EXPECT_TRUE(visitor.in());
   EXPECT_EQ(held.release().get().kind, Kind::not_held);
   EXPECT_TRUE(visitor.held->valid());

@@ -77,8 +77,7 @@ TEST_F(FairWire, C01_FairLock) {
       {"A enters again", "stock hash, ttl 30s\n  A = 2\n"},
       {"A leaves once", "stock hash, ttl 30s\n  A = 1\n"},
       {"another looks once", "stock hash, ttl 30s\n  A = 1\n"},
-      {"B waits",
-       QUEUE "  B\n" DEADLINES "  B at now+330s\nstock hash, ttl 30s\n  A = 1\n"},
+      {"B waits", QUEUE "  B\n" DEADLINES "  B at now+330s\nstock hash, ttl 30s\n  A = 1\n"},
       {"C waits", QUEUE "  B\n  C\n" DEADLINES
                         "  B at now+330s\n  C at now+630s\nstock hash, ttl 30s\n  A = 1\n"},
       {"D waits",
@@ -102,19 +101,19 @@ TEST_F(FairWire, C01_FairLock) {
   const JavaPeer::FairLock c{client_c, "stock"};
   const JavaPeer::FairLock d{client_d, "stock"};
   const JavaPeer::FairLock e{client_e, "stock"};
-  expect("Redisson", steps,
-         {[&] { a.acquire(); }, [&] { a.acquire(); }, [&] { a.release(); },
-          [&] { e.try_acquire(); }, [&] { b.acquire(); }, [&] { c.acquire(); },
-          [&] { d.acquire(); }, [&] { c.give_up(); },
-          [&] {
-            a.release();
-            b.acquire();
-          },
-          [&] {
-            b.force();
-            d.acquire();
-          },
-          [&] { d.release(); }});
+  expect(
+      "Redisson", steps,
+      {[&] { a.acquire(); }, [&] { a.acquire(); }, [&] { a.release(); }, [&] { e.try_acquire(); },
+       [&] { b.acquire(); }, [&] { c.acquire(); }, [&] { d.acquire(); }, [&] { c.give_up(); },
+       [&] {
+         a.release();
+         b.acquire();
+       },
+       [&] {
+         b.force();
+         d.acquire();
+       },
+       [&] { d.release(); }});
 
   FairMutex mutex{*store_, "stock", {.watchdog = false}};  // a grant is a whole lease at once
   const Owner owner;
