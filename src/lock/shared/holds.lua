@@ -58,7 +58,8 @@ local function enter(key, prefix, kind, owner, many, ms)
   prolong_key(key, ms)
 end
 
--- What the longest of the hold keys that are gone now had left.
+-- Ends so many entries of an owner. Which hold key is whose nobody can tell where an owner is in by
+-- several requests: those that stay last as long as the longest did, which is returned.
 local function leave(key, prefix, kind, owner, many)
   local field = kind == 'r' and owner or owner .. ':write'
   local entries = call('HINCRBY', key, field, -many)
@@ -67,9 +68,14 @@ local function leave(key, prefix, kind, owner, many)
   end
   local longest = -2
   if kind == 'r' then
-    for n = math.max(entries, 0) + 1, entries + many do
+    for n = 1, entries + many do
       longest = math.max(longest, call('PTTL', hold_key(prefix, owner, n)))
+    end
+    for n = math.max(entries, 0) + 1, entries + many do
       call('DEL', hold_key(prefix, owner, n))
+    end
+    if entries > 0 and longest > 0 then
+      prolong(key, prefix, kind, owner, longest)
     end
   end
   return longest

@@ -148,6 +148,21 @@ TEST_F(SharedLeases, RW03_WriterThatComesLaterForgetsTheDead) {
   EXPECT_TRUE(here_.try_acquire().get()) << "their hold keys have ended";
 }
 
+TEST_F(SharedLeases, LateEndOfALostHoldLeavesTheNewerOneOfItsOwnerItsHoldKey) {
+  SharedMutex mutex{line_, "prices", {.lease = 2s, .watchdog = false}};
+  const Owner owner;
+  Reader other{there_, 0ms};  // keeps the hash alive
+  auto lost = mutex.acquire_shared(owner).get();
+  clock_.advance(3s);
+  auto newer = mutex.acquire_shared(owner).get();
+  lost.release().get();
+  other.leave();
+  EXPECT_FALSE(there_.try_acquire().get());
+  EXPECT_TRUE(newer.valid());
+  newer.release().get();
+  expect_nothing_left();
+}
+
 TEST_F(SharedLeases, WriterIsWokenByTheEndOfADeadWritersLease) {
   store_->run({"HSET", "prices", "mode", "write", "dead:1:write", "1"}).get();
   store_->run({"PEXPIRE", "prices", "2000"}).get();
