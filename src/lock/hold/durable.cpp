@@ -26,11 +26,11 @@ Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, W
 }
 
 Error unsynced(const std::string& key, const DurableReply& reply, const Durability& durability) {
-  return Error{Errc::unsynced,
-               fmt::format("lock {} was granted, but {} of {} replicas had it within {} ms; it was "
-                           "given back. Look at the replicas, wait longer, or ask for fewer",
-                           quoted(key), reply.replicas, durability.replicas,
-                           durability.within.count())};
+  return Error{
+      Errc::unsynced,
+      fmt::format("lock {} was granted, but {} of {} replicas had it within {} ms; it was "
+                  "given back. Look at the replicas, wait longer, or ask for fewer",
+                  quoted(key), reply.replicas, durability.replicas, durability.within.count())};
 }
 
 }  // namespace sluice::lock

@@ -58,9 +58,7 @@ SharedMutex::~SharedMutex() = default;
 
 const std::string& SharedMutex::name() const noexcept { return wire_->names().key; }
 
-Task<Held> SharedMutex::acquire() {
-  return the_held(enter(writers_, nullptr, lock::for_ever, {}));
-}
+Task<Held> SharedMutex::acquire() { return the_held(enter(writers_, nullptr, lock::for_ever, {})); }
 Task<Held> SharedMutex::acquire(const Owner& owner) {
   return the_held(enter_to_write(lock::Access::state(owner), lock::for_ever, {}));
 }

@@ -68,8 +68,8 @@ Task<Answer> SharedWire::ask_acquire(Mode mode, const Identity& who,
   const std::array<std::string_view, 4> keys{names_.key, names_.token, names_.writers,
                                              names_.readers};
   const std::array<std::string_view, 11> args{
-      names_.hold_keys, names_.channel,  preference_, overtaking_, hand_overs_, who.request,
-      letter_of(mode),  who.owner,       lease_,      who.holder,  ticket};
+      names_.hold_keys, names_.channel, preference_, overtaking_, hand_overs_, who.request,
+      letter_of(mode),  who.owner,      lease_,      who.holder,  ticket};
   if (terms_.durability.replicas > 0) {
     auto asked = run_durably(store_, scripts::lock_shared_acquire, keys, args, terms_.durability);
     const DurableReply durable = co_await asked;

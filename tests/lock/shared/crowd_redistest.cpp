@@ -23,11 +23,9 @@ TEST_F(SharedCrowd, RW02_WriterAmongContinuousReaders) {
     for (int i = 0; i < 4; ++i) {
       crew.emplace_back([&, i] {
         SharedMutex& mutex = i % 2 ? mutex_ : there;
-        auto held = mutex.acquire_shared().get();
-        begun.count_down();
-        while (!written) {
-          std::this_thread::yield();
-          held = mutex.acquire_shared().get();  // the new one before the old one is released
+        for (bool first = true; !written; first = false) {
+          const std::shared_lock reading{mutex};
+          if (first) begun.count_down();
           ++read;
         }
       });

@@ -16,8 +16,8 @@ class RandomSharing : public VirtualShared {
 
   /// Some of the time a call goes wrong in one of the ways there are.
   static Fault misfortune(Dice& dice) {
-    static constexpr std::array bad{Fault::doubled,    Fault::reply_lost,   Fault::request_lost,
-                                    Fault::cut_off,    Fault::request_late, Fault::reply_late,
+    static constexpr std::array bad{Fault::doubled,      Fault::reply_lost,   Fault::request_lost,
+                                    Fault::cut_off,      Fault::request_late, Fault::reply_late,
                                     Fault::request_late, Fault::refused};
     return roll(dice, 8) == 0 ? bad.at(roll(dice, bad.size())) : Fault::none;
   }
@@ -31,7 +31,8 @@ class RandomSharing : public VirtualShared {
     for (const auto& writer : parties) {
       if (!writer.writes) continue;
       for (const auto& other : parties)
-        ASSERT_EQ(other.owner, writer.owner) << "beside a writer, " << (other.writes ? "a writer" : "a reader");
+        ASSERT_EQ(other.owner, writer.owner)
+            << "beside a writer, " << (other.writes ? "a writer" : "a reader");
     }
   }
 
@@ -84,22 +85,20 @@ TEST_F(RandomSharing, NeverAWriterBesideOthersAndNobodyIsForgotten) {
                                   : std::make_unique<Reader>(process.mutex, wait),
                             false});
           break;
-        case 5:
-          process.line.let_go();
-          break;
+        case 5: process.line.let_go(); break;
         case 6:
           if (roll(dice, 4) == 0) process.line.hold_messages();
           if (roll(dice, 4) == 0) process.line.lose_messages();
           if (roll(dice, 2) == 0) process.line.let_messages_go();
           break;
-        case 7:
-          clock_.advance(std::chrono::milliseconds{roll(dice, 1500)});
-          break;
+        case 7: clock_.advance(std::chrono::milliseconds{roll(dice, 1500)}); break;
         default:
           if (!visits.empty()) {
             const auto one = std::next(visits.begin(), static_cast<int>(roll(dice, visits.size())));
-            if (roll(dice, 3)) one->guest->leave();
-            else one->guest->give_up();
+            if (roll(dice, 3))
+              one->guest->leave();
+            else
+              one->guest->give_up();
             if (!one->guest->waits() && !one->guest->in()) visits.erase(one);
           }
       }

@@ -207,10 +207,11 @@ TEST_F(Turns, ProcessThatStandsStillCostsTwoSeconds) {
 
 TEST_F(Turns, StrangersGetTheirChanceAfterABoundedNumber) {
   std::vector<std::string> heard;
-  const auto listener = store_
-                            ->listen("redisson_rwlock:{prices}",
-                                     [&](const Message& message) { heard.push_back(message.payload); })
-                            .get();
+  const auto listener =
+      store_
+          ->listen("redisson_rwlock:{prices}",
+                   [&](const Message& message) { heard.push_back(message.payload); })
+          .get();
   SharedMutex mutex{line_, "prices", {.hand_overs = 4}};
   std::list<Writer> writers;
   for (int i = 0; i < 10; ++i) writers.emplace_back(mutex, 1h);

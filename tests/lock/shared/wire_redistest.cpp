@@ -17,6 +17,37 @@ struct Step {
   std::string_view ours = {};  ///< where we do better on purpose
 };
 
+// The server with one or two readers or a writer; "> " is what was published.
+constexpr std::string_view a_reads =
+    "stock hash, ttl 30s\n  A = 1\n  mode = read\n"
+    "{stock}:A:rwlock_timeout:1 = 1, ttl 30s\n";
+constexpr std::string_view b_reads =
+    "stock hash, ttl 30s\n  B = 1\n  mode = read\n"
+    "{stock}:B:rwlock_timeout:1 = 1, ttl 30s\n";
+constexpr std::string_view both_read =
+    "stock hash, ttl 30s\n  A = 1\n  B = 1\n  mode = read\n"
+    "{stock}:A:rwlock_timeout:1 = 1, ttl 30s\n"
+    "{stock}:B:rwlock_timeout:1 = 1, ttl 30s\n";
+constexpr std::string_view a_reads_twice =
+    "stock hash, ttl 30s\n  A = 2\n  mode = read\n"
+    "{stock}:A:rwlock_timeout:1 = 1, ttl 30s\n"
+    "{stock}:A:rwlock_timeout:2 = 1, ttl 30s\n";
+constexpr std::string_view a_reads_twice_b_once =
+    "stock hash, ttl 30s\n  A = 2\n  B = 1\n  mode = read\n"
+    "{stock}:A:rwlock_timeout:1 = 1, ttl 30s\n"
+    "{stock}:A:rwlock_timeout:2 = 1, ttl 30s\n"
+    "{stock}:B:rwlock_timeout:1 = 1, ttl 30s\n";
+constexpr std::string_view a_writes = "stock hash, ttl 30s\n  A:write = 1\n  mode = write\n";
+constexpr std::string_view b_writes = "stock hash, ttl 30s\n  B:write = 1\n  mode = write\n";
+constexpr std::string_view a_writes_and_reads =
+    "stock hash, ttl 30s\n  A = 1\n  A:write = 1\n  mode = write\n"
+    "{stock}:A:rwlock_timeout:1 = 1, ttl 30s\n";
+constexpr std::string_view b_writes_and_reads =
+    "stock hash, ttl 30s\n  B = 1\n  B:write = 1\n  mode = write\n"
+    "{stock}:B:rwlock_timeout:1 = 1, ttl 30s\n";
+constexpr std::string_view free_after_reading = "> redisson_rwlock:{stock} 0\n";
+constexpr std::string_view free_after_writing = "> redisson_rwlock:{stock} 1\n";
+
 class SharedWireTest : public ServerShared {
  protected:
   using Doings = std::vector<std::function<void()>>;
@@ -54,13 +85,13 @@ class SharedWireTest : public ServerShared {
 
 TEST_F(SharedWireTest, C01_Readers) {
   static constexpr Step steps[] = {
-      {"one reads", ""},
-      {"again", ""},
-      {"another reads", ""},
-      {"a writer is refused", ""},
-      {"one leaves once", ""},
-      {"the other leaves", ""},
-      {"one leaves", ""},
+      {"one reads", a_reads},
+      {"again", a_reads_twice},
+      {"another reads", a_reads_twice_b_once},
+      {"a writer is refused", a_reads_twice_b_once},
+      {"one leaves once", both_read},
+      {"the other leaves", a_reads},
+      {"one leaves", free_after_reading},
   };
   const JavaPeer::ReadLock read_one{one_, "stock"};
   const JavaPeer::ReadLock read_two{two_, "stock"};
@@ -81,13 +112,15 @@ TEST_F(SharedWireTest, C01_Readers) {
 
 TEST_F(SharedWireTest, C01_Writers) {
   static constexpr Step steps[] = {
-      {"one writes", ""},
-      {"again", ""},
-      {"a reader is refused", ""},
-      {"one leaves once", ""},
-      {"one leaves", ""},
-      {"another writes", ""},
-      {"force", ""},
+      {"one writes", a_writes},
+      {"again: there the lease adds up", "stock hash, ttl 60s\n  A:write = 2\n  mode = write\n",
+       "stock hash, ttl 30s\n  A:write = 2\n  mode = write\n"},
+      {"a reader is refused", "stock hash, ttl 60s\n  A:write = 2\n  mode = write\n",
+       "stock hash, ttl 30s\n  A:write = 2\n  mode = write\n"},
+      {"one leaves once", a_writes},
+      {"one leaves", free_after_writing},
+      {"another writes", b_writes},
+      {"force", free_after_writing},
       {"force a free lock", ""},
   };
   const JavaPeer::WriteLock write_one{one_, "stock"};
@@ -98,19 +131,26 @@ TEST_F(SharedWireTest, C01_Writers) {
           [&] { write_one.release(); }, [&] { write_one.release(); }, [&] { write_two.acquire(); },
           [&] { write_two.force(); }, [&] { write_two.force(); }});
   Held first, again, other;
-  expect("sluice", steps,
-         {[&] { first = mutex_.acquire(owner_).get(); },
-          [&] { again = mutex_.acquire(owner_).get(); },
-          [&] { EXPECT_FALSE(mutex_.try_acquire_shared(another_).get()); },
-          [&] { again.release().get(); }, [&] { first.release().get(); },
-          [&] { other = mutex_.acquire(another_).get(); }, [&] { mutex_.force_release().get(); },
-          [&] { mutex_.force_release().get(); }});
+  expect(
+      "sluice", steps,
+      {[&] { first = mutex_.acquire(owner_).get(); }, [&] { again = mutex_.acquire(owner_).get(); },
+       [&] { EXPECT_FALSE(mutex_.try_acquire_shared(another_).get()); },
+       [&] { again.release().get(); }, [&] { first.release().get(); },
+       [&] { other = mutex_.acquire(another_).get(); }, [&] { mutex_.force_release().get(); },
+       [&] { mutex_.force_release().get(); }});
 }
 
 TEST_F(SharedWireTest, C01_Downgrade) {
   static constexpr Step steps[] = {
-      {"one writes", ""},          {"and reads", ""}, {"writes no more", ""},
-      {"another reads too", ""}, {"one leaves", ""},  {"the other leaves", ""},
+      {"one writes", a_writes},
+      {"and reads", a_writes_and_reads},
+      {"writes no more: here others are told", a_reads,
+       "stock hash, ttl 30s\n  A = 1\n  mode = read\n"
+       "{stock}:A:rwlock_timeout:1 = 1, ttl 30s\n"
+       "> redisson_rwlock:{stock} 1\n"},
+      {"another reads too", both_read},
+      {"one leaves", b_reads},
+      {"the other leaves", free_after_reading},
   };
   const JavaPeer::WriteLock write{one_, "stock"};
   const JavaPeer::ReadLock read{one_, "stock"};
@@ -121,13 +161,16 @@ TEST_F(SharedWireTest, C01_Downgrade) {
   Held writing, reading, other;
   expect("sluice", steps,
          {[&] { writing = mutex_.acquire(owner_).get(); },
-          [&] { reading = mutex_.acquire_shared(owner_).get(); },
-          [&] { writing.release().get(); }, [&] { other = mutex_.acquire_shared(another_).get(); },
-          [&] { reading.release().get(); }, [&] { other.release().get(); }});
+          [&] { reading = mutex_.acquire_shared(owner_).get(); }, [&] { writing.release().get(); },
+          [&] { other = mutex_.acquire_shared(another_).get(); }, [&] { reading.release().get(); },
+          [&] { other.release().get(); }});
 }
 
 TEST_F(SharedWireTest, C01_NamesWithBraces) {
-  static constexpr Step steps[] = {{"one reads", ""}, {"and leaves", ""}};
+  static constexpr Step steps[] = {{"one reads",
+                                    "{tag}stock hash, ttl 30s\n  A = 1\n  mode = read\n"
+                                    "{tag}stock:A:rwlock_timeout:1 = 1, ttl 30s\n"},
+                                   {"and leaves", "> redisson_rwlock:{tag}stock 0\n"}};
   const JavaPeer::ReadLock read{one_, "{tag}stock"};
   expect("Redisson", steps, {[&] { read.acquire(); }, [&] { read.release(); }});
   SharedMutex mutex{*store_, "{tag}stock"};
@@ -139,11 +182,19 @@ TEST_F(SharedWireTest, C01_NamesWithBraces) {
 /// The steps of one side after those of the other, on one lock.
 TEST_F(SharedWireTest, P06_ReadersOfBothSides) {
   static constexpr Step steps[] = {
-      {"we read", ""},          {"Redisson reads", ""},      {"we write: refused", ""},
-      {"we leave", ""},         {"Redisson writes: refused", ""}, {"Redisson leaves", ""},
-      {"Redisson writes", ""},  {"we read: refused", ""},    {"Redisson reads too", ""},
-      {"it writes no more", ""}, {"we read", ""},            {"Redisson leaves", ""},
-      {"we leave", ""},
+      {"we read", a_reads},
+      {"Redisson reads", both_read},
+      {"we write: refused", both_read},
+      {"we leave", b_reads},
+      {"Redisson writes: refused", b_reads},
+      {"Redisson leaves", free_after_reading},
+      {"Redisson writes", b_writes},
+      {"we read: refused", b_writes},
+      {"Redisson reads too", b_writes_and_reads},
+      {"it writes no more", b_reads},
+      {"we read", both_read},
+      {"Redisson leaves", a_reads},
+      {"we leave", free_after_reading},
   };
   const JavaPeer::ReadLock java_reads{one_, "stock"};
   const JavaPeer::WriteLock java_writes{one_, "stock"};
