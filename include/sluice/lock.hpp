@@ -7,3 +7,4 @@
 #include "sluice/latch.hpp"         // IWYU pragma: export
 #include "sluice/mutex.hpp"         // IWYU pragma: export
 #include "sluice/rate_limiter.hpp"  // IWYU pragma: export
+#include "sluice/shared_mutex.hpp"  // IWYU pragma: export
