@@ -3,3 +3,5 @@
 
 #include "sluice/held.hpp"   // IWYU pragma: export
 #include "sluice/mutex.hpp"  // IWYU pragma: export
+#include "sluice/permit_semaphore.hpp"  // IWYU pragma: export
+#include "sluice/semaphore.hpp"  // IWYU pragma: export

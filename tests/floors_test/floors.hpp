@@ -56,6 +56,7 @@ inline constexpr std::array nouns{
     Noun{"multi_lock", "lock"},   Noun{"quorum_lock", "lock"},
     Noun{"semaphore", "lock"},    Noun{"latch", "lock"},
     Noun{"rate_limiter", "lock"}, Noun{"fencing", "lock"},
+    Noun{"permit_semaphore", "lock"},
     Noun{"lock", "lock"},  // all of them
     Noun{"number", "number"},     Noun{"id", "id"},
     Noun{"sale", "sale"},         Noun{"order_store", "sale"},

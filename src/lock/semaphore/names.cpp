@@ -1,0 +1,44 @@
+#include "lock/semaphore/names.hpp"
+
+#include "lock/hold/steps.hpp"
+#include "store/key_name.hpp"
+
+namespace sluice::lock {
+namespace {
+
+std::string checked(std::string name) {
+  if (name.empty()) throw Error{Errc::bad_argument, "a semaphore needs a name that is not empty"};
+  if (name.size() > PoolNames::longest)
+    throw Error{Errc::bad_argument, "the name of a semaphore has at most " +
+                                        std::to_string(PoolNames::longest) + " bytes, this one " +
+                                        std::to_string(name.size()) + ": " + quoted(name)};
+  return name;
+}
+
+}  // namespace
+
+PoolNames PoolNames::counted(std::string name) {
+  const std::string free = checked(std::move(name));
+  return {.free = free,
+          .holds = key_with_prefix("sluice_semaphore_holds", free),
+          .queue = key_with_prefix("sluice_semaphore_queue", free),
+          .people = key_with_prefix("sluice_semaphore_people", free),
+          .channel = key_with_prefix("redisson_sc", free),
+          .done = key_with_prefix("sluice_semaphore_done", free)};
+}
+
+PoolNames PoolNames::identified(std::string name) {
+  const std::string free = checked(std::move(name));
+  return {.free = free,
+          .holds = key_with_suffix(free, "timeout"),
+          .queue = key_with_prefix("sluice_permit_queue", free),
+          .people = key_with_prefix("sluice_permit_people", free),
+          .channel = key_with_prefix("redisson_sc", free),
+          .done = key_with_prefix("sluice_permit_done", free)};
+}
+
+std::string PoolNames::answer(std::string_view request) const {
+  return done + ':' + std::string{request};
+}
+
+}  // namespace sluice::lock
