@@ -1,6 +1,6 @@
 #include "lock/semaphore/info.hpp"
 
-#include <charconv>
+#include <algorithm>
 #include <map>
 
 #include "lock/hold/holder.hpp"
@@ -20,10 +20,8 @@ milliseconds time_of(const Value& reply) {
 }
 
 milliseconds left_until(const Value& score, milliseconds now) {
-  std::int64_t ends = 0;
-  const std::string& text = score.as_text();
-  std::from_chars(text.data(), text.data() + text.size(), ends);
-  return milliseconds{ends} >= unlimited_lease ? milliseconds{-1} : milliseconds{ends} - now;
+  const milliseconds ends{static_cast<std::int64_t>(score.as_number())};
+  return ends >= unlimited_lease ? milliseconds{-1} : ends - now;
 }
 
 using People = std::map<std::string, std::string, std::less<>>;
@@ -63,11 +61,9 @@ SemaphoreInfo::Waiter waiter_of(std::string_view ticket) {
 }  // namespace
 
 Task<SemaphoreInfo> info_of(Store& store, const PoolWire& wire) {
-  auto looking = wire.ask_free();
-  SemaphoreInfo info;
-  info.free = co_await looking;
   const PoolNames& names = wire.names();
   Batch batch;
+  wire.add_look(batch);
   batch.add({"ZRANGE", names.holds, "0", most, "WITHSCORES"})
       .add({"TIME"})
       .add({"LRANGE", names.queue, "0", most})
@@ -76,14 +72,15 @@ Task<SemaphoreInfo> info_of(Store& store, const PoolWire& wire) {
   const std::vector<Value> replies = co_await asked;
   for (const Value& reply : replies)
     if (reply.is_error()) throw error_of_reply(reply.as_text());
-  const auto& holds = replies.at(0).as_items();
-  const milliseconds now = time_of(replies.at(1));
-  const People people = people_in(replies.at(3).as_items());
-  for (std::size_t i = 0; i + 1 < holds.size(); i += 2) {
-    info.holders.push_back(holder_of(holds[i].as_text(), people));
-    info.holders.back().left = left_until(holds[i + 1], now);
+  SemaphoreInfo info;
+  info.free = replies.at(0).as_integer();
+  const milliseconds now = time_of(replies.at(2));
+  const People people = people_in(replies.at(4).as_items());
+  for (const Value& hold : replies.at(1).as_items()) {  // pairs, as RESP3 has them
+    info.holders.push_back(holder_of(hold.as_items().at(0).as_text(), people));
+    info.holders.back().left = left_until(hold.as_items().at(1), now);
   }
-  for (const Value& ticket : replies.at(2).as_items())
+  for (const Value& ticket : replies.at(3).as_items())
     info.waiters.push_back(waiter_of(ticket.as_text()));
   co_return info;
 }

@@ -95,6 +95,12 @@ Task<std::int64_t> PoolWire::ask_free() const {
   co_return reply.as_integer();
 }
 
+void PoolWire::add_look(Batch& batch) const {
+  const std::string_view keys[] = {names_.free, names_.holds, names_.queue, names_.people};
+  const std::string_view args[] = {names_.channel, "look", "0"};
+  batch.add(scripts::lock_semaphore_change, keys, args);
+}
+
 Task<bool> PoolWire::ask_update_lease(std::string member, milliseconds lease) const {
   const fmt::format_int ms{lease.count()};
   auto asked = store_.run(scripts::lock_semaphore_update_lease,

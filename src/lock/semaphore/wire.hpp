@@ -32,6 +32,8 @@ class PoolWire {
   /// Changes how many there are. The request's copies are answered as it was.
   Task<std::int64_t> ask_change(std::string what, std::int64_t number, std::string request) const;
   Task<std::int64_t> ask_free() const;
+  /// The same question as a part of others.
+  void add_look(Batch& batch) const;
   /// False: it is over. Repeatable.
   Task<bool> ask_update_lease(std::string member, std::chrono::milliseconds lease) const;
 
