@@ -9,7 +9,7 @@ endforeach()
 string(SHA1 sha1 "${text}")
 string(REGEX REPLACE "\\.lua$" "" name ${SCRIPT})
 string(REGEX REPLACE "[^a-zA-Z0-9]" "_" symbol ${name})
-file(WRITE ${HEADER} "// Made from src/${SCRIPT}.
+file(WRITE ${HEADER} "// Made from ${SCRIPT}.
 #pragma once
 
 #include \"sluice/store.hpp\"

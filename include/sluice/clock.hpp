@@ -37,9 +37,13 @@ class Clock {
     return at(add(steady(), delay), std::move(callback));
   }
 
-  /// `time + delay`, but SteadyTime::max() where that is past the end of time, as in waits of `nanoseconds::max()`.
-  static SteadyTime add(SteadyTime time, std::chrono::nanoseconds delay) noexcept {
-    return delay > SteadyTime::max() - time ? SteadyTime::max() : time + delay;
+  /// `time + delay`, but SteadyTime::max() where that is past the end of time, as in waits of
+  /// `milliseconds::max()`.
+  template <class Rep, class Period>
+  static SteadyTime add(SteadyTime time, std::chrono::duration<Rep, Period> delay) noexcept {
+    using Delay = std::chrono::duration<Rep, Period>;
+    return delay >= std::chrono::floor<Delay>(SteadyTime::max() - time) ? SteadyTime::max()
+                                                                        : time + delay;
   }
 };
 

@@ -1,35 +1,29 @@
 /// A process of its own that uses a lock, for tests that stop and kill it.
-///   lock_worker rounds URL NAME ROUNDS RECORD   enters ROUNDS times; writes "enter TOKEN" and
-///   "leave TOKEN" to RECORD lock_worker hold URL NAME LEASE_MS GATE     enters, says so on the
-///   list "entered", waits for a byte from the fifo
-///                                               GATE, and exits with 1 if it then believes that it
-///                                               holds, else with 0
+///   lock_worker rounds URL NAME ROUNDS RECORD
+///     enters ROUNDS times, and says so in the history RECORD
+///   lock_worker hold URL NAME LEASE_MS GATE
+///     enters, says so on the list "entered", waits for a byte from the fifo GATE, and exits with 1
+///     if it then believes that it holds, else with 0
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <string>
 
 #include "sluice/lock.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/open.hpp"
+#include "support/history.hpp"
 
 namespace sluice {
 namespace {
 
-/// One write, and so one line, whoever else appends.
-void note(int record, const char* what, FencingToken token) {
-  const std::string line = std::string{what} + ' ' + std::to_string(token.value) + '\n';
-  if (::write(record, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::abort();
-}
-
 int enter_and_leave(Store& store, const std::string& name, int rounds, const char* path) {
-  const int record = ::open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  test::Recorder record{path, "process-" + std::to_string(::getpid())};
   Mutex mutex{store, name};
   for (int round = 0; round < rounds; ++round) {
     auto held = mutex.acquire().get();
-    note(record, "enter", held.token());
-    note(record, "leave", held.token());
+    record.enter(held.token().value);
+    record.leave();
     if (round % 2) held.release().get();  // and by its destructor otherwise
   }
   return 0;

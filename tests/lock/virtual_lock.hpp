@@ -47,6 +47,7 @@ class VirtualLock : public testing::Test {
   VirtualClock clock_;
   std::unique_ptr<Store> store_ = engine::open_embedded({.clock = &clock_});
   test::FaultyStore line_{*store_};
+  test::FaultyStore far_{*store_};  // as another process sees the server
 };
 
 }  // namespace sluice

@@ -20,6 +20,26 @@ void FaultyStore::let_go() {
   for (const auto& call : late) call->complete();
 }
 
+void FaultyStore::hold_messages() {
+  const std::lock_guard lock{post_->mutex};
+  post_->way = Post::Way::held;
+}
+
+void FaultyStore::lose_messages() {
+  const std::lock_guard lock{post_->mutex};
+  post_->way = Post::Way::lost;
+}
+
+void FaultyStore::let_messages_go() {
+  std::vector<std::pair<MessageHandler, Message>> held;
+  {
+    const std::lock_guard lock{post_->mutex};
+    post_->way = Post::Way::open;
+    held.swap(post_->held);
+  }
+  for (const auto& [handler, message] : held) handler(message);
+}
+
 std::size_t FaultyStore::executed(std::string_view call) const {
   const std::lock_guard lock{mutex_};
   return static_cast<std::size_t>(std::ranges::count(executed_, call));
@@ -97,7 +117,18 @@ Task<std::vector<Value>> FaultyStore::run(Batch batch, CallOptions options) {
 Task<Listener> FaultyStore::listen(std::string channel, MessageHandler handler) {
   if (plan("listen") == Fault::refused)
     throw Error{Errc::connection, "the test refused listen", Effect::none};
-  auto listening = store_.listen(std::move(channel), std::move(handler));
+  auto listening = store_.listen(
+      std::move(channel), [post = post_, handler = std::move(handler)](const Message& message) {
+        {
+          const std::lock_guard lock{post->mutex};
+          if (post->way == Post::Way::lost) return;
+          if (post->way == Post::Way::held) {
+            post->held.emplace_back(handler, message);
+            return;
+          }
+        }
+        handler(message);
+      });
   co_return co_await listening;
 }
 

@@ -33,6 +33,12 @@ class FaultyStore final : public Store {
   /// or "listen" (which can only be refused). It may do other things on the way.
   std::function<Fault(std::string_view call)> plan = [](std::string_view) { return Fault::none; };
 
+  /// From now on messages do not arrive until let_messages_go(), as if this process stood still.
+  void hold_messages();
+  void let_messages_go();
+  /// From now on messages are lost; let_messages_go() does not bring them back.
+  void lose_messages();
+
   /// Lets all late calls go on.
   void let_go();
   /// How often the store was asked to run `call`, copies by `plan` included.
@@ -56,7 +62,15 @@ class FaultyStore final : public Store {
   Task<void> wait_for_let_go();
   void note(const std::string& call);
 
+  /// Messages on their way; outlives the store in its listeners.
+  struct Post {
+    enum class Way { open, held, lost } way = Way::open;
+    std::mutex mutex;
+    std::vector<std::pair<MessageHandler, Message>> held;
+  };
+
   Store& store_;
+  const std::shared_ptr<Post> post_ = std::make_shared<Post>();
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Completion>> late_;
   std::vector<std::string> executed_;

@@ -15,9 +15,7 @@ namespace sluice::lock {
 class Cohorts {
  public:
   explicit Cohorts(Store& store)
-      : store_(store),
-        watchdog_(shared_of<Watchdog>(store)),
-        inbox_(shared_of<Inbox>(store)) {}
+      : store_(store), watchdog_(shared_of<Watchdog>(store)), inbox_(shared_of<Inbox>(store)) {}
 
   /// Throws Error (bad_argument) for a name that is empty or too long.
   std::shared_ptr<Cohort> of(const std::string& name, const MutexTerms& terms) {

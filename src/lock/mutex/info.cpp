@@ -20,7 +20,8 @@ std::int64_t number_in(std::string_view text) {
 
 /// "request lease claim inbox owner holder"
 LockInfo::Waiter waiter_of(std::string_view ticket) {
-  for (int word = 0; word < 4; ++word) ticket.remove_prefix(std::min(ticket.find(' '), ticket.size() - 1) + 1);
+  for (int word = 0; word < 4; ++word)
+    ticket.remove_prefix(std::min(ticket.find(' '), ticket.size() - 1) + 1);
   const auto end = std::min(ticket.find(' '), ticket.size());
   return {.owner = {std::string{ticket.substr(0, end)}},
           .data = holder_data(ticket.substr(std::min(end + 1, ticket.size())))};

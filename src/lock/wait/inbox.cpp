@@ -72,10 +72,9 @@ Task<void> Inbox::subscribe() {
   Listener listener;
   std::exception_ptr failure;
   try {
-    auto listening =
-        store_.listen(channel_, [weak = weak_from_this()](const Message& message) {
-          if (const auto inbox = weak.lock()) inbox->hear(message);
-        });
+    auto listening = store_.listen(channel_, [weak = weak_from_this()](const Message& message) {
+      if (const auto inbox = weak.lock()) inbox->hear(message);
+    });
     listener = co_await listening;
   } catch (...) {
     failure = std::current_exception();

@@ -7,7 +7,7 @@ namespace {
 
 using WatchdogTest = VirtualLock;
 
-TEST_F(WatchdogTest, KeepsAHoldForTenLeases) {  // W01
+TEST_F(WatchdogTest, W01_KeepsAHoldForTenLeases) {
   Mutex mutex{line_, "stock", {.lease = 3s}};
   auto held = mutex.acquire().get();
   for (int i = 0; i < 300; ++i) {
@@ -21,7 +21,7 @@ TEST_F(WatchdogTest, KeepsAHoldForTenLeases) {  // W01
   EXPECT_FALSE(exists("stock"));
 }
 
-TEST_F(WatchdogTest, FixedLeaseEndsAndTellsItsHolder) {  // L03
+TEST_F(WatchdogTest, L03_FixedLeaseEndsAndTellsItsHolder) {
   Mutex mutex{line_, "stock", {.lease = 2s, .watchdog = false}};
   auto held = mutex.acquire().get();
   const auto lost = held.lost();
@@ -44,13 +44,13 @@ TEST_F(WatchdogTest, FixedLeaseEndsAndTellsItsHolder) {  // L03
   EXPECT_EQ(field("stock", next->owner().text), "1");
 }
 
-TEST_F(WatchdogTest, UnansweredRenewalsEndInALossAtTheDeadlineNotLater) {  // W07
+TEST_F(WatchdogTest, W07_UnansweredRenewalsEndInALossAtTheDeadlineNotLater) {
   Mutex mutex{line_, "stock", {.lease = 30s}};
   auto held = mutex.acquire().get();
   std::optional<LostCause> cause;
   held.on_lost([&](LostCause why) { cause = why; });
   clock_.advance(20s);
-  fail_all("lock/hold/renew", Fault::refused);
+  fail_all("lock/mutex/renew", Fault::refused);
   const auto left = held.valid_for();
   EXPECT_GT(left, 19s);
   clock_.advance(left - 1ns);
@@ -64,7 +64,7 @@ TEST_F(WatchdogTest, UnansweredRenewalsEndInALossAtTheDeadlineNotLater) {  // W0
 TEST_F(WatchdogTest, FailedRenewalIsTriedAgainBeforeTheDeadline) {
   Mutex mutex{line_, "stock", {.lease = 30s}};
   auto held = mutex.acquire().get();
-  fail_all("lock/hold/renew", Fault::refused);
+  fail_all("lock/mutex/renew", Fault::refused);
   clock_.advance(25s);
   EXPECT_LT(held.valid_for(), 5s);
   heal();
@@ -72,7 +72,7 @@ TEST_F(WatchdogTest, FailedRenewalIsTriedAgainBeforeTheDeadline) {
   EXPECT_GT(held.valid_for(), 25s);
 }
 
-TEST_F(WatchdogTest, AnswerNotYoursIsALossAtOnce) {  // L06, W03
+TEST_F(WatchdogTest, L06_W03_AnswerNotYoursIsALossAtOnce) {
   Mutex mutex{line_, "stock"};
   auto held = mutex.acquire().get();
   std::optional<LostCause> cause;
@@ -89,20 +89,20 @@ TEST_F(WatchdogTest, AnswerNotYoursIsALossAtOnce) {  // L06, W03
 TEST_F(WatchdogTest, RenewalUnderWayDoesNotReviveAReleasedHold) {
   Mutex mutex{line_, "stock"};
   auto held = mutex.acquire().get();
-  fail_next("lock/hold/renew", Fault::request_late);
+  fail_next("lock/mutex/renew", Fault::request_late);
   clock_.advance(10s);
   EXPECT_EQ(held.release().get().kind, Kind::released);
   auto next = mutex.try_acquire().get();
   clock_.advance(5s);
   line_.let_go();
-  EXPECT_EQ(line_.executed("lock/hold/renew"), 1U);
+  EXPECT_EQ(line_.executed("lock/mutex/renew"), 1U);
   EXPECT_LE(ttl("stock"), 25s) << "the late renewal prolonged a newer hold";
 }
 
 TEST_F(WatchdogTest, RenewalThatIsAnsweredAfterTheDeadlineComesTooLate) {
   Mutex mutex{line_, "stock", {.lease = 3s}};
   auto held = mutex.acquire().get();
-  fail_all("lock/hold/renew", Fault::reply_late);
+  fail_all("lock/mutex/renew", Fault::reply_late);
   clock_.advance(4s);
   EXPECT_FALSE(held.valid());
   line_.let_go();

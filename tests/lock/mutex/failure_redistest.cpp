@@ -11,7 +11,7 @@ namespace {
 
 using LockFailure = ServerLock;
 
-TEST_F(LockFailure, StoppedHolderFindsOutWithoutIo) {  // W06
+TEST_F(LockFailure, W06_StoppedHolderFindsOutWithoutIo) {
   const std::string path = gate();
   auto holder = worker("hold", "300", path);
   const auto token = entered();
@@ -31,7 +31,7 @@ TEST_F(LockFailure, StoppedHolderFindsOutWithoutIo) {  // W06
   ::close(opened);
 }
 
-TEST_F(LockFailure, KilledHolderFreesWithinItsLease) {  // W02
+TEST_F(LockFailure, W02_KilledHolderFreesWithinItsLease) {
   auto holder = worker("hold", "500", gate());
   entered();
   Mutex mutex{*store_, "stock"};
@@ -42,7 +42,7 @@ TEST_F(LockFailure, KilledHolderFreesWithinItsLease) {  // W02
   EXPECT_LT(std::chrono::steady_clock::now() - killed, 600ms);
 }
 
-TEST_F(LockFailure, HolderIsToldWhenTheServerComesBackEmpty) {  // W03
+TEST_F(LockFailure, W03_HolderIsToldWhenTheServerComesBackEmpty) {
   Mutex mutex{*store_, "stock", {.lease = 3s}};
   auto held = mutex.acquire().get();
   std::promise<LostCause> told;
@@ -63,7 +63,7 @@ TEST_F(LockFailure, HolderSurvivesARestartThatKeepsData) {
   EXPECT_EQ(held.release().get().kind, Kind::released);
 }
 
-TEST_F(LockFailure, ReleaseThatWasMissedWhileDisconnectedIsSeenAtOnce) {  // P03
+TEST_F(LockFailure, P03_ReleaseThatWasMissedWhileDisconnectedIsSeenAtOnce) {
   side_.command({"HSET", "stock", "another process:1", "1"});
   side_.command({"PEXPIRE", "stock", "60000"});
   Mutex mutex{*store_, "stock"};
@@ -83,7 +83,7 @@ TEST_F(LockFailure, ReleaseThatWasMissedWhileDisconnectedIsSeenAtOnce) {  // P03
   EXPECT_TRUE(waiting.get());
 }
 
-TEST_F(LockFailure, DestructorWithTheServerDownNeverThrows) {  // L07
+TEST_F(LockFailure, L07_DestructorWithTheServerDownNeverThrows) {
   Mutex mutex{*store_, "stock", {.lease = 1s}};
   auto held = std::make_unique<Held>(mutex.acquire().get());
   server_.kill();
@@ -124,7 +124,7 @@ TEST_F(LockFailure, WaiterInOneProcessIsWokenByAnother) {
     const auto entered = there.acquire().get();
     return std::chrono::steady_clock::now();
   });
-  await_subscribers(channel_, 1);
+  await_waiters(1);
   const auto released = std::chrono::steady_clock::now();
   held.release().get();
   EXPECT_LT(waiting.get() - released, 200ms);

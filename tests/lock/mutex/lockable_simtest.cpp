@@ -91,7 +91,7 @@ TEST_F(StandardLocks, UnlockWithTheServerGoneDoesNotThrow) {
   EXPECT_TRUE(exists("stock"));
 }
 
-TEST_F(StandardLocks, OwnerMovesBetweenThreads) {  // L08
+TEST_F(StandardLocks, L08_OwnerMovesBetweenThreads) {
   Mutex mutex{line_, "stock"};
   std::optional<Held> held;
   std::jthread{[&] { held = mutex.acquire().get(); }}.join();

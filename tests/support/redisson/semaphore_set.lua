@@ -1,0 +1,8 @@
+-- Set the permits of a semaphore that is not there.
+-- KEYS[1] free permits   KEYS[2] channel   ARGV[1] permits
+-- Reply: 1 set; 0 it was there.
+local set = redis.call('SETNX', KEYS[1], ARGV[1])
+if set == 1 then
+  redis.call('PUBLISH', KEYS[2], ARGV[1])
+end
+return set
