@@ -1,24 +1,11 @@
 #include "lock/semaphore/names.hpp"
 
-#include "lock/hold/steps.hpp"
+#include "lock/checked_name.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {
-namespace {
-
-std::string checked(std::string name) {
-  if (name.empty()) throw Error{Errc::bad_argument, "a semaphore needs a name that is not empty"};
-  if (name.size() > PoolNames::longest)
-    throw Error{Errc::bad_argument, "the name of a semaphore has at most " +
-                                        std::to_string(PoolNames::longest) + " bytes, this one " +
-                                        std::to_string(name.size()) + ": " + quoted(name)};
-  return name;
-}
-
-}  // namespace
-
 PoolNames PoolNames::counted(std::string name) {
-  const std::string free = checked(std::move(name));
+  const std::string free = checked_name("a semaphore", std::move(name));
   return {.free = free,
           .holds = key_with_prefix("sluice_semaphore_holds", free),
           .queue = key_with_prefix("sluice_semaphore_queue", free),
@@ -28,7 +15,7 @@ PoolNames PoolNames::counted(std::string name) {
 }
 
 PoolNames PoolNames::identified(std::string name) {
-  const std::string free = checked(std::move(name));
+  const std::string free = checked_name("a semaphore", std::move(name));
   return {.free = free,
           .holds = key_with_suffix(free, "timeout"),
           .queue = key_with_prefix("sluice_permit_queue", free),

@@ -14,15 +14,12 @@ struct PoolNames {
   std::string channel;  ///< where it is published how many are free
   std::string done;     ///< what the keys of answers begin with
 
-  /// Of a Semaphore, and of a PermitSemaphore. Throws Error (bad_argument) for an empty name and for
-  /// one above `longest`.
+  /// Of a Semaphore, and of a PermitSemaphore. Throws Error (bad_argument) as checked_name().
   static PoolNames counted(std::string name);
   static PoolNames identified(std::string name);
 
   /// Where the answer to a request is kept for its copies.
   std::string answer(std::string_view request) const;
-
-  static constexpr std::size_t longest = 1 << 20;
 };
 
 }  // namespace sluice::lock

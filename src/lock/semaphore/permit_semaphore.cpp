@@ -3,6 +3,7 @@
 #include "lock/hold/access.hpp"
 #include "lock/hold/holder.hpp"
 #include "lock/hold/steps.hpp"
+#include "lock/patience.hpp"
 #include "lock/semaphore/info.hpp"
 #include "lock/semaphore/limits.hpp"
 #include "lock/semaphore/members.hpp"
@@ -58,7 +59,7 @@ Task<std::int64_t> PermitSemaphore::available() { return pool_->wire().ask_free(
 // --- permits that are held here ---
 
 Task<HeldPermit> PermitSemaphore::acquire() {
-  auto entering = enter(1, milliseconds::max(), {});
+  auto entering = enter(1, lock::for_ever, {});
   auto permits = co_await entering;
   co_return std::move(permits.front());
 }
@@ -88,7 +89,7 @@ Task<std::vector<HeldPermit>> PermitSemaphore::enter(std::uint32_t permits, mill
                                                        lock::holder_text(false, label_))};
   lock::Pool::Visit visit{.who = who,
                           .lease = pool->terms().lease,
-                          .until = Clock::add(began, wait),
+                          .until = lock::deadline(store_.clock(), wait),
                           .stop = std::move(stop)};
   std::vector<HeldPermit> held;
   auto entering = pool->enter(std::move(visit), [&](const lock::Grant& grant, bool handed_over) {
@@ -125,7 +126,7 @@ Task<std::optional<PermitId>> PermitSemaphore::take(milliseconds lease, millisec
       .holder = lock::pool_holder(1, lease, lock::holder_text(false, label_))};
   lock::Pool::Visit visit{.who = who,
                           .lease = lease,
-                          .until = Clock::add(store_.clock().steady(), wait),
+                          .until = lock::deadline(store_.clock(), wait),
                           .stop = std::move(stop)};
   auto entering =
       pool->enter(std::move(visit), [](const lock::Grant&, bool) { return true; });

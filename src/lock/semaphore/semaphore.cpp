@@ -3,6 +3,7 @@
 #include "lock/hold/access.hpp"
 #include "lock/hold/holder.hpp"
 #include "lock/hold/steps.hpp"
+#include "lock/patience.hpp"
 #include "lock/semaphore/info.hpp"
 #include "lock/semaphore/limits.hpp"
 #include "lock/semaphore/members.hpp"
@@ -52,9 +53,9 @@ Task<void> Semaphore::release_unowned(std::uint32_t permits, std::string request
 }
 
 Task<Held> Semaphore::acquire(std::uint32_t permits) {
-  auto entering = enter(permits, milliseconds::max(), {});
+  auto entering = enter(permits, lock::for_ever, {});
   auto held = co_await entering;
-  co_return std::move(*held);
+  co_return std::move(held).value();
 }
 
 Task<std::optional<Held>> Semaphore::try_acquire(std::uint32_t permits, milliseconds wait,
@@ -74,7 +75,7 @@ Task<std::optional<Held>> Semaphore::enter(std::uint32_t permits, milliseconds w
                                                        lock::holder_text(false, label_))};
   lock::Pool::Visit visit{.who = who,
                           .lease = pool->terms().lease,
-                          .until = Clock::add(began, wait),
+                          .until = lock::deadline(store_.clock(), wait),
                           .stop = std::move(stop)};
   std::shared_ptr<lock::Hold> hold;
   auto entering = pool->enter(std::move(visit), [&](const lock::Grant& grant, bool handed_over) {
