@@ -59,15 +59,16 @@ struct SemaphoreInfo {
 ///   arrival: one that wants many is not overtaken by one that wants few. A dead one delays those
 ///   behind it by two seconds at most.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`). That a
-///   Java program waits in the same order: while others of ours wait, what comes free is theirs, and
-///   it takes whatever it finds free. What a Java program acquires belongs to nobody, and is missing
-///   when it dies. A copy of an acquire that the server gets to only after the release holds permits
+///   Java program waits in the same order: it takes whatever it finds free; while others of ours
+///   wait, that is what a release leaves free for 10 ms after 16 hand-overs, at most once a second.
+///   What a Java program acquires belongs to nobody, and is missing when it dies. A copy of an acquire that the server gets to only after the release holds permits
 ///   for nobody until their lease is over.
 /// Threads: any. The Store must outlive the Semaphore and every Held of it; a Held may outlive its
 ///   Semaphore. After a fork() the holds stay with the parent.
 /// In Redis: string NAME, the free permits, and channel redisson_sc:{NAME}, both as Redisson's;
-///   sorted set sluice_semaphore_holds:{NAME}, list sluice_semaphore_queue:{NAME} while somebody
-///   waits (2 minutes), strings sluice_semaphore_done:{NAME}:ID for a minute after a change. One
+///   sorted set sluice_semaphore_holds:{NAME}, list sluice_semaphore_queue:{NAME} and hash
+///   sluice_semaphore_turns:{NAME} while somebody waits (2 minutes), strings
+///   sluice_semaphore_done:{NAME}:ID for a minute after a change. One
 ///   round trip to acquire, one to release; a wait adds a round trip and a subscription that lasts
 ///   as long as the Semaphore. Renewals: one script for 100 holds.
 ///

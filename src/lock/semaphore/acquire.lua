@@ -1,5 +1,6 @@
 -- Take permits, or wait for them in the queue.
 -- KEYS[1] free permits   KEYS[2] holds   KEYS[3] queue of tickets   KEYS[4] people
+-- KEYS[5] turns of others (see lock/semaphore/queue)
 -- ARGV[1] channel   ARGV[2] request id   ARGV[3] HOLDER (see lock/semaphore/holds)
 -- ARGV[4] inbox of who waits; empty: do not wait
 -- Reply: 1: held by this request, now or since an earlier copy of it or a hand-over;
@@ -35,6 +36,10 @@ head = head or ticket
 if head == ticket then
   local first = call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
   local left = first[2] and tonumber(first[2]) - server_time() or 30000
+  local turn_left = turn_of_others()
+  if turn_left > 0 then
+    left = math.min(left, turn_left)
+  end
   return {math.max(0, math.min(left, 30000)), server_time(), 1}
 end
 local _, head_inbox = ticket_parts(head)

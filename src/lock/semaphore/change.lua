@@ -1,6 +1,7 @@
 -- Change how many permits there are, or look.
 -- KEYS[1] free permits   KEYS[2] holds   KEYS[3] queue of tickets   KEYS[4] people
--- KEYS[5] the answer to an earlier copy; missing where copies do no harm
+-- KEYS[5] turns of others (see lock/semaphore/queue)
+-- KEYS[6] the answer to an earlier copy; missing where copies do no harm
 -- ARGV[1] channel   ARGV[2] what   ARGV[3] a number
 -- Reply: look: how many are free          add: how many are free then, before anybody got them
 --        drain: how many were free        set: the same as add
@@ -44,7 +45,7 @@ function changes.drain(free)
   return math.max(free, 0)
 end
 
-local before = KEYS[5] and call('GET', KEYS[5])
+local before = KEYS[6] and call('GET', KEYS[6])
 if before then
   return tonumber(before)
 end
@@ -56,7 +57,7 @@ local free = serve('', false)
 if back > 0 or now > was then
   announce(ARGV[1], free)
 end
-if KEYS[5] then
-  call('SET', KEYS[5], answer, 'PX', 60000)
+if KEYS[6] then
+  call('SET', KEYS[6], answer, 'PX', 60000)
 end
 return ARGV[2] == 'look' and free or answer

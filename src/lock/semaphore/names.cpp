@@ -10,6 +10,7 @@ PoolNames PoolNames::counted(std::string name) {
           .holds = key_with_prefix("sluice_semaphore_holds", free),
           .queue = key_with_prefix("sluice_semaphore_queue", free),
           .people = key_with_prefix("sluice_semaphore_people", free),
+          .turns = key_with_prefix("sluice_semaphore_turns", free),
           .channel = key_with_prefix("redisson_sc", free),
           .done = key_with_prefix("sluice_semaphore_done", free)};
 }
@@ -20,6 +21,7 @@ PoolNames PoolNames::identified(std::string name) {
           .holds = key_with_suffix(free, "timeout"),
           .queue = key_with_prefix("sluice_permit_queue", free),
           .people = key_with_prefix("sluice_permit_people", free),
+          .turns = key_with_prefix("sluice_permit_turns", free),
           .channel = key_with_prefix("redisson_sc", free),
           .done = key_with_prefix("sluice_permit_done", free)};
 }

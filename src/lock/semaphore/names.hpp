@@ -11,6 +11,7 @@ struct PoolNames {
   std::string holds;    ///< sorted set, by the end of each
   std::string queue;    ///< of those who wait
   std::string people;   ///< who holds which permit, for people; of a PermitSemaphore
+  std::string turns;    ///< of programs that do not know the queue
   std::string channel;  ///< where it is published how many are free
   std::string done;     ///< what the keys of answers begin with
 

@@ -1,13 +1,14 @@
 -- End holds, and give what is free to whoever waits; or end a wait.
 -- KEYS[1] free permits   KEYS[2] holds   KEYS[3] queue of tickets   KEYS[4] people
--- KEYS[5] the answer to an earlier copy; where there is none, the answer to a copy is 0
+-- KEYS[5] turns of others (see lock/semaphore/queue)
+-- KEYS[6] the answer to an earlier copy; where there is none, the answer to a copy is 0
 -- ARGV[1] channel   ARGV[2] ticket to be taken out of the queue; empty: none
 -- ARGV[3] ... members of the sorted set of holds
 -- Reply: how many of them were held, and are free now.
 -- include lock/wait/server_time.lua
 -- include lock/semaphore/holds.lua
 -- include lock/semaphore/queue.lua
-local before = KEYS[5] and call('GET', KEYS[5])
+local before = KEYS[6] and call('GET', KEYS[6])
 if before then
   return tonumber(before)
 end
@@ -23,7 +24,7 @@ local free = serve('', moved)
 if back > 0 then
   announce(ARGV[1], free)
 end
-if KEYS[5] then
-  call('SET', KEYS[5], ended, 'PX', 60000)
+if KEYS[6] then
+  call('SET', KEYS[6], ended, 'PX', 60000)
 end
 return ended

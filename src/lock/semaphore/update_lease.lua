@@ -1,5 +1,6 @@
 -- Give a hold another lease, from now on.
 -- KEYS[1] free permits   KEYS[2] holds   KEYS[3] queue of tickets   KEYS[4] people
+-- KEYS[5] turns of others (see lock/semaphore/queue)
 -- ARGV[1] channel   ARGV[2] member   ARGV[3] lease, ms
 -- Reply: 1 done; 0 it is over.
 -- include lock/wait/server_time.lua

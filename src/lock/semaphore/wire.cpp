@@ -44,7 +44,7 @@ PoolAnswer answer_of(const Value& reply) {
 
 Task<PoolAnswer> PoolWire::ask_acquire(const Identity& who, const std::string& inbox) const {
   auto asked = store_.run(scripts::lock_semaphore_acquire,
-                          {names_.free, names_.holds, names_.queue, names_.people},
+                          {names_.free, names_.holds, names_.queue, names_.people, names_.turns},
                           {names_.channel, who.request, who.holder, inbox}, {.repeatable = true});
   const Value reply = co_await asked;
   co_return answer_of(reply);
@@ -53,7 +53,7 @@ Task<PoolAnswer> PoolWire::ask_acquire(const Identity& who, const std::string& i
 Task<Value> PoolWire::ask_release(const Identity& who, const std::string& ticket,
                                   bool repeatable) const {
   const std::vector<std::string> members = members_of(who);
-  const std::string_view keys[] = {names_.free, names_.holds, names_.queue, names_.people};
+  const std::string_view keys[] = {names_.free, names_.holds, names_.queue, names_.people, names_.turns};
   std::vector<std::string_view> args{names_.channel, ticket};
   args.insert(args.end(), members.begin(), members.end());
   return store_.run(scripts::lock_semaphore_release, keys, args, {.repeatable = repeatable});
@@ -70,7 +70,7 @@ Task<Value> PoolWire::ask_give_up(const Identity& who, const std::string& inbox)
 Task<bool> PoolWire::ask_end_once(std::string member, std::string request) const {
   const std::string answer = names_.answer(request);
   auto asked = store_.run(scripts::lock_semaphore_release,
-                          {names_.free, names_.holds, names_.queue, names_.people, answer},
+                          {names_.free, names_.holds, names_.queue, names_.people, names_.turns, answer},
                           {names_.channel, "", member}, {.repeatable = true});
   const Value reply = co_await asked;
   co_return reply.as_integer() == 1;
@@ -81,7 +81,7 @@ Task<std::int64_t> PoolWire::ask_change(std::string what, std::int64_t number,
   const std::string answer = names_.answer(request);
   const fmt::format_int amount{number};
   auto asked = store_.run(scripts::lock_semaphore_change,
-                          {names_.free, names_.holds, names_.queue, names_.people, answer},
+                          {names_.free, names_.holds, names_.queue, names_.people, names_.turns, answer},
                           {names_.channel, what, text_of(amount)}, {.repeatable = true});
   const Value reply = co_await asked;
   co_return reply.as_integer();
@@ -89,14 +89,14 @@ Task<std::int64_t> PoolWire::ask_change(std::string what, std::int64_t number,
 
 Task<std::int64_t> PoolWire::ask_free() const {
   auto asked = store_.run(scripts::lock_semaphore_change,
-                          {names_.free, names_.holds, names_.queue, names_.people},
+                          {names_.free, names_.holds, names_.queue, names_.people, names_.turns},
                           {names_.channel, "look", "0"}, {.repeatable = true});
   const Value reply = co_await asked;
   co_return reply.as_integer();
 }
 
 void PoolWire::add_look(Batch& batch) const {
-  const std::string_view keys[] = {names_.free, names_.holds, names_.queue, names_.people};
+  const std::string_view keys[] = {names_.free, names_.holds, names_.queue, names_.people, names_.turns};
   const std::string_view args[] = {names_.channel, "look", "0"};
   batch.add(scripts::lock_semaphore_change, keys, args);
 }
@@ -104,7 +104,7 @@ void PoolWire::add_look(Batch& batch) const {
 Task<bool> PoolWire::ask_update_lease(std::string member, milliseconds lease) const {
   const fmt::format_int ms{lease.count()};
   auto asked = store_.run(scripts::lock_semaphore_update_lease,
-                          {names_.free, names_.holds, names_.queue, names_.people},
+                          {names_.free, names_.holds, names_.queue, names_.people, names_.turns},
                           {names_.channel, member, text_of(ms)}, {.repeatable = true});
   const Value reply = co_await asked;
   co_return reply.as_integer() == 1;

@@ -145,6 +145,52 @@ TEST_F(PermitQueue, P06_NewHeadHearsJavaToo) {
   EXPECT_TRUE(second.in());
 }
 
+TEST_F(PermitQueue, P06_JavaIsNotStarvedWhileOthersQueue) {
+  desks_.try_set_permits(1).get();
+  bool java_has_it = false;
+  auto listening = store_->listen("redisson_sc:{desks}", [&](const Message&) {
+    if (!java_has_it) java_takes("1");
+    java_has_it = true;
+  });
+  const auto ear = listening.get();
+  auto held = std::optional{desks_.acquire().get()};
+  int rounds = 0;
+  for (; !java_has_it && rounds < 100; ++rounds) {
+    Guest next{desks_, 1, 1h};
+    held->release().get();
+    if (java_has_it) {
+      clock_.advance(100ms);
+      EXPECT_FALSE(next.in());
+      java_releases("1");
+      EXPECT_TRUE(next.in()) << "the first in the queue has not lost its place";
+    }
+    clock_.advance(100ms);
+    held = std::move(next.held);
+    ASSERT_TRUE(held) << "round " << rounds;
+  }
+  EXPECT_EQ(rounds, 17) << "after 16 hand-overs";
+}
+
+TEST_F(PermitQueue, TurnOfJavaThatNobodyTakesCostsTenMillisecondsASecond) {
+  desks_.try_set_permits(1).get();
+  auto held = std::optional{desks_.acquire().get()};
+  std::vector<int> pauses;
+  for (int i = 0; i < 100; ++i) {
+    Guest next{desks_, 1, 1h};
+    held->release().get();
+    if (!next.in()) {
+      pauses.push_back(i);
+      clock_.advance(5ms);
+      EXPECT_FALSE(desks_.try_acquire().get()) << "it is the turn of others";
+      clock_.advance(6ms);
+    }
+    ASSERT_TRUE(next.in()) << "round " << i;
+    held = std::move(next.held);
+    if (i == 60) clock_.advance(1s);
+  }
+  EXPECT_EQ(pauses, (std::vector<int>{16, 61}));
+}
+
 TEST_F(PermitQueue, P02_JavaReleaseDuringTheSubscriptionIsNotMissed) {
   desks_.try_set_permits(1).get();
   java_takes("1");
@@ -262,6 +308,7 @@ TEST_F(PermitQueue, HundredWaitersInAHundredProcessesCostFourCommandsARelease) {
   int order = 0;
   for (auto& guest : guests) {
     last->release().get();
+    if (!guest.in()) clock_.advance(11ms);  // a turn of Java
     ASSERT_TRUE(guest.in()) << "guest " << order++;
     last = std::move(guest.held);
     clock_.advance(700ms);  // it confirms, and the next head has looked
