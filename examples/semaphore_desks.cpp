@@ -27,8 +27,7 @@ int main(int count, char** words) {
   printers.try_set_permits(2).get();  // the first one sets it
 
   std::vector<std::jthread> crew;
-  for (int job = 1; job <= 6; ++job)
-    crew.emplace_back([&printers, job] { print(printers, job); });
+  for (int job = 1; job <= 6; ++job) crew.emplace_back([&printers, job] { print(printers, job); });
   crew.clear();
   return printers.try_acquire(2, 10s).get() ? 0 : 1;
 }

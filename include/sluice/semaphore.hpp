@@ -45,9 +45,9 @@ struct SemaphoreInfo {
     std::uint32_t permits = 0;
     HolderData data;
   };
-  std::int64_t free = 0;         ///< below 0: more are held than there are
-  std::vector<Holder> holders;   ///< whose end is next comes first; at most 1000
-  std::vector<Waiter> waiters;   ///< of programs of ours, in the order of the queue; at most 1000
+  std::int64_t free = 0;        ///< below 0: more are held than there are
+  std::vector<Holder> holders;  ///< whose end is next comes first; at most 1000
+  std::vector<Waiter> waiters;  ///< of programs of ours, in the order of the queue; at most 1000
 };
 
 /// A number of permits shared by every process that names it, Java processes with Redisson's

@@ -54,7 +54,8 @@ TEST_P(SemaphoreContract, WaitersAreServedInTheirOrder) {
   EXPECT_EQ(big.wait_for(50ms), std::future_status::timeout);
   EXPECT_FALSE(desks.try_acquire(1).get());
   held.release().get();
-  ASSERT_EQ(big.wait_for(5s), std::future_status::ready) << "the waiter sleeps until the lease ends";
+  ASSERT_EQ(big.wait_for(5s), std::future_status::ready)
+      << "the waiter sleeps until the lease ends";
   EXPECT_TRUE(big.get());
 }
 

@@ -26,8 +26,7 @@ std::string holder_of(std::uint32_t permits, milliseconds lease, milliseconds cl
 }  // namespace
 
 std::string pool_holder(std::uint32_t permits, const Terms& terms, std::string_view people) {
-  const auto claim =
-      terms.watched ? std::min(terms.lease, claim_time + terms.margin) : terms.lease;
+  const auto claim = terms.watched ? std::min(terms.lease, claim_time + terms.margin) : terms.lease;
   return holder_of(permits, terms.lease, claim, people);
 }
 

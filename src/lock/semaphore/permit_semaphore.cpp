@@ -83,10 +83,10 @@ Task<std::vector<HeldPermit>> PermitSemaphore::enter(std::uint32_t permits, mill
   lock::check_number("permits to acquire at once", permits, 1, most_at_once);
   const auto pool = pool_;
   const SteadyTime began = store_.clock().steady();
-  const lock::Identity who{.owner = {},
-                           .request = lock::new_permit_request(),
-                           .holder = lock::pool_holder(permits, pool->terms(),
-                                                       lock::holder_text(false, label_))};
+  const lock::Identity who{
+      .owner = {},
+      .request = lock::new_permit_request(),
+      .holder = lock::pool_holder(permits, pool->terms(), lock::holder_text(false, label_))};
   lock::Pool::Visit visit{.who = who,
                           .lease = pool->terms().lease,
                           .until = lock::deadline(store_.clock(), wait),
@@ -96,8 +96,8 @@ Task<std::vector<HeldPermit>> PermitSemaphore::enter(std::uint32_t permits, mill
     for (std::uint32_t i = 1; i <= permits; ++i) {
       const PermitId id = lock::permit_of(who.request, i);
       const std::string text = id.text();
-      auto hold = pool->hold({.owner = text, .request = text, .holder = who.holder}, grant,
-                             handed_over);
+      auto hold =
+          pool->hold({.owner = text, .request = text, .holder = who.holder}, grant, handed_over);
       if (!hold) {
         held.clear();  // the first ones are given back
         return false;
@@ -120,16 +120,14 @@ Task<std::optional<PermitId>> PermitSemaphore::take(milliseconds lease, millisec
                                                     std::stop_token stop) {
   check_lease(lease);
   const auto pool = pool_;
-  const lock::Identity who{
-      .owner = {},
-      .request = lock::new_permit_request(),
-      .holder = lock::pool_holder(1, lease, lock::holder_text(false, label_))};
+  const lock::Identity who{.owner = {},
+                           .request = lock::new_permit_request(),
+                           .holder = lock::pool_holder(1, lease, lock::holder_text(false, label_))};
   lock::Pool::Visit visit{.who = who,
                           .lease = lease,
                           .until = lock::deadline(store_.clock(), wait),
                           .stop = std::move(stop)};
-  auto entering =
-      pool->enter(std::move(visit), [](const lock::Grant&, bool) { return true; });
+  auto entering = pool->enter(std::move(visit), [](const lock::Grant&, bool) { return true; });
   if (const bool in = co_await entering; !in) co_return std::nullopt;
   co_return lock::permit_of(who.request, 1);
 }

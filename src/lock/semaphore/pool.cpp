@@ -119,8 +119,7 @@ Task<bool> Pool::wait(Visit visit, Admit admit) {
 /// In the server's queue, until it is in or does not want to any more.
 Task<bool> Pool::stand(Inbox::Box& box, Place& place, const Visit& visit, const Admit& admit) {
   Line line{box, visit.lease, [&] { return ask_in_line(visit.who, place); }};
-  const std::stop_callback on_stop{visit.stop,
-                                   [&box] { box.post({.kind = Call::Kind::rouse}); }};
+  const std::stop_callback on_stop{visit.stop, [&box] { box.post({.kind = Call::Kind::rouse}); }};
   const auto wanted = [&visit] { return !visit.stop.stop_requested(); };
   for (;;) {
     auto standing = line.stand(visit.until, wanted);
@@ -157,10 +156,10 @@ bool Pool::is_listening() const {
 /// Several may be at it at once: the Store has one subscription for all.
 Task<void> Pool::listen() {
   if (is_listening()) co_return;
-  auto listening = store().listen(wire_.names().channel,
-                                  [weak = weak_from_this()](const Message& message) {
-                                    if (const auto pool = weak.lock()) pool->heard(message);
-                                  });
+  auto listening =
+      store().listen(wire_.names().channel, [weak = weak_from_this()](const Message& message) {
+        if (const auto pool = weak.lock()) pool->heard(message);
+      });
   Listener listener = co_await listening;
   const std::lock_guard lock{mutex_};
   if (!foreigners_) std::swap(foreigners_, listener);

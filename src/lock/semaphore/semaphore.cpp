@@ -69,10 +69,10 @@ Task<std::optional<Held>> Semaphore::enter(std::uint32_t permits, milliseconds w
   const auto pool = pool_;
   const SteadyTime began = store_.clock().steady();
   const std::string request = lock::new_request_id();
-  const lock::Identity who{.owner = request,
-                           .request = request,
-                           .holder = lock::pool_holder(permits, pool->terms(),
-                                                       lock::holder_text(false, label_))};
+  const lock::Identity who{
+      .owner = request,
+      .request = request,
+      .holder = lock::pool_holder(permits, pool->terms(), lock::holder_text(false, label_))};
   lock::Pool::Visit visit{.who = who,
                           .lease = pool->terms().lease,
                           .until = lock::deadline(store_.clock(), wait),

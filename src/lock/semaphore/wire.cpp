@@ -53,7 +53,8 @@ Task<PoolAnswer> PoolWire::ask_acquire(const Identity& who, const std::string& i
 Task<Value> PoolWire::ask_release(const Identity& who, const std::string& ticket,
                                   bool repeatable) const {
   const std::vector<std::string> members = members_of(who);
-  const std::string_view keys[] = {names_.free, names_.holds, names_.queue, names_.people, names_.turns};
+  const std::string_view keys[] = {names_.free, names_.holds, names_.queue, names_.people,
+                                   names_.turns};
   std::vector<std::string_view> args{names_.channel, ticket};
   args.insert(args.end(), members.begin(), members.end());
   return store_.run(scripts::lock_semaphore_release, keys, args, {.repeatable = repeatable});
@@ -69,9 +70,10 @@ Task<Value> PoolWire::ask_give_up(const Identity& who, const std::string& inbox)
 
 Task<bool> PoolWire::ask_end_once(std::string member, std::string request) const {
   const std::string answer = names_.answer(request);
-  auto asked = store_.run(scripts::lock_semaphore_release,
-                          {names_.free, names_.holds, names_.queue, names_.people, names_.turns, answer},
-                          {names_.channel, "", member}, {.repeatable = true});
+  auto asked =
+      store_.run(scripts::lock_semaphore_release,
+                 {names_.free, names_.holds, names_.queue, names_.people, names_.turns, answer},
+                 {names_.channel, "", member}, {.repeatable = true});
   const Value reply = co_await asked;
   co_return reply.as_integer() == 1;
 }
@@ -80,9 +82,10 @@ Task<std::int64_t> PoolWire::ask_change(std::string what, std::int64_t number,
                                         std::string request) const {
   const std::string answer = names_.answer(request);
   const fmt::format_int amount{number};
-  auto asked = store_.run(scripts::lock_semaphore_change,
-                          {names_.free, names_.holds, names_.queue, names_.people, names_.turns, answer},
-                          {names_.channel, what, text_of(amount)}, {.repeatable = true});
+  auto asked =
+      store_.run(scripts::lock_semaphore_change,
+                 {names_.free, names_.holds, names_.queue, names_.people, names_.turns, answer},
+                 {names_.channel, what, text_of(amount)}, {.repeatable = true});
   const Value reply = co_await asked;
   co_return reply.as_integer();
 }
@@ -96,7 +99,8 @@ Task<std::int64_t> PoolWire::ask_free() const {
 }
 
 void PoolWire::add_look(Batch& batch) const {
-  const std::string_view keys[] = {names_.free, names_.holds, names_.queue, names_.people, names_.turns};
+  const std::string_view keys[] = {names_.free, names_.holds, names_.queue, names_.people,
+                                   names_.turns};
   const std::string_view args[] = {names_.channel, "look", "0"};
   batch.add(scripts::lock_semaphore_change, keys, args);
 }

@@ -68,8 +68,8 @@ class Peer {
   std::list<Guest> guests_;
 };
 
-constexpr std::array faults{Fault::none,       Fault::reply_lost,   Fault::request_lost,
-                            Fault::cut_off,    Fault::doubled,      Fault::refused,
+constexpr std::array faults{Fault::none,       Fault::reply_lost,  Fault::request_lost,
+                            Fault::cut_off,    Fault::doubled,     Fault::refused,
                             Fault::reply_late, Fault::request_late};
 constexpr std::array<std::string_view, 3> calls{"lock/semaphore/acquire", "lock/semaphore/release",
                                                 "lock/semaphore/renew"};

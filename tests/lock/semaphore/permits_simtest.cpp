@@ -288,7 +288,8 @@ TEST_F(Permits, T04_ReleaseThatIsNamedMayBeCalledAgain) {
   desks.release_unowned(2, "job 17").get();
   EXPECT_EQ(desks.available().get(), 3);
   clock_.advance(60s + 1ms);
-  EXPECT_EQ(store_->run({"KEYS", "*"}).get().as_items().size(), 1U) << "no answer stays for longer than a minute";
+  EXPECT_EQ(store_->run({"KEYS", "*"}).get().as_items().size(), 1U)
+      << "no answer stays for longer than a minute";
 }
 
 }  // namespace

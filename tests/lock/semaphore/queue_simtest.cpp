@@ -33,7 +33,8 @@ TEST_F(PermitQueue, ReleaseServesAsManyHeadsAsItCan) {
   all.release().get();
   std::vector<bool> in;
   for (const auto& guest : guests) in.push_back(guest.in());
-  EXPECT_EQ(in, (std::vector<bool>{true, true, false, false})) << "the third wants what is not there";
+  EXPECT_EQ(in, (std::vector<bool>{true, true, false, false}))
+      << "the third wants what is not there";
   EXPECT_EQ(line_.executed("lock/semaphore/acquire"), asked) << "they are told, and do not ask";
   EXPECT_EQ(desks_.available().get(), 1);
   guests.front().held.reset();
@@ -74,8 +75,9 @@ TEST_F(PermitQueue, DeadProcessesAreSkipped) {
   desks_.try_set_permits(1).get();
   auto first = desks_.acquire().get();
   // A ticket of a process that is no more: nobody hears its inbox.
-  store_->run({"RPUSH", "sluice_semaphore_queue:{desks}",
-               "dead-1 sluice:inbox:none 1 30000 2000 host 1 - dead"})
+  store_
+      ->run({"RPUSH", "sluice_semaphore_queue:{desks}",
+             "dead-1 sluice:inbox:none 1 30000 2000 host 1 - dead"})
       .get();
   Guest second{desks_, 1, 1h};
   first.release().get();
@@ -85,8 +87,9 @@ TEST_F(PermitQueue, DeadProcessesAreSkipped) {
 TEST_F(PermitQueue, DeadHeadIsNoticedWithinTwoSecondsWithoutARelease) {
   desks_.try_set_permits(1).get();
   java_takes("1");
-  store_->run({"RPUSH", "sluice_semaphore_queue:{desks}",
-               "dead-1 sluice:inbox:none 1 30000 2000 host 1 - dead"})
+  store_
+      ->run({"RPUSH", "sluice_semaphore_queue:{desks}",
+             "dead-1 sluice:inbox:none 1 30000 2000 host 1 - dead"})
       .get();
   Guest guest{desks_, 1, 1h};  // it finds out at once, and is the head
   EXPECT_EQ(waiting(), 1U);
@@ -281,8 +284,9 @@ TEST_F(PermitQueue, SubscriptionEndsWithTheSemaphore) {
 TEST_F(PermitQueue, HeadBehindADeadRequestIsServedByTheNextLook) {
   desks_.try_set_permits(2).get();
   auto one = desks_.acquire(1).get();
-  store_->run({"RPUSH", "sluice_semaphore_queue:{desks}",
-               "dead-1 sluice:inbox:none 2 30000 2000 host 1 - dead"})
+  store_
+      ->run({"RPUSH", "sluice_semaphore_queue:{desks}",
+             "dead-1 sluice:inbox:none 2 30000 2000 host 1 - dead"})
       .get();
   EXPECT_TRUE(desks_.try_acquire(1).get()) << "who is in the way is dead";
 }

@@ -1,9 +1,8 @@
 /// Semaphores of many processes, some of which are killed; and beside Java programs.
-#include "lock/semaphore/server_semaphore.hpp"
-
 #include <future>
 #include <random>
 
+#include "lock/semaphore/server_semaphore.hpp"
 #include "support/history.hpp"
 
 namespace sluice {

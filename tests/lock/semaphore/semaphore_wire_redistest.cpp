@@ -43,10 +43,10 @@ TEST_F(SemaphoreWire, C01_Semaphore) {
   };
 
   const JavaPeer::Semaphore java{peer_, "desks"};
-  expect("Redisson", steps,
-         {[&] { java.try_set_permits(3); }, [&] { java.try_set_permits(9); },
-          [&] { java.acquire(2); }, [&] { java.acquire(2); }, [&] { java.release(2); },
-          [&] { java.release(2); }});
+  expect(
+      "Redisson", steps,
+      {[&] { java.try_set_permits(3); }, [&] { java.try_set_permits(9); }, [&] { java.acquire(2); },
+       [&] { java.acquire(2); }, [&] { java.release(2); }, [&] { java.release(2); }});
 
   Semaphore ours{*store_, "desks"};
   std::optional<Held> held;
