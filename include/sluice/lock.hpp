@@ -4,5 +4,7 @@
 #include "sluice/fencing.hpp"       // IWYU pragma: export
 #include "sluice/held.hpp"          // IWYU pragma: export
 #include "sluice/latch.hpp"         // IWYU pragma: export
+#include "sluice/multi_lock.hpp"    // IWYU pragma: export
 #include "sluice/mutex.hpp"         // IWYU pragma: export
+#include "sluice/quorum_lock.hpp"   // IWYU pragma: export
 #include "sluice/rate_limiter.hpp"  // IWYU pragma: export
