@@ -88,14 +88,14 @@ class Fence {
   /// Tokens of Sluice and of Redisson lie below: scripts compare them as doubles, exact up to here.
   static constexpr FencingToken largest_token{std::uint64_t{1} << 53};
 
-  /// Nothing, or StaleToken. May be repeated. Throws Error: bad_argument for a token of 0 or above
+  /// Nothing, or StaleToken. A lost reply is asked for again, which is no harm. O(1). Throws Error: bad_argument for a token of 0 or above
   /// `largest_token`; what the store throws.
   Task<std::expected<void, StaleToken>> admit(FencingToken token);
 
   /// Runs a command if the token is admitted, in the same atomic step: its reply, or StaleToken and
   /// nothing was done. `keys`: all keys of the command; on a cluster they lie in the slot of the name
-  /// (write them with its {tag}). Not for commands that block, subscribe, or run scripts. Throws as
-  /// `admit`, and the command's own error (effect unknown: it may have done a part). A lost reply is
+  /// (write them with its {tag}). Not for commands that block, subscribe, run scripts, or have more
+  /// than 7,000 words. O(1) beside the command. Throws as `admit`, and the command's own error (effect unknown: it may have done a part). A lost reply is
   /// an Error with effect unknown unless `options.repeatable` says that twice is no harm.
   Task<std::expected<Value, StaleToken>> run(FencingToken token, Words keys, Words command,
                                              CallOptions options = {});

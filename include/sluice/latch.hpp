@@ -21,7 +21,8 @@ struct LatchOptions {
 };
 
 /// A count that many processes bring down to zero, and that any number of others wait for; Java
-/// processes with Redisson (RCountDownLatch) included. A latch that was never set, or has reached
+/// processes with Redisson (RCountDownLatch) included; after java.util.concurrent.CountDownLatch. A
+/// latch that was never set, or has reached
 /// zero, is open: nobody waits.
 ///
 /// Guarantee: each count-down counts once, also when its reply is lost and it is asked again, as

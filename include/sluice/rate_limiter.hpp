@@ -45,7 +45,8 @@ struct RateExceeded {
 };
 
 /// Lets `rate` permits through in any window of `interval`, whoever asks; Java processes with
-/// Redisson (RRateLimiter) included.
+/// Redisson (RRateLimiter) included. A sliding window log: exact, at the price of an entry for each
+/// acquire of the last interval.
 ///
 /// Guarantee: by the server's clock no half-open window of the length of `interval`, wherever it
 ///   begins, has more than `rate` permits, to the microsecond; each permit is free again exactly one
@@ -79,7 +80,7 @@ class RateLimiter {
   RateLimiter& operator=(RateLimiter&&) noexcept;
 
   /// Takes permits, all or none. Waits up to `wait` for them, or until `stop` is requested; returns
-  /// at once when they cannot be there in time, and without asking the server when others of this
+  /// at once when they cannot be there in time (as Guava's tryAcquire), and without asking the server when others of this
   /// process are in front. O(log n) in the acquires of the last interval, and O(1) more for each
   /// permit that has come back.
   /// Throws Error: bad_argument for less than 1 permit or more than the rate; config_mismatch (effect

@@ -97,6 +97,8 @@ TEST(VirtualClock, ATimerOfThePastFiresWithTheNextStep) {
 TEST(Clock, AWaitPastTheEndOfTimeIsOneWithoutEnd) {
   VirtualClock clock;
   EXPECT_EQ(Clock::add(clock.steady(), std::chrono::nanoseconds::max()), SteadyTime::max());
+  EXPECT_EQ(Clock::add(clock.steady(), std::chrono::milliseconds::max()), SteadyTime::max());
+  EXPECT_EQ(Clock::add(clock.steady(), std::chrono::hours::max()), SteadyTime::max());
   EXPECT_EQ(Clock::add(SteadyTime::max(), 1ns), SteadyTime::max());
   EXPECT_EQ(Clock::add(clock.steady(), 1s), clock.steady() + 1s);
   bool fired = false;

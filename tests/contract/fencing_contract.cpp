@@ -32,6 +32,15 @@ TEST_P(FenceContract, LateWriteIsRefused) {
   EXPECT_EQ(store().run({"GET", key}).get().as_text(), "right");
 }
 
+TEST_P(FenceContract, LongestCommand) {
+  Fence fence{store(), name("fence")};
+  const std::string key = name("list");
+  std::vector<std::string_view> command{"RPUSH", key};
+  command.resize(7000, "a");
+  const std::vector<std::string_view> keys{key};
+  EXPECT_EQ(fence.run({5}, Words{keys}, Words{command}).get().value(), Value::integer(6998));
+}
+
 TEST_P(FenceContract, ErrorOfTheCommandIsThrown) {
   Fence fence{store(), name("fence")};
   const std::string key = name("list");

@@ -13,6 +13,9 @@
 namespace sluice {
 namespace {
 
+/// Words; Lua hands no more than 8000 values from a table to a function.
+constexpr std::size_t longest_command = 7'000;
+
 void check_range(const std::string& name, FencingToken token) {
   lock::check_token(token);
   if (token > Fence::largest_token)
@@ -47,8 +50,10 @@ Task<std::expected<void, StaleToken>> Fence::admit(FencingToken token) {
 Task<std::expected<Value, StaleToken>> Fence::run(FencingToken token, Words keys, Words command,
                                                   CallOptions options) {
   check_range(name_, token);
-  if (command.empty())
-    throw Error{Errc::bad_argument, fmt::format("fence {}: no command", lock::quoted(name_))};
+  if (command.empty() || command.size() > longest_command)
+    throw Error{Errc::bad_argument,
+                fmt::format("fence {}: a command of {} words, it must be 1 to {}",
+                            lock::quoted(name_), command.size(), longest_command)};
   const fmt::format_int number{token.value};
   std::vector<std::string_view> all_keys{key_};
   all_keys.insert(all_keys.end(), keys.begin(), keys.end());

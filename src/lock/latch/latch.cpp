@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "lock/checked_name.hpp"
 #include "lock/hold/owner.hpp"
@@ -68,7 +69,7 @@ class Latch::Impl {
 
   Task<std::int64_t> count_down(std::string request, std::int64_t by) {
     check_range("a count-down", by, std::int64_t{1}, largest_count);
-    auto asked = ask(scripts::lock_latch_count_down, request, by, "");
+    auto asked = ask(scripts::lock_latch_count_down, request, by);
     const Value reply = co_await asked;
     co_return reply.as_integer();
   }
@@ -111,13 +112,15 @@ class Latch::Impl {
     }
   };
 
-  /// Repeatable: a copy finds the request id of the first.
+  /// Repeatable: a copy finds the request id of the first. `mode`: what lock/latch/set wants last.
   Task<Value> ask(const Script& script, std::string_view request, std::int64_t number,
-                  std::string_view mode) {
+                  std::string_view mode = {}) {
     static const std::string opening_ms = fmt::to_string(opening_remembered.count());
     const std::string text = fmt::to_string(number);
-    return store_.run(script, {name_, requests_, opened_},
-                      {request, text, channel_, remember_ms_, most_remembered_, opening_ms, mode},
+    const std::array<std::string_view, 3> keys{name_, requests_, opened_};
+    const std::array<std::string_view, 7> args{request,          text,       channel_, remember_ms_,
+                                               most_remembered_, opening_ms, mode};
+    return store_.run(script, Words{keys}, Words{args}.first(args.size() - mode.empty()),
                       {.repeatable = true});
   }
 

@@ -6,12 +6,12 @@
 
 namespace sluice::lock {
 
-Line::Place::Place(std::shared_ptr<Line> line) : line_(std::move(line)) {
+RateLine::Place::Place(std::shared_ptr<RateLine> line) : line_(std::move(line)) {
   const std::lock_guard lock{line_->mutex_};
   at_ = line_->places_.insert(line_->places_.end(), this);
 }
 
-Line::Place::~Place() {
+RateLine::Place::~Place() {
   std::shared_ptr<Completion> next;
   {
     const std::lock_guard lock{line_->mutex_};
@@ -23,7 +23,7 @@ Line::Place::~Place() {
   if (next) next->complete();  // without the mutex: it may carry on right here
 }
 
-Task<bool> Line::Place::turn(SteadyTime until, std::stop_token stop) {
+Task<bool> RateLine::Place::turn(SteadyTime until, std::stop_token stop) {
   const auto call = std::make_shared<Completion>(line_->store_.driver());
   {
     const std::lock_guard lock{line_->mutex_};
@@ -37,7 +37,7 @@ Task<bool> Line::Place::turn(SteadyTime until, std::stop_token stop) {
   co_return line_->is_first(*this);
 }
 
-Task<void> Line::Place::sleep(SteadyTime until, std::stop_token stop) {
+Task<void> RateLine::Place::sleep(SteadyTime until, std::stop_token stop) {
   {
     const std::lock_guard lock{line_->mutex_};
     line_->nothing_before_ = until;
@@ -47,17 +47,17 @@ Task<void> Line::Place::sleep(SteadyTime until, std::stop_token stop) {
   co_await resting;
 }
 
-std::optional<SteadyTime> Line::nothing_before() const {
+std::optional<SteadyTime> RateLine::nothing_before() const {
   const std::lock_guard lock{mutex_};
   if (places_.empty()) return std::nullopt;
   return nothing_before_;
 }
 
-std::shared_ptr<Line> Lines::line_of(const std::string& key) {
+std::shared_ptr<RateLine> RateLines::line_of(const std::string& key) {
   const std::lock_guard lock{mutex_};
-  std::weak_ptr<Line>& slot = lines_[key];
+  std::weak_ptr<RateLine>& slot = lines_[key];
   if (auto line = slot.lock()) return line;
-  auto line = std::make_shared<Line>(store_);
+  auto line = std::make_shared<RateLine>(store_);
   slot = line;
   std::erase_if(lines_, [](const auto& entry) { return entry.second.expired(); });
   return line;

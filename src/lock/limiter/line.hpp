@@ -16,14 +16,14 @@
 
 namespace sluice::lock {
 
-class Line {
+class RateLine {
  public:
-  explicit Line(Store& store) : store_(store) {}
+  explicit RateLine(Store& store) : store_(store) {}
 
   /// A waiter's place. Its end calls the next.
   class Place {
    public:
-    explicit Place(std::shared_ptr<Line> line);
+    explicit Place(std::shared_ptr<RateLine> line);
     ~Place();
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
@@ -34,8 +34,8 @@ class Line {
     Task<void> sleep(SteadyTime until, std::stop_token stop);
 
    private:
-    friend class Line;
-    std::shared_ptr<Line> line_;
+    friend class RateLine;
+    std::shared_ptr<RateLine> line_;
     std::list<Place*>::iterator at_;
     std::shared_ptr<Completion> called_;  // while it waits for its turn
   };
@@ -55,15 +55,15 @@ class Line {
   SteadyTime nothing_before_{};
 };
 
-class Lines {
+class RateLines {
  public:
-  explicit Lines(Store& store) : store_(store) {}
-  std::shared_ptr<Line> line_of(const std::string& key);
+  explicit RateLines(Store& store) : store_(store) {}
+  std::shared_ptr<RateLine> line_of(const std::string& key);
 
  private:
   Store& store_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<Line>> lines_;
+  std::unordered_map<std::string, std::weak_ptr<RateLine>> lines_;
 };
 
 }  // namespace sluice::lock

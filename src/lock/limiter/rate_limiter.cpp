@@ -68,7 +68,7 @@ class RateLimiter::Impl {
         keys_(lock::checked_name("a rate limiter", std::move(name)), client_of(options)),
         follow_(options.follow),
         rate_(checked(keys_.definition, options)),
-        lines_(lock::shared_of<lock::Lines>(store)),
+        lines_(lock::shared_of<lock::RateLines>(store)),
         line_(lines_->line_of(keys_.log)) {}
 
   const std::string& name() const noexcept { return keys_.definition; }
@@ -152,7 +152,7 @@ class RateLimiter::Impl {
                               std::optional<SteadyTime> next, SteadyTime until,
                               std::stop_token stop) {
     Clock& clock = store_.clock();
-    lock::Line::Place place{line_};
+    lock::RateLine::Place place{line_};
     auto waiting = place.turn(until, stop);
     if (const bool first = co_await waiting; !first)
       co_return refused(line_->nothing_before().value_or(clock.steady()));
@@ -197,8 +197,8 @@ class RateLimiter::Impl {
   const bool follow_;
   mutable std::mutex mutex_;
   lock::Rate rate_;
-  const std::shared_ptr<lock::Lines> lines_;  // keeps the registry that line_ is in
-  const std::shared_ptr<lock::Line> line_;
+  const std::shared_ptr<lock::RateLines> lines_;  // keeps the registry that line_ is in
+  const std::shared_ptr<lock::RateLine> line_;
 };
 
 RateLimiter::RateLimiter(Store& store, std::string name, RateLimiterOptions options)

@@ -1,4 +1,5 @@
 /// The checker in Redis, and the lines of docs/fencing.md.
+#include <array>
 #include <fstream>
 #include <sstream>
 
@@ -60,6 +61,16 @@ TEST_F(FenceTest, RepliesOfEveryKindComeThrough) {
   EXPECT_EQ(run({"LPOS", "{books}:x", "c"}), Value{});
   EXPECT_THROW((void)run({"INCR", "{books}:x"}), Error);
   EXPECT_THROW((void)fence_.run({5}, {}, {}).get(), Error);
+}
+
+TEST_F(FenceTest, CommandsMayBeLong) {
+  std::vector<std::string_view> command{"RPUSH", "{books}:x"};
+  command.resize(7000, "a");
+  const std::array<std::string_view, 1> keys{"{books}:x"};
+  const auto run = [&] { return fence_.run({5}, Words{keys}, Words{command}).get(); };
+  EXPECT_EQ(run().value(), Value::integer(6998));
+  command.push_back("a");
+  EXPECT_THROW((void)run(), Error);
 }
 
 TEST_F(FenceTest, PausedHolderCannotWriteAfterTheNext) {  // W06
