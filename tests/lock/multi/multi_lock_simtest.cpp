@@ -32,20 +32,21 @@ class MultiVisitor {
   std::exception_ptr error_;
 };
 
+/// The names share a slot, and so are waited for in the order of the alphabet.
 class MultiLocks : public VirtualLock {
  protected:
   bool is_clean() {
-    for (const char* key : {"a", "b", "c", "sluice_lock_queue:{a}", "sluice_lock_queue:{b}",
-                            "sluice_lock_queue:{c}"})
+    for (const char* key : {"{s}a", "{s}b", "{s}c", "sluice_lock_queue:{s}a", "sluice_lock_queue:{s}b",
+                            "sluice_lock_queue:{s}c"})
       if (exists(key)) return false;
     return true;
   }
 
-  MultiLock here_{line_, {"b", "a"}};
-  MultiLock there_{far_, {"c", "b"}};
-  Mutex a_{far_, "a"};
-  Mutex b_{far_, "b"};
-  Mutex c_{far_, "c"};
+  MultiLock here_{line_, {"{s}b", "{s}a"}};
+  MultiLock there_{far_, {"{s}c", "{s}b"}};
+  Mutex a_{far_, "{s}a"};
+  Mutex b_{far_, "{s}b"};
+  Mutex c_{far_, "{s}c"};
 };
 
 TEST_F(MultiLocks, AllFreeNamesAreTakenByOneScript) {
@@ -53,14 +54,14 @@ TEST_F(MultiLocks, AllFreeNamesAreTakenByOneScript) {
   ASSERT_TRUE(held);
   EXPECT_TRUE(held->valid());
   EXPECT_EQ(line_.executed("lock/multi/acquire"), 1U);
-  EXPECT_EQ(field("a", held->owner().text), "1");
-  EXPECT_EQ(field("b", held->owner().text), "1");
+  EXPECT_EQ(field("{s}a", held->owner().text), "1");
+  EXPECT_EQ(field("{s}b", held->owner().text), "1");
   const auto tokens = held->tokens();
   ASSERT_EQ(tokens.size(), 2U);
-  EXPECT_EQ(tokens[0], (MultiHeld::Token{"b", held->token("b")})) << "in the order given";
-  EXPECT_EQ(tokens[1], (MultiHeld::Token{"a", held->token("a")}));
-  EXPECT_GT(held->token("a").value, 0U);
-  EXPECT_EQ(held->token("c").value, 0U);
+  EXPECT_EQ(tokens[0], (MultiHeld::Token{"{s}b", held->token("{s}b")})) << "in the order given";
+  EXPECT_EQ(tokens[1], (MultiHeld::Token{"{s}a", held->token("{s}a")}));
+  EXPECT_GT(held->token("{s}a").value, 0U);
+  EXPECT_EQ(held->token("{s}c").value, 0U);
   EXPECT_EQ(held->release().get().kind, Kind::released);
   EXPECT_EQ(line_.executed("lock/multi/release"), 1U);
   EXPECT_EQ(held->release().get().kind, Kind::not_held);
@@ -70,7 +71,7 @@ TEST_F(MultiLocks, AllFreeNamesAreTakenByOneScript) {
 TEST_F(MultiLocks, RefusedTakesNone) {
   auto in_the_way = b_.acquire().get();
   EXPECT_FALSE(here_.try_acquire().get());
-  EXPECT_FALSE(exists("a"));
+  EXPECT_FALSE(exists("{s}a"));
   EXPECT_FALSE(here_.try_acquire(0ms).get());
 }
 
@@ -87,10 +88,10 @@ TEST_F(MultiLocks, ReleaseOfASingleLockWakesIt) {
   auto in_the_way = b_.acquire().get();
   MultiVisitor visitor{here_, 1h};
   EXPECT_TRUE(visitor.waits());
-  EXPECT_FALSE(exists("a")) << "nothing is held at the first wait";
+  EXPECT_FALSE(exists("{s}a")) << "nothing is held at the first wait";
   in_the_way.release().get();
   ASSERT_TRUE(visitor.in());
-  EXPECT_GT(visitor.held->token("b"), in_the_way.token());
+  EXPECT_GT(visitor.held->token("{s}b"), in_the_way.token());
   EXPECT_GT(visitor.held->valid_for(), 29s) << "a lease for all of them";
   visitor.held->release().get();
   EXPECT_TRUE(is_clean());
@@ -106,11 +107,11 @@ TEST_F(MultiLocks, ItsReleaseWakesSingleLocks) {
 }
 
 TEST_F(MultiLocks, KeepsWhatComesBeforeFromTheSecondRefusalOn) {
-  MultiLock all{line_, {"a", "b", "c"}};
+  MultiLock all{line_, {"{s}a", "{s}b", "{s}c"}};
   auto at_b = b_.acquire().get();
   auto at_c = c_.acquire().get();
   MultiVisitor visitor{all, 1h};
-  EXPECT_FALSE(exists("a"));
+  EXPECT_FALSE(exists("{s}a"));
   at_b.release().get();
   EXPECT_TRUE(visitor.waits());
   EXPECT_FALSE(a_.try_acquire().get()) << "kept";
@@ -125,7 +126,7 @@ TEST_F(MultiLocks, KeepsWhatComesBeforeFromTheSecondRefusalOn) {
 }
 
 TEST_F(MultiLocks, WaitsForNothingThatComesBeforeWhatItHolds) {
-  MultiLock all{line_, {"a", "b", "c"}};
+  MultiLock all{line_, {"{s}a", "{s}b", "{s}c"}};
   auto at_b = b_.acquire().get();
   MultiVisitor visitor{all, 1h};
   auto at_a = a_.acquire().get();
@@ -137,17 +138,17 @@ TEST_F(MultiLocks, WaitsForNothingThatComesBeforeWhatItHolds) {
 }
 
 TEST_F(MultiLocks, PatienceEndsWithNothingHeld) {
-  MultiLock all{line_, {"a", "b", "c"}};
+  MultiLock all{line_, {"{s}a", "{s}b", "{s}c"}};
   auto at_b = b_.acquire().get();
   auto at_c = c_.acquire().get();
   MultiVisitor visitor{all, 5s};
   at_b.release().get();
-  EXPECT_TRUE(exists("a"));
+  EXPECT_TRUE(exists("{s}a"));
   clock_.advance(5s);
   EXPECT_FALSE(visitor.waits());
   EXPECT_FALSE(visitor.in());
-  EXPECT_FALSE(exists("a"));
-  EXPECT_FALSE(exists("b"));
+  EXPECT_FALSE(exists("{s}a"));
+  EXPECT_FALSE(exists("{s}b"));
   at_c.release().get();
   EXPECT_TRUE(is_clean());
 }
@@ -156,17 +157,17 @@ TEST_F(MultiLocks, StopEndsTheWait) {
   auto in_the_way = a_.acquire().get();
   std::stop_source stop;
   MultiVisitor visitor{here_, 1h, stop.get_token()};
-  EXPECT_TRUE(exists("sluice_lock_queue:{a}"));
+  EXPECT_TRUE(exists("sluice_lock_queue:{s}a"));
   stop.request_stop();
   EXPECT_FALSE(visitor.waits());
   EXPECT_FALSE(visitor.in());
-  EXPECT_FALSE(exists("sluice_lock_queue:{a}"));
+  EXPECT_FALSE(exists("sluice_lock_queue:{s}a"));
 }
 
 TEST_F(MultiLocks, DeadHolderOfOneNameCostsItsLease) {
-  MultiLock with_dead{line_, {"a", "b"}};
+  MultiLock with_dead{line_, {"{s}a", "{s}b"}};
   test::FaultyStore dying{*store_};
-  Mutex mutex{dying, "b", {.lease = 5s, .watchdog = false}};
+  Mutex mutex{dying, "{s}b", {.lease = 5s, .watchdog = false}};
   auto of_the_dead = mutex.acquire().get();
   dying.plan = [](std::string_view) { return Fault::refused; };
   MultiVisitor visitor{with_dead, 1h};
@@ -186,7 +187,7 @@ TEST_F(MultiLocks, LossOfOneIsTheLossOfAll) {
   EXPECT_FALSE(held.valid());
   EXPECT_TRUE(lost.stop_requested());
   EXPECT_EQ(told, std::vector{LostCause::taken});
-  EXPECT_TRUE(exists("a")) << "what is left stays until the release";
+  EXPECT_TRUE(exists("{s}a")) << "what is left stays until the release";
   EXPECT_EQ(held.release().get().kind, Kind::not_held);
   EXPECT_EQ(told.size(), 1U);
   EXPECT_TRUE(is_clean());
@@ -272,27 +273,28 @@ TEST_F(MultiLocks, LeaseLostWhileWaitingForAnotherStoreIsTakenAnew) {
 }
 
 TEST_F(MultiLocks, SlotBySlotExcludesAllTheSame) {
+  MultiLock together{far_, {"c", "b"}};
   MultiLock slots{line_, {"a", "b", "{a}:1"}, {.slot_by_slot = true}};
   auto held = slots.acquire().get();
   EXPECT_EQ(line_.executed("lock/multi/acquire"), 2U) << "a and {a}:1 share a slot";
-  EXPECT_FALSE(there_.try_acquire().get());
+  EXPECT_FALSE(together.try_acquire().get());
   EXPECT_EQ(held.release().get().kind, Kind::released);
   EXPECT_EQ(line_.executed("lock/multi/release"), 2U);
-  EXPECT_TRUE(there_.try_acquire().get());
+  EXPECT_TRUE(together.try_acquire().get());
 }
 
 TEST_F(MultiLocks, WrongNamesAreSaid) {
   EXPECT_THROW(MultiLock(line_, {}), Error);
-  EXPECT_THROW(MultiLock(line_, {"a", "a"}), Error);
-  EXPECT_THROW(MultiLock(line_, {"a", ""}), Error);
-  EXPECT_THROW(MultiLock(line_, std::vector<std::string>(1001, "a")), Error);
+  EXPECT_THROW(MultiLock(line_, {"{s}a", "{s}a"}), Error);
+  EXPECT_THROW(MultiLock(line_, {"{s}a", ""}), Error);
+  EXPECT_THROW(MultiLock(line_, std::vector<std::string>(1001, "{s}a")), Error);
 }
 
 TEST_F(MultiLocks, KeyOfAnotherKindTakesNothing) {
-  store_->run({"SET", "b", "text"}).get();
+  store_->run({"SET", "{s}b", "text"}).get();
   EXPECT_THROW((void)here_.try_acquire().get(), Error);
   EXPECT_THROW((void)here_.try_acquire(1s).get(), Error);
-  EXPECT_FALSE(exists("a"));
+  EXPECT_FALSE(exists("{s}a"));
 }
 
 TEST_F(MultiLocks, T01_AcquireAskedAgainLeavesNoOrphan) {
@@ -300,10 +302,10 @@ TEST_F(MultiLocks, T01_AcquireAskedAgainLeavesNoOrphan) {
   auto held = here_.try_acquire().get();
   ASSERT_TRUE(held);
   EXPECT_EQ(line_.executed("lock/multi/acquire"), 2U);
-  const auto token = held->token("a").value;
+  const auto token = held->token("{s}a").value;
   EXPECT_EQ(held->release().get().kind, Kind::released);
   EXPECT_TRUE(is_clean());
-  EXPECT_EQ(here_.try_acquire().get()->token("a").value, token + 1);
+  EXPECT_EQ(here_.try_acquire().get()->token("{s}a").value, token + 1);
 }
 
 TEST_F(MultiLocks, T01_AcquireWithoutAnyAnswerIsTakenBack) {
@@ -330,12 +332,12 @@ TEST_F(MultiLocks, T03_LateReleaseDoesNotTouchANewerHold) {
   EXPECT_TRUE(b_.force_release().get());
   auto newer = here_.acquire().get();
   line_.let_go();
-  EXPECT_EQ(field("a", newer.owner().text), "1");
+  EXPECT_EQ(field("{s}a", newer.owner().text), "1");
   EXPECT_EQ(newer.release().get().kind, Kind::released);
 }
 
 TEST_F(MultiLocks, GrantThatTookAsLongAsItsLeaseIsGivenBack) {
-  MultiLock quick{line_, {"a", "b"}, {.lease = 1s}};
+  MultiLock quick{line_, {"{s}a", "{s}b"}, {.lease = 1s}};
   fail_next("lock/multi/acquire", Fault::reply_late);
   MultiVisitor visitor{quick, 0ms};
   clock_.advance(999ms);
