@@ -47,15 +47,16 @@ struct QuorumLockOptions {
 /// The nodes know nothing of each other: five servers on five machines, no replicas of one another.
 /// One node makes it a slower Mutex; an even number bears no more than one less.
 ///
-/// Guarantee: among holders whose `Held::valid()` is true there is at most one, while no node loses
-///   a hold before its time (its data, or by a jump of its clock) more than the majority can spare,
-///   and all clocks run at the same speed within the margin: of five nodes, two holds' majorities
-///   share at least one, and that one has to forget for two to be in. The hold is certain for the
-///   lease, less the time of the asking and the margin. A node that came back empty takes the hold
-///   up again with the next renewal, and counts again. With `fenced` tokens rise from hold to hold,
-///   also when every node that forgot has a clock that has not gone back.
-/// Not guaranteed: exclusion when a node of the shared few comes back empty and grants again before
-///   the hold's next renewal: keep its data (appendonly, fsync always), or keep it down for a lease.
+/// Guarantee: among holders whose `Held::valid()` is true there is at most one, while all clocks run
+///   at the same speed within the margin, and while not too many nodes forget a hold before its
+///   time, by losing their data or by a clock that is set forward: a hold that all five have bears
+///   two of these, one that three have bears none. The hold is certain for the lease, less the time
+///   of the asking and the margin. A node that did not grant, or came back empty, takes the hold up
+///   with the next renewal (the first comes soon where a node did not grant), and counts from then
+///   on. With `fenced` tokens rise from hold to hold under the same conditions, and after data was
+///   lost too where wall clocks do not go back.
+/// Not guaranteed: exclusion when more nodes forget than the hold can spare. Have them keep their data
+///   (appendonly, fsync always), or keep down for a lease one that has lost it.
 ///   That a holder that was stopped notices before it acts: pass on the token. An order of waiters.
 ///   That a renewal which a node executes only after the release leaves nothing: it leaves a hold of
 ///   nobody there until its lease ends.

@@ -128,7 +128,11 @@ Task<Holds> Group::try_enter(Identity who) {
   }
 }
 
-Task<Holds> Group::enter(Identity who, SteadyTime until, std::stop_token stop) {
+Task<Holds> Group::enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop) {
+  return until ? wait(std::move(who), *until, std::move(stop)) : try_enter(std::move(who));
+}
+
+Task<Holds> Group::wait(Identity who, SteadyTime until, std::stop_token stop) {
   std::exception_ptr failure;
   bool closed = false;  // the Store, which may be gone
   try {

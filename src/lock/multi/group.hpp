@@ -46,11 +46,9 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Throws Error (bad_argument) for a name that is empty or too long.
   Group(Store& store, const std::vector<std::string>& names, const MutexTerms& terms);
 
-  /// One question. The holds in the order of the names; empty: refused. Throws Error; what may have
-  /// come about all the same is taken back in the background.
-  Task<Holds> try_enter(Identity who);
-  /// The same, but waits.
-  Task<Holds> enter(Identity who, SteadyTime until, std::stop_token stop);
+  /// Waits until `until`, or for the one answer. The holds in the order of the names; empty:
+  /// refused. Throws Error; what may have come about all the same is taken back in the background.
+  Task<Holds> enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop);
   /// Ends all holds of one request, with one script. False: at least one was lost before.
   Task<bool> leave(Holds holds);
   /// The same in the background: sent at once, the reply not waited for. Never throws.
@@ -63,6 +61,8 @@ class Group : public std::enable_shared_from_this<Group> {
   };
   Task<Reply> ask(Identity who, std::string inbox, bool keeps);
   Reply reply_of(const Value& value) const;
+  Task<Holds> try_enter(Identity who);
+  Task<Holds> wait(Identity who, SteadyTime until, std::stop_token stop);
   Task<Holds> stand(const Identity& who, SteadyTime until, std::stop_token stop);
   Task<Holds> stand_in_line(Inbox::Box& box, const Identity& who, SteadyTime until,
                             std::stop_token stop);

@@ -71,8 +71,7 @@ Task<std::unique_ptr<lock::MultiHolding>> MultiLock::enter_each(std::optional<St
   const std::string holder = lock::holder_text(false, label_);
   for (const auto& [group, places] : steps_) {
     lock::Identity who{.owner = owner, .request = lock::new_request_id(), .holder = holder};
-    auto entering = until ? group->enter(std::move(who), *until, stop)
-                          : group->try_enter(std::move(who));
+    auto entering = group->enter(std::move(who), until, stop);
     lock::Holds holds = co_await entering;
     if (holds.empty()) co_return nullptr;
     holding->add(group, std::move(holds), places);

@@ -104,7 +104,11 @@ Task<std::shared_ptr<Hold>> Ballot::cast() {
     if (const bool raised = co_await raising; !raised) co_return nullptr;
   }
   const Grant grant{.token = token, .since = sent, .ttl = terms_.terms.lease};
-  auto hold = begin(watchdog_, self, who_, grant, terms_.terms);
+  // A hold of a bare majority cannot spare a node: the others are asked again soon, by a renewal.
+  const bool is_whole = votes.no + votes.failed == 0;
+  const SteadyTime renew_at =
+      is_whole ? SteadyTime::max() : clock.steady() + terms_.node_timeout;
+  auto hold = begin(watchdog_, self, who_, grant, terms_.terms, renew_at);
   if (!hold) {
     count(metrics().lock_late);
     take_back();

@@ -14,6 +14,7 @@
 namespace sluice {
 
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 
 namespace lock {
 namespace {
@@ -44,10 +45,10 @@ QuorumTerms terms_of(const QuorumLockOptions& options) {
   return {.terms = terms, .node_timeout = timeout, .fenced = options.fenced};
 }
 
-/// Between half of `pause` and all of it.
-std::chrono::nanoseconds jittered(std::chrono::nanoseconds pause) {
-  const auto half = static_cast<std::uint64_t>(pause.count() / 2);
-  return pause - std::chrono::nanoseconds{random_below(half + 1)};
+/// A random time.
+nanoseconds between(nanoseconds least, nanoseconds most) {
+  const auto range = static_cast<std::uint64_t>((most - least).count());
+  return least + nanoseconds{random_below(range + 1)};
 }
 
 }  // namespace
@@ -89,32 +90,32 @@ Task<std::shared_ptr<Hold>> QuorumCore::vote() {
   co_return co_await casting;
 }
 
+/// At least once.
 Task<std::shared_ptr<Hold>> QuorumCore::vote_until(SteadyTime until, std::stop_token stop) {
   Clock& clock = watchdog_->clock();
   std::optional<ReleaseEar> ear;
-  std::chrono::nanoseconds pause = first_pause_;
+  nanoseconds pause = first_pause_;
   for (;;) {
     auto voting = vote();
     auto hold = co_await voting;
     if (hold || clock.steady() >= until || stop.stop_requested()) co_return hold;
     if (!ear) ear.emplace(nodes_, names_.channel);
-    auto hearing = ear->hear(clock, std::min(until, Clock::add(clock.steady(), jittered(pause))), stop);
+    const SteadyTime again = Clock::add(clock.steady(), between(pause / 2, pause));
+    auto hearing = ear->hear(clock, std::min(until, again), stop);
     co_await hearing;
     if (clock.steady() >= until || stop.stop_requested()) co_return nullptr;
     // All who wait hear a release at once; who comes at once shares the nodes with the others.
-    auto resting = sleep_until(
-        clock, std::min(until, clock.steady() + std::chrono::microseconds{random_below(
-                                                    static_cast<std::uint64_t>(pause.count()) / 5'000 + 1)}));
+    const SteadyTime mine = Clock::add(clock.steady(), between({}, pause / 5));
+    auto resting = sleep_until(clock, std::min(until, mine));
     co_await resting;
-    pause = std::min<std::chrono::nanoseconds>(pause * 2, longest_pause_);
+    pause = std::min<nanoseconds>(pause * 2, longest_pause_);
   }
 }
 
 Task<std::optional<Held>> QuorumCore::enter(milliseconds wait, std::stop_token stop) {
   Clock& clock = watchdog_->clock();
   const SteadyTime began = clock.steady();
-  const bool waits = wait > milliseconds{0} && !stop.stop_requested();
-  auto voting = waits ? vote_until(deadline(clock, wait), std::move(stop)) : vote();
+  auto voting = vote_until(deadline(clock, wait), std::move(stop));
   auto hold = co_await voting;
   if (!hold) {
     count(metrics().lock_refused);

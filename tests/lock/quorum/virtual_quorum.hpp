@@ -23,6 +23,17 @@ struct VirtualNode {
 class VirtualNodes {
  public:
   explicit VirtualNodes(std::size_t many) : nodes(many) { add_client(); }
+  /// Whatever is under way comes to its end.
+  ~VirtualNodes() {
+    for (std::size_t i = 0; i < nodes.size(); ++i) bring_back(i);
+    for (int round = 0; round < 3; ++round) {
+      for (auto& lines : clients)
+        for (auto& line : lines) line.let_go();
+      advance(std::chrono::seconds{1});
+    }
+  }
+  VirtualNodes(const VirtualNodes&) = delete;
+  VirtualNodes& operator=(const VirtualNodes&) = delete;
 
   /// Lines of another client: of the nodes it sees the same, of their failures its own.
   std::deque<FaultyStore>& add_client() {
