@@ -403,6 +403,19 @@ bool Cohort::pass_on(const std::shared_ptr<Hold>& hold) {
   return true;
 }
 
+Task<bool> Cohort::force_release() {
+  std::shared_ptr<Hold> inside;
+  {
+    const std::lock_guard lock{mutex_};
+    inside = inside_;  // before: afterwards it may be the next one
+  }
+  auto asked = wire_.ask_force_release();
+  const Value reply = co_await asked;
+  const bool ended = reply.as_integer() == 1;
+  if (ended && inside) watchdog_->lose(inside, LostCause::taken);
+  co_return ended;
+}
+
 void Cohort::ended(const Hold& hold) {
   {
     const std::lock_guard lock{mutex_};

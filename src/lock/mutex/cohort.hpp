@@ -40,6 +40,9 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
   /// Waits until it is in, or until `until` (steady), or until `stop`. Null: it is not.
   Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
 
+  /// Ends whatever hold there is; whoever is inside here learns it now. False: there was none.
+  Task<bool> force_release();
+
   const Script& renewal() const noexcept override;
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
   Task<Value> ask_end(const Identity& who, bool repeatable) override;

@@ -90,10 +90,6 @@ Task<std::optional<Held>> Mutex::enter(std::shared_ptr<lock::OwnerState> owner, 
 
 Task<LockInfo> Mutex::info() { return lock::info_of(store_, cohort_->wire().names()); }
 
-Task<bool> Mutex::force_release() {
-  auto asked = cohort_->wire().ask_force_release();
-  const Value reply = co_await asked;
-  co_return reply.as_integer() == 1;
-}
+Task<bool> Mutex::force_release() { return cohort_->force_release(); }
 
 }  // namespace sluice
