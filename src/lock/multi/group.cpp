@@ -32,15 +32,15 @@ namespace {
 
 bool are_integers(const Value& reply, std::size_t at_least) {
   return reply.is_aggregate() && reply.as_items().size() >= at_least &&
-         std::ranges::all_of(reply.as_items(), [](const Value& item) {
-           return item.type() == Value::Type::integer;
-         });
+         std::ranges::all_of(reply.as_items(),
+                             [](const Value& item) { return item.type() == Value::Type::integer; });
 }
 
 Error nonsense(std::string_view script, const Value& reply) {
-  return Error{Errc::protocol,
-               std::string{script} + " answered " + to_string(reply) + ", which is none of its replies",
-               Effect::unknown};
+  return Error{
+      Errc::protocol,
+      std::string{script} + " answered " + to_string(reply) + ", which is none of its replies",
+      Effect::unknown};
 }
 
 }  // namespace
@@ -64,10 +64,9 @@ Task<Group::Reply> Group::ask(Identity who, std::string inbox, bool keeps) {
   const fmt::format_int lease{terms_.terms.lease.count()};
   const fmt::format_int bound{terms_.hand_off.across_processes};
   const std::string ticket = members_.front()->wire().ticket_of(who, inbox);
-  std::vector<std::string_view> args{who.owner,  {lease.data(), lease.size()},
-                                     who.request, who.holder,
-                                     ticket,      keeps ? "1" : "",
-                                     {bound.data(), bound.size()}};
+  std::vector<std::string_view> args{
+      who.owner,        {lease.data(), lease.size()}, who.request, who.holder, ticket,
+      keeps ? "1" : "", {bound.data(), bound.size()}};
   for (const auto& member : members_) args.push_back(member->wire().names().channel);
   auto asked = store_.run(scripts::lock_multi_acquire, keys_, args, {.repeatable = true});
   const Value reply = co_await asked;
@@ -217,14 +216,16 @@ Task<bool> Group::leave(Holds holds) {
   } catch (const Error& failure) {
     if (!may_have_left_something(failure)) throw;
   }
-  const bool again = !reply;  // "gone" is then the echo of the first request, if the hold is certain
+  const bool again =
+      !reply;  // "gone" is then the echo of the first request, if the hold is certain
   if (again) {
     auto asked = ask_end(who, true, {});
     reply = co_await asked;
   }
   const SteadyTime now = watchdog_->clock().steady();
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (holds[i]->state.load() == HoldState::lost || reply->as_items()[i].as_integer() == 1) continue;
+    if (holds[i]->state.load() == HoldState::lost || reply->as_items()[i].as_integer() == 1)
+      continue;
     if (again && now < holds[i]->certain_until.load()) continue;
     count(metrics().lock_lost);  // and nobody had noticed
     lost = true;
@@ -240,7 +241,8 @@ Task<void> Group::leave_and_report(Holds holds) {
     co_await leaving;
   } catch (const std::exception& failure) {
     count(metrics().lock_release_failures);
-    log(LogLevel::error, "lock " + quoted(name) + " and those taken with it were not released and " +
+    log(LogLevel::error, "lock " + quoted(name) +
+                             " and those taken with it were not released and " +
                              "end with their lease: " + failure.what());
   }
 }

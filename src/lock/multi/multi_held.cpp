@@ -45,9 +45,7 @@ Task<ReleaseOutcome> MultiHeld::release() {
   co_return ReleaseOutcome{.kind = all ? Kind::released : Kind::not_held};
 }
 
-std::stop_token MultiHeld::lost() const {
-  return holding_ ? holding_->lost() : std::stop_token{};
-}
+std::stop_token MultiHeld::lost() const { return holding_ ? holding_->lost() : std::stop_token{}; }
 
 void MultiHeld::on_lost(std::function<void(LostCause)> callback) {
   if (holding_) holding_->on_lost(std::move(callback));

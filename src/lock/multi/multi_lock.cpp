@@ -46,8 +46,8 @@ MultiLock::MultiLock(std::vector<MultiName> names, MultiLockOptions options)
       .durability = {},
       .hand_off = {}};
   for (auto& part : lock::in_order(names, options.slot_by_slot))
-    steps_.push_back({std::make_shared<lock::Group>(*part.store, part.names, terms),
-                      std::move(part.places)});
+    steps_.push_back(
+        {std::make_shared<lock::Group>(*part.store, part.names, terms), std::move(part.places)});
 }
 
 MultiLock::~MultiLock() = default;

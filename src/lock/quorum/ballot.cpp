@@ -72,8 +72,8 @@ Task<Value> Ballot::ask_raise(Store& node, FencingToken token) const {
 // --- to get it ---
 
 Error Ballot::too_few(const Round::Replies& replies) const {
-  const bool may_be_held = std::ranges::any_of(
-      replies, [](const auto& reply) { return !reply || may_hold(*reply); });
+  const bool may_be_held =
+      std::ranges::any_of(replies, [](const auto& reply) { return !reply || may_hold(*reply); });
   return unreachable("lock " + quoted(names_.key), nodes(), replies,
                      may_be_held ? Effect::unknown : Effect::none);
 }
@@ -106,8 +106,7 @@ Task<std::shared_ptr<Hold>> Ballot::cast() {
   const Grant grant{.token = token, .since = sent, .ttl = terms_.terms.lease};
   // A hold of a bare majority cannot spare a node: the others are asked again soon, by a renewal.
   const bool is_whole = votes.no + votes.failed == 0;
-  const SteadyTime renew_at =
-      is_whole ? SteadyTime::max() : clock.steady() + terms_.node_timeout;
+  const SteadyTime renew_at = is_whole ? SteadyTime::max() : clock.steady() + terms_.node_timeout;
   auto hold = begin(watchdog_, self, who_, grant, terms_.terms, renew_at);
   if (!hold) {
     count(metrics().lock_late);

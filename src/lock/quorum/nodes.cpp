@@ -88,8 +88,7 @@ std::shared_ptr<Watchdog> watchdog_of(const Round::Nodes& nodes) {
     if (auto shared = known->second.lock()) return shared;
   std::erase_if(*all, [](const auto& entry) { return entry.second.expired(); });
   const auto store = std::make_shared<NodesStore>(nodes);
-  std::shared_ptr<Watchdog> watchdog{new Watchdog{*store},
-                                     [store](Watchdog* own) { delete own; }};
+  std::shared_ptr<Watchdog> watchdog{new Watchdog{*store}, [store](Watchdog* own) { delete own; }};
   (*all)[nodes] = watchdog;
   return watchdog;
 }

@@ -82,9 +82,8 @@ class QuorumCore {
 
 /// Each time somebody new: what is left of an earlier attempt is that one's, and on its way out.
 Task<std::shared_ptr<Hold>> QuorumCore::vote() {
-  Identity who{.owner = new_owner_id(),
-               .request = new_request_id(),
-               .holder = holder_text(false, label_)};
+  Identity who{
+      .owner = new_owner_id(), .request = new_request_id(), .holder = holder_text(false, label_)};
   const auto ballot = std::make_shared<Ballot>(watchdog_, names_, terms_, std::move(who));
   auto casting = ballot->cast();
   co_return co_await casting;

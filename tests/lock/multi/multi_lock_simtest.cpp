@@ -36,8 +36,8 @@ class MultiVisitor {
 class MultiLocks : public VirtualLock {
  protected:
   bool is_clean() {
-    for (const char* key : {"{s}a", "{s}b", "{s}c", "sluice_lock_queue:{s}a", "sluice_lock_queue:{s}b",
-                            "sluice_lock_queue:{s}c"})
+    for (const char* key : {"{s}a", "{s}b", "{s}c", "sluice_lock_queue:{s}a",
+                            "sluice_lock_queue:{s}b", "sluice_lock_queue:{s}c"})
       if (exists(key)) return false;
     return true;
   }

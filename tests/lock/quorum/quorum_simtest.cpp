@@ -1,8 +1,7 @@
 /// A lock of five nodes that fail, forget and set their clocks, in virtual time.
-#include "lock/quorum/virtual_quorum.hpp"
-
 #include <random>
 
+#include "lock/quorum/virtual_quorum.hpp"
 #include "sluice/mutex.hpp"
 #include "support/history.hpp"
 
@@ -17,8 +16,7 @@ using Kind = ReleaseOutcome::Kind;
 class Quorum : public testing::Test {
  protected:
   bool has(std::size_t node, const Held& held) {
-    const auto value =
-        nodes_.nodes[node].store->run({"HGET", "stock", held.owner().text}).get();
+    const auto value = nodes_.nodes[node].store->run({"HGET", "stock", held.owner().text}).get();
     return !value.is_null();
   }
 
@@ -394,9 +392,8 @@ class Storm {
 
   Fault fault() {
     if (!faults_ || below(100) >= 25) return Fault::none;
-    constexpr Fault all[] = {Fault::refused, Fault::request_lost, Fault::reply_lost,
-                             Fault::cut_off, Fault::doubled,      Fault::request_late,
-                             Fault::reply_late};
+    constexpr Fault all[] = {Fault::refused, Fault::request_lost, Fault::reply_lost, Fault::cut_off,
+                             Fault::doubled, Fault::request_late, Fault::reply_late};
     return all[below(std::size(all))];
   }
   void let_go() {

@@ -81,9 +81,8 @@ class VirtualNodes {
 class QuorumVisitor {
  public:
   QuorumVisitor(QuorumLock& lock, std::chrono::milliseconds wait, std::stop_token stop = {}) {
-    spawn(visit(lock, wait, std::move(stop)), [this](std::exception_ptr error) {
-      error_ = std::move(error);
-    });
+    spawn(visit(lock, wait, std::move(stop)),
+          [this](std::exception_ptr error) { error_ = std::move(error); });
   }
   QuorumVisitor(const QuorumVisitor&) = delete;
   QuorumVisitor& operator=(const QuorumVisitor&) = delete;
