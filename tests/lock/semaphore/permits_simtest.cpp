@@ -223,6 +223,18 @@ TEST_F(Permits, InfoNamesHoldersAndWaiters) {
   EXPECT_EQ(keys.info().get().holders.at(0).data.label, "the keeper");
 }
 
+TEST_F(Permits, GrantThatTookAsLongAsItsLeaseIsGivenBack) {
+  Semaphore desks{line_, "desks", {.lease = 1s}};
+  desks.try_set_permits(1).get();
+  fail_next("lock/semaphore/acquire", Fault::reply_late);
+  Guest guest{desks, 1, 0ms};
+  clock_.advance(999ms);
+  line_.let_go();
+  EXPECT_TRUE(guest.failed());
+  EXPECT_EQ(books().held, 0);
+  EXPECT_EQ(books().free, 1);
+}
+
 // --- T04: replies that are lost ---
 
 TEST_F(Permits, T04_AcquireAskedAgainTakesOnce) {
