@@ -4,5 +4,6 @@
 #include "sluice/fencing.hpp"       // IWYU pragma: export
 #include "sluice/held.hpp"          // IWYU pragma: export
 #include "sluice/latch.hpp"         // IWYU pragma: export
+#include "sluice/lock_watch.hpp"    // IWYU pragma: export
 #include "sluice/mutex.hpp"         // IWYU pragma: export
 #include "sluice/rate_limiter.hpp"  // IWYU pragma: export

@@ -50,8 +50,8 @@ std::vector<Known> known_by_word(const Value::Items& fields, milliseconds now) {
   for (std::size_t i = 1; i < fields.size(); i += 2) {
     std::string_view text = fields[i].as_text();
     if (take_time(text) + counts_for < now) continue;
-    Known waiter{.since = take_time(text), .inbox = take_word(text), .owner = take_word(text),
-                 .holder = {}};
+    Known waiter{
+        .since = take_time(text), .inbox = take_word(text), .owner = take_word(text), .holder = {}};
     waiter.holder = text;
     known.push_back(waiter);
   }

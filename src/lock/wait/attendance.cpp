@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "lock/wait/attend.lua.hpp"
 #include "lock/per_store.hpp"
+#include "lock/wait/attend.lua.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::lock {
@@ -113,7 +113,8 @@ Task<void> Attendance::send() {
       auto telling = tell(std::move(come), std::move(gone));
       co_await telling;
     } catch (const Error& failure) {
-      if (failure.errc() == Errc::closed) co_return;  // the Store may be gone: nothing is sent again
+      if (failure.errc() == Errc::closed)
+        co_return;  // the Store may be gone: nothing is sent again
       log(LogLevel::info, "who waits for a lock was not told to the server: " + failure.message());
     }
   }
@@ -127,7 +128,8 @@ Task<void> Attendance::tell(AllNews come, AllNews gone) {
     std::vector<std::string> words{inbox_->channel()};
     for (std::size_t told = 0; told < news_at_once && next != come.end() && next->key == key;
          ++told, ++next) {
-      words.insert(words.end(), {next->request, std::to_string(next->seconds * 1000), next->person});
+      words.insert(words.end(),
+                   {next->request, std::to_string(next->seconds * 1000), next->person});
     }
     const std::vector<std::string_view> args{words.begin(), words.end()};
     batch.add(scripts::lock_wait_attend, {&key, 1}, args);

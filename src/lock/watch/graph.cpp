@@ -15,9 +15,7 @@ namespace {
 
 using Edge = WaitGraph::Edge;
 
-bool takes_part(LockKind kind) {
-  return kind != LockKind::semaphore && kind != LockKind::permits;
-}
+bool takes_part(LockKind kind) { return kind != LockKind::semaphore && kind != LockKind::permits; }
 
 std::string id_of(const OwnerId& owner, const HolderData& data) {
   if (data.actor.empty() || data.actor == "-") return owner.text;
@@ -104,7 +102,8 @@ class Circles {
     std::vector<std::size_t> way;
     for (std::size_t node = start; place_on_way.emplace(node, way.size()).second; node = next(node))
       way.push_back(node);
-    way.erase(way.begin(), way.begin() + static_cast<std::ptrdiff_t>(place_on_way[next(way.back())]));
+    way.erase(way.begin(),
+              way.begin() + static_cast<std::ptrdiff_t>(place_on_way[next(way.back())]));
     if (way.front() >= actors_) std::ranges::rotate(way, way.begin() + 1);  // an actor first
     Deadlock deadlock;
     for (std::size_t i = 0; i < way.size(); i += 2) {

@@ -65,8 +65,7 @@ Task<std::optional<WatchedLock>> LockWatch::look(std::string name) {
 Task<LockReport> LockWatch::report(OnProgress progress) {
   auto listing = list(std::move(progress));
   const LockList found = co_await listing;
-  LockReport report{
-      .graph = wait_graph(found.locks), .deadlocks = {}, .complete = found.complete};
+  LockReport report{.graph = wait_graph(found.locks), .deadlocks = {}, .complete = found.complete};
   report.deadlocks = deadlocks_in(report.graph);
   if (report.deadlocks.empty()) co_return report;
   Clock& clock = store_.clock();
