@@ -34,6 +34,9 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
          std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox,
          std::shared_ptr<Attendance> attendance);
 
+  /// Lives as long as this.
+  void keep(std::shared_ptr<void> keeper) noexcept { keeper_ = std::move(keeper); }
+
   const MutexWire& wire() const noexcept { return wire_; }
   const Watchdog& watchdog() const noexcept { return *watchdog_; }
 
@@ -101,6 +104,7 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
   bool must_ask();
   bool stops_asking_locked();
 
+  std::shared_ptr<void> keeper_;
   MutexWire wire_;
   const std::shared_ptr<Watchdog> watchdog_;
   const std::shared_ptr<Inbox> inbox_;

@@ -13,7 +13,7 @@
 
 namespace sluice::lock {
 
-class Cohorts {
+class Cohorts : public std::enable_shared_from_this<Cohorts> {
  public:
   explicit Cohorts(Store& store)
       : store_(store),
@@ -28,6 +28,7 @@ class Cohorts {
     if (auto cohort = slot.lock()) return cohort;
     std::erase_if(cohorts_, [](const auto& entry) { return entry.second.expired(); });
     auto cohort = std::make_shared<Cohort>(store_, name, terms, watchdog_, inbox_, attendance_);
+    cohort->keep(shared_from_this());  // or the next who asks would find other cohorts
     cohorts_[Key{name, terms}] = cohort;
     return cohort;
   }

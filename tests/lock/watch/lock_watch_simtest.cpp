@@ -74,13 +74,15 @@ TEST_F(Watch, FindsOneThatIsWaitedForOnly) {
   Mutex stock{line_, "stock"};
   Mutex theirs{far_, "stock"};
   const auto held = theirs.acquire().get();
-  Visitor waiter{stock, 1h};
+  std::stop_source stop;
+  const Visitor waiter{stock, 1h, stop.get_token()};
   store_->run({"DEL", "stock"}).get();
   EXPECT_EQ(names(), Names{"stock mutex"});
   const auto found = look("stock");
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->info.holders.empty());
   EXPECT_EQ(found->info.waiters.size(), 1U);
+  stop.request_stop();
 }
 
 TEST_F(Watch, ShowsThoseAskedFor) {
@@ -123,7 +125,7 @@ class Crosswise : public Watch {
  protected:
   Task<void> take(Mutex& mutex, const Owner& owner, std::chrono::milliseconds wait,
                   std::optional<Held>& held) {
-    auto acquiring = mutex.try_acquire(owner, wait);
+    auto acquiring = mutex.try_acquire(owner, wait, stop_.get_token());
     held = co_await acquiring;
   }
   void cross(std::chrono::milliseconds patience) {
@@ -144,6 +146,9 @@ class Crosswise : public Watch {
     return std::move(report).value();
   }
 
+  void TearDown() override { stop_.request_stop(); }
+
+  std::stop_source stop_;
   LockWatch watch_{*store_};
   Mutex l1_{line_, "l1", {.label = "anna"}};
   Mutex l2_{line_, "l2", {.label = "anna"}};
