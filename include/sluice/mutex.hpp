@@ -3,12 +3,9 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "sluice/held.hpp"
 #include "sluice/store.hpp"
@@ -18,6 +15,7 @@ namespace sluice {
 namespace lock {
 class Cohort;
 struct OwnerState;
+class ThreadHolds;
 }  // namespace lock
 
 /// How a released lock goes from hand to hand. The waiters of one process queue in it, and have its
@@ -139,18 +137,11 @@ class Mutex {
   Task<std::optional<Held>> enter(std::shared_ptr<lock::OwnerState> owner,
                                   std::chrono::milliseconds wait, std::stop_token stop);
   bool lock_within(std::chrono::milliseconds wait);
-  void keep_for_this_thread(Held held);
 
   Store& store_;
   const std::string label_;
   const std::shared_ptr<lock::Cohort> cohort_;
-
-  struct ThreadHold {
-    std::thread::id thread;
-    Held held;
-  };
-  std::mutex threads_mutex_;
-  std::vector<ThreadHold> thread_holds_;  // of lock(), latest last
+  const std::unique_ptr<lock::ThreadHolds> threads_;  // of lock()
 };
 
 }  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
-#include "lock/mutex/renew.lua.hpp"
+#include "lock/mutex/hash_hold.hpp"
 #include "lock/wait/relay.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
@@ -31,7 +31,7 @@ Cohort::Cohort(Store& store, const std::string& name, MutexTerms terms,
       inbox_(std::move(inbox)),
       attendance_(std::move(attendance)) {}
 
-const Script& Cohort::renewal() const noexcept { return scripts::lock_mutex_renew; }
+const Script& Cohort::renewal() const noexcept { return hash_hold_renewal(); }
 void Cohort::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
   wire_.add_to(renewal, hold, entries);
 }

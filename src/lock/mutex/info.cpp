@@ -45,16 +45,14 @@ std::optional<LockInfo::Holder> holder_of(const std::vector<Value>& fields, mill
 
 }  // namespace
 
-Task<LockInfo> info_of(Store& store, const Names& names) {
-  Batch batch;
+void ask_for_hold(Batch& batch, const Names& names) {
   batch.add({"HGETALL", names.key})
       .add({"PTTL", names.key})
       .add({"TIME"})
-      .add({"GET", names.token})
-      .add({"LRANGE", names.queue, "0", most_waiters})
-      .add({"HGETALL", names.waiters});
-  auto asked = store.run(std::move(batch));
-  const std::vector<Value> replies = co_await asked;
+      .add({"GET", names.token});
+}
+
+LockInfo hold_info(const std::vector<Value>& replies) {
   for (const Value& reply : replies)
     if (reply.is_error()) throw error_of_reply(reply.as_text());
   LockInfo info;
@@ -63,6 +61,16 @@ Task<LockInfo> info_of(Store& store, const Names& names) {
     info.holders.push_back(*std::move(holder));
   if (!replies.at(3).is_null())
     info.token = FencingToken{static_cast<std::uint64_t>(number_in(replies.at(3).as_text()))};
+  return info;
+}
+
+Task<LockInfo> info_of(Store& store, const Names& names) {
+  Batch batch;
+  ask_for_hold(batch, names);
+  batch.add({"LRANGE", names.queue, "0", most_waiters}).add({"HGETALL", names.waiters});
+  auto asked = store.run(std::move(batch));
+  const std::vector<Value> replies = co_await asked;
+  LockInfo info = hold_info(replies);
   info.waiters = waiters_of(replies.at(4), replies.at(5), time_of(replies.at(2)));
   co_return info;
 }

@@ -5,6 +5,7 @@
 #include "lock/hold/access.hpp"
 #include "lock/hold/holder.hpp"
 #include "lock/hold/steps.hpp"
+#include "lock/hold/thread_holds.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/mutex/cohort.hpp"
 #include "lock/mutex/cohorts.hpp"
@@ -34,7 +35,8 @@ lock::MutexTerms terms_of(const MutexOptions& options) {
 Mutex::Mutex(Store& store, std::string name, MutexOptions options)
     : store_(store),
       label_(options.label.empty() ? lock::program_name() : std::move(options.label)),
-      cohort_(lock::shared_of<lock::Cohorts>(store)->of(std::move(name), terms_of(options))) {}
+      cohort_(lock::shared_of<lock::Cohorts>(store)->of(std::move(name), terms_of(options))),
+      threads_(std::make_unique<lock::ThreadHolds>()) {}
 
 Mutex::~Mutex() = default;
 

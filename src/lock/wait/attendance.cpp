@@ -90,6 +90,7 @@ void Attendance::tick() {
                        .person = seat->who_.owner + ' ' + seat->who_.holder,
                        .seconds = waited - 1});
     }
+    std::ranges::reverse(come_);  // first come first
     if (come_.empty() || !begin_to_send()) return;
   }
   spawn(send());

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
-#include "lock/mutex/info.hpp"
+#include "sluice/fair_mutex.hpp"
+#include "sluice/mutex.hpp"
+#include "sluice/permit_semaphore.hpp"
+#include "sluice/semaphore.hpp"
+#include "sluice/shared_mutex.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {
@@ -32,10 +36,27 @@ std::string name_in(std::string_view braced) {
   return std::string{ours ? braced.substr(1, braced.size() - 2) : braced};
 }
 
-Task<LockInfo> read_mutex(Store& store, std::string name) {
-  const Names names{std::move(name)};
-  auto asked = info_of(store, names);
-  co_return co_await asked;
+LockInfo in_general(LockInfo info) { return info; }
+
+LockInfo in_general(SemaphoreInfo info) {
+  LockInfo general;
+  for (auto& holder : info.holders)
+    general.holders.push_back({.owner = {std::move(holder.id)},
+                               .entries = holder.permits,
+                               .left = holder.left,
+                               .exclusive = false,
+                               .data = std::move(holder.data)});
+  for (auto& waiter : info.waiters)
+    general.waiters.push_back({.owner = {}, .data = std::move(waiter.data)});
+  return general;
+}
+
+template <class Noun>
+Task<LockInfo> read(Store& store, std::string name) {
+  Noun noun{store, std::move(name)};
+  auto asked = noun.info();
+  auto info = co_await asked;
+  co_return in_general(std::move(info));
 }
 
 struct Reader {
@@ -44,8 +65,9 @@ struct Reader {
 };
 
 constexpr Reader readers[] = {
-    {LockKind::mutex, read_mutex},
-    {LockKind::foreign, read_mutex},
+    {LockKind::mutex, read<Mutex>},         {LockKind::foreign, read<Mutex>},
+    {LockKind::fair, read<FairMutex>},      {LockKind::shared, read<SharedMutex>},
+    {LockKind::semaphore, read<Semaphore>}, {LockKind::permits, read<PermitSemaphore>},
 };
 
 }  // namespace
