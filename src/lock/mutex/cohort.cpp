@@ -23,11 +23,13 @@ constexpr std::chrono::seconds first_report{1};
 }  // namespace
 
 Cohort::Cohort(Store& store, const std::string& name, MutexTerms terms,
-               std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox)
+               std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox,
+               std::shared_ptr<Attendance> attendance)
     : Resource(store, name),
       wire_(store, name, std::move(terms)),
       watchdog_(std::move(watchdog)),
-      inbox_(std::move(inbox)) {}
+      inbox_(std::move(inbox)),
+      attendance_(std::move(attendance)) {}
 
 const Script& Cohort::renewal() const noexcept { return hash_hold_renewal(); }
 void Cohort::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
@@ -150,6 +152,7 @@ Task<std::shared_ptr<Hold>> Cohort::ask_first(Identity who, SteadyTime until,
 
 Task<std::shared_ptr<Hold>> Cohort::wait(ArrivalPtr arrival, SteadyTime until,
                                          std::stop_token stop) {
+  const Attendance::Seat seat{*attendance_, wire_.names().waiters, arrival->who};
   Clock& clock = watchdog_->clock();
   std::shared_ptr<Completion> called = arrival->called;
   bool chosen = false;

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "lock/hold/holder.hpp"
+#include "lock/mutex/waiters.hpp"
 
 namespace sluice::lock {
 
@@ -16,15 +17,6 @@ std::int64_t number_in(std::string_view text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
-}
-
-/// "request lease claim inbox owner holder"
-LockInfo::Waiter waiter_of(std::string_view ticket) {
-  for (int word = 0; word < 4; ++word)
-    ticket.remove_prefix(std::min(ticket.find(' '), ticket.size() - 1) + 1);
-  const auto end = std::min(ticket.find(' '), ticket.size());
-  return {.owner = {std::string{ticket.substr(0, end)}},
-          .data = holder_data(ticket.substr(std::min(end + 1, ticket.size())))};
 }
 
 milliseconds time_of(const Value& reply) {
@@ -75,12 +67,11 @@ LockInfo hold_info(const std::vector<Value>& replies) {
 Task<LockInfo> info_of(Store& store, const Names& names) {
   Batch batch;
   ask_for_hold(batch, names);
-  batch.add({"LRANGE", names.queue, "0", most_waiters});
+  batch.add({"LRANGE", names.queue, "0", most_waiters}).add({"HGETALL", names.waiters});
   auto asked = store.run(std::move(batch));
   const std::vector<Value> replies = co_await asked;
   LockInfo info = hold_info(replies);
-  for (const Value& ticket : replies.at(4).as_items())
-    info.waiters.push_back(waiter_of(ticket.as_text()));
+  info.waiters = waiters_of(replies.at(4), replies.at(5), time_of(replies.at(2)));
   co_return info;
 }
 
