@@ -3,12 +3,9 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "sluice/held.hpp"
 #include "sluice/store.hpp"
@@ -18,6 +15,7 @@ namespace sluice {
 namespace lock {
 class Cohort;
 struct OwnerState;
+class ThreadHolds;
 }  // namespace lock
 
 /// How a released lock goes from hand to hand. The waiters of one process queue in it, and have its
@@ -61,22 +59,24 @@ struct MutexOptions {
 /// Guarantee: among holders whose `Held::valid()` is true there is at most one, while the server
 ///   keeps its data and its clock and ours run at the same speed within the margin. A lost reply
 ///   leaves no second hold, a repeated or late release touches no newer hold, and a hold is never
-///   renewed after its release. Waiters are woken by the release, the end of the holder's lease, or
-///   their own patience.
+///   renewed after its release. Tokens rise, also after the server has lost its data. A waiter gets
+///   the lock by the release itself, or looks when the holder's lease ends; nobody polls. Within a
+///   process waiters have their turns in the order of their arrival.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
-///   `token()`); that an asynchronous replica knows of the hold after a failover; the order of
-///   waiters. A copy of an acquire that the server gets to only after the hold was released again
-///   (the first connection was lost while the copy lay in a buffer) leaves a hold of nobody until
-///   its lease ends. Tokens rise while the server keeps its data. Losses are counted in
-///   `sluice_lock_lost_total`.
+///   `token()`); that an asynchronous replica knows of the hold after a failover (see `Durability`);
+///   an order among processes (see FairMutex), nor the place of a process that stands still for 2 s
+///   when its turn comes. A copy of an acquire that the server gets to only after the hold was
+///   released again (the first connection was lost while the copy lay in a buffer) leaves a hold of
+///   nobody until its lease ends. Losses are counted in `sluice_lock_lost_total`.
 /// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its
 ///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, and
 ///   their end releases nothing.
-/// In Redis: hash NAME {owner: entries, sluice:request: id}, TTL = lease; string
-///   redisson_lock_token:{NAME}, the fencing counter, which stays; channel
-///   redisson_lock__channel:{NAME}. One round trip to acquire a free lock, one to release it; a
-///   contended acquire adds a subscription and one round trip a wake-up. Renewals: one script for
-///   100 holds.
+/// In Redis: hash NAME {owner: entries, sluice:...: ours}, TTL = lease; string
+///   redisson_lock_token:{NAME}, the fencing counter, which stays; list sluice_lock_queue:{NAME} of
+///   the processes that wait; channel redisson_lock__channel:{NAME}; a channel for each process,
+///   sluice:inbox:ID. One round trip to acquire a free lock, one to release it, however many wait;
+///   none to hand it on within the process. Renewals: one script for 100 holds. Follows lock
+///   cohorting (Dice, Marathe, Shavit, PPoPP 2012) and Redisson's RLock; see docs/lock.md.
 ///
 ///     Mutex mutex{*store, "stock:42"};
 ///     if (auto held = mutex.try_acquire(5s).get()) sell(held->token());
@@ -137,18 +137,11 @@ class Mutex {
   Task<std::optional<Held>> enter(std::shared_ptr<lock::OwnerState> owner,
                                   std::chrono::milliseconds wait, std::stop_token stop);
   bool lock_within(std::chrono::milliseconds wait);
-  void keep_for_this_thread(Held held);
 
   Store& store_;
   const std::string label_;
   const std::shared_ptr<lock::Cohort> cohort_;
-
-  struct ThreadHold {
-    std::thread::id thread;
-    Held held;
-  };
-  std::mutex threads_mutex_;
-  std::vector<ThreadHold> thread_holds_;  // of lock(), latest last
+  const std::unique_ptr<lock::ThreadHolds> threads_;  // of lock()
 };
 
 }  // namespace sluice

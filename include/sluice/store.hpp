@@ -103,7 +103,8 @@ class Store {
   virtual Task<Value> run(const Script& script, Words keys, Words args,
                           CallOptions options = {}) = 0;
   /// Runs a batch in one round trip. An error reply of one item is a Value of type error in its place; a lost
-  /// connection is thrown.
+  /// connection is thrown. A WAIT at its end waits until replicas have what the batch has written, on a connection
+  /// that nobody shares; the embedded engine has no replicas, and answers 0.
   virtual Task<std::vector<Value>> run(Batch batch, CallOptions options = {}) = 0;
 
   Task<Value> run(std::initializer_list<std::string_view> command, CallOptions options = {}) {

@@ -48,6 +48,16 @@ bool read_count(std::string_view word, std::int64_t& count, Reply& reply) {
   return (count >= -half && count <= half) || fail(reply, out_of_range);
 }
 
+bool read_pop_count(Words words, std::size_t& count, Reply& reply) {
+  std::int64_t wanted = 1;
+  if (words.size() > 2 &&
+      !read_integer_between(words[2], 0, std::numeric_limits<std::int64_t>::max(), wanted, reply,
+                            not_positive))
+    return false;
+  count = static_cast<std::size_t>(wanted);
+  return true;
+}
+
 Interval interval_of(std::int64_t start, std::int64_t end, std::size_t size) noexcept {
   const auto count = static_cast<std::int64_t>(size);
   if (start < 0) start = std::max<std::int64_t>(start + count, 0);

@@ -46,6 +46,9 @@ bool read_timeout(std::string_view word, std::int64_t& timeout_ms, Reply& reply)
 /// The COUNT of *RANDMEMBER and SPOP: within half the range, so that it can be negated and doubled.
 bool read_count(std::string_view word, std::int64_t& count, Reply& reply);
 
+/// How many SPOP, LPOP, ZPOPMIN and their kin are to take: the word behind the key, or one where there is none.
+bool read_pop_count(Words words, std::size_t& count, Reply& reply);
+
 template <class T>
 T* as(Object& object) noexcept {
   if constexpr (std::is_same_v<T, std::string>) {

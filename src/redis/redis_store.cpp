@@ -1,9 +1,11 @@
 #include "redis/redis_store.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/fork.hpp"
 #include "redis/client.hpp"
+#include "resp/command_table.hpp"
 
 namespace sluice::redis {
 namespace {
@@ -76,6 +78,21 @@ Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks
   co_return checked(std::move(reply));
 }
 
+/// WAIT speaks of the writes of one connection: at the end of a batch, of that batch's.
+std::optional<milliseconds> replica_wait_of(const Batch& batch) {
+  const auto& last = batch.items().back();
+  if (last.script || last.words.size() != 3) return std::nullopt;
+  const std::vector<std::string_view> words{last.words.begin(), last.words.end()};
+  const auto* const spec = resp::find_command(words);
+  if (!spec || spec->name != "wait") return std::nullopt;
+  std::uint32_t ms = 0;
+  const auto [end, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), ms);
+  if (error != std::errc{} || end != words[2].data() + words[2].size() || ms == 0)
+    throw Error{Errc::bad_argument, "WAIT in a batch needs a time in ms above 0, not '" +
+                                        last.words[2] + "'"};
+  return milliseconds{ms};
+}
+
 void add_item(Request& request, const Batch::Item& item) {
   const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
   if (item.script) {
@@ -89,11 +106,10 @@ void add_item(Request& request, const Batch::Item& item) {
   }
 }
 
-Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request,
-                                    CallOptions options) {
-  const auto deadline = deadline_of(*client, options);
+Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request,
+                                        SteadyTime deadline, CallOptions options) {
   std::vector<Value> replies(batch.size());
-  auto exchanged = exchange(client->link(), request, replies, deadline, options.repeatable);
+  auto exchanged = exchange(link, request, replies, deadline, options.repeatable);
   co_await exchanged;
 
   // Only when somebody flushes the scripts in the middle of the batch.
@@ -107,12 +123,33 @@ Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request reque
     }
     if (forgotten.empty()) break;
     std::vector<Value> answers(forgotten.size());
-    auto repeated = exchange(client->link(), again, answers, deadline, options.repeatable);
+    auto repeated = exchange(link, again, answers, deadline, options.repeatable);
     co_await repeated;
     for (std::size_t i = 0; i < forgotten.size(); ++i)
       replies[forgotten[i]] = std::move(answers[i]);
   }
   co_return replies;
+}
+
+Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request,
+                                    CallOptions options) {
+  auto exchanged = exchange_batch(client->link(), std::move(batch), std::move(request),
+                                  deadline_of(*client, options), options);
+  co_return co_await exchanged;
+}
+
+/// WAIT holds up its connection: one that nobody shares.
+Task<std::vector<Value>> call_waiting_batch(ClientPtr client, Batch batch, milliseconds wait,
+                                            CallOptions options) {
+  const auto& last = batch.items().back().words;
+  const std::vector<std::string_view> wait_words{last.begin(), last.end()};
+  Request request{Request::Kind::batch};
+  for (std::size_t i = 0; i + 1 < batch.size(); ++i) add_item(request, batch.items()[i]);
+  request.add(wait_words);
+  Client::Loan loan{*client};
+  auto exchanged = exchange_batch(loan.link(), std::move(batch), std::move(request),
+                                  deadline_of(*client, options, wait), options);
+  co_return co_await exchanged;
 }
 
 Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
@@ -207,6 +244,8 @@ class RedisStore final : public Store {
 
   Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
     if (batch.empty()) return Task<std::vector<Value>>::ready();
+    if (const auto wait = replica_wait_of(batch))
+      return call_waiting_batch(client_, std::move(batch), *wait, options);
     Request request{Request::Kind::batch};
     for (const auto& item : batch.items()) add_item(request, item);
     return call_batch(client_, std::move(batch), std::move(request), options);

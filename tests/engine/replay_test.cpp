@@ -1,7 +1,9 @@
 // What the engine logs, replayed into another engine, gives the same data: the promise of the append-only file.
 #include <gtest/gtest.h>
 
-#include "engine/random_commands.hpp"
+#include "engine/differential/grammar.hpp"
+#include "engine/differential/templates.hpp"
+#include "engine/engine_session.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -12,9 +14,11 @@ TEST_P(Replay, TheLogGivesTheSameData) {
   EngineSession original{3, GetParam()};
   EngineSession copy{3,
                      GetParam() + 1000};  // other dice: what chance decided must stand in the log
-  RandomCommands commands{GetParam()};
+  test::Grammar commands{GetParam(), test::command_templates, test::Grammar::Keys::mixed};
+  for (int times = 0; times < 3; ++times) commands.add(test::chance_templates);
+  commands.add(test::large_templates);
   for (int i = 0; i < 5000; ++i) {
-    original.run(commands.next_with_chance());
+    original.run(commands.next());
     original.now_us += 7'000;
     copy.now_us = original.now_us;
     copy.engine.loading = true;

@@ -55,7 +55,8 @@ inline constexpr std::array nouns{
     Noun{"fair_mutex", "lock"},   Noun{"shared_mutex", "lock"},
     Noun{"multi_lock", "lock"},   Noun{"quorum_lock", "lock"},
     Noun{"semaphore", "lock"},    Noun{"latch", "lock"},
-    Noun{"rate_limiter", "lock"}, Noun{"fencing", "lock"},
+    Noun{"rate_limiter", "lock"}, Noun{"permit_semaphore", "lock"},
+    Noun{"fencing", "lock"},      Noun{"lock_watch", "lock"},
     Noun{"lock", "lock"},  // all of them
     Noun{"number", "number"},     Noun{"id", "id"},
     Noun{"sale", "sale"},         Noun{"order_store", "sale"},

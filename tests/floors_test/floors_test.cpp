@@ -138,7 +138,8 @@ TEST(Sources, ThatNoCMakeFileNamesAreFound) {
                         {"src/id/a.cpp", ""},
                         {"src/id/part/b.cpp", ""},
                         {"src/id/c.cpp", ""},
-                        {"src/id/next.lua", ""},
+                        {"src/id/next.lua", "-- include id/part.lua\n"},
+                        {"src/id/part.lua", ""},
                         {"src/id/last.lua", ""}};
   EXPECT_EQ(check_sources_are_built(tree),
             (Lines{"src/id/c.cpp:1: is named by no CMakeLists.txt",

@@ -20,7 +20,8 @@ Findings check_libraries(const SourceTree& tree);
 Findings check_clocks(const SourceTree& tree);
 /// Every header has `#pragma once`.
 Findings check_headers(const SourceTree& tree);
-/// Every source and script is named by the CMakeLists.txt of its folder or of the next one above that has one.
+/// Every source and script is named by the CMakeLists.txt of its folder or of the next one above that has one; a
+/// script may be included by another instead.
 Findings check_sources_are_built(const SourceTree& tree);
 
 }  // namespace sluice::floors

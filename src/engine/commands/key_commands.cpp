@@ -57,6 +57,8 @@ void renamenx(Context& context, Words words, Reply& reply) {
 bool read_database(std::string_view word, int& database, Reply& reply) {
   std::int64_t number = 0;
   if (!read_integer(word, number, reply)) return false;
+  if (number != static_cast<std::int32_t>(number))
+    return fail(reply, "ERR value is out of range, value must between -2147483648 and 2147483647");
   if (number < 0 || number >= Engine::databases) return fail(reply, "ERR DB index is out of range");
   database = static_cast<int>(number);
   return true;

@@ -24,15 +24,12 @@ void push(Context& context, Words words, Reply& reply) {
 template <End end>
 void pop(Context& context, Words words, Reply& reply) {
   if (words.size() > 3) return refuse_arity(reply, end == End::left ? "lpop" : "rpop");
-  std::int64_t count = 1;
-  if (words.size() == 3 &&
-      !read_integer_between(words[2], 0, std::numeric_limits<std::int64_t>::max(), count, reply,
-                            not_positive))
-    return;
+  std::size_t count = 0;
+  if (!read_pop_count(words, count, reply)) return;
   List* list = nullptr;
   if (!find_as(context, words[1], list, reply)) return;
   if (!list) return words.size() == 3 ? reply.null_array() : reply.null();
-  const auto taken = std::min(list->size(), static_cast<std::size_t>(count));
+  const auto taken = std::min(list->size(), count);
   if (words.size() == 3) reply.array(taken);
   for (std::size_t i = 0; i < taken; ++i) reply.bulk(list->pop(end));
   if (taken > 0) context.changed(taken);

@@ -1,6 +1,5 @@
 // Sets, one at a time; what combines them is in set_algebra_commands.cpp.
 #include <algorithm>
-#include <limits>
 
 #include "engine/command.hpp"
 #include "engine/commands/random_picks.hpp"
@@ -98,16 +97,14 @@ void remove_picked(Context& context, std::string_view key, Set& set,
 void spop(Context& context, Words words, Reply& reply) {
   if (words.size() > 3) return reply.error(syntax_error);
   const bool several = words.size() == 3;
-  std::int64_t count = 1;
-  if (several && !read_integer_between(words[2], 0, std::numeric_limits<std::int64_t>::max(), count,
-                                       reply, not_positive))
-    return;
+  std::size_t count = 0;
+  if (!read_pop_count(words, count, reply)) return;
   Set* set = nullptr;
   if (!find_as(context, words[1], set, reply)) return;
   if (!set) return several ? reply.set(0) : reply.null();
   std::vector<std::string> picked;
   if (several)
-    picked = pick(*set, static_cast<std::size_t>(count), context.engine().dice);
+    picked = pick(*set, count, context.engine().dice);
   else
     picked.push_back(set->random(context.engine().dice));
   if (several) reply.set(picked.size());

@@ -1,6 +1,5 @@
 // Sorted sets as priority queues. What waits is logged as the command that does not.
 #include <algorithm>
-#include <limits>
 
 #include "engine/command.hpp"
 #include "engine/commands/pop_keys.hpp"
@@ -30,14 +29,12 @@ template <Extreme extreme>
 void pop(Context& context, Words words, Reply& reply) {
   if (words.size() > 3) return reply.error(syntax_error);
   const bool several = words.size() == 3;
-  std::int64_t count = 1;
-  if (several && !read_integer_between(words[2], 0, std::numeric_limits<std::int64_t>::max(), count,
-                                       reply, not_positive))
-    return;
+  std::size_t count = 0;
+  if (!read_pop_count(words, count, reply)) return;
   SortedSet* zset = nullptr;
   if (!find_as(context, words[1], zset, reply)) return;
   if (!zset) return reply.array(0);
-  const auto taken = std::min(zset->size(), static_cast<std::size_t>(count));
+  const auto taken = std::min(zset->size(), count);
   const bool pairs = several && context.session().protocol == 3;
   reply.array(taken * (pairs ? 1 : 2));
   take(context, words[1], *zset, extreme, taken, [&](const Scored& item) {

@@ -13,7 +13,7 @@
 
 #include "engine/embedded/embedded_channels.hpp"
 #include "engine/embedded/embedded_waiting.hpp"
-#include "engine/embedded/spin_mutex.hpp"
+#include "engine/embedded/turn_mutex.hpp"
 #include "engine/engine.hpp"
 #include "engine/log/append_log_committer.hpp"
 #include "engine/lua/script_run.hpp"
@@ -63,7 +63,7 @@ class EmbeddedCore {
     void serve_waiting();
 
     EmbeddedCore& core_;
-    std::unique_lock<SpinMutex> lock_;
+    std::unique_lock<TurnMutex> lock_;
     std::vector<WaitingCalls::Call> served_;
   };
 
@@ -95,7 +95,7 @@ class EmbeddedCore {
   void expire_in_time(const Clock::TimerId* own);
 
   Clock& clock_;
-  SpinMutex mutex_;
+  TurnMutex mutex_;
   Engine engine_;
   Session session_;
   std::int64_t last_us_ = 0;

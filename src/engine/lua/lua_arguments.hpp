@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <lua.hpp>
 #include <memory>
 #include <string_view>
@@ -15,7 +16,9 @@ namespace sluice::engine {
 
 class LuaArguments {
  public:
-  explicit LuaArguments(int count) : count_(static_cast<std::size_t>(count)) {
+  explicit LuaArguments(int count)
+      : count_(static_cast<std::size_t>(count)),
+        words_(reinterpret_cast<std::string_view*>(few_words_)) {
     if (count_ <= few) return;
     more_words_.resize(count_);
     more_digits_.resize(count_);
@@ -63,11 +66,10 @@ class LuaArguments {
   }
 
   std::size_t count_;
-  union {  // not filled with empty words first: most calls have three
-    std::array<std::string_view, few> few_words_;
-  };
+  // Bytes, so that it is not filled with empty words first: most calls have three.
+  alignas(std::string_view) std::byte few_words_[few * sizeof(std::string_view)];
   std::array<Digits, few> few_digits_;
-  std::string_view* words_ = few_words_.data();
+  std::string_view* words_;
   Digits* digits_ = few_digits_.data();
   std::vector<std::string_view> more_words_;
   std::vector<Digits> more_digits_;

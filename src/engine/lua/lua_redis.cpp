@@ -44,6 +44,11 @@ const Engine::Command* command_named_first(lua_State* lua, Engine& engine, Words
   return command;
 }
 
+/// What reaches others, as a write does; PUBSUB and its kin only tell.
+bool publishes(const resp::CommandSpec& spec) {
+  return spec.has(resp::flag_pubsub) && (spec.name == "publish" || spec.name == "spublish");
+}
+
 /// Why a script may not run the command; empty: it may.
 std::string_view refusal(const ScriptRun& run, const Engine::Command* command, Words words) {
   constexpr std::string_view unknown = "ERR Unknown Redis command called from script";
@@ -53,7 +58,7 @@ std::string_view refusal(const ScriptRun& run, const Engine::Command* command, W
     return "ERR Wrong number of args calling Redis command from script";
   if (spec.has(resp::flag_noscript)) return "ERR This Redis command is not allowed from script";
   if (command->handler == nullptr) return unknown;
-  if (run.read_only && (spec.has(resp::flag_write) || spec.has(resp::flag_pubsub)))
+  if (run.read_only && (spec.has(resp::flag_write) || publishes(spec)))
     return "ERR Write commands are not allowed from read-only scripts.";
   return {};
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/fork.hpp"
 #include "base/random.hpp"
 
@@ -65,6 +67,19 @@ void OwnerState::add(const std::shared_ptr<Hold>& hold) {
     return !other || other->state != HoldState::held;
   });
   holds.push_back(hold);
+}
+
+bool OwnerState::begin_wait(const Resource& resource) {
+  Waited waited{&resource.store(), resource.key()};
+  const std::lock_guard lock{mutex};
+  if (std::ranges::find(waits_for_, waited) != waits_for_.end()) return false;
+  waits_for_.push_back(std::move(waited));
+  return true;
+}
+
+void OwnerState::end_wait(const Resource& resource) {
+  const std::lock_guard lock{mutex};
+  std::erase(waits_for_, Waited{&resource.store(), resource.key()});
 }
 
 }  // namespace lock

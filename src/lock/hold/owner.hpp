@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lock/hold/hold.hpp"
@@ -23,6 +24,14 @@ struct OwnerState {
   /// The hold of this lock that is in force; null: none.
   std::shared_ptr<Hold> find(const Watchdog& watchdog, const Resource& resource);
   void add(const std::shared_ptr<Hold>& hold);
+
+  /// That the owner waits for that lock. False: it does already, by another request.
+  bool begin_wait(const Resource& resource);
+  void end_wait(const Resource& resource);
+
+ private:
+  using Waited = std::pair<const Store*, std::string>;
+  std::vector<Waited> waits_for_;
 };
 
 }  // namespace sluice::lock

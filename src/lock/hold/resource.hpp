@@ -36,7 +36,8 @@ class Resource {
   Store& store() const noexcept { return store_; }
   const std::string& key() const noexcept { return key_; }
 
-  /// Prolongs up to `holds_a_renewal` holds. Reply: for each hold 1 prolonged, 0 gone.
+  /// Prolongs up to `holds_a_renewal` holds. Reply: for each hold 1 prolonged, 0 gone, nil nobody
+  /// can tell now.
   virtual const Script& renewal() const noexcept = 0;
   virtual void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const = 0;
   static constexpr std::size_t holds_a_renewal = 100;

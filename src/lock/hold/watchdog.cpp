@@ -16,9 +16,11 @@ using std::chrono::nanoseconds;
 namespace {
 
 bool is_answer_for(std::size_t holds, const Value& answer) {
-  const auto is_integer = [](const Value& item) { return item.type() == Value::Type::integer; };
+  const auto is_word = [](const Value& item) {
+    return item.type() == Value::Type::integer || item.is_null();
+  };
   return answer.is_aggregate() && answer.as_items().size() == holds &&
-         std::ranges::all_of(answer.as_items(), is_integer);
+         std::ranges::all_of(answer.as_items(), is_word);
 }
 
 /// When a hold is at risk that was confirmed at `since`.
@@ -341,14 +343,20 @@ void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime se
     postpone(part);
     return;
   }
+  Holds unanswered;  // nil: nobody can tell, as when half of a quorum is silent
   for (std::size_t i = 0; i < part.size(); ++i) {
+    const Value& word = answer.as_items()[i];
+    if (word.is_null()) {
+      unanswered.push_back(part[i]);
+      continue;
+    }
     SteadyTime planned;
     {
       const std::lock_guard lock{mutex_};
       part[i]->renewing = false;
       planned = part[i]->renewal_due;
     }
-    if (answer.as_items()[i].as_integer() == 1) {
+    if (word.as_integer() == 1) {
       if (!confirm(part[i], sent)) continue;
       count(metrics().lock_renewals);
       metrics().lock_renewal_lag.observe(clock_.steady() - planned);
@@ -356,6 +364,7 @@ void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime se
       lose(part[i], LostCause::taken);
     }
   }
+  if (!unanswered.empty()) postpone(unanswered);
 }
 
 /// The less time is left, the sooner the next try: after a quarter of it.

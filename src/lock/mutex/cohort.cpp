@@ -2,7 +2,7 @@
 
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
-#include "lock/mutex/renew.lua.hpp"
+#include "lock/mutex/hash_hold.hpp"
 #include "lock/wait/relay.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
@@ -23,13 +23,15 @@ constexpr std::chrono::seconds first_report{1};
 }  // namespace
 
 Cohort::Cohort(Store& store, const std::string& name, MutexTerms terms,
-               std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox)
+               std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox,
+               std::shared_ptr<Attendance> attendance)
     : Resource(store, name),
       wire_(store, name, std::move(terms)),
       watchdog_(std::move(watchdog)),
-      inbox_(std::move(inbox)) {}
+      inbox_(std::move(inbox)),
+      attendance_(std::move(attendance)) {}
 
-const Script& Cohort::renewal() const noexcept { return scripts::lock_mutex_renew; }
+const Script& Cohort::renewal() const noexcept { return hash_hold_renewal(); }
 void Cohort::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
   wire_.add_to(renewal, hold, entries);
 }
@@ -150,6 +152,7 @@ Task<std::shared_ptr<Hold>> Cohort::ask_first(Identity who, SteadyTime until,
 
 Task<std::shared_ptr<Hold>> Cohort::wait(ArrivalPtr arrival, SteadyTime until,
                                          std::stop_token stop) {
+  const Attendance::Seat seat{*attendance_, wire_.names().waiters, arrival->who};
   Clock& clock = watchdog_->clock();
   std::shared_ptr<Completion> called = arrival->called;
   bool chosen = false;
@@ -401,6 +404,19 @@ bool Cohort::pass_on(const std::shared_ptr<Hold>& hold) {
     spawn(stand_for_all(std::nullopt, hold));
   }
   return true;
+}
+
+Task<bool> Cohort::force_release() {
+  std::shared_ptr<Hold> inside;
+  {
+    const std::lock_guard lock{mutex_};
+    inside = inside_;  // before: afterwards it may be the next one
+  }
+  auto asked = wire_.ask_force_release();
+  const Value reply = co_await asked;
+  const bool ended = reply.as_integer() == 1;
+  if (ended && inside) watchdog_->lose(inside, LostCause::taken);
+  co_return ended;
 }
 
 void Cohort::ended(const Hold& hold) {

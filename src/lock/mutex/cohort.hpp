@@ -21,6 +21,7 @@
 
 #include "lock/hold/resource.hpp"
 #include "lock/mutex/wire.hpp"
+#include "lock/wait/attendance.hpp"
 #include "lock/wait/inbox.hpp"
 
 namespace sluice::lock {
@@ -30,7 +31,11 @@ class Watchdog;
 class Cohort final : public Resource, public std::enable_shared_from_this<Cohort> {
  public:
   Cohort(Store& store, const std::string& name, MutexTerms terms,
-         std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox);
+         std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox,
+         std::shared_ptr<Attendance> attendance);
+
+  /// Lives as long as this.
+  void keep(std::shared_ptr<void> keeper) noexcept { keeper_ = std::move(keeper); }
 
   const MutexWire& wire() const noexcept { return wire_; }
   const Watchdog& watchdog() const noexcept { return *watchdog_; }
@@ -39,6 +44,9 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
   Task<std::shared_ptr<Hold>> try_enter(Identity who);
   /// Waits until it is in, or until `until` (steady), or until `stop`. Null: it is not.
   Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
+
+  /// Ends whatever hold there is; whoever is inside here learns it now. False: there was none.
+  Task<bool> force_release();
 
   const Script& renewal() const noexcept override;
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
@@ -96,9 +104,11 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
   bool must_ask();
   bool stops_asking_locked();
 
+  std::shared_ptr<void> keeper_;
   MutexWire wire_;
   const std::shared_ptr<Watchdog> watchdog_;
   const std::shared_ptr<Inbox> inbox_;
+  const std::shared_ptr<Attendance> attendance_;
   std::mutex mutex_;
   std::list<ArrivalPtr> arrivals_;
   bool asking_ = false;           // somebody asks the server for all, or makes the next hold

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "lock/hold/holder.hpp"
+#include "lock/mutex/waiters.hpp"
 
 namespace sluice::lock {
 
@@ -16,15 +17,6 @@ std::int64_t number_in(std::string_view text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
-}
-
-/// "request lease claim inbox owner holder"
-LockInfo::Waiter waiter_of(std::string_view ticket) {
-  for (int word = 0; word < 4; ++word)
-    ticket.remove_prefix(std::min(ticket.find(' '), ticket.size() - 1) + 1);
-  const auto end = std::min(ticket.find(' '), ticket.size());
-  return {.owner = {std::string{ticket.substr(0, end)}},
-          .data = holder_data(ticket.substr(std::min(end + 1, ticket.size())))};
 }
 
 milliseconds time_of(const Value& reply) {
@@ -53,15 +45,14 @@ std::optional<LockInfo::Holder> holder_of(const std::vector<Value>& fields, mill
 
 }  // namespace
 
-Task<LockInfo> info_of(Store& store, const Names& names) {
-  Batch batch;
+void ask_for_hold(Batch& batch, const Names& names) {
   batch.add({"HGETALL", names.key})
       .add({"PTTL", names.key})
       .add({"TIME"})
-      .add({"GET", names.token})
-      .add({"LRANGE", names.queue, "0", most_waiters});
-  auto asked = store.run(std::move(batch));
-  const std::vector<Value> replies = co_await asked;
+      .add({"GET", names.token});
+}
+
+LockInfo hold_info(const std::vector<Value>& replies) {
   for (const Value& reply : replies)
     if (reply.is_error()) throw error_of_reply(reply.as_text());
   LockInfo info;
@@ -70,8 +61,17 @@ Task<LockInfo> info_of(Store& store, const Names& names) {
     info.holders.push_back(*std::move(holder));
   if (!replies.at(3).is_null())
     info.token = FencingToken{static_cast<std::uint64_t>(number_in(replies.at(3).as_text()))};
-  for (const Value& ticket : replies.at(4).as_items())
-    info.waiters.push_back(waiter_of(ticket.as_text()));
+  return info;
+}
+
+Task<LockInfo> info_of(Store& store, const Names& names) {
+  Batch batch;
+  ask_for_hold(batch, names);
+  batch.add({"LRANGE", names.queue, "0", most_waiters}).add({"HGETALL", names.waiters});
+  auto asked = store.run(std::move(batch));
+  const std::vector<Value> replies = co_await asked;
+  LockInfo info = hold_info(replies);
+  info.waiters = waiters_of(replies.at(4), replies.at(5), time_of(replies.at(2)));
   co_return info;
 }
 

@@ -5,6 +5,7 @@
 #include "lock/hold/access.hpp"
 #include "lock/hold/holder.hpp"
 #include "lock/hold/steps.hpp"
+#include "lock/hold/thread_holds.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/mutex/cohort.hpp"
 #include "lock/mutex/cohorts.hpp"
@@ -34,7 +35,8 @@ lock::MutexTerms terms_of(const MutexOptions& options) {
 Mutex::Mutex(Store& store, std::string name, MutexOptions options)
     : store_(store),
       label_(options.label.empty() ? lock::program_name() : std::move(options.label)),
-      cohort_(lock::shared_of<lock::Cohorts>(store)->of(std::move(name), terms_of(options))) {}
+      cohort_(lock::shared_of<lock::Cohorts>(store)->of(std::move(name), terms_of(options))),
+      threads_(std::make_unique<lock::ThreadHolds>()) {}
 
 Mutex::~Mutex() = default;
 
@@ -90,10 +92,6 @@ Task<std::optional<Held>> Mutex::enter(std::shared_ptr<lock::OwnerState> owner, 
 
 Task<LockInfo> Mutex::info() { return lock::info_of(store_, cohort_->wire().names()); }
 
-Task<bool> Mutex::force_release() {
-  auto asked = cohort_->wire().ask_force_release();
-  const Value reply = co_await asked;
-  co_return reply.as_integer() == 1;
-}
+Task<bool> Mutex::force_release() { return cohort_->force_release(); }
 
 }  // namespace sluice

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "lock/hold/steps.hpp"
-#include "lock/hold/watchdog.hpp"
+#include "lock/hold/durable.hpp"
 #include "lock/mutex/acquire.lua.hpp"
 #include "lock/mutex/force_release.lua.hpp"
+#include "lock/mutex/hash_hold.hpp"
 #include "lock/mutex/pass.lua.hpp"
-#include "lock/mutex/recount.lua.hpp"
 #include "lock/mutex/release.lua.hpp"
+#include "lock/wait/answer.hpp"
 
 namespace sluice::lock {
 
@@ -25,39 +25,6 @@ constexpr milliseconds claim_time = std::chrono::seconds{2};
 
 milliseconds claim_of(const Terms& terms) {
   return terms.watched ? std::min(terms.lease, claim_time + terms.margin) : terms.lease;
-}
-
-milliseconds held_for(const Hold& hold) {
-  return std::chrono::floor<milliseconds>(hold.watchdog->clock().steady() - hold.began);
-}
-
-bool is_refusal(const Value& reply) {
-  return reply.is_aggregate() && reply.as_items().size() == 3 &&
-         std::ranges::all_of(reply.as_items(),
-                             [](const Value& item) { return item.type() == Value::Type::integer; });
-}
-
-Error nonsense(std::string_view script, const Value& reply) {
-  return Error{
-      Errc::protocol,
-      std::string{script} + " answered " + to_string(reply) + ", neither a token nor a time",
-      Effect::unknown};
-}
-
-Answer refusal_of(const Value& reply, const Names& names) {
-  const auto& items = reply.as_items();
-  return {.granted = std::nullopt,
-          .left = milliseconds{items[0].as_integer()},
-          .time = milliseconds{items[1].as_integer()},
-          .foreign_channel = items[2].as_integer() == 1 ? names.channel : std::string{}};
-}
-
-Answer answer_of(const Value& reply, const Names& names) {
-  if (reply.type() == Value::Type::integer)
-    return {.granted = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
-            .foreign_channel = {}};
-  if (is_refusal(reply)) return refusal_of(reply, names);
-  throw nonsense("lock/mutex/acquire", reply);
 }
 
 }  // namespace
@@ -79,31 +46,20 @@ Task<Answer> MutexWire::ask_acquire(const Identity& who, std::string inbox) cons
                           {who.owner, text_of(lease), who.request, who.holder, ticket},
                           {.repeatable = true});
   const Value reply = co_await asked;
-  co_return answer_of(reply, names_);
+  co_return answer_of(scripts::lock_mutex_acquire.name, reply, names_.channel);
 }
 
 Task<Answer> MutexWire::acquire_durably(Identity who, std::string ticket) const {
   const fmt::format_int lease{terms_.terms.lease.count()};
-  const fmt::format_int replicas{terms_.durability.replicas};
-  const fmt::format_int within{terms_.durability.within.count()};
   const std::string_view keys[] = {names_.key, names_.token, names_.queue};
   const std::string_view args[] = {who.owner, text_of(lease), who.request, who.holder, ticket};
-  Batch batch;
-  batch.add(scripts::lock_mutex_acquire, keys, args)
-      .add({"WAIT", text_of(replicas), text_of(within)});
-  auto asked = store_.run(std::move(batch), {.repeatable = true});
-  const std::vector<Value> replies = co_await asked;
-  for (const Value& reply : replies)
-    if (reply.is_error()) throw error_of_reply(reply.as_text());
-  Answer answer = answer_of(replies.at(0), names_);
-  if (!answer.granted || replies.at(1).as_integer() >= terms_.durability.replicas) co_return answer;
+  auto asked = run_durably(store_, scripts::lock_mutex_acquire, keys, args, terms_.durability);
+  const DurableReply reply = co_await asked;
+  Answer answer = answer_of(scripts::lock_mutex_acquire.name, reply.reply, names_.channel);
+  if (!answer.granted || reply.is_in_enough(terms_.durability)) co_return answer;
   auto ending = ask_end(who, true);
   co_await ending;
-  throw Error{Errc::unsynced,
-              fmt::format("lock {} was granted, but {} of {} replicas had it within {} ms; it was "
-                          "given back. Look at the replicas, wait longer, or ask for fewer",
-                          quoted(names_.key), replies.at(1).as_integer(),
-                          terms_.durability.replicas, terms_.durability.within.count())};
+  throw unsynced(names_.key, reply, terms_.durability);
 }
 
 Task<PassAnswer> MutexWire::ask_pass(const Identity& who, const Identity& next,
@@ -117,8 +73,8 @@ Task<PassAnswer> MutexWire::ask_pass(const Identity& who, const Identity& next,
       {who.request, names_.channel, text_of(bound), text_of(lease), text_of(tokens), ticket},
       {.repeatable = true});
   const Value reply = co_await asked;
-  if (is_refusal(reply)) co_return PassAnswer{.queued = refusal_of(reply, names_)};
-  if (reply.type() != Value::Type::integer) throw nonsense("lock/mutex/pass", reply);
+  if (is_refusal(reply)) co_return PassAnswer{.queued = refusal_of(reply, names_.channel)};
+  if (reply.type() != Value::Type::integer) throw nonsense(scripts::lock_mutex_pass.name, reply);
   if (reply.as_integer() == 0) co_return PassAnswer{.gone = true, .queued = {}};
   co_return PassAnswer{.kept = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
                        .queued = {}};
@@ -138,13 +94,7 @@ Task<Value> MutexWire::ask_give_up(const Identity& who, const std::string& inbox
 }
 
 Task<Value> MutexWire::ask_recount(const Hold& hold, std::uint32_t entries) const {
-  const fmt::format_int lease{terms_.terms.lease.count()};
-  const fmt::format_int count{entries};
-  const fmt::format_int held{held_for(hold).count()};
-  return store_.run(scripts::lock_mutex_recount, {names_.key},
-                    {hold.who.request, text_of(lease), hold.who.owner, text_of(count),
-                     hold.who.holder, text_of(held)},
-                    {.repeatable = true});
+  return ask_hash_recount(store_, names_.key, hold, entries);
 }
 
 Task<Value> MutexWire::ask_force_release() const {
@@ -154,14 +104,7 @@ Task<Value> MutexWire::ask_force_release() const {
 }
 
 void MutexWire::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
-  renewal.keys.push_back(names_.key);
-  auto& args = renewal.args;
-  args.push_back(hold.who.request);
-  args.push_back(std::to_string(terms_.terms.lease.count()));
-  args.push_back(hold.who.owner);
-  args.push_back(std::to_string(entries));
-  args.push_back(hold.who.holder);
-  args.push_back(std::to_string(held_for(hold).count()));
+  add_hash_hold(renewal, names_.key, hold, entries);
 }
 
 }  // namespace sluice::lock

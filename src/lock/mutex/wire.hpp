@@ -47,8 +47,10 @@ class MutexWire {
   Task<Value> ask_force_release() const;
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const;
 
- private:
+  /// A place in the queue, as lock/mutex/hand_over reads it. Without an inbox: none.
   std::string ticket_of(const Identity& who, std::string_view inbox) const;
+
+ private:
   Task<Answer> acquire_durably(Identity who, std::string ticket) const;
 
   Store& store_;

@@ -32,8 +32,9 @@ SteadyTime Line::next_look(SteadyTime now) const {
 Task<void> Line::listen_to_foreigners() {
   std::string channel = heard_->answer.foreign_channel;
   auto listening = box_.inbox().store().listen(
-      std::move(channel), [this](const Message&) { box_.post({.kind = Call::Kind::look}); });
+      channel, [this](const Message&) { box_.post({.kind = Call::Kind::look}); });
   foreigners_ = co_await listening;
+  foreign_channel_ = std::move(channel);
 }
 
 Task<std::optional<Grant>> Line::stand(SteadyTime until, std::function<bool()> wanted) {
@@ -51,7 +52,8 @@ Task<std::optional<Grant>> Line::stand(SteadyTime until, std::function<bool()> w
       heard_.reset();  // what comes after this grant is another question
       co_return grant;
     }
-    if (!heard_->answer.foreign_channel.empty() && !foreigners_) {
+    const std::string& foreign = heard_->answer.foreign_channel;
+    if (!foreign.empty() && foreign != foreign_channel_) {
       auto listening = listen_to_foreigners();
       co_await listening;
       heard_.reset();  // what was published before is seen by another look

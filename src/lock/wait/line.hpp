@@ -61,6 +61,7 @@ class Line {
   const Ask ask_;
   std::optional<Heard> heard_;
   Listener foreigners_;
+  std::string foreign_channel_;  // that they are heard on
   bool handed_over_ = false;
 };
 

@@ -166,6 +166,7 @@ constexpr Form forms[] = {
     {"sinter", sort_items},
     {"sunion", sort_items},
     {"sdiff", sort_items},
+    {"spop", sort_items},
     {"hkeys", sort_items},
     {"hvals", sort_items},
     {"hgetall", sort_pairs},

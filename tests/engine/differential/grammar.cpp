@@ -27,6 +27,7 @@ constexpr std::array nothing{""sv};
 
 constexpr Kind kinds[] = {
     {"key", "s1 s2 s3 h1 h2 l1 l2 t1 t2 t3 z1 z2 z3 x1 x2 none"},
+    {"any", "k0 k1 k2 k3 k4 k5"},
     {"str", "s1 s2 s3"},
     {"hash", "h1 h2"},
     {"list", "l1 l2"},
@@ -62,6 +63,9 @@ constexpr Kind kinds[] = {
 
 constexpr std::array typed_keys{"str"sv, "hash"sv, "list"sv, "set"sv, "zset"sv, "stream"sv};
 
+/// Of streams the ids are made for their own keys.
+constexpr std::array mixed_keys{"key"sv, "str"sv, "hash"sv, "list"sv, "set"sv, "zset"sv};
+
 std::vector<std::string_view> tokens_of(std::string_view text) {
   std::vector<std::string_view> tokens;
   while (!text.empty()) {
@@ -93,10 +97,15 @@ std::size_t group_size(std::span<const std::string_view> tokens) {
   throw std::logic_error{"a template with an open bracket"};
 }
 
-/// A SCAN without its COUNT may end anywhere, and the sets that are read by name need equal scores.
+/// A SCAN without its COUNT may end anywhere, a draw without its count is one, a set that is not sorted has an order only
+/// where the result is stored, and the sets that are read by name need equal scores.
 bool may_be_spoilt(const Command& command) {
+  static constexpr std::array parts{"SCAN"sv, "RAND"sv, "SPOP"sv};
   const bool scores = command[0] == "ZADD" && command[1].starts_with('y');
-  return !scores && command[0].find("SCAN") == std::string::npos;
+  const bool unsorted = std::ranges::count(command, "nosort") != 0;
+  return !scores && !unsorted && std::ranges::none_of(parts, [&](std::string_view part) {
+    return command[0].find(part) != std::string::npos;
+  });
 }
 
 std::int64_t now_ms() {
@@ -107,7 +116,12 @@ std::int64_t now_ms() {
 
 }  // namespace
 
-Grammar::Grammar(std::uint64_t seed, std::span<const std::string_view> templates) : random_(seed) {
+Grammar::Grammar(std::uint64_t seed, std::span<const std::string_view> templates, Keys keys)
+    : random_(seed), keys_(keys) {
+  add(templates);
+}
+
+void Grammar::add(std::span<const std::string_view> templates) {
   for (const auto text : templates) templates_.push_back(tokens_of(text));
 }
 
@@ -172,6 +186,8 @@ std::string Grammar::word(std::string_view kind) {
     return std::to_string(now_ms() / 1000 + 1000 * static_cast<std::int64_t>(1 + below(9)));
   if (kind == "future_ms")
     return std::to_string(now_ms() + 1'000'000 * static_cast<std::int64_t>(1 + below(9)));
+  if (kind == "number") return std::to_string(below(600));
+  if (keys_ == Keys::mixed && std::ranges::count(mixed_keys, kind) != 0) kind = "any";
   if (std::ranges::count(typed_keys, kind) != 0 && one_in(15))
     kind = "key";  // the wrong type, sometimes
   static const auto words = words_by_kind();

@@ -20,7 +20,14 @@ using Command = std::vector<std::string>;
 
 class Grammar {
  public:
-  Grammar(std::uint64_t seed, std::span<const std::string_view> templates);
+  enum class Keys {
+    typed,  ///< a <list> is nearly always a list
+    mixed,  ///< the names of strings, hashes, lists, sets and sorted sets are the same few
+  };
+
+  Grammar(std::uint64_t seed, std::span<const std::string_view> templates, Keys keys = Keys::typed);
+  /// Words for more commands.
+  void add(std::span<const std::string_view> templates);
 
   /// The next command. Now and then a word is wrong, so that errors are compared too.
   Command next();
@@ -37,6 +44,7 @@ class Grammar {
   std::string word(std::string_view kind);
 
   std::mt19937_64 random_;
+  Keys keys_;
   std::vector<std::vector<std::string_view>> templates_;
   std::uint64_t step_ = 0;
 };

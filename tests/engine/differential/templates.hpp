@@ -1,5 +1,5 @@
 /// What the differential test asks of both sides. The grammar is described in grammar.hpp.
-/// Left out: what draws lots (SPOP, SRANDMEMBER, RANDOMKEY, HRANDFIELD), what tells of the server
+/// Left out for both: what draws lots (SPOP, SRANDMEMBER, RANDOMKEY, HRANDFIELD), what tells of the server
 /// itself (INFO, CONFIG, CLIENT), and what Redis leaves open: trimming "about" a size, ranges by
 /// name where scores differ.
 #pragma once
@@ -186,12 +186,99 @@ inline constexpr std::string_view command_templates[] = {
     "XINFO STREAM <stream> FULL",
     "XINFO GROUPS <stream>",
     "XINFO CONSUMERS <stream> <group>",
+    // SORT
+    "SORT ( <list> | <set> | <zset> ) [ LIMIT <index> <index> ] [ DESC ] ALPHA",
+    "SORT ( <list> | <set> | <zset> ) ALPHA STORE <list>",
+    // what is refused, or draws nothing
+    "HRANDFIELD <hash> 0",
+    "SRANDMEMBER <set> 0",
+    "ZRANDMEMBER <zset> 0",
+    "SPOP <set> 100",
+    "LPOP <list> ( -1 | x )",
+    "ZPOPMIN <zset> ( -1 | x )",
+    "SPOP <set> ( -1 | x )",
+    "LMPOP 0 <list> LEFT",
+    "SINTERCARD 3 <set> <set>",
+    "ZUNIONSTORE <zset> 0 <zset>",
+    "ZADD <zset> nan <member>",
+    "SELECT 16",
+    "MOVE <key> 99",
+    "FOO <key> <value>",
+    "OBJECT FOO <key>",
     // the rest
+    "PUBSUB NUMSUB { <member> }",
     "ECHO <value>",
     "PING [ <value> ]",
     "SELECT 0",
     "PUBLISH <key> <value>",
     "OBJECT ENCODING nothing",
+};
+
+/// Collections that outgrow their small form.
+inline constexpr std::string_view large_templates[] = {
+    "HSET bigh <number> <value> <number> <value> <number> <value> <number> <value>",
+    "HDEL bigh <number> <number>",
+    "HMGET bigh <number> <number>",
+    "HLEN bigh",
+    "HGETALL bigh",
+    "SADD bigs <number> <number> x<number> <number>",
+    "SREM bigs <number> <number>",
+    "SMISMEMBER bigs <number> <number>",
+    "SMEMBERS bigs",
+    "SINTER bigs bign",
+    "SADD bign <number> <number> <number>",
+    "SUNIONSTORE bigu bign bigs",
+    "SDIFF bign bigs",
+    "SCARD bigu",
+    "ZADD bigz <number> m<number> <score> m<number> <number> m<number> <number> m<number>",
+    "ZREM bigz m<number> m<number>",
+    "ZRANK bigz m<number>",
+    "ZRANGE bigz <number> <number> REV WITHSCORES",
+    "ZCOUNT bigz <number> (<number>",
+    "ZRANGE bigz <number> <number> BYSCORE LIMIT <small> <number>",
+    "ZINCRBY bigz <score> m<number>",
+    "ZREMRANGEBYRANK bigz <number> <number>",
+    "ZUNIONSTORE bigy 2 bigz bigs AGGREGATE MAX",
+    "ZRANGE bigy 0 -1 WITHSCORES",
+    "ZPOPMAX bigz",
+    "RPUSH bigl <number> <number> <number>",
+    "LPUSH bigl <number>",
+    "LREM bigl <index> <number>",
+    "LRANGE bigl <number> <number>",
+    "LINSERT bigl AFTER <number> <number>",
+    "LPOS bigl <number> [ RANK <index> ] [ COUNT <small> ] [ MAXLEN <number> ]",
+    "LINDEX bigl <number>",
+    "COPY bigz bigy REPLACE",
+    "COPY bigh bigi REPLACE",
+    "HGETALL bigi",
+    "SORT bigl LIMIT <small> 5",
+    "SORT_RO bigl BY nosort [ GET # ] [ GET bigh ] [ LIMIT <index> <index> ]",
+    "SORT bigs ALPHA LIMIT 0 9",
+    "SORT ( bign | bigl ) [ LIMIT <index> <index> ] [ DESC ]",
+    "SORT bign DESC GET # GET s* LIMIT 2 3",
+    "SORT bign BY nosort STORE bigl",
+    "SORT_RO bign BY bigh->* LIMIT 0 9",
+};
+
+/// What draws lots, waits, ends soon or goes to another database: for one engine and its log.
+inline constexpr std::string_view chance_templates[] = {
+    "SPOP <set> [ 2 ]",
+    "SRANDMEMBER <set> 2",
+    "PEXPIRE <key> 50",
+    "SET <str> <value> PX 20",
+    "GETEX <str> PX 30",
+    "PSETEX <str> 9 <value>",
+    "EXPIRE <key> 1",
+    "SELECT <small>",
+    "SELECT 0",
+    "MOVE <key> <small>",
+    "COPY <key> <key> DB <small> REPLACE",
+    "SWAPDB <small> <small>",
+    "BLPOP <list> <list> 0",
+    "BZPOPMIN <zset> <zset> 0",
+    "BLMOVE <list> <list> LEFT RIGHT 0",
+    "PEXPIREAT <key> 1",
+    "FLUSHDB",
 };
 
 /// For scripts: each is run with two keys and two arguments.

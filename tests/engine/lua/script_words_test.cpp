@@ -78,6 +78,15 @@ TEST_F(ScriptWords, TheNamesCannotBeAssigned) {
   EXPECT_NE(eval("local function f() KEYS = nil end f() return 1").find("readonly"),
             std::string::npos);
   EXPECT_NE(eval("redis = nil return 1").find("readonly"), std::string::npos);
+  EXPECT_NE(eval("return (function() return function() ARGV = 1 end end)()()").find("readonly"),
+            std::string::npos);
+  EXPECT_NE(eval("return loadstring('KEYS = 1')()").find("readonly"), std::string::npos);
+  EXPECT_NE(eval("return coroutine.wrap(loadstring('redis = 1'))()").find("readonly"),
+            std::string::npos);
+  EXPECT_NE(eval("_G.KEYS = 1 return 1").find("readonly"), std::string::npos);
+  EXPECT_NE(eval("rawset(_G, 'KEYS', 1) return 1").find("readonly"), std::string::npos);
+  EXPECT_NE(eval("local x = 'a' .. 1.5 .. tostring(true) return nosuch").find("nonexistent"),
+            std::string::npos);
   EXPECT_EQ(seen({"a"}), "\"1 1 a 1key\"");
 }
 

@@ -61,6 +61,27 @@ TEST_F(WatchdogTest, W07_UnansweredRenewalsEndInALossAtTheDeadlineNotLater) {
   EXPECT_FALSE(held.valid());
 }
 
+TEST_F(WatchdogTest, W07_HoldIsAtRiskAfterTwoThirdsOfItsLeaseWithoutARenewal) {
+  Mutex mutex{line_, "stock", {.lease = 30s}};
+  auto held = mutex.acquire().get();
+  std::vector<Risk> risks;
+  held.on_risk([&](Risk risk) { risks.push_back(risk); });
+  const auto near_misses = metrics().lock_near_misses.load();
+  clock_.advance(60s);
+  EXPECT_TRUE(risks.empty()) << "renewed in time, it is at no risk";
+  fail_all("lock/mutex/renew", Fault::refused);
+  clock_.advance(held.valid_for() * 2 / 3 - 10ms);
+  EXPECT_TRUE(risks.empty());
+  clock_.advance(20ms);
+  EXPECT_EQ(risks, std::vector{Risk::unanswered});
+  EXPECT_TRUE(held.valid());
+  heal();
+  clock_.advance(9s);
+  EXPECT_TRUE(held.valid());
+  EXPECT_GT(held.valid_for(), 20s);
+  EXPECT_EQ(metrics().lock_near_misses.load(), near_misses + 1);
+}
+
 TEST_F(WatchdogTest, FailedRenewalIsTriedAgainBeforeTheDeadline) {
   Mutex mutex{line_, "stock", {.lease = 30s}};
   auto held = mutex.acquire().get();

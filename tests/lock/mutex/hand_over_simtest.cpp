@@ -228,5 +228,17 @@ TEST_F(HandOver, LostHolderLetsTheWaitersOfItsProcessAsk) {
   EXPECT_TRUE(visitor.in());
 }
 
+TEST_F(HandOver, L06_ForceReleaseWakesAWaiterAndTellsTheHolder) {
+  auto held = here_.acquire().get();
+  std::optional<LostCause> cause;
+  held.on_lost([&](LostCause why) { cause = why; });
+  Visitor visitor{here_, 1h};
+  EXPECT_TRUE(here_.force_release().get());
+  EXPECT_EQ(cause, LostCause::taken);
+  EXPECT_TRUE(visitor.in());
+  EXPECT_EQ(held.release().get().kind, Kind::not_held);
+  EXPECT_TRUE(visitor.held->valid());
+}
+
 }  // namespace
 }  // namespace sluice

@@ -1,0 +1,129 @@
+/// At most so many at a time, each by a permit that has a name.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/held.hpp"
+#include "sluice/semaphore.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+/// Names one permit, as long as it is held, to every process.
+struct PermitId {
+  std::array<std::uint8_t, 16> bytes{};
+
+  /// 32 hex digits, lower case: as Redisson's API shows it.
+  std::string text() const;
+  /// The inverse; empty: not 32 hex digits.
+  static std::optional<PermitId> parse(std::string_view text);
+
+  friend auto operator<=>(const PermitId&, const PermitId&) = default;
+};
+
+/// A lease without an end: the permit comes back when somebody gives it back.
+inline constexpr std::chrono::milliseconds unlimited_lease{922337203685477};
+
+/// A permit that this process holds. Its end is the release.
+class HeldPermit : public Held {
+ public:
+  /// Holds nothing.
+  HeldPermit() noexcept = default;
+
+  /// The permit, also after its release.
+  const PermitId& id() const noexcept { return id_; }
+
+ private:
+  friend class PermitSemaphore;
+  HeldPermit(Held held, PermitId id) noexcept : Held{std::move(held)}, id_{id} {}
+
+  PermitId id_{};
+};
+
+/// Permits shared by every process that names them, Java processes with Redisson's
+/// RPermitExpirableSemaphore included. Each permit has an id, by which anybody may give it back.
+///
+/// Guarantee: as Semaphore's. A permit comes back once: by its release, or when its lease is over,
+///   whichever is first; the other is then answered that there is nothing.
+/// Not guaranteed: as Semaphore's. Java programs write and compare times of their own clocks, ours
+///   those of the server: where these differ, a permit of the one ends for the other so much sooner
+///   or later.
+/// Threads: any. As Semaphore.
+/// In Redis: string NAME, the free permits; sorted set {NAME}:timeout, the permits' 16 bytes by the
+///   time when they end; channel redisson_sc:{NAME}: all as Redisson's. Beside them hash
+///   sluice_permit_people:{NAME}, who holds; list sluice_permit_queue:{NAME} and hash
+///   sluice_permit_turns:{NAME} while somebody waits (2 minutes); strings sluice_permit_done:{NAME}:ID for a minute after a change. Round trips: as
+///   Semaphore.
+///
+///     PermitSemaphore desks{*store, "desks"};
+///     desks.try_set_permits(4).get();
+///     const auto desk = desks.take(1h).get();  // and elsewhere, from its text:
+///     desks.release(*PermitId::parse(text)).get();
+class PermitSemaphore {
+ public:
+  /// How many permits one call may acquire.
+  static constexpr std::uint32_t most_at_once = 1000;
+
+  /// `options.lease` and `watchdog` are of what `acquire` gives. Throws as Semaphore's.
+  explicit PermitSemaphore(Store& store, std::string name, SemaphoreOptions options = {});
+  ~PermitSemaphore();
+  PermitSemaphore(const PermitSemaphore&) = delete;
+  PermitSemaphore& operator=(const PermitSemaphore&) = delete;
+
+  /// Sets how many there are, if nobody has. True: set.
+  Task<bool> try_set_permits(std::uint32_t permits);
+  /// Sets how many there are in all, those held included. Fewer than are held: nobody gets one
+  /// until enough came back. Throws Error; the same call again is safe.
+  Task<void> set_permits(std::uint32_t permits);
+  /// So many more, or fewer. Throws Error (effect none or unknown).
+  Task<void> add_permits(std::int64_t delta);
+  /// How many are free, after those of the dead came back.
+  Task<std::int64_t> available();
+
+  /// Waits until a permit is held. Throws as Semaphore::acquire.
+  Task<HeldPermit> acquire();
+  /// Waits up to `wait`, or until `stop` is requested. Empty: refused. Throws as `acquire`.
+  Task<std::optional<HeldPermit>> try_acquire(std::chrono::milliseconds wait = {},
+                                              std::stop_token stop = {});
+  /// All of so many, from 1 to `most_at_once`, or none: empty. O(permits).
+  Task<std::vector<HeldPermit>> try_acquire_many(std::uint32_t permits,
+                                                 std::chrono::milliseconds wait = {},
+                                                 std::stop_token stop = {});
+
+  /// A permit that nobody renews, for whoever knows its id: until `release` or the end of `lease`,
+  /// from 10 ms to 24 h, or `unlimited_lease`. Empty: refused. Throws as `acquire`.
+  Task<std::optional<PermitId>> take(std::chrono::milliseconds lease,
+                                     std::chrono::milliseconds wait = {},
+                                     std::stop_token stop = {});
+  /// Gives a permit back, whoever holds it. False: its lease was over, or it came back before.
+  /// A repeated request is answered as the first. Throws Error (effect none or unknown; the same
+  /// call again is safe, and then false).
+  Task<bool> release(PermitId permit);
+  /// Lets a permit end so long from now, or never (`unlimited_lease`). False: it is over. A
+  /// HeldPermit does not hear of it, and renews its own lease. Throws Error; again is safe.
+  Task<bool> update_lease(PermitId permit, std::chrono::milliseconds lease);
+
+  /// Who holds and who waits, for operators: one round trip.
+  Task<SemaphoreInfo> info();
+
+  const std::string& name() const noexcept;
+
+ private:
+  Task<std::vector<HeldPermit>> enter(std::uint32_t permits, std::chrono::milliseconds wait,
+                                      std::stop_token stop);
+
+  Store& store_;
+  const std::string label_;
+  const std::shared_ptr<lock::Pool> pool_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,132 @@
+/// At most so many at a time, across processes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "sluice/held.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+namespace lock {
+class Pool;
+}  // namespace lock
+
+struct SemaphoreOptions {
+  /// How long permits are held without renewal, and so how long those of a dead holder are missing.
+  /// Shorter brings them back sooner; longer survives longer pauses of the holder and outages of the
+  /// server. From 10 ms to 24 h.
+  std::chrono::milliseconds lease = std::chrono::seconds{30};
+  /// Renew the lease while permits are held, every third of it, all holds of the process together.
+  /// Off: they come back when their lease is over, and are then lost for their holder.
+  bool watchdog = true;
+  /// How much earlier than the server the holder believes the hold to be over. More is safer, and
+  /// leaves less of the lease. Default: lease / 100 + 2 ms.
+  std::optional<std::chrono::milliseconds> margin{};
+  /// What people see in `info()`. Default: the name of the program.
+  std::string label{};
+};
+
+/// A semaphore as operators see it; by the time it is read it may be another.
+struct SemaphoreInfo {
+  struct Holder {
+    std::string id;  ///< of the request, or of the permit in the API of Redisson
+    std::uint32_t permits = 0;
+    std::chrono::milliseconds left{};  ///< of the lease; -1: no end
+    HolderData data;                   ///< empty where a program other than ours holds
+  };
+  struct Waiter {
+    std::uint32_t permits = 0;
+    HolderData data;
+  };
+  std::int64_t free = 0;        ///< below 0: more are held than there are
+  std::vector<Holder> holders;  ///< whose end is next comes first; at most 1000
+  std::vector<Waiter> waiters;  ///< of programs of ours, in the order of the queue; at most 1000
+};
+
+/// A number of permits shared by every process that names it, Java processes with Redisson's
+/// RSemaphore included.
+///
+/// Guarantee: permits are conserved: those free and those held are together what was set and added,
+///   whatever is lost, doubled or late, and whoever dies. A hold that its process does not renew
+///   comes back once, when its lease is over. Waiters of ours are served in the order of their
+///   arrival: one that wants many is not overtaken by one that wants few. A dead one delays those
+///   behind it by two seconds at most.
+/// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`). That a
+///   Java program waits in the same order: it takes whatever it finds free; while others of ours
+///   wait, that is what a release leaves free for 10 ms after 16 hand-overs, at most once a second.
+///   What a Java program acquires belongs to nobody, and is missing when it dies. A copy of an acquire that the server gets to only after the release holds permits
+///   for nobody until their lease is over.
+/// Threads: any. The Store must outlive the Semaphore and every Held of it; a Held may outlive its
+///   Semaphore. After a fork() the holds stay with the parent.
+/// In Redis: string NAME, the free permits, and channel redisson_sc:{NAME}, both as Redisson's;
+///   sorted set sluice_semaphore_holds:{NAME}, list sluice_semaphore_queue:{NAME} and hash
+///   sluice_semaphore_turns:{NAME} while somebody waits (2 minutes), strings
+///   sluice_semaphore_done:{NAME}:ID for a minute after a change. One
+///   round trip to acquire, one to release; a wait adds a round trip and a subscription that lasts
+///   as long as the Semaphore. Renewals: one script for 100 holds.
+///
+///     Semaphore desks{*store, "desks"};
+///     desks.try_set_permits(4).get();
+///     if (auto desk = desks.try_acquire(1, 5s).get()) work_at(*desk);
+class Semaphore {
+ public:
+  /// How many one hold may have, and how far one change may go.
+  static constexpr std::uint32_t most = 2'147'483'647;
+
+  /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
+  /// that leaves nothing of it.
+  explicit Semaphore(Store& store, std::string name, SemaphoreOptions options = {});
+  ~Semaphore();
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
+
+  /// Sets how many there are, if nobody has. True: set. Before that there are none.
+  /// Throws Error; the same call again is safe.
+  Task<bool> try_set_permits(std::uint32_t permits);
+  /// So many more, or fewer: below zero, nobody gets one until as many came back.
+  /// Throws Error (effect none or unknown).
+  Task<void> add_permits(std::int64_t delta);
+  /// How many are free, after those of the dead came back.
+  Task<std::int64_t> available();
+  /// Takes all that are free, for ever, and says how many. Throws Error (effect none or unknown).
+  Task<std::int64_t> drain();
+
+  /// Waits until so many are held, from 1 to `most`. `Held::token()` is 0: permits have no order.
+  /// Throws Error (connection, timeout, wrong_type ...): a hold that may have come about all the
+  /// same is taken back in the background, and ends with its lease at the latest.
+  Task<Held> acquire(std::uint32_t permits = 1);
+  /// Waits up to `wait`, or until `stop` is requested; without a wait: one round trip, and refused
+  /// while others wait. Empty: refused. Throws as `acquire`.
+  Task<std::optional<Held>> try_acquire(std::uint32_t permits = 1,
+                                        std::chrono::milliseconds wait = {},
+                                        std::stop_token stop = {});
+
+  /// Gives back what is nobody's hold: of a Java program, or drained. As Redisson it does not ask
+  /// whether anybody had them.
+  /// `request`: a name for this release of at most 200 bytes; whoever calls again with the same name
+  /// within a minute, after an Error of unknown effect, releases once. Default: each call is new.
+  /// Throws Error (effect none or unknown).
+  Task<void> release_unowned(std::uint32_t permits = 1, std::string request = {});
+
+  /// Who holds and who waits, for operators: one round trip.
+  Task<SemaphoreInfo> info();
+
+  const std::string& name() const noexcept;
+
+ private:
+  Task<std::optional<Held>> enter(std::uint32_t permits, std::chrono::milliseconds wait,
+                                  std::stop_token stop);
+
+  Store& store_;
+  const std::string label_;
+  const std::shared_ptr<lock::Pool> pool_;
+};
+
+}  // namespace sluice

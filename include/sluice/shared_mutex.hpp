@@ -1,0 +1,181 @@
+/// Many that read, or one that writes, across processes.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "sluice/held.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+namespace lock {
+class SharedWire;
+class Side;
+class ThreadHolds;
+class Watchdog;
+struct OwnerState;
+}  // namespace lock
+
+struct SharedMutexOptions {
+  /// How long a hold lasts without renewal, and so how long a dead holder keeps others out. Shorter
+  /// frees sooner; longer survives longer pauses of the holder and outages of the server. From 10
+  /// ms to 24 h.
+  std::chrono::milliseconds lease = std::chrono::seconds{30};
+  /// Renew the lease while it is held, every third of it, all holds of the process together. Off:
+  /// every hold ends when its lease does, and is then lost.
+  bool watchdog = true;
+  /// How much earlier than the server the holder believes the hold to be over: for clocks that run
+  /// at different speeds. Default: lease / 100 + 2 ms, as in Redlock.
+  std::optional<std::chrono::milliseconds> margin{};
+  /// Where a grant has to be before it counts. Default: on the server.
+  Durability durability{};
+  enum class Preference {
+    writers,  ///< While a writer waits, newcomers wait behind it; after it, the next writer is next.
+    readers,  ///< Newcomers join those that read; after a writer, those that wait to read are next.
+  };
+  /// Who goes first. Readers first gives more throughput where most read; writers first gives
+  /// fresher reads.
+  Preference preference = Preference::writers;
+  /// How many may go past those that wait for the other kind of hold: so many writers past readers
+  /// that wait (one at least), or so many newcomers past a writer that waits. Then it is their
+  /// turn: of all readers together, or of one writer. 0: always turn about (phase-fair). At most
+  /// 1'000'000.
+  std::uint32_t overtaking = 16;
+  /// After so many hand-overs in a row from hold to hold of ours, a release makes the lock truly
+  /// free and publishes it, if anybody else listens: a Java program, say. From 1 to 1'000'000.
+  std::uint32_t hand_overs = 16;
+  /// What people see in `info()` and `sluice locks`. Default: the name of the program.
+  std::string label{};
+};
+
+/// A lock that many may hold to read or one to write, shared by every process that names it, Java
+/// processes with Redisson included.
+///
+/// Guarantee: among holders whose `Held::valid()` is true there is at most one that writes, and then
+///   nobody else reads but its own owner; while the server keeps its data and its clock and ours run
+///   at the same speed within the margin. A lost reply leaves no second hold, a repeated or late
+///   release touches no newer hold. A reader that died keeps a writer out for its lease at most,
+///   however long others read on. Neither readers nor writers of ours starve: see
+///   `SharedMutexOptions::overtaking`.
+/// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
+///   `token()`); that an asynchronous replica knows of the hold after a failover; an order among
+///   those that wait for the same kind of hold in different processes; that Java readers wait for
+///   a writer of ours that waits: Redisson knows no queue here. Losses are counted in
+///   `sluice_lock_lost_total`.
+/// Entering again: an Owner may enter again what it is in. One that writes may also read, and goes
+///   on reading when it ends its write hold: all that wait to read then join it. One that reads
+///   may not also write: Error (bad_argument), at once.
+/// Threads: any. The Store must outlive the SharedMutex and every Held of it; a Held may outlive its
+///   SharedMutex. After a fork() the holds stay with the parent.
+/// In Redis: hash NAME {mode, owner: entries, owner:write: entries, sluice:...}, TTL = the longest
+///   lease; for each entry of a reader the string {NAME}:OWNER:rwlock_timeout:N, TTL = its lease;
+///   string redisson_lock_token:{NAME}, the fencing counter, which stays; channel
+///   redisson_rwlock:{NAME}; lists sluice_rw_writers:{NAME} and sluice_rw_readers:{NAME} while
+///   somebody waits. One round trip to get in where nobody is in the way, one to release, which also
+///   lets the next ones in: they need none. Renewals: one script for 100 holds to read, one for 100
+///   to write.
+///
+///     SharedMutex prices{*store, "prices"};
+///     { const std::shared_lock reading{prices}; show(price_list); }
+///     { const std::unique_lock writing{prices}; price_list = load(); }
+class SharedMutex {
+ public:
+  /// Throws Error (bad_argument): an empty name, one above 1 MiB, an option out of its range.
+  SharedMutex(Store& store, std::string name, SharedMutexOptions options = {});
+  ~SharedMutex();
+  SharedMutex(const SharedMutex&) = delete;
+  SharedMutex& operator=(const SharedMutex&) = delete;
+
+  /// Waits until it may write. Throws Error: bad_argument, effect none, where `owner` reads and does
+  /// not write; connection, timeout, wrong_type ...: a hold that may have come about all the same
+  /// is taken back in the background, and ends with its lease at the latest.
+  Task<Held> acquire();
+  Task<Held> acquire(const Owner& owner);
+  /// Waits up to `wait`, or until `stop` is requested. Empty: others were in all the while. Without
+  /// a wait: one round trip. Throws as `acquire`.
+  Task<std::optional<Held>> try_acquire(std::chrono::milliseconds wait = {},
+                                        std::stop_token stop = {});
+  Task<std::optional<Held>> try_acquire(const Owner& owner, std::chrono::milliseconds wait = {},
+                                        std::stop_token stop = {});
+
+  /// The same to read. `Held::token()` of a reader is that of the last writer before it: what it
+  /// reads is at least as new. 0: there was no writer yet.
+  Task<Held> acquire_shared();
+  Task<Held> acquire_shared(const Owner& owner);
+  Task<std::optional<Held>> try_acquire_shared(std::chrono::milliseconds wait = {},
+                                               std::stop_token stop = {});
+  Task<std::optional<Held>> try_acquire_shared(const Owner& owner,
+                                               std::chrono::milliseconds wait = {},
+                                               std::stop_token stop = {});
+
+  /// Who is in and who waits (writers first), for operators: one round trip, O(holders + waiters),
+  /// of each queue the first 1000.
+  Task<LockInfo> info();
+
+  /// Ends all holds, to read and to write, and lets those in that wait. The holders learn of it with
+  /// their next renewal. False: nobody was in.
+  Task<bool> force_release();
+
+  const std::string& name() const noexcept;
+
+  // As the standard library wants it (SharedTimedMutex): the owner is the thread. Entering again is
+  // allowed, and so is lock_shared() between lock() and unlock(). `lock...` and `try_lock...` throw
+  // Error when the store fails, and when a thread that reads wants to write. `unlock...` releases as
+  // ~Held does; it throws Error (bad_argument) when this thread is not in, but not when the hold was
+  // lost, which is logged and counted.
+  void lock();
+  bool try_lock();
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+    return lock_within(std::chrono::ceil<std::chrono::milliseconds>(wait));
+  }
+  template <class AnyClock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<AnyClock, Duration>& when) {
+    return try_lock_for(when - now_of<AnyClock>());
+  }
+  void unlock();
+
+  void lock_shared();
+  bool try_lock_shared();
+  template <class Rep, class Period>
+  bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait) {
+    return lock_shared_within(std::chrono::ceil<std::chrono::milliseconds>(wait));
+  }
+  template <class AnyClock, class Duration>
+  bool try_lock_shared_until(const std::chrono::time_point<AnyClock, Duration>& when) {
+    return try_lock_shared_for(when - now_of<AnyClock>());
+  }
+  void unlock_shared();
+
+ private:
+  using OwnerState = std::shared_ptr<lock::OwnerState>;
+  Task<std::optional<Held>> enter_to_write(OwnerState owner, std::chrono::milliseconds wait,
+                                           std::stop_token stop);
+  Task<std::optional<Held>> enter(std::shared_ptr<lock::Side> side, OwnerState owner,
+                                  std::chrono::milliseconds wait, std::stop_token stop);
+  bool lock_within(std::chrono::milliseconds wait);
+  bool lock_shared_within(std::chrono::milliseconds wait);
+  template <class AnyClock>
+  auto now_of() {
+    if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>) {
+      return store_.clock().steady();
+    } else {
+      return AnyClock::now();  // the caller's clock, not ours
+    }
+  }
+
+  Store& store_;
+  const std::string label_;
+  const std::shared_ptr<const lock::SharedWire> wire_;
+  const std::shared_ptr<lock::Watchdog> watchdog_;
+  const std::shared_ptr<lock::Side> readers_;
+  const std::shared_ptr<lock::Side> writers_;
+  const std::unique_ptr<lock::ThreadHolds> reading_threads_;  // of lock_shared()
+  const std::unique_ptr<lock::ThreadHolds> writing_threads_;  // of lock()
+};
+
+}  // namespace sluice

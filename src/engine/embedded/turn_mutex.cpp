@@ -1,0 +1,66 @@
+#include "engine/embedded/turn_mutex.hpp"
+
+#include <thread>
+
+namespace sluice::engine {
+namespace {
+
+// Long against what a turn's beginning costs (some 5 us, and a wake-up of each sleeper), short against what the scheduler
+// gives a thread anyway.
+constexpr std::chrono::microseconds turn{500};
+
+// A look at the mutex takes its cache line from whoever works: one in some 100 ns is enough.
+constexpr int pauses_a_look = 8;
+constexpr int looks = 80;
+// Whoever calls without a pause is back sooner than that.
+constexpr int polite = 10;
+
+void pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// On one core whoever holds it cannot go on while another spins.
+bool spinning_helps() noexcept {
+  static const bool several = std::thread::hardware_concurrency() > 1;
+  return several;
+}
+
+}  // namespace
+
+void TurnMutex::lock_slowly() noexcept {
+  if (spin(polite, taken)) return;
+  sleep_through_turn();
+  // Whoever has slept cannot know whether others still do, and takes it so that its unlock wakes one of them.
+  for (int as = taken; !spin(1, as); as = slept_on) {
+    if (state_.exchange(slept_on, std::memory_order_acquire) == free) break;
+    state_.wait(slept_on, std::memory_order_relaxed);
+  }
+  begin_turn();
+}
+
+/// Takes it when it was free at so many looks, one after the other. False: not within the time.
+bool TurnMutex::spin(int patience, int as) noexcept {
+  if (!spinning_helps()) return try_lock(as);
+  int seen_free = 0;
+  for (int i = 0; i < looks; ++i) {
+    seen_free = state_.load(std::memory_order_relaxed) == free ? seen_free + 1 : 0;
+    if (seen_free >= patience && try_lock(as)) return true;
+    for (int wait = 0; wait < pauses_a_look; ++wait) pause();
+  }
+  return false;
+}
+
+void TurnMutex::sleep_through_turn() const noexcept {
+  const auto end = turn_began_.load(std::memory_order_relaxed) + turn;
+  if (system_clock().steady() < end) std::this_thread::sleep_until(end);
+}
+
+void TurnMutex::begin_turn() noexcept {
+  turn_began_.store(system_clock().steady(), std::memory_order_relaxed);
+}
+
+}  // namespace sluice::engine

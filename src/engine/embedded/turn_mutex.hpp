@@ -1,0 +1,53 @@
+/// A mutex for sections of a microsecond or so. Where threads call without a pause, each has it for a turn.
+///
+/// What a section touches lies in the cache of the core that ran the last one. If such threads took the mutex from each
+/// other at every section, each would wait for a hundred cache lines, and together they would do less than one alone.
+/// So whoever finds it taken
+///   1. watches for a moment whether it stays free, as it soon does unless somebody is at it without a pause;
+///   2. sleeps to the end of the turn, if somebody has one;
+///   3. tries for a moment to take it as soon as it is free, and so begins a turn of its own;
+///   4. sleeps until an unlock wakes it (the section is a long one), and is at 3 again.
+///
+/// Guarantee: mutual exclusion; no system call in a free lock() and its unlock(); a waiter spins for microseconds only
+///   between two sleeps. Not guaranteed: order. Threads: any; it is not recursive.
+#pragma once
+
+#include <atomic>
+
+#include "sluice/clock.hpp"
+
+namespace sluice::engine {
+
+class TurnMutex {
+ public:
+  TurnMutex() = default;
+  TurnMutex(const TurnMutex&) = delete;
+  TurnMutex& operator=(const TurnMutex&) = delete;
+
+  void lock() noexcept {
+    if (!try_lock()) lock_slowly();
+  }
+  void unlock() noexcept {
+    if (state_.exchange(free, std::memory_order_release) == slept_on) state_.notify_one();
+  }
+
+ private:
+  static constexpr int free = 0;
+  static constexpr int taken = 1;
+  static constexpr int slept_on = 2;  // taken, and somebody may sleep until the unlock
+
+  bool try_lock(int as = taken) noexcept {
+    int seen = free;
+    return state_.compare_exchange_strong(seen, as, std::memory_order_acquire,
+                                          std::memory_order_relaxed);
+  }
+  void lock_slowly() noexcept;
+  bool spin(int patience, int as) noexcept;
+  void sleep_through_turn() const noexcept;
+  void begin_turn() noexcept;
+
+  std::atomic<int> state_{free};
+  std::atomic<SteadyTime> turn_began_{};  // by one that had to wait; written with the mutex held
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,115 @@
+-- A lock that is free goes to the first that waits and lives.
+-- KEYS[1] lock hash   KEYS[2..4] see lock/fair/queue   KEYS[5] fencing counter
+--
+-- One of ours is sent the hold, for `claim` ms, in which it has to say that it took over; if nobody
+-- hears (PUBLISH says how many do) it is dead. One of Redisson's is told that the lock is free, and
+-- has `time_to_come`; the field sluice:told of the tickets says "till deadline was owner" then:
+-- until when it has, its deadline now, and what that was before. The lock stays free meanwhile. In
+-- either case somebody looks when that time is over.
+local time_to_come = 1500
+
+-- Asks the first of ours to look when `ms` are over: if there is one, in another process than
+-- `inbox`.
+local function have_it_looked_at(inbox, ms)
+  local call = redis.call
+  repeat
+    local owner, request, at
+    for _, waiter in ipairs(call('LRANGE', KEYS[2], 0, 15)) do
+      local asks, where = string.match(call('HGET', KEYS[4], waiter) or '', '^(%S+) %d+ %d+ (%S+)')
+      if asks and (not owner or where ~= inbox) then
+        owner, request, at = waiter, asks, where
+        if where ~= inbox then
+          break
+        end
+      end
+    end
+    local dead = owner and call('PUBLISH', at, 'look ' .. request .. ' ' .. ms + 1) == 0
+    if dead then
+      leave(owner)
+    end
+  until not dead
+end
+
+-- Whoever leaves the queue as its first.
+local function take_turn(owner)
+  leave(owner)
+  redis.call('HDEL', KEYS[4], 'sluice:told')
+end
+
+local function let_in(owner, request, holder, ttl)
+  redis.call('HSET', KEYS[1], owner, 1, 'sluice:request', request, 'sluice:holder', holder,
+             'sluice:since', string.format('%.0f', server_time()))
+  redis.call('PEXPIRE', KEYS[1], ttl)
+end
+
+-- True: it was heard, and is in.
+local function grant(owner, ticket)
+  local request, claim, inbox, holder = string.match(ticket, '^(%S+) (%d+) %d+ (%S+) (.*)$')
+  local heard = false
+  if request then
+    local token = next_token(KEYS[5], 1)
+    local message = string.format('grant %s %.0f %.0f %s', request, token, server_time(), claim)
+    heard = redis.call('PUBLISH', inbox, message) > 0
+  end
+  take_turn(owner)
+  if heard then
+    let_in(owner, request, holder, claim)
+    have_it_looked_at(inbox, claim)
+  end
+  return heard
+end
+
+-- Until when there is time for it to come; nil: it is gone from the queue.
+local function tell(channel, owner)
+  local call = redis.call
+  local now = server_time()
+  local deadline = tonumber(call('ZSCORE', KEYS[3], owner)) or now
+  local till, at, was, whom =
+    string.match(call('HGET', KEYS[4], 'sluice:told') or '', '^(%S+) (%S+) (%S+) (.*)$')
+  local told = whom == owner and tonumber(at) == deadline
+  if told and tonumber(till) > now then
+    return tonumber(till)
+  end
+  local heard = not told and call('PUBLISH', channel .. ':' .. owner, '0') > 0
+  if told or (not heard and deadline <= now) then
+    call('LPOP', KEYS[2])
+    call('ZREM', KEYS[3], owner)
+    call('HDEL', KEYS[4], 'sluice:told')
+    local early = told and tonumber(was) - now or 0
+    if early > 0 then
+      move_up(-1, early)
+    end
+    return nil
+  end
+  till = now + time_to_come
+  local moved = deadline
+  if heard and deadline <= now then
+    moved = till  -- or it would drop itself
+  elseif not heard then
+    moved = math.min(deadline, till)
+    till = moved
+  end
+  if moved ~= deadline then
+    call('ZADD', KEYS[3], string.format('%.0f', moved), owner)
+  end
+  call('HSET', KEYS[4], 'sluice:told', string.format('%.0f %.0f %.0f %s', till, moved, deadline, owner))
+  call('PEXPIRE', KEYS[4], 120000)
+  have_it_looked_at('', till - now)
+  return till
+end
+
+-- REQUIRES: nobody holds the lock. True: nobody is before `asker`; if it is nil, nobody waits.
+-- False, and a time: one of Redisson's may come until then.
+local function hand_over(channel, asker)
+  while true do
+    local first = redis.call('LINDEX', KEYS[2], 0)
+    if not first or first == asker then
+      return true
+    end
+    local ticket = redis.call('HGET', KEYS[4], first)
+    local till = not ticket and tell(channel, first)
+    if till or ticket and grant(first, ticket) then
+      return false, till
+    end
+  end
+end

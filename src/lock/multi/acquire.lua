@@ -1,0 +1,74 @@
+-- Take several locks, all or none; or wait for the first that is in the way.
+-- KEYS, three for each lock, in the order of waiting: lock hash, fencing counter, queue of tickets
+-- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] request id   ARGV[4] holder, for people
+-- ARGV[5] ticket (see lock/mutex/hand_over); empty: do not wait
+-- ARGV[6] '1': refused, keep what comes before the one in the way
+-- ARGV[7] most hand-overs in a row   ARGV[8..] channel of each lock
+-- Reply: {0, token of each}: all are held by this request;
+--        {which, ms, time, foreign, kept}: refused, as lock/mutex/acquire, by the lock of that
+--        number, from 1; so many before it are held by this request, and none after it.
+local call = redis.call
+-- include lock/hold/next_token.lua
+-- include lock/wait/server_time.lua
+-- include lock/mutex/hand_over.lua
+local owner, lease, request, holder, ticket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local many = #KEYS / 3
+
+-- Everything is looked at before anything is written: a key of another kind ends it here.
+local held_by, free, way = {}, {}, nil
+for i = 1, many do
+  held_by[i] = call('HGET', KEYS[3 * i - 2], 'sluice:request')
+  free[i] = not held_by[i] and call('EXISTS', KEYS[3 * i - 2]) == 0
+  if not way and not free[i] and held_by[i] ~= request then
+    way = i
+  end
+end
+
+local function hold(i)
+  local key, counter = KEYS[3 * i - 2], KEYS[3 * i - 1]
+  local token
+  if free[i] then
+    token = next_token(counter, 1)
+    call('HSET', key, owner, 1, 'sluice:request', request, 'sluice:holder', holder)
+  else
+    token = tonumber(call('GET', counter))  -- nobody has counted on since: this hold is in the way
+  end
+  call('PEXPIRE', key, lease)
+  return token
+end
+
+if ticket ~= '' then
+  for i = 1, many do
+    if i ~= way then
+      call('LREM', KEYS[3 * i], 1, ticket)  -- it waits in one queue at a time
+    end
+  end
+end
+if not way then
+  local reply = {0}
+  for i = 1, many do
+    reply[i + 1] = hold(i)
+  end
+  return reply
+end
+
+local kept = 0
+for i = 1, many do
+  local mine = held_by[i] == request
+  if i < way and (mine or (free[i] and ARGV[6] == '1')) then
+    hold(i)
+    kept = kept + 1
+  elseif mine then
+    hand_over(ARGV[7 + i], tonumber(ARGV[7]), 3 * i - 2)  -- whoever waits holds only what comes before
+  end
+end
+local time = 0
+if ticket ~= '' then
+  local queue = KEYS[3 * way]
+  if not call('LPOS', queue, ticket) then
+    call('RPUSH', queue, ticket)
+  end
+  call('PEXPIRE', queue, 120000)  -- whoever waits looks again within 30 s
+  time = server_time()
+end
+return {way, call('PTTL', KEYS[3 * way - 2]), time, held_by[way] and 0 or 1, kept}

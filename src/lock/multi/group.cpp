@@ -1,0 +1,279 @@
+#include "lock/multi/group.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lock/hold/steps.hpp"
+#include "lock/hold/watchdog.hpp"
+#include "lock/multi/acquire.lua.hpp"
+#include "lock/multi/release.lua.hpp"
+#include "lock/mutex/renew.lua.hpp"
+#include "lock/per_store.hpp"
+#include "sluice/log.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice::lock {
+
+using std::chrono::milliseconds;
+
+const Script& Member::renewal() const noexcept { return scripts::lock_mutex_renew; }
+void Member::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
+  wire_.add_to(renewal, hold, entries);
+}
+Task<Value> Member::ask_end(const Identity& who, bool repeatable) {
+  return wire_.ask_end(who, repeatable);
+}
+Task<Value> Member::ask_recount(const Hold& hold, std::uint32_t entries) {
+  return wire_.ask_recount(hold, entries);
+}
+
+namespace {
+
+bool are_integers(const Value& reply, std::size_t at_least) {
+  return reply.is_aggregate() && reply.as_items().size() >= at_least &&
+         std::ranges::all_of(reply.as_items(),
+                             [](const Value& item) { return item.type() == Value::Type::integer; });
+}
+
+Error nonsense(std::string_view script, const Value& reply) {
+  return Error{
+      Errc::protocol,
+      std::string{script} + " answered " + to_string(reply) + ", which is none of its replies",
+      Effect::unknown};
+}
+
+}  // namespace
+
+Group::Group(Store& store, const std::vector<std::string>& names, const MutexTerms& terms)
+    : store_(store),
+      terms_(terms),
+      watchdog_(shared_of<Watchdog>(store)),
+      inbox_(shared_of<Inbox>(store)) {
+  members_.reserve(names.size());
+  for (const auto& name : names) members_.push_back(std::make_shared<Member>(store, name, terms));
+  for (const auto& member : members_) {
+    const Names& all = member->wire().names();
+    keys_.insert(keys_.end(), {all.key, all.token, all.queue});
+  }
+}
+
+// --- to get in ---
+
+Task<Group::Reply> Group::ask(Identity who, std::string inbox, bool keeps) {
+  const fmt::format_int lease{terms_.terms.lease.count()};
+  const fmt::format_int bound{terms_.hand_off.across_processes};
+  const std::string ticket = members_.front()->wire().ticket_of(who, inbox);
+  std::vector<std::string_view> args{
+      who.owner,        {lease.data(), lease.size()}, who.request, who.holder, ticket,
+      keeps ? "1" : "", {bound.data(), bound.size()}};
+  for (const auto& member : members_) args.push_back(member->wire().names().channel);
+  auto asked = store_.run(scripts::lock_multi_acquire, keys_, args, {.repeatable = true});
+  const Value reply = co_await asked;
+  co_return reply_of(reply);
+}
+
+Group::Reply Group::reply_of(const Value& value) const {
+  const std::size_t many = members_.size();
+  if (!are_integers(value, 2)) throw nonsense("lock/multi/acquire", value);
+  const auto& items = value.as_items();
+  const auto which = static_cast<std::size_t>(items[0].as_integer());
+  Reply reply;
+  if (which == 0 && items.size() == many + 1) {
+    for (std::size_t i = 1; i <= many; ++i)
+      reply.tokens.push_back({static_cast<std::uint64_t>(items[i].as_integer())});
+    return reply;
+  }
+  if (which == 0 || which > many || items.size() != 5) throw nonsense("lock/multi/acquire", value);
+  Answer& refusal = reply.refusal;
+  refusal.left = milliseconds{items[1].as_integer()};
+  refusal.time = milliseconds{items[2].as_integer()};
+  if (items[3].as_integer() == 1)
+    refusal.foreign_channel = members_[which - 1]->wire().names().channel;
+  if (items[4].as_integer() > 0) {  // what is kept is prolonged by the next question
+    const milliseconds third = terms_.terms.lease / 3;
+    refusal.left = refusal.left < milliseconds{0} ? third : std::min(refusal.left, third);
+  }
+  return reply;
+}
+
+/// All of them, or an Error when the reply took too long.
+Holds Group::begin_all(const Identity& who, const std::vector<FencingToken>& tokens,
+                       SteadyTime sent) {
+  Holds holds;
+  holds.reserve(tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const Grant grant{.token = tokens[i], .since = sent, .ttl = terms_.terms.lease};
+    auto hold = begin(watchdog_, members_[i], who, grant, terms_.terms);
+    if (!hold) {
+      count(metrics().lock_late);
+      for (const auto& begun : holds) watchdog_->leave(*begun);
+      throw granted_too_late(*members_[i], terms_.terms);
+    }
+    holds.push_back(std::move(hold));
+  }
+  return holds;
+}
+
+Task<Holds> Group::try_enter(Identity who) {
+  const SteadyTime sent = watchdog_->clock().steady();
+  try {
+    auto asking = ask(who, {}, false);
+    const Reply reply = co_await asking;
+    co_return begin_all(who, reply.tokens, sent);
+  } catch (const Error& failure) {
+    if (may_have_left_something(failure) || failure.errc() == Errc::timeout) give_up(who);
+    throw;
+  }
+}
+
+Task<Holds> Group::enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop) {
+  return until ? wait(std::move(who), *until, std::move(stop)) : try_enter(std::move(who));
+}
+
+Task<Holds> Group::wait(Identity who, SteadyTime until, std::stop_token stop) {
+  std::exception_ptr failure;
+  bool closed = false;  // the Store, which may be gone
+  try {
+    auto standing = stand(who, until, std::move(stop));
+    Holds holds = co_await standing;
+    if (!holds.empty()) co_return holds;
+  } catch (const Error& error) {
+    failure = std::current_exception();
+    closed = error.errc() == Errc::closed;
+  }
+  if (!closed) give_up(who);
+  if (failure) std::rethrow_exception(failure);
+  co_return Holds{};
+}
+
+Task<Holds> Group::stand(const Identity& who, SteadyTime until, std::stop_token stop) {
+  if (!inbox_->is_open()) {  // most are not refused, and need none
+    const SteadyTime sent = watchdog_->clock().steady();
+    auto asking = ask(who, {}, false);
+    const Reply reply = co_await asking;
+    if (!reply.tokens.empty()) co_return begin_all(who, reply.tokens, sent);
+    auto opening = inbox_->open();
+    co_await opening;
+  }
+  Inbox::Box box{inbox_, who.request};  // before the question: the grant may overtake the answer
+  auto standing = stand_in_line(box, who, until, std::move(stop));
+  co_return co_await standing;
+}
+
+Task<Holds> Group::stand_in_line(Inbox::Box& box, const Identity& who, SteadyTime until,
+                                 std::stop_token stop) {
+  bool keeps = false;
+  std::vector<FencingToken> tokens;
+  const auto ask_in_line = [&]() -> Task<Answer> {
+    auto asking = ask(who, inbox_->channel(), std::exchange(keeps, true));
+    Reply reply = co_await asking;
+    if (!reply.tokens.empty()) reply.refusal.granted = reply.tokens.front();
+    tokens = std::move(reply.tokens);
+    co_return std::move(reply.refusal);
+  };
+  const std::stop_callback on_stop{stop, [&box] { box.post({.kind = Call::Kind::rouse}); }};
+  Line line{box, terms_.terms.lease, ask_in_line};
+  for (;;) {
+    auto standing = line.stand(until, [&stop] { return !stop.stop_requested(); });
+    const std::optional<Grant> grant = co_await standing;
+    if (!grant) co_return Holds{};
+    if (line.was_handed_over()) continue;  // one of them; the next question is for all
+    co_return begin_all(who, tokens, grant->since);
+  }
+}
+
+// --- the end ---
+
+/// `inbox`: of the ticket that may be in a queue; empty: none is.
+Task<Value> Group::ask_end(Identity who, bool repeatable, std::string inbox) {
+  const fmt::format_int bound{terms_.hand_off.across_processes};
+  const std::string ticket = members_.front()->wire().ticket_of(who, inbox);
+  std::vector<std::string_view> args{who.request, {bound.data(), bound.size()}, ticket};
+  for (const auto& member : members_) args.push_back(member->wire().names().channel);
+  auto asked = store_.run(scripts::lock_multi_release, keys_, args, {.repeatable = repeatable});
+  Value reply = co_await asked;
+  if (!are_integers(reply, members_.size())) throw nonsense("lock/multi/release", reply);
+  co_return reply;
+}
+
+Task<bool> Group::leave(Holds holds) {
+  bool lost = false;
+  bool known = false;  // to the server, as far as we know
+  for (const auto& hold : holds) {
+    const auto before = watchdog_->leave(*hold);
+    lost |= before.state == HoldState::lost;
+    known |= before.state != HoldState::lost || before.cause != LostCause::taken;
+    if (before.state == HoldState::held)
+      metrics().lock_hold.observe(watchdog_->clock().steady() - hold->began);
+  }
+  if (!known) co_return false;
+  const Identity who = holds.front()->who;
+  std::optional<Value> reply;
+  try {
+    auto asked = ask_end(who, false, {});
+    reply = co_await asked;
+  } catch (const Error& failure) {
+    if (!may_have_left_something(failure)) throw;
+  }
+  const bool again =
+      !reply;  // "gone" is then the echo of the first request, if the hold is certain
+  if (again) {
+    auto asked = ask_end(who, true, {});
+    reply = co_await asked;
+  }
+  const SteadyTime now = watchdog_->clock().steady();
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (holds[i]->state.load() == HoldState::lost || reply->as_items()[i].as_integer() == 1)
+      continue;
+    if (again && now < holds[i]->certain_until.load()) continue;
+    count(metrics().lock_lost);  // and nobody had noticed
+    lost = true;
+  }
+  co_return !lost;
+}
+
+Task<void> Group::leave_and_report(Holds holds) {
+  const auto self = shared_from_this();
+  const std::string name = members_.front()->key();
+  try {
+    auto leaving = leave(std::move(holds));
+    co_await leaving;
+  } catch (const std::exception& failure) {
+    count(metrics().lock_release_failures);
+    log(LogLevel::error, "lock " + quoted(name) +
+                             " and those taken with it were not released and " +
+                             "end with their lease: " + failure.what());
+  }
+}
+
+void Group::leave_in_background(Holds holds) noexcept {
+  try {
+    spawn(leave_and_report(std::move(holds)));
+  } catch (const std::exception&) {  // no memory for the coroutine
+    count(metrics().lock_release_failures);
+  }
+}
+
+Task<void> Group::give_up_and_report(Identity who) {
+  const auto self = shared_from_this();
+  const std::string name = members_.front()->key();
+  try {
+    auto asked = ask_end(who, true, inbox_->channel());
+    co_await asked;
+  } catch (const std::exception& failure) {
+    count(metrics().lock_release_failures);
+    log(LogLevel::error, "what a request for lock " + quoted(name) + " and others left behind " +
+                             "ends with its lease: " + failure.what());
+  }
+}
+
+void Group::give_up(const Identity& who) noexcept {
+  try {
+    spawn(give_up_and_report(who));
+  } catch (const std::exception&) {
+    count(metrics().lock_release_failures);
+  }
+}
+
+}  // namespace sluice::lock

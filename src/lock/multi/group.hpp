@@ -1,0 +1,83 @@
+/// Names of one Store that one script takes, each with the wire of a Mutex.
+///
+///     ask ──> all are held
+///      └────> refused: in the queue of the first that is in the way ──> handed over ──> ask
+///                                                                 └──> patience is over: give up
+///
+/// The first question takes all or nothing. A later one, refused again, keeps what comes before the
+/// name in the way and hands over what comes after it: so every name is waited for at most once
+/// more, in their order, with the chance that its queue gives. What is kept is prolonged by asking
+/// again every third of a lease.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include "lock/hold/hold.hpp"
+#include "lock/mutex/wire.hpp"
+#include "lock/wait/inbox.hpp"
+#include "lock/wait/line.hpp"
+
+namespace sluice::lock {
+
+using Holds = std::vector<std::shared_ptr<Hold>>;
+
+/// One of the names, for the watchdog.
+class Member final : public Resource {
+ public:
+  Member(Store& store, const std::string& name, const MutexTerms& terms)
+      : Resource(store, name), wire_(store, name, terms) {}
+
+  const MutexWire& wire() const noexcept { return wire_; }
+
+  const Script& renewal() const noexcept override;
+  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
+  Task<Value> ask_end(const Identity& who, bool repeatable) override;
+  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
+
+ private:
+  const MutexWire wire_;
+};
+
+/// Threads: any.
+class Group : public std::enable_shared_from_this<Group> {
+ public:
+  /// Throws Error (bad_argument) for a name that is empty or too long.
+  Group(Store& store, const std::vector<std::string>& names, const MutexTerms& terms);
+
+  /// Waits until `until`, or for the one answer. The holds in the order of the names; empty:
+  /// refused. Throws Error; what may have come about all the same is taken back in the background.
+  Task<Holds> enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop);
+  /// Ends all holds of one request, with one script. False: at least one was lost before.
+  Task<bool> leave(Holds holds);
+  /// The same in the background: sent at once, the reply not waited for. Never throws.
+  void leave_in_background(Holds holds) noexcept;
+
+ private:
+  struct Reply {
+    std::vector<FencingToken> tokens;  ///< of all names; empty: refused
+    Answer refusal;
+  };
+  Task<Reply> ask(Identity who, std::string inbox, bool keeps);
+  Reply reply_of(const Value& value) const;
+  Task<Holds> try_enter(Identity who);
+  Task<Holds> wait(Identity who, SteadyTime until, std::stop_token stop);
+  Task<Holds> stand(const Identity& who, SteadyTime until, std::stop_token stop);
+  Task<Holds> stand_in_line(Inbox::Box& box, const Identity& who, SteadyTime until,
+                            std::stop_token stop);
+  Holds begin_all(const Identity& who, const std::vector<FencingToken>& tokens, SteadyTime sent);
+  Task<Value> ask_end(Identity who, bool repeatable, std::string inbox);
+  Task<void> leave_and_report(Holds holds);
+  Task<void> give_up_and_report(Identity who);
+  void give_up(const Identity& who) noexcept;
+
+  Store& store_;
+  const MutexTerms terms_;
+  const std::shared_ptr<Watchdog> watchdog_;
+  const std::shared_ptr<Inbox> inbox_;
+  std::vector<std::shared_ptr<Member>> members_;
+  std::vector<std::string_view> keys_;  // of the scripts: three for each name
+};
+
+}  // namespace sluice::lock

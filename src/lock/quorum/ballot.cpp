@@ -1,0 +1,194 @@
+#include "lock/quorum/ballot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lock/hold/steps.hpp"
+#include "lock/mutex/acquire.lua.hpp"
+#include "lock/mutex/release.lua.hpp"
+#include "lock/quorum/raise.lua.hpp"
+#include "lock/quorum/renew.lua.hpp"
+#include "sluice/log.hpp"
+#include "sluice/metrics.hpp"
+#include "sluice/mutex.hpp"
+
+namespace sluice::lock {
+namespace {
+
+std::string_view text_of(const fmt::format_int& number) { return {number.data(), number.size()}; }
+
+/// Granted: a token. A refusal is an array; see lock/mutex/acquire.
+bool is_grant(const Value& reply) { return reply.type() == Value::Type::integer; }
+bool is_one(const Value& reply) { return reply == Value::integer(1); }
+
+FencingToken token_in(const Round::Reply& reply) {
+  return {static_cast<std::uint64_t>(reply.value->as_integer())};
+}
+
+bool has_granted(const std::optional<Round::Reply>& reply) {
+  return reply && reply->value && is_grant(*reply->value);
+}
+
+/// Whether a node may have a hold of that request now.
+bool may_hold(const Round::Reply& reply) {
+  return reply.value ? is_grant(*reply.value) : may_have_left_something(*reply.failure);
+}
+
+}  // namespace
+
+Ballot::Ballot(std::shared_ptr<Watchdog> watchdog, const Names& names, const QuorumTerms& terms,
+               Identity who)
+    : Resource(watchdog->store(), names.key),
+      store_(static_cast<NodesStore&>(watchdog->store())),
+      watchdog_(std::move(watchdog)),
+      names_(names),
+      terms_(terms),
+      who_(std::move(who)) {}
+
+// --- what is asked of one node ---
+
+Task<Value> Ballot::ask_acquire(Store& node) const {
+  const fmt::format_int lease{terms_.terms.lease.count()};
+  return node.run(scripts::lock_mutex_acquire, {names_.key, names_.token, names_.queue},
+                  {who_.owner, text_of(lease), who_.request, who_.holder, ""},
+                  {.timeout = terms_.node_timeout, .repeatable = true});
+}
+
+Task<Value> Ballot::ask_release(Store& node) const {
+  const fmt::format_int bound{HandOff{}.across_processes};
+  return node.run(scripts::lock_mutex_release, {names_.key, names_.token, names_.queue},
+                  {who_.request, names_.channel, text_of(bound), ""},
+                  {.timeout = terms_.node_timeout, .repeatable = true});
+}
+
+Task<Value> Ballot::ask_raise(Store& node, FencingToken token) const {
+  const fmt::format_int number{token.value};
+  return node.run(scripts::lock_quorum_raise, {names_.key, names_.token},
+                  {who_.request, text_of(number)},
+                  {.timeout = terms_.node_timeout, .repeatable = true});
+}
+
+// --- to get it ---
+
+Error Ballot::too_few(const Round::Replies& replies) const {
+  const bool may_be_held =
+      std::ranges::any_of(replies, [](const auto& reply) { return !reply || may_hold(*reply); });
+  return unreachable("lock " + quoted(names_.key), nodes(), replies,
+                     may_be_held ? Effect::unknown : Effect::none);
+}
+
+Task<std::shared_ptr<Hold>> Ballot::cast() {
+  const auto self = shared_from_this();
+  Clock& clock = watchdog_->clock();
+  const std::size_t need = store_.majority();
+  const SteadyTime sent = clock.steady();
+  round_ = Round::start(
+      nodes(), [this](Store& node) { return ask_acquire(node); },
+      [need](const Round::Replies& replies) { return is_decided(tally(replies, is_grant), need); });
+  auto deciding = round_->decision(clock, sent + terms_.node_timeout);
+  const Round::Replies replies = co_await deciding;
+  const Tally votes = tally(replies, is_grant);
+  if (votes.yes < need) {
+    take_back();
+    if (nodes().size() - votes.silent() < need) throw too_few(replies);
+    co_return nullptr;
+  }
+  FencingToken token;
+  for (const auto& reply : replies)
+    if (has_granted(reply)) token = std::max(token, token_in(*reply));
+  const auto know_it = static_cast<std::size_t>(std::ranges::count_if(
+      replies, [&](const auto& reply) { return has_granted(reply) && token_in(*reply) == token; }));
+  if (terms_.fenced && know_it < need) {
+    auto raising = raise_counters(token);
+    if (const bool raised = co_await raising; !raised) co_return nullptr;
+  }
+  const Grant grant{.token = token, .since = sent, .ttl = terms_.terms.lease};
+  // A hold of a bare majority cannot spare a node: the others are asked again soon, by a renewal.
+  const bool is_whole = votes.no + votes.failed == 0;
+  const SteadyTime renew_at = is_whole ? SteadyTime::max() : clock.steady() + terms_.node_timeout;
+  auto hold = begin(watchdog_, self, who_, grant, terms_.terms, renew_at);
+  if (!hold) {
+    count(metrics().lock_late);
+    take_back();
+    throw granted_too_late(*this, terms_.terms);
+  }
+  co_return hold;
+}
+
+/// Two majorities share a node, but its counter may be behind the largest token of the first. So the
+/// hold counts only when a majority of counters have it: the next majority then finds a node that
+/// gives a larger one. (The write-back of Attiya, Bar-Noy and Dolev, 1995.)
+Task<bool> Ballot::raise_counters(FencingToken token) {
+  Clock& clock = watchdog_->clock();
+  const std::size_t need = store_.majority();
+  const auto round = Round::start(
+      nodes(), [&](Store& node) { return ask_raise(node, token); },
+      [need](const Round::Replies& replies) { return is_decided(tally(replies, is_one), need); });
+  auto deciding = round->decision(clock, clock.steady() + terms_.node_timeout);
+  const Round::Replies replies = co_await deciding;
+  const Tally votes = tally(replies, is_one);
+  if (votes.yes >= need) co_return true;
+  take_back();
+  if (nodes().size() - votes.silent() < need) throw too_few(replies);
+  co_return false;
+}
+
+// --- the end ---
+
+Task<void> Ballot::release_and_report(Store& node) {
+  const auto self = shared_from_this();
+  try {
+    auto asked = ask_release(node);
+    co_await asked;
+  } catch (const Error& failure) {
+    count(metrics().lock_release_failures);
+    log(LogLevel::warning, "lock " + quoted(names_.key) + " of a minority ends with its lease at " +
+                               node.describe() + ": " + failure.message());
+  }
+}
+
+/// A node may grant when all is over: that is taken back too. What the others said before.
+Round::Replies Ballot::release_late_grants() {
+  return round_->hand_on([self = shared_from_this()](Store& node, const Round::Reply& reply) {
+    if (may_hold(reply)) spawn(self->release_and_report(node));
+  });
+}
+
+void Ballot::take_back() {
+  const Round::Replies replies = release_late_grants();
+  for (std::size_t i = 0; i < replies.size(); ++i)
+    if (replies[i] && may_hold(*replies[i])) spawn(release_and_report(*nodes()[i]));
+}
+
+/// 1: ended, as far as a majority knows.
+Task<Value> Ballot::ask_end(const Identity&, bool) {
+  const auto self = shared_from_this();
+  Clock& clock = watchdog_->clock();
+  const std::size_t need = store_.majority();
+  release_late_grants();
+  const auto round = Round::start(
+      nodes(), [this](Store& node) { return ask_release(node); },
+      [need](const Round::Replies& replies) { return is_decided(tally(replies, is_one), need); });
+  auto deciding = round->decision(clock, clock.steady() + terms_.node_timeout);
+  const Round::Replies replies = co_await deciding;
+  const Tally votes = tally(replies, is_one);
+  if (nodes().size() - votes.no < need) co_return Value::integer(0);
+  if (votes.yes + votes.no >= need) co_return Value::integer(1);
+  throw unreachable("releasing lock " + quoted(names_.key), nodes(), replies, Effect::unknown);
+}
+
+Task<Value> Ballot::ask_recount(const Hold&, std::uint32_t) {
+  return Task<Value>::ready(Value::integer(0));
+}
+
+const Script& Ballot::renewal() const noexcept { return scripts::lock_quorum_renew; }
+
+void Ballot::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
+  renewal.keys.insert(renewal.keys.end(), {names_.key, names_.token});
+  renewal.args.insert(renewal.args.end(),
+                      {who_.request, std::to_string(terms_.terms.lease.count()), who_.owner,
+                       who_.holder, std::to_string(hold.token.value)});
+}
+
+}  // namespace sluice::lock

@@ -1,0 +1,147 @@
+#include "sluice/quorum_lock.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/random.hpp"
+#include "lock/hold/access.hpp"
+#include "lock/hold/holder.hpp"
+#include "lock/patience.hpp"
+#include "lock/quorum/ballot.hpp"
+#include "lock/quorum/release_ear.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+namespace lock {
+namespace {
+
+Error bad(const std::string& what) { return Error{Errc::bad_argument, "a quorum lock " + what}; }
+
+Round::Nodes checked(Round::Nodes nodes) {
+  if (nodes.empty() || nodes.size() > QuorumLock::most_nodes)
+    throw bad("has from 1 to " + std::to_string(QuorumLock::most_nodes) + " nodes, not " +
+              std::to_string(nodes.size()));
+  if (std::ranges::find(nodes, nullptr) != nodes.end()) throw bad("was given a null for a node");
+  if (std::set(nodes.begin(), nodes.end()).size() != nodes.size())
+    throw bad("was given one node twice: its vote would count twice");
+  return nodes;
+}
+
+QuorumTerms terms_of(const QuorumLockOptions& options) {
+  const Terms terms = Terms::of(options.lease, options.margin, options.watchdog);
+  const milliseconds least = std::min(milliseconds{10}, options.lease / 2);
+  const milliseconds timeout = options.node_timeout.value_or(
+      std::clamp<milliseconds>(options.lease / 50, least, milliseconds{500}));
+  if (timeout < milliseconds{1} || timeout >= options.lease)
+    throw bad("waits for a node between 1 ms and its lease, not " +
+              std::to_string(timeout.count()) + " ms");
+  if (options.first_pause < milliseconds{1} || options.longest_pause < options.first_pause ||
+      options.longest_pause > longest_rest)
+    throw bad("pauses between 1 ms and 30 s, the first not longer than the longest");
+  return {.terms = terms, .node_timeout = timeout, .fenced = options.fenced};
+}
+
+/// A random time.
+nanoseconds between(nanoseconds least, nanoseconds most) {
+  const auto range = static_cast<std::uint64_t>((most - least).count());
+  return least + nanoseconds{random_below(range + 1)};
+}
+
+}  // namespace
+
+class QuorumCore {
+ public:
+  QuorumCore(Round::Nodes nodes, std::string name, QuorumLockOptions options)
+      : nodes_(checked(std::move(nodes))),
+        names_(std::move(name)),
+        terms_(terms_of(options)),
+        first_pause_(options.first_pause),
+        longest_pause_(options.longest_pause),
+        label_(options.label.empty() ? program_name() : std::move(options.label)),
+        watchdog_(watchdog_of(nodes_)) {}
+
+  const std::string& name() const noexcept { return names_.key; }
+  Task<std::optional<Held>> enter(milliseconds wait, std::stop_token stop);
+
+ private:
+  Task<std::shared_ptr<Hold>> vote();
+  Task<std::shared_ptr<Hold>> vote_until(SteadyTime until, std::stop_token stop);
+
+  const Round::Nodes nodes_;
+  const Names names_;
+  const QuorumTerms terms_;
+  const milliseconds first_pause_;
+  const milliseconds longest_pause_;
+  const std::string label_;
+  const std::shared_ptr<Watchdog> watchdog_;
+};
+
+/// Each time somebody new: what is left of an earlier attempt is that one's, and on its way out.
+Task<std::shared_ptr<Hold>> QuorumCore::vote() {
+  Identity who{
+      .owner = new_owner_id(), .request = new_request_id(), .holder = holder_text(false, label_)};
+  const auto ballot = std::make_shared<Ballot>(watchdog_, names_, terms_, std::move(who));
+  auto casting = ballot->cast();
+  co_return co_await casting;
+}
+
+/// At least once.
+Task<std::shared_ptr<Hold>> QuorumCore::vote_until(SteadyTime until, std::stop_token stop) {
+  Clock& clock = watchdog_->clock();
+  std::optional<ReleaseEar> ear;
+  nanoseconds pause = first_pause_;
+  for (;;) {
+    auto voting = vote();
+    auto hold = co_await voting;
+    if (hold || clock.steady() >= until || stop.stop_requested()) co_return hold;
+    if (!ear) ear.emplace(nodes_, names_.channel);
+    const SteadyTime again = Clock::add(clock.steady(), between(pause / 2, pause));
+    auto hearing = ear->hear(clock, std::min(until, again), stop);
+    co_await hearing;
+    if (clock.steady() >= until || stop.stop_requested()) co_return nullptr;
+    // All who wait hear a release at once; who comes at once shares the nodes with the others.
+    const SteadyTime mine = Clock::add(clock.steady(), between({}, pause / 5));
+    auto resting = sleep_until(clock, std::min(until, mine));
+    co_await resting;
+    pause = std::min<nanoseconds>(pause * 2, longest_pause_);
+  }
+}
+
+Task<std::optional<Held>> QuorumCore::enter(milliseconds wait, std::stop_token stop) {
+  Clock& clock = watchdog_->clock();
+  const SteadyTime began = clock.steady();
+  auto voting = vote_until(deadline(clock, wait), std::move(stop));
+  auto hold = co_await voting;
+  if (!hold) {
+    count(metrics().lock_refused);
+    co_return std::nullopt;
+  }
+  metrics().lock_wait.observe(clock.steady() - began);
+  co_return Access::held(std::move(hold));
+}
+
+}  // namespace lock
+
+QuorumLock::QuorumLock(std::vector<Store*> nodes, std::string name, QuorumLockOptions options)
+    : core_(std::make_unique<lock::QuorumCore>(std::move(nodes), std::move(name),
+                                               std::move(options))) {}
+
+QuorumLock::~QuorumLock() = default;
+
+const std::string& QuorumLock::name() const noexcept { return core_->name(); }
+
+Task<Held> QuorumLock::acquire() {
+  auto entering = core_->enter(lock::for_ever, {});
+  auto held = co_await entering;
+  co_return std::move(held).value();
+}
+
+Task<std::optional<Held>> QuorumLock::try_acquire(milliseconds wait, std::stop_token stop) {
+  return core_->enter(wait, std::move(stop));
+}
+
+}  // namespace sluice

@@ -1,0 +1,72 @@
+-- End a hold and hand the lock over; or end the wait for one.
+-- KEYS, ARGV[1] to ARGV[5]: see lock/shared/settle
+-- ARGV[6] request id   ARGV[7] kind: r or w
+-- ARGV[8] ticket to be taken out of the queue; empty: none
+-- Reply: 1 ended; 0 there was no such hold.
+-- include lock/shared/holds.lua
+-- include lock/hold/next_token.lua
+-- include lock/wait/server_time.lua
+-- include lock/shared/survey.lua
+-- include lock/shared/settle.lua
+local request, ticket = ARGV[6], ARGV[8]
+local most_skew = 50  -- ms between a hold key and the hash that were prolonged together
+
+local function free(payload)
+  local handed, past = read_turn()
+  call('DEL', KEYS[1])
+  pass_on(payload, handed, past)
+end
+
+local function end_reading(left)
+  local before = call('PTTL', KEYS[1])
+  if call('HGET', KEYS[1], 'mode') == 'write' then
+    return  -- its owner also writes
+  end
+  if left + most_skew < before and call('EXISTS', KEYS[3]) == 0 then
+    return  -- another reads for longer, and nobody wants to know who
+  end
+  local longest, foreign = survey()
+  if not longest then
+    return free(0)
+  end
+  call('PEXPIRE', KEYS[1], longest)
+  settle()
+  if foreign or longest + most_skew < before then
+    call_first(KEYS[3], foreign and 0 or longest)  -- what it waits for ends sooner, or silently
+  end
+end
+
+-- Who also reads goes on reading, and all readers that wait join.
+local function end_writing(owner)
+  if call('HEXISTS', KEYS[1], owner .. ':write') == 1 then
+    return  -- by another request
+  end
+  local longest, foreign = survey()
+  if not longest then
+    return free(1)
+  end
+  call('HSET', KEYS[1], 'mode', 'read')
+  call('PEXPIRE', KEYS[1], longest)
+  call('PUBLISH', ARGV[2], 1)
+  admit_readers()
+  call_first(KEYS[3], foreign and 0 or call('PTTL', KEYS[1]))
+end
+
+if ticket ~= '' then
+  call('LREM', ARGV[7] == 'r' and KEYS[4] or KEYS[3], 0, ticket)
+end
+local kind, entries, _, owner = hold_of(KEYS[1], request)
+if not kind then
+  if ticket ~= '' then
+    settle()
+  end
+  return 0
+end
+call('HDEL', KEYS[1], 'sluice:' .. request)
+local left = leave(KEYS[1], ARGV[1], kind, owner, entries)
+if kind == 'r' then
+  end_reading(left)
+else
+  end_writing(owner)
+end
+return 1

@@ -1,0 +1,51 @@
+/// The readers or the writers of one SharedMutex: how they get in, and how their holds are kept.
+///
+///     first question ──> granted
+///      └─> refused, and not patient: out
+///      └─> refused: a place in the server's queue (Line), until granted, patience or stop
+///
+/// Each that waits has a place of its own in the queue: readers share, so that there is nothing to
+/// hand on within a process.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+
+#include "lock/hold/resource.hpp"
+#include "lock/shared/wire.hpp"
+#include "lock/wait/inbox.hpp"
+
+namespace sluice::lock {
+
+class Watchdog;
+
+class Side final : public Resource, public std::enable_shared_from_this<Side> {
+ public:
+  Side(Store& store, Mode mode, std::shared_ptr<const SharedWire> wire,
+       std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox);
+
+  /// Waits until it is in, or until `until` (steady), or until `stop`. Null: it is not.
+  Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
+  /// One look.
+  Task<std::shared_ptr<Hold>> try_enter(Identity who);
+
+  const Script& renewal() const noexcept override;
+  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
+  Task<Value> ask_end(const Identity& who, bool repeatable) override;
+  Task<Value> ask_give_up(const Identity& who) override;
+  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
+
+ private:
+  Task<Answer> ask(const Identity& who, std::string inbox);
+  std::shared_ptr<Hold> begin_asked(const Identity& who, const Answer& answer, SteadyTime sent);
+  Task<std::shared_ptr<Hold>> stand(Line& line, const Identity& who, SteadyTime until,
+                                    std::stop_token stop);
+  std::shared_ptr<Hold> begin_granted(const Identity& who, const Grant& grant, bool handed_over);
+
+  const Mode mode_;
+  const std::shared_ptr<const SharedWire> wire_;
+  const std::shared_ptr<Watchdog> watchdog_;
+  const std::shared_ptr<Inbox> inbox_;
+};
+
+}  // namespace sluice::lock

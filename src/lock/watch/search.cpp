@@ -1,0 +1,158 @@
+#include "lock/watch/search.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "lock/watch/traces.hpp"
+
+namespace sluice::lock {
+namespace {
+
+using Kinds = std::map<std::string, LockKind>;
+
+/// How many locks are read at a time.
+constexpr std::size_t read_at_once = 100;
+
+bool matches(const std::string& pattern, const std::string& name) {
+  return pattern == "*" || ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+/// Of hashes that may be locks, those that are.
+Task<Kinds> kinds_of_hashes(Store& store, std::vector<std::string> names) {
+  Batch batch;
+  for (const auto& name : names)
+    batch.add({"HMGET", name, hash_fields[0], hash_fields[1]}).add({"HLEN", name});
+  auto asked = store.run(std::move(batch));
+  const std::vector<Value> replies = co_await asked;
+  Kinds kinds;
+  Batch closer;
+  std::vector<std::string> strangers;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Value& fields = replies.at(2 * i);
+    const Value& size = replies.at(2 * i + 1);
+    if (fields.is_error() || size.is_error()) continue;  // it became something else
+    const auto kind = kind_of_hash(fields, size.as_integer());
+    if (kind == LockKind::foreign) {
+      closer.add({"HKEYS", names[i]});
+      strangers.push_back(names[i]);
+    } else if (kind) {
+      kinds.emplace(names[i], *kind);
+    }
+  }
+  if (strangers.empty()) co_return kinds;
+  auto asked_closer = store.run(std::move(closer));
+  const std::vector<Value> fields = co_await asked_closer;
+  for (std::size_t i = 0; i < strangers.size(); ++i) {
+    if (fields.at(i).is_error() || fields.at(i).as_items().size() != 1) continue;
+    if (is_owner(fields[i].as_items()[0].as_text())) kinds.emplace(strangers[i], LockKind::foreign);
+  }
+  co_return kinds;
+}
+
+}  // namespace
+
+Task<std::optional<LockKind>> Search::kind_of(Store& store, std::string name) {
+  const std::vector<std::string> keys = side_keys_of(name);
+  Batch batch;
+  batch.add({"TYPE", name});
+  for (const auto& key : keys) batch.add({"EXISTS", key});
+  auto asked = store.run(std::move(batch));
+  const std::vector<Value> replies = co_await asked;
+  for (const Value& reply : replies)
+    if (reply.is_error()) throw error_of_reply(reply.as_text());
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (replies.at(i + 1).as_integer() == 1) co_return trace_in(keys[i])->kind;
+  if (replies.at(0).as_text() != "hash") co_return std::nullopt;
+  auto asked_hash = kinds_of_hashes(store, {name});
+  const Kinds kinds = co_await asked_hash;
+  if (kinds.empty()) co_return std::nullopt;
+  co_return kinds.begin()->second;
+}
+
+Task<std::optional<WatchedLock>> Search::read(Store& store, std::string name, LockKind kind) {
+  WatchedLock lock{.name = std::move(name), .kind = kind, .info = {}};
+  try {
+    auto asked = read_lock(store, kind, lock.name);
+    lock.info = co_await asked;
+  } catch (const Error& failure) {
+    if (failure.errc() != Errc::wrong_type) throw;  // else it became something else
+  }
+  if (lock.info.holders.empty() && lock.info.waiters.empty()) co_return std::nullopt;
+  co_return lock;
+}
+
+bool Search::fits(const LockInfo& info) const {
+  const auto is_there = [this](const auto& person) { return person.data.host == options_.host; };
+  return options_.host.empty() || std::ranges::any_of(info.holders, is_there) ||
+         std::ranges::any_of(info.waiters, is_there);
+}
+
+Task<void> Search::read_all(Kinds kinds) {
+  for (auto next = kinds.begin(); next != kinds.end();) {
+    std::vector<Task<std::optional<WatchedLock>>> reads;
+    for (; next != kinds.end() && reads.size() < read_at_once; ++next)
+      reads.push_back(read(store_, next->first, next->second));
+    auto reading = when_all(std::move(reads));
+    std::vector<std::optional<WatchedLock>> locks = co_await reading;
+    for (auto& lock : locks) {
+      if (!lock || !fits(lock->info)) continue;
+      if (is_full()) complete_ = false;
+      if (!complete_) co_return;
+      found_.emplace(lock->name, *std::move(lock));
+    }
+  }
+}
+
+Task<void> Search::sweep(bool through_hashes) {
+  const std::string step = std::to_string(options_.step);
+  const std::string_view pattern = through_hashes ? std::string_view{options_.pattern} : side_keys;
+  std::string cursor = "0";
+  do {
+    Batch batch;
+    if (through_hashes) {
+      batch.add({"SCAN", cursor, "MATCH", pattern, "COUNT", step, "TYPE", "hash"});
+    } else {
+      batch.add({"SCAN", cursor, "MATCH", pattern, "COUNT", step});
+    }
+    batch.add({"DBSIZE"});
+    auto asked = store_.run(std::move(batch));
+    const std::vector<Value> replies = co_await asked;
+    for (const Value& reply : replies)
+      if (reply.is_error()) throw error_of_reply(reply.as_text());
+    const auto& scanned = replies.at(0).as_items();
+    cursor = scanned.at(0).as_text();
+    Kinds kinds;
+    std::vector<std::string> hashes;
+    for (const Value& key : scanned.at(1).as_items()) {
+      const auto trace = trace_in(key.as_text());
+      if (through_hashes && !trace && !found_.contains(key.as_text()))
+        hashes.push_back(key.as_text());
+      if (!through_hashes && trace && matches(options_.pattern, trace->name) &&
+          !found_.contains(trace->name))
+        kinds.emplace(trace->name, trace->kind);
+    }
+    if (!hashes.empty()) {
+      auto asking = kinds_of_hashes(store_, std::move(hashes));
+      kinds = co_await asking;
+    }
+    auto reading = read_all(std::move(kinds));
+    co_await reading;
+    state_.of = 2 * static_cast<std::uint64_t>(replies.at(1).as_integer());
+    state_.looked_at = std::min<std::uint64_t>(state_.looked_at + options_.step, state_.of);
+    state_.found = found_.size();
+    if (progress_) progress_(state_);
+  } while (cursor != "0" && complete_);
+}
+
+Task<LockList> Search::run() {
+  for (const bool through_hashes : {false, true}) {
+    auto sweeping = sweep(through_hashes);
+    co_await sweeping;
+  }
+  LockList list{.locks = {}, .complete = complete_};
+  for (auto& [name, lock] : found_) list.locks.push_back(std::move(lock));
+  co_return list;
+}
+
+}  // namespace sluice::lock

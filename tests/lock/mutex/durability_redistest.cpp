@@ -1,0 +1,123 @@
+/// Holds that have to be on replicas, and servers that are not what they were.
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+#include "lock/server_lock.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice {
+namespace {
+
+/// What a hold is told, in order.
+class Reports {
+ public:
+  void listen_to(Held& held) {
+    held.on_risk([this](Risk risk) { note("risk: " + std::string{to_string(risk)}); });
+    held.on_lost([this](LostCause cause) { note("lost: " + std::string{to_string(cause)}); });
+  }
+  /// The reports, once there are so many; what there is after 10 s.
+  std::vector<std::string> await(std::size_t many) {
+    std::unique_lock lock{mutex_};
+    noted_.wait_for(lock, 10s, [&] { return reports_.size() >= many; });
+    return reports_;
+  }
+
+ private:
+  void note(std::string report) {
+    const std::lock_guard lock{mutex_};
+    reports_.push_back(std::move(report));
+    noted_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable noted_;
+  std::vector<std::string> reports_;
+};
+
+class Durable : public ServerLock {
+ protected:
+  void await_replica(test::PlainClient& replica) {
+    const auto patience = std::chrono::steady_clock::now() + 20s;
+    while (replica.command({"INFO", "replication"}).as_text().find("master_link_status:up") ==
+           std::string::npos)
+      ASSERT_LT(std::chrono::steady_clock::now(), patience) << "the replica does not connect";
+  }
+};
+
+TEST_F(Durable, Q02_AcquireThatNoReplicaHasFailsAndIsTakenBack) {
+  Mutex mutex{*store_, "stock", {.durability = {.replicas = 1, .within = 50ms}}};
+  try {
+    (void)mutex.try_acquire().get();
+    FAIL() << "acquired without a replica";
+  } catch (const Error& failure) {
+    EXPECT_EQ(failure.errc(), Errc::unsynced);
+    EXPECT_EQ(failure.effect(), Effect::none);
+    EXPECT_NE(failure.message().find("0 of 1 replicas"), std::string::npos) << failure.message();
+  }
+  EXPECT_EQ(side_.command({"EXISTS", "stock"}), Value::integer(0));
+  Mutex careless{*store_, "stock"};
+  EXPECT_TRUE(careless.try_acquire().get());
+}
+
+TEST_F(Durable, ReplicaHasTheHoldBeforeItCounts) {
+  test::RedisServer replica{{"replicaof 127.0.0.1 " + std::to_string(server_.port())}};
+  test::PlainClient there{replica.port()};
+  await_replica(there);
+  Mutex mutex{*store_, "stock", {.durability = {.replicas = 1, .within = 5s}}};
+  const auto held = mutex.acquire().get();
+  EXPECT_EQ(there.command({"HGET", "stock", held.owner().text}), Value::bulk_string("1"));
+}
+
+TEST_F(Durable, HandOverToADurableWaiterIsOnTheReplicaToo) {
+  test::RedisServer replica{{"replicaof 127.0.0.1 " + std::to_string(server_.port())}};
+  test::PlainClient there{replica.port()};
+  await_replica(there);
+  const auto other = open(server_.url());
+  const MutexOptions durable{.durability = {.replicas = 1, .within = 5s}};
+  Mutex mutex{*store_, "stock", durable};
+  Mutex elsewhere{*other, "stock", durable};
+  auto held = elsewhere.acquire().get();
+  auto waiting = std::async(std::launch::async, [&] {
+    const auto entered = mutex.acquire().get();
+    return there.command({"HGET", "stock", entered.owner().text});
+  });
+  await_waiters(1);
+  held.release().get();
+  EXPECT_EQ(waiting.get(), Value::bulk_string("1"));
+}
+
+TEST_F(Durable, W03_ServerThatCameBackEmptyIsUncertainThenALoss) {
+  Mutex mutex{*store_, "stock"};
+  auto held = mutex.acquire().get();
+  Reports reports;
+  reports.listen_to(held);
+  server_.restart(false);
+  const auto told = reports.await(2);
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0], "risk: another server answers than the one that granted it");
+  EXPECT_EQ(told[1], "lost: the server does not know the hold any more");
+  EXPECT_EQ(held.release().get().kind, Kind::not_held);
+  const auto next = mutex.acquire().get();
+  EXPECT_GT(next.token(), held.token());
+}
+
+TEST_F(Durable, ServerThatCameBackWithItsDataIsUncertainOnly) {
+  Mutex mutex{*store_, "stock"};
+  auto held = mutex.acquire().get();
+  Reports reports;
+  reports.listen_to(held);
+  const auto renewed = metrics().lock_renewals.load();
+  server_.restart(true);
+  const auto told = reports.await(1);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0], "risk: another server answers than the one that granted it");
+  const auto patience = std::chrono::steady_clock::now() + 10s;
+  while (metrics().lock_renewals.load() == renewed)
+    ASSERT_LT(std::chrono::steady_clock::now(), patience) << "it is not renewed at once";
+  EXPECT_TRUE(held.valid());
+  EXPECT_EQ(held.release().get().kind, Kind::released);
+}
+
+}  // namespace
+}  // namespace sluice

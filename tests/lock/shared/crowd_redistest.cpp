@@ -1,0 +1,93 @@
+/// Readers and writers in real time.
+#include <latch>
+#include <list>
+#include <shared_mutex>
+#include <thread>
+
+#include "lock/shared/server_shared.hpp"
+#include "support/history.hpp"
+
+namespace sluice {
+namespace {
+
+using SharedCrowd = ServerShared;
+
+TEST_F(SharedCrowd, RW02_WriterAmongContinuousReaders) {
+  const auto other = open(server_.url());
+  SharedMutex there{*other, "stock"};
+  std::atomic<bool> written{false};
+  std::atomic<int> read{0};
+  {
+    std::vector<std::jthread> crew;
+    std::latch begun{4};
+    for (int i = 0; i < 4; ++i) {
+      crew.emplace_back([&, i] {
+        SharedMutex& mutex = i % 2 ? mutex_ : there;
+        for (bool first = true; !written; first = false) {
+          const std::shared_lock reading{mutex};
+          if (first) begun.count_down();
+          ++read;
+        }
+      });
+    }
+    begun.wait();
+    const auto began = std::chrono::steady_clock::now();
+    const auto held = there.try_acquire(20s).get();
+    EXPECT_TRUE(held) << "it starves";
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+    written = true;
+  }
+  EXPECT_GE(read.load(), 4);
+}
+
+TEST_F(SharedCrowd, NeverAWriterBesideOthers) {
+  const auto other = open(server_.url());
+  SharedMutex there{*other, "stock", {.preference = SharedMutexOptions::Preference::readers}};
+  const auto path = folder_ / "record";
+  int written = 0;  // no atomic: the lock protects it
+  {
+    std::vector<std::jthread> crew;
+    for (int i = 0; i < 8; ++i) {
+      crew.emplace_back([&, i] {
+        test::Recorder record{path, "thread " + std::to_string(i)};
+        SharedMutex& mutex = i % 2 ? mutex_ : there;
+        for (int round = 0; round < 50; ++round) {
+          if ((i + round) % 4 == 0) {
+            const auto held = mutex.acquire().get();
+            record.enter(held.token().value);
+            ++written;
+            record.leave();
+          } else {
+            const std::shared_lock lock{mutex};
+            record.enter_shared();
+            record.leave_shared();
+          }
+        }
+      });
+    }
+  }
+  const auto verdict = test::check(test::read_history(path));
+  EXPECT_TRUE(verdict.ok()) << verdict.text();
+  EXPECT_EQ(verdict.entries, 400U);
+  EXPECT_EQ(written, 100);
+  EXPECT_EQ(side_.command({"EXISTS", "stock"}), Value::integer(0));
+}
+
+TEST_F(SharedCrowd, W03_HoldersAreToldWhenTheServerComesBackEmpty) {
+  SharedMutex till{*store_, "till"};
+  auto reading = mutex_.acquire_shared().get();
+  auto writing = till.acquire().get();
+  std::latch told{2};
+  for (auto* held : {&reading, &writing})
+    held->on_lost([&](LostCause cause) {
+      EXPECT_EQ(cause, LostCause::taken);
+      told.count_down();
+    });
+  server_.restart(false);
+  told.wait();
+  EXPECT_EQ(reading.release().get().kind, Kind::not_held);
+  EXPECT_EQ(writing.release().get().kind, Kind::not_held);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,26 @@
+/// A read-write lock on a real server.
+#pragma once
+
+#include "lock/server_lock.hpp"
+#include "support/java_peer.hpp"
+
+namespace sluice {
+
+class ServerShared : public ServerLock {
+ protected:
+  /// Waits until so many stand in the queues.
+  void await_queue(int many) {
+    const auto patience = std::chrono::steady_clock::now() + 10s;
+    while (side_.command({"LLEN", "sluice_rw_writers:{stock}"}).as_integer() +
+               side_.command({"LLEN", "sluice_rw_readers:{stock}"}).as_integer() !=
+           many) {
+      ASSERT_LT(std::chrono::steady_clock::now(), patience) << "nobody waits";
+      std::this_thread::yield();
+    }
+  }
+
+  const std::string rw_channel_ = "redisson_rwlock:{stock}";
+  SharedMutex mutex_{*store_, "stock"};
+};
+
+}  // namespace sluice
