@@ -23,9 +23,9 @@ void Ledger::see(Kind kind, const std::string& who, std::uint64_t number) {
     journal_.violate(fmt::format("{}: {}", name_, verdict.text()));
 }
 
-void Ledger::wait(const std::string& who, const SimProcess& process) {
+void Ledger::wait(const std::string& who, const SimProcess& process, const SimStore& store) {
   journal_.note("{} waits for {}", who, name_);
-  waiters_.push_back({who, &process, process.steady()});
+  waiters_.push_back({who, &process, &store, process.steady()});
   see(Kind::wait, who);
 }
 

@@ -37,7 +37,7 @@ class Ledger {
 
   const std::string& name() const noexcept { return name_; }
 
-  void wait(const std::string& who, const SimProcess& process);
+  void wait(const std::string& who, const SimProcess& process, const SimStore& store);
   /// The wait was in vain.
   void give_up(const std::string& who);
 
@@ -53,6 +53,7 @@ class Ledger {
   struct Waiter {
     std::string who;
     const SimProcess* process;
+    const SimStore* store;
     SteadyTime since;
   };
   const std::list<Waiter>& waiters() const noexcept { return waiters_; }

@@ -11,7 +11,7 @@ namespace sluice::simulation {
 class Wait {
  public:
   Wait(Ledger& ledger, Actor& actor) : ledger_(ledger), actor_(actor) {
-    ledger_.wait(actor.name, actor.machine.process);
+    ledger_.wait(actor.name, actor.machine.process, actor.machine.store);
   }
   ~Wait() {
     if (!over_) ledger_.give_up(actor_.name);

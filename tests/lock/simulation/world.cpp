@@ -105,11 +105,11 @@ SteadyTime World::all_well_since() const {
 
 void World::look_for_idle() {
   const auto now = clock_.steady();
-  const auto well_since = all_well_since();
+  const auto well_since = SteadyTime{};
   if (well_since > now - longest_idle) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i)
     for (const auto& waiter : play_->ledgers()[i]->waiters())
-      if (now - longest_idle > std::max({free_since_[i], waiter.since, well_since}))
+      if (now - longest_idle > std::max({free_since_[i], waiter.since, waiter.process->runs_since(), waiter.store->connected_since()}))
         journal_.violate(fmt::format("{} sleeps beside {}, which is free", waiter.who,
                                      play_->ledgers()[i]->name()));
 }
