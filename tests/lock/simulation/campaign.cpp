@@ -4,26 +4,12 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "lock/simulation/mutex_play.hpp"
+#include "lock/simulation/world.hpp"
 
 namespace sluice::simulation {
 namespace {
 
 constexpr std::size_t told_events = 50;
-
-struct Primitive {
-  std::string_view name;
-  MakePlay play;
-};
-
-constexpr Primitive primitives[] = {{"mutex", play_mutex}};
-
-MakePlay play_of(std::string_view name) {
-  const auto* const found = std::ranges::find(primitives, name, &Primitive::name);
-  if (found == std::end(primitives))
-    throw std::invalid_argument{fmt::format("nobody plays '{}'", name)};
-  return found->play;
-}
 
 std::uint64_t number_of(std::string_view text) {
   std::uint64_t number = 0;
@@ -42,7 +28,7 @@ std::string how_to_repeat(const Campaign& campaign, std::uint64_t seed) {
 
 std::string told(const Campaign& campaign, std::uint64_t seed) {
   const auto again =
-      run_seed(seed, play_of(campaign.primitive), mutation_named(campaign.mutation), true);
+      run_seed(seed, primitive_named(campaign.primitive), mutation_named(campaign.mutation), true);
   const auto& lines = again.lines;
   const auto from = lines.size() > told_events ? lines.end() - told_events : lines.begin();
   return fmt::format("seed {}: {}\nplayed: {}\nagain: {}\nthe last events:\n{}\n", seed,
@@ -63,17 +49,17 @@ Seeds seeds_of(std::string_view text) {
 }
 
 std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds) {
-  const auto play = play_of(campaign.primitive);
+  const Primitive& primitive = primitive_named(campaign.primitive);
   const Mutation& mutation = mutation_named(campaign.mutation);
   for (auto seed = seeds.first;; ++seed) {
-    if (run_seed(seed, play, mutation, false).violation)
+    if (run_seed(seed, primitive, mutation, false).violation)
       return Failure{.seed = seed, .text = told(campaign, seed)};
     if (seed == seeds.last) return std::nullopt;
   }
 }
 
 std::vector<std::string> trace_of(const Campaign& campaign, std::uint64_t seed) {
-  return run_seed(seed, play_of(campaign.primitive), mutation_named(campaign.mutation), true).lines;
+  return run_seed(seed, primitive_named(campaign.primitive), mutation_named(campaign.mutation), true).lines;
 }
 
 }  // namespace sluice::simulation

@@ -23,6 +23,17 @@ void Ledger::see(Kind kind, const std::string& who, std::uint64_t number) {
     journal_.violate(fmt::format("{}: {}", name_, verdict.text()));
 }
 
+void Ledger::come(const Stay& stay) {
+  if (stay.permits > 0) return see(Kind::acquire, stay.who, stay.permits);
+  if (stay.way == Way::shared) return see(Kind::enter_shared, stay.who);
+  see(Kind::enter, stay.who, stay.held.token().value);
+}
+
+void Ledger::go(const Stay& stay) {
+  if (stay.permits > 0) return see(Kind::release, stay.who, stay.permits);
+  see(stay.way == Way::shared ? Kind::leave_shared : Kind::leave, stay.who);
+}
+
 void Ledger::wait(const std::string& who, const SimProcess& process, const SimStore& store) {
   journal_.note("{} waits for {}", who, name_);
   waiters_.push_back({who, &process, &store, process.steady()});
@@ -40,22 +51,26 @@ void Ledger::give_up(const std::string& who) {
 }
 
 bool Ledger::is_forgotten(const Stay& stay) const {
-  return static_cast<std::int64_t>(stay.held.token().value) <
-         server_.forgot_at().time_since_epoch().count();
+  // A token says when it was given, also where a process gives what it had before.
+  const bool old_token = stay.way == Way::exclusive && stay.permits == 0 &&
+                         static_cast<std::int64_t>(stay.held.token().value) <
+                             server_.forgot_at().time_since_epoch().count();
+  return old_token || stay.life < server_.first_life_of_data();
 }
 
 Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
-                              const SimStore& store, Held& held, Kind kind) {
+                              const SimStore& store, Held& held, Way way,
+                              std::uint32_t permits) {
   journal_.note("{} is in {} with {}, valid for {} us", who, name_, held.token().value,
                 held.valid_for().count() / 1000);
   auto told = std::make_shared<bool>(false);
   held.on_lost([told](LostCause) { *told = true; });
-  const auto stay = std::make_shared<Stay>(Stay{who, process, store, held, kind, told});
+  const auto stay = std::make_shared<Stay>(Stay{who, process, store, held, way, permits, store.life_heard(), told});
   look();
   stay->counted = held.valid() && !is_forgotten(*stay);
   stop_waiting(who);
   if (stay->counted) {
-    see(kind, who, held.token().value);
+    come(*stay);
   } else {
     see(Kind::give_up, who);
   }
@@ -66,8 +81,7 @@ Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
 void Ledger::leave(const StayPtr& stay) {
   look();
   journal_.note("{} leaves {}", stay->who, name_);
-  if (stay->counted)
-    see(stay->kind == Kind::enter ? Kind::leave : Kind::leave_shared, stay->who);
+  if (stay->counted) go(*stay);
   stays_.remove(stay);
 }
 

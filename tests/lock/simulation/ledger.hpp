@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "lock/simulation/primitive.hpp"
 #include "lock/simulation/sim_server.hpp"
 #include "lock/simulation/sim_store.hpp"
 #include "sluice/held.hpp"
@@ -43,7 +44,7 @@ class Ledger {
 
   /// `held` is in, and stays where it is until leave(). Ends the wait.
   StayPtr enter(const std::string& who, const SimProcess& process, const SimStore& store,
-                Held& held, test::Event::Kind kind);
+                Held& held, Way way, std::uint32_t permits);
   /// Before anything is asked of the server.
   void leave(const StayPtr& stay);
 
@@ -61,6 +62,8 @@ class Ledger {
 
  private:
   void stop_waiting(const std::string& who);
+  void come(const Stay& stay);
+  void go(const Stay& stay);
   void see(test::Event::Kind kind, const std::string& who, std::uint64_t number = 0);
   bool is_forgotten(const Stay& stay) const;
   void look_at(Stay& stay);
@@ -81,7 +84,9 @@ struct Ledger::Stay {
   const SimProcess& process;
   const SimStore& store;
   const Held& held;
-  test::Event::Kind kind;
+  Way way;
+  std::uint32_t permits;
+  unsigned life;               // of the server, when it was granted
   std::shared_ptr<bool> told;  // that it is lost
   bool counted = true;         // among those who exclude each other
   std::optional<SteadyTime> ended{};

@@ -14,6 +14,7 @@ Profile::Profile(std::uint64_t seed) : dice(seed) {
   constexpr std::chrono::milliseconds leases[] = {300ms, 1s, 3s, 30s};
   lease = dice.one_of(leases);
   watched = dice.chance(75);
+  prefers_readers = dice.chance(50);
   hand_off.within_process = static_cast<std::uint32_t>(1 + dice.below(4) * dice.below(4));
   hand_off.turn = std::chrono::milliseconds{dice.below(200)};
   hand_off.across_processes = static_cast<std::uint32_t>(dice.below(4));

@@ -21,6 +21,7 @@ struct Profile {
   std::size_t rounds;  ///< of each actor
   std::chrono::milliseconds lease;
   bool watched;
+  bool prefers_readers;
   HandOff hand_off;
   std::chrono::nanoseconds longest_hold;
   std::chrono::nanoseconds longest_rest;  ///< between two visits

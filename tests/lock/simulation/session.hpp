@@ -44,6 +44,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// The line is cut. After the returned time the client learns of it.
   std::chrono::nanoseconds cut();
   bool is_cut() const noexcept { return cut_; }
+  unsigned life() const noexcept { return life_; }
   /// How many requests were executed after the cut.
   std::size_t late() const noexcept { return late_; }
 

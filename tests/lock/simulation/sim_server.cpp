@@ -57,6 +57,7 @@ void SimServer::go_down(bool forgets) {
   ++life_;
   if (!forgets) return;
   look({"FLUSHALL"});
+  first_life_of_data_ = life_;
   forgot_at_ = clock_.wall();
   forgot_at_steady_ = clock_.steady();
 }

@@ -32,6 +32,7 @@ class SimServer {
   /// When it last lost its data, by its own clock; before any time: never.
   WallTime forgot_at() const noexcept { return forgot_at_; }
   SteadyTime forgot_at_steady() const noexcept { return forgot_at_steady_; }
+  unsigned first_life_of_data() const noexcept { return first_life_of_data_; }
 
  private:
   void write_down(const Batch& batch, const std::vector<Value>& replies);
@@ -45,6 +46,7 @@ class SimServer {
   unsigned life_ = 0;
   WallTime forgot_at_{};
   SteadyTime forgot_at_steady_{};
+  unsigned first_life_of_data_ = 0;
 };
 
 }  // namespace sluice::simulation

@@ -224,6 +224,7 @@ void SimStore::lose() {
 void SimStore::notice(const SessionPtr& session) {
   if (session != session_) return;
   journal_.note("{}: notices that its connection is gone", process_.name());
+  life_before_ = session->life();
   earlier_.push_back(std::exchange(session_, nullptr));
   ready_ = false;
   std::deque<CallPtr> again;

@@ -29,6 +29,8 @@ class SimStore final : public Store {
   /// Since when it has a connection that works; max(): it has none, or does not know that it has
   /// none.
   SteadyTime connected_since() const noexcept { return connected_since_; }
+  /// The life of the server that it heard of last.
+  unsigned life_heard() const noexcept { return session_ ? session_->life() : life_before_; }
   /// How many calls ended without an answer, and how many were executed when nobody waited for them
   /// any more: each may have left a place in a queue or a hold of nobody.
   std::size_t uncertain() const;
@@ -90,6 +92,7 @@ class SimStore final : public Store {
   std::map<std::string, Channel> channels_;
   std::vector<Handler> watchers_;
   std::size_t unanswered_ = 0;
+  unsigned life_before_ = 0;
 };
 
 }  // namespace sluice::simulation

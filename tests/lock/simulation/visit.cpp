@@ -8,8 +8,8 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-Patience::Patience(Dice& dice, nanoseconds lease) {
-  const nanoseconds waits[] = {0ms, 5ms, 200ms, lease};
+Patience::Patience(Dice& dice) {
+  const nanoseconds waits[] = {0ms, 5ms, 200ms, 3s};
   wait = std::chrono::floor<milliseconds>(dice.upto(dice.one_of(waits)));
   if (dice.chance(45)) wait = milliseconds::max();
   if (wait > 0ms && wait < milliseconds::max() && dice.chance(30)) stops_after = dice.upto(wait);

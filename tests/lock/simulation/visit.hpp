@@ -3,15 +3,17 @@
 
 #include <stop_token>
 
-#include "lock/simulation/world.hpp"
+#include "lock/simulation/play.hpp"
 
 namespace sluice::simulation {
 
 /// From wanting to be in to being in or having given up.
 class Wait {
  public:
-  Wait(Ledger& ledger, Actor& actor) : ledger_(ledger), actor_(actor) {
-    ledger_.wait(actor.name, actor.machine.process, actor.machine.store);
+  /// `patient`: else it is one look, and no wait.
+  Wait(Ledger& ledger, Actor& actor, bool patient)
+      : ledger_(ledger), actor_(actor), over_(!patient) {
+    if (patient) ledger_.wait(actor.name, actor.machine.process, actor.machine.store);
   }
   ~Wait() {
     if (!over_) ledger_.give_up(actor_.name);
@@ -24,15 +26,17 @@ class Wait {
  private:
   Ledger& ledger_;
   Actor& actor_;
-  bool over_ = false;
+  bool over_;
 };
 
 /// From being in to wanting to be out.
 class Stay {
  public:
-  Stay(Ledger& ledger, Actor& actor, Held& held, test::Event::Kind kind)
+  /// `permits`: 0 where there are none.
+  Stay(Ledger& ledger, Actor& actor, Held& held, Way way, std::uint32_t permits)
       : ledger_(ledger),
-        stay_(ledger.enter(actor.name, actor.machine.process, actor.machine.store, held, kind)) {}
+        stay_(ledger.enter(actor.name, actor.machine.process, actor.machine.store, held, way,
+                           permits)) {}
   ~Stay() { ledger_.leave(stay_); }
   Stay(const Stay&) = delete;
   Stay& operator=(const Stay&) = delete;
@@ -61,7 +65,7 @@ class StopAfter {
 
 /// How long somebody is willing to wait.
 struct Patience {
-  Patience(Dice& dice, std::chrono::nanoseconds lease);
+  explicit Patience(Dice& dice);
 
   std::chrono::milliseconds wait;
   std::optional<std::chrono::nanoseconds> stops_after;

@@ -25,38 +25,26 @@ constexpr nanoseconds longest_trace = 125s;
 
 }  // namespace
 
-Machine::Machine(World& world, std::string name)
-    : process(world.clock_, std::move(name), world.profile_.dice.split(), world.profile_.jitter,
-              [&world] { world.step(); }),
-      store(world.clock_, process, world.server_, world.journal_, world.mutation_,
-            world.profile_.line, world.profile_.dice.split()) {}
-
-World::World(std::uint64_t seed, MakePlay play, const Mutation& mutation, bool keeps_journal)
-    : mutation_(mutation),
+World::World(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
+             bool keeps_journal)
+    : primitive_(primitive),
       profile_(seed),
       dice_(profile_.dice.split()),
       journal_(clock_, keeps_journal),
       server_(clock_, journal_, mutation, [this] { see_what_is_free(); }) {
+  Dice& dice = profile_.dice;
   for (std::size_t i = 0; i < profile_.processes; ++i)
-    machines_.push_back(std::make_unique<Machine>(*this, fmt::format("p{}", i)));
+    machines_.push_back(std::make_unique<Machine>(i, clock_, server_, journal_, mutation, profile_,
+                                                  dice.split(), [this] { step(); }));
   for (const auto& machine : machines_)
     for (std::size_t i = 0; i < profile_.actors; ++i)
       actors_.push_back(std::make_unique<Actor>(fmt::format("{}.a{}", machine->process.name(), i),
-                                                *machine, profile_.dice.split()));
-  play_ = play(*this);
+                                                *machine, dice.split()));
+  play_ = std::make_unique<Play>(primitive, profile_, machines_, server_, journal_);
   free_since_.resize(play_->ledgers().size(), clock_.steady());
 }
 
 World::~World() = default;
-
-LedgerTerms World::ledger_terms(test::Rules rules) const {
-  return {.rules = rules,
-          .lease = profile_.lease,
-          .watched = profile_.watched,
-          .jitter = profile_.jitter,
-          // INFO, then the renewal, there and back, and then a timer
-          .to_find_out = 4 * 5 * profile_.line.longest_delay + 4 * profile_.jitter + 1ms};
-}
 
 // --- what they do ---
 
@@ -84,32 +72,33 @@ void World::step() {
   look_for_idle();
 }
 
+/// For how long nobody can get in if nobody leaves; 0: somebody can.
+nanoseconds World::busy_for(const std::string& name) {
+  if (primitive_.permits > 0) {
+    const Value free = server_.look({"GET", name});
+    const bool enough = !free.is_null() && std::stoll(free.as_text()) >= primitive_.most;
+    return enough ? nanoseconds{} : nanoseconds::max();
+  }
+  const auto left = server_.look({"PTTL", name}).as_integer();
+  if (left == -1) return nanoseconds::max();
+  return std::chrono::milliseconds{std::max<std::int64_t>(left, 0)};
+}
+
 void World::see_what_is_free() {
   if (!play_) return;
   const auto now = clock_.steady();
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
-    const auto left = server_.look({"PTTL", play_->ledgers()[i]->name()}).as_integer();
-    if (left == -1) free_since_[i] = SteadyTime::max();
-    if (left == -2) free_since_[i] = std::min(free_since_[i], now);
-    if (left >= 0) free_since_[i] = now + std::chrono::milliseconds{left};
+    const auto busy = busy_for(play_->ledgers()[i]->name());
+    free_since_[i] = busy == nanoseconds{} ? std::min(free_since_[i], now) : Clock::add(now, busy);
   }
-}
-
-/// Since when nothing has failed; max(): something does.
-SteadyTime World::all_well_since() const {
-  SteadyTime since{};
-  for (const auto& machine : machines_)
-    since = std::max({since, machine->process.runs_since(), machine->store.connected_since()});
-  return since;
 }
 
 void World::look_for_idle() {
   const auto now = clock_.steady();
-  const auto well_since = SteadyTime{};
-  if (well_since > now - longest_idle) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i)
     for (const auto& waiter : play_->ledgers()[i]->waiters())
-      if (now - longest_idle > std::max({free_since_[i], waiter.since, waiter.process->runs_since(), waiter.store->connected_since()}))
+      if (now - longest_idle > std::max({free_since_[i], waiter.since, waiter.process->runs_since(),
+                                         waiter.store->connected_since()}))
         journal_.violate(fmt::format("{} sleeps beside {}, which is free", waiter.who,
                                      play_->ledgers()[i]->name()));
 }
@@ -182,18 +171,41 @@ void World::play_out() {
   }
 }
 
-void World::look_at_what_is_left(std::string_view when) {
+void World::look_at_what_is_left(std::string_view when, bool at_once) {
+  const auto may_stay = [&](const std::string& key) {
+    const auto begins = [&](std::string_view beginning) { return key.starts_with(beginning); };
+    return begins("redisson_lock_token:") || std::ranges::any_of(primitive_.stay, begins) ||
+           (at_once && std::ranges::any_of(primitive_.fade, begins));
+  };
   const Value keys = server_.look({"KEYS", "*"});
   for (const auto& key : keys.as_items())
-    if (!key.as_text().starts_with("redisson_lock_token:"))
+    if (!may_stay(key.as_text()))
       journal_.violate(fmt::format("{} the key {} is left", when, key.as_text()));
+}
+
+/// All permits are free again, those of the lost too.
+void World::look_at_permits() {
+  const auto look = [this](std::size_t name) -> Task<void> {
+    Door& door = play_->door(name, 0);
+    auto preparing = door.prepare();
+    co_await preparing;
+    auto counting = door.free_permits();
+    const std::int64_t free = co_await counting;
+    if (free != primitive_.permits)
+      journal_.violate(fmt::format("{} of {} permits are free in the end", free,
+                                   primitive_.permits));
+  };
+  for (std::size_t name = 0; name < profile_.names; ++name) spawn(look(name));
+  clock_.advance(longest_idle);
 }
 
 void World::look_at_the_end() {
   clock_.advance(longest_idle);
-  if (uncertain() == 0) look_at_what_is_left("when all are out");
+  if (uncertain() == 0) look_at_what_is_left("when all are out", true);
   clock_.advance(longest_trace + profile_.lease);
-  look_at_what_is_left("long after");
+  if (primitive_.permits > 0) look_at_permits();
+  clock_.advance(longest_trace);
+  look_at_what_is_left("long after", false);
   for (const auto& machine : machines_)
     if (machine->process.pending_timers() > 0)
       journal_.violate(fmt::format("{} has {} timers left", machine->process.name(),
@@ -213,10 +225,11 @@ Outcome World::run() {
           .lines = journal_.lines()};
 }
 
-Outcome run_seed(std::uint64_t seed, MakePlay play, const Mutation& mutation, bool keeps_journal) {
+Outcome run_seed(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
+                 bool keeps_journal) {
   Outcome outcome;
   std::thread{[&] {
-    auto world = std::make_unique<World>(seed, play, mutation, keeps_journal);
+    auto world = std::make_unique<World>(seed, primitive, mutation, keeps_journal);
     outcome = world->run();
     // Whoever still waits in it would be resumed in a world that is gone: it stays.
     static auto* const unfinished = new std::vector<std::unique_ptr<World>>;

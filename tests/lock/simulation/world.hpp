@@ -11,38 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "lock/simulation/ledger.hpp"
-#include "lock/simulation/profile.hpp"
+#include "lock/simulation/play.hpp"
 
 namespace sluice::simulation {
-
-class World;
-
-/// A process with its connection.
-struct Machine {
-  Machine(World& world, std::string name);
-
-  SimProcess process;
-  SimStore store;
-};
-
-/// Somebody in a process who comes and goes.
-struct Actor {
-  std::string name;
-  Machine& machine;
-  Dice dice;
-};
-
-/// The synchronizers that a world is about.
-class Play {
- public:
-  virtual ~Play() = default;
-  /// One visit, from wanting to be in to being out.
-  virtual Task<void> visit(Actor& actor) = 0;
-  virtual const std::vector<std::unique_ptr<Ledger>>& ledgers() const = 0;
-};
-
-using MakePlay = std::unique_ptr<Play> (*)(World&);
 
 struct Outcome {
   std::optional<std::string> violation;
@@ -52,28 +23,21 @@ struct Outcome {
 
 class World {
  public:
-  World(std::uint64_t seed, MakePlay play, const Mutation& mutation, bool keeps_journal);
+  World(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
+        bool keeps_journal);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
   Outcome run();
 
-  const Profile& profile() const noexcept { return profile_; }
-  Journal& journal() noexcept { return journal_; }
-  const SimServer& server() const noexcept { return server_; }
-  const std::vector<std::unique_ptr<Machine>>& machines() const noexcept { return machines_; }
   /// Whether everybody has come to an end.
   bool is_over() const noexcept { return living_ == 0; }
-  LedgerTerms ledger_terms(test::Rules rules) const;
 
  private:
-  friend struct Machine;
-
   Task<void> live(Actor& actor);
   void step();
   void see_what_is_free();
-  SteadyTime all_well_since() const;
   void look_for_idle();
 
   void fault_later();
@@ -84,11 +48,13 @@ class World {
 
   void play_out();
   void look_at_the_end();
-  void look_at_what_is_left(std::string_view when);
+  void look_at_what_is_left(std::string_view when, bool at_once);
+  void look_at_permits();
+  std::chrono::nanoseconds busy_for(const std::string& name);
   std::size_t uncertain() const;
 
   VirtualClock clock_;
-  const Mutation& mutation_;
+  const Primitive& primitive_;
   Profile profile_;
   Dice dice_;
   Journal journal_;
@@ -102,6 +68,7 @@ class World {
 };
 
 /// Runs one seed, on a thread of its own.
-Outcome run_seed(std::uint64_t seed, MakePlay play, const Mutation& mutation, bool keeps_journal);
+Outcome run_seed(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
+                 bool keeps_journal);
 
 }  // namespace sluice::simulation
