@@ -26,7 +26,13 @@ void Ledger::see(Kind kind, const std::string& who, std::uint64_t number) {
 void Ledger::come(const Stay& stay) {
   if (stay.permits > 0) return see(Kind::acquire, stay.who, stay.permits);
   if (stay.way == Way::shared) return see(Kind::enter_shared, stay.who);
-  see(Kind::enter, stay.who, stay.held.token().value);
+  // An owner who was told that its hold is lost, and enters again what the server still knows of
+  // it, may find its token.
+  const auto token = stay.held.token().value;
+  const bool again = std::ranges::any_of(stays_, [&](const StayPtr& other) {
+    return other->who == stay.who && other->held.token().value == token;
+  });
+  see(Kind::enter, stay.who, again ? 0 : token);
 }
 
 void Ledger::go(const Stay& stay) {
@@ -95,7 +101,7 @@ void Ledger::look_at(Stay& stay) {
   if (!valid && !stay.ended) {
     stay.ended = now;
     journal_.note("{} has lost {}", stay.who, name_);
-    if (std::exchange(stay.counted, false)) see(Kind::gone, stay.who);
+    if (std::exchange(stay.counted, false)) go(stay);
   }
   if (valid && stay.ended)
     journal_.violate(fmt::format("{}: the hold of {} is valid again", name_, stay.who));
@@ -103,7 +109,7 @@ void Ledger::look_at(Stay& stay) {
       now > std::max(*stay.ended, stay.process.runs_since()) + 2 * terms_.jitter)
     journal_.violate(fmt::format("{}: {} is not told that its hold is lost", name_, stay.who));
   if (valid && is_forgotten(stay)) {
-    if (std::exchange(stay.counted, false)) see(Kind::gone, stay.who);
+    if (std::exchange(stay.counted, false)) go(stay);
     look_at_forgotten(stay);
   }
 }

@@ -133,7 +133,8 @@ std::unique_ptr<Door> open_semaphore(Store& store, const std::string& name,
 
 constexpr std::string_view redissons_queue[] = {"redisson_lock_queue:", "redisson_lock_timeout:"};
 constexpr std::string_view free_permits_key[] = {"lock"};
-constexpr std::string_view done_keys[] = {"sluice_semaphore_done:", "sluice_permit_done:"};
+constexpr std::string_view semaphore_notes[] = {"sluice_semaphore_done:", "sluice_semaphore_turns:",
+                                                "sluice_permit_done:", "sluice_permit_turns:"};
 
 constexpr Primitive primitives[] = {
     {.name = "mutex", .open = open_mutex, .in_order = true},
@@ -145,13 +146,13 @@ constexpr Primitive primitives[] = {
      .permits = permits_in_all,
      .most = 2,
      .stay = free_permits_key,
-     .fade = done_keys},
+     .fade = semaphore_notes},
     {.name = "permit",
      .open = open_semaphore<PermitDoor>,
      .owners = false,
      .permits = permits_in_all,
      .stay = free_permits_key,
-     .fade = done_keys},
+     .fade = semaphore_notes},
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ struct Primitive {
   bool in_order = false;
   /// Keys that may stay for ever, by their beginnings, beside the fencing counters.
   std::span<const std::string_view> stay{};
-  /// Keys that may stay for a minute.
+  /// Keys that may stay for two minutes.
   std::span<const std::string_view> fade{};
 };
 

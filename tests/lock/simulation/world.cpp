@@ -144,6 +144,8 @@ void World::heal() {
   journal_.note("the faults are over");
   goes_on_ = false;
   for (const auto& machine : machines_) machine->process.go_on();
+  for (std::size_t name = 0; name < profile_.names; ++name)
+    spawn(play_->door(name, 0).prepare());  // what the server forgot
 }
 
 // --- from beginning to end ---
