@@ -21,8 +21,7 @@ struct LatchArgs {
 
 int print_count(const Globals& globals, const LatchArgs& args, std::int64_t count) {
   if (globals.json)
-    fmt::print("{}\n",
-               nlohmann::json{{"ok", true}, {"count", count}, {"open", count == 0}}.dump());
+    fmt::print("{}\n", nlohmann::json{{"ok", true}, {"count", count}, {"open", count == 0}}.dump());
   else if (count == 0)
     fmt::print("latch '{}' is open\n", args.run.name);
   else
@@ -63,9 +62,8 @@ int show(const Globals& globals, const LatchArgs& args) {
 
 /// Nothing is held, so nothing can be lost.
 int wait(const Globals& globals, const LatchArgs& args) {
-  const Words words{.what = fmt::format("latch '{}'", args.run.name),
-                    .busy = "is not open",
-                    .done = "open"};
+  const Words words{
+      .what = fmt::format("latch '{}'", args.run.name), .busy = "is not open", .done = "open"};
   return hold_and_run(globals, args.run, words, [&]() -> Acquire {
     const std::shared_ptr<Store> store = open_store(globals);
     const auto latch = std::make_shared<Latch>(*store, args.run.name);
@@ -111,7 +109,8 @@ void add_latch_command(CLI::App& app, const Globals& globals, Action& action) {
 
   runs(latch->add_subcommand("show", "Show how many are left"), show);
 
-  verb = latch->add_subcommand("wait", "Wait until it is open, then run a command, if there is one");
+  verb =
+      latch->add_subcommand("wait", "Wait until it is open, then run a command, if there is one");
   verb->add_option("--wait", args->run.wait, "How long: 0, 250ms, 5s, 2m")->capture_default_str();
   verb->add_option("CMD", args->run.command, "The command, after --");
   runs(verb, wait);

@@ -17,6 +17,16 @@ struct LockArgs {
   std::vector<std::string> quorum;
 };
 
+/// Whoever gave up leaves the queue in the background: that has been done when these are answered.
+void leave_queues(const std::vector<std::shared_ptr<Store>>& stores) {
+  for (const auto& store : stores) {
+    try {
+      store->run({"PING"}).get();
+    } catch (const Error&) {  // a node that is down: nothing is left to be done there
+    }
+  }
+}
+
 /// A kind of lock by its verb, which keeps store and lock alive.
 template <class Lock, class Verb>
 Acquire acquire_by(std::vector<std::shared_ptr<Store>> stores, std::shared_ptr<Lock> lock,
@@ -24,7 +34,10 @@ Acquire acquire_by(std::vector<std::shared_ptr<Store>> stores, std::shared_ptr<L
   return [stores = std::move(stores), lock = std::move(lock), verb](
              std::chrono::milliseconds wait, std::stop_token stop) -> std::optional<Holding> {
     auto held = verb(*lock, wait, std::move(stop)).get();
-    if (!held) return std::nullopt;
+    if (!held) {
+      leave_queues(stores);
+      return std::nullopt;
+    }
     const std::uint64_t token = held->token().value;
     return holding_of(std::move(*held), token);
   };
@@ -85,7 +98,8 @@ void add_lock_command(CLI::App& app, const Globals& globals, Action& action) {
   kinds->add_flag("-x,--exclusive", args->exclusive,
                   "To write, of the locks that others take with --shared");
   kinds->add_option("--quorum", args->quorum, "Of a majority of these stores: URL,URL,URL")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   kinds->require_option(0, 1);
   command->callback([&globals, &action, args] {
     action = [&globals, args] {

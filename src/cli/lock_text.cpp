@@ -22,9 +22,9 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : print
 
 /// The first word of the id and its number are enough to tell owners apart.
 std::string short_owner(const std::string& owner) {
-  const auto colon = owner.rfind(':');
-  if (colon == std::string::npos || owner.size() < 36) return or_dash(owner);
-  return printable(owner.substr(0, 8) + owner.substr(colon));
+  const auto number = owner.size() > 32 ? owner.find_last_of(":-") : std::string::npos;
+  if (number == std::string::npos) return or_dash(owner);
+  return printable(owner.substr(0, 8) + owner.substr(number));
 }
 
 std::string duration(milliseconds time) {
@@ -127,9 +127,13 @@ std::string detail_of(const WatchedLock& lock) {
   const bool permits = lock.kind == LockKind::semaphore || lock.kind == LockKind::permits;
   for (const auto& holder : lock.info.holders) {
     text += fmt::format("  held by {}\n", person(holder.owner, holder.data));
-    text += fmt::format("          {} {}{}; held for {}; lease ends in {} unless it is renewed\n",
-                        holder.entries, permits ? "permit(s)" : "time(s)",
-                        !permits && !holder.exclusive ? ", to read" : "", held_for(holder.held),
+    std::string line = fmt::format("{} {}", holder.entries,
+                                   permits               ? "permit(s)"
+                                   : holder.entries == 1 ? "entry"
+                                                         : "entries");
+    if (!permits && !holder.exclusive) line += ", to read";
+    if (holder.held.count() > 0) line += "; held for " + duration(holder.held);
+    text += fmt::format("          {}; lease ends in {} unless it is renewed\n", line,
                         left_of(holder.left));
   }
   std::size_t place = 0;
@@ -142,9 +146,9 @@ std::string text_of(const LockReport& report) {
   std::string text;
   const WaitGraph& graph = report.graph;
   for (const auto& wait : graph.waits)
-    text += fmt::format("{} waits for {}, held by {}\n",
-                        printable(to_string(graph.actors[wait.actor])),
-                        in_quotes(graph.locks[wait.lock]), names_of_holders(graph, wait.lock));
+    text +=
+        fmt::format("{} waits for {}, held by {}\n", printable(to_string(graph.actors[wait.actor])),
+                    in_quotes(graph.locks[wait.lock]), names_of_holders(graph, wait.lock));
   if (graph.waits.empty()) text += "nobody waits\n";
   for (const auto& deadlock : report.deadlocks) text += printable(to_string(deadlock)) + '\n';
   text += fmt::format("{} deadlock{}\n", report.deadlocks.size(),
@@ -212,9 +216,9 @@ nlohmann::json json_of(const LockReport& report) {
           {{"actor", step.actor.id}, {"holds", step.holds}, {"waits_for", step.waits_for}});
     deadlocks.push_back({{"steps", std::move(steps)}, {"text", to_string(deadlock)}});
   }
-  return {{"ok", report.deadlocks.empty()},      {"complete", report.complete},
-          {"actors", std::move(actors)},         {"holds", edges(graph.holds)},
-          {"waits", edges(graph.waits)},         {"deadlocks", std::move(deadlocks)}};
+  return {{"ok", report.deadlocks.empty()}, {"complete", report.complete},
+          {"actors", std::move(actors)},    {"holds", edges(graph.holds)},
+          {"waits", edges(graph.waits)},    {"deadlocks", std::move(deadlocks)}};
 }
 
 }  // namespace sluice::cli

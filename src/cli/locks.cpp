@@ -66,7 +66,8 @@ int print_graph(const Globals& globals, const LocksArgs& args, LockWatch& watch)
   }
   say_if_cut(report.complete, args);
   if (globals.json)
-    fmt::print("{}\n", json_of(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n",
+               json_of(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   else
     fmt::print("{}", args.dot ? dot_of(report) : text_of(report));
   return report.deadlocks.empty() ? exit_ok : exit_deadlock;
@@ -126,8 +127,9 @@ void add_locks_command(CLI::App& app, const Globals& globals, Action& action) {
   command->add_option("--most", args->options.most, "How many locks at most")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--step", args->options.step,
-                      "How many keys the server looks at without serving others")
+  command
+      ->add_option("--step", args->options.step,
+                   "How many keys the server looks at without serving others")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
   command->add_flag("--graph", args->graph,

@@ -16,15 +16,18 @@ struct SemaphoreArgs {
 
 Acquire prepare(const Globals& globals, const SemaphoreArgs& args) {
   const std::shared_ptr<Store> store = open_store(globals);
-  const auto semaphore = std::make_shared<Semaphore>(
-      *store, args.run.name,
-      SemaphoreOptions{.lease = parse_duration(args.run.lease),
-                       .label = args.run.label_or_command()});
+  const auto semaphore =
+      std::make_shared<Semaphore>(*store, args.run.name,
+                                  SemaphoreOptions{.lease = parse_duration(args.run.lease),
+                                                   .label = args.run.label_or_command()});
   if (args.permits > 0) semaphore->try_set_permits(args.permits).get();
-  return [store, semaphore, count = args.count](
-             std::chrono::milliseconds wait, std::stop_token stop) -> std::optional<Holding> {
+  return [store, semaphore, count = args.count](std::chrono::milliseconds wait,
+                                                std::stop_token stop) -> std::optional<Holding> {
     auto held = semaphore->try_acquire(count, wait, std::move(stop)).get();
-    if (!held) return std::nullopt;
+    if (!held) {
+      store->run({"PING"}).get();  // the place in the queue is given up before that
+      return std::nullopt;
+    }
     return holding_of(std::move(*held), std::nullopt);
   };
 }
