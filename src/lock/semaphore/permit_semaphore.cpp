@@ -93,24 +93,26 @@ Task<std::vector<HeldPermit>> PermitSemaphore::enter(std::uint32_t permits, mill
                           .stop = std::move(stop)};
   std::vector<HeldPermit> held;
   auto entering = pool->enter(std::move(visit), [&](const lock::Grant& grant, bool handed_over) {
-    for (std::uint32_t i = 1; i <= permits; ++i) {
-      const PermitId id = lock::permit_of(who.request, i);
+    while (held.size() < permits) {
+      const auto id = lock::permit_of(who.request, static_cast<std::uint32_t>(held.size() + 1));
       const std::string text = id.text();
       auto hold =
           pool->hold({.owner = text, .request = text, .holder = who.holder}, grant, handed_over);
-      if (!hold) {
-        held.clear();  // the first ones are given back
-        return false;
-      }
+      if (!hold) break;  // too late
       held.push_back(HeldPermit{lock::Access::held(std::move(hold)), id});
     }
-    return true;
+    return !held.empty();
   });
-  if (const bool in = co_await entering; in) {
-    metrics().lock_wait.observe(store_.clock().steady() - began);
-  } else {
+  if (const bool in = co_await entering; !in) {
     count(metrics().lock_refused);
+    co_return std::move(held);
   }
+  if (held.size() < permits) {  // too late for the last of them: none
+    held.clear();
+    lock::take_back(pool, who);
+    throw lock::granted_too_late(*pool, pool->terms());
+  }
+  metrics().lock_wait.observe(store_.clock().steady() - began);
   co_return std::move(held);
 }
 

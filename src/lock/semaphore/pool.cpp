@@ -51,16 +51,6 @@ std::shared_ptr<Hold> Pool::hold(Identity who, const Grant& grant, bool handed_o
   return hold;
 }
 
-Task<PoolAnswer> Pool::ask(Identity who, std::string inbox) {
-  try {
-    auto asking = wire_.ask_acquire(who, inbox);
-    co_return co_await asking;
-  } catch (const Error& failure) {
-    if (may_have_left_something(failure)) take_back(shared_from_this(), who);
-    throw;
-  }
-}
-
 Task<bool> Pool::enter(Visit visit, Admit admit) {
   const auto self = shared_from_this();
   const bool waits = visit.until > store().clock().steady() && !visit.stop.stop_requested();
@@ -76,8 +66,15 @@ Task<bool> Pool::enter(Visit visit, Admit admit) {
 /// Without a place in the queue. Nothing: refused.
 Task<std::optional<bool>> Pool::look_once(const Visit& visit, const Admit& admit) {
   const SteadyTime sent = store().clock().steady();
-  auto asking = ask(visit.who, {});
-  const PoolAnswer said = co_await asking;
+  const std::string no_inbox;
+  PoolAnswer said;
+  try {
+    auto asking = wire_.ask_acquire(visit.who, no_inbox);
+    said = co_await asking;
+  } catch (const Error& failure) {
+    if (may_have_left_something(failure)) take_back(shared_from_this(), visit.who);
+    throw;
+  }
   if (!said.answer.granted) co_return std::nullopt;
   const Grant grant{.token = {}, .since = sent, .ttl = visit.lease};
   if (admit(grant, false)) co_return true;
@@ -137,7 +134,7 @@ Task<Answer> Pool::ask_in_line(Identity who, Place& place) {
     place.leads = false;
     news = news_;
   }
-  auto asking = ask(std::move(who), inbox_->channel());
+  auto asking = wire_.ask_acquire(who, inbox_->channel());
   PoolAnswer said = co_await asking;
   const std::lock_guard lock{mutex_};
   place.leads = said.leads;
@@ -160,7 +157,7 @@ Task<void> Pool::listen() {
       store().listen(wire_.names().channel, [weak = weak_from_this()](const Message& message) {
         if (const auto pool = weak.lock()) pool->heard(message);
       });
-  Listener listener = co_await listening;
+  Listener listener = co_await listening;  // goes after the lock: its handler may wait for that
   const std::lock_guard lock{mutex_};
   if (!foreigners_) std::swap(foreigners_, listener);
 }

@@ -63,7 +63,6 @@ class Pool final : public Resource, public std::enable_shared_from_this<Pool> {
   Task<std::optional<bool>> look_once(const Visit& visit, const Admit& admit);
   Task<bool> wait(Visit visit, Admit admit);
   Task<bool> stand(Inbox::Box& box, Place& place, const Visit& visit, const Admit& admit);
-  Task<PoolAnswer> ask(Identity who, std::string inbox);
   Task<Answer> ask_in_line(Identity who, Place& place);
   Task<void> listen();
   bool is_listening() const;

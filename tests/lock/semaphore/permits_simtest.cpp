@@ -60,6 +60,7 @@ TEST_F(Permits, W01_AreRenewedWhileTheyAreHeld) {
 }
 
 TEST_F(Permits, W08_RenewalsTravelAHundredAtATime) {
+  int batches = 0;
   Semaphore desks{line_, "desks"};
   PermitSemaphore keys{line_, "keys"};
   desks.try_set_permits(500).get();
@@ -68,7 +69,6 @@ TEST_F(Permits, W08_RenewalsTravelAHundredAtATime) {
   for (int i = 0; i < 150; ++i) held.push_back(desks.acquire().get());
   auto permits = keys.try_acquire_many(150).get();
   ASSERT_EQ(permits.size(), 150U);
-  int batches = 0;
   line_.plan = [&](std::string_view call) {
     batches += call == "lock/semaphore/renew";
     return Fault::none;
@@ -221,6 +221,18 @@ TEST_F(Permits, InfoNamesHoldersAndWaiters) {
   const auto key = keys.acquire().get();
   EXPECT_EQ(keys.info().get().holders.at(0).id, key.id().text());
   EXPECT_EQ(keys.info().get().holders.at(0).data.label, "the keeper");
+}
+
+TEST_F(Permits, GrantThatTookAsLongAsItsLeaseIsGivenBack) {
+  Semaphore desks{line_, "desks", {.lease = 1s}};
+  desks.try_set_permits(1).get();
+  fail_next("lock/semaphore/acquire", Fault::reply_late);
+  Guest guest{desks, 1, 0ms};
+  clock_.advance(999ms);
+  line_.let_go();
+  EXPECT_TRUE(guest.failed());
+  EXPECT_EQ(books().held, 0);
+  EXPECT_EQ(books().free, 1);
 }
 
 // --- T04: replies that are lost ---

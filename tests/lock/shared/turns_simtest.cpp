@@ -181,7 +181,11 @@ TEST_F(Turns, WriterThatDiesWhileItWaitsDelaysReadersForTwoSeconds) {
   store_->run({"DEL", "sluice_rw_writers:{prices}"}).get();
   put_dead_writer_first();
   clock_.advance(2100ms);
-  EXPECT_TRUE(second.in());
+  ASSERT_TRUE(second.in());
+  EXPECT_EQ(field("prices", second.held->owner().text), "1") << "in once, and in no queue";
+  second.leave();
+  first.leave();
+  EXPECT_FALSE(exists("prices"));
 }
 
 TEST_F(Turns, ProcessThatStandsStillCostsTwoSeconds) {
