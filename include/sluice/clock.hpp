@@ -37,13 +37,13 @@ class Clock {
     return at(add(steady(), delay), std::move(callback));
   }
 
-  /// `time + delay`, but SteadyTime::max() where that is past the end of time, as in waits of `milliseconds::max()`.
+  /// `time + delay`, but SteadyTime::max() where that is past the end of time, as in waits of
+  /// `milliseconds::max()`.
   template <class Rep, class Period>
   static SteadyTime add(SteadyTime time, std::chrono::duration<Rep, Period> delay) noexcept {
-    // In the unit of the delay: the longest one overflows in nanoseconds.
-    const auto most =
-        std::chrono::floor<std::chrono::duration<Rep, Period>>(SteadyTime::max() - time);
-    return delay > most ? SteadyTime::max() : time + delay;
+    using Delay = std::chrono::duration<Rep, Period>;
+    return delay >= std::chrono::floor<Delay>(SteadyTime::max() - time) ? SteadyTime::max()
+                                                                        : time + delay;
   }
 };
 

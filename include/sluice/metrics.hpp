@@ -72,6 +72,9 @@ class Histogram {
     "Renewals that failed and are tried again")                                               \
   X(lock_release_failures, "sluice_lock_release_failures_total",                              \
     "Releases nobody waited for that failed")                                                 \
+  X(rate_granted, "sluice_rate_granted_total", "Permits of rate limiters granted")            \
+  X(rate_refused, "sluice_rate_refused_total", "Acquires of rate limiters refused")           \
+  X(fence_stale, "sluice_fence_stale_total", "Fencing tokens refused because they were old")  \
   X(numbers_issued, "sluice_numbers_issued_total", "Business numbers handed out")             \
   X(numbers_full, "sluice_numbers_full_total", "Requests refused because the period is full") \
   X(ids_issued, "sluice_ids_issued_total", "Ids handed out")                                  \

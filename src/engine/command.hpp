@@ -10,8 +10,8 @@
 #include "engine/engine.hpp"
 #include "engine/keyspace.hpp"
 #include "engine/number_text.hpp"
-#include "engine/object.hpp"
 #include "engine/reply.hpp"
+#include "engine/types/object.hpp"
 
 namespace sluice::engine {
 

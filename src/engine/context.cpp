@@ -13,6 +13,7 @@ void Context::log_instead(Words command) {
 
 std::size_t Context::publish(std::string_view channel, std::string_view payload) {
   const std::size_t receivers = engine_.receivers ? engine_.receivers(channel) : 0;
+  if (engine_.receivers && receivers == 0) return 0;  // who listens from now on has missed it
   published_.push_back({std::string{channel}, std::string{payload}});
   return receivers;
 }

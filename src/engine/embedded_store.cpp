@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "engine/append_log.hpp"
-#include "engine/append_log_rewrite.hpp"
-#include "engine/embedded_core.hpp"
+#include "engine/embedded/embedded_core.hpp"
+#include "engine/log/append_log.hpp"
+#include "engine/log/append_log_rewrite.hpp"
 #include "engine/number_text.hpp"
 #include "resp/command_table.hpp"
 

@@ -19,9 +19,9 @@
 #include <memory>
 #include <string>
 
-#include "engine/append_log_committer.hpp"
-#include "engine/append_log_loader.hpp"
-#include "engine/script_run.hpp"
+#include "engine/log/append_log_committer.hpp"
+#include "engine/log/append_log_loader.hpp"
+#include "engine/lua/script_run.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {

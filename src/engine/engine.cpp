@@ -10,8 +10,8 @@
 #include "base/random.hpp"
 #include "engine/command.hpp"
 #include "engine/keyspace.hpp"
-#include "engine/object.hpp"
-#include "engine/scripts.hpp"
+#include "engine/lua/scripts.hpp"
+#include "engine/types/object.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {

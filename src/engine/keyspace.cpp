@@ -3,7 +3,7 @@
 #include <cstring>
 #include <new>
 
-#include "engine/object.hpp"
+#include "engine/types/object.hpp"
 
 namespace sluice::engine {
 namespace {

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "engine/chained_table.hpp"
 #include "engine/expiry_index.hpp"
+#include "engine/types/chained_table.hpp"
 
 namespace sluice::engine {
 

@@ -42,6 +42,15 @@ class ServerLock : public testing::Test {
     }
   }
 
+  /// Waits until so many processes stand in the queue of the lock.
+  void await_waiters(int many) {
+    const auto patience = std::chrono::steady_clock::now() + 10s;
+    while (side_.command({"LLEN", "sluice_lock_queue:{stock}"}).as_integer() != many) {
+      ASSERT_LT(std::chrono::steady_clock::now(), patience) << "nobody waits";
+      std::this_thread::yield();
+    }
+  }
+
   test::RedisServer server_;
   test::TempDir folder_;
   test::PlainClient side_{server_.port()};

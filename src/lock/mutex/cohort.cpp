@@ -121,9 +121,11 @@ Task<Answer> Cohort::ask_or_let_others(Identity who, std::string inbox) {
 
 Task<std::shared_ptr<Hold>> Cohort::ask_first(Identity who, SteadyTime until,
                                               std::stop_token stop) {
-  const bool queues = inbox_->is_open();
+  std::optional<Place> place;
+  if (inbox_->is_open())
+    place = Place{.who = who, .box = std::make_unique<Inbox::Box>(inbox_, who.request)};
   const SteadyTime sent = watchdog_->clock().steady();
-  auto asking = ask_or_let_others(who, queues ? inbox_->channel() : std::string{});
+  auto asking = ask_or_let_others(who, place ? inbox_->channel() : std::string{});
   Answer answer = co_await asking;
   if (answer.granted) {
     const Finally others{[this] {
@@ -137,9 +139,11 @@ Task<std::shared_ptr<Hold>> Cohort::ask_first(Identity who, SteadyTime until,
     const std::lock_guard lock{mutex_};
     arrivals_.push_front(arrival);
   }
-  std::optional<Queued> queued;
-  if (queues) queued = Queued{.who = std::move(who), .answer = std::move(answer), .sent = sent};
-  spawn(stand_for_all(std::move(queued), nullptr));
+  if (place) {
+    place->answer = std::move(answer);
+    place->sent = sent;
+  }
+  spawn(stand_for_all(std::move(place), nullptr));
   auto waiting = wait(std::move(arrival), until, std::move(stop));
   co_return co_await waiting;
 }
@@ -192,21 +196,25 @@ bool Cohort::stops_asking_locked() {
   return !asking_;
 }
 
-/// For whoever is first now, a new request.
-std::optional<Identity> Cohort::identity_in_line() {
-  const std::lock_guard lock{mutex_};
-  if (arrivals_.empty()) return std::nullopt;
-  Identity who = arrivals_.front()->who;
+/// For whoever is first now, by a new request.
+std::optional<Cohort::Place> Cohort::place_for_first() {
+  Identity who;
+  {
+    const std::lock_guard lock{mutex_};
+    if (arrivals_.empty()) return std::nullopt;
+    who = arrivals_.front()->who;
+  }
   who.request = new_request_id();
-  return who;
+  auto box = std::make_unique<Inbox::Box>(inbox_, who.request);
+  return Place{.who = std::move(who), .box = std::move(box)};
 }
 
-Task<void> Cohort::stand_for_all(std::optional<Queued> queued, std::shared_ptr<Hold> ending) {
+Task<void> Cohort::stand_for_all(std::optional<Place> place, std::shared_ptr<Hold> ending) {
   const auto self = shared_from_this();
   for (;;) {
     std::optional<Admission> admission;
     try {
-      auto standing = stand_once(std::exchange(queued, std::nullopt), ending);
+      auto standing = stand_once(std::exchange(place, std::nullopt), ending);
       admission = co_await standing;
     } catch (...) {
       if (ending) take_back(self, ending->who);
@@ -219,34 +227,33 @@ Task<void> Cohort::stand_for_all(std::optional<Queued> queued, std::shared_ptr<H
 }
 
 /// Gets one of ours in. Nothing: nobody wants to.
-Task<std::optional<Cohort::Admission>> Cohort::stand_once(std::optional<Queued> queued,
+Task<std::optional<Cohort::Admission>> Cohort::stand_once(std::optional<Place> place,
                                                           std::shared_ptr<Hold> ending) {
   auto opening = inbox_->open();
   co_await opening;
-  const std::optional<Identity> who = queued ? queued->who : identity_in_line();
-  if (!who) {
+  if (!place) place = place_for_first();
+  if (!place) {
     if (ending) take_back(shared_from_this(), ending->who);
     co_return std::nullopt;
   }
-  Inbox::Box box{inbox_, who->request};
   if (ending) {
-    auto passing = end_turn(ending, *who);
-    TurnEnd end = co_await passing;
-    if (end.admission) co_return end.admission;
-    queued = std::move(end.queued);
+    auto passing = end_turn(ending, *place);
+    const auto admission = co_await passing;
+    if (admission) co_return admission;
   }
-  auto standing = stand(box, *who, std::move(queued));
+  auto standing = stand(*place);
   co_return co_await standing;
 }
 
 /// In the server's queue, until somebody of ours is in or nobody wants to be any more.
-Task<std::optional<Cohort::Admission>> Cohort::stand(Inbox::Box& box, Identity who,
-                                                     std::optional<Queued> queued) {
-  Line line{box, wire_.terms().terms.lease, [this, &who] { return ask(who, inbox_->channel()); }};
-  if (queued) line.heard(queued->answer, queued->sent);
+Task<std::optional<Cohort::Admission>> Cohort::stand(Place& place) {
+  const Identity& who = place.who;
+  Line line{*place.box, wire_.terms().terms.lease,
+            [this, &who] { return ask(who, inbox_->channel()); }};
+  if (place.answer) line.heard(*place.answer, place.sent);
   {
     const std::lock_guard lock{mutex_};
-    box_ = &box;
+    box_ = place.box.get();
   }
   const auto wanted = [this] {
     const std::lock_guard lock{mutex_};
@@ -254,9 +261,7 @@ Task<std::optional<Cohort::Admission>> Cohort::stand(Inbox::Box& box, Identity w
   };
   std::exception_ptr failure;
   try {
-    for (;;) {
-      // Everybody may have gone before the box was there to be told.
-      if (!wanted()) break;
+    while (wanted()) {  // everybody may have gone before the box was there to be told
       auto standing = line.stand(SteadyTime::max(), wanted);
       const std::optional<Grant> grant = co_await standing;
       if (!grant) break;
@@ -275,36 +280,37 @@ Task<std::optional<Cohort::Admission>> Cohort::stand(Inbox::Box& box, Identity w
     const std::lock_guard lock{mutex_};
     box_ = nullptr;
   }
-  take_back(shared_from_this(), std::move(who));
+  take_back(shared_from_this(), who);
   if (failure) std::rethrow_exception(failure);
   co_return std::nullopt;
 }
 
 /// A hold is over and others of ours wait: another turn of ours, or our place in the queue.
-Task<Cohort::TurnEnd> Cohort::end_turn(std::shared_ptr<Hold> ending, Identity next) {
+Task<std::optional<Cohort::Admission>> Cohort::end_turn(std::shared_ptr<Hold> ending, Place& next) {
   const SteadyTime sent = watchdog_->clock().steady();
-  auto passing = wire_.ask_pass(ending->who, next, inbox_->channel());
+  auto passing = wire_.ask_pass(ending->who, next.who, inbox_->channel());
   PassAnswer answer;
   try {
     answer = co_await passing;
   } catch (const Error&) {
-    take_back(shared_from_this(), next);
+    take_back(shared_from_this(), next.who);
     throw;
   }
-  if (answer.gone) co_return TurnEnd{};
-  if (!answer.kept)
-    co_return TurnEnd{
-        .admission = std::nullopt,
-        .queued = Queued{.who = std::move(next), .answer = std::move(answer.queued), .sent = sent}};
+  if (answer.gone) co_return std::nullopt;
+  if (!answer.kept) {
+    next.answer = std::move(answer.queued);
+    next.sent = sent;
+    co_return std::nullopt;
+  }
   const auto tokens = wire_.terms().hand_off.within_process;
   const Grant grant{
       .token = {answer.kept->value - tokens + 1}, .since = sent, .ttl = wire_.terms().terms.lease};
   const Admission admission = admit(ending->who.request, grant, *answer.kept, false);
   if (admission == Admission::late || admission == Admission::unwanted) {
     take_back(shared_from_this(), ending->who);
-    co_return TurnEnd{};
+    co_return std::nullopt;
   }
-  co_return TurnEnd{.admission = admission, .queued = std::nullopt};
+  co_return admission;
 }
 
 Cohort::ArrivalPtr Cohort::choose_first() {

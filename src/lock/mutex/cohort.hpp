@@ -58,11 +58,13 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
     std::exception_ptr failure;
   };
   using ArrivalPtr = std::shared_ptr<Arrival>;
-  /// A place in the server's queue that was taken already.
-  struct Queued {
+  /// One request of ours in the server's queue.
+  struct Place {
     Identity who;
-    Answer answer;
-    SteadyTime sent;
+    std::unique_ptr<Inbox::Box>
+        box;                         // there before the question: the grant may overtake the answer
+    std::optional<Answer> answer{};  // none: not asked yet
+    SteadyTime sent{};
   };
   /// What became of a grant. After `admitted` nobody asks any more.
   enum class Admission { admitted, admitted_and_others_wait, late, unwanted };
@@ -72,20 +74,16 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
   Task<std::shared_ptr<Hold>> ask_first(Identity who, SteadyTime until, std::stop_token stop);
   std::shared_ptr<Hold> begin_alone(const Identity& who, const Answer& answer, SteadyTime sent);
   Task<Answer> ask_or_let_others(Identity who, std::string inbox);
-  Task<void> stand_for_all(std::optional<Queued> queued, std::shared_ptr<Hold> ending);
-  Task<std::optional<Admission>> stand(Inbox::Box& box, Identity who, std::optional<Queued> queued);
-  struct TurnEnd {
-    std::optional<Admission> admission;  ///< kept, for the next of ours
-    std::optional<Queued> queued;        ///< else, unless the hold is gone
-  };
-  Task<TurnEnd> end_turn(std::shared_ptr<Hold> ending, Identity next);
+  Task<void> stand_for_all(std::optional<Place> place, std::shared_ptr<Hold> ending);
+  Task<std::optional<Admission>> stand(Place& place);
+  Task<std::optional<Admission>> end_turn(std::shared_ptr<Hold> ending, Place& next);
   Admission admit(const std::string& request, const Grant& grant, FencingToken last,
                   bool handed_over);
-  std::optional<Identity> identity_in_line();
+  std::optional<Place> place_for_first();
   std::shared_ptr<Hold> begin_for(const ArrivalPtr& first, const std::string& request,
                                   const Grant& grant, SteadyTime renew_at);
   bool stops_asking();
-  Task<std::optional<Admission>> stand_once(std::optional<Queued> queued,
+  Task<std::optional<Admission>> stand_once(std::optional<Place> place,
                                             std::shared_ptr<Hold> ending);
   void fail_all(const std::exception_ptr& failure);
 

@@ -43,13 +43,13 @@ const std::string& Mutex::name() const noexcept { return cohort_->key(); }
 Task<Held> Mutex::acquire() {
   auto entering = enter(nullptr, for_ever, {});
   auto held = co_await entering;
-  co_return std::move(*held);
+  co_return std::move(held).value();
 }
 
 Task<Held> Mutex::acquire(const Owner& owner) {
   auto entering = enter(lock::Access::state(owner), for_ever, {});
   auto held = co_await entering;
-  co_return std::move(*held);
+  co_return std::move(held).value();
 }
 
 Task<std::optional<Held>> Mutex::try_acquire(milliseconds wait, std::stop_token stop) {

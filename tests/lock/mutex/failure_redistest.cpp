@@ -124,7 +124,7 @@ TEST_F(LockFailure, WaiterInOneProcessIsWokenByAnother) {
     const auto entered = there.acquire().get();
     return std::chrono::steady_clock::now();
   });
-  await_subscribers(channel_, 1);
+  await_waiters(1);
   const auto released = std::chrono::steady_clock::now();
   held.release().get();
   EXPECT_LT(waiting.get() - released, 200ms);

@@ -73,8 +73,9 @@ TEST_F(HandOver, DeadProcessIsSkipped) {
     test::FaultyStore third{*store_};
     Mutex gone{third, "stock"};
     Visitor doomed{gone, 1h};
-    store_->run({"LPUSH", "sluice_lock_queue:{stock}",
-                 "r 30000 2000 sluice:inbox:of-nobody dead:1 host 1 t1 dead"})
+    store_
+        ->run({"LPUSH", "sluice_lock_queue:{stock}",
+               "r 30000 2000 sluice:inbox:of-nobody dead:1 host 1 t1 dead"})
         .get();
     Visitor visitor{here_, 1h};
     held.release().get();

@@ -1,0 +1,294 @@
+/// XREAD and XREADGROUP.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "engine/commands/stream_command.hpp"
+
+namespace sluice::engine {
+
+namespace {
+
+/// One stream to be read and what is known of it.
+struct Source {
+  std::string_view key;
+  std::string_view from;  ///< the word: an id, "$" or ">"
+  StreamId after;         ///< read what is after this
+  bool fresh = false;     ///< ">": what the group has not delivered yet
+  Stream* stream = nullptr;
+  StreamGroup* group = nullptr;
+  bool ready = false;
+};
+
+struct Read {
+  bool in_group = false;
+  std::string_view group;
+  std::string_view consumer;
+  std::int64_t count = 0;        ///< 0: all
+  std::int64_t timeout_ms = -1;  ///< -1: do not wait
+  bool noack = false;
+  std::size_t streams_at = 0;  ///< place of the first key
+  std::vector<Source> sources;
+};
+
+bool read_timeout_ms(std::string_view word, std::int64_t& timeout_ms, Reply& reply) {
+  if (!read_integer(word, timeout_ms, reply, "ERR timeout is not an integer or out of range"))
+    return false;
+  return timeout_ms >= 0 || fail(reply, "ERR timeout is negative");
+}
+
+/// The words up to STREAMS.
+bool read_options(Context& context, Words words, Read& read, Reply& reply) {
+  const bool may_group = same_word(words[0], "xreadgroup");
+  for (std::size_t at = 1; at < words.size(); ++at) {
+    const auto left = words.size() - at - 1;
+    if (same_word(words[at], "block") && left >= 1) {
+      if (context.in_script())
+        return fail(
+            reply,
+            fmt::format("ERR {} command is not allowed with BLOCK option from scripts", words[0]));
+      if (!read_timeout_ms(words[++at], read.timeout_ms, reply)) return false;
+    } else if (same_word(words[at], "count") && left >= 1) {
+      if (!read_integer(words[++at], read.count, reply)) return false;
+      read.count = std::max<std::int64_t>(read.count, 0);
+    } else if (same_word(words[at], "streams") && left >= 1) {
+      read.streams_at = at + 1;
+      if (left % 2 != 0)
+        return fail(reply,
+                    "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must "
+                    "be specified.");
+      break;
+    } else if (same_word(words[at], "group") && left >= 2) {
+      if (!may_group)
+        return fail(
+            reply,
+            "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
+      read.in_group = true;
+      read.group = words[++at];
+      read.consumer = words[++at];
+    } else if (same_word(words[at], "noack")) {
+      if (!may_group)
+        return fail(
+            reply,
+            "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
+      read.noack = true;
+    } else {
+      return fail(reply, syntax_error);
+    }
+  }
+  if (read.streams_at == 0) return fail(reply, syntax_error);
+  return read.in_group || !may_group || fail(reply, "ERR Missing GROUP option for XREADGROUP");
+}
+
+bool find_source(Context& context, const Read& read, Source& source, Reply& reply) {
+  if (!find_as(context, source.key, source.stream, reply)) return false;
+  if (!read.in_group) return true;
+  if (source.stream)
+    if (const auto found = source.stream->groups.find(read.group);
+        found != source.stream->groups.end())
+      source.group = &found->second;
+  if (source.group) return true;
+  reply.error(
+      fmt::format("NOGROUP No such key '{}' or consumer group '{}' in XREADGROUP with GROUP option",
+                  source.key, read.group));
+  return false;
+}
+
+bool read_position(const Read& read, Source& source, Reply& reply) {
+  if (source.from == "$") {
+    if (read.in_group)
+      return fail(reply,
+                  "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the "
+                  "history of this "
+                  "consumer by specifying a proper ID, or use the > ID to get new messages. The $ "
+                  "ID would just return "
+                  "an empty result set.");
+    source.after = source.stream ? source.stream->last_id : StreamId{};
+    return true;
+  }
+  if (source.from == ">") {
+    if (!read.in_group)
+      return fail(reply,
+                  "ERR The > ID can be specified only when calling XREADGROUP using the GROUP "
+                  "<group> <consumer> option.");
+    source.fresh = true;
+    source.after = source.group->last_id;
+    return true;
+  }
+  return read_stream_id(source.from, source.after, reply);
+}
+
+bool read_sources(Context& context, Words words, Read& read, Reply& reply) {
+  const auto count = (words.size() - read.streams_at) / 2;
+  read.sources.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& source = read.sources[i];
+    source.key = words[read.streams_at + i];
+    source.from = words[read.streams_at + count + i];
+    if (!find_source(context, read, source, reply) || !read_position(read, source, reply))
+      return false;
+    const bool history = read.in_group && !source.fresh;
+    const bool news =
+        source.stream && source.stream->size() > 0 && source.stream->last_id > source.after;
+    const bool again = std::any_of(
+        read.sources.begin(), read.sources.begin() + static_cast<std::ptrdiff_t>(i),
+        [&](const Source& other) { return source.fresh && other.group == source.group; });
+    source.ready =
+        history || (news && !again);  // what is delivered to the first is not new to the second
+  }
+  return true;
+}
+
+std::size_t most(const Read& read) {
+  return read.count == 0 ? ~std::size_t{0} : static_cast<std::size_t>(read.count);
+}
+
+std::vector<Stream::Entry> entries_after(const Stream& stream, StreamId after, std::size_t most) {
+  std::vector<Stream::Entry> entries;
+  const auto first = after.next();
+  if (first)
+    stream.visit(*first, StreamId::max(), [&](const Stream::Entry& entry) {
+      entries.push_back(entry);
+      return entries.size() < most;
+    });
+  return entries;
+}
+
+void reply_entries(Reply& reply, const std::vector<Stream::Entry>& entries) {
+  reply.array(entries.size());
+  for (const auto& entry : entries) reply_entry(reply, entry);
+}
+
+/// What the consumer was given before and has not acknowledged; a deleted entry has no fields any more.
+void reply_history(Context& context, const Read& read, const Source& source,
+                   StreamGroup::Consumer& consumer, Reply& reply) {
+  auto at = consumer.pending.upper_bound(source.after);
+  const auto begin = at;
+  std::size_t count = 0;
+  for (; at != consumer.pending.end() && count < most(read); ++at) ++count;
+  reply.array(count);
+  for (at = begin; count > 0; ++at, --count) {
+    const auto entry = source.stream->find(at->first);
+    if (entry) {
+      at->second->delivered_ms = context.now_ms();
+      ++at->second->deliveries;
+      reply_entry(reply, *entry);
+    } else {
+      reply.array(2);
+      reply_id(reply, at->first);
+      reply.null_array();
+    }
+  }
+}
+
+void move_group(const Stream& stream, StreamGroup& group, StreamId id) {
+  if (group.entries_read != StreamGroup::unknown && !stream.has_gap_after(id)) {
+    ++group.entries_read;
+  } else if (stream.entries_added > 0) {
+    group.entries_read = stream.added_up_to(id);
+  }
+  group.last_id = id;
+}
+
+/// The log gets what was decided here: who got which entries, and how far the group is. One XCLAIM tells all of them.
+void log_delivery(Context& context, const Read& read, const Source& source,
+                  const std::vector<Stream::Entry>& entries) {
+  const IntegerText now{context.now_ms()};
+  const StreamIdText last{source.group->last_id};
+  const IntegerText entries_read{source.group->entries_read};
+  if (!read.noack) {
+    std::vector<StreamIdText> ids;
+    ids.reserve(entries.size());
+    for (const auto& entry : entries) ids.emplace_back(entry.id());
+    std::vector<std::string_view> claim{"XCLAIM", source.key, read.group, read.consumer, "0"};
+    for (const auto& id : ids) claim.push_back(id.view());
+    claim.insert(claim.end(),
+                 {"TIME", now.view(), "RETRYCOUNT", "1", "FORCE", "JUSTID", "LASTID", last.view()});
+    context.log_instead(Words{claim});
+  }
+  context.log_instead(
+      {"XGROUP", "SETID", source.key, read.group, last.view(), "ENTRIESREAD", entries_read.view()});
+}
+
+void deliver_fresh(Context& context, const Read& read, const Source& source,
+                   StreamGroup::Consumer& consumer, Reply& reply) {
+  const auto entries = entries_after(*source.stream, source.after, most(read));
+  reply_entries(reply, entries);
+  for (const auto& entry : entries) {
+    move_group(*source.stream, *source.group, entry.id());
+    if (!read.noack) source.group->assign(entry.id(), consumer, context.now_ms(), 1);
+  }
+  if (entries.empty()) return;
+  context.changed(entries.size());
+  log_delivery(context, read, source, entries);
+}
+
+StreamGroup::Consumer& consumer_of(Context& context, const Read& read, const Source& source) {
+  auto* consumer = source.group->find_consumer(read.consumer);
+  if (!consumer) {
+    consumer = &source.group->add_consumer(read.consumer, context.now_ms());
+    context.changed();
+    context.log_instead({"XGROUP", "CREATECONSUMER", source.key, read.group, read.consumer});
+  }
+  consumer->seen_ms = context.now_ms();
+  return *consumer;
+}
+
+/// Waits for the keys; what "$" means is settled now.
+void wait(Context& context, Words words, const Read& read) {
+  std::vector<std::string> keys;
+  std::vector<std::string> again{words.begin(), words.end()};
+  for (std::size_t i = 0; i < read.sources.size(); ++i) {
+    keys.emplace_back(read.sources[i].key);
+    if (read.sources[i].from == "$")
+      again[read.streams_at + read.sources.size() + i] = StreamIdText{read.sources[i].after}.view();
+  }
+  context.block(std::move(keys), read.timeout_ms, std::move(again));
+}
+
+/// The last id may be that of an entry that was deleted, or of none (XSETID): a reader would be
+/// answered with nothing, at once and again and again.
+void keep_ready_with_entries(Read& read) {
+  for (auto& source : read.sources) {
+    const bool history = read.in_group && !source.fresh;
+    if (source.ready && !history)
+      source.ready = !entries_after(*source.stream, source.after, 1).empty();
+  }
+}
+
+void xread(Context& context, Words words, Reply& reply) {
+  Read read;
+  if (!read_options(context, words, read, reply) || !read_sources(context, words, read, reply))
+    return;
+  keep_ready_with_entries(read);
+  const auto ready = std::ranges::count_if(read.sources, &Source::ready);
+  if (ready == 0 && read.in_group)
+    for (const auto& source : read.sources) consumer_of(context, read, source);
+  if (ready == 0) return read.timeout_ms < 0 ? reply.null_array() : wait(context, words, read);
+
+  const bool as_map = context.session().protocol == 3;
+  as_map ? reply.map(static_cast<std::size_t>(ready))
+         : reply.array(static_cast<std::size_t>(ready));
+  for (const auto& source : read.sources) {
+    if (!source.ready) continue;
+    if (!as_map) reply.array(2);
+    reply.bulk(source.key);
+    if (!read.in_group) {
+      reply_entries(reply, entries_after(*source.stream, source.after, most(read)));
+      continue;
+    }
+    auto& consumer = consumer_of(context, read, source);
+    source.fresh ? deliver_fresh(context, read, source, consumer, reply)
+                 : reply_history(context, read, source, consumer, reply);
+  }
+}
+
+constexpr Handlers::Row commands[] = {{"xread", xread}, {"xreadgroup", xread}};
+
+}  // namespace
+
+void add_stream_read_commands(Handlers& handlers) { handlers.add(commands); }
+
+}  // namespace sluice::engine

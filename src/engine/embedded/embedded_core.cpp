@@ -1,0 +1,221 @@
+#include "engine/embedded/embedded_core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/keyspace.hpp"
+#include "engine/log/append_log_snapshot.hpp"
+#include "engine/lua/scripts.hpp"
+#include "engine/value_reply.hpp"
+
+namespace sluice::engine {
+namespace {
+
+// Expired keys are invisible at once; giving their memory back may take a little longer. A few go
+// with each execution, the rest with a timer that neither runs often nor long.
+constexpr std::size_t expired_at_once = 8;
+constexpr std::size_t expired_by_timer = 2000;
+constexpr std::int64_t expiry_grain_ms = 100;
+constexpr std::int64_t expiry_backlog_ms = 10;
+
+std::vector<std::string_view> views(const std::vector<std::string>& words) {
+  return {words.begin(), words.end()};
+}
+
+}  // namespace
+
+EmbeddedCore::EmbeddedCore(Clock& clock, const ScriptLimits& scripts) : clock_(clock) {
+  ScriptLimits limits = scripts;
+  if (!limits.clock) limits.clock = &clock;
+  engine_.scripts().set_limits(limits);
+  engine_.keeps_log = false;
+  engine_.receivers = [this](std::string_view channel) { return channels_->receivers(channel); };
+  engine_.channels = [this] { return channels_->names(); };
+}
+
+void EmbeddedCore::close() {
+  std::vector<std::unique_ptr<Clock::TimerId>> timers;
+  {
+    const std::unique_lock lock{mutex_};
+    expiry_planned_ms_ = Keyspace::never;  // a timer that runs now sets no other
+    timers.swap(expiry_timers_);
+    log_to(nullptr);
+  }
+  for (const auto& timer : timers) clock_.cancel(*timer);
+}
+
+void EmbeddedCore::log_to(LogCommitter* committer) {
+  committer_ = committer;
+  engine_.keeps_log = committer != nullptr;
+  engine_.log_database = -1;
+  if (committer) {
+    engine_.before_write = [this](const resp::CommandSpec& spec, Words words) {
+      return before_write(spec, words);
+    };
+  } else {
+    engine_.before_write = nullptr;
+  }
+}
+
+void EmbeddedCore::replay(Words words) {
+  Context context{engine_, session_, now_us()};
+  ValueReply reply;
+  engine_.call(context, words, reply);
+  const Value value = reply.take();
+  if (value.is_error())
+    throw Error{Errc::corrupt, fmt::format("'{}' is answered {}", words.front(), value.as_text())};
+}
+
+void EmbeddedCore::end_replay() {
+  session_ = {};
+  engine_.loading = false;
+}
+
+std::int64_t EmbeddedCore::now_us() {
+  last_us_ = std::max(last_us_, std::int64_t{clock_.wall().time_since_epoch().count()});
+  return last_us_;
+}
+
+std::optional<std::string> EmbeddedCore::before_write(const resp::CommandSpec& spec, Words words) {
+  if (!refusal_.empty()) return refusal_;
+  if (snapshot_) snapshot_->before_write(spec, words);
+  return std::nullopt;
+}
+
+// --- one execution ---
+
+template <class Run>
+Outcome EmbeddedCore::Section::run(Run&& run) {
+  const auto now = core_.now_us();
+  core_.expire(now, expired_at_once);
+  if (core_.committer_ && core_.committer_->has_failed() != !core_.refusal_.empty())
+    core_.note_failure();
+  Context context{core_.engine_, core_.session_, now};
+  ValueReply reply;
+  run(context, reply);
+  Outcome outcome;
+  if (auto& blocks = context.blocks(); !blocks.empty()) {
+    outcome.block = std::move(blocks.front());
+  } else {
+    outcome.reply = reply.take();
+  }
+  core_.session_.database = 0;  // a script may have selected another
+  core_.finish(context, outcome);
+  return outcome;
+}
+
+Outcome EmbeddedCore::Section::execute(Words words) {
+  auto outcome =
+      run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
+  serve_waiting();
+  return outcome;
+}
+
+Outcome EmbeddedCore::Section::execute(const Script& script, Words keys, Words args) {
+  auto outcome = run([&](Context& context, Reply& reply) {
+    core_.engine_.execute(context, script, keys, args, reply);
+  });
+  serve_waiting();
+  return outcome;
+}
+
+void EmbeddedCore::finish(Context& context, Outcome& outcome) {
+  outcome.wrote = !context.effects().empty();
+  // Once the log has failed a read waits for nothing: nothing will come.
+  if (committer_ && (outcome.wrote || refusal_.empty()))
+    outcome.position = committer_->append(context.effects());
+  channels_->post(context.published());
+  auto& signalled = context.signalled();
+  if (!waiting_.empty()) std::ranges::move(signalled, std::back_inserter(signalled_));
+  plan_expiry(context.now_us());
+}
+
+void EmbeddedCore::note_failure() {
+  const auto failure = committer_->failure();
+  refusal_ = failure ? "MISCONF " + failure->message() : "";
+}
+
+// --- calls that wait ---
+
+void EmbeddedCore::Section::execute_or_wait(const WaitingCalls::Call& call) {
+  const auto words = views(call->words);
+  auto outcome =
+      run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
+  if (outcome.block) {
+    call->keys = std::move(outcome.block->keys);
+    call->timeout_ms = outcome.block->timeout_ms;
+    if (!outcome.block->words.empty()) call->words = std::move(outcome.block->words);
+    if (!outcome.block->words.empty()) call->words = std::move(outcome.block->words);
+    core_.waiting_.add(call);
+  } else {
+    serve(call, std::move(outcome));
+  }
+  serve_waiting();
+}
+
+void EmbeddedCore::Section::serve(const WaitingCalls::Call& call, Outcome&& outcome) {
+  call->reply = std::move(outcome.reply);
+  call->position = outcome.position;
+  call->wrote = outcome.wrote;
+  served_.push_back(call);
+}
+
+bool EmbeddedCore::Section::stop_waiting(WaitingCall& call) { return core_.waiting_.remove(call); }
+
+void EmbeddedCore::Section::serve_waiting() {
+  for (std::size_t i = 0; i < core_.signalled_.size(); ++i) {  // serving may signal more (BLMOVE)
+    const auto key = core_.signalled_[i];
+    for (const auto& call : core_.waiting_.of(key)) {
+      if (!call->is_waiting) continue;
+      const auto words = views(call->words);
+      auto outcome = run(
+          [&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
+      if (outcome.block) continue;
+      core_.waiting_.remove(*call);
+      serve(call, std::move(outcome));
+    }
+  }
+  core_.signalled_.clear();
+}
+
+EmbeddedCore::Section::~Section() {
+  lock_.unlock();
+  for (const auto& call : served_) call->done.complete();
+  core_.channels_->deliver();
+}
+
+// --- expiry ---
+
+void EmbeddedCore::expire(std::int64_t now_us, std::size_t most) {
+  const auto first = engine_.first_expiry_ms();
+  if (first == Keyspace::never || first >= now_us / 1000) return;
+  Context context{engine_, session_, now_us};
+  engine_.expire_some(context, most);
+  if (committer_) committer_->append(context.effects());
+}
+
+void EmbeddedCore::plan_expiry(std::int64_t now_us) {
+  const auto first = engine_.first_expiry_ms();
+  if (first == Keyspace::never) return;
+  const auto now = now_us / 1000;
+  const auto at = std::max(first + 1, now + (first < now ? expiry_backlog_ms : expiry_grain_ms));
+  if (expiry_planned_ms_ != 0 && expiry_planned_ms_ <= at + expiry_grain_ms) return;
+  expiry_planned_ms_ = at;
+  auto& timer = *expiry_timers_.emplace_back(std::make_unique<Clock::TimerId>());
+  timer =
+      clock_.after(std::chrono::milliseconds{at - now}, [this, &timer] { expire_in_time(&timer); });
+}
+
+void EmbeddedCore::expire_in_time(const Clock::TimerId* own) {
+  const Section section{*this};
+  if (expiry_planned_ms_ == Keyspace::never) return;  // closing
+  std::erase_if(expiry_timers_, [&](const auto& timer) { return timer.get() == own; });
+  if (expiry_timers_.empty()) expiry_planned_ms_ = 0;
+  const auto now = now_us();
+  expire(now, expired_by_timer);
+  plan_expiry(now);
+}
+
+}  // namespace sluice::engine

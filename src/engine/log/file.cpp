@@ -1,0 +1,182 @@
+#include "engine/log/file.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "sluice/error.hpp"
+
+namespace sluice::engine {
+namespace {
+
+[[noreturn]] void fail(std::string_view what, const std::string& path) {
+  throw std::system_error{errno, std::generic_category(), fmt::format("cannot {} {}", what, path)};
+}
+
+/// Owns a file descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+class RealFile final : public File {
+ public:
+  RealFile(Descriptor descriptor, std::string path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+
+  void append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_.number(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail("write to", path_);
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+
+  void sync() override {
+    if (::fdatasync(descriptor_.number()) != 0) fail("sync", path_);
+  }
+
+  void truncate(std::uint64_t size) override {
+    if (::ftruncate(descriptor_.number(), static_cast<off_t>(size)) != 0) fail("truncate", path_);
+  }
+
+  std::uint64_t size() const override {
+    struct stat status {};
+    if (::fstat(descriptor_.number(), &status) != 0) fail("stat", path_);
+    return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  std::size_t read(std::uint64_t offset, std::span<char> into) const override {
+    std::size_t total = 0;
+    while (total < into.size()) {
+      const ssize_t got = ::pread(descriptor_.number(), into.data() + total, into.size() - total,
+                                  static_cast<off_t>(offset + total));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail("read", path_);
+      if (got == 0) break;
+      total += static_cast<std::size_t>(got);
+    }
+    return total;
+  }
+
+ private:
+  Descriptor descriptor_;
+  std::string path_;
+};
+
+class RealFolder final : public Folder {
+ public:
+  RealFolder(Descriptor descriptor, std::string path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+
+  std::unique_ptr<File> create(const std::string& name) override {
+    return open_with(name, O_RDWR | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, "create");
+  }
+  std::unique_ptr<File> open(const std::string& name) override {
+    return open_with(name, O_RDWR | O_APPEND | O_CLOEXEC, "open");
+  }
+
+  void rename(const std::string& from, const std::string& to) override {
+    if (::renameat(descriptor_.number(), from.c_str(), descriptor_.number(), to.c_str()) != 0)
+      fail("rename", full(from));
+  }
+  void remove(const std::string& name) override {
+    if (::unlinkat(descriptor_.number(), name.c_str(), 0) != 0) fail("remove", full(name));
+  }
+  void sync() override {
+    if (::fsync(descriptor_.number()) != 0) fail("sync folder", path_);
+  }
+
+  std::vector<std::string> list() const override {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator{path_})
+      names.push_back(entry.path().filename());
+    return names;
+  }
+  const std::string& path() const noexcept override { return path_; }
+
+ private:
+  std::string full(const std::string& name) const { return path_ + "/" + name; }
+
+  std::unique_ptr<File> open_with(const std::string& name, int flags, std::string_view verb) {
+    const int number = ::openat(descriptor_.number(), name.c_str(), flags, S_IRUSR | S_IWUSR);
+    if (number < 0) fail(verb, full(name));
+    return std::make_unique<RealFile>(Descriptor{number}, full(name));
+  }
+
+  Descriptor descriptor_;
+  std::string path_;
+};
+
+Descriptor open_directory(const std::string& path) {
+  return Descriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+}
+
+void make_directory(const std::string& path) {
+  const std::string parent = std::filesystem::absolute(path).lexically_normal().parent_path();
+  const Descriptor above = open_directory(parent);
+  if (above.number() < 0)
+    throw Error{Errc::bad_argument, fmt::format("cannot make the folder {}: its parent {} does not "
+                                                "exist or is no folder; make it first",
+                                                path, parent)};
+  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail("make folder", path);
+  if (::fsync(above.number()) != 0) fail("sync folder", parent);
+}
+
+}  // namespace
+
+std::unique_ptr<Folder> open_folder(const std::string& given) {
+  std::string path = given;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  Descriptor descriptor = open_directory(path);
+  if (descriptor.number() >= 0) return std::make_unique<RealFolder>(std::move(descriptor), path);
+  if (errno == ENOTDIR)
+    throw Error{Errc::bad_argument, fmt::format("{} is not a folder; name another", path)};
+  if (errno != ENOENT) fail("open folder", path);
+  make_directory(path);
+  Descriptor made = open_directory(path);
+  if (made.number() < 0) fail("open folder", path);
+  return std::make_unique<RealFolder>(std::move(made), path);
+}
+
+Error error_of_disk(const std::system_error& error) {
+  switch (error.code().value()) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return {Errc::out_of_space, error.what()};
+    case EACCES:
+    case EPERM:
+    case EROFS: return {Errc::bad_argument, error.what()};
+    default: return {Errc::corrupt, error.what()};
+  }
+}
+
+std::string read_all(const File& file, const std::string& name, std::size_t most) {
+  const auto size = file.size();
+  if (size > most)
+    throw Error{Errc::corrupt,
+                fmt::format("{} has {} bytes where at most {} make sense; it is not ours", name,
+                            size, most)};
+  std::string text(size, '\0');
+  text.resize(file.read(0, text));
+  return text;
+}
+
+}  // namespace sluice::engine

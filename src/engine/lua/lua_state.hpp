@@ -1,0 +1,58 @@
+/// An open Lua machine with the sandbox of scripts in it.
+#pragma once
+
+#include <expected>
+#include <lua.hpp>
+#include <string>
+#include <string_view>
+
+#include "engine/lua/lua_libraries.hpp"
+#include "engine/lua/lua_memory.hpp"
+#include "engine/lua/script_run.hpp"
+
+namespace sluice::engine {
+
+class LuaState {
+ public:
+  /// `run` is told to every script and has to outlive the state.
+  explicit LuaState(ScriptRun& run);
+  ~LuaState();
+  LuaState(const LuaState&) = delete;
+  LuaState& operator=(const LuaState&) = delete;
+
+  /// A compiled script, or why it cannot be compiled.
+  std::expected<int, std::string> compile(std::string_view text);
+  void forget(int function);
+
+  /// Runs a compiled script in `run` and leaves its one result on the stack; pop() it. An error is given as text
+  /// and leaves nothing.
+  std::expected<void, std::string> call(int function, Words keys, Words args);
+
+  lua_State* lua() noexcept { return lua_; }
+  void pop() { lua_settop(lua_, bottom_); }
+
+ private:
+  /// KEYS or ARGV: where its table lies in the stack, and what it was filled with.
+  struct Given {
+    int slot;
+    const char* name;
+    std::size_t size = 0;
+    unsigned fills = 0;  ///< of the same table
+  };
+
+  void give(Given& given, Words words);
+  void give_new(Given& given, Words words);
+  void fill(Given& given, Words words);
+  bool holds_only(int slot, std::size_t size);
+  std::string failure(int status);
+
+  ScriptRun& run_;
+  LuaMemory memory_;
+  LuaRandom random_;
+  lua_State* lua_;
+  Given keys_;
+  Given args_;
+  int bottom_ = 0;
+};
+
+}  // namespace sluice::engine

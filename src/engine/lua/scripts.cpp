@@ -1,0 +1,185 @@
+#include "engine/lua/scripts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/sha1.hpp"
+#include "engine/engine.hpp"
+#include "engine/lua/lua_result.hpp"
+#include "engine/lua/lua_state.hpp"
+#include "engine/lua/script_header.hpp"
+
+namespace sluice::engine {
+
+namespace {
+
+constexpr std::string_view no_script = "NOSCRIPT No matching script. Please use EVAL.";
+constexpr std::size_t sha1_size = 40;
+
+/// A SHA-1 as the cache writes it.
+class Sha1Text {
+ public:
+  explicit Sha1Text(std::string_view sha1) noexcept : size_(std::min(sha1.size(), sha1_size + 1)) {
+    std::transform(
+        sha1.begin(), sha1.begin() + static_cast<std::ptrdiff_t>(size_), text_.begin(),
+        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  }
+  std::string_view view() const noexcept { return {text_.data(), size_}; }
+
+ private:
+  std::array<char, sha1_size + 1> text_;
+  std::size_t size_;
+};
+
+/// What a script changes in the context for as long as it runs.
+class InScript {
+ public:
+  InScript(Context& context, ScriptRun& run, bool read_only)
+      : context_(context),
+        run_(run),
+        session_(context.session()),
+        was_in_script_(context.in_script()) {
+    run_.context = &context;
+    run_.read_only = read_only;
+    run_.protocol = 2;
+    context.session().protocol = 2;
+    context.set_in_script(true);
+  }
+  ~InScript() {
+    run_.context = nullptr;
+    context_.session() = session_;  // SELECT inside a script holds until its end
+    context_.set_in_script(was_in_script_);
+  }
+  InScript(const InScript&) = delete;
+  InScript& operator=(const InScript&) = delete;
+
+ private:
+  Context& context_;
+  ScriptRun& run_;
+  Session session_;
+  bool was_in_script_;
+};
+
+}  // namespace
+
+std::size_t ScriptRunner::Hash::operator()(std::string_view sha1) const noexcept {
+  std::uint64_t first =
+      0;  // any part of a SHA-1 is a good hash; hex digits leave some bits the same
+  std::memcpy(&first, sha1.data(), std::min(sha1.size(), sizeof first));
+  return static_cast<std::size_t>(first * 0x9E3779B97F4A7C15ULL);
+}
+
+ScriptRunner::ScriptRunner(Engine& engine) {
+  run_.engine = &engine;
+  flush();
+}
+
+ScriptRunner::~ScriptRunner() = default;
+
+void ScriptRunner::set_limits(const ScriptLimits& limits) {
+  run_.limits = limits;
+  flush();
+}
+
+void ScriptRunner::flush() {
+  scripts_.clear();
+  recent_.clear();
+  lua_ = std::make_unique<LuaState>(run_);
+}
+
+bool ScriptRunner::knows(std::string_view sha1) const {
+  return scripts_.contains(Sha1Text{sha1}.view());
+}
+
+std::expected<ScriptRunner::Scripts::iterator, std::string> ScriptRunner::learn(
+    std::string_view sha1, std::string_view text, bool keep) {
+  const auto header = read_script_header(text);
+  if (!header) return std::unexpected(header.error());
+  const auto function = lua_->compile(text.substr(header->size));
+  if (!function) return std::unexpected(function.error());
+  Compiled compiled{*function, header->present, header->no_writes, keep, {}};
+  if (!keep) {
+    evict();
+    compiled.use = recent_.emplace(recent_.begin(), sha1);
+  }
+  return scripts_.emplace(sha1, compiled).first;
+}
+
+void ScriptRunner::evict() {
+  while (!recent_.empty() && recent_.size() >= run_.limits.cached) {
+    const auto oldest = scripts_.find(recent_.back());
+    lua_->forget(oldest->second.function);
+    scripts_.erase(oldest);
+    recent_.pop_back();
+  }
+}
+
+std::expected<std::string, std::string> ScriptRunner::load(std::string_view text) {
+  auto sha1 = sha1_hex(text);
+  if (const auto known = scripts_.find(sha1); known != scripts_.end()) {
+    if (!known->second.kept) recent_.erase(known->second.use);
+    known->second.kept = true;
+    return sha1;
+  }
+  if (const auto learned = learn(sha1, text, true); !learned)
+    return std::unexpected(learned.error());
+  return sha1;
+}
+
+void ScriptRunner::run(Context& context, const Script& script, const Call& call, Reply& reply) {
+  auto known = scripts_.find(script.sha1);
+  if (known == scripts_.end()) {
+    const auto learned = learn(script.sha1, script.text, true);
+    if (!learned) return reply.error(one_line(learned.error()));
+    known = *learned;
+  }
+  execute(context, known, call, reply);
+}
+
+void ScriptRunner::eval(Context& context, std::string_view text, const Call& call, Reply& reply) {
+  const auto sha1 = sha1_hex(text);
+  auto known = scripts_.find(sha1);
+  if (known == scripts_.end()) {
+    const auto learned = learn(sha1, text, false);
+    if (!learned) return reply.error(one_line(learned.error()));
+    known = *learned;
+  }
+  execute(context, known, call, reply);
+}
+
+void ScriptRunner::evalsha(Context& context, std::string_view sha1, const Call& call,
+                           Reply& reply) {
+  const auto known = scripts_.find(Sha1Text{sha1}.view());
+  if (known == scripts_.end()) return reply.error(no_script);
+  execute(context, known, call, reply);
+}
+
+void ScriptRunner::execute(Context& context, Scripts::iterator script, const Call& call,
+                           Reply& reply) {
+  const auto& [sha1, compiled] = *script;
+  if (call.read_only && compiled.has_header && !compiled.no_writes)
+    return reply.error("ERR Can not execute a script with write flag using *_ro command.");
+  if (!compiled.kept) recent_.splice(recent_.begin(), recent_, compiled.use);
+
+  const auto outcome = [&] {
+    const InScript in_script{context, run_, call.read_only || compiled.no_writes};
+    return lua_->call(compiled.function, call.keys, call.args);
+  }();
+  if (outcome) {
+    reply_result(lua_->lua(), reply, run_.protocol);
+    lua_->pop();
+    return;
+  }
+  auto text = fmt::format("{} script: {}", outcome.error(), sha1);
+  if (run_.error_line >= 0) text += fmt::format(", on {}:{}.", run_.error_source, run_.error_line);
+  reply.error(one_line(text));
+}
+
+void Engine::execute(Context& context, const Script& script, Words keys, Words args, Reply& reply) {
+  scripts_->run(context, script, {keys, args}, reply);
+}
+
+}  // namespace sluice::engine

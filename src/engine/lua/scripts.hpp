@@ -1,0 +1,74 @@
+/// Lua scripts: EVAL, EVALSHA, SCRIPT and the fast path of Store::run(Script).
+///
+/// A script runs in one go, on the thread of its caller and under the engine's lock, at one frozen time. Its writes
+/// gather in the Context as the effects of one execution; those made before an error stay, as in Redis.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "engine/context.hpp"
+#include "engine/lua/script_run.hpp"
+
+namespace sluice::engine {
+
+class LuaState;
+
+class ScriptRunner {
+ public:
+  explicit ScriptRunner(Engine& engine);
+  ~ScriptRunner();
+  ScriptRunner(const ScriptRunner&) = delete;
+  ScriptRunner& operator=(const ScriptRunner&) = delete;
+
+  /// Forgets all scripts.
+  void set_limits(const ScriptLimits& limits);
+  const ScriptLimits& limits() const noexcept { return run_.limits; }
+
+  struct Call {
+    Words keys;
+    Words args;
+    bool read_only = false;  ///< EVAL_RO: no command that writes
+  };
+
+  void run(Context& context, const Script& script, const Call& call, Reply& reply);
+  void eval(Context& context, std::string_view text, const Call& call, Reply& reply);
+  void evalsha(Context& context, std::string_view sha1, const Call& call, Reply& reply);
+
+  /// The SHA-1 of a script that is kept from now on, or why it cannot be compiled.
+  std::expected<std::string, std::string> load(std::string_view text);
+  bool knows(std::string_view sha1) const;
+  void flush();
+  std::size_t size() const noexcept { return scripts_.size(); }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view sha1) const noexcept;
+  };
+  struct Compiled {
+    int function = 0;
+    bool has_header = false;
+    bool no_writes = false;
+    bool kept = false;                     ///< SCRIPT LOAD, or of the program itself: never evicted
+    std::list<std::string>::iterator use;  ///< place in `recent_`, unless it is kept
+  };
+  using Scripts = std::unordered_map<std::string, Compiled, Hash, std::equal_to<>>;
+
+  std::expected<Scripts::iterator, std::string> learn(std::string_view sha1, std::string_view text,
+                                                      bool keep);
+  void evict();
+  void execute(Context& context, Scripts::iterator script, const Call& call, Reply& reply);
+
+  ScriptRun run_;
+  std::unique_ptr<LuaState> lua_;
+  Scripts scripts_;                // by SHA-1 in lower case
+  std::list<std::string> recent_;  // of those that came by EVAL, the one used last in front
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,70 @@
+/// Members without order: whole numbers as a sorted array, a few texts as a list, many as a table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/number_text.hpp"
+#include "engine/types/chained_table.hpp"
+
+namespace sluice::engine {
+
+class Set {
+ public:
+  Set() = default;
+  Set(const Set& other);
+  ~Set();
+
+  std::size_t size() const noexcept {
+    return table_ ? table_->size() : numbers_.size() + few_.size();
+  }
+  bool contains(std::string_view member) const noexcept;
+  /// True: it was not there.
+  bool add(std::string_view member);
+  bool erase(std::string_view member);
+
+  template <class Visit>  // visit(std::string_view)
+  void for_each(Visit&& visit) const {
+    if (table_)
+      return table_->for_each([&](const Node& node) { visit(std::string_view{node.member}); });
+    for (const auto number : numbers_) visit(IntegerText{number}.view());
+    for (const auto& member : few_) visit(std::string_view{member});
+  }
+  /// As ChainedTable::scan; a small one is visited whole at once.
+  template <class Visit>
+  std::uint64_t scan(std::uint64_t cursor, Visit&& visit) const {
+    if (table_)
+      return table_->scan(cursor, [&](const Node& node) { visit(std::string_view{node.member}); });
+    for_each(visit);
+    return 0;
+  }
+  /// REQUIRES: size() > 0.
+  std::string random(Dice& dice) const;
+
+  std::string_view encoding() const noexcept {
+    return table_ ? "hashtable" : few_.empty() ? "intset" : "listpack";
+  }
+
+ private:
+  struct Node {
+    Node* next = nullptr;
+    std::uint64_t hash;
+    std::string member;
+    std::string_view key() const noexcept { return member; }
+    static void destroy(Node* node) noexcept { delete node; }
+  };
+
+  void leave_numbers(std::string_view coming);
+  void become_table();
+
+  // At most one of the three is in use.
+  std::vector<std::int64_t> numbers_;  // sorted
+  std::vector<std::string> few_;
+  std::unique_ptr<ChainedTable<Node>> table_;
+};
+
+}  // namespace sluice::engine

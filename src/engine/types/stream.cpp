@@ -1,0 +1,97 @@
+#include "engine/types/stream.hpp"
+
+#include <algorithm>
+
+namespace sluice::engine {
+
+/// The first block that may hold `id` or something after it.
+std::size_t Stream::block_of(StreamId id) const noexcept {
+  if (!blocks_.empty() && blocks_.back().id(0) <= id)  // where readers are, most of the time
+    return blocks_.back().last() >= id ? blocks_.size() - 1 : blocks_.size();
+  const auto found = std::lower_bound(
+      blocks_.begin(), blocks_.end(), id,
+      [](const StreamBlock& block, StreamId wanted) { return block.last() < wanted; });
+  return static_cast<std::size_t>(found - blocks_.begin());
+}
+
+void Stream::append(StreamId id, Words fields) {
+  if (blocks_.empty() || blocks_.back().full()) blocks_.emplace_back();
+  blocks_.back().append(id, fields);
+  last_id = id;
+  ++size_;
+  ++entries_added;
+}
+
+std::optional<Stream::Entry> Stream::find(StreamId id) const {
+  const auto b = block_of(id);
+  if (b == blocks_.size()) return std::nullopt;
+  const auto i = blocks_[b].lower_bound(id);
+  if (i == blocks_[b].size() || blocks_[b].id(i) != id) return std::nullopt;
+  return Entry{blocks_[b], i};
+}
+
+bool Stream::erase(StreamId id) {
+  const auto b = block_of(id);
+  if (b == blocks_.size()) return false;
+  auto& block = blocks_[b];
+  const auto i = block.lower_bound(id);
+  if (i == block.size() || block.id(i) != id) return false;
+  block.erase(i, 1);
+  if (block.size() == 0) blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(b));
+  --size_;
+  return true;
+}
+
+bool Stream::may_go(const StreamBlock& block, const Trim& trim) const noexcept {
+  return trim.by == Trim::By::length ? size_ - block.size() >= trim.length : block.last() < trim.id;
+}
+
+std::size_t Stream::trim(const Trim& trim) {
+  if (trim.by == Trim::By::nothing) return 0;
+  std::size_t deleted = 0;
+  const auto allowed = [&](std::size_t more) {
+    return trim.limit == 0 || deleted + more <= trim.limit;
+  };
+  while (!blocks_.empty() && may_go(blocks_.front(), trim) && allowed(blocks_.front().size())) {
+    size_ -= blocks_.front().size();
+    deleted += blocks_.front().size();
+    blocks_.pop_front();
+  }
+  if (trim.approximate || blocks_.empty()) return deleted;
+
+  auto& block = blocks_.front();
+  std::size_t count = trim.by == Trim::By::length ? (size_ > trim.length ? size_ - trim.length : 0)
+                                                  : block.lower_bound(trim.id);
+  if (trim.limit != 0) count = std::min(count, trim.limit - deleted);
+  if (count == 0) return deleted;
+  block.erase(0, count);
+  size_ -= count;
+  return deleted + count;
+}
+
+bool Stream::has_gap_after(StreamId id) const noexcept {
+  return size_ != 0 && max_deleted_id != StreamId{} && id <= max_deleted_id;
+}
+
+std::int64_t Stream::added_up_to(StreamId id) const noexcept {
+  const auto added = static_cast<std::int64_t>(entries_added);
+  const auto gone = added - static_cast<std::int64_t>(size_);
+  if (added == 0) return 0;
+  if (id == last_id || (size_ == 0 && id < last_id)) return added;
+  if (id > last_id) return StreamGroup::unknown;
+  const bool whole = max_deleted_id == StreamId{} || max_deleted_id < first_id();
+  if (whole && id < first_id()) return gone;
+  if (whole && id == first_id()) return gone + 1;
+  return StreamGroup::unknown;
+}
+
+std::optional<std::int64_t> Stream::lag(const StreamGroup& group) const noexcept {
+  const auto added = static_cast<std::int64_t>(entries_added);
+  if (added == 0) return 0;
+  const bool counted = group.entries_read != StreamGroup::unknown && !has_gap_after(group.last_id);
+  const auto read = counted ? group.entries_read : added_up_to(group.last_id);
+  if (read == StreamGroup::unknown) return std::nullopt;
+  return added - read;
+}
+
+}  // namespace sluice::engine

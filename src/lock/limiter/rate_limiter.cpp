@@ -1,0 +1,233 @@
+#include "sluice/rate_limiter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <optional>
+
+#include "lock/checked_name.hpp"
+#include "lock/limiter/ids.hpp"
+#include "lock/limiter/line.hpp"
+#include "lock/limiter/wire.hpp"
+#include "lock/patience.hpp"
+#include "lock/per_store.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice {
+
+using lock::RateAnswer;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::int64_t largest_rate = std::numeric_limits<std::int32_t>::max();
+constexpr milliseconds longest_interval = std::chrono::days{366};
+constexpr std::size_t longest_client = 256;
+
+[[noreturn]] void refuse_argument(const std::string& name, const std::string& what) {
+  throw Error{Errc::bad_argument, fmt::format("rate limiter {}: {}", lock::quoted(name), what)};
+}
+
+void check_rate(const std::string& name, std::int64_t rate, milliseconds interval) {
+  if (rate < 1 || rate > largest_rate)
+    refuse_argument(name, fmt::format("the rate is {}, it must be 1 to {}", rate, largest_rate));
+  if (interval < milliseconds{1} || interval > longest_interval)
+    refuse_argument(name, fmt::format("the interval is {} ms, it must be 1 to {}", interval.count(),
+                                      longest_interval.count()));
+}
+
+lock::Rate checked(const std::string& name, const RateLimiterOptions& options) {
+  check_rate(name, options.rate, options.interval);
+  if (options.client.size() > longest_client)
+    refuse_argument(name, fmt::format("the client has {} bytes, at most {} are allowed",
+                                      options.client.size(), longest_client));
+  if (options.keep_alive != milliseconds{0} &&
+      (options.keep_alive < options.interval || options.keep_alive > 2 * longest_interval))
+    refuse_argument(name, fmt::format("keep_alive is {} ms, it must be 0 or {} to {}",
+                                      options.keep_alive.count(), options.interval.count(),
+                                      2 * longest_interval.count()));
+  return {.permits = options.rate,
+          .interval = options.interval,
+          .kind = options.kind == RateKind::per_client ? '1' : '0',
+          .keep_alive = options.keep_alive};
+}
+
+std::string client_of(const RateLimiterOptions& options) {
+  if (options.kind == RateKind::overall) return {};
+  return options.client.empty() ? lock::process_client() : options.client;
+}
+
+}  // namespace
+
+class RateLimiter::Impl {
+ public:
+  Impl(Store& store, std::string name, const RateLimiterOptions& options)
+      : store_(store),
+        keys_(lock::checked_name("a rate limiter", std::move(name)), client_of(options)),
+        follow_(options.follow),
+        rate_(checked(keys_.definition, options)),
+        lines_(lock::shared_of<lock::Lines>(store)),
+        line_(lines_->line_of(keys_.log)) {}
+
+  const std::string& name() const noexcept { return keys_.definition; }
+
+  Task<Outcome> try_acquire(std::int64_t permits, milliseconds wait, std::stop_token stop) {
+    if (permits < 1 || permits > largest_rate)
+      refuse_argument(name(), fmt::format("{} permits, it must be 1 to the rate", permits));
+    const std::string id = lock::new_permit_id();
+    const SteadyTime until = lock::deadline(store_.clock(), wait);
+    std::optional<SteadyTime> next = line_->nothing_before();
+    const bool stand_behind = next.has_value();
+    if (!stand_behind) {
+      auto asking = ask(permits, id, follow_);
+      const RateAnswer answer = co_await asking;
+      if (answer.kind == RateAnswer::Kind::granted) co_return granted(permits, answer);
+      next = store_.clock().steady() + answer.wait;
+    }
+    if (wait <= milliseconds{0} || *next > until || stop.stop_requested()) co_return refused(*next);
+    if (stand_behind) next.reset();
+    auto standing = stand_in_line(permits, id, next, until, std::move(stop));
+    co_return co_await standing;
+  }
+
+  Task<std::int64_t> available() {
+    auto asking = ask(0, {}, follow_);
+    const RateAnswer answer = co_await asking;
+    co_return answer.left;
+  }
+
+  Task<bool> try_set_rate() {
+    const lock::Rate mine = rate();
+    auto asked = lock::ask_permits(store_, keys_, mine, {.counted_by = line_->counted_by.load()});
+    const Value reply = co_await asked;
+    co_return lock::answer_to_permits(reply).kind != RateAnswer::Kind::mismatch;
+  }
+
+  Task<void> set_rate(std::int64_t permits, milliseconds interval) {
+    check_rate(name(), permits, interval);
+    lock::Rate changed = rate();
+    changed.permits = permits;
+    changed.interval = interval;
+    if (changed.keep_alive != milliseconds{0})
+      changed.keep_alive = std::max(changed.keep_alive, interval);
+    auto asked = store_.run(lock::change_of_rate(keys_, changed));
+    const std::vector<Value> replies = co_await asked;
+    for (const Value& reply : replies)
+      if (reply.is_error()) throw error_of_reply(reply.as_text());
+    const RateAnswer now = lock::answer_to_permits(replies.at(1));
+    if (replies.at(0).as_integer() == 0) throw mismatch(now.in_force);
+    const std::lock_guard lock{mutex_};
+    rate_ = changed;
+  }
+
+ private:
+  lock::Rate rate() const {
+    const std::lock_guard lock{mutex_};
+    return rate_;
+  }
+
+  /// Granted, or how long to wait.
+  Task<RateAnswer> ask(std::int64_t permits, std::string_view id, bool follow) {
+    const lock::Rate mine = rate();
+    if (!follow && permits > mine.permits)
+      refuse_argument(name(), fmt::format("{} permits are never there at once, the rate is {}",
+                                          permits, mine.permits));
+    auto asked = lock::ask_permits(
+        store_, keys_, mine,
+        {.permits = permits, .id = id, .follow = follow, .counted_by = line_->counted_by.load()});
+    const Value reply = co_await asked;
+    RateAnswer answer = lock::answer_to_permits(reply);
+    if (answer.kind == RateAnswer::Kind::mismatch) throw mismatch(answer.in_force);
+    if (answer.kind == RateAnswer::Kind::above)
+      refuse_argument(name(), fmt::format("{} permits are never there at once, the rate is {}",
+                                          permits, answer.in_force));
+    line_->counted_by.store(answer.rate);
+    co_return answer;
+  }
+
+  /// `next`: when the permits are there by what the server said; empty: it was not asked.
+  Task<Outcome> stand_in_line(std::int64_t permits, std::string_view id,
+                              std::optional<SteadyTime> next, SteadyTime until,
+                              std::stop_token stop) {
+    Clock& clock = store_.clock();
+    lock::Line::Place place{line_};
+    auto waiting = place.turn(until, stop);
+    if (const bool first = co_await waiting; !first)
+      co_return refused(line_->nothing_before().value_or(clock.steady()));
+    for (;;) {
+      if (next) {
+        auto sleeping = place.sleep(*next, stop);
+        co_await sleeping;
+        if (stop.stop_requested()) co_return refused(*next);
+      }
+      auto asking = ask(permits, id, follow_);
+      const RateAnswer answer = co_await asking;
+      if (answer.kind == RateAnswer::Kind::granted) co_return granted(permits, answer);
+      next = clock.steady() + answer.wait;
+      if (*next > until || stop.stop_requested()) co_return refused(*next);
+    }
+  }
+
+  static Outcome granted(std::int64_t permits, const RateAnswer& answer) {
+    count(metrics().rate_granted, static_cast<std::uint64_t>(permits));
+    return RateGrant{.left = answer.left};
+  }
+
+  Outcome refused(SteadyTime next) {
+    count(metrics().rate_refused);
+    const auto left = std::chrono::ceil<std::chrono::microseconds>(next - store_.clock().steady());
+    return std::unexpected{RateExceeded{.retry_after = std::max(left, left.zero())}};
+  }
+
+  Error mismatch(const std::string& in_force) const {
+    const lock::Rate mine = rate();
+    return Error{
+        Errc::config_mismatch,
+        fmt::format("rate limiter {} is defined in {} as {}, and here as {} in {} ms, kind "
+                    "{} (0 overall, 1 per client): use the same numbers, `follow` or "
+                    "`set_rate`",
+                    lock::quoted(name()), store_.describe(), in_force, mine.permits,
+                    mine.interval.count(), mine.kind)};
+  }
+
+  Store& store_;
+  const lock::RateKeys keys_;
+  const bool follow_;
+  mutable std::mutex mutex_;
+  lock::Rate rate_;
+  const std::shared_ptr<lock::Lines> lines_;  // keeps the registry that line_ is in
+  const std::shared_ptr<lock::Line> line_;
+};
+
+RateLimiter::RateLimiter(Store& store, std::string name, RateLimiterOptions options)
+    : impl_(std::make_unique<Impl>(store, std::move(name), options)) {}
+
+RateLimiter::~RateLimiter() = default;
+RateLimiter::RateLimiter(RateLimiter&&) noexcept = default;
+RateLimiter& RateLimiter::operator=(RateLimiter&&) noexcept = default;
+
+const std::string& RateLimiter::name() const noexcept { return impl_->name(); }
+
+Task<RateLimiter::Outcome> RateLimiter::try_acquire(std::int64_t permits, milliseconds wait,
+                                                    std::stop_token stop) {
+  return impl_->try_acquire(permits, wait, std::move(stop));
+}
+
+Task<RateGrant> RateLimiter::acquire(std::int64_t permits) {
+  // Without an end to its patience and without a stop nothing but permits ends the wait.
+  auto acquiring = impl_->try_acquire(permits, lock::for_ever, {});
+  const Outcome outcome = co_await acquiring;
+  co_return outcome.value();
+}
+
+Task<std::int64_t> RateLimiter::available() { return impl_->available(); }
+
+Task<bool> RateLimiter::try_set_rate() { return impl_->try_set_rate(); }
+
+Task<void> RateLimiter::set_rate(std::int64_t rate, milliseconds interval) {
+  return impl_->set_rate(rate, interval);
+}
+
+}  // namespace sluice

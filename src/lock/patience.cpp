@@ -1,0 +1,12 @@
+#include "lock/patience.hpp"
+
+namespace sluice::lock {
+
+Task<void> rest(std::shared_ptr<Completion> call, Clock& clock, SteadyTime until,
+                std::stop_token stop) {
+  const std::stop_callback on_stop{std::move(stop), [call] { call->complete(); }};
+  auto waiting = wait_until(*call, clock, until);
+  co_await waiting;
+}
+
+}  // namespace sluice::lock

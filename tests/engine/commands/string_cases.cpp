@@ -1,0 +1,131 @@
+#include "engine/commands/command_cases.hpp"
+
+namespace sluice::engine {
+namespace {
+
+constexpr CommandCase set_and_its_options[] = {
+    {"SET k v", "OK", "="},
+    {"GET k", "\"v\""},
+    {"SET k w NX", "(nil)"},
+    {"SET k w XX", "OK", "="},
+    {"SET k x GET", "\"w\"", "="},
+    {"SET none y XX", "(nil)"},
+    {"SET none y XX GET", "(nil)"},
+    {"SET k x NX GET", "\"x\""},
+    {"SET k x EX 10 PX 10", "(error) ERR syntax error"},
+    {"SET k x EX 0", "(error) ERR invalid expire time in 'set' command"},
+    {"SET k x EX -5", "(error) ERR invalid expire time in 'set' command"},
+    {"SET k x EX abc", "(error) ERR value is not an integer or out of range"},
+    {"SET k x FOO", "(error) ERR syntax error"},
+    {"SET k x NX XX", "(error) ERR syntax error"},
+    {"SET k x KEEPTTL EX 5", "(error) ERR syntax error"},
+    {"SET k", "(error) ERR wrong number of arguments for 'set' command"},
+    {"GET none", "(nil)"},
+    {"LPUSH l a", "(integer) 1", "="},
+    {"GET l", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
+    {"SET l s GET", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
+    {"SET l s", "OK", "="},
+    {"SETNX k v", "(integer) 0"},
+    {"SETNX new v", "(integer) 1", "="},
+    {"GETSET k other", "\"x\"", "SET k other"},
+    {"GETDEL k", "\"other\"", "DEL k"},
+    {"GETDEL k", "(nil)"},
+    {"MSET a 1 b 2", "OK", "="},
+    {"MSET a 1 b", "(error) ERR wrong number of arguments for 'mset' command"},
+    {"MSETNX a 1 c 2", "(integer) 0"},
+    {"MSETNX c 3 d 4", "(integer) 1", "="},
+    {"MGET a b c nothing", "[\"1\", \"2\", \"3\", (nil)]"},
+    {"GETEX a", "\"1\""},
+    {"GETEX nothing", "(nil)"},
+    {"GETEX a EX 0", "(error) ERR invalid expire time in 'getex' command"},
+    {"GETEX a FOO 1", "(error) ERR syntax error"},
+};
+
+constexpr CommandCase set_with_time[] = {
+    {"SET k v EX 100", "OK", "SET k v PXAT 1700000100000"},
+    {"PTTL k", "(integer) 100000"},
+    {"SET k w KEEPTTL", "OK", "="},
+    {"PTTL k", "(integer) 100000"},
+    {"SETEX k 7 v", "OK", "SET k v PXAT 1700000007000"},
+    {"PSETEX k 7000 v", "OK", "SET k v PXAT 1700000007000"},
+    {"SET k v PXAT 1700000005000", "OK", "="},
+    {"@5000", ""},
+    {"GET k", "\"v\""},
+    {"@1", ""},
+    {"GET k", "(nil)", "DEL k"},
+    {"SET k v EXAT 1699999999", "OK", "DEL k"},
+    {"EXISTS k", "(integer) 0"},
+    {"SET k v", "OK", "="},
+    {"GETEX k PX 500", "\"v\"", "PEXPIREAT k 1700000005501"},
+    {"GETEX k PERSIST", "\"v\"", "PERSIST k"},
+    {"GETEX k PERSIST", "\"v\""},
+    {"GETEX k EXAT 1", "\"v\"", "DEL k"},
+    {"EXISTS k", "(integer) 0"},
+    {"SETEX k 0 v", "(error) ERR invalid expire time in 'setex' command"},
+    {"PSETEX k -1 v", "(error) ERR invalid expire time in 'psetex' command"},
+    {"SETEX k 9223372036854775807 v", "(error) ERR invalid expire time in 'setex' command"},
+};
+
+constexpr CommandCase counting[] = {
+    {"INCR n", "(integer) 1", "="},
+    {"INCRBY n 41", "(integer) 42", "="},
+    {"DECR n", "(integer) 41", "="},
+    {"DECRBY n 50", "(integer) -9", "="},
+    {"SET n 9223372036854775807", "OK", "="},
+    {"INCR n", "(error) ERR increment or decrement would overflow"},
+    {"DECRBY n -9223372036854775808", "(error) ERR decrement would overflow"},
+    {"SET n abc", "OK", "="},
+    {"INCR n", "(error) ERR value is not an integer or out of range"},
+    {"SET n 007", "OK", "="},
+    {"INCR n", "(error) ERR value is not an integer or out of range"},
+    {"SET n \" 5\"", "OK", "="},
+    {"INCR n", "(error) ERR value is not an integer or out of range"},
+    {"INCRBY m 1x", "(error) ERR value is not an integer or out of range"},
+    {"INCRBYFLOAT f 10.5", "\"10.5\"", "SET f 10.5 KEEPTTL"},
+    {"INCRBYFLOAT f 0.1", "\"10.6\"", "SET f 10.6 KEEPTTL"},
+    {"INCRBYFLOAT f -5e3", "\"-4989.39999999999999991\"", "SET f -4989.39999999999999991 KEEPTTL"},
+    {"SET f 5.0e3", "OK", "="},
+    {"INCRBYFLOAT f 200", "\"5200\"", "SET f 5200 KEEPTTL"},
+    {"INCRBYFLOAT f x", "(error) ERR value is not a valid float"},
+    {"SET f abc", "OK", "="},
+    {"INCRBYFLOAT f 1", "(error) ERR value is not a valid float"},
+    {"INCRBYFLOAT g 0.000000000000000001", "\"0\"", "SET g 0 KEEPTTL"},
+};
+
+constexpr CommandCase parts[] = {
+    {"APPEND k hello", "(integer) 5", "="},
+    {"APPEND k \" world\"", "(integer) 11", "="},
+    {"STRLEN k", "(integer) 11"},
+    {"STRLEN none", "(integer) 0"},
+    {"GETRANGE k 0 4", "\"hello\""},
+    {"GETRANGE k -5 -1", "\"world\""},
+    {"GETRANGE k 5 2", "\"\""},
+    {"GETRANGE k 0 1000", "\"hello world\""},
+    {"GETRANGE none 0 1", "\"\""},
+    {"SUBSTR k 0 1", "\"he\""},
+    {"SETRANGE k 6 Redis", "(integer) 11", "="},
+    {"GET k", "\"hello Redis\""},
+    {"SETRANGE z 3 x", "(integer) 4", "="},
+    {"GET z", "\"\\x00\\x00\\x00x\""},
+    {"SETRANGE none 0 \"\"", "(integer) 0"},
+    {"EXISTS none", "(integer) 0"},
+    {"SETRANGE k -1 x", "(error) ERR offset is out of range"},
+    {"SETRANGE k 536870912 x",
+     "(error) ERR string exceeds maximum allowed size (proto-max-bulk-len)"},
+    {"LPUSH l a", "(integer) 1", "="},
+    {"APPEND l x", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
+    {"STRLEN l", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
+};
+
+constexpr CommandTable tables[] = {
+    {"set_and_its_options", set_and_its_options},
+    {"set_with_time", set_with_time, false},
+    {"counting", counting},
+    {"parts", parts},
+};
+
+}  // namespace
+
+std::span<const CommandTable> string_tables() { return tables; }
+
+}  // namespace sluice::engine

@@ -1,0 +1,198 @@
+// Group commit: how many syncs there are, who does them, and what waits for them.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "engine/embedded_store.hpp"
+#include "engine/log/memory_disk.hpp"
+#include "sluice/metrics.hpp"
+#include "support/temp_dir.hpp"
+
+namespace sluice::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using test::MemoryDisk;
+
+constexpr const char* increment = "appendonly.aof.1.incr.aof";
+
+template <class Condition>
+void await(Condition condition) {
+  while (!condition()) std::this_thread::yield();
+}
+
+TEST(GroupCommit, SyncsOnceForEachCallOfASingleCaller) {
+  MemoryDisk disk;
+  const auto store = open_embedded({}, disk.folder());
+  const auto before = disk.syncs();
+  for (int i = 0; i < 100; ++i) store->run({"INCR", "n"}).get();
+  EXPECT_EQ(disk.syncs() - before, 100U);
+  for (int i = 0; i < 100; ++i) store->run({"GET", "n"}).get();
+  EXPECT_EQ(disk.syncs() - before, 100U) << "reads have nothing to wait for";
+}
+
+TEST(GroupCommit, SharesSyncsAmongThreads) {
+  constexpr int callers = 64;
+  constexpr int calls = 50;
+  const sluice::test::TempDir folder;
+  const auto store = open_embedded({.path = folder.str()});
+  const auto before = metrics().engine_fsyncs.load();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < callers; ++i)
+    threads.emplace_back([&] {
+      for (int k = 0; k < calls; ++k) store->run({"INCR", "n"}).get();
+    });
+  for (auto& thread : threads) thread.join();
+  const auto syncs = metrics().engine_fsyncs.load() - before;
+  EXPECT_LT(syncs, callers * calls / 4);
+  EXPECT_GE(syncs, static_cast<std::uint64_t>(calls))
+      << "no call may end before a sync of its own round";
+  EXPECT_EQ(store->run({"GET", "n"}).get(), Value::bulk_string(std::to_string(callers * calls)));
+}
+
+TEST(GroupCommit, SyncsOnceForAllCoroutinesOfAThread) {
+  MemoryDisk disk;
+  const auto store = open_embedded({}, disk.folder());
+  const auto before = disk.syncs();
+  const auto increment_once = [&]() -> Task<void> {
+    auto asked = store->run({"INCR", "n"});
+    co_await asked;
+  };
+  for (int round = 0; round < 10; ++round) {
+    std::vector<Task<void>> tasks;
+    for (int i = 0; i < 256; ++i) tasks.push_back(increment_once());
+    when_all(std::move(tasks)).get();
+  }
+  EXPECT_EQ(disk.syncs() - before, 10U);
+}
+
+TEST(GroupCommit, ServesCoroutinesThatNobodyWaitsFor) {
+  MemoryDisk disk;
+  const auto store = open_embedded({}, disk.folder());
+  std::atomic<int> done{0};
+  const auto work = [&]() -> Task<void> {
+    for (int i = 0; i < 10; ++i) {
+      auto asked = store->run({"INCR", "n"});
+      co_await asked;
+    }
+    ++done;
+  };
+  for (int i = 0; i < 8; ++i) spawn(work());
+  await([&] { return done == 8; });
+  EXPECT_NE(disk.content(increment).find("INCR"), std::string::npos);
+}
+
+TEST(GroupCommit, CommitsWhatATaskDidThatWasDropped) {
+  MemoryDisk disk;
+  const auto store = open_embedded({}, disk.folder());
+  const auto before = disk.syncs();
+  { const auto dropped = store->run({"SET", "k", "v"}); }
+  await([&] { return disk.syncs() > before; });
+  EXPECT_NE(disk.content(increment).find("SET"), std::string::npos);
+}
+
+TEST(GroupCommit, HoldsBackAReadOfWhatIsNotOnDisk) {
+  MemoryDisk disk;
+  const auto store = open_embedded({}, disk.folder());
+  disk.hold_syncs();
+  std::atomic<bool> written{false};
+  std::atomic<bool> read{false};
+  std::thread writer{[&] {
+    store->run({"SET", "k", "v"}).get();
+    written = true;
+  }};
+  await([&] { return disk.is_syncing(); });
+  std::thread reader{[&] {
+    store->run({"GET", "k"}).get();
+    read = true;
+  }};
+  auto unstarted =
+      store->run({"GET", "k"});  // executed behind the reader's or before it, answered by neither
+  EXPECT_FALSE(written);
+  EXPECT_FALSE(read);
+  disk.release_syncs();
+  EXPECT_EQ(unstarted.get(), Value::bulk_string("v"));
+  writer.join();
+  reader.join();
+}
+
+TEST(GroupCommit, LeavesTheNextRoundToOneThatCameMeanwhile) {
+  MemoryDisk disk;
+  const auto store = open_embedded({}, disk.folder());
+  const auto before = disk.syncs();
+  disk.hold_syncs();
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] { store->run({"INCR", "n"}).get(); });
+  await([&] { return disk.is_syncing(); });
+  std::atomic<int> executed{0};
+  for (int i = 0; i < 10; ++i)
+    threads.emplace_back([&] {
+      auto asked = store->run({"INCR", "n"});
+      ++executed;
+      asked.get();
+    });
+  await([&] { return executed == 10; });
+  disk.release_syncs();
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(disk.syncs() - before, 2U) << "one for the first, one for all that came meanwhile";
+}
+
+TEST(GroupCommit, SyncsEachSecondWithEverysec) {
+  MemoryDisk disk;
+  VirtualClock clock;
+  const auto store = open_embedded({.fsync = Fsync::everysec, .clock = &clock}, disk.folder());
+  const auto before = disk.syncs();
+  for (int i = 0; i < 10; ++i) store->run({"INCR", "n"}).get();
+  EXPECT_EQ(disk.syncs(), before);
+  EXPECT_NE(disk.content(increment).find("INCR"), std::string::npos)
+      << "the operating system has it at once";
+  clock.advance(1s);
+  await([&] { return disk.syncs() == before + 1; });
+  clock.advance(10s);
+  EXPECT_EQ(clock.pending_timers(), 0U) << "no timer without something to sync";
+  EXPECT_EQ(disk.syncs(), before + 1);
+}
+
+TEST(GroupCommit, RefusesWritesAfterASyncOfEverysecFailed) {
+  MemoryDisk disk;
+  VirtualClock clock;
+  const auto store = open_embedded({.fsync = Fsync::everysec, .clock = &clock}, disk.folder());
+  store->run({"SET", "a", "1"}).get();
+  disk.fail(disk.operations(), EIO, false);
+  clock.advance(1s);
+  const auto refused = [&] {
+    try {
+      store->run({"SET", "b", "1"}).get();
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  };
+  await(refused);
+  EXPECT_EQ(store->run({"GET", "a"}).get(), Value::bulk_string("1"));
+}
+
+TEST(GroupCommit, NeverSyncsWithNeverButAtARewrite) {
+  MemoryDisk disk;
+  const auto store = open_embedded({.fsync = Fsync::never}, disk.folder());
+  const auto before = disk.syncs();
+  for (int i = 0; i < 10; ++i) store->run({"INCR", "n"}).get();
+  EXPECT_EQ(disk.syncs(), before);
+  EXPECT_NE(disk.content(increment).find("INCR"), std::string::npos);
+}
+
+TEST(GroupCommit, WaitsForTheLogWhenACallThatWaitedIsServed) {
+  MemoryDisk disk;
+  const auto store = open_embedded({}, disk.folder());
+  std::thread waiter{[&] {
+    const auto reply = store->run({"BLPOP", "list", "0"}).get();
+    EXPECT_EQ(reply.as_items().at(1), Value::bulk_string("x"));
+    EXPECT_NE(disk.content(increment).find("LPOP"), std::string::npos);
+  }};
+  store->run({"RPUSH", "list", "x"}).get();
+  waiter.join();
+}
+
+}  // namespace
+}  // namespace sluice::engine

@@ -1,0 +1,181 @@
+// The folder is Redis's own: a real redis-server loads ours, and we load its.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "engine/embedded_store.hpp"
+#include "engine/log/dump.hpp"
+#include "support/plain_client.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice::engine {
+namespace {
+
+using sluice::test::PlainClient;
+using sluice::test::RedisServer;
+using sluice::test::TempDir;
+using test::Dump;
+
+template <class Run>
+void fill_streams(const Run& run) {
+  for (int i = 1; i <= 150; ++i)
+    run({"XADD", "stream", "1700000000000-" + std::to_string(i), "f", "v", "g", ""});
+  run({"XADD", "stream", "*", "other", "fields"});
+  run({"XDEL", "stream", "1700000000000-7"});
+  run({"XTRIM", "stream", "MAXLEN", "140"});
+  run({"XGROUP", "CREATE", "stream", "group", "0"});
+  run({"XREADGROUP", "GROUP", "group", "first", "COUNT", "5", "STREAMS", "stream", ">"});
+  run({"XREADGROUP", "GROUP", "group", "second", "COUNT", "5", "STREAMS", "stream", ">"});
+  run({"XACK", "stream", "group", "1700000000000-14"});
+  run({"XCLAIM", "stream", "group", "second", "0", "1700000000000-12"});
+  run({"XGROUP", "CREATECONSUMER", "stream", "group", "idle"});
+  run({"XGROUP", "CREATE", "stream", "late", "$"});
+  run({"XGROUP", "CREATE", "empty:stream", "group", "0", "MKSTREAM"});
+  run({"XADD", "trimmed", "5-5", "f", "v"});
+  run({"XTRIM", "trimmed", "MAXLEN", "0"});
+}
+
+void fill(const test::Ask& ask) {
+  const auto run = [&](std::initializer_list<std::string_view> words) {
+    const Value reply = ask(std::span{words.begin(), words.size()});
+    EXPECT_FALSE(reply.is_error()) << *words.begin() << ": " << to_string(reply);
+  };
+  run({"SET", "text", std::string_view{"a\0\r\nb", 5}});
+  run({"SET", "empty", ""});
+  run({"SET", "leased", "x", "PX", "100000000"});
+  run({"INCRBYFLOAT", "float", "0.1"});
+  run({"SETBIT", "bits", "100", "1"});
+  run({"HSET", "hash", "f", "1", "g", ""});
+  run({"EXPIRE", "hash", "100000"});
+  run({"RPUSH", "list", "a", "b", "c"});
+  run({"LPOP", "list"});
+  run({"SADD", "set", "1", "2", "three"});
+  run({"SPOP", "set"});
+  run({"ZADD", "zset", "0.1", "a", "inf", "b", "-1e300", "c", "3", "d"});
+  for (int i = 0; i < 300; ++i) {
+    const auto number = std::to_string(i);
+    run({"RPUSH", "long:list", number});
+    run({"HSET", "long:hash", number, number});
+    run({"SADD", "long:set", "m" + number});
+    run({"ZADD", "long:zset", number, "m" + number});
+  }
+  run({"EVAL", "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', KEYS[2])", "2", "{s}a",
+       "{s}b", "x"});
+  fill_streams(run);
+  run({"SET", "gone", "x"});
+  run({"DEL", "gone"});
+  run({"RENAME", "text", "renamed"});
+  run({"COPY", "list", "copied"});
+}
+
+test::Ask asking(Store& store) {
+  return [&](std::span<const std::string_view> words) { return store.run(words).get(); };
+}
+test::Ask asking(PlainClient& client) {
+  return [&](std::span<const std::string_view> words) { return client.command(words); };
+}
+
+/// What a redis-server shows that has loaded `folder`.
+Dump loaded_by_redis(const std::string& folder) {
+  const RedisServer server{{"dir " + folder, "appendonly yes", "aof-load-truncated no"}};
+  PlainClient client{server.port()};
+  return test::dump(asking(client));
+}
+
+std::string copy_of(const TempDir& folder, const TempDir& into) {
+  std::filesystem::copy(folder.path(), into.path(), std::filesystem::copy_options::recursive);
+  return into.str();
+}
+
+TEST(AppendLogAndRedis, ARealServerLoadsOurFolder) {
+  const TempDir folder;
+  const auto store = open_embedded({.path = folder.str(), .fsync = Fsync::never});
+  fill(asking(*store));
+  const TempDir copy;
+  EXPECT_EQ(test::difference(loaded_by_redis(copy_of(folder, copy)), test::dump(*store)), "");
+}
+
+TEST(AppendLogAndRedis, ARealServerLoadsOurFolderAfterARewrite) {
+  const TempDir folder;
+  auto store = open_embedded({.path = folder.str(), .fsync = Fsync::never});
+  fill(asking(*store));
+  store->rewrite();
+  store->run({"SET", "after", "1"}).get();
+  store->run({"RPUSH", "list", "z"}).get();
+  const auto before = test::dump(*store);
+  store.reset();
+  store = open_embedded({.path = folder.str(), .fsync = Fsync::never});
+  EXPECT_EQ(test::difference(test::dump(*store), before), "");
+  const TempDir copy;
+  EXPECT_EQ(test::difference(loaded_by_redis(copy_of(folder, copy)), test::dump(*store)), "");
+}
+
+/// Lets a server fill a folder.
+void write_by_redis(const TempDir& folder, std::vector<std::string> config, bool rewrite) {
+  config.insert(config.end(), {"dir " + folder.str(), "appendonly yes", "appendfsync no"});
+  const RedisServer server{std::move(config)};
+  PlainClient client{server.port()};
+  fill(asking(client));
+  if (rewrite) {
+    client.command({"BGREWRITEAOF"});
+    const auto running = [&] {
+      const auto info = client.command({"INFO", "persistence"}).as_text();
+      return info.find("aof_rewrite_in_progress:1") != std::string::npos ||
+             info.find("aof_rewrite_scheduled:1") != std::string::npos;
+    };
+    while (running()) std::this_thread::yield();
+    client.command({"SET", "after", "1"});
+  }
+}
+
+TEST(AppendLogAndRedis, WeLoadTheFolderOfARealServer) {
+  for (const bool rewrite : {false, true}) {
+    const TempDir folder;
+    write_by_redis(folder, {"aof-use-rdb-preamble no", "aof-timestamp-enabled yes"}, rewrite);
+    const TempDir copy;
+    const auto expected = loaded_by_redis(copy_of(folder, copy));
+    EXPECT_GT(expected.size(), 10U);
+    EXPECT_EQ(test::difference(test::dump(*open_embedded({.path = folder.str()})), expected), "")
+        << (rewrite ? "rewritten" : "plain");
+  }
+}
+
+TEST(AppendLogAndRedis, WeRefuseASnapshotClearly) {
+  const TempDir folder;
+  write_by_redis(folder, {"aof-use-rdb-preamble yes"}, true);
+  try {
+    open_embedded({.path = folder.str()});
+    FAIL() << "loaded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::bad_argument);
+    EXPECT_NE(error.message().find("aof-use-rdb-preamble no"), std::string::npos)
+        << error.message();
+  }
+}
+
+TEST(AppendLogAndRedis, WeTakeOverTheSingleFileOfAnOldServer) {
+  const TempDir folder;
+  Dump expected;
+  {
+    const TempDir written;
+    const auto store = open_embedded({.path = written.str(), .fsync = Fsync::never});
+    fill(asking(*store));
+    expected = test::dump(*store);
+    std::filesystem::copy(written.path() / "appendonlydir/appendonly.aof.1.incr.aof",
+                          folder.path() / "appendonly.aof");
+  }
+  {
+    const auto store = open_embedded({.path = folder.str()});
+    EXPECT_EQ(test::difference(test::dump(*store), expected), "");
+    store->run({"SET", "after", "1"}).get();
+    expected = test::dump(*store);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "appendonly.aof"));
+  EXPECT_EQ(test::difference(test::dump(*open_embedded({.path = folder.str()})), expected), "");
+  const TempDir copy;
+  EXPECT_EQ(test::difference(loaded_by_redis(copy_of(folder, copy)), expected), "");
+}
+
+}  // namespace
+}  // namespace sluice::engine

@@ -1,0 +1,401 @@
+// What a folder of the embedded Store survives: torn tails, damage, power cuts, a disk that fails
+// at any operation.
+#include "engine/log/append_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "engine/embedded_store.hpp"
+#include "engine/log/dump.hpp"
+#include "engine/log/memory_disk.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice::engine {
+namespace {
+
+using test::Dump;
+using test::MemoryDisk;
+
+constexpr const char* increment = "appendonly.aof.1.incr.aof";
+
+std::unique_ptr<EmbeddedStore> open_on(MemoryDisk& disk, EmbeddedOptions options = {}) {
+  return open_embedded(options, disk.folder());
+}
+
+/// One execution after another, each of which changes something.
+void run_step(Store& store, int step) {
+  const auto text = std::to_string(step);
+  switch (step % 6) {
+    case 0: store.run({"SET", "k" + text, "v\r\n*1\r\n" + text}).get(); break;
+    case 1:
+      store
+          .run({"EVAL", "redis.call('INCR', KEYS[1]) redis.call('RPUSH', KEYS[2], ARGV[1])", "2",
+                "n", "list", text})
+          .get();
+      break;
+    case 2: store.run({"HSET", "hash", "f" + text, text}).get(); break;
+    case 3: store.run({"ZADD", "zset", text, "m" + text}).get(); break;
+    case 4: store.run({"SADD", "set", text}).get(); break;
+    case 5: store.run({"SET", "lease" + text, "x", "PX", "100000000"}).get(); break;
+  }
+}
+
+std::string message_of(const std::function<void()>& act, Errc expected) {
+  try {
+    act();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), expected) << error.what();
+    return error.message();
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+TEST(AppendLog, BringsEverythingBack) {
+  MemoryDisk disk;
+  Dump before;
+  {
+    const auto store = open_on(disk);
+    for (int step = 0; step < 60; ++step) run_step(*store, step);
+    before = test::dump(*store);
+  }
+  const auto store = open_on(disk);
+  EXPECT_EQ(test::difference(test::dump(*store), before), "");
+  EXPECT_GT(store->open_report().commands, 60U);
+  EXPECT_EQ(store->open_report().cut_file, "");
+}
+
+TEST(AppendLog, LoadsAPrefixOfWholeExecutionsWhereverTheFileIsCut) {
+  MemoryDisk disk;
+  std::vector<Dump> states;
+  {
+    const auto store = open_on(disk);
+    states.push_back(test::dump(*store));
+    for (int step = 0; step < 18; ++step) {
+      run_step(*store, step);
+      states.push_back(test::dump(*store));
+    }
+  }
+  const auto whole = disk.content(increment);
+  std::size_t at_least = 0;
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    disk.put(increment, whole.substr(0, size));
+    const auto store = open_on(disk);
+    const auto loaded = test::dump(*store);
+    const auto found = std::ranges::find(states, loaded);
+    ASSERT_NE(found, states.end()) << "cut at byte " << size;
+    const auto number = static_cast<std::size_t>(found - states.begin());
+    EXPECT_GE(number, at_least) << "cut at byte " << size;
+    at_least = number;
+    EXPECT_EQ(store->open_report().cut_bytes, size - disk.content(increment).size());
+  }
+  EXPECT_EQ(at_least, states.size() - 1);
+}
+
+TEST(AppendLog, GoesOnWhereATornTailWasCut) {
+  MemoryDisk disk;
+  open_on(disk)->run({"SET", "a", "1"}).get();
+  disk.put(increment, disk.content(increment) + "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$1");
+  {
+    const auto store = open_on(disk);
+    EXPECT_EQ(store->open_report().cut_bytes, 22U);
+    EXPECT_EQ(store->open_report().cut_file, std::string{"disk/"} + increment);
+    store->run({"SET", "c", "3"}).get();
+  }
+  const auto store = open_on(disk);
+  EXPECT_EQ(store->open_report().cut_file, "");
+  EXPECT_EQ(store->run({"DBSIZE"}).get(), Value::integer(2));
+}
+
+TEST(AppendLog, RefusesDamageInTheMiddleAndSaysWhere) {
+  MemoryDisk disk;
+  {
+    const auto store = open_on(disk);
+    store->run({"SET", "a", "1"}).get();
+    store->run({"SET", "b", "2"}).get();
+  }
+  const auto whole = disk.content(increment);
+  auto damaged = whole;
+  const auto place = damaged.find("$3\r\nSET");
+  damaged[place] = '!';
+  disk.put(increment, damaged);
+  const auto message = message_of([&] { open_on(disk); }, Errc::corrupt);
+  EXPECT_NE(message.find(increment), std::string::npos) << message;
+  EXPECT_NE(message.find("byte " + std::to_string(place)), std::string::npos) << message;
+  EXPECT_EQ(disk.content(increment), damaged) << "a refused file is not touched";
+
+  damaged = whole;
+  damaged.replace(damaged.find("$1\r\na"), 2, "$9999");  // a length that swallows what follows
+  disk.put(increment, damaged);
+  message_of([&] { open_on(disk); }, Errc::corrupt);
+}
+
+TEST(AppendLog, RefusesACommandThatItDoesNotKnow) {
+  MemoryDisk disk;
+  open_on(disk);
+  disk.put(increment, "*1\r\n$7\r\nNOTHING\r\n*2\r\n$3\r\nDEL\r\n$1\r\na\r\n");
+  EXPECT_NE(message_of([&] { open_on(disk); }, Errc::corrupt).find("NOTHING"), std::string::npos);
+}
+
+TEST(AppendLog, SkipsCommentsAndCutsBlankTails) {
+  MemoryDisk disk;
+  open_on(disk);
+  const std::string set = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";
+  disk.put(increment, "#TS:1700000000\r\n" + set + "#TS:1700000001\r\n" + std::string(300, '\0'));
+  const auto store = open_on(disk);
+  EXPECT_EQ(store->run({"GET", "a"}).get(), Value::bulk_string("1"));
+  EXPECT_EQ(store->open_report().cut_bytes, 300U);
+}
+
+TEST(AppendLog, RefusesATornFileThatIsNotTheLast) {
+  MemoryDisk disk;
+  open_on(disk);
+  disk.put(
+      "appendonly.aof.manifest",
+      "file appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n");
+  disk.put(increment, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1");
+  disk.put("appendonly.aof.2.incr.aof", "");
+  message_of([&] { open_on(disk); }, Errc::corrupt);
+}
+
+TEST(AppendLog, RefusesASnapshotInTheFormOfRedis) {
+  MemoryDisk disk;
+  open_on(disk);
+  disk.put(increment, "REDIS0010\xfa\x09redis-ver");
+  EXPECT_NE(message_of([&] { open_on(disk); }, Errc::bad_argument).find("aof-use-rdb-preamble"),
+            std::string::npos);
+}
+
+TEST(AppendLog, RefusesAFolderThatHasLostFiles) {
+  MemoryDisk disk;
+  open_on(disk)->run({"SET", "a", "1"}).get();
+  const auto content = disk.content(increment);
+  auto folder = disk.folder();
+  folder->remove(increment);
+  EXPECT_NE(message_of([&] { open_on(disk); }, Errc::corrupt).find(increment), std::string::npos);
+  disk.put(increment, content);
+  folder->remove("appendonly.aof.manifest");
+  message_of([&] { open_on(disk); }, Errc::corrupt);
+}
+
+// --- rewriting ---
+
+TEST(AppendLog, IsSmallerAndTheSameAfterARewrite) {
+  MemoryDisk disk;
+  Dump before;
+  {
+    const auto store = open_on(disk);
+    for (int i = 0; i < 300; ++i) run_step(*store, i);
+    for (int i = 0; i < 1000; ++i) store->run({"INCR", "counter"}).get();
+    for (int i = 0; i < 500; ++i) store->run({"RPUSH", "long", "item" + std::to_string(i)}).get();
+    before = test::dump(*store);
+    store->rewrite();
+    EXPECT_EQ(test::difference(test::dump(*store), before), "");
+  }
+  EXPECT_FALSE(disk.has(increment));
+  EXPECT_LT(disk.content("appendonly.aof.1.base.aof").size(), 20000U);
+  EXPECT_EQ(disk.content("appendonly.aof.2.incr.aof"), "");
+  EXPECT_EQ(test::difference(test::dump(*open_on(disk)), before), "");
+}
+
+TEST(AppendLog, RewritesWhenItHasGrown) {
+  MemoryDisk disk;
+  const auto rewrites = metrics().engine_rewrites.load();
+  {
+    const auto store = open_on(disk, {.rewrite_above_bytes = 2000, .rewrite_growth_percent = 100});
+    for (int i = 0; i < 2000; ++i) store->run({"INCR", "counter"}).get();
+  }
+  EXPECT_GT(metrics().engine_rewrites.load(), rewrites);
+  EXPECT_EQ(open_on(disk)->run({"GET", "counter"}).get(), Value::bulk_string("2000"));
+}
+
+TEST(AppendLog, KeepsEveryWriteThatComesDuringARewrite) {
+  MemoryDisk disk;
+  Dump before;
+  {
+    const auto store = open_on(disk);
+    for (int i = 0; i < 3000; ++i)
+      store->run({"RPUSH", "list" + std::to_string(i), "a", "b"}).get();
+    std::atomic<bool> stop{false};
+    std::thread writer{[&] {
+      for (int i = 0; !stop; i = (i + 7) % 3000) {
+        const auto key = "list" + std::to_string(i);
+        store->run({"RPUSH", key, "c"}).get();
+        store->run({"RENAME", key, "moved" + key}).get();
+        store->run({"LMOVE", "moved" + key, key, "LEFT", "RIGHT"}).get();
+        store->run({"RPUSH", "new" + key, "d"}).get();
+      }
+    }};
+    for (int i = 0; i < 5; ++i) store->rewrite();
+    stop = true;
+    writer.join();
+    before = test::dump(*store);
+  }
+  EXPECT_EQ(test::difference(test::dump(*open_on(disk)), before), "");
+}
+
+// --- failures ---
+
+/// Runs steps with the disk failing from operation `at` on; gives how many were acknowledged.
+int run_until_failure(MemoryDisk& disk, int steps) {
+  int acknowledged = 0;
+  try {
+    const auto store = open_on(disk);
+    for (int step = 0; step < steps; ++step) {
+      if (step == steps / 2) store->rewrite();
+      run_step(*store, step);
+      acknowledged = step + 1;
+    }
+  } catch (const std::system_error&) {
+  }
+  return acknowledged;
+}
+
+/// States after each step, on a disk that works.
+std::vector<Dump> states_of(int steps) {
+  MemoryDisk disk;
+  const auto store = open_on(disk);
+  std::vector<Dump> states{test::dump(*store)};
+  for (int step = 0; step < steps; ++step) {
+    run_step(*store, step);
+    states.push_back(test::dump(*store));
+  }
+  return states;
+}
+
+/// Leases end at a time of the wall clock, which no two runs share.
+Dump without_times(Dump dump) {
+  for (auto& [key, text] : dump)
+    if (key.starts_with("lease")) text = "lease";
+  return dump;
+}
+
+class AppendLogCrash : public testing::TestWithParam<bool> {};
+
+TEST_P(AppendLogCrash, AtAnyOperationLosesNothingAcknowledged) {
+  const bool power_cut = GetParam();
+  constexpr int steps = 12;
+  auto states = states_of(steps);
+  for (auto& state : states) state = without_times(std::move(state));
+  for (std::size_t at = 0;; ++at) {
+    MemoryDisk disk;
+    disk.fail(at, EIO, true);
+    const int acknowledged = run_until_failure(disk, steps);
+    if (disk.operations() <= at) break;  // nothing failed any more
+    disk.heal();
+    if (power_cut) disk.cut_power();
+    const auto store = open_on(disk);
+    const auto loaded = without_times(test::dump(*store));
+    const auto found = std::ranges::find(states, loaded);
+    ASSERT_NE(found, states.end()) << "crash at operation " << at;
+    EXPECT_GE(found - states.begin(), acknowledged) << "crash at operation " << at;
+    EXPECT_EQ(store->run({"SET", "after", "1"}).get(), Value::simple_string("OK"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfTheProcess, AppendLogCrash, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(OfThePower, AppendLogCrash, testing::Values(true));
+
+TEST(AppendLogFailure, OfOneOperationLosesNothingAcknowledged) {
+  constexpr int steps = 12;
+  for (const int error : {EIO, ENOSPC}) {
+    for (std::size_t at = 0;; ++at) {
+      MemoryDisk disk;
+      disk.fail(at, error, false);
+      std::map<std::string, bool> acknowledged;
+      try {
+        const auto store = open_on(disk);
+        for (int step = 0; step < steps; ++step) {
+          if (step == steps / 2) try {
+              store->rewrite();
+            } catch (const std::system_error&) {
+            }
+          const auto key = "k" + std::to_string(step);
+          try {
+            store->run({"SET", key, "v"}).get();
+            acknowledged[key] = true;
+          } catch (const Error&) {
+          }
+        }
+      } catch (const std::system_error&) {
+      }
+      if (disk.operations() <= at) break;
+      disk.heal();
+      disk.cut_power();
+      const auto store = open_on(disk);
+      for (const auto& [key, yes] : acknowledged)
+        EXPECT_EQ(store->run({"EXISTS", key}).get(), Value::integer(1))
+            << key << ", operation " << at << " failed";
+    }
+  }
+}
+
+TEST(AppendLogFailure, OfSpaceRefusesWritesAndServesReadsUntilARewrite) {
+  MemoryDisk disk;
+  const auto store = open_on(disk);
+  store->run({"SET", "a", "1"}).get();
+  disk.set_capacity(200);
+  const std::string large(500, 'x');
+  auto asked = store->run({"SET", "large", large});
+  try {
+    asked.get();
+    FAIL() << "written to a full disk";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::out_of_space);
+    EXPECT_EQ(error.effect(), Effect::unknown);
+  }
+  try {
+    store->run({"SET", "b", "2"}).get();
+    FAIL() << "written after a failure";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::out_of_space);
+    EXPECT_EQ(error.effect(), Effect::none);
+    EXPECT_NE(error.message().find("BGREWRITEAOF"), std::string::npos) << error.message();
+  }
+  EXPECT_EQ(store->run({"GET", "a"}).get(), Value::bulk_string("1"));
+  EXPECT_TRUE(store->run({"GET", "b"}).get().is_null());
+  auto script = store->run({"EVAL", "return redis.call('SET', KEYS[1], 1)", "1", "b"});
+  EXPECT_THROW(script.get(), Error);
+  EXPECT_THROW(store->rewrite(), std::system_error) << "still full";
+
+  disk.heal();
+  store->rewrite();
+  EXPECT_EQ(store->run({"SET", "b", "2"}).get(), Value::simple_string("OK"));
+  disk.cut_power();
+  const auto again = open_on(disk);
+  EXPECT_EQ(again->run({"MGET", "a", "b"}).get(),
+            Value::array({Value::bulk_string("1"), Value::bulk_string("2")}));
+  EXPECT_EQ(again->run({"STRLEN", "large"}).get(), Value::integer(500))
+      << "what reads showed is on disk now";
+}
+
+TEST(AppendLogFailure, LeavesNoPartOfAFailedWrite) {
+  MemoryDisk disk;
+  const auto store = open_on(disk);
+  store->run({"SET", "a", "1"}).get();
+  const auto before = disk.content(increment);
+  disk.set_capacity(150);
+  auto asked = store->run({"SET", "large", std::string(500, 'x')});
+  EXPECT_THROW(asked.get(), Error);
+  EXPECT_EQ(disk.content(increment), before);
+}
+
+TEST(AppendLogFailure, OfASyncIsNeverTriedAgain) {
+  MemoryDisk disk;
+  const auto store = open_on(disk);
+  store->run({"SET", "a", "1"}).get();
+  disk.fail(disk.operations() + 1, EIO, false);  // the append goes well, the sync does not
+  auto asked = store->run({"SET", "b", "1"});
+  EXPECT_THROW(asked.get(), Error);
+  const auto syncs = disk.syncs();
+  EXPECT_THROW(store->run({"SET", "c", "1"}).get(), Error);
+  EXPECT_EQ(store->run({"GET", "a"}).get(), Value::bulk_string("1"));
+  EXPECT_EQ(disk.syncs(), syncs);
+}
+
+}  // namespace
+}  // namespace sluice::engine

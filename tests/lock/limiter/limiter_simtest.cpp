@@ -1,0 +1,317 @@
+/// Who is let through when, who waits how long, and what it costs.
+#include <list>
+
+#include "lock/limiter/virtual_limiter.hpp"
+
+namespace sluice {
+namespace {
+
+class LimiterTest : public VirtualLimiter {
+ protected:
+  RateLimiter limiter_{line_, "stock", {.rate = 3, .interval = 1s}};
+};
+
+TEST_F(LimiterTest, GrantsTheRateAndTellsWhenToComeBack) {
+  EXPECT_EQ(limiter_.try_acquire().get()->left, 2);
+  clock_.advance(300ms);
+  EXPECT_EQ(limiter_.try_acquire(2).get()->left, 0);
+  clock_.advance(1us);
+  const auto refused = limiter_.try_acquire().get();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().retry_after, 699'999us);
+  EXPECT_EQ(limiter_.try_acquire(2).get().error().retry_after, 999'999us);
+  clock_.advance(699'998us);
+  EXPECT_FALSE(limiter_.try_acquire().get());
+  clock_.advance(1us);
+  EXPECT_TRUE(limiter_.try_acquire().get());
+}
+
+TEST_F(LimiterTest, WaiterSleepsUntilThenAndAsksOnce) {
+  limiter_.try_acquire(3).get();
+  Customer customer{limiter_, 1, 1h};
+  const auto asked = line_.executed(acquire);
+  clock_.advance(1s - 1us);
+  EXPECT_TRUE(customer.waits());
+  clock_.advance(1us);
+  EXPECT_TRUE(customer.served());
+  EXPECT_EQ(line_.executed(acquire), asked + 1) << "it polled";
+}
+
+TEST_F(LimiterTest, WhoCannotBeServedInTimeIsToldAtOnce) {
+  limiter_.try_acquire(3).get();
+  const auto refused = limiter_.try_acquire(1, 999ms).get();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().retry_after, 1s);
+  Customer patient{limiter_, 1, 1s};
+  EXPECT_TRUE(patient.waits());
+  Customer behind{limiter_, 1, 500ms};
+  EXPECT_TRUE(behind.refused());
+  EXPECT_EQ(behind.retry_after(), 1s);
+  clock_.advance(1s);
+  EXPECT_TRUE(patient.served());
+}
+
+TEST_F(LimiterTest, WaitersAreServedInTheOrderOfTheirCalls) {
+  limiter_.try_acquire(3).get();
+  Customer big{limiter_, 3, 1h};
+  std::list<Customer> crowd;
+  for (int i = 0; i < 6; ++i) crowd.emplace_back(limiter_, 1, 1h);
+  const auto asked = line_.executed(acquire);
+  clock_.advance(1s);
+  EXPECT_TRUE(big.served());
+  for (const auto& customer : crowd) EXPECT_TRUE(customer.waits());
+  clock_.advance(1s);
+  int served = 0;
+  for (const auto& customer : crowd) EXPECT_EQ(customer.served(), served++ < 3);
+  clock_.advance(1s);
+  for (const auto& customer : crowd) EXPECT_TRUE(customer.served());
+  EXPECT_LE(line_.executed(acquire), asked + 10) << "one each, and one a wait";
+}
+
+TEST_F(LimiterTest, NobodyOfThisProcessOvertakesAWaiter) {
+  limiter_.try_acquire().get();
+  Customer big{limiter_, 3, 1h};
+  const auto asked = line_.executed(acquire);
+  RateLimiter again{line_, "stock", {.rate = 3, .interval = 1s}};
+  const auto refused = again.try_acquire().get();  // though there would be two
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().retry_after, 1s);
+  EXPECT_EQ(line_.executed(acquire), asked) << "no need to ask";
+  clock_.advance(1s);
+  EXPECT_TRUE(big.served());
+}
+
+TEST_F(LimiterTest, AThousandWaitersAreNoHerd) {
+  limiter_.try_acquire(3).get();
+  std::stop_source stop;
+  std::list<Customer> crowd;
+  for (int i = 0; i < 1000; ++i) crowd.emplace_back(limiter_, 1, 1h, stop.get_token());
+  const auto asked = line_.executed(acquire);
+  clock_.advance(1s);
+  EXPECT_EQ(line_.executed(acquire), asked + 4) << "three grants, and the next one's refusal";
+  EXPECT_EQ(clock_.pending_timers(), 1U + 996U);  // the first sleeps, the others have patience
+  stop.request_stop();
+  EXPECT_EQ(clock_.pending_timers(), 0U);
+}
+
+TEST_F(LimiterTest, StopEndsTheWaitAndCallsTheNext) {
+  limiter_.try_acquire(3).get();
+  std::stop_source stop;
+  Customer first{limiter_, 3, 1h, stop.get_token()};
+  Customer second{limiter_, 1, 1h};
+  clock_.advance(400ms);
+  stop.request_stop();
+  EXPECT_TRUE(first.refused());
+  EXPECT_EQ(first.retry_after(), 600ms);
+  EXPECT_TRUE(second.waits());
+  clock_.advance(600ms);
+  EXPECT_TRUE(second.served());
+  EXPECT_EQ(clock_.pending_timers(), 0U);
+}
+
+TEST_F(LimiterTest, WaiterThatFailsCallsTheNext) {
+  limiter_.try_acquire(3).get();
+  Customer first{limiter_, 1, 1h};
+  Customer second{limiter_, 1, 1h};
+  fail_next(acquire, Fault::refused);
+  clock_.advance(1s);
+  EXPECT_TRUE(first.failed());
+  EXPECT_TRUE(second.served());
+}
+
+TEST_F(LimiterTest, ClientsHaveRatesOfTheirOwn) {
+  const auto options = [](std::string client) {
+    return RateLimiterOptions{
+        .rate = 2, .interval = 1s, .kind = RateKind::per_client, .client = std::move(client)};
+  };
+  RateLimiter ann{line_, "each", options("ann")};
+  RateLimiter bob{line_, "each", options("bob")};
+  EXPECT_TRUE(ann.try_acquire(2).get());
+  EXPECT_FALSE(ann.try_acquire().get());
+  EXPECT_EQ(bob.available().get(), 2);
+  EXPECT_TRUE(exists("{each}:value:ann"));
+  clock_.advance(1s - 1us);
+  EXPECT_FALSE(ann.try_acquire().get());
+  clock_.advance(2s + 2ms);
+  EXPECT_FALSE(exists("{each}:value:ann")) << "what nobody uses goes";
+  EXPECT_TRUE(exists("each"));
+  RateLimiter nameless{line_, "each", options("")};
+  RateLimiter of_the_same_process{line_, "each", options("")};
+  EXPECT_TRUE(nameless.try_acquire(2).get());
+  EXPECT_FALSE(of_the_same_process.try_acquire().get());
+}
+
+TEST_F(LimiterTest, OtherNumbersAreAMismatch) {
+  EXPECT_TRUE(limiter_.try_set_rate().get());
+  for (const RateLimiterOptions& other :
+       {RateLimiterOptions{.rate = 4, .interval = 1s},
+        RateLimiterOptions{.rate = 3, .interval = 2s},
+        RateLimiterOptions{.rate = 3, .interval = 1s, .kind = RateKind::per_client}}) {
+    RateLimiter limiter{line_, "stock", other};
+    EXPECT_FALSE(limiter.try_set_rate().get());
+    try {
+      (void)limiter.try_acquire().get();
+      FAIL() << "granted by other numbers";
+    } catch (const Error& failure) {
+      EXPECT_EQ(failure.errc(), Errc::config_mismatch);
+      EXPECT_EQ(failure.effect(), Effect::none);
+      EXPECT_NE(failure.message().find("3 in 1000 ms"), std::string::npos) << failure.message();
+    }
+  }
+  EXPECT_EQ(limiter_.available().get(), 3);
+}
+
+TEST_F(LimiterTest, LoweredRateCountsWhatWasTaken) {
+  RateLimiter follower{line_, "stock", {.rate = 3, .interval = 1s, .follow = true}};
+  EXPECT_TRUE(follower.try_acquire(3).get());
+  clock_.advance(500ms);
+  limiter_.set_rate(2, 1s).get();
+  EXPECT_FALSE(follower.try_acquire().get());
+  EXPECT_EQ(follower.available().get(), 0);
+  clock_.advance(500ms);
+  EXPECT_EQ(follower.available().get(), 2);
+  EXPECT_TRUE(follower.try_acquire(2).get());
+  EXPECT_FALSE(limiter_.try_acquire().get());
+  EXPECT_THROW((void)follower.try_acquire(3).get(), Error) << "never so many at once";
+}
+
+TEST_F(LimiterTest, LoweredRateBindsEveryClient) {
+  const RateLimiterOptions mine{
+      .rate = 10, .interval = 1s, .kind = RateKind::per_client, .client = "ann", .follow = true};
+  RateLimiter ann{line_, "each", mine};
+  EXPECT_TRUE(ann.try_acquire(4).get());
+  auto other = mine;
+  other.client = "bob";
+  RateLimiter bob{line_, "each", other};
+  bob.set_rate(5, 1s).get();
+  EXPECT_TRUE(ann.try_acquire().get());
+  EXPECT_FALSE(ann.try_acquire().get()) << "its free permits were those of the old rate";
+}
+
+TEST_F(LimiterTest, RaisedRateIsThereAtOnce) {
+  EXPECT_TRUE(limiter_.try_acquire(3).get());
+  limiter_.set_rate(5, 1s).get();
+  EXPECT_EQ(limiter_.available().get(), 2);
+  EXPECT_TRUE(limiter_.try_acquire(2).get());
+  EXPECT_FALSE(limiter_.try_acquire().get());
+}
+
+TEST_F(LimiterTest, AnotherKindCannotBeSet) {
+  limiter_.try_set_rate().get();
+  RateLimiter limiter{line_, "stock", {.rate = 3, .kind = RateKind::per_client}};
+  try {
+    limiter.set_rate(5, 1s).get();
+    FAIL() << "changed the kind";
+  } catch (const Error& failure) {
+    EXPECT_EQ(failure.errc(), Errc::config_mismatch);
+  }
+}
+
+TEST_F(LimiterTest, KeepAliveForgetsWhatNobodyUses) {
+  RateLimiter limiter{line_, "brief", {.rate = 1, .interval = 1s, .keep_alive = 5s}};
+  EXPECT_TRUE(limiter.try_acquire().get());
+  clock_.advance(4s);
+  EXPECT_EQ(limiter.available().get(), 1);  // a use
+  clock_.advance(4s);
+  EXPECT_TRUE(exists("brief"));
+  clock_.advance(2s);
+  EXPECT_FALSE(exists("brief"));
+  EXPECT_FALSE(exists("{brief}:value"));
+}
+
+TEST_F(LimiterTest, PermitsWithoutAnEntryComeBack) {
+  EXPECT_TRUE(limiter_.try_acquire().get());
+  store_->run({"SET", "{stock}:value", "0"}).get();  // two have got lost
+  EXPECT_TRUE(limiter_.try_acquire(2).get());
+  EXPECT_FALSE(limiter_.try_acquire().get());
+}
+
+TEST_F(LimiterTest, MorePermitsThanTheRateAreNotBelieved) {
+  EXPECT_TRUE(limiter_.try_acquire(2).get());
+  clock_.advance(500ms);
+  EXPECT_TRUE(limiter_.try_acquire().get());
+  store_->run({"SET", "{stock}:value", "2"}).get();
+  clock_.advance(500ms);  // two come back: 4 of 3
+  EXPECT_EQ(limiter_.available().get(), 2);
+}
+
+TEST_F(LimiterTest, EntriesOfTheFutureHoldUpForOneInterval) {
+  limiter_.try_acquire(3).get();
+  const Value log = store_->run({"ZRANGE", "{stock}:permits", "0", "-1"}).get();
+  const auto an_hour_ahead = std::to_string(
+      std::chrono::duration_cast<std::chrono::milliseconds>(clock_.wall().time_since_epoch() + 1h)
+          .count());
+  for (const Value& entry : log.as_items())
+    store_->run({"ZADD", "{stock}:permits", an_hour_ahead, entry.as_text()}).get();
+  Customer customer{limiter_, 1, 1h};
+  clock_.advance(1s);
+  EXPECT_TRUE(customer.served()) << "waits until the clock is where it was";
+}
+
+TEST_F(LimiterTest, JumpOfTheClockForwardCostsOneRate) {
+  limiter_.try_acquire(3).get();
+  clock_.jump_wall(1h);
+  EXPECT_TRUE(limiter_.try_acquire(3).get());
+  EXPECT_FALSE(limiter_.try_acquire().get());
+}
+
+TEST_F(LimiterTest, LostReplyTakesItsPermitsOnce) {  // T04
+  fail_next(acquire, Fault::reply_lost);
+  EXPECT_EQ(limiter_.try_acquire(2).get()->left, 1);
+  EXPECT_EQ(line_.executed(acquire), 2U);
+  EXPECT_EQ(limiter_.available().get(), 1);
+  line_.plan = [](std::string_view) { return Fault::doubled; };
+  EXPECT_TRUE(limiter_.try_acquire().get());
+  heal();
+  EXPECT_EQ(limiter_.available().get(), 0);
+}
+
+TEST_F(LimiterTest, UnknownAcquireIsAnErrorAndItsPermitsComeBack) {
+  fail_next(acquire, Fault::cut_off);
+  try {
+    (void)limiter_.try_acquire(3).get();
+    FAIL() << "granted without a reply";
+  } catch (const Error& failure) {
+    EXPECT_EQ(failure.effect(), Effect::unknown);
+  }
+  EXPECT_EQ(limiter_.available().get(), 0);
+  clock_.advance(1s);
+  EXPECT_EQ(limiter_.available().get(), 3);
+}
+
+TEST_F(LimiterTest, CountsWhatItDoes) {
+  const auto granted = metrics().rate_granted.load();
+  const auto refused = metrics().rate_refused.load();
+  (void)limiter_.try_acquire(3).get();
+  (void)limiter_.try_acquire().get();
+  EXPECT_EQ(metrics().rate_granted.load(), granted + 3);
+  EXPECT_EQ(metrics().rate_refused.load(), refused + 1);
+}
+
+TEST_F(LimiterTest, ArgumentsOutOfRangeAreRefused) {
+  using Options = RateLimiterOptions;
+  EXPECT_THROW((RateLimiter{line_, "", {}}), Error);
+  for (const Options& bad : {Options{.rate = 0}, Options{.rate = std::int64_t{1} << 31},
+                             Options{.interval = 0ms}, Options{.interval = std::chrono::days{367}},
+                             Options{.kind = RateKind::per_client, .client = std::string(257, 'x')},
+                             Options{.interval = 1s, .keep_alive = 999ms}})
+    EXPECT_THROW((RateLimiter{line_, "x", bad}), Error);
+  EXPECT_THROW((void)limiter_.try_acquire(0).get(), Error);
+  EXPECT_THROW((void)limiter_.try_acquire(4).get(), Error);
+  EXPECT_THROW((void)limiter_.acquire(-1).get(), Error);
+  EXPECT_THROW(limiter_.set_rate(0, 1s).get(), Error);
+  EXPECT_EQ(line_.executed(acquire), 0U) << "nothing was asked";
+}
+
+TEST_F(LimiterTest, KeyOfAnotherKindIsAnError) {
+  store_->run({"SET", "stock", "text"}).get();
+  try {
+    (void)limiter_.try_acquire().get();
+    FAIL() << "granted by a string";
+  } catch (const Error& failure) {
+    EXPECT_EQ(failure.errc(), Errc::wrong_type);
+  }
+}
+
+}  // namespace
+}  // namespace sluice
