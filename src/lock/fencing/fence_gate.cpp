@@ -1,5 +1,5 @@
 #include "lock/fencing/token.hpp"
-#include "lock/hold/names.hpp"
+#include "lock/hold/steps.hpp"
 #include "sluice/fencing.hpp"
 #include "sluice/metrics.hpp"
 

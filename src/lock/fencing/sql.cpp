@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "lock/hold/names.hpp"
+#include "lock/hold/steps.hpp"
 #include "sluice/fencing.hpp"
 
 namespace sluice::fenced_sql {
