@@ -1,12 +1,11 @@
 /// Mutex: what an acquire and a release cost, beside two blocking EVALSHA of the same scripts through hiredis.
 #include <fmt/format.h>
 
-
+#include "figures.hpp"
 #include "lock/mutex/acquire.lua.hpp"
 #include "lock/mutex/release.lua.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/open.hpp"
-#include "figures.hpp"
 #include "support/blocking_peer.hpp"
 #include "support/redis_server.hpp"
 #include "support/report.hpp"
@@ -45,7 +44,8 @@ class PeerPair {
                                           request_,
                                           "host 4711 t4712 lock_bench",
                                           ""};
-  const std::vector<std::string> release_{"EVALSHA", std::string{scripts::lock_mutex_release.sha1},
+  const std::vector<std::string> release_{"EVALSHA",
+                                          std::string{scripts::lock_mutex_release.sha1},
                                           "3",
                                           name + ":peer",
                                           "redisson_lock_token:{" + name + ":peer}",

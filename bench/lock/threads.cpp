@@ -55,8 +55,7 @@ Row one_lock_of_many_threads(Store& store, const Options& options) {
   Mutex alone{store, "bench:alone"};
   for (int round = 0; round < options.rounds; ++round) {
     row.peer_values.push_back(rate(options.each, [&] { return enter_and_leave_awaited(alone); }));
-    row.values.push_back(
-        rate(options.each, threads, [&](int) { return enter_and_leave(shared); }));
+    row.values.push_back(rate(options.each, threads, [&](int) { return enter_and_leave(shared); }));
   }
   return row;
 }

@@ -26,6 +26,9 @@ std::string store_url(const Globals& globals);
 std::chrono::milliseconds parse_duration(const std::string& text);
 
 void add_lock_command(CLI::App& app, const Globals& globals, Action& action);
+void add_semaphore_command(CLI::App& app, const Globals& globals, Action& action);
+void add_latch_command(CLI::App& app, const Globals& globals, Action& action);
+void add_locks_command(CLI::App& app, const Globals& globals, Action& action);
 void add_number_command(CLI::App& app, const Globals& globals, Action& action);
 void add_id_command(CLI::App& app, const Globals& globals, Action& action);
 void add_sale_command(CLI::App& app, const Globals& globals, Action& action);

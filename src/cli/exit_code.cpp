@@ -21,13 +21,14 @@ constexpr Row rows[] = {
     {exit_internal, "a script or the server failed"},
     {exit_in_use, "another process holds the embedded store's folder"},
     {exit_no_space, "disk or memory is full"},
-    {exit_refused, "refused: lock held by another, series full, sold out"},
-    {exit_lost, "the lock was lost; the command was ended"},
+    {exit_refused, "refused: held by another, latch not open, series full, sold out"},
+    {exit_lost, "the hold was lost; the command was ended"},
     {exit_not_permitted, "wrong user or password, or read-only"},
     {exit_config, "the name is defined otherwise by another program"},
     {exit_timeout, "no reply in time; the effect may have happened"},
-    {exit_not_executable, "lock: the command could not be executed"},
-    {exit_not_found, "lock: the command was not found"},
+    {exit_deadlock, "locks --graph: there is a deadlock"},
+    {exit_not_executable, "lock, semaphore, latch: the command could not be executed"},
+    {exit_not_found, "lock, semaphore, latch: the command was not found"},
 };
 
 }  // namespace
@@ -56,7 +57,8 @@ ExitCode exit_code_of(Errc code) noexcept {
 
 std::string exit_code_help() {
   std::string text =
-      "Exit codes (lock: the command's own status, 128 + signal when a signal ended it):\n";
+      "Exit codes (lock, semaphore, latch: the command's own status, 128 + signal when a signal "
+      "ended it):\n";
   for (const auto& row : rows)
     text += fmt::format("  {:<4}{}\n", static_cast<int>(row.code), row.meaning);
   return text;

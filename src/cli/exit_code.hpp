@@ -23,6 +23,7 @@ enum ExitCode : int {
   exit_not_permitted = 77,
   exit_config = 78,
   exit_timeout = 79,
+  exit_deadlock = 80,
   exit_not_executable = 126,
   exit_not_found = 127,
 };

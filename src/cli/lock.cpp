@@ -3,70 +3,85 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-#include <system_error>
-
-#include "cli/child.hpp"
-#include "cli/command.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/hold_and_run.hpp"
+#include "sluice/open.hpp"
 
 namespace sluice::cli {
 namespace {
 
 struct LockArgs {
-  std::string name;
-  std::string wait = "1d";
-  std::string lease = "30s";
-  std::string grace = "5s";
-  std::vector<std::string> command;
+  RunArgs run;
+  bool fair = false;
+  bool shared = false;
+  bool exclusive = false;
+  std::vector<std::string> quorum;
 };
 
-void print_json(bool ok, std::string_view outcome, int exit_code, std::uint64_t token) {
-  fmt::print("{}\n", nlohmann::json{{"ok", ok},
-                                    {"outcome", outcome},
-                                    {"exit_code", exit_code},
-                                    {"token", std::to_string(token)}}
-                         .dump());
+/// Whoever gave up leaves the queue in the background: that has been done when these are answered.
+void leave_queues(const std::vector<std::shared_ptr<Store>>& stores) {
+  for (const auto& store : stores) {
+    try {
+      store->run({"PING"}).get();
+    } catch (const Error&) {  // a node that is down: nothing is left to be done there
+    }
+  }
 }
 
-int start_failure(const std::system_error& failure) {
-  fmt::print(stderr, "sluice: cannot run '{}'\n", failure.what());
-  return failure.code() == std::errc::no_such_file_or_directory ? exit_not_found
-                                                                : exit_not_executable;
+/// A kind of lock by its verb, which keeps store and lock alive.
+template <class Lock, class Verb>
+Acquire acquire_by(std::vector<std::shared_ptr<Store>> stores, std::shared_ptr<Lock> lock,
+                   Verb verb) {
+  return [stores = std::move(stores), lock = std::move(lock), verb](
+             std::chrono::milliseconds wait, std::stop_token stop) -> std::optional<Holding> {
+    auto held = verb(*lock, wait, std::move(stop)).get();
+    if (!held) {
+      leave_queues(stores);
+      return std::nullopt;
+    }
+    const std::uint64_t token = held->token().value;
+    return holding_of(std::move(*held), token);
+  };
 }
 
-int run_locked(const Globals& globals, const LockArgs& args) {
-  block_child_signals();
-  const auto wait = parse_duration(args.wait);
-  const auto grace = parse_duration(args.grace);
-  const auto store = open_store(globals);
-  Mutex mutex{*store, args.name, MutexOptions{.lease = parse_duration(args.lease)}};
-  auto held = mutex.try_acquire(wait).get();
-  if (!held) {
-    fmt::print(stderr, "sluice: lock '{}' is held by another; waited {}. Wait longer with --wait\n",
-               args.name, args.wait);
-    if (globals.json) print_json(false, "busy", exit_refused, 0);
-    return exit_refused;
+constexpr auto alone = [](auto& lock, std::chrono::milliseconds wait, std::stop_token stop) {
+  return lock.try_acquire(wait, std::move(stop));
+};
+constexpr auto with_others = [](SharedMutex& lock, std::chrono::milliseconds wait,
+                                std::stop_token stop) {
+  return lock.try_acquire_shared(wait, std::move(stop));
+};
+
+template <class Lock, class Options, class Verb>
+Acquire of_one_store(const Globals& globals, const RunArgs& args, Options options, Verb verb) {
+  options.lease = parse_duration(args.lease);
+  options.label = args.label_or_command();
+  std::shared_ptr<Store> store = open_store(globals);
+  auto lock = std::make_shared<Lock>(*store, args.name, std::move(options));
+  return acquire_by({std::move(store)}, std::move(lock), verb);
+}
+
+Acquire of_many_stores(const LockArgs& args) {
+  std::vector<std::shared_ptr<Store>> stores;
+  std::vector<Store*> nodes;
+  for (const auto& url : args.quorum) {
+    stores.push_back(open(url));
+    nodes.push_back(stores.back().get());
   }
-  const std::uint64_t token = held->token().value;
-  ChildResult result;
-  try {
-    ::setenv("SLUICE_TOKEN", std::to_string(token).c_str(), 1);
-    result = run_child(args.command, held->lost(), grace);
-  } catch (const std::system_error& failure) {
-    held->release().get();
-    return start_failure(failure);
-  }
-  if (result.ended_by_us || !held->valid()) {
-    fmt::print(stderr,
-               "sluice: lock '{}' was lost before the command had ended; another may hold it now\n",
-               args.name);
-    if (globals.json) print_json(false, "lost", exit_lost, token);
-    return exit_lost;
-  }
-  held->release().get();
-  if (globals.json) print_json(true, "released", result.exit_code, token);
-  return result.exit_code;
+  auto lock =
+      std::make_shared<QuorumLock>(std::move(nodes), args.run.name,
+                                   QuorumLockOptions{.lease = parse_duration(args.run.lease),
+                                                     .label = args.run.label_or_command()});
+  return acquire_by(std::move(stores), std::move(lock), alone);
+}
+
+Acquire prepare(const Globals& globals, const LockArgs& args) {
+  if (!args.quorum.empty()) return of_many_stores(args);
+  if (args.fair) return of_one_store<FairMutex>(globals, args.run, FairMutexOptions{}, alone);
+  if (args.shared)
+    return of_one_store<SharedMutex>(globals, args.run, SharedMutexOptions{}, with_others);
+  if (args.exclusive)
+    return of_one_store<SharedMutex>(globals, args.run, SharedMutexOptions{}, alone);
+  return of_one_store<Mutex>(globals, args.run, MutexOptions{}, alone);
 }
 
 }  // namespace
@@ -75,18 +90,22 @@ void add_lock_command(CLI::App& app, const Globals& globals, Action& action) {
   auto* const command = app.add_subcommand(
       "lock", "Run a command while a lock is held; it finds the fencing token in $SLUICE_TOKEN");
   const auto args = std::make_shared<LockArgs>();
-  command->add_option("NAME", args->name, "Name of the lock")->required();
-  command->add_option("--wait", args->wait, "How long to wait for the lock: 0, 250ms, 5s, 2m")
-      ->capture_default_str();
-  command
-      ->add_option("--lease", args->lease,
-                   "How long a dead holder keeps it; renewed while the command runs")
-      ->capture_default_str();
-  command->add_option("--grace", args->grace, "Between TERM and KILL when the lock is lost")
-      ->capture_default_str();
-  command->add_option("CMD", args->command, "The command, after --")->required();
+  add_run_options(*command, args->run, "the lock");
+  add_hold_options(*command, args->run);
+  auto* const kinds = command->add_option_group("kind", "What kind of lock; default: a mutex");
+  kinds->add_flag("--fair", args->fair, "First come, first served");
+  kinds->add_flag("-s,--shared", args->shared, "To read, beside others that read");
+  kinds->add_flag("-x,--exclusive", args->exclusive,
+                  "To write, of the locks that others take with --shared");
+  kinds->add_option("--quorum", args->quorum, "Of a majority of these stores: URL,URL,URL")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  kinds->require_option(0, 1);
   command->callback([&globals, &action, args] {
-    action = [&globals, args] { return run_locked(globals, *args); };
+    action = [&globals, args] {
+      const Words words{.what = fmt::format("lock '{}'", args->run.name)};
+      return hold_and_run(globals, args->run, words, [&] { return prepare(globals, *args); });
+    };
   });
 }
 

@@ -29,6 +29,9 @@ int run(int argc, char** argv) {
   app.fallthrough();
   app.footer(exit_code_help());
   add_lock_command(app, globals, action);
+  add_semaphore_command(app, globals, action);
+  add_latch_command(app, globals, action);
+  add_locks_command(app, globals, action);
   add_number_command(app, globals, action);
   add_id_command(app, globals, action);
   add_sale_command(app, globals, action);

@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "sluice/clock.hpp"
 
 namespace sluice::cli {
 
-Progress::Progress(bool silent) : silent_(silent), terminal_(::isatty(STDOUT_FILENO) == 1) {}
+Progress::Progress(bool silent, std::FILE* output)
+    : output_(output), silent_(silent), terminal_(::isatty(::fileno(output)) == 1) {}
 
 Progress::~Progress() {
-  if (drawn_ && terminal_) fmt::print("\n");
+  if (drawn_ && terminal_) fmt::print(output_, "\n");
 }
 
 void Progress::show(const std::string& line) {
@@ -21,14 +20,14 @@ void Progress::show(const std::string& line) {
   if (silent_ || now - last_ < pause) return;
   last_ = now;
   drawn_ = true;
-  fmt::print("{}{}{}", terminal_ ? "\r\033[K" : "", line, terminal_ ? "" : "\n");
-  std::fflush(stdout);
+  fmt::print(output_, "{}{}{}", terminal_ ? "\r\033[K" : "", line, terminal_ ? "" : "\n");
+  std::fflush(output_);
 }
 
 void Progress::finish(const std::string& line) {
   if (silent_) return;
-  fmt::print("{}{}\n", terminal_ ? "\r\033[K" : "", line);
-  std::fflush(stdout);
+  fmt::print(output_, "{}{}\n", terminal_ ? "\r\033[K" : "", line);
+  std::fflush(output_);
   drawn_ = false;
 }
 

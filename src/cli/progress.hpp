@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdio>
 #include <string>
 
 namespace sluice::cli {
@@ -9,7 +10,7 @@ namespace sluice::cli {
 class Progress {
  public:
   /// Silent: nothing is drawn (--json).
-  explicit Progress(bool silent);
+  explicit Progress(bool silent, std::FILE* output = stdout);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -19,6 +20,7 @@ class Progress {
   void finish(const std::string& line);
 
  private:
+  std::FILE* const output_;
   const bool silent_;
   const bool terminal_;
   bool drawn_ = false;

@@ -1,7 +1,6 @@
 #include "cli/signals.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 namespace sluice::cli {
 namespace {
@@ -9,22 +8,25 @@ namespace {
 /// Wakes the watcher when nobody sent a signal; blocked like the others, so it has no effect of its own.
 constexpr int wake_up = SIGUSR2;
 
-sigset_t watched() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, wake_up}) sigaddset(&signals, signal);
-  return signals;
+sigset_t set_of(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) sigaddset(&set, signal);
+  sigaddset(&set, wake_up);
+  return set;
 }
 
 }  // namespace
 
-StopOnSignal::StopOnSignal() {
-  const sigset_t signals = watched();
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // threads started later inherit it
-  watcher_ = std::thread{[this, signals] {
+StopOnSignal::StopOnSignal(std::initializer_list<int> signals) {
+  const sigset_t watched = set_of(signals);
+  ::pthread_sigmask(SIG_BLOCK, &watched, nullptr);  // threads started later inherit it
+  watcher_ = std::thread{[this, watched] {
     int signal = 0;
-    ::sigwait(&signals, &signal);
-    if (signal != wake_up) source_.request_stop();
+    ::sigwait(&watched, &signal);
+    if (signal == wake_up) return;
+    came_.store(signal);
+    source_.request_stop();
   }};
 }
 

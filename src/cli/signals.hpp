@@ -1,6 +1,9 @@
 /// INT and TERM as a stop token: a program that is told to end finishes what it has begun.
 #pragma once
 
+#include <atomic>
+#include <csignal>
+#include <initializer_list>
 #include <stop_token>
 #include <thread>
 
@@ -9,15 +12,18 @@ namespace sluice::cli {
 /// Make it before any other thread. One at a time.
 class StopOnSignal {
  public:
-  StopOnSignal();
+  explicit StopOnSignal(std::initializer_list<int> signals = {SIGINT, SIGTERM});
   ~StopOnSignal();
   StopOnSignal(const StopOnSignal&) = delete;
   StopOnSignal& operator=(const StopOnSignal&) = delete;
 
   std::stop_token token() const noexcept { return source_.get_token(); }
+  /// The one that came; 0: none yet.
+  int signal() const noexcept { return came_.load(); }
 
  private:
   std::stop_source source_;
+  std::atomic<int> came_{0};
   std::thread watcher_;
 };
 

@@ -88,8 +88,8 @@ std::optional<milliseconds> replica_wait_of(const Batch& batch) {
   std::uint32_t ms = 0;
   const auto [end, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), ms);
   if (error != std::errc{} || end != words[2].data() + words[2].size() || ms == 0)
-    throw Error{Errc::bad_argument, "WAIT in a batch needs a time in ms above 0, not '" +
-                                        last.words[2] + "'"};
+    throw Error{Errc::bad_argument,
+                "WAIT in a batch needs a time in ms above 0, not '" + last.words[2] + "'"};
   return milliseconds{ms};
 }
 

@@ -47,8 +47,8 @@ TEST_P(MultiLockContract, WaitsAndWakes) {
   ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready);
   EXPECT_TRUE(waiting.get());
   auto both = lock.acquire().get();
-  auto after = std::async(std::launch::async,
-                          [&] { return single.try_acquire(20s).get().has_value(); });
+  auto after =
+      std::async(std::launch::async, [&] { return single.try_acquire(20s).get().has_value(); });
   EXPECT_EQ(after.wait_for(50ms), std::future_status::timeout);
   both.release().get();
   ASSERT_EQ(after.wait_for(5s), std::future_status::ready);

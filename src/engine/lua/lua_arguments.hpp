@@ -16,9 +16,8 @@ namespace sluice::engine {
 
 class LuaArguments {
  public:
-  explicit LuaArguments(int count)
-      : count_(static_cast<std::size_t>(count)),
-        words_(reinterpret_cast<std::string_view*>(few_words_)) {
+  explicit LuaArguments(int count) : count_(static_cast<std::size_t>(count)) {
+    words_ = reinterpret_cast<std::string_view*>(few_words_);
     if (count_ <= few) return;
     more_words_.resize(count_);
     more_digits_.resize(count_);
@@ -69,7 +68,7 @@ class LuaArguments {
   // Bytes, so that it is not filled with empty words first: most calls have three.
   alignas(std::string_view) std::byte few_words_[few * sizeof(std::string_view)];
   std::array<Digits, few> few_digits_;
-  std::string_view* words_;
+  std::string_view* words_ = nullptr;
   Digits* digits_ = few_digits_.data();
   std::vector<std::string_view> more_words_;
   std::vector<Digits> more_digits_;

@@ -232,7 +232,7 @@ SteadyTime Watchdog::look_at(std::size_t place, SteadyTime now, Due& due) {
   }
   if (now >= hold.renew_at) {
     if (!std::exchange(hold.renewing, true)) {
-      hold.renewal_due = hold.renew_at;
+      if (!hold.unanswered) hold.renewal_due = hold.renew_at;  // else it is late since then
       due.renewals.push_back(holds_[place]);
     }
     hold.renew_at = beat_after(now, hold.terms.interval());

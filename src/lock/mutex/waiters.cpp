@@ -72,10 +72,12 @@ std::vector<LockInfo::Waiter> waiters_of(const Value& tickets, const Value& told
   for (const Value& text : tickets.as_items()) {
     const Known ticket = known_by_ticket(text.as_text());
     bool tells = false;
-    for (Known& waiter : known) {
-      if (waiter.inbox != ticket.inbox) continue;
-      tells = true;
-      if (!std::exchange(waiter.shown, true)) waiters.push_back(shown(waiter));
+    for (const bool first : {true, false}) {
+      for (Known& waiter : known) {
+        if (waiter.inbox != ticket.inbox || (waiter.owner == ticket.owner) != first) continue;
+        tells = true;
+        if (!std::exchange(waiter.shown, true)) waiters.push_back(shown(waiter));
+      }
     }
     if (!tells) waiters.push_back(shown(ticket));
   }

@@ -48,9 +48,7 @@ class FairModel : public VirtualFair {
       case 1:
         if (guests_.size() < 20) guests_.emplace_back(process.mutex, 10min);
         break;
-      case 2:
-        std::erase_if(guests_, [](auto& guest) { return guest.visitor.in(); });
-        break;
+      case 2: std::erase_if(guests_, [](auto& guest) { return guest.visitor.in(); }); break;
       case 3:
         if (!guests_.empty())
           std::next(guests_.begin(), dice_() % guests_.size())->stop.request_stop();
@@ -64,7 +62,8 @@ class FairModel : public VirtualFair {
         break;
       default: clock_.advance(std::chrono::milliseconds{dice_() % 3000});
     }
-    std::erase_if(guests_, [](auto& guest) { return !guest.visitor.waits() && !guest.visitor.in(); });
+    std::erase_if(guests_,
+                  [](auto& guest) { return !guest.visitor.waits() && !guest.visitor.in(); });
   }
   void expect_order_of_tokens() {
     for (const auto& guest : guests_) {

@@ -22,8 +22,8 @@ TEST_F(MultiLockServer, RandomPairsOfFiveNamesNeverOverlapNorDeadlock) {
       crew.emplace_back([&, who] {
         std::vector<std::unique_ptr<test::Recorder>> records;
         for (std::size_t i = 0; i < names; ++i)
-          records.push_back(std::make_unique<test::Recorder>(folder_ / name(i),
-                                                             "thread " + std::to_string(who)));
+          records.push_back(
+              std::make_unique<test::Recorder>(folder_ / name(i), "thread " + std::to_string(who)));
         for (std::size_t round = 0; round < rounds; ++round) {
           const std::size_t one = (who * 7 + round * 3) % names;
           const std::size_t two = (one + 1 + (who + round) % (names - 1)) % names;

@@ -60,6 +60,7 @@ TEST_F(Permits, W01_AreRenewedWhileTheyAreHeld) {
 }
 
 TEST_F(Permits, W08_RenewalsTravelAHundredAtATime) {
+  int batches = 0;
   Semaphore desks{line_, "desks"};
   PermitSemaphore keys{line_, "keys"};
   desks.try_set_permits(500).get();
@@ -68,7 +69,6 @@ TEST_F(Permits, W08_RenewalsTravelAHundredAtATime) {
   for (int i = 0; i < 150; ++i) held.push_back(desks.acquire().get());
   auto permits = keys.try_acquire_many(150).get();
   ASSERT_EQ(permits.size(), 150U);
-  int batches = 0;
   line_.plan = [&](std::string_view call) {
     batches += call == "lock/semaphore/renew";
     return Fault::none;

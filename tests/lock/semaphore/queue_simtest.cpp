@@ -293,10 +293,10 @@ TEST_F(PermitQueue, HeadBehindADeadRequestIsServedByTheNextLook) {
 
 TEST_F(PermitQueue, HundredWaitersInAHundredProcessesCostFourCommandsARelease) {  // P05
   desks_.try_set_permits(1).get();
+  std::size_t calls = 0;
   std::list<test::FaultyStore> stores;
   std::list<Semaphore> semaphores;
   std::list<Guest> guests;
-  std::size_t calls = 0;
   auto held = desks_.acquire().get();
   for (int i = 0; i < 100; ++i) {
     auto& semaphore = semaphores.emplace_back(stores.emplace_back(*store_), "desks");

@@ -97,9 +97,10 @@ TEST_F(Attendance, AWaitIsToldAgainBeforeItsWordIsOld) {
 
 TEST_F(Attendance, TheWordOfADeadProcessIsForgottenThoughOthersWait) {
   auto held = here_.acquire().get();
-  store_->run({"HSET", "sluice_lock_waiters:{stock}", "dead",
-               std::to_string(clock_.wall().time_since_epoch().count() / 1000) +
-                   " 0 inbox ghost h 7 t8 ghost"})
+  store_
+      ->run({"HSET", "sluice_lock_waiters:{stock}", "dead",
+             std::to_string(clock_.wall().time_since_epoch().count() / 1000) +
+                 " 0 inbox ghost h 7 t8 ghost"})
       .get();
   wait(also_here_);
   clock_.advance(30s);

@@ -11,7 +11,8 @@ namespace {
 using Ids = std::set<std::string>;
 
 HolderData thread_of(std::string host, std::int64_t pid, int thread) {
-  return {.host = std::move(host), .pid = pid, .actor = "t" + std::to_string(thread), .label = "job"};
+  return {
+      .host = std::move(host), .pid = pid, .actor = "t" + std::to_string(thread), .label = "job"};
 }
 
 /// Owners who are no threads: known by their ids alone.

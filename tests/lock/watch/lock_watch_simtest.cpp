@@ -1,9 +1,8 @@
 /// All locks of a server as an operator sees them.
-#include "sluice/lock_watch.hpp"
-
 #include <array>
 
 #include "lock/virtual_lock.hpp"
+#include "sluice/lock_watch.hpp"
 
 namespace sluice {
 namespace {

@@ -1,0 +1,25 @@
+/// Locks, their owners and their circles as text for people, as JSON and as a graph for graphviz.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sluice/lock_watch.hpp"
+
+namespace sluice::cli {
+
+/// A line each, with a heading; a lock with several holders has several, one that is only waited
+/// for has one without a holder.
+std::string table_of(const std::vector<WatchedLock>& locks);
+/// All there is to know of one.
+std::string detail_of(const WatchedLock& lock);
+/// Who waits for whom, then the circles.
+std::string text_of(const LockReport& report);
+/// For `dot -Tsvg`: boxes are locks, and what is part of a circle is red.
+std::string dot_of(const LockReport& report);
+
+nlohmann::json json_of(const WatchedLock& lock);
+nlohmann::json json_of(const LockReport& report);
+
+}  // namespace sluice::cli
