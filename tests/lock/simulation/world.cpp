@@ -214,8 +214,8 @@ void World::look_at_permits() {
     auto counting = door.free_permits();
     const std::int64_t free = co_await counting;
     if (free != primitive_.permits)
-      journal_.violate(fmt::format("{} of {} permits are free in the end", free,
-                                   primitive_.permits));
+      journal_.violate(
+          fmt::format("{} of {} permits are free in the end", free, primitive_.permits));
   };
   for (std::size_t name = 0; name < profile_.names; ++name) spawn(look(name));
   clock_.advance(longest_idle);
@@ -242,9 +242,7 @@ Outcome World::run() {
   journal_.note("{}", profile_.text());
   play_out();
   if (!journal_.violation()) look_at_the_end();
-  return {.violation = journal_.violation(),
-          .profile = profile_.text(),
-          .lines = journal_.lines()};
+  return {.violation = journal_.violation(), .profile = profile_.text(), .lines = journal_.lines()};
 }
 
 Outcome run_seed(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
