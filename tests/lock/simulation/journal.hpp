@@ -18,12 +18,13 @@ class Journal {
 
   template <class... Args>
   void note(fmt::format_string<Args...> text, Args&&... args) {
-    if (keeps_) write(fmt::format(text, std::forward<Args>(args)...));
+    if (keeps_ && !violation_) write(fmt::format(text, std::forward<Args>(args)...));
   }
-  /// The first one counts.
+  /// The first one counts, and ends the journal.
   void violate(std::string what) {
+    if (violation_) return;
     if (keeps_) write("VIOLATION " + what);
-    if (!violation_) violation_ = std::move(what);
+    violation_ = std::move(what);
   }
 
   const std::optional<std::string>& violation() const noexcept { return violation_; }

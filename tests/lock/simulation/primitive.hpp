@@ -38,8 +38,8 @@ struct Primitive {
   std::uint32_t permits = 0;  ///< how many there are; 0: it has none
   std::uint32_t most = 1;     ///< permits at once
   bool first_come = false;    ///< is first served, in the way of Redisson's fair lock
-  /// Whoever stands still or is cut off costs those behind it two seconds, whoever they are. Else
-  /// two of them, one behind the other, may cost a third the rest of a lease.
+  /// A process that stands still or is cut off costs those behind it two seconds. (Two of them, one
+  /// behind the other, may cost a third the rest of a lease: it then looks by itself.)
   bool steps_over = false;
   /// Keys that may stay for ever, by their beginnings, beside the fencing counters.
   std::span<const std::string_view> stay{};

@@ -99,18 +99,19 @@ void World::see_the_server() {
   }
 }
 
-/// Since when nothing fails; max(): something does.
-SteadyTime World::all_well_since() const {
-  SteadyTime since{};
+/// Since when nothing fails, but for so many processes; max(): something does.
+SteadyTime World::well_since(std::size_t but_for) const {
+  std::vector<SteadyTime> since;
   for (const auto& machine : machines_)
-    since = std::max({since, machine->process.runs_since(), machine->store.connected_since()});
-  return since;
+    since.push_back(std::max(machine->process.runs_since(), machine->store.connected_since()));
+  std::ranges::sort(since);
+  return since[since.size() - 1 - but_for];
 }
 
 /// Nobody sleeps beside a free lock.
 void World::look_for_idle() {
   const auto before = clock_.steady() - longest_idle;
-  const auto all_well = primitive_.steps_over ? SteadyTime{} : all_well_since();
+  const auto all_well = well_since(primitive_.steps_over ? 1 : 0);
   if (all_well >= before) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
     const Ledger& ledger = *play_->ledgers()[i];

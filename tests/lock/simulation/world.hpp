@@ -39,7 +39,7 @@ class World {
   Task<void> live(Actor& actor);
   void step();
   void see_the_server();
-  SteadyTime all_well_since() const;
+  SteadyTime well_since(std::size_t but_for) const;
   void look_for_idle();
 
   void fault_later();
