@@ -76,16 +76,15 @@ TEST_P(Holding, ASignalEndsTheWait) {
   holder.terminate();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Of, Holding,
-    testing::Values(Kind{"Mutex", {"lock"}, {}, "deploy"},
-                    Kind{"FairMutex", {"lock", "--fair"}, {}, "deploy"},
-                    Kind{"SharedMutex", {"lock", "--exclusive"}, {}, "deploy"},
-                    Kind{"Semaphore",
-                         {"semaphore"},
-                         {"--permits", "3", "--count", "2"},
-                         "sluice_semaphore_holds:{deploy}"}),
-    [](const auto& kind) { return kind.param.name; });
+INSTANTIATE_TEST_SUITE_P(Of, Holding,
+                         testing::Values(Kind{"Mutex", {"lock"}, {}, "deploy"},
+                                         Kind{"FairMutex", {"lock", "--fair"}, {}, "deploy"},
+                                         Kind{"SharedMutex", {"lock", "--exclusive"}, {}, "deploy"},
+                                         Kind{"Semaphore",
+                                              {"semaphore"},
+                                              {"--permits", "3", "--count", "2"},
+                                              "sluice_semaphore_holds:{deploy}"}),
+                         [](const auto& kind) { return kind.param.name; });
 
 class Locking : public test::Program {};
 
@@ -107,7 +106,8 @@ TEST_F(Locking, AMajorityOfStoresIsEnough) {
   EXPECT_TRUE(held.says("token ")) << held.output;
   const Ran failed =
       run({"lock", "deploy", "--quorum", server_.url() + ',' + down + ',' + down, "--", "true"});
-  EXPECT_NE(failed.status, 0) << failed.output;
+  EXPECT_EQ(failed.status, 69) << failed.output;
+  EXPECT_FALSE(failed.says("not released")) << failed.output;
 }
 
 TEST_F(Locking, TheKindsExcludeEachOther) {
@@ -119,9 +119,9 @@ TEST_F(Locking, TheLabelIsShown) {
   auto holder =
       start_on_redis({"lock", "deploy", "--label", "night run", "--", "sleep", "60"}, "holder");
   wait_for_key("deploy");
-  EXPECT_EQ(run_on_redis({"--json", "locks"}).json().at("locks").at(0).at("holders").at(0).at(
-                "label"),
-            "night run");
+  EXPECT_EQ(
+      run_on_redis({"--json", "locks"}).json().at("locks").at(0).at("holders").at(0).at("label"),
+      "night run");
   holder.terminate();
 }
 
@@ -131,8 +131,8 @@ TEST_F(Latching, OpensWhenTheLastHasReported) {
   EXPECT_EQ(run_on_redis({"latch", "import", "set", "2"}).status, 0);
   EXPECT_EQ(run_on_redis({"latch", "import", "set", "2"}).status, 75);
   EXPECT_EQ(run_on_redis({"latch", "import", "wait", "--wait", "0"}).status, 75);
-  auto waiter = start_on_redis({"latch", "import", "--", "sh", "-c", "echo all is here; exit 4"},
-                               "waiter");
+  auto waiter =
+      start_on_redis({"latch", "import", "--", "sh", "-c", "echo all is here; exit 4"}, "waiter");
   for (int i = 0; i < 2; ++i) {
     const Ran part = run_on_redis({"--json", "latch", "import", "count-down", "--part", "one"});
     EXPECT_EQ(part.json().at("count"), 1) << "counts once";

@@ -18,7 +18,8 @@ TEST_F(Locks, ListsWhoHoldsAndHowManyWait) {
   const Ran none = run_on_redis({"locks"});
   EXPECT_EQ(none.status, 0);
   EXPECT_EQ(none.last_line().find("NAME"), 0U) << none.output;
-  auto holder = start_on_redis({"lock", "deploy", "--label", "first", "--", "sleep", "60"}, "holder");
+  auto holder =
+      start_on_redis({"lock", "deploy", "--label", "first", "--", "sleep", "60"}, "holder");
   wait_for_key("deploy");
   auto waiter = start_on_redis({"lock", "deploy", "--label", "second", "--", "true"}, "waiter");
   wait_for_key("sluice_lock_queue:{deploy}");

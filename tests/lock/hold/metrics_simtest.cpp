@@ -86,8 +86,8 @@ TEST_F(LockMetrics, HandedOnWithinTheProcess) {
   auto held = here_.acquire().get();
   Visitor first{here_, 1h};
   Visitor second{here_, 1h};
-  held.release().get();          // its turn ends with it: the server is asked
-  first.held->release().get();   // and from here on it is not
+  held.release().get();         // its turn ends with it: the server is asked
+  first.held->release().get();  // and from here on it is not
   ASSERT_TRUE(second.in());
   EXPECT_EQ(handed_on_(), 1U);
   EXPECT_EQ(handed_over_(), 0U);
