@@ -1,4 +1,6 @@
 /// The program as a user runs it: what it prints, and what it exits with.
+#include <regex>
+
 #include "cli/program.hpp"
 
 namespace sluice {

@@ -1,0 +1,65 @@
+#include "lock/simulation/campaign.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "lock/simulation/world.hpp"
+
+namespace sluice::simulation {
+namespace {
+
+constexpr std::size_t told_events = 50;
+
+std::uint64_t number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw std::invalid_argument{fmt::format("'{}' is no seed", text)};
+  return number;
+}
+
+std::string how_to_repeat(const Campaign& campaign, std::uint64_t seed) {
+  const auto mutated =
+      campaign.mutation.empty() ? std::string{} : fmt::format(" --mutation {}", campaign.mutation);
+  return fmt::format("lock_simulation --primitive {} --seeds {}{}", campaign.primitive, seed,
+                     mutated);
+}
+
+std::string told(const Campaign& campaign, std::uint64_t seed) {
+  const auto again =
+      run_seed(seed, primitive_named(campaign.primitive), mutation_named(campaign.mutation), true);
+  const auto& lines = again.lines;
+  const auto from = lines.size() > told_events ? lines.end() - told_events : lines.begin();
+  return fmt::format("seed {}: {}\nplayed: {}\nagain: {}\nthe last events:\n{}\n", seed,
+                     again.violation.value_or("not found again"), again.profile,
+                     how_to_repeat(campaign, seed),
+                     fmt::join(std::vector(from, lines.end()), "\n"));
+}
+
+}  // namespace
+
+Seeds seeds_of(std::string_view text) {
+  const auto dots = text.find("..");
+  const auto first = number_of(text.substr(0, dots));
+  const Seeds seeds{first, dots == std::string_view::npos ? first : number_of(text.substr(dots + 2))};
+  if (seeds.last < seeds.first)
+    throw std::invalid_argument{fmt::format("'{}' goes backwards", text)};
+  return seeds;
+}
+
+std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds) {
+  const Primitive& primitive = primitive_named(campaign.primitive);
+  const Mutation& mutation = mutation_named(campaign.mutation);
+  for (auto seed = seeds.first;; ++seed) {
+    if (run_seed(seed, primitive, mutation, false).violation)
+      return Failure{.seed = seed, .text = told(campaign, seed)};
+    if (seed == seeds.last) return std::nullopt;
+  }
+}
+
+std::vector<std::string> trace_of(const Campaign& campaign, std::uint64_t seed) {
+  return run_seed(seed, primitive_named(campaign.primitive), mutation_named(campaign.mutation), true).lines;
+}
+
+}  // namespace sluice::simulation

@@ -1,0 +1,37 @@
+/// Many seeds, one after another, and what to say of one that failed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::simulation {
+
+struct Seeds {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;  ///< the last one too
+};
+
+/// "A..B" or "A". Throws std::invalid_argument.
+Seeds seeds_of(std::string_view text);
+
+struct Campaign {
+  std::string primitive = "mutex";
+  std::string mutation{};
+};
+
+struct Failure {
+  std::uint64_t seed = 0;
+  /// The seed, what was violated, how to repeat it, and the last events before it.
+  std::string text;
+};
+
+/// Empty: none. Throws std::invalid_argument for a primitive or a mutation that is none.
+std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds);
+
+/// All that happens in a seed.
+std::vector<std::string> trace_of(const Campaign& campaign, std::uint64_t seed);
+
+}  // namespace sluice::simulation

@@ -1,0 +1,85 @@
+#include "lock/simulation/mutation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+
+#include "base/sha1.hpp"
+
+namespace sluice::simulation {
+namespace {
+
+constexpr std::string_view is_mine = "redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1]";
+constexpr std::string_view claim = "call('PEXPIRE', KEYS[1], claim)";
+constexpr std::string_view rises = "local token = redis.call('INCRBY', counter, many)";
+constexpr std::string_view stands = "local token = tonumber(redis.call('GET', counter) or 0)";
+
+const Mutation none{.name = "", .about = "nothing"};
+
+const std::vector<Mutation> mutations{
+    {.name = "release-without-owner",
+     .about = "a release ends whoever's hold",
+     .swaps = {{"lock/mutex/release", is_mine, "false"}}},
+    {.name = "acquire-without-look",
+     .about = "an acquire does not look whether the lock is free",
+     .swaps = {{"lock/mutex/acquire", "call('EXISTS', KEYS[1]) == 0", "true"}}},
+    {.name = "renew-after-release",
+     .about = "a renewal that knows no owner comes behind the release",
+     .swaps = {{"lock/mutex/renew",
+                "redis.pcall('HGET', key, 'sluice:request') == ARGV[at]", "true"}},
+     .renews_after_release = true},
+    {.name = "subscribe-after-look",
+     .about = "the subscription begins after it was confirmed",
+     .subscribes_late = true},
+    {.name = "lost-grant", .about = "grants are not heard", .loses_grants = true},
+    {.name = "no-gap", .about = "a lost connection leaves no gap", .hides_gaps = true},
+    {.name = "no-claim",
+     .about = "a hold that was handed over does not end by itself",
+     .swaps = {{"lock/mutex/release", claim, "call('PERSIST', KEYS[1])"}}},
+    {.name = "ticket-stays",
+     .about = "who gives up stays in the queue",
+     .swaps = {{"lock/mutex/release", "redis.call('LREM', KEYS[3], 0, ARGV[4])", ""}}},
+    {.name = "token-stands",
+     .about = "the fencing counter does not count",
+     .swaps = {{"lock/mutex/acquire", rises, stands},
+               {"lock/mutex/release", rises, stands},
+               {"lock/mutex/pass", rises, stands}}},
+    {.name = "granted-ticket-stays",
+     .about = "who was handed the lock is still in the queue",
+     .swaps = {{"lock/mutex/release", "local ticket = call('LPOP', KEYS[3])",
+                "local ticket = call('LINDEX', KEYS[3], 0)"}}},
+};
+
+}  // namespace
+
+std::span<const Mutation> all_mutations() { return mutations; }
+
+const Mutation& mutation_named(std::string_view name) {
+  if (name.empty()) return none;
+  const auto found = std::ranges::find(mutations, name, &Mutation::name);
+  if (found == mutations.end())
+    throw std::invalid_argument{fmt::format("there is no mutation '{}'", name)};
+  return *found;
+}
+
+const Script& Scripts::of(const Script& script) {
+  if (mutation_.swaps.empty()) return script;
+  for (const auto& made : made_)
+    if (made->original == &script) return made->script;
+  auto made = std::make_unique<Made>(&script, std::string{script.text});
+  for (const auto& [name, from, to] : mutation_.swaps) {
+    if (name != script.name) continue;
+    const auto at = made->text.find(from);
+    if (at == std::string::npos)
+      throw std::logic_error{fmt::format("{} has no '{}' to mutate", name, from)};
+    made->text.replace(at, from.size(), to);
+  }
+  made->sha1 = sha1_hex(made->text);
+  made->script = {.name = script.name, .text = made->text, .sha1 = made->sha1};
+  made_.push_back(std::move(made));
+  return made_.back()->script;
+}
+
+}  // namespace sluice::simulation

@@ -1,0 +1,56 @@
+/// Bugs that are put in on purpose, from outside: the simulation must find each.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/store.hpp"
+
+namespace sluice::simulation {
+
+/// In the script of that name the first `from` becomes `to`.
+struct Swap {
+  std::string_view script;
+  std::string_view from;
+  std::string_view to;
+};
+
+struct Mutation {
+  std::string_view name;
+  std::string_view about;
+  std::string_view primitive = "mutex";  ///< that it is found with
+  std::vector<Swap> swaps{};
+  bool renews_after_release = false;  ///< the last renewal is sent once more behind a release
+  bool loses_grants = false;          ///< what is published as "grant" is heard by nobody
+  bool subscribes_late = false;       ///< listen() is confirmed before the server subscribes
+  bool hides_gaps = false;            ///< a lost connection leaves no gap
+};
+
+std::span<const Mutation> all_mutations();
+/// Throws std::invalid_argument for a name that is none; "" is no mutation at all.
+const Mutation& mutation_named(std::string_view name);
+
+/// The scripts as one mutation leaves them.
+class Scripts {
+ public:
+  explicit Scripts(const Mutation& mutation) : mutation_(mutation) {}
+
+  /// Throws std::logic_error where a script has no such text any more: the mutation would test
+  /// nothing.
+  const Script& of(const Script& script);
+
+ private:
+  struct Made {
+    const Script* original;
+    std::string text;
+    std::string sha1;
+    Script script;
+  };
+  const Mutation& mutation_;
+  std::vector<std::unique_ptr<Made>> made_;
+};
+
+}  // namespace sluice::simulation

@@ -1,0 +1,169 @@
+#include "lock/simulation/primitive.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "sluice/fair_mutex.hpp"
+#include "sluice/mutex.hpp"
+#include "sluice/permit_semaphore.hpp"
+#include "sluice/semaphore.hpp"
+#include "sluice/shared_mutex.hpp"
+
+namespace sluice::simulation {
+namespace {
+
+using std::chrono::milliseconds;
+using MaybeHeld = Task<std::optional<Held>>;
+
+constexpr std::uint32_t permits_in_all = 3;
+
+template <class Lock>
+class LockDoor final : public Door {
+ public:
+  template <class Options>
+  LockDoor(Store& store, const std::string& name, Options options)
+      : lock_(store, name, std::move(options)) {}
+
+  MaybeHeld enter(const Owner* owner, Way, std::uint32_t, milliseconds wait,
+                  std::stop_token stop) override {
+    return owner ? lock_.try_acquire(*owner, wait, std::move(stop))
+                 : lock_.try_acquire(wait, std::move(stop));
+  }
+
+ private:
+  Lock lock_;
+};
+
+class SharedDoor final : public Door {
+ public:
+  SharedDoor(Store& store, const std::string& name, SharedMutexOptions options)
+      : lock_(store, name, std::move(options)) {}
+
+  MaybeHeld enter(const Owner* owner, Way way, std::uint32_t, milliseconds wait,
+                  std::stop_token stop) override {
+    if (way == Way::exclusive)
+      return owner ? lock_.try_acquire(*owner, wait, std::move(stop))
+                   : lock_.try_acquire(wait, std::move(stop));
+    return owner ? lock_.try_acquire_shared(*owner, wait, std::move(stop))
+                 : lock_.try_acquire_shared(wait, std::move(stop));
+  }
+
+ private:
+  SharedMutex lock_;
+};
+
+class SemaphoreDoor final : public Door {
+ public:
+  SemaphoreDoor(Store& store, const std::string& name, SemaphoreOptions options)
+      : semaphore_(store, name, std::move(options)) {}
+
+  Task<void> prepare() override {
+    auto setting = semaphore_.try_set_permits(permits_in_all);
+    co_await setting;
+  }
+  MaybeHeld enter(const Owner*, Way, std::uint32_t permits, milliseconds wait,
+                  std::stop_token stop) override {
+    return semaphore_.try_acquire(permits, wait, std::move(stop));
+  }
+  Task<std::int64_t> free_permits() override { return semaphore_.available(); }
+
+ private:
+  Semaphore semaphore_;
+};
+
+class PermitDoor final : public Door {
+ public:
+  PermitDoor(Store& store, const std::string& name, SemaphoreOptions options)
+      : semaphore_(store, name, std::move(options)) {}
+
+  Task<void> prepare() override {
+    auto setting = semaphore_.try_set_permits(permits_in_all);
+    co_await setting;
+  }
+  MaybeHeld enter(const Owner*, Way, std::uint32_t, milliseconds wait,
+                  std::stop_token stop) override {
+    auto acquiring = semaphore_.try_acquire(wait, std::move(stop));
+    std::optional<HeldPermit> permit = co_await acquiring;
+    if (!permit) co_return std::nullopt;
+    co_return std::optional<Held>{std::move(*permit)};
+  }
+  Task<std::int64_t> free_permits() override { return semaphore_.available(); }
+
+ private:
+  PermitSemaphore semaphore_;
+};
+
+std::unique_ptr<Door> open_mutex(Store& store, const std::string& name, const Profile& profile) {
+  return std::make_unique<LockDoor<Mutex>>(store, name,
+                                           MutexOptions{.lease = profile.lease,
+                                                        .watchdog = profile.watched,
+                                                        .hand_off = profile.hand_off,
+                                                        .label = "simulated"});
+}
+
+std::unique_ptr<Door> open_fair(Store& store, const std::string& name, const Profile& profile) {
+  return std::make_unique<LockDoor<FairMutex>>(
+      store, name,
+      FairMutexOptions{
+          .lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
+}
+
+std::unique_ptr<Door> open_shared(Store& store, const std::string& name, const Profile& profile) {
+  using Preference = SharedMutexOptions::Preference;
+  return std::make_unique<SharedDoor>(
+      store, name,
+      SharedMutexOptions{
+          .lease = profile.lease,
+          .watchdog = profile.watched,
+          .preference = profile.prefers_readers ? Preference::readers : Preference::writers,
+          .overtaking = profile.hand_off.within_process,
+          .hand_overs = 1 + profile.hand_off.across_processes,
+          .label = "simulated"});
+}
+
+template <class SomeDoor>
+std::unique_ptr<Door> open_semaphore(Store& store, const std::string& name,
+                                     const Profile& profile) {
+  return std::make_unique<SomeDoor>(
+      store, name,
+      SemaphoreOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
+}
+
+constexpr std::string_view redissons_queue[] = {"redisson_lock_queue:", "redisson_lock_timeout:"};
+constexpr std::string_view free_permits_key[] = {"lock"};
+constexpr std::string_view semaphore_notes[] = {"sluice_semaphore_done:", "sluice_semaphore_turns:",
+                                                "sluice_permit_done:", "sluice_permit_turns:"};
+
+constexpr Primitive primitives[] = {
+    {.name = "mutex", .open = open_mutex, .in_order = true},
+    {.name = "fair", .open = open_fair, .in_order = true, .stay = redissons_queue},
+    {.name = "shared", .open = open_shared, .readers = true},
+    {.name = "semaphore",
+     .open = open_semaphore<SemaphoreDoor>,
+     .owners = false,
+     .permits = permits_in_all,
+     .most = 2,
+     .stay = free_permits_key,
+     .fade = semaphore_notes},
+    {.name = "permit",
+     .open = open_semaphore<PermitDoor>,
+     .owners = false,
+     .permits = permits_in_all,
+     .stay = free_permits_key,
+     .fade = semaphore_notes},
+};
+
+}  // namespace
+
+std::span<const Primitive> all_primitives() { return primitives; }
+
+const Primitive& primitive_named(std::string_view name) {
+  const auto* const found = std::ranges::find(primitives, name, &Primitive::name);
+  if (found == std::end(primitives))
+    throw std::invalid_argument{fmt::format("nobody plays '{}'", name)};
+  return *found;
+}
+
+}  // namespace sluice::simulation

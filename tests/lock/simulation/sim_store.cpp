@@ -1,0 +1,276 @@
+#include "lock/simulation/sim_store.hpp"
+
+#include <algorithm>
+
+namespace sluice::simulation {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+namespace {
+
+constexpr milliseconds command_timeout{3000};
+constexpr milliseconds longest_backoff{500};
+
+}  // namespace
+
+/// One request and its answer.
+class SimStore::Call {
+ public:
+  Batch batch;
+  std::string channel;  // to subscribe to; empty: a batch
+  bool repeatable = false;
+  nanoseconds timeout{};
+  bool was_sent = false;
+  Clock::TimerId timer = 0;
+  std::vector<Value> replies;
+  std::optional<Error> failure;
+  Completion done;
+
+  bool is_over() const noexcept { return done.is_complete(); }
+  void fail(Errc code, Effect effect) {
+    failure.emplace(code, "the simulated line failed", effect);
+    done.complete();
+  }
+};
+
+class SimStore::Registration final : public Listener::Registration {
+ public:
+  explicit Registration(std::function<void()> end) : end_(std::move(end)) {}
+  ~Registration() override { end_(); }
+
+ private:
+  const std::function<void()> end_;
+};
+
+SimStore::SimStore(VirtualClock& world, SimProcess& process, SimServer& server, Journal& journal,
+                   const Mutation& mutation, const LineTerms& terms, Dice dice)
+    : world_(world),
+      process_(process),
+      server_(server),
+      journal_(journal),
+      mutation_(mutation),
+      terms_(terms),
+      dice_(dice),
+      session_(std::make_shared<Session>(world, server, journal, mutation, terms, dice_.split())),
+      ready_(true),
+      connected_since_(world.steady()) {}
+
+std::size_t SimStore::uncertain() const {
+  std::size_t late = session_ ? session_->late() : 0;
+  for (const auto& session : earlier_) late += session->late();
+  return unanswered_ + late;
+}
+
+// --- calls ---
+
+Task<Value> SimStore::run(Words command, CallOptions options) {
+  Batch batch;
+  batch.add(command);
+  return carry_one(std::move(batch), options);
+}
+
+Task<Value> SimStore::run(const Script& script, Words keys, Words args, CallOptions options) {
+  Batch batch;
+  batch.add(script, keys, args);
+  return carry_one(std::move(batch), options);
+}
+
+Task<std::vector<Value>> SimStore::run(Batch batch, CallOptions options) {
+  return carry(std::move(batch), options);
+}
+
+Task<Value> SimStore::carry_one(Batch batch, CallOptions options) {
+  auto carrying = carry(std::move(batch), options);
+  std::vector<Value> replies = co_await carrying;
+  if (replies.at(0).is_error()) throw error_of_reply(replies.at(0).as_text());
+  co_return std::move(replies.at(0));
+}
+
+Task<std::vector<Value>> SimStore::carry(Batch batch, CallOptions options) {
+  const auto call = std::make_shared<Call>();
+  call->batch = std::move(batch);
+  call->repeatable = options.repeatable || call->batch.items().front().words.front() == "INFO";
+  call->timeout = options.timeout.count() > 0 ? options.timeout : command_timeout;
+  auto waiting = await(call);
+  co_await waiting;
+  co_return std::move(call->replies);
+}
+
+Task<void> SimStore::await(CallPtr call) {
+  submit(call);
+  co_await call->done;
+  process_.cancel(call->timer);
+  if (call->failure) {
+    ++unanswered_;
+    throw Error{*call->failure};
+  }
+}
+
+void SimStore::submit(const CallPtr& call) {
+  call->timer = process_.after(call->timeout, [this, call] { time_out(call); });
+  if (ready_) {
+    send(call);
+  } else {
+    pending_.push_back(call);
+  }
+}
+
+void SimStore::send(const CallPtr& call) {
+  call->was_sent = true;
+  flight_.push_back(call);
+  session_->send([this, session = session_, call] { arrive(session, call); });
+}
+
+void SimStore::arrive(const SessionPtr& session, const CallPtr& call) {
+  const auto reply = [this, session, call](const std::vector<Value>& replies) {
+    process_.reach([=, this] { answer(session, call, replies); });
+  };
+  if (call->channel.empty()) return session->execute(call->batch, reply);
+  if (mutation_.subscribes_late) {
+    world_.after(milliseconds{100},
+                 [this, session, channel = call->channel] { subscribe_at(session, channel); });
+  } else {
+    subscribe_at(session, call->channel);
+  }
+  session->say([reply] { reply({}); });
+}
+
+void SimStore::answer(const SessionPtr& session, const CallPtr& call,
+                      const std::vector<Value>& replies) {
+  if (session != session_) return;
+  std::erase(flight_, call);
+  if (call->is_over()) return;
+  call->replies = replies;
+  if (!call->channel.empty() && channels_.contains(call->channel))
+    channels_[call->channel].confirmed = true;
+  call->done.complete();
+}
+
+void SimStore::time_out(const CallPtr& call) {
+  if (call->is_over()) return;
+  journal_.note("{}: a call times out", process_.name());
+  std::erase(pending_, call);
+  call->fail(call->was_sent ? Errc::timeout : Errc::connection,
+             call->was_sent ? Effect::unknown : Effect::none);
+}
+
+// --- channels ---
+
+Task<Listener> SimStore::listen(std::string channel, MessageHandler handler) {
+  return subscribe(std::move(channel), std::move(handler));
+}
+
+Task<Listener> SimStore::subscribe(std::string channel, MessageHandler handler) {
+  const auto shared = std::make_shared<const MessageHandler>(std::move(handler));
+  channels_[channel].handlers.push_back(shared);
+  Listener listener{
+      std::make_unique<Registration>([this, channel, shared] { remove(channel, shared); })};
+  const auto call = std::make_shared<Call>();
+  call->channel = channel;
+  call->repeatable = true;
+  call->timeout = command_timeout;
+  auto waiting = await(call);
+  co_await waiting;
+  co_return listener;
+}
+
+void SimStore::remove(const std::string& channel, const Handler& handler) {
+  auto& handlers = channels_[channel].handlers;
+  std::erase(handlers, handler);
+  if (!handlers.empty()) return;
+  channels_.erase(channel);
+  if (!ready_) return;
+  session_->send([session = session_, channel] { session->unsubscribe(channel); });
+}
+
+void SimStore::subscribe_at(const SessionPtr& session, const std::string& channel) {
+  session->subscribe(channel, [this, session = std::weak_ptr{session}](const Message& message) {
+    process_.reach([this, session, message] { hear(session.lock(), message); });
+  });
+}
+
+void SimStore::hear(const SessionPtr& session, const Message& message) {
+  if (session == session_ && ready_) deliver(message);
+}
+
+void SimStore::deliver(const Message& message) {
+  const auto found = channels_.find(message.channel);
+  if (found == channels_.end()) return;
+  const auto handlers = found->second.handlers;
+  for (const auto& handler : handlers) (*handler)(message);
+}
+
+Listener SimStore::on_reconnect(std::function<void()> handler) {
+  const auto shared = std::make_shared<const std::function<void(const Message&)>>(
+      [handler = std::move(handler)](const Message&) { handler(); });
+  watchers_.push_back(shared);
+  return Listener{
+      std::make_unique<Registration>([this, shared] { std::erase(watchers_, shared); })};
+}
+
+// --- the connection ---
+
+void SimStore::lose() {
+  if (!session_ || session_->is_cut()) return;
+  journal_.note("{}: its connection is cut", process_.name());
+  connected_since_ = SteadyTime::max();
+  const auto session = session_;
+  world_.after(session->cut(), [this, session] {
+    process_.reach([this, session] { notice(session); });
+  });
+}
+
+void SimStore::notice(const SessionPtr& session) {
+  if (session != session_) return;
+  journal_.note("{}: notices that its connection is gone", process_.name());
+  life_before_ = session->life();
+  earlier_.push_back(std::exchange(session_, nullptr));
+  ready_ = false;
+  std::deque<CallPtr> again;
+  for (const auto& call : std::exchange(flight_, {})) {
+    if (call->is_over()) continue;
+    if (call->repeatable) {
+      again.push_back(call);
+    } else {
+      call->fail(Errc::connection, Effect::unknown);
+    }
+  }
+  pending_.insert(pending_.begin(), again.begin(), again.end());
+  connect_later();
+}
+
+void SimStore::connect_later() {
+  process_.after(milliseconds{1} + dice_.upto(longest_backoff), [this] { connect(); });
+}
+
+void SimStore::connect() {
+  if (!server_.is_up()) return connect_later();
+  session_ =
+      std::make_shared<Session>(world_, server_, journal_, mutation_, terms_, dice_.split());
+  std::vector<std::string> channels;
+  for (const auto& [name, channel] : channels_)
+    if (channel.confirmed) channels.push_back(name);
+  session_->send([this, session = session_, channels] {
+    for (const auto& channel : channels) subscribe_at(session, channel);
+    session->say([this, session, channels] {
+      process_.reach([=, this] { greeted(session, channels); });
+    });
+  });
+}
+
+/// What came before is older than the gap that is told now.
+void SimStore::greeted(const SessionPtr& session, const std::vector<std::string>& channels) {
+  if (session != session_) return;
+  journal_.note("{}: is connected again", process_.name());
+  ready_ = true;
+  if (!session->is_cut()) connected_since_ = world_.steady();
+  for (const auto& call : std::exchange(pending_, {})) send(call);
+  if (!mutation_.hides_gaps)
+    for (const auto& channel : channels)
+      deliver({.kind = Message::Kind::gap, .channel = channel, .payload = {}});
+  const auto watchers = watchers_;
+  for (const auto& watcher : watchers) (*watcher)({});
+}
+
+}  // namespace sluice::simulation

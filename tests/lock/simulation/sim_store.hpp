@@ -1,0 +1,98 @@
+/// The Store of one simulated process: what redis/link.hpp promises, on a line that does what
+/// session.hpp says. Everything in src/lock that processes share within themselves hangs on the
+/// Store object, so that each of these is a process of its own.
+///
+///     ready ──cut──> unaware ──> waiting ──> greeting ──> ready: sends what had to wait, tells of
+///                                   ^            │              the gap and of the connection
+///                                   └────cut─────┘
+///
+/// A call that was under way is sent again if it is repeatable, else it fails with effect unknown.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "lock/simulation/session.hpp"
+#include "lock/simulation/sim_process.hpp"
+
+namespace sluice::simulation {
+
+class SimStore final : public Store {
+ public:
+  SimStore(VirtualClock& world, SimProcess& process, SimServer& server, Journal& journal,
+           const Mutation& mutation, const LineTerms& terms, Dice dice);
+
+  /// Cuts the connection, if there is one.
+  void lose();
+  /// Since when it has a connection that works; max(): it has none, or does not know that it has
+  /// none.
+  SteadyTime connected_since() const noexcept { return connected_since_; }
+  /// The life of the server that it heard of last.
+  unsigned life_heard() const noexcept { return session_ ? session_->life() : life_before_; }
+  /// How many calls ended without an answer, and how many were executed when nobody waited for them
+  /// any more: each may have left a place in a queue or a hold of nobody.
+  std::size_t uncertain() const;
+
+  using Store::run;
+  Task<Value> run(Words command, CallOptions options) override;
+  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
+  Task<std::vector<Value>> run(Batch batch, CallOptions options) override;
+  Task<Listener> listen(std::string channel, MessageHandler handler) override;
+  Listener on_reconnect(std::function<void()> handler) override;
+  Clock& clock() noexcept override { return process_; }
+  Driver* driver() noexcept override { return nullptr; }
+  std::string describe() const override { return process_.name(); }
+
+ private:
+  class Call;
+  class Registration;
+  using CallPtr = std::shared_ptr<Call>;
+  using SessionPtr = std::shared_ptr<Session>;
+  using Handler = std::shared_ptr<const std::function<void(const Message&)>>;
+  struct Channel {
+    std::vector<Handler> handlers;
+    bool confirmed = false;
+  };
+
+  Task<std::vector<Value>> carry(Batch batch, CallOptions options);
+  Task<Value> carry_one(Batch batch, CallOptions options);
+  Task<Listener> subscribe(std::string channel, MessageHandler handler);
+  Task<void> await(CallPtr call);
+
+  void submit(const CallPtr& call);
+  void send(const CallPtr& call);
+  void arrive(const SessionPtr& session, const CallPtr& call);
+  void answer(const SessionPtr& session, const CallPtr& call, const std::vector<Value>& replies);
+  void time_out(const CallPtr& call);
+  void subscribe_at(const SessionPtr& session, const std::string& channel);
+  void hear(const SessionPtr& session, const Message& message);
+  void deliver(const Message& message);
+  void remove(const std::string& channel, const Handler& handler);
+
+  void notice(const SessionPtr& session);
+  void connect_later();
+  void connect();
+  void greeted(const SessionPtr& session, const std::vector<std::string>& channels);
+
+  VirtualClock& world_;
+  SimProcess& process_;
+  SimServer& server_;
+  Journal& journal_;
+  const Mutation& mutation_;
+  const LineTerms& terms_;
+  Dice dice_;
+  SessionPtr session_;
+  std::vector<SessionPtr> earlier_;
+  bool ready_ = false;
+  SteadyTime connected_since_ = SteadyTime::max();
+  std::deque<CallPtr> flight_;
+  std::deque<CallPtr> pending_;
+  std::map<std::string, Channel> channels_;
+  std::vector<Handler> watchers_;
+  std::size_t unanswered_ = 0;
+  unsigned life_before_ = 0;
+};
+
+}  // namespace sluice::simulation

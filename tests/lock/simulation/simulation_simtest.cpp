@@ -1,0 +1,83 @@
+/// The simulation over ten thousand seeds, and the test of the test: every bug that is put in on
+/// purpose is found.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lock/simulation/campaign.hpp"
+#include "lock/simulation/mutation.hpp"
+
+namespace sluice::simulation {
+namespace {
+
+constexpr std::uint64_t seeds_a_case = 1000;
+constexpr std::uint64_t cases = 10;
+
+class Simulation : public testing::TestWithParam<std::tuple<const char*, std::uint64_t>> {};
+
+TEST_P(Simulation, FindsNothing) {
+  const auto& [primitive, part] = GetParam();
+  const Seeds seeds{.first = part * seeds_a_case, .last = (part + 1) * seeds_a_case - 1};
+  const auto found = first_failure({.primitive = primitive}, seeds);
+  EXPECT_FALSE(found) << found->text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Simulation,
+                         testing::Combine(testing::Values("mutex"),
+                                          testing::Range(std::uint64_t{0}, cases)),
+                         [](const auto& test) {
+                           return std::string{std::get<0>(test.param)} +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+class Mutated : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(Mutated, IsFound) {
+  const Mutation& mutation = mutation_named(GetParam());
+  EXPECT_TRUE(first_failure({.primitive = std::string{mutation.primitive},
+                             .mutation = std::string{mutation.name}},
+                            {.first = 0, .last = seeds_a_case - 1}))
+      << mutation.about;
+}
+
+std::vector<std::string_view> names_of_mutations() {
+  std::vector<std::string_view> names;
+  for (const auto& mutation : all_mutations()) names.push_back(mutation.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Mutated, testing::ValuesIn(names_of_mutations()),
+                         [](const auto& test) {
+                           std::string name{test.param};
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST(Seed, PlaysTheSameAgain) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto first = trace_of({}, seed);
+    (void)trace_of({}, seed + 1);
+    EXPECT_EQ(trace_of({}, seed), first) << "seed " << seed;
+  }
+}
+
+TEST(Seed, RangesAreRead) {
+  EXPECT_EQ(seeds_of("5").last, 5U);
+  EXPECT_EQ(seeds_of("2..7").first, 2U);
+  EXPECT_EQ(seeds_of("2..7").last, 7U);
+  for (const auto* const wrong : {"", "x", "7..2", "1..", "-1"})
+    EXPECT_THROW((void)seeds_of(wrong), std::invalid_argument) << wrong;
+}
+
+TEST(Seed, AFailureSaysHowToRepeatIt) {
+  const auto found = first_failure({.mutation = "acquire-without-look"}, {.first = 0, .last = 999});
+  ASSERT_TRUE(found);
+  EXPECT_NE(found->text.find("two exclusive holders"), std::string::npos) << found->text;
+  EXPECT_NE(found->text.find("lock_simulation --primitive mutex --seeds " +
+                             std::to_string(found->seed) + " --mutation acquire-without-look"),
+            std::string::npos)
+      << found->text;
+}
+
+}  // namespace
+}  // namespace sluice::simulation

@@ -1,0 +1,243 @@
+#include "lock/simulation/world.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace sluice::simulation {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+namespace {
+
+/// A lock that is free while somebody waits for it, though nothing fails.
+constexpr nanoseconds longest_idle = 3s;
+
+Task<void> sleep(SimProcess& process, nanoseconds time) {
+  return sleep_until(process, process.steady() + time);
+}
+
+/// What the last of those who wait may need when all is well again, beside the holds before it.
+constexpr nanoseconds longest_end = 40s;
+constexpr nanoseconds longest_visit = 4s;
+/// What nobody touches is gone from the server after this time.
+constexpr nanoseconds longest_trace = 125s;
+
+}  // namespace
+
+World::World(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
+             bool keeps_journal)
+    : primitive_(primitive),
+      profile_(seed),
+      dice_(profile_.dice.split()),
+      journal_(clock_, keeps_journal),
+      server_(clock_, journal_, mutation, [this] { see_what_is_free(); }) {
+  Dice& dice = profile_.dice;
+  for (std::size_t i = 0; i < profile_.processes; ++i)
+    machines_.push_back(std::make_unique<Machine>(i, clock_, server_, journal_, mutation, profile_,
+                                                  dice.split(), [this] { step(); }));
+  for (const auto& machine : machines_)
+    for (std::size_t i = 0; i < profile_.actors; ++i)
+      actors_.push_back(std::make_unique<Actor>(fmt::format("{}.a{}", machine->process.name(), i),
+                                                *machine, dice.split()));
+  play_ = std::make_unique<Play>(primitive, profile_, machines_, server_, journal_);
+  free_since_.resize(play_->ledgers().size(), clock_.steady());
+}
+
+World::~World() = default;
+
+// --- what they do ---
+
+Task<void> World::live(Actor& actor) {
+  for (std::size_t round = 0; round < profile_.rounds && goes_on_; ++round) {
+    auto thinking = sleep(actor.machine.process, actor.dice.upto(profile_.longest_rest));
+    co_await thinking;
+    if (!goes_on_) break;
+    try {
+      auto visiting = play_->visit(actor);
+      co_await visiting;
+    } catch (const Error& failure) {
+      journal_.note("{} fails: {}", actor.name, failure.what());
+      if (profile_.is_calm())
+        journal_.violate(
+            fmt::format("{} failed though nothing does: {}", actor.name, failure.what()));
+    }
+  }
+  --living_;
+}
+
+void World::step() {
+  if (!play_) return;
+  for (const auto& ledger : play_->ledgers()) ledger->look();
+  look_for_idle();
+}
+
+/// For how long nobody can get in if nobody leaves; 0: somebody can.
+nanoseconds World::busy_for(const std::string& name) {
+  if (primitive_.permits > 0) {
+    const Value free = server_.look({"GET", name});
+    const bool enough = !free.is_null() && std::stoll(free.as_text()) >= primitive_.most;
+    return enough ? nanoseconds{} : nanoseconds::max();
+  }
+  const auto left = server_.look({"PTTL", name}).as_integer();
+  if (left == -1) return nanoseconds::max();
+  return std::chrono::milliseconds{std::max<std::int64_t>(left, 0)};
+}
+
+void World::see_what_is_free() {
+  if (!play_) return;
+  const auto now = clock_.steady();
+  for (std::size_t i = 0; i < free_since_.size(); ++i) {
+    const auto busy = busy_for(play_->ledgers()[i]->name());
+    free_since_[i] = busy == nanoseconds{} ? std::min(free_since_[i], now) : Clock::add(now, busy);
+  }
+}
+
+void World::look_for_idle() {
+  const auto now = clock_.steady();
+  for (std::size_t i = 0; i < free_since_.size(); ++i)
+    for (const auto& waiter : play_->ledgers()[i]->waiters())
+      if (now - longest_idle > std::max({free_since_[i], waiter.since, waiter.process->runs_since(),
+                                         waiter.store->connected_since()}))
+        journal_.violate(fmt::format("{} sleeps beside {}, which is free", waiter.who,
+                                     play_->ledgers()[i]->name()));
+}
+
+// --- what meets them ---
+
+void World::fault_later() {
+  clock_.after(dice_.upto(2 * profile_.between_faults), [this] {
+    if (!goes_on_) return;
+    fault();
+    fault_later();
+  });
+}
+
+void World::fault() {
+  auto& machine = *machines_[dice_.below(machines_.size())];
+  const auto lot = dice_.below(8);
+  if (lot < 4 && profile_.cuts) machine.store.lose();
+  if (lot >= 3 && lot < 7 && profile_.pauses) stand_still(machine);
+  if (lot == 7 && profile_.restarts) restart();
+}
+
+void World::stand_still(Machine& machine) {
+  if (machine.process.stands_still()) return;
+  const nanoseconds most[] = {200ms, profile_.lease, 2 * profile_.lease};
+  const auto time = dice_.upto(dice_.one_of(most));
+  journal_.note("{} stands still for {} us", machine.process.name(), time.count() / 1000);
+  machine.process.stop();
+  clock_.after(time, [this, &machine] {
+    if (machine.process.stands_still()) journal_.note("{} goes on", machine.process.name());
+    machine.process.go_on();
+  });
+}
+
+void World::restart() {
+  if (!server_.is_up()) return;
+  server_.go_down(profile_.forgets && dice_.chance(60));
+  for (const auto& machine : machines_) machine->store.lose();
+  clock_.after(dice_.upto(1s), [this] { server_.come_back(); });
+}
+
+void World::heal() {
+  journal_.note("the faults are over");
+  goes_on_ = false;
+  for (const auto& machine : machines_) machine->process.go_on();
+  for (std::size_t name = 0; name < profile_.names; ++name)
+    spawn(play_->door(name, 0).prepare());  // what the server forgot
+}
+
+// --- from beginning to end ---
+
+std::size_t World::uncertain() const {
+  std::size_t all = 0;
+  for (const auto& machine : machines_) all += machine->store.uncertain();
+  return all;
+}
+
+void World::play_out() {
+  living_ = actors_.size();
+  for (const auto& actor : actors_) spawn(live(*actor));
+  if (!profile_.is_calm()) fault_later();
+  clock_.advance(profile_.faults_for);
+  heal();
+  const auto healed = clock_.steady();
+  while (!is_over() && !journal_.violation()) {
+    clock_.advance(1s);
+    step();
+    const auto bound = longest_end + profile_.lease * (1 + uncertain()) +
+                       longest_visit * static_cast<long>(actors_.size());
+    if (clock_.steady() - healed > bound)
+      journal_.violate(fmt::format("{} of {} have not come to an end", living_, actors_.size()));
+  }
+}
+
+void World::look_at_what_is_left(std::string_view when, bool at_once) {
+  const auto may_stay = [&](const std::string& key) {
+    const auto begins = [&](std::string_view beginning) { return key.starts_with(beginning); };
+    return begins("redisson_lock_token:") || std::ranges::any_of(primitive_.stay, begins) ||
+           (at_once && std::ranges::any_of(primitive_.fade, begins));
+  };
+  const Value keys = server_.look({"KEYS", "*"});
+  for (const auto& key : keys.as_items())
+    if (!may_stay(key.as_text()))
+      journal_.violate(fmt::format("{} the key {} is left", when, key.as_text()));
+}
+
+/// All permits are free again, those of the lost too.
+void World::look_at_permits() {
+  const auto look = [this](std::size_t name) -> Task<void> {
+    Door& door = play_->door(name, 0);
+    auto preparing = door.prepare();
+    co_await preparing;
+    auto counting = door.free_permits();
+    const std::int64_t free = co_await counting;
+    if (free != primitive_.permits)
+      journal_.violate(fmt::format("{} of {} permits are free in the end", free,
+                                   primitive_.permits));
+  };
+  for (std::size_t name = 0; name < profile_.names; ++name) spawn(look(name));
+  clock_.advance(longest_idle);
+}
+
+void World::look_at_the_end() {
+  clock_.advance(longest_idle);
+  if (uncertain() == 0) look_at_what_is_left("when all are out", true);
+  clock_.advance(longest_trace + profile_.lease);
+  if (primitive_.permits > 0) look_at_permits();
+  clock_.advance(longest_trace);
+  look_at_what_is_left("long after", false);
+  for (const auto& machine : machines_)
+    if (machine->process.pending_timers() > 0)
+      journal_.violate(fmt::format("{} has {} timers left", machine->process.name(),
+                                   machine->process.pending_timers()));
+  play_.reset();
+  clock_.advance(longest_idle);
+  if (!server_.look({"PUBSUB", "CHANNELS"}).as_items().empty())
+    journal_.violate("a subscription is left");
+}
+
+Outcome World::run() {
+  journal_.note("{}", profile_.text());
+  play_out();
+  if (!journal_.violation()) look_at_the_end();
+  return {.violation = journal_.violation(),
+          .profile = profile_.text(),
+          .lines = journal_.lines()};
+}
+
+Outcome run_seed(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
+                 bool keeps_journal) {
+  Outcome outcome;
+  std::thread{[&] {
+    auto world = std::make_unique<World>(seed, primitive, mutation, keeps_journal);
+    outcome = world->run();
+    // Whoever still waits in it would be resumed in a world that is gone: it stays.
+    static auto* const unfinished = new std::vector<std::unique_ptr<World>>;
+    if (!world->is_over()) unfinished->push_back(std::move(world));
+  }}.join();
+  return outcome;
+}
+
+}  // namespace sluice::simulation

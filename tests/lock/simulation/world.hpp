@@ -1,0 +1,74 @@
+/// One seed: a server, processes, what they do, and the faults that meet them.
+///
+/// First everybody acquires and releases while the faults last; then all is healed, nobody begins
+/// anew, and whoever still waits must come in; at last the server must have forgotten all but the
+/// fencing counters, and no timer may be left. The faults begin and end on the world's clock; all
+/// runs on one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lock/simulation/play.hpp"
+
+namespace sluice::simulation {
+
+struct Outcome {
+  std::optional<std::string> violation;
+  std::string profile;
+  std::vector<std::string> lines;
+};
+
+class World {
+ public:
+  World(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
+        bool keeps_journal);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  Outcome run();
+
+  /// Whether everybody has come to an end.
+  bool is_over() const noexcept { return living_ == 0; }
+
+ private:
+  Task<void> live(Actor& actor);
+  void step();
+  void see_what_is_free();
+  void look_for_idle();
+
+  void fault_later();
+  void fault();
+  void stand_still(Machine& machine);
+  void restart();
+  void heal();
+
+  void play_out();
+  void look_at_the_end();
+  void look_at_what_is_left(std::string_view when, bool at_once);
+  void look_at_permits();
+  std::chrono::nanoseconds busy_for(const std::string& name);
+  std::size_t uncertain() const;
+
+  VirtualClock clock_;
+  const Primitive& primitive_;
+  Profile profile_;
+  Dice dice_;
+  Journal journal_;
+  SimServer server_;
+  std::vector<std::unique_ptr<Machine>> machines_;
+  std::vector<std::unique_ptr<Actor>> actors_;
+  std::unique_ptr<Play> play_;
+  bool goes_on_ = true;
+  std::size_t living_ = 0;
+  std::vector<SteadyTime> free_since_;  // for each ledger
+};
+
+/// Runs one seed, on a thread of its own.
+Outcome run_seed(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
+                 bool keeps_journal);
+
+}  // namespace sluice::simulation
