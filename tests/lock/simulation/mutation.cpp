@@ -12,7 +12,7 @@ namespace sluice::simulation {
 namespace {
 
 constexpr std::string_view is_mine = "redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1]";
-constexpr std::string_view claim = "call('PEXPIRE', KEYS[1], claim)";
+constexpr std::string_view claim = "call('PEXPIRE', lock, claim)";
 constexpr std::string_view rises = "local token = redis.call('INCRBY', counter, many)";
 constexpr std::string_view stands = "local token = tonumber(redis.call('GET', counter) or 0)";
 
@@ -37,7 +37,7 @@ const std::vector<Mutation> mutations{
     {.name = "no-gap", .about = "a lost connection leaves no gap", .hides_gaps = true},
     {.name = "no-claim",
      .about = "a hold that was handed over does not end by itself",
-     .swaps = {{"lock/mutex/release", claim, "call('PERSIST', KEYS[1])"}}},
+     .swaps = {{"lock/mutex/release", claim, "call('PERSIST', lock)"}}},
     {.name = "ticket-stays",
      .about = "who gives up stays in the queue",
      .swaps = {{"lock/mutex/release", "redis.call('LREM', KEYS[3], 0, ARGV[4])", ""}}},
@@ -48,8 +48,8 @@ const std::vector<Mutation> mutations{
                {"lock/mutex/pass", rises, stands}}},
     {.name = "granted-ticket-stays",
      .about = "who was handed the lock is still in the queue",
-     .swaps = {{"lock/mutex/release", "local ticket = call('LPOP', KEYS[3])",
-                "local ticket = call('LINDEX', KEYS[3], 0)"}}},
+     .swaps = {{"lock/mutex/release", "local ticket = call('LPOP', queue)",
+                "local ticket = call('LINDEX', queue, 0)"}}},
     {.name = "fair-without-order",
      .about = "the last who came is first",
      .primitive = "fair",
