@@ -43,9 +43,9 @@ class Ear {
 class JavaPeer {
  public:
   using Milliseconds = std::chrono::milliseconds;
-  static constexpr Milliseconds lease{30'000};       ///< lockWatchdogTimeout
-  static constexpr Milliseconds fair_wait{300'000};  ///< fairLockWaitTimeout
-  static constexpr Milliseconds latch_ttl{18'000};   ///< of the latch of a release: 16 to 20 s
+  static constexpr Milliseconds default_lease{30'000};  ///< lockWatchdogTimeout
+  static constexpr Milliseconds fair_wait{300'000};     ///< fairLockWaitTimeout
+  static constexpr Milliseconds latch_ttl{18'000};      ///< of the latch of a release: 16 to 20 s
 
   /// `uuid`: the client; empty: a new one.
   explicit JavaPeer(std::uint16_t port, std::uint64_t thread = 1, std::string uuid = {});
@@ -108,7 +108,7 @@ class JavaPeer::Lock : public Object {
  public:
   Lock(JavaPeer& peer, std::string name) : Object(peer, std::move(name)) {}
 
-  Value acquire(Milliseconds lease = JavaPeer::lease) const;  ///< null: in; else ms left
+  Value acquire(Milliseconds lease = JavaPeer::default_lease) const;  ///< null: in; else ms left
   bool acquire_within(Milliseconds patience) const;
   Value renew() const;    ///< 1 prolonged, 0 not held
   Value release() const;  ///< null: not the owner; 0 still in; 1 free
@@ -127,7 +127,7 @@ class JavaPeer::FencedLock : public Lock {
   using Lock::Lock;
 
   /// The token; empty: refused.
-  std::optional<std::uint64_t> acquire(Milliseconds lease = JavaPeer::lease) const;
+  std::optional<std::uint64_t> acquire(Milliseconds lease = JavaPeer::default_lease) const;
   std::string counter() const;
 };
 
@@ -137,7 +137,7 @@ class JavaPeer::FairLock : public Object {
   FairLock(JavaPeer& peer, std::string name) : Object(peer, std::move(name)) {}
 
   /// Null: in; else it stands in the queue, and sleeps so many ms.
-  Value acquire(Milliseconds lease = JavaPeer::lease) const;
+  Value acquire(Milliseconds lease = JavaPeer::default_lease) const;
   Value try_acquire() const;  ///< null: in; 1: refused, and not in the queue
   /// Gives up its place when it is not in within `patience`.
   bool acquire_within(Milliseconds patience) const;
@@ -158,7 +158,7 @@ class JavaPeer::ReadLock : public Object {
  public:
   ReadLock(JavaPeer& peer, std::string name) : Object(peer, std::move(name)) {}
 
-  Value acquire(Milliseconds lease = JavaPeer::lease) const;
+  Value acquire(Milliseconds lease = JavaPeer::default_lease) const;
   bool acquire_within(Milliseconds patience) const;
   Value renew() const;
   Value release() const;
@@ -174,7 +174,7 @@ class JavaPeer::WriteLock : public Object {
  public:
   WriteLock(JavaPeer& peer, std::string name) : Object(peer, std::move(name)) {}
 
-  Value acquire(Milliseconds lease = JavaPeer::lease) const;
+  Value acquire(Milliseconds lease = JavaPeer::default_lease) const;
   bool acquire_within(Milliseconds patience) const;
   Value renew() const;
   Value release() const;

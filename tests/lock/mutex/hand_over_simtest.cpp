@@ -53,6 +53,21 @@ TEST_F(HandOver, BetweenProcessesTakesOneScript) {
   EXPECT_FALSE(exists("sluice_lock_queue:{stock}"));
 }
 
+TEST_F(HandOver, GrantBeforeTheRefusalIsReadIsNotMissed) {
+  auto held = there_.acquire().get();
+  Visitor first{here_, 1h};  // opens the inbox
+  held.release().get();
+  first.held->release().get();
+
+  held = there_.acquire().get();
+  fail_next("lock/mutex/acquire", Fault::reply_late);
+  Visitor visitor{here_, 1h};  // was refused, is in the queue, and does not know yet
+  held.release().get();
+  EXPECT_TRUE(visitor.waits());
+  line_.let_go();
+  EXPECT_TRUE(visitor.in());
+}
+
 TEST_F(HandOver, GrantIsALeaseOnlyWhenItWasTakenUp) {
   auto held = there_.acquire().get();
   Visitor visitor{here_, 1h};

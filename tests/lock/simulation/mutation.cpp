@@ -12,7 +12,7 @@ namespace sluice::simulation {
 namespace {
 
 constexpr std::string_view is_mine = "redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1]";
-constexpr std::string_view claim = "call('PEXPIRE', KEYS[1], claim)";
+constexpr std::string_view claim = "call('PEXPIRE', lock, claim)";
 constexpr std::string_view rises = "local token = redis.call('INCRBY', counter, many)";
 constexpr std::string_view stands = "local token = tonumber(redis.call('GET', counter) or 0)";
 
@@ -37,7 +37,7 @@ const std::vector<Mutation> mutations{
     {.name = "no-gap", .about = "a lost connection leaves no gap", .hides_gaps = true},
     {.name = "no-claim",
      .about = "a hold that was handed over does not end by itself",
-     .swaps = {{"lock/mutex/release", claim, "call('PERSIST', KEYS[1])"}}},
+     .swaps = {{"lock/mutex/release", claim, "call('PERSIST', lock)"}}},
     {.name = "ticket-stays",
      .about = "who gives up stays in the queue",
      .swaps = {{"lock/mutex/release", "redis.call('LREM', KEYS[3], 0, ARGV[4])", ""}}},
@@ -48,8 +48,31 @@ const std::vector<Mutation> mutations{
                {"lock/mutex/pass", rises, stands}}},
     {.name = "granted-ticket-stays",
      .about = "who was handed the lock is still in the queue",
-     .swaps = {{"lock/mutex/release", "local ticket = call('LPOP', KEYS[3])",
-                "local ticket = call('LINDEX', KEYS[3], 0)"}}},
+     .swaps = {{"lock/mutex/release", "local ticket = call('LPOP', queue)",
+                "local ticket = call('LINDEX', queue, 0)"}}},
+    {.name = "fair-without-order",
+     .about = "the last who came is first",
+     .primitive = "fair",
+     .swaps = {{"lock/fair/acquire", "or call('RPUSH', KEYS[2], me) - 1",
+                "or call('LPUSH', KEYS[2], me) - 1"}}},
+    {.name = "write-beside-readers",
+     .about = "a writer does not look for readers",
+     .primitive = "shared",
+     .swaps = {{"lock/shared/acquire", "local may = writes", "local may = writes or kind == 'w'"}}},
+    {.name = "read-beside-writer",
+     .about = "a reader does not look for a writer",
+     .primitive = "shared",
+     .swaps = {{"lock/shared/acquire", "local may = writes", "local may = writes or kind == 'r'"}}},
+    {.name = "permits-without-end",
+     .about = "a permit is taken from nothing",
+     .primitive = "semaphore",
+     .swaps = {{"lock/semaphore/acquire", "free >= tonumber(count)", "true"}}},
+    {.name = "permits-of-the-dead",
+     .about = "what a release does not find it gives back all the same",
+     .primitive = "permit",
+     .swaps = {{"lock/semaphore/release", "local permits = give_back(ARGV[i])",
+                "local permits = give_back(ARGV[i]); "
+                "if permits == 0 then call('INCRBY', KEYS[1], 1) end"}}},
 };
 
 }  // namespace

@@ -137,20 +137,22 @@ constexpr std::string_view semaphore_notes[] = {"sluice_semaphore_done:", "sluic
                                                 "sluice_permit_done:", "sluice_permit_turns:"};
 
 constexpr Primitive primitives[] = {
-    {.name = "mutex", .open = open_mutex, .in_order = true},
-    {.name = "fair", .open = open_fair, .in_order = true, .stay = redissons_queue},
+    {.name = "mutex", .open = open_mutex},
+    {.name = "fair", .open = open_fair, .first_come = true, .steps_over = true, .stay = redissons_queue},
     {.name = "shared", .open = open_shared, .readers = true},
     {.name = "semaphore",
      .open = open_semaphore<SemaphoreDoor>,
      .owners = false,
      .permits = permits_in_all,
      .most = 2,
+     .steps_over = true,
      .stay = free_permits_key,
      .fade = semaphore_notes},
     {.name = "permit",
      .open = open_semaphore<PermitDoor>,
      .owners = false,
      .permits = permits_in_all,
+     .steps_over = true,
      .stay = free_permits_key,
      .fade = semaphore_notes},
 };

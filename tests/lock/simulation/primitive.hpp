@@ -37,8 +37,10 @@ struct Primitive {
   bool readers = false;       ///< may share
   std::uint32_t permits = 0;  ///< how many there are; 0: it has none
   std::uint32_t most = 1;     ///< permits at once
-  /// Whether all of a process come in in the order in which they came, while nothing fails.
-  bool in_order = false;
+  bool first_come = false;    ///< is first served, in the way of Redisson's fair lock
+  /// Whoever stands still or is cut off costs those behind it two seconds, whoever they are. Else
+  /// two of them, one behind the other, may cost a third the rest of a lease.
+  bool steps_over = false;
   /// Keys that may stay for ever, by their beginnings, beside the fencing counters.
   std::span<const std::string_view> stay{};
   /// Keys that may stay for two minutes.

@@ -31,7 +31,7 @@ World::World(std::uint64_t seed, const Primitive& primitive, const Mutation& mut
       profile_(seed),
       dice_(profile_.dice.split()),
       journal_(clock_, keeps_journal),
-      server_(clock_, journal_, mutation, [this] { see_what_is_free(); }) {
+      server_(clock_, journal_, mutation, [this] { see_the_server(); }) {
   Dice& dice = profile_.dice;
   for (std::size_t i = 0; i < profile_.processes; ++i)
     machines_.push_back(std::make_unique<Machine>(i, clock_, server_, journal_, mutation, profile_,
@@ -42,6 +42,8 @@ World::World(std::uint64_t seed, const Primitive& primitive, const Mutation& mut
                                                 *machine, dice.split()));
   play_ = std::make_unique<Play>(primitive, profile_, machines_, server_, journal_);
   free_since_.resize(play_->ledgers().size(), clock_.steady());
+  if (primitive_.first_come && profile_.is_calm())
+    for (const auto& ledger : play_->ledgers()) orders_.emplace_back(ledger->name());
 }
 
 World::~World() = default;
@@ -72,7 +74,7 @@ void World::step() {
   look_for_idle();
 }
 
-/// For how long nobody can get in if nobody leaves; 0: somebody can.
+/// For how long nobody gets in if nobody leaves; 0: somebody can.
 nanoseconds World::busy_for(const std::string& name) {
   if (primitive_.permits > 0) {
     const Value free = server_.look({"GET", name});
@@ -84,8 +86,9 @@ nanoseconds World::busy_for(const std::string& name) {
   return std::chrono::milliseconds{std::max<std::int64_t>(left, 0)};
 }
 
-void World::see_what_is_free() {
+void World::see_the_server() {
   if (!play_) return;
+  for (auto& order : orders_) order.look(server_, journal_);
   const auto now = clock_.steady();
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
     const auto busy = busy_for(play_->ledgers()[i]->name());
@@ -93,14 +96,28 @@ void World::see_what_is_free() {
   }
 }
 
+/// Since when nothing fails; max(): something does.
+SteadyTime World::all_well_since() const {
+  SteadyTime since{};
+  for (const auto& machine : machines_)
+    since = std::max({since, machine->process.runs_since(), machine->store.connected_since()});
+  return since;
+}
+
+/// Nobody sleeps beside a free lock.
 void World::look_for_idle() {
-  const auto now = clock_.steady();
-  for (std::size_t i = 0; i < free_since_.size(); ++i)
-    for (const auto& waiter : play_->ledgers()[i]->waiters())
-      if (now - longest_idle > std::max({free_since_[i], waiter.since, waiter.process->runs_since(),
-                                         waiter.store->connected_since()}))
-        journal_.violate(fmt::format("{} sleeps beside {}, which is free", waiter.who,
-                                     play_->ledgers()[i]->name()));
+  const auto before = clock_.steady() - longest_idle;
+  const auto all_well = primitive_.steps_over ? SteadyTime{} : all_well_since();
+  if (all_well >= before) return;
+  for (std::size_t i = 0; i < free_since_.size(); ++i) {
+    const Ledger& ledger = *play_->ledgers()[i];
+    if (free_since_[i] >= before) continue;
+    for (const auto& waiter : ledger.waiters())
+      if (before > std::max({all_well, waiter.since, waiter.process->runs_since(),
+                             waiter.store->connected_since()}))
+        journal_.violate(
+            fmt::format("{} sleeps beside {}, which is free", waiter.who, ledger.name()));
+  }
 }
 
 // --- what meets them ---

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lock/simulation/play.hpp"
+#include "lock/simulation/queue_order.hpp"
 
 namespace sluice::simulation {
 
@@ -37,7 +38,8 @@ class World {
  private:
   Task<void> live(Actor& actor);
   void step();
-  void see_what_is_free();
+  void see_the_server();
+  SteadyTime all_well_since() const;
   void look_for_idle();
 
   void fault_later();
@@ -65,6 +67,7 @@ class World {
   bool goes_on_ = true;
   std::size_t living_ = 0;
   std::vector<SteadyTime> free_since_;  // for each ledger
+  std::vector<QueueOrder> orders_;      // for each ledger, where the first to come is first served
 };
 
 /// Runs one seed, on a thread of its own.

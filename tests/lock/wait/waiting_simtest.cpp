@@ -69,6 +69,16 @@ TEST_F(Waiting, L02_PatienceEnds) {
   EXPECT_EQ(metrics().lock_refused.load(), refused + 1);
 }
 
+TEST_F(Waiting, PatienceWithoutEndDoesNotEnd) {
+  Mutex mutex{line_, "stock"};
+  auto held = mutex.acquire().get();
+  Visitor visitor{mutex, std::chrono::milliseconds::max()};
+  clock_.advance(24h);
+  EXPECT_TRUE(visitor.waits());
+  held.release().get();
+  EXPECT_TRUE(visitor.in());
+}
+
 TEST_F(Waiting, StopEndsTheWait) {
   Mutex mutex{line_, "stock"};
   auto held = mutex.acquire().get();
