@@ -9,11 +9,12 @@
 local time_to_come = 1500
 
 -- Asks the first of ours to look when `ms` are over: if there is one, in another process than
--- `inbox`.
+-- `inbox`. Its inbox; nil: nobody was there.
 local function have_it_looked_at(inbox, ms)
   local call = redis.call
+  local owner, request, at
   repeat
-    local owner, request, at
+    owner, request, at = nil, nil, nil
     for _, waiter in ipairs(call('LRANGE', KEYS[2], 0, 15)) do
       local asks, where = string.match(call('HGET', KEYS[4], waiter) or '', '^(%S+) %d+ %d+ (%S+)')
       if asks and (not owner or where ~= inbox) then
@@ -28,6 +29,7 @@ local function have_it_looked_at(inbox, ms)
       leave(owner)
     end
   until not dead
+  return at
 end
 
 -- Whoever leaves the queue as its first.

@@ -19,7 +19,10 @@ if left_queue then  -- it may have been the one to look
   if left == -2 then
     hand_over(ARGV[2])
   elseif left >= 0 then
-    have_it_looked_at('', left)
+    local inbox = have_it_looked_at('', left)
+    if inbox then  -- and another process, for it may be this one that is in and stands still
+      have_it_looked_at(inbox, left)
+    end
   end
 end
 return 0

@@ -76,6 +76,23 @@ TEST_F(FairSilence, WhoeverWasToLookMayLeave) {
   EXPECT_TRUE(last.in());
 }
 
+// simulation: --primitive fair --seeds 106964
+TEST_F(FairSilence, WhoeverWasToLookMayLeaveTheWatchToTheSilentProcess) {
+  const auto silent = silent_inbox("sluice:inbox:silent");
+  FairProcess here{*store_};
+  FairProcess there{*store_};
+  std::stop_source stop;
+  auto held = here.mutex.acquire().get();
+  queue_up("silent:1", "sluice:inbox:silent");
+  Visitor looks{there.mutex, 1h, stop.get_token()};
+  queue_up("silent:2", "sluice:inbox:silent");
+  Visitor last{there.mutex, 1h};
+  held.release().get();
+  stop.request_stop();  // first in the queue is now another of the process that stands still
+  clock_.advance(5s);
+  EXPECT_TRUE(last.in());
+}
+
 TEST_F(FairSilence, WaiterThatStoodStillGoesToTheEnd) {
   FairProcess here{*store_};
   FairProcess there{*store_};

@@ -42,7 +42,8 @@ std::string told(const Campaign& campaign, std::uint64_t seed) {
 Seeds seeds_of(std::string_view text) {
   const auto dots = text.find("..");
   const auto first = number_of(text.substr(0, dots));
-  const Seeds seeds{first, dots == std::string_view::npos ? first : number_of(text.substr(dots + 2))};
+  const Seeds seeds{first,
+                    dots == std::string_view::npos ? first : number_of(text.substr(dots + 2))};
   if (seeds.last < seeds.first)
     throw std::invalid_argument{fmt::format("'{}' goes backwards", text)};
   return seeds;
@@ -59,7 +60,9 @@ std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds) {
 }
 
 std::vector<std::string> trace_of(const Campaign& campaign, std::uint64_t seed) {
-  return run_seed(seed, primitive_named(campaign.primitive), mutation_named(campaign.mutation), true).lines;
+  return run_seed(seed, primitive_named(campaign.primitive), mutation_named(campaign.mutation),
+                  true)
+      .lines;
 }
 
 }  // namespace sluice::simulation

@@ -14,8 +14,7 @@ namespace sluice::simulation {
 class Journal {
  public:
   /// `keeps`: whether lines are kept; a seed that failed runs again for them.
-  Journal(const Clock& clock, bool keeps)
-      : clock_(clock), keeps_(keeps), began_(clock.steady()) {}
+  Journal(const Clock& clock, bool keeps) : clock_(clock), keeps_(keeps), began_(clock.steady()) {}
 
   template <class... Args>
   void note(fmt::format_string<Args...> text, Args&&... args) {
@@ -34,8 +33,7 @@ class Journal {
   void write(const std::string& text) {
     const auto passed =
         std::chrono::floor<std::chrono::microseconds>(clock_.steady() - began_).count();
-    lines_.push_back(
-        fmt::format("{:>4}.{:06} {}", passed / 1'000'000, passed % 1'000'000, text));
+    lines_.push_back(fmt::format("{:>4}.{:06} {}", passed / 1'000'000, passed % 1'000'000, text));
   }
 
   const Clock& clock_;

@@ -65,13 +65,13 @@ bool Ledger::is_forgotten(const Stay& stay) const {
 }
 
 Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
-                              const SimStore& store, Held& held, Way way,
-                              std::uint32_t permits) {
+                              const SimStore& store, Held& held, Way way, std::uint32_t permits) {
   journal_.note("{} is in {} with {}, valid for {} us", who, name_, held.token().value,
                 held.valid_for().count() / 1000);
   auto told = std::make_shared<bool>(false);
   held.on_lost([told](LostCause) { *told = true; });
-  const auto stay = std::make_shared<Stay>(Stay{who, process, store, held, way, permits, store.life_heard(), told});
+  const auto stay = std::make_shared<Stay>(
+      Stay{who, process, store, held, way, permits, store.life_heard(), told});
   look();
   stay->counted = held.valid() && !is_forgotten(*stay);
   stop_waiting(who);
@@ -123,9 +123,8 @@ void Ledger::look_at_forgotten(const Stay& stay) {
   const auto able = std::max(stay.process.runs_since(), stay.store.connected_since());
   if (terms_.watched && able != SteadyTime::max() &&
       now - std::max(able, forgot_at) > terms_.to_find_out)
-    journal_.violate(
-        fmt::format("{}: {} does not find out that the server has forgotten its hold", name_,
-                    stay.who));
+    journal_.violate(fmt::format("{}: {} does not find out that the server has forgotten its hold",
+                                 name_, stay.who));
 }
 
 }  // namespace sluice::simulation

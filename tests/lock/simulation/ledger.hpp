@@ -25,7 +25,7 @@ struct LedgerTerms {
   test::Rules rules{};
   std::chrono::nanoseconds lease{};
   bool watched = true;
-  std::chrono::nanoseconds jitter{};      ///< of a process's timers
+  std::chrono::nanoseconds jitter{};       ///< of a process's timers
   std::chrono::nanoseconds to_find_out{};  ///< from being connected to knowing the truth
 };
 

@@ -59,8 +59,7 @@ Task<std::optional<Held>> Play::enter(const Visit& visit) {
   std::optional<StopAfter> stop;
   if (patience.stops_after) stop.emplace(actor.machine.process, *patience.stops_after);
   const std::stop_token token = stop ? stop->token() : std::stop_token{};
-  auto acquiring =
-      visit.door.enter(visit.owner, visit.way, visit.permits, patience.wait, token);
+  auto acquiring = visit.door.enter(visit.owner, visit.way, visit.permits, patience.wait, token);
   std::optional<Held> held = co_await acquiring;
   if (held) wait.is_over();
   co_return held;

@@ -106,8 +106,7 @@ std::unique_ptr<Door> open_mutex(Store& store, const std::string& name, const Pr
 std::unique_ptr<Door> open_fair(Store& store, const std::string& name, const Profile& profile) {
   return std::make_unique<LockDoor<FairMutex>>(
       store, name,
-      FairMutexOptions{
-          .lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
+      FairMutexOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
 }
 
 std::unique_ptr<Door> open_shared(Store& store, const std::string& name, const Profile& profile) {
@@ -138,7 +137,11 @@ constexpr std::string_view semaphore_notes[] = {"sluice_semaphore_done:", "sluic
 
 constexpr Primitive primitives[] = {
     {.name = "mutex", .open = open_mutex},
-    {.name = "fair", .open = open_fair, .first_come = true, .steps_over = true, .stay = redissons_queue},
+    {.name = "fair",
+     .open = open_fair,
+     .first_come = true,
+     .steps_over = true,
+     .stay = redissons_queue},
     {.name = "shared", .open = open_shared, .readers = true},
     {.name = "semaphore",
      .open = open_semaphore<SemaphoreDoor>,

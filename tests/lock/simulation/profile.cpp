@@ -41,7 +41,8 @@ Profile::Profile(std::uint64_t seed) : dice(seed) {
 
 std::string Profile::text() const {
   return fmt::format(
-      "{} processes x {} actors x {} rounds, {} names, lease {} ms{}, within {} across {}, delay {} "
+      "{} processes x {} actors x {} rounds, {} names, lease {} ms{}, within {} across {}, delay "
+      "{} "
       "us, jitter {} us{}{}{}{}, faults for {} ms",
       processes, actors, rounds, names, lease.count(), watched ? "" : " unwatched",
       hand_off.within_process, hand_off.across_processes, line.longest_delay.count() / 1000,

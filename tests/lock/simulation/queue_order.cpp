@@ -41,12 +41,11 @@ void QueueOrder::look(SimServer& server, Journal& journal) {
     journal.violate(fmt::format("{}: those who wait have lost their places", lock_));
   if (!holds.empty() && holds != holds_) {
     const auto mine = std::ranges::find(waits_, holds.front());
-    const bool passed = std::any_of(waits_.begin(), mine, [&](const std::string& other) {
-      return contains(waits, other);
-    });
+    const bool passed = std::any_of(
+        waits_.begin(), mine, [&](const std::string& other) { return contains(waits, other); });
     if (passed)
-      journal.violate(fmt::format("{}: {} got in before others who came first", lock_,
-                                  holds.front()));
+      journal.violate(
+          fmt::format("{}: {} got in before others who came first", lock_, holds.front()));
   }
   waits_ = std::move(waits);
   holds_ = std::move(holds);

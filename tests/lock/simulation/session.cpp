@@ -6,8 +6,8 @@ namespace sluice::simulation {
 
 using std::chrono::nanoseconds;
 
-Session::Session(VirtualClock& clock, SimServer& server, Journal& journal,
-                 const Mutation& mutation, const LineTerms& terms, Dice dice)
+Session::Session(VirtualClock& clock, SimServer& server, Journal& journal, const Mutation& mutation,
+                 const LineTerms& terms, Dice dice)
     : clock_(clock),
       server_(server),
       journal_(journal),
@@ -23,10 +23,8 @@ nanoseconds Session::delay() {
 
 void Session::send(Work arrives) {
   last_arrival_ = std::max(last_arrival_, clock_.steady() + delay());
-  clock_.at(last_arrival_,
-            [self = shared_from_this(), number = ++sent_, arrives = std::move(arrives)] {
-              self->arrive(number, arrives);
-            });
+  clock_.at(last_arrival_, [self = shared_from_this(), number = ++sent_,
+                            arrives = std::move(arrives)] { self->arrive(number, arrives); });
 }
 
 void Session::arrive(std::uint64_t number, const Work& arrives) {
@@ -48,8 +46,7 @@ void Session::say(Work arrives) {
   });
 }
 
-void Session::execute(const Batch& batch,
-                      std::function<void(const std::vector<Value>&)> answered) {
+void Session::execute(const Batch& batch, std::function<void(const std::vector<Value>&)> answered) {
   executing_ = terms_.push_after_reply;
   auto replies = server_.execute(batch);
   executing_ = false;

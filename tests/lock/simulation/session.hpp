@@ -21,7 +21,8 @@ struct LineTerms {
   std::chrono::nanoseconds longest_delay{};    ///< one way; one in twenty takes five times that
   std::chrono::nanoseconds longest_late{};     ///< how late something gets there after a cut
   std::chrono::nanoseconds longest_unaware{};  ///< until a side learns that it was cut
-  bool push_after_reply = true;  ///< what a script publishes to its own caller comes behind its reply
+  bool push_after_reply =
+      true;  ///< what a script publishes to its own caller comes behind its reply
 };
 
 class Session : public std::enable_shared_from_this<Session> {

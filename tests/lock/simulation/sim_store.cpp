@@ -216,9 +216,8 @@ void SimStore::lose() {
   journal_.note("{}: its connection is cut", process_.name());
   connected_since_ = SteadyTime::max();
   const auto session = session_;
-  world_.after(session->cut(), [this, session] {
-    process_.reach([this, session] { notice(session); });
-  });
+  world_.after(session->cut(),
+               [this, session] { process_.reach([this, session] { notice(session); }); });
 }
 
 void SimStore::notice(const SessionPtr& session) {
@@ -246,16 +245,14 @@ void SimStore::connect_later() {
 
 void SimStore::connect() {
   if (!server_.is_up()) return connect_later();
-  session_ =
-      std::make_shared<Session>(world_, server_, journal_, mutation_, terms_, dice_.split());
+  session_ = std::make_shared<Session>(world_, server_, journal_, mutation_, terms_, dice_.split());
   std::vector<std::string> channels;
   for (const auto& [name, channel] : channels_)
     if (channel.confirmed) channels.push_back(name);
   session_->send([this, session = session_, channels] {
     for (const auto& channel : channels) subscribe_at(session, channel);
-    session->say([this, session, channels] {
-      process_.reach([=, this] { greeted(session, channels); });
-    });
+    session->say(
+        [this, session, channels] { process_.reach([=, this] { greeted(session, channels); }); });
   });
 }
 

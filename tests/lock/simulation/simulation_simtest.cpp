@@ -23,7 +23,8 @@ TEST_P(Simulation, FindsNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Simulation,
-                         testing::Combine(testing::Values("mutex", "fair", "shared", "semaphore", "permit"),
+                         testing::Combine(testing::Values("mutex", "fair", "shared", "semaphore",
+                                                          "permit"),
                                           testing::Range(std::uint64_t{0}, cases)),
                          [](const auto& test) {
                            return std::string{std::get<0>(test.param)} +
@@ -34,9 +35,9 @@ class Mutated : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(Mutated, IsFound) {
   const Mutation& mutation = mutation_named(GetParam());
-  EXPECT_TRUE(first_failure({.primitive = std::string{mutation.primitive},
-                             .mutation = std::string{mutation.name}},
-                            {.first = 0, .last = seeds_a_case - 1}))
+  EXPECT_TRUE(first_failure(
+      {.primitive = std::string{mutation.primitive}, .mutation = std::string{mutation.name}},
+      {.first = 0, .last = seeds_a_case - 1}))
       << mutation.about;
 }
 

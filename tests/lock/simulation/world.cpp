@@ -82,7 +82,10 @@ nanoseconds World::busy_for(const std::string& name) {
     return enough ? nanoseconds{} : nanoseconds::max();
   }
   const auto left = server_.look({"PTTL", name}).as_integer();
-  if (left == -1) return nanoseconds::max();
+  if (left == -1) {
+    journal_.violate(fmt::format("the hold of {} has no end", name));
+    return nanoseconds::max();
+  }
   return std::chrono::milliseconds{std::max<std::int64_t>(left, 0)};
 }
 
@@ -211,8 +214,8 @@ void World::look_at_permits() {
     auto counting = door.free_permits();
     const std::int64_t free = co_await counting;
     if (free != primitive_.permits)
-      journal_.violate(fmt::format("{} of {} permits are free in the end", free,
-                                   primitive_.permits));
+      journal_.violate(
+          fmt::format("{} of {} permits are free in the end", free, primitive_.permits));
   };
   for (std::size_t name = 0; name < profile_.names; ++name) spawn(look(name));
   clock_.advance(longest_idle);
@@ -239,21 +242,28 @@ Outcome World::run() {
   journal_.note("{}", profile_.text());
   play_out();
   if (!journal_.violation()) look_at_the_end();
-  return {.violation = journal_.violation(),
-          .profile = profile_.text(),
-          .lines = journal_.lines()};
+  return {.violation = journal_.violation(), .profile = profile_.text(), .lines = journal_.lines()};
 }
 
 Outcome run_seed(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
                  bool keeps_journal) {
   Outcome outcome;
-  std::thread{[&] {
+  std::exception_ptr failure;
+  const auto play = [&] {
     auto world = std::make_unique<World>(seed, primitive, mutation, keeps_journal);
     outcome = world->run();
     // Whoever still waits in it would be resumed in a world that is gone: it stays.
     static auto* const unfinished = new std::vector<std::unique_ptr<World>>;
     if (!world->is_over()) unfinished->push_back(std::move(world));
+  };
+  std::thread{[&] {
+    try {
+      play();
+    } catch (...) {
+      failure = std::current_exception();
+    }
   }}.join();
+  if (failure) std::rethrow_exception(failure);
   return outcome;
 }
 
