@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/absent_store.hpp"
 #include "cli/hold_and_run.hpp"
 #include "sluice/open.hpp"
 
@@ -60,11 +61,22 @@ Acquire of_one_store(const Globals& globals, const RunArgs& args, Options option
   return acquire_by({std::move(store)}, std::move(lock), verb);
 }
 
+/// A node that is down is one that says no; a mistake in its URL is a mistake.
+std::shared_ptr<Store> open_node(const std::string& url, std::size_t number) {
+  try {
+    return open(url);
+  } catch (const Error& failure) {
+    if (failure.errc() == Errc::bad_argument) throw;
+    fmt::print(stderr, "sluice: {}; going on without it\n", failure.message());
+    return std::make_shared<AbsentStore>(fmt::format("node {}", number), failure);
+  }
+}
+
 Acquire of_many_stores(const LockArgs& args) {
   std::vector<std::shared_ptr<Store>> stores;
   std::vector<Store*> nodes;
   for (const auto& url : args.quorum) {
-    stores.push_back(open(url));
+    stores.push_back(open_node(url, stores.size() + 1));
     nodes.push_back(stores.back().get());
   }
   auto lock =

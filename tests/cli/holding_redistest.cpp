@@ -106,7 +106,8 @@ TEST_F(Locking, AMajorityOfStoresIsEnough) {
   EXPECT_TRUE(held.says("token ")) << held.output;
   const Ran failed =
       run({"lock", "deploy", "--quorum", server_.url() + ',' + down + ',' + down, "--", "true"});
-  EXPECT_NE(failed.status, 0) << failed.output;
+  EXPECT_EQ(failed.status, 69) << failed.output;
+  EXPECT_FALSE(failed.says("not released")) << failed.output;
 }
 
 TEST_F(Locking, TheKindsExcludeEachOther) {

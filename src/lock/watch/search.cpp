@@ -104,50 +104,62 @@ Task<void> Search::read_all(Kinds kinds) {
   }
 }
 
-Task<void> Search::sweep(bool through_hashes) {
+/// Out of the keys of one step: what may be a lock that has not been found yet.
+Task<Kinds> Search::locks_among(const Value::Items& keys, Sweep sweep) const {
+  Kinds kinds;
+  std::vector<std::string> hashes;
+  for (const Value& key : keys) {
+    const auto trace = trace_in(key.as_text());
+    if (sweep == Sweep::hashes && !trace && !found_.contains(key.as_text()))
+      hashes.push_back(key.as_text());
+    if (sweep == Sweep::side_keys && trace && !found_.contains(trace->name) &&
+        matches(options_.pattern, trace->name))
+      kinds.emplace(trace->name, trace->kind);
+  }
+  if (hashes.empty()) co_return kinds;
+  auto asking = kinds_of_hashes(store_, std::move(hashes));
+  co_return co_await asking;
+}
+
+Batch Search::one_step(const std::string& cursor, Sweep sweep) const {
   const std::string step = std::to_string(options_.step);
-  const std::string_view pattern = through_hashes ? std::string_view{options_.pattern} : side_keys;
+  Batch batch;
+  if (sweep == Sweep::hashes) {
+    batch.add({"SCAN", cursor, "MATCH", options_.pattern, "COUNT", step, "TYPE", "hash"});
+  } else {
+    batch.add({"SCAN", cursor, "MATCH", side_keys, "COUNT", step});
+  }
+  batch.add({"DBSIZE"});
+  return batch;
+}
+
+void Search::report(std::int64_t keys) {
+  state_.of = 2 * static_cast<std::uint64_t>(keys);
+  state_.looked_at = std::min<std::uint64_t>(state_.looked_at + options_.step, state_.of);
+  state_.found = found_.size();
+  if (progress_) progress_(state_);
+}
+
+Task<void> Search::run(Sweep sweep) {
   std::string cursor = "0";
   do {
-    Batch batch;
-    if (through_hashes) {
-      batch.add({"SCAN", cursor, "MATCH", pattern, "COUNT", step, "TYPE", "hash"});
-    } else {
-      batch.add({"SCAN", cursor, "MATCH", pattern, "COUNT", step});
-    }
-    batch.add({"DBSIZE"});
-    auto asked = store_.run(std::move(batch));
+    auto asked = store_.run(one_step(cursor, sweep));
     const std::vector<Value> replies = co_await asked;
     for (const Value& reply : replies)
       if (reply.is_error()) throw error_of_reply(reply.as_text());
     const auto& scanned = replies.at(0).as_items();
     cursor = scanned.at(0).as_text();
-    Kinds kinds;
-    std::vector<std::string> hashes;
-    for (const Value& key : scanned.at(1).as_items()) {
-      const auto trace = trace_in(key.as_text());
-      if (through_hashes && !trace && !found_.contains(key.as_text()))
-        hashes.push_back(key.as_text());
-      if (!through_hashes && trace && matches(options_.pattern, trace->name) &&
-          !found_.contains(trace->name))
-        kinds.emplace(trace->name, trace->kind);
-    }
-    if (!hashes.empty()) {
-      auto asking = kinds_of_hashes(store_, std::move(hashes));
-      kinds = co_await asking;
-    }
+    auto asking = locks_among(scanned.at(1).as_items(), sweep);
+    Kinds kinds = co_await asking;
     auto reading = read_all(std::move(kinds));
     co_await reading;
-    state_.of = 2 * static_cast<std::uint64_t>(replies.at(1).as_integer());
-    state_.looked_at = std::min<std::uint64_t>(state_.looked_at + options_.step, state_.of);
-    state_.found = found_.size();
-    if (progress_) progress_(state_);
+    report(replies.at(1).as_integer());
   } while (cursor != "0" && complete_);
 }
 
 Task<LockList> Search::run() {
-  for (const bool through_hashes : {false, true}) {
-    auto sweeping = sweep(through_hashes);
+  for (const Sweep sweep : {Sweep::side_keys, Sweep::hashes}) {
+    auto sweeping = run(sweep);
     co_await sweeping;
   }
   LockList list{.locks = {}, .complete = complete_};

@@ -23,7 +23,12 @@ class Search {
  private:
   using Kinds = std::map<std::string, LockKind>;
 
-  Task<void> sweep(bool through_hashes);
+  enum class Sweep { side_keys, hashes };
+
+  Task<void> run(Sweep sweep);
+  Batch one_step(const std::string& cursor, Sweep sweep) const;
+  Task<Kinds> locks_among(const Value::Items& keys, Sweep sweep) const;
+  void report(std::int64_t keys);
   Task<void> read_all(Kinds kinds);
   bool is_full() const noexcept { return found_.size() >= options_.most; }
   bool fits(const LockInfo& info) const;

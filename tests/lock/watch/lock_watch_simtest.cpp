@@ -45,6 +45,41 @@ TEST_F(Watch, FindsWhatIsHeld) {
   EXPECT_FALSE(look("stock"));
 }
 
+TEST_F(Watch, KnowsTheKinds) {
+  FairMutex fair{line_, "fair"};
+  FairMutex also_fair{far_, "fair"};
+  SharedMutex shared{line_, "shared"};
+  Semaphore desks{line_, "desks", {.label = "clerk"}};
+  PermitSemaphore rooms{line_, "rooms"};
+  MultiLock both{line_, {"account:1", "account:2"}};
+  desks.try_set_permits(3).get();
+  rooms.try_set_permits(3).get();
+  const auto first = fair.acquire().get();
+  const auto reads = shared.acquire_shared().get();
+  const auto also_reads = shared.acquire_shared().get();
+  const auto desk = desks.acquire(2).get();
+  const auto room = rooms.acquire().get();
+  const auto accounts = both.acquire().get();
+  EXPECT_EQ(names(), (Names{"account:1 mutex", "account:2 mutex", "desks semaphore", "fair mutex",
+                            "rooms permits", "shared shared"}));
+
+  std::optional<Held> second;
+  std::stop_source stop;
+  const auto wait = [&]() -> Task<void> {
+    auto acquiring = also_fair.try_acquire(1h, stop.get_token());
+    second = co_await acquiring;
+  };
+  spawn(wait());
+  EXPECT_EQ(look("fair")->kind, LockKind::fair) << "once somebody waits";
+  EXPECT_EQ(look("fair")->info.waiters.size(), 1U);
+  EXPECT_EQ(look("shared")->info.holders.size(), 2U);
+  EXPECT_FALSE(look("shared")->info.holders[0].exclusive);
+  EXPECT_EQ(look("desks")->info.holders.at(0).entries, 2U);
+  EXPECT_EQ(look("desks")->info.holders[0].data.label, "clerk");
+  EXPECT_EQ(look("rooms")->info.holders.at(0).owner.text, room.id().text());
+  stop.request_stop();
+}
+
 TEST_F(Watch, OtherHashesAreNoLocks) {
   set_hash("user:1", "name", "x");
   set_hash("user:2", "name", "x");
