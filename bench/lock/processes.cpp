@@ -91,7 +91,7 @@ double hop_p50(int port, std::chrono::milliseconds each) {
   const auto board = make_board();
   std::atomic<bool>& over = board->over;
   test::Process listener{[&] {
-    test::PlainClient ear{port};
+    test::PlainClient ear{static_cast<std::uint16_t>(port)};
     ear.command({"SUBSCRIBE", "bench:hop"});
     while (!over) {
       ear.read();
@@ -174,7 +174,7 @@ Row commands_of_a_release(int port, int processes) {
   std::list<test::Process> crowd;
   for (int i = 0; i < processes; ++i) crowd.emplace_back([&] { return take_turns(port, *board); });
   std::this_thread::sleep_for(std::chrono::seconds{3});  // all of them wait
-  test::PlainClient side{port};
+  test::PlainClient side{static_cast<std::uint16_t>(port)};
   const auto commands = commands_of_clients(side);
   const auto releases = board->releases.load();
   std::this_thread::sleep_for(std::chrono::seconds{5});

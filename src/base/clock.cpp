@@ -1,7 +1,9 @@
 #include "sluice/clock.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
+#include <utility>
 
 #include "base/fork.hpp"
 
@@ -11,26 +13,17 @@ namespace {
 // Not zero: code that subtracts from now shall not meet the beginning of time by accident.
 constexpr SteadyTime virtual_start{std::chrono::hours{24}};
 
-/// Timers of the real clock: one thread that sleeps until the earliest deadline.
-class RealClock final : public Clock {
+/// The timers of one process: one thread that sleeps until the earliest deadline. Never destroyed:
+/// the thread outlives main().
+class Timers {
  public:
-  SteadyTime steady() const noexcept override { return std::chrono::steady_clock::now(); }
+  using TimerId = Clock::TimerId;
 
-  WallTime wall() const noexcept override {
-    return std::chrono::time_point_cast<std::chrono::microseconds>(
-        std::chrono::system_clock::now());
-  }
+  explicit Timers(TimerId last) : last_(last) {}
 
-  TimerId at(SteadyTime when, std::function<void()> callback) override {
+  TimerId at(SteadyTime when, std::function<void()> callback) {
     const std::lock_guard lock{mutex_};
-    if (!started_ || forks_ != fork_count()) {
-      timers_.clear();  // a child's parent keeps its timers, and the thread
-      when_.clear();
-      // The thread lives as long as the process: timers may be set until the very end.
-      std::thread{[this] { run(); }}.detach();
-      started_ = true;
-      forks_ = fork_count();
-    }
+    if (!std::exchange(started_, true)) std::thread{[this] { run(); }}.detach();
     const TimerId id = ++last_;
     const auto added = timers_.emplace(std::pair{when, id}, std::move(callback)).first;
     when_.emplace(id, when);
@@ -38,7 +31,7 @@ class RealClock final : public Clock {
     return id;
   }
 
-  bool cancel(TimerId timer) override {
+  bool cancel(TimerId timer) {
     std::unique_lock lock{mutex_};
     if (const auto found = when_.find(timer); found != when_.end()) {
       timers_.erase({found->second, timer});
@@ -48,6 +41,10 @@ class RealClock final : public Clock {
     if (std::this_thread::get_id() != runner_) idle_.wait(lock, [&] { return running_ != timer; });
     return false;
   }
+
+  unsigned forks() const noexcept { return forks_; }
+  /// No timer of a child has the number of one of its parent.
+  TimerId first_of_a_child() const noexcept { return last_ + (TimerId{1} << 32); }
 
  private:
   void run() {
@@ -60,7 +57,7 @@ class RealClock final : public Clock {
       }
       const auto first = timers_.begin();
       const auto when = first->first.first;
-      if (steady() < when) {
+      if (std::chrono::steady_clock::now() < when) {
         changed_.wait_until(lock, when);
         continue;
       }
@@ -77,22 +74,51 @@ class RealClock final : public Clock {
     }
   }
 
+  const unsigned forks_ = fork_count();
   std::mutex mutex_;
   std::condition_variable changed_;
   std::condition_variable idle_;
   bool started_ = false;
-  unsigned forks_ = 0;
-  TimerId last_ = 0;
+  TimerId last_;
   TimerId running_ = 0;
   std::thread::id runner_;
   std::map<std::pair<SteadyTime, TimerId>, std::function<void()>> timers_;
   std::map<TimerId, SteadyTime> when_;
 };
 
+class RealClock final : public Clock {
+ public:
+  SteadyTime steady() const noexcept override { return std::chrono::steady_clock::now(); }
+
+  WallTime wall() const noexcept override {
+    return std::chrono::time_point_cast<std::chrono::microseconds>(
+        std::chrono::system_clock::now());
+  }
+
+  TimerId at(SteadyTime when, std::function<void()> callback) override {
+    return timers().at(when, std::move(callback));
+  }
+  bool cancel(TimerId timer) override { return timers().cancel(timer); }
+
+ private:
+  /// Of this process. A child leaves those of its parent alone: their mutex may be locked for ever,
+  /// by a thread that it does not have.
+  Timers& timers() {
+    Timers* now = timers_.load(std::memory_order_acquire);
+    if (now && now->forks() == fork_count()) return *now;
+    auto* const mine = new Timers{now ? now->first_of_a_child() : 0};
+    if (timers_.compare_exchange_strong(now, mine, std::memory_order_acq_rel)) return *mine;
+    delete mine;
+    return *now;
+  }
+
+  std::atomic<Timers*> timers_{nullptr};
+};
+
 }  // namespace
 
 Clock& system_clock() {
-  static auto* const clock = new RealClock;  // never destroyed: its thread outlives main()
+  static auto* const clock = new RealClock;  // never destroyed, like its timers
   return *clock;
 }
 

@@ -1,6 +1,8 @@
 #include "sluice/clock.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <semaphore>
@@ -171,6 +173,22 @@ TEST(SystemClock, WallTimeIsThatOfTheMachine) {
   const auto wall = system_clock().wall();
   EXPECT_GE(wall, std::chrono::floor<std::chrono::microseconds>(before));
   EXPECT_LE(wall, std::chrono::system_clock::now());
+}
+
+TEST(SystemClock, ChildSetsTimersWhileItsParentWaitsForOne) {
+  system_clock().after(1h, [] {});  // its thread sleeps on a condition that the child inherits
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::atomic<int> fired{0};
+    for (int i = 3; i > 0; --i)
+      system_clock().after(std::chrono::milliseconds{i}, [&] { fired.fetch_add(1); });
+    ::alarm(10);
+    while (fired.load() < 3) std::this_thread::yield();
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
