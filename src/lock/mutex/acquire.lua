@@ -9,7 +9,6 @@
 --        has no end); the server's time in ms, 0 where we do not wait; 1: the holder knows no queue.
 local call = redis.call
 -- include lock/hold/next_token.lua
--- include lock/wait/server_time.lua
 if call('EXISTS', KEYS[1]) == 0 then
   local token = next_token(KEYS[2], 1)
   call('HSET', KEYS[1], ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4])
@@ -24,6 +23,7 @@ if request == ARGV[3] then
   call('PEXPIRE', KEYS[1], ARGV[2])
   return tonumber(call('GET', KEYS[2]))  -- nobody has counted on since: this hold is in the way
 end
+-- include lock/wait/server_time.lua
 local time = 0
 if ARGV[5] ~= '' then
   if not call('LPOS', KEYS[3], ARGV[5]) then

@@ -108,27 +108,27 @@ Task<Answer> Cohort::ask(Identity who, std::string inbox) {
   }
 }
 
-/// When this fails the others have their own luck.
-Task<Answer> Cohort::ask_or_let_others(Identity who, std::string inbox) {
-  std::exception_ptr failure;
-  try {
-    auto asking = ask(std::move(who), std::move(inbox));
-    co_return co_await asking;
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  if (!stops_asking()) spawn(stand_for_all(std::nullopt, nullptr));
-  std::rethrow_exception(failure);
-}
-
 Task<std::shared_ptr<Hold>> Cohort::ask_first(Identity who, SteadyTime until,
                                               std::stop_token stop) {
   std::optional<Place> place;
   if (inbox_->is_open())
     place = Place{.who = who, .box = std::make_unique<Inbox::Box>(inbox_, who.request)};
   const SteadyTime sent = watchdog_->clock().steady();
-  auto asking = ask_or_let_others(who, place ? inbox_->channel() : std::string{});
-  Answer answer = co_await asking;
+  Answer answer;
+  std::exception_ptr failure;
+  try {
+    auto asking = wire_.ask_acquire(who, place ? inbox_->channel() : std::string{});
+    answer = co_await asking;
+  } catch (const Error& error) {
+    failure = std::current_exception();
+    if (may_have_left_something(error)) take_back(shared_from_this(), who);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure) {  // the others have their own luck
+    if (!stops_asking()) spawn(stand_for_all(std::nullopt, nullptr));
+    std::rethrow_exception(failure);
+  }
   if (answer.granted) {
     const Finally others{[this] {
       if (!stops_asking()) spawn(stand_for_all(std::nullopt, nullptr));

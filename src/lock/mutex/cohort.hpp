@@ -81,7 +81,6 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
   Task<Answer> ask(Identity who, std::string inbox);
   Task<std::shared_ptr<Hold>> ask_first(Identity who, SteadyTime until, std::stop_token stop);
   std::shared_ptr<Hold> begin_alone(const Identity& who, const Answer& answer, SteadyTime sent);
-  Task<Answer> ask_or_let_others(Identity who, std::string inbox);
   Task<void> stand_for_all(std::optional<Place> place, std::shared_ptr<Hold> ending);
   Task<std::optional<Admission>> stand(Place& place);
   Task<std::optional<Admission>> end_turn(std::shared_ptr<Hold> ending, Place& next);

@@ -23,7 +23,7 @@ constexpr std::uint64_t seeds_a_case = 1000;
 constexpr std::uint64_t seeds_a_case = 1000;
 #endif
 constexpr std::uint64_t seeds_for_a_mutation = 1000;  // it is found long before
-constexpr std::uint64_t cases = 2;  // of each primitive: ten thousand seeds
+constexpr std::uint64_t cases = 2;                    // of each primitive: ten thousand seeds
 
 class Simulation : public testing::TestWithParam<std::tuple<const char*, std::uint64_t>> {};
 
