@@ -299,7 +299,7 @@ TEST_F(SaleTrouble, ADatabaseThatWasReplacedByRubbish) {
 
 // A read-only file is none for root, whom tests may run as; so the database itself refuses.
 TEST_F(SaleTrouble, ADatabaseThatTakesNoWrites) {
-  soci::session other{soci::sqlite3, "db=" + file_.string()};
+  soci::session other{soci::sqlite3, "db=" + file_.string() + " timeout=10"};
   expect_patience(
       [&] {
         other << "CREATE TRIGGER no_writes BEFORE UPDATE ON sale_stock BEGIN"
