@@ -1,0 +1,1 @@
+#include "proxy/ring/ring.hpp"
