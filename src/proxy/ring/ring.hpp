@@ -43,7 +43,8 @@ class Ring {
   Ring() = default;
   /// `servers`: all of the pool in twemproxy's order; `live`: which of them take part (empty: all), an index each.
   /// The indices that server_of() gives are of `servers`. O(points log points).
-  Ring(Distribution distribution, std::span<const RingServer> servers, std::span<const std::uint32_t> live = {});
+  Ring(Distribution distribution, std::span<const RingServer> servers,
+       std::span<const std::uint32_t> live = {});
 
   /// REQUIRES: !empty(). `random` counts for Distribution::random alone. O(log points), no allocation.
   std::uint32_t server_of(std::uint32_t hash, std::uint32_t random = 0) const noexcept;
