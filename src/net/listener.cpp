@@ -16,7 +16,8 @@ namespace sluice::net {
 namespace {
 
 [[noreturn]] void fail(const Endpoint& endpoint) {
-  throw std::system_error{errno, std::generic_category(), fmt::format("cannot listen on {}", to_string(endpoint))};
+  throw std::system_error{errno, std::generic_category(),
+                          fmt::format("cannot listen on {}", to_string(endpoint))};
 }
 
 void set(int descriptor, int level, int name) {
@@ -32,7 +33,9 @@ bool is_alive(const Address& address) {
 
 void remove_leftover(const Endpoint& endpoint, const Address& address) {
   struct stat found {};
-  if (::lstat(endpoint.unix_path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode) || is_alive(address)) return;
+  if (::lstat(endpoint.unix_path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode) ||
+      is_alive(address))
+    return;
   static_cast<void>(::unlink(endpoint.unix_path.c_str()));
 }
 

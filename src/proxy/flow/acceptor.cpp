@@ -13,12 +13,13 @@ namespace {
 using namespace std::chrono_literals;
 using Outcome = net::Listener::Outcome;
 
-constexpr int clients_a_turn = 64;     // so that those who are here already are served as well
-constexpr auto rest_time = 100ms;      // without descriptors there is no use in asking at once again
+constexpr int clients_a_turn = 64;  // so that those who are here already are served as well
+constexpr auto rest_time = 100ms;   // without descriptors there is no use in asking at once again
 
 }  // namespace
 
-Acceptor::Acceptor(Pool& pool, net::Listener listener) : pool_(pool), listener_(std::move(listener)) {
+Acceptor::Acceptor(Pool& pool, net::Listener listener)
+    : pool_(pool), listener_(std::move(listener)) {
   pool_.loop().add_listener(listener_.descriptor(), *this);
 }
 
@@ -44,7 +45,8 @@ void Acceptor::ready(Readiness) {
 
 void Acceptor::rest() {
   pool_.loop().remove(listener_.descriptor());
-  resting_ = pool_.loop().after(rest_time, [this] { pool_.loop().add_listener(listener_.descriptor(), *this); });
+  resting_ = pool_.loop().after(
+      rest_time, [this] { pool_.loop().add_listener(listener_.descriptor(), *this); });
 }
 
 }  // namespace sluice::proxy

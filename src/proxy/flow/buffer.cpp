@@ -44,7 +44,8 @@ void Buffer::release() noexcept {
 
 void Buffer::make_room(std::size_t bytes) {
   const auto used = size();
-  if (data_ && begin_ >= used && capacity_ - used >= bytes) {  // half of it is free in front: move instead of growing
+  if (data_ && begin_ >= used &&
+      capacity_ - used >= bytes) {  // half of it is free in front: move instead of growing
     std::memcpy(data_, data_ + begin_, used);
   } else {
     const auto capacity = std::max({BlockPool::block, used + bytes, data_ ? capacity_ * 2 : 0});

@@ -16,7 +16,8 @@ constexpr std::string_view any_key = "placeholder";  // twemproxy's, for command
 
 }  // namespace
 
-Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number, std::size_t place)
+Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
+               std::size_t place)
     : Stream(pool.loop()),
       pool_(pool),
       number_(number),
@@ -68,7 +69,8 @@ std::size_t Client::consume(std::string_view bytes) {
     if (state == RequestReader::State::bad) {
       if (!reader_) static_cast<void>(pool_.take_reader());  // it is of no more use
       reader_.reset();
-      last_word({.way = Way::close, .drop_pending = pool_.is_strict(), .reply = reader.error_reply()});
+      last_word(
+          {.way = Way::close, .drop_pending = pool_.is_strict(), .reply = reader.error_reply()});
       return closed() ? 0 : bytes.size();
     }
     const auto size = reader.size();
@@ -193,7 +195,8 @@ void Client::release_answered() {
 }
 
 bool Client::is_too_far_ahead() const noexcept {
-  return unsent() > pool_.settings().client_output_limit || line_.size() >= pool_.settings().client_pending_limit;
+  return unsent() > pool_.settings().client_output_limit ||
+         line_.size() >= pool_.settings().client_pending_limit;
 }
 
 void Client::hold_if_too_far_ahead() {

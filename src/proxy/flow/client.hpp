@@ -16,7 +16,8 @@ class Pool;
 
 class Client final : public Stream, public Receiver {
  public:
-  Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number, std::size_t place);
+  Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
+         std::size_t place);
   ~Client() override = default;
 
   /// At once: what is under way is forgotten.

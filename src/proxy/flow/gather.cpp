@@ -7,14 +7,16 @@
 
 namespace sluice::proxy {
 
-void Gather::begin(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan,
-                   const Variant& variant, std::size_t client) {
+void Gather::begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
+                   const Plan& plan, const Variant& variant, std::size_t client) {
   std::unique_ptr<Gather> made{new Gather{pool, whole, words, bytes, plan}};
   Gather& gather = *made;
   gather.self_ = std::move(made);
   gather.cut();
-  gather.missing_ = gather.fragments_.size() + 1;  // one for us: fragments may fail while others are still being sent
-  for (std::size_t place = 0; place < gather.fragments_.size(); ++place) gather.send(place, variant, client);
+  gather.missing_ = gather.fragments_.size() +
+                    1;  // one for us: fragments may fail while others are still being sent
+  for (std::size_t place = 0; place < gather.fragments_.size(); ++place)
+    gather.send(place, variant, client);
   gather.done();
 }
 
@@ -42,7 +44,8 @@ void Gather::cut() {
   for (std::uint32_t key = 0; key < keys_.size(); ++key) {
     Server* home = pool_.home_of(words_[keys_[key]]);
     auto fragment = std::ranges::find(fragments_, home, &Fragment::home);
-    if (fragment == fragments_.end()) fragment = fragments_.insert(fragments_.end(), Fragment{home, {}, {}});
+    if (fragment == fragments_.end())
+      fragment = fragments_.insert(fragments_.end(), Fragment{home, {}, {}});
     fragment->keys.push_back(key);
   }
   pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
@@ -86,7 +89,8 @@ void Gather::finish() {
   if (!whole_.receiver) return pool_.loop().requests().drop(whole_);
   std::vector<FragmentReply> replies;
   replies.reserve(fragments_.size());
-  for (const auto& fragment : fragments_) replies.push_back({fragment.reply, fragment.keys, fragment.failed});
+  for (const auto& fragment : fragments_)
+    replies.push_back({fragment.reply, fragment.keys, fragment.failed});
   std::string merged;
   pool_.protocol().append_merged(merged, words_, plan_, replies, pool_.settings().partial_replies);
   whole_.receiver->replied(whole_, merged);

@@ -18,8 +18,8 @@ class Pool;
 class Gather final : public Receiver {
  public:
   /// Sends the fragments. The outcome comes by whole.receiver, possibly before this returns.
-  static void begin(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan,
-                    const Variant& variant, std::size_t client);
+  static void begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
+                    const Plan& plan, const Variant& variant, std::size_t client);
 
   void replied(Request& request, std::string_view reply) override;
   void failed(Request& request, Failure failure) override;

@@ -53,7 +53,9 @@ void Loop::add_listener(int descriptor, Source& source) {
   watch(epoll_, descriptor, EPOLLIN | EPOLLEXCLUSIVE, &source);
 }
 
-void Loop::remove(int descriptor) noexcept { ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr); }
+void Loop::remove(int descriptor) noexcept {
+  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+}
 
 void Loop::bury(std::unique_ptr<Source> source) {
   std::erase(to_flush_, source.get());
@@ -79,8 +81,10 @@ void Loop::post(std::function<void()> task) {
 int Loop::wait_time(milliseconds patience) const noexcept {
   if (!to_resume_.empty()) return 0;
   if (!timers_.empty())
-    patience = std::min(patience, std::chrono::ceil<milliseconds>(timers_.begin()->first.first - clock_.steady()));
-  return static_cast<int>(std::clamp<std::int64_t>(patience.count(), 0, std::numeric_limits<int>::max()));
+    patience = std::min(
+        patience, std::chrono::ceil<milliseconds>(timers_.begin()->first.first - clock_.steady()));
+  return static_cast<int>(
+      std::clamp<std::int64_t>(patience.count(), 0, std::numeric_limits<int>::max()));
 }
 
 void Loop::turn(milliseconds patience) {
@@ -95,9 +99,9 @@ void Loop::turn(milliseconds patience) {
       run_posted();
       continue;
     }
-    static_cast<Source*>(event.data.ptr)->ready(
-        {(event.events & EPOLLIN) != 0, (event.events & EPOLLOUT) != 0,
-         (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0});
+    static_cast<Source*>(event.data.ptr)
+        ->ready({(event.events & EPOLLIN) != 0, (event.events & EPOLLOUT) != 0,
+                 (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0});
   }
   run_timers();
   flush_all();

@@ -28,7 +28,8 @@ class Source {
   struct Readiness {
     bool readable = false;
     bool writable = false;
-    bool hung_up = false;  ///< the peer will send no more, or there was an error: read until the end
+    bool hung_up =
+        false;  ///< the peer will send no more, or there was an error: read until the end
   };
 
   virtual ~Source() = default;

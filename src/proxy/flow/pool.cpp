@@ -23,7 +23,8 @@ constexpr std::size_t kept_readers = 16;
 
 }  // namespace
 
-std::shared_ptr<Health> SharedPool::health_of(const ServerSettings& server, const PoolSettings& pool) {
+std::shared_ptr<Health> SharedPool::health_of(const ServerSettings& server,
+                                              const PoolSettings& pool) {
   const std::lock_guard lock{mutex_};
   auto& health = healths_[server.name + ' ' + net::to_string(server.endpoint)];
   if (!health)
@@ -40,7 +41,8 @@ Pool::Pool(Loop& loop, Resolver& resolver, std::shared_ptr<const PoolSettings> s
       settings_(std::move(settings)),
       shared_(std::move(shared)),
       tallies_(std::move(tallies)),
-      protocol_(settings_->redis ? make_redis_protocol(*settings_) : make_memcached_protocol(*settings_)),
+      protocol_(settings_->redis ? make_redis_protocol(*settings_)
+                                 : make_memcached_protocol(*settings_)),
       random_(static_cast<std::uint32_t>(loop.clock().wall().time_since_epoch().count()) | 1U),
       reader_(protocol_->request_reader()) {
   make_servers();
@@ -56,8 +58,8 @@ Pool::~Pool() {
 
 void Pool::make_servers() {
   for (const auto& server : settings_->servers) {
-    servers_.push_back(
-        std::make_unique<Server>(*this, server, shared_->health_of(server, *settings_), tallies_.server(server)));
+    servers_.push_back(std::make_unique<Server>(
+        *this, server, shared_->health_of(server, *settings_), tallies_.server(server)));
     if (settings_->preconnect) servers_.back()->preconnect();
   }
 }
@@ -109,12 +111,13 @@ void Pool::recover() {
 
 void Pool::accept(net::Socket socket) {
   counters().client_accepted.add();
-  if (draining_ || (settings_->client_connections != 0 && clients_.size() >= settings_->client_connections)) {
+  if (draining_ ||
+      (settings_->client_connections != 0 && clients_.size() >= settings_->client_connections)) {
     counters().client_refused.add();
     return;  // and the socket closes
   }
-  clients_.push_back(std::make_unique<Client>(*this, std::make_unique<net::Socket>(std::move(socket)), ++last_client_,
-                                              clients_.size()));
+  clients_.push_back(std::make_unique<Client>(
+      *this, std::make_unique<net::Socket>(std::move(socket)), ++last_client_, clients_.size()));
   counters().client_connections.add();
 }
 
@@ -134,7 +137,8 @@ void Pool::drain() {
 }
 
 std::unique_ptr<RequestReader> Pool::take_reader() {
-  auto fresh = spare_readers_.empty() ? protocol_->request_reader() : std::move(spare_readers_.back());
+  auto fresh =
+      spare_readers_.empty() ? protocol_->request_reader() : std::move(spare_readers_.back());
   if (!spare_readers_.empty()) spare_readers_.pop_back();
   return std::exchange(reader_, std::move(fresh));
 }
@@ -149,7 +153,8 @@ std::unique_ptr<net::Transport> Pool::connect(const Server& server) const {
 
 void Pool::expect_deadline() {
   if (deadline_timer_.second == 0) {
-    const auto soonest = std::min(settings_->timeout.value_or(settings_->connect_timeout), settings_->connect_timeout);
+    const auto soonest = std::min(settings_->timeout.value_or(settings_->connect_timeout),
+                                  settings_->connect_timeout);
     deadline_timer_ = loop_.after(soonest, [this] { check_deadlines(); });
   }
 }

@@ -41,8 +41,8 @@ struct PoolTallies {
 
 class Pool {
  public:
-  Pool(Loop& loop, Resolver& resolver, std::shared_ptr<const PoolSettings> settings, std::shared_ptr<SharedPool> shared,
-       PoolTallies tallies);
+  Pool(Loop& loop, Resolver& resolver, std::shared_ptr<const PoolSettings> settings,
+       std::shared_ptr<SharedPool> shared, PoolTallies tallies);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;

@@ -99,7 +99,8 @@ class RequestPool {
   bool trim() noexcept;
 
  private:
-  static constexpr std::size_t kept_text = 256;  // bytes of `reply` and `body` that are kept with a dropped request
+  static constexpr std::size_t kept_text =
+      256;  // bytes of `reply` and `body` that are kept with a dropped request
 
   Request* spare_ = nullptr;
   std::size_t spare_count_ = 0;

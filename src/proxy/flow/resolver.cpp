@@ -11,7 +11,8 @@ namespace {
 
 bool is_numeric(const std::string& host) {
   in6_addr address{};
-  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 || ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
+  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
 }
 
 std::vector<net::Address> addresses_of(const net::Endpoint& endpoint) {

@@ -38,7 +38,8 @@ class HealthCheck final : public Receiver {
 
 }  // namespace
 
-Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health, ServerCounters& counters)
+Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
+               ServerCounters& counters)
     : pool_(pool),
       settings_(std::move(settings)),
       health_(std::move(health)),
@@ -62,7 +63,8 @@ Greeting Server::greeting(const Variant& variant) const {
   Greeting greeting;
   const auto& settings = pool_.settings();
   if (!settings.redis) return greeting;
-  const auto& password = settings.server_password.empty() ? settings.redis_auth : settings.server_password;
+  const auto& password =
+      settings.server_password.empty() ? settings.redis_auth : settings.server_password;
   if (!password.empty()) {
     if (settings.server_user.empty())
       say(greeting, {"AUTH", password});
@@ -96,16 +98,18 @@ std::unique_ptr<Upstream> Server::dedicated(const Variant& variant) {
 void Server::resolve(Upstream* waiting) {
   if (waiting) waiting_.push_back(waiting);
   if (std::exchange(asking_, true)) return;
-  pool_.resolver().ask(settings_.endpoint, [&loop = pool_.loop(), self = self_](std::vector<net::Address> addresses) {
-    loop.post([self, addresses = std::move(addresses)]() mutable {
-      if (*self) (*self)->take_addresses(std::move(addresses));
-    });
-  });
+  pool_.resolver().ask(settings_.endpoint,
+                       [&loop = pool_.loop(), self = self_](std::vector<net::Address> addresses) {
+                         loop.post([self, addresses = std::move(addresses)]() mutable {
+                           if (*self) (*self)->take_addresses(std::move(addresses));
+                         });
+                       });
 }
 
 void Server::take_addresses(std::vector<net::Address> addresses) {
   asking_ = false;
-  if (!addresses.empty()) addresses_ = std::move(addresses);  // an answer that fails does not forget the last good one
+  if (!addresses.empty())
+    addresses_ = std::move(addresses);  // an answer that fails does not forget the last good one
   for (Upstream* upstream : std::exchange(waiting_, {})) upstream->resolved();
 }
 
@@ -121,7 +125,8 @@ void Server::preconnect() {
 
 bool Server::idle() const {
   return std::ranges::all_of(links_, [](const Link& link) {
-    return std::ranges::all_of(link.upstreams, [](const auto& upstream) { return upstream->idle(); });
+    return std::ranges::all_of(link.upstreams,
+                               [](const auto& upstream) { return upstream->idle(); });
   });
 }
 

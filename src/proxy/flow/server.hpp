@@ -26,7 +26,8 @@ struct Variant {
 
 class Server {
  public:
-  Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health, ServerCounters& counters);
+  Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
+         ServerCounters& counters);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

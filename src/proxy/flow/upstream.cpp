@@ -43,7 +43,8 @@ Upstream::Upstream(Loop& loop, Server& server, Greeting greeting)
       reader_(server.pool().protocol().reply_reader()) {}
 
 Upstream::~Upstream() {
-  while (!line_.empty()) loop_.requests().drop(line_.pop());  // REQUIRES: close() was called, nobody waits for these
+  while (!line_.empty())
+    loop_.requests().drop(line_.pop());  // REQUIRES: close() was called, nobody waits for these
 }
 
 void Upstream::send(Request& request, std::string_view bytes) {
@@ -99,8 +100,8 @@ void Upstream::start() {
     phase_ = Phase::connecting;
     server_.counters().server_connections.add();
   } catch (const std::system_error& error) {
-    log(LogLevel::warning,
-        fmt::format("connecting to server '{}' failed: {}", server_.settings().name, error.code().message()));
+    log(LogLevel::warning, fmt::format("connecting to server '{}' failed: {}",
+                                       server_.settings().name, error.code().message()));
   }
 }
 
@@ -132,8 +133,9 @@ std::size_t Upstream::consume(std::string_view bytes) {
     const auto state = reader_->read(rest);
     if (state == ReplyReader::State::incomplete) break;
     if (state == ReplyReader::State::bad || (line_.empty() && !reader_->is_push())) {
-      log(LogLevel::error, fmt::format("server '{}' sent what is no reply to anything; its connection is closed",
-                                       server_.settings().name));
+      log(LogLevel::error,
+          fmt::format("server '{}' sent what is no reply to anything; its connection is closed",
+                      server_.settings().name));
       ended(EPROTO);
       return 0;
     }
@@ -178,20 +180,22 @@ void Upstream::ended(int error) {
     counters.server_timedout.add();
   else
     counters.server_err.add();
-  if (error == 0 && line_.empty() && !server_.pool().is_strict()) return close(Failure::closed);  // it may: nothing is lost
+  if (error == 0 && line_.empty() && !server_.pool().is_strict())
+    return close(Failure::closed);  // it may: nothing is lost
   lost(failure_of(error), begun_);
 }
 
 /// Closes, and counts it against the server as a failure of something that began at `since`.
 void Upstream::lost(Failure failure, SteadyTime since) {
-  log(LogLevel::warning,
-      fmt::format("server '{}': connection lost with {} requests under way", server_.settings().name, line_.size()));
+  log(LogLevel::warning, fmt::format("server '{}': connection lost with {} requests under way",
+                                     server_.settings().name, line_.size()));
   server_.weigh_failure(since);
   close(failure);
 }
 
 void Upstream::close(Failure failure) {
-  if (phase_ == Phase::connecting || phase_ == Phase::open) server_.counters().server_connections.add(-1);
+  if (phase_ == Phase::connecting || phase_ == Phase::open)
+    server_.counters().server_connections.add(-1);
   if (phase_ == Phase::resolving) server_.forget(*this);
   phase_ = Phase::closed;
   detach();
@@ -204,7 +208,7 @@ void Upstream::fail_all(Failure failure) {
   auto line = std::exchange(line_, {});  // receivers may ask again at once
   while (!line.empty()) {
     Request& request = line.pop();
-      server_.counters().out_queue.add(-1);
+    server_.counters().out_queue.add(-1);
     server_.counters().out_queue_bytes.add(-static_cast<std::int64_t>(request.size));
     if (request.receiver)
       request.receiver->failed(request, failure);
@@ -217,8 +221,9 @@ SteadyTime Upstream::next_deadline() const noexcept {
   if (line_.empty()) return SteadyTime::max();
   const auto& settings = server_.pool().settings();
   const bool connecting = phase_ == Phase::connecting || phase_ == Phase::resolving;
-  const auto connected_by =
-      connecting && !server_.pool().is_strict() ? begun_ + settings.connect_timeout : SteadyTime::max();
+  const auto connected_by = connecting && !server_.pool().is_strict()
+                                ? begun_ + settings.connect_timeout
+                                : SteadyTime::max();
   if (!settings.timeout) return connected_by;
   for (const Request* request = line_.head(); request; request = request->behind)
     if (!request->abandoned) return std::min(connected_by, request->since + *settings.timeout);
@@ -229,7 +234,8 @@ void Upstream::check_time() {
   const auto& settings = server_.pool().settings();
   const auto now = loop_.now();
   const bool connecting = phase_ == Phase::connecting || phase_ == Phase::resolving;
-  if (connecting && !line_.empty() && !server_.pool().is_strict() && now >= begun_ + settings.connect_timeout)
+  if (connecting && !line_.empty() && !server_.pool().is_strict() &&
+      now >= begun_ + settings.connect_timeout)
     return time_out_all();
   if (!settings.timeout || line_.empty()) return;
   if (server_.pool().is_strict() || connecting) {
@@ -250,7 +256,8 @@ void Upstream::time_out_all() {
 void Upstream::time_out_late() {
   const auto latest = loop_.now() - *server_.pool().settings().timeout;
   Request* before = nullptr;
-  for (Request* request = line_.head(); request && request->since <= latest; request = before->behind) {
+  for (Request* request = line_.head(); request && request->since <= latest;
+       request = before->behind) {
     if (request->abandoned) {
       before = request;
       continue;
@@ -274,8 +281,9 @@ void Upstream::replied(Request& request, std::string_view reply) {
   loop_.requests().drop(request);
   if (reply.front() != '-') return;
   const auto line_end = reply.find('\r');
-  log(LogLevel::error, fmt::format("server '{}' refuses our greeting: {}", server_.settings().name,
-                                   reply.substr(1, line_end == reply.npos ? reply.npos : line_end - 1)));
+  log(LogLevel::error,
+      fmt::format("server '{}' refuses our greeting: {}", server_.settings().name,
+                  reply.substr(1, line_end == reply.npos ? reply.npos : line_end - 1)));
   if (phase_ != Phase::closed) lost(Failure::refused, begun_);
 }
 

@@ -77,7 +77,8 @@ class Upstream final : public Stream, private Receiver {
   UpstreamLine line_;
   Phase phase_ = Phase::closed;
   SteadyTime begun_{};  // when the connection was begun
-  SteadyTime heard_{};  // when the server last said something, or was last asked after a silence in which nothing was due
+  SteadyTime
+      heard_{};  // when the server last said something, or was last asked after a silence in which nothing was due
 };
 
 }  // namespace sluice::proxy

@@ -39,7 +39,8 @@ void Worker::turn(std::chrono::milliseconds patience) {
 
 void Worker::open(PoolStart start) {
   auto& part = parts_[start.settings->name];
-  part.pool = std::make_unique<Pool>(loop_, resolver_, start.settings, start.shared, std::move(start.tallies));
+  part.pool = std::make_unique<Pool>(loop_, resolver_, start.settings, start.shared,
+                                     std::move(start.tallies));
   for (auto& listener : start.listeners)
     part.acceptors.push_back(std::make_unique<Acceptor>(*part.pool, std::move(listener)));
 }
