@@ -26,7 +26,8 @@ class RequestReader {
   virtual Words words() const noexcept = 0;
   virtual std::size_t size() const noexcept = 0;
   virtual std::size_t missing() const noexcept = 0;
-  /// Of a bad one: the reply for the client before it is closed ("-ERR Protocol error: ...\r\n").
+  /// Of a bad one: the reply for the client before it is closed ("-ERR Protocol error: ...\r\n"), behind the replies that
+  /// it still waits for. Empty (strict): it is closed at once, without them.
   virtual std::string error_reply() const = 0;
 };
 
@@ -75,6 +76,7 @@ enum class SessionVerb : std::uint8_t {
   ssubscribe,
   sunsubscribe,
   script_load,
+  script_flush,  ///< flush: Way::every, and the proxy forgets the scripts that it knows
   evalsha,
   scan,
 };
@@ -88,19 +90,28 @@ enum class Merge : std::uint8_t {
   first,         ///< all should be equal: the first, or the first error
   concatenate,   ///< arrays after one another (KEYS)
   all_elements,  ///< arrays of 0 and 1: the minimum at each place (SCRIPT EXISTS)
+  found,         ///< the first that is not null (RANDOMKEY)
 };
+
+/// Replies that the client has not asked to see (a quiet flag), which servers give us all the same so that their order
+/// tells whose they are. Pass it to Protocol::is_silent() with the reply.
+enum class Quiet : std::uint8_t { no, hit, miss, either };
 
 struct Plan {
   Way way = Way::refused;
   SessionVerb verb = SessionVerb::none;
   Merge merge = Merge::none;
-  bool read_only = false;             ///< may be asked again when its fate is unknown
-  bool expects_reply = true;          ///< false: noreply; a server says nothing, and neither do we
-  bool drop_pending = false;          ///< of `close`
+  bool read_only = false;     ///< may be asked again when its fate is unknown
+  bool expects_reply = true;  ///< false: noreply; a server says nothing, and neither do we
+  bool drop_pending = false;  ///< of `close`
+  Quiet quiet = Quiet::no;
   std::uint8_t words_per_key = 1;     ///< of `homes`: 2 in MSET
+  std::uint8_t items_per_key = 1;     ///< of Merge::by_key, in a reply: 2 in PUBSUB NUMSUB
   std::uint16_t command = 0;          ///< for statistics: Protocol::command_name(command)
   std::span<const std::size_t> keys;  ///< positions in words; good until the next plan()
   std::string_view reply;             ///< of local, refused and close; good until the next plan()
+  std::string_view
+      forward;  ///< what servers get instead of the client's bytes; empty: those; good until the next plan()
 };
 
 /// Why a request has no answer of a server.
@@ -142,6 +153,9 @@ class Protocol {
                              std::span<const FragmentReply> replies, bool partial) const = 0;
 
   virtual void append_failure(std::string& out, Failure failure) const = 0;
+  /// The client gets nothing for this reply.
+  virtual bool is_silent(Quiet quiet, std::string_view reply) const noexcept = 0;
+
   /// An error of a server after which twemproxy closes the server's connection (-OOM, -BUSY, -LOADING).
   virtual bool is_server_trouble(std::string_view reply) const noexcept = 0;
 
@@ -154,7 +168,13 @@ class Protocol {
 };
 
 struct PoolSettings;
-std::unique_ptr<Protocol> make_redis_protocol(const PoolSettings& settings);
-std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings);
+
+/// twemproxy's -m: with Compat::strict a key that does not fit in one of its buffers closes the client.
+inline constexpr std::size_t default_mbuf_size = 16384;
+
+std::unique_ptr<Protocol> make_redis_protocol(const PoolSettings& settings,
+                                              std::size_t mbuf_size = default_mbuf_size);
+std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings,
+                                                  std::size_t mbuf_size = default_mbuf_size);
 
 }  // namespace sluice::proxy
