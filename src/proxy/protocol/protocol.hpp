@@ -44,75 +44,59 @@ class ReplyReader {
 
 /// How a request is served.
 enum class Way : std::uint8_t {
-  one,  ///< by the server of its keys; if their homes differ, refused (strict: by that of the first key)
+  one,      ///< by the server of its keys; if their homes differ, refused (strict: by that of the first key)
   homes,    ///< fragmented: each home gets one request for its keys, and the replies are merged
   every,    ///< by every server of the pool, and the replies are merged
   any,      ///< by the server of the key "placeholder"
   local,    ///< `reply` is the answer
   session,  ///< it changes or uses the state of the connection: see SessionVerb
   refused,  ///< `reply` is the error
-  close,  ///< `reply` (may be empty) is the last word; pending replies first unless `drop_pending`
+  close,    ///< `reply` (may be empty) is the last word; pending replies first unless `drop_pending`
 };
 
 /// What a request of Way::session wants.
 enum class SessionVerb : std::uint8_t {
-  none,
-  auth,
-  hello,
-  select,
-  client,
-  reset,
-  multi,
-  exec,
-  discard,
-  watch,
-  unwatch,
+  none, auth, hello, select, client, reset,
+  multi, exec, discard, watch, unwatch,
   blocking,  ///< waits on the server: wants a connection of its own; keys as with Way::one
-  subscribe,
-  unsubscribe,
-  psubscribe,
-  punsubscribe,
-  ssubscribe,
-  sunsubscribe,
-  script_load,
-  evalsha,
-  scan,
+  subscribe, unsubscribe, psubscribe, punsubscribe, ssubscribe, sunsubscribe,
+  script_load, evalsha, scan,
 };
 
 /// How the replies of fragments become one.
 enum class Merge : std::uint8_t {
   none,
-  by_key,  ///< arrays: their elements in the order of the keys (MGET); memcached: VALUE blocks, one END
-  sum,           ///< integers
-  all_ok,        ///< +OK, or the first error
-  first,         ///< all should be equal: the first, or the first error
-  concatenate,   ///< arrays after one another (KEYS)
-  all_elements,  ///< arrays of 0 and 1: the minimum at each place (SCRIPT EXISTS)
+  by_key,         ///< arrays: their elements in the order of the keys (MGET); memcached: VALUE blocks, one END
+  sum,            ///< integers
+  all_ok,         ///< +OK, or the first error
+  first,          ///< all should be equal: the first, or the first error
+  concatenate,    ///< arrays after one another (KEYS)
+  all_elements,   ///< arrays of 0 and 1: the minimum at each place (SCRIPT EXISTS)
 };
 
 struct Plan {
   Way way = Way::refused;
   SessionVerb verb = SessionVerb::none;
   Merge merge = Merge::none;
-  bool read_only = false;             ///< may be asked again when its fate is unknown
-  bool expects_reply = true;          ///< false: noreply; a server says nothing, and neither do we
-  bool drop_pending = false;          ///< of `close`
-  std::uint8_t words_per_key = 1;     ///< of `homes`: 2 in MSET
-  std::uint16_t command = 0;          ///< for statistics: Protocol::command_name(command)
+  bool read_only = false;     ///< may be asked again when its fate is unknown
+  bool expects_reply = true;  ///< false: noreply; a server says nothing, and neither do we
+  bool drop_pending = false;  ///< of `close`
+  std::uint8_t words_per_key = 1;  ///< of `homes`: 2 in MSET
+  std::uint16_t command = 0;       ///< for statistics: Protocol::command_name(command)
   std::span<const std::size_t> keys;  ///< positions in words; good until the next plan()
   std::string_view reply;             ///< of local, refused and close; good until the next plan()
 };
 
 /// Why a request has no answer of a server.
 enum class Failure : std::uint8_t {
-  refused,     ///< "Connection refused", also: all servers are ejected
-  timed_out,   ///< "Connection timed out"
-  reset,       ///< "Connection reset by peer"
-  host_down,   ///< "Host is down": no such name
-  invalid,     ///< "Invalid argument"
-  closed,      ///< the server ended the connection: "unknown"
-  crossed,     ///< the keys have different homes (ours)
-  overloaded,  ///< a limit of ours
+  refused,      ///< "Connection refused", also: all servers are ejected
+  timed_out,    ///< "Connection timed out"
+  reset,        ///< "Connection reset by peer"
+  host_down,    ///< "Host is down": no such name
+  invalid,      ///< "Invalid argument"
+  closed,       ///< the server ended the connection: "unknown"
+  crossed,      ///< the keys have different homes (ours)
+  overloaded,   ///< a limit of ours
 };
 
 /// One fragment's reply and what it was asked for.
