@@ -14,6 +14,15 @@ namespace {
 constexpr std::size_t longest_path = sizeof(sockaddr_un{}.sun_path) - 1;
 constexpr unsigned most_permissions = 0777;
 constexpr std::uint16_t libmemcached_port = 11211;
+constexpr const char* any_host = "0.0.0.0";
+
+/// As twemproxy names a server that has no name. It forgets that a path has no port, and keeps the colon.
+std::string_view name_of(std::string_view text, const net::Endpoint& endpoint) {
+  const auto with_weight = text.rfind(':');
+  if (endpoint.is_unix()) return text.substr(0, with_weight + 1);
+  const auto address = text.substr(0, with_weight);
+  return endpoint.port == libmemcached_port ? address.substr(0, address.rfind(':')) : address;
+}
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
   throw Error{Errc::bad_argument, fmt::format("'{}' {}", text, why)};
@@ -76,7 +85,7 @@ net::Endpoint parse_address(std::string_view text) {
   const auto port = take_last(host, ':');
   if (!port) refuse(text, "is no address; write host:port, or /path of a unix socket");
   endpoint.port = port_of(text, *port);
-  endpoint.host = host.empty() ? "0.0.0.0" : host_of(host);
+  endpoint.host = host.empty() || host == "*" ? any_host : host_of(host);
   return endpoint;
 }
 
@@ -88,6 +97,8 @@ Listen parse_listen(std::string_view text) {
     if (const auto octal = take_last(address, ' '))
       listen.permissions = permissions_of(text, *octal);
   }
+  if (address.starts_with(':'))
+    refuse(text, "has no host; write * or 0.0.0.0 for all addresses of this machine");
   listen.endpoint = parse_address(address);
   return listen;
 }
@@ -109,13 +120,7 @@ ServerSettings parse_server(std::string_view text) {
   if (!is_path && address.find(':') == std::string_view::npos)
     refuse(text, fmt::format("has no port or no weight; write {}", form));
   server.endpoint = parse_address(address);
-  if (name)
-    server.name = *name;
-  else if (server.endpoint.port == libmemcached_port)
-    server.name = address.substr(0, address.rfind(':'));  // as libmemcached hashes it
-  else
-    server.name = address;
-  if (server.name.empty()) refuse(text, "has an empty name; write one, or no space at the end");
+  server.name = name ? *name : name_of(server.text, server.endpoint);
   return server;
 }
 

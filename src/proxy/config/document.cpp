@@ -138,6 +138,8 @@ class Builder : public YAML::EventHandler {
 Node parse_document(std::string_view yaml) {
   if (yaml.size() > most_bytes)
     throw Problem{1, fmt::format("the file has more than {} bytes", most_bytes)};
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  if (yaml.starts_with(byte_order_mark)) yaml.remove_prefix(byte_order_mark.size());
   check_text(yaml);
   std::istringstream stream{std::string{yaml}};
   Builder builder{yaml};

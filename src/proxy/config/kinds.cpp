@@ -118,6 +118,7 @@ std::string Text::text(const std::string& value) { return value; }
 
 void Secret::read(const Node& node, const SettingRow&, std::string& value) {
   value = scalar_of(node, "a text");
+  if (value.empty()) refuse(node, "a text, or remove the line");
 }
 std::string Secret::text(const std::string& value) { return value.empty() ? "" : "***"; }
 

@@ -106,6 +106,22 @@ alpha:
   EXPECT_EQ(alpha.servers[2].name, "127.0.0.1:6379");
 }
 
+/// Seen in the statistics of nutcracker 0.5.0.
+TEST(ReadConfig, AServerWithoutANameIsNamedAsTwemproxyNamesIt) {
+  const auto name = [](const std::string& server) {
+    return read_config("a:\n  listen: h:1\n  servers:\n   - " + server + "\n", "t.yml")
+        .pools.at(0)
+        .servers.at(0)
+        .name;
+  };
+  EXPECT_EQ(name("h:6379:2"), "h:6379");
+  EXPECT_EQ(name("h:11211:2"), "h");
+  EXPECT_EQ(name("h:11211:2 x"), "x");
+  EXPECT_EQ(name("/tmp/r.sock:2"), "/tmp/r.sock:");
+  EXPECT_EQ(name("/tmp/r.sock:2 x"), "x");
+  EXPECT_EQ(name("':6379:1'"), ":6379");
+}
+
 TEST(ReadConfig, DefaultsAreThoseOfTheTable) {
   const auto read = read_pool("");
   auto expected = PoolSettings{};
@@ -181,7 +197,8 @@ TEST(ReadConfig, WhatOnlyMovedInTheFileIsEqual) {
 TEST(ReadConfig, WordsThatYamlReadsAsNullAreText) {
   EXPECT_EQ(read_pool("redis: true\nredis_auth: null").redis_auth, "null");
   EXPECT_EQ(read_pool("redis: true\nredis_auth: ~").redis_auth, "~");
-  EXPECT_EQ(read_pool("redis: true\nredis_auth:").redis_auth, "");
+  EXPECT_EQ(read_pool("server_user:").server_user, "");
+  EXPECT_THAT(refusal(pool("redis: true\nredis_auth:")), HasSubstr("remove the line"));
   EXPECT_EQ(read_pool("redis: true\nredis_auth: 'null'").redis_auth, "null");
 }
 
