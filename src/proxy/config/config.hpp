@@ -80,14 +80,14 @@ struct PoolSettings {
   std::optional<HashTag> hash_tag;
   Distribution distribution = Distribution::ketama;
   std::optional<std::chrono::milliseconds> timeout;
-  std::size_t backlog = 512;
+  int backlog = 512;
   std::size_t client_connections = 0;
   bool tcpkeepalive = false;
   bool reuseport = false;
   bool preconnect = false;
   bool redis = false;
   std::string redis_auth;
-  std::size_t redis_db = 0;
+  int redis_db = 0;
   std::size_t server_connections = 1;
   bool auto_eject_hosts = false;
   std::chrono::milliseconds server_retry_timeout{30000};

@@ -132,6 +132,9 @@ std::string Flag::text(bool value) { return value ? "true" : "false"; }
 void Count::read(const Node& node, const SettingRow& row, std::size_t& value) {
   value = number_of(node, row);
 }
+void Count::read(const Node& node, const SettingRow& row, int& value) {
+  value = static_cast<int>(number_of(node, row));
+}
 std::string Count::text(std::size_t value) { return std::to_string(value); }
 
 void Bytes::read(const Node& node, const SettingRow& row, std::size_t& value) {

@@ -59,6 +59,7 @@ struct Flag : Public {
 struct Count : Public {
   static constexpr std::string_view name = "number";
   static void read(const Node& node, const SettingRow& row, std::size_t& value);
+  static void read(const Node& node, const SettingRow& row, int& value);  // REQUIRES: row.most fits
   static std::string text(std::size_t value);
 };
 

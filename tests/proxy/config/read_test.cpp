@@ -87,13 +87,13 @@ alpha:
   EXPECT_EQ(alpha.hash_tag, (HashTag{'{', '}'}));
   EXPECT_EQ(alpha.distribution, Distribution::modula);
   EXPECT_EQ(alpha.timeout, 400ms);
-  EXPECT_EQ(alpha.backlog, 1024U);
+  EXPECT_EQ(alpha.backlog, 1024);
   EXPECT_EQ(alpha.client_connections, 10U);
   EXPECT_TRUE(alpha.tcpkeepalive);
   EXPECT_TRUE(alpha.preconnect);
   EXPECT_TRUE(alpha.redis);
   EXPECT_EQ(alpha.redis_auth, "secret");
-  EXPECT_EQ(alpha.redis_db, 3U);
+  EXPECT_EQ(alpha.redis_db, 3);
   EXPECT_EQ(alpha.server_connections, 2U);
   EXPECT_TRUE(alpha.auto_eject_hosts);
   EXPECT_EQ(alpha.server_retry_timeout, 2000ms);
