@@ -67,10 +67,10 @@ std::size_t Client::consume(std::string_view bytes) {
       return used;
     }
     if (state == RequestReader::State::bad) {
+      const auto reply = reader.error_reply();
       if (!reader_) static_cast<void>(pool_.take_reader());  // it is of no more use
       reader_.reset();
-      last_word(
-          {.way = Way::close, .drop_pending = pool_.is_strict(), .reply = reader.error_reply()});
+      last_word({.way = Way::close, .drop_pending = reply.empty(), .reply = reply});
       return closed() ? 0 : bytes.size();
     }
     const auto size = reader.size();
@@ -86,6 +86,7 @@ void Client::serve(Words words, std::string_view bytes) {
   if (words.empty()) return;
   const Plan plan = pool_.protocol().plan(words);
   pool_.counters().requests.add();
+  if (!plan.forward.empty()) bytes = plan.forward;
   switch (plan.way) {
     case Way::one:
     case Way::any: forward(words, bytes, plan); break;
@@ -145,6 +146,7 @@ Request& Client::line_up(const Plan& plan) {
   request.receiver = this;
   request.command = plan.command;
   request.read_only = plan.read_only;
+  request.quiet = plan.quiet;
   line_.push(request);
   return request;
 }
@@ -169,6 +171,7 @@ void Client::last_word(const Plan& plan) {
 }
 
 void Client::replied(Request& request, std::string_view reply) {
+  if (request.quiet != Quiet::no && pool_.protocol().is_silent(request.quiet, reply)) reply = {};
   if (line_.head() != &request) {
     request.reply.assign(reply);
     request.answered = true;

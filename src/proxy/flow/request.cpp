@@ -21,6 +21,7 @@ void RequestPool::drop(Request& request) noexcept {
   forget(request.body, kept_text);
   request.receiver = nullptr;
   request.place = 0;
+  request.quiet = Quiet::no;
   request.read_only = request.answered = request.abandoned = request.retried = false;
   request.next = std::exchange(spare_, &request);
   ++spare_count_;

@@ -37,6 +37,7 @@ struct Request {
   std::uint32_t place = 0;       ///< among the fragments of a gathering
   std::uint32_t size = 0;        ///< bytes sent
   std::uint16_t command = 0;
+  Quiet quiet = Quiet::no;
   bool read_only = false;
   bool answered = false;   ///< `reply` is the outcome; it waits for its turn in the client's line
   bool abandoned = false;  ///< stands in an upstream's line for one whose time was up
