@@ -34,7 +34,8 @@ struct Listen {
 
 struct ServerSettings {
   net::Endpoint endpoint;
-  std::string name;  ///< given, else host:port, else (port 11211) the host; what is hashed, and the name in statistics
+  std::string
+      name;  ///< given, else host:port, else (port 11211) the host; what is hashed, and the name in statistics
   std::uint32_t weight = 1;
   std::size_t position = 0;  ///< place in the file
 };
@@ -42,8 +43,8 @@ struct ServerSettings {
 struct TlsSettings {
   bool on = false;
   std::string certificate, key, authorities;  ///< files; PEM
-  bool verify = true;                         ///< of the peer: servers always have one; clients only with `authorities`
-  std::string server_name;                    ///< towards servers: what their certificate must name; empty: the host
+  bool verify = true;  ///< of the peer: servers always have one; clients only with `authorities`
+  std::string server_name;  ///< towards servers: what their certificate must name; empty: the host
 };
 
 struct UserSettings {
@@ -70,28 +71,36 @@ struct PoolSettings {
   bool auto_eject_hosts = false;
   std::chrono::milliseconds server_retry_timeout{30000};
   std::size_t server_failure_limit = 2;
-  std::vector<ServerSettings> servers;  ///< sorted as twemproxy sorts them: by length of the name, then by its bytes
+  std::vector<ServerSettings>
+      servers;  ///< sorted as twemproxy sorts them: by length of the name, then by its bytes
 
   // Beyond twemproxy.
   Compat compat = Compat::relaxed;
   OnFailure on_failure = OnFailure::rehash;
-  bool health_check = true;      ///< an ejected server comes back only after it has answered a PING (strict: not asked)
-  bool partial_replies = false;  ///< MGET: an error for each key whose server failed, not for the whole
-  bool retry_reads = false;      ///< a read whose connection broke is asked once more
+  bool health_check =
+      true;  ///< an ejected server comes back only after it has answered a PING (strict: not asked)
+  bool partial_replies =
+      false;                 ///< MGET: an error for each key whose server failed, not for the whole
+  bool retry_reads = false;  ///< a read whose connection broke is asked once more
   TlsSettings listen_tls, server_tls;
   std::vector<UserSettings> users;
-  std::string server_user;         ///< AUTH USER PASSWORD towards servers; with server_password (default redis_auth)
+  std::string
+      server_user;  ///< AUTH USER PASSWORD towards servers; with server_password (default redis_auth)
   std::string server_password;
-  std::vector<std::string> allow;  ///< commands for all servers or dangerous ones that are let through: "flushall", "dbsize"
+  std::vector<std::string>
+      allow;  ///< commands for all servers or dangerous ones that are let through: "flushall", "dbsize"
   std::size_t request_size_limit = std::size_t{512} << 20;
   std::size_t request_words_limit = 1 << 20;
   std::size_t reply_size_limit = std::size_t{1} << 30;
-  std::size_t client_output_limit = std::size_t{64} << 20;  ///< beyond it a client's requests are not read
-  std::size_t client_pending_limit = 65536;                 ///< requests of one client that are under way
-  std::chrono::milliseconds client_idle_timeout{0};         ///< 0: never
-  std::chrono::milliseconds resolve_interval{30000};        ///< how often the names of servers are asked again
+  std::size_t client_output_limit = std::size_t{64}
+                                    << 20;           ///< beyond it a client's requests are not read
+  std::size_t client_pending_limit = 65536;          ///< requests of one client that are under way
+  std::chrono::milliseconds client_idle_timeout{0};  ///< 0: never
+  std::chrono::milliseconds resolve_interval{
+      30000};  ///< how often the names of servers are asked again
   std::chrono::milliseconds connect_timeout{1000};
-  std::string key_bytes = "x86";  ///< how bytes above 0x7f are hashed: as twemproxy on "x86" (signed) or "arm" (unsigned)
+  std::string key_bytes =
+      "x86";  ///< how bytes above 0x7f are hashed: as twemproxy on "x86" (signed) or "arm" (unsigned)
 
   std::size_t line = 0;  ///< of the file, for messages
 };

@@ -26,7 +26,8 @@ class RequestReader {
   virtual Words words() const noexcept = 0;
   virtual std::size_t size() const noexcept = 0;
   virtual std::size_t missing() const noexcept = 0;
-  /// Of a bad one: the reply for the client before it is closed ("-ERR Protocol error: ...\r\n").
+  /// Of a bad one: the reply for the client before it is closed ("-ERR Protocol error: ...\r\n"), behind the replies that
+  /// it still waits for. Empty (strict): it is closed at once, without them.
   virtual std::string error_reply() const = 0;
 };
 
@@ -44,35 +45,57 @@ class ReplyReader {
 
 /// How a request is served.
 enum class Way : std::uint8_t {
-  one,      ///< by the server of its keys; if their homes differ, refused (strict: by that of the first key)
+  one,  ///< by the server of its keys; if their homes differ, refused (strict: by that of the first key)
   homes,    ///< fragmented: each home gets one request for its keys, and the replies are merged
   every,    ///< by every server of the pool, and the replies are merged
   any,      ///< by the server of the key "placeholder"
   local,    ///< `reply` is the answer
   session,  ///< it changes or uses the state of the connection: see SessionVerb
   refused,  ///< `reply` is the error
-  close,    ///< `reply` (may be empty) is the last word; pending replies first unless `drop_pending`
+  close,  ///< `reply` (may be empty) is the last word; pending replies first unless `drop_pending`
 };
 
 /// What a request of Way::session wants.
 enum class SessionVerb : std::uint8_t {
-  none, auth, hello, select, client, reset,
-  multi, exec, discard, watch, unwatch,
+  none,
+  auth,
+  hello,
+  select,
+  client,
+  reset,
+  multi,
+  exec,
+  discard,
+  watch,
+  unwatch,
   blocking,  ///< waits on the server: wants a connection of its own; keys as with Way::one
-  subscribe, unsubscribe, psubscribe, punsubscribe, ssubscribe, sunsubscribe,
-  script_load, evalsha, scan,
+  subscribe,
+  unsubscribe,
+  psubscribe,
+  punsubscribe,
+  ssubscribe,
+  sunsubscribe,
+  script_load,
+  script_flush,  ///< flush: Way::every, and the proxy forgets the scripts that it knows
+  evalsha,
+  scan,
 };
 
 /// How the replies of fragments become one.
 enum class Merge : std::uint8_t {
   none,
-  by_key,         ///< arrays: their elements in the order of the keys (MGET); memcached: VALUE blocks, one END
-  sum,            ///< integers
-  all_ok,         ///< +OK, or the first error
-  first,          ///< all should be equal: the first, or the first error
-  concatenate,    ///< arrays after one another (KEYS)
-  all_elements,   ///< arrays of 0 and 1: the minimum at each place (SCRIPT EXISTS)
+  by_key,  ///< arrays: their elements in the order of the keys (MGET); memcached: VALUE blocks, one END
+  sum,           ///< integers
+  all_ok,        ///< +OK, or the first error
+  first,         ///< all should be equal: the first, or the first error
+  concatenate,   ///< arrays after one another (KEYS)
+  all_elements,  ///< arrays of 0 and 1: the minimum at each place (SCRIPT EXISTS)
+  found,         ///< the first that is not null (RANDOMKEY)
 };
+
+/// Replies that the client has not asked to see (a quiet flag), which servers give us all the same so that their order
+/// tells whose they are. Pass it to Protocol::is_silent() with the reply.
+enum class Quiet : std::uint8_t { no, hit, miss, either };
 
 struct Plan {
   Way way = Way::refused;
@@ -81,22 +104,26 @@ struct Plan {
   bool read_only = false;     ///< may be asked again when its fate is unknown
   bool expects_reply = true;  ///< false: noreply; a server says nothing, and neither do we
   bool drop_pending = false;  ///< of `close`
-  std::uint8_t words_per_key = 1;  ///< of `homes`: 2 in MSET
-  std::uint16_t command = 0;       ///< for statistics: Protocol::command_name(command)
+  Quiet quiet = Quiet::no;
+  std::uint8_t words_per_key = 1;     ///< of `homes`: 2 in MSET
+  std::uint8_t items_per_key = 1;     ///< of Merge::by_key, in a reply: 2 in PUBSUB NUMSUB
+  std::uint16_t command = 0;          ///< for statistics: Protocol::command_name(command)
   std::span<const std::size_t> keys;  ///< positions in words; good until the next plan()
   std::string_view reply;             ///< of local, refused and close; good until the next plan()
+  std::string_view
+      forward;  ///< what servers get instead of the client's bytes; empty: those; good until the next plan()
 };
 
 /// Why a request has no answer of a server.
 enum class Failure : std::uint8_t {
-  refused,      ///< "Connection refused", also: all servers are ejected
-  timed_out,    ///< "Connection timed out"
-  reset,        ///< "Connection reset by peer"
-  host_down,    ///< "Host is down": no such name
-  invalid,      ///< "Invalid argument"
-  closed,       ///< the server ended the connection: "unknown"
-  crossed,      ///< the keys have different homes (ours)
-  overloaded,   ///< a limit of ours
+  refused,     ///< "Connection refused", also: all servers are ejected
+  timed_out,   ///< "Connection timed out"
+  reset,       ///< "Connection reset by peer"
+  host_down,   ///< "Host is down": no such name
+  invalid,     ///< "Invalid argument"
+  closed,      ///< the server ended the connection: "unknown"
+  crossed,     ///< the keys have different homes (ours)
+  overloaded,  ///< a limit of ours
 };
 
 /// One fragment's reply and what it was asked for.
@@ -126,6 +153,9 @@ class Protocol {
                              std::span<const FragmentReply> replies, bool partial) const = 0;
 
   virtual void append_failure(std::string& out, Failure failure) const = 0;
+  /// The client gets nothing for this reply.
+  virtual bool is_silent(Quiet quiet, std::string_view reply) const noexcept = 0;
+
   /// An error of a server after which twemproxy closes the server's connection (-OOM, -BUSY, -LOADING).
   virtual bool is_server_trouble(std::string_view reply) const noexcept = 0;
 
@@ -138,7 +168,13 @@ class Protocol {
 };
 
 struct PoolSettings;
-std::unique_ptr<Protocol> make_redis_protocol(const PoolSettings& settings);
-std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings);
+
+/// twemproxy's -m: with Compat::strict a key that does not fit in one of its buffers closes the client.
+inline constexpr std::size_t default_mbuf_size = 16384;
+
+std::unique_ptr<Protocol> make_redis_protocol(const PoolSettings& settings,
+                                              std::size_t mbuf_size = default_mbuf_size);
+std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings,
+                                                  std::size_t mbuf_size = default_mbuf_size);
 
 }  // namespace sluice::proxy

@@ -1,0 +1,52 @@
+#include "proxy/flow/acceptor.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "proxy/flow/pool.hpp"
+#include "sluice/log.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+using Outcome = net::Listener::Outcome;
+
+constexpr int clients_a_turn = 64;  // so that those who are here already are served as well
+constexpr auto rest_time = 100ms;   // without descriptors there is no use in asking at once again
+
+}  // namespace
+
+Acceptor::Acceptor(Pool& pool, net::Listener listener)
+    : pool_(pool), listener_(std::move(listener)) {
+  pool_.loop().add_listener(listener_.descriptor(), *this);
+}
+
+Acceptor::~Acceptor() {
+  pool_.loop().cancel(resting_);
+  pool_.loop().remove(listener_.descriptor());
+}
+
+void Acceptor::ready(Readiness) {
+  for (int i = 0; i < clients_a_turn; ++i) {
+    auto accepted = listener_.accept();
+    switch (accepted.outcome) {
+      case Outcome::accepted: pool_.accept(std::move(accepted.socket)); break;
+      case Outcome::none: return;
+      case Outcome::out_of_descriptors:
+      case Outcome::failed:
+        log(LogLevel::error, fmt::format("pool '{}': accept failed: {}", pool_.settings().name,
+                                         std::generic_category().message(accepted.error)));
+        return rest();
+    }
+  }
+}
+
+void Acceptor::rest() {
+  pool_.loop().remove(listener_.descriptor());
+  resting_ = pool_.loop().after(
+      rest_time, [this] { pool_.loop().add_listener(listener_.descriptor(), *this); });
+}
+
+}  // namespace sluice::proxy
