@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "proxy/redis/planning.hpp"
+#include "proxy/support/planning.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::proxy {
