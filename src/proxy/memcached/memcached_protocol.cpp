@@ -207,8 +207,8 @@ void MemcachedProtocol::append_failure(std::string& out, Failure failure) const 
 }
 
 bool MemcachedProtocol::is_silent(Quiet quiet, std::string_view reply) const noexcept {
-  return (quiet == Quiet::hit && reply.starts_with("HD")) ||
-         (quiet == Quiet::miss && reply.starts_with("EN"));
+  const bool hit = reply.starts_with("HD") || reply.starts_with("VA ");
+  return (quiet == Quiet::hit && hit) || (quiet == Quiet::miss && reply.starts_with("EN"));
 }
 
 std::string_view MemcachedProtocol::command_name(std::uint16_t command) const noexcept {

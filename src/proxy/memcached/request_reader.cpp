@@ -45,6 +45,8 @@ RequestReader::State MemcachedRequestReader::read_line(std::string_view buffer) 
   line_ = end + (limits_.strict ? 2 : 1);
   if (!split(buffer.substr(0, end))) return refuse("the line has too many words");
   data_ = memcached_data_size(words_);
+  if (data_ && limits_.strict && !twemproxy_takes(*find_memcached_command(words_[0]), words_, true))
+    return refuse("bad command line format");  // now: twemproxy does not wait for the data
   if (data_ && line_ + *data_ + line_end > limits_.whole)
     return refuse("object too large for cache");
   if (data_) return read_data(buffer);

@@ -17,17 +17,18 @@ TEST(StrictMemcached, TakesWhatTwemproxyTakes) {
 
 TEST(StrictMemcached, ClosesWithoutAWordOnAllElse) {
   for (const std::string bytes :
-       {"get\r\n", "get \r\n", "set k 0 -1 1\r\nx\r\n", "set k 0 0 1 nop\r\nx\r\n",
-        "set k 0 0 1 noreply noreply\r\nx\r\n", "cas k 0 0 1\r\nx\r\n", "delete k 0\r\n",
-        "incr k\r\n", "incr k x\r\n", "touch k 1 2\r\n", "version a\r\n", "gat 0 k\r\n",
-        "mg k v\r\n", "mn\r\n", "stats\r\n", "flush_all\r\n", "GET k\r\n", "\r\n", "quit a\r\n"}) {
+       {"get\r\n", "get \r\n", "cas k 0 0 1\r\nx\r\n", "delete k 0\r\n", "incr k\r\n",
+        "incr k x\r\n", "touch k 1 2\r\n", "version a\r\n", "gat 0 k\r\n", "mg k v\r\n", "mn\r\n",
+        "stats\r\n", "flush_all\r\n", "GET k\r\n", "\r\n", "quit a\r\n"}) {
     const auto asked = ask_strictly(bytes);
     ASSERT_EQ(asked.state, RequestReader::State::complete) << bytes;
     EXPECT_EQ(asked.plan.way, Way::close) << bytes;
     EXPECT_TRUE(asked.plan.drop_pending) << bytes;
     EXPECT_EQ(asked.plan.reply, "");
   }
-  for (const std::string bytes : {"get k\rx", "set k 0 0 3\r\nabcdef\r\n", "\x80"}) {
+  for (const std::string bytes :
+       {"get k\rx", "set k 0 0 1 nop\r\n", "set k 0 0 1 noreply noreply\r\n",
+        "set k 0 0 3\r\nabcdef\r\n", "\x80"}) {
     const auto asked = ask_strictly(bytes);
     EXPECT_EQ(asked.state, RequestReader::State::bad) << bytes;
     EXPECT_EQ(asked.error_reply(), "");
