@@ -9,7 +9,7 @@ namespace sluice::proxy {
 namespace {
 
 CharSign sign_of(const PoolSettings& settings) {
-  return settings.key_bytes == "arm" ? CharSign::is_unsigned : CharSign::is_signed;
+  return settings.key_bytes;
 }
 
 /// xorshift32 (Marsaglia): for `distribution: random`, where nothing hangs on it.

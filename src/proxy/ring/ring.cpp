@@ -97,7 +97,8 @@ Ring::Ring(Distribution distribution, Servers servers, Indices live) : distribut
 /// A table over the upper bits of a place tells where the search begins; it has about two entries a point, so that
 /// the search seldom takes a second step.
 void Ring::index_points(std::uint32_t last_place) {
-  points_.push_back({last_hash, points_.front().server});  // past the last point the ring begins anew
+  points_.push_back(
+      {last_hash, points_.front().server});  // past the last point the ring begins anew
   const auto wanted = static_cast<int>(std::bit_width(size_));
   shift_ = std::max(0, static_cast<int>(std::bit_width(last_place)) - wanted);
   starts_.resize((std::size_t{last_place} >> shift_) + 1);
@@ -109,8 +110,7 @@ void Ring::index_points(std::uint32_t last_place) {
 }
 
 std::uint32_t Ring::server_of(std::uint32_t hash, std::uint32_t random) const noexcept {
-  if (distribution_ == Distribution::random)
-    return points_[random % size_].server;
+  if (distribution_ == Distribution::random) return points_[random % size_].server;
   const auto place =
       distribution_ == Distribution::ketama ? hash : hash % static_cast<std::uint32_t>(places_);
   const Point* point = points_.data() + starts_[place >> shift_];

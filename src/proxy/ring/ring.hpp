@@ -21,6 +21,8 @@ std::optional<Distribution> find_distribution(std::string_view name) noexcept;
 struct HashTag {
   char open;
   char close;
+
+  bool operator==(const HashTag&) const = default;
 };
 
 /// What of `key` is hashed: between the first opening tag and the first closing one after it when there is anything

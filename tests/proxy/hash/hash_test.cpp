@@ -52,15 +52,18 @@ TEST(Hash, KnownValues) {
   EXPECT_EQ(hash_of(Hash::fnv1a_64, "foobar"), 0xf73967e8U);
   EXPECT_EQ(hash_of(Hash::md5, "abc"), 0x98500190U);
   EXPECT_EQ(hash_of(Hash::one_at_a_time, "a"), 0xca2e9442U);
-  EXPECT_EQ(hash_of(Hash::one_at_a_time, "The quick brown fox jumps over the lazy dog"), 0x519e91f5U);
+  EXPECT_EQ(hash_of(Hash::one_at_a_time, "The quick brown fox jumps over the lazy dog"),
+            0x519e91f5U);
 }
 
 TEST(Hash, BytesAboveSevenBitsAreSignedUnlessAskedOtherwise) {
   const std::string_view key = "\xc3\xa9t\xe9";
   for (const auto hash : all_hashes()) {
     const bool adds_chars = hash == Hash::one_at_a_time || to_string(hash).starts_with("fnv");
-    EXPECT_EQ(hash_of(hash, key) != hash_of(hash, key, CharSign::is_unsigned), adds_chars) << to_string(hash);
-    EXPECT_EQ(hash_of(hash, "plain"), hash_of(hash, "plain", CharSign::is_unsigned)) << to_string(hash);
+    EXPECT_EQ(hash_of(hash, key) != hash_of(hash, key, CharSign::is_unsigned), adds_chars)
+        << to_string(hash);
+    EXPECT_EQ(hash_of(hash, "plain"), hash_of(hash, "plain", CharSign::is_unsigned))
+        << to_string(hash);
   }
   // Of hsieh's bytes it is the third of a tail of three.
   EXPECT_NE(hash_of(Hash::hsieh, "ab\xe9"), hash_of(Hash::hsieh, "ab\xe9", CharSign::is_unsigned));

@@ -32,8 +32,7 @@ TEST(Ring, KetamaFindsWhatALinearSearchFinds) {
     for (const auto& point : ring.points())
       hashes.insert(hashes.end(), {point.value - 1, point.value, point.value + 1});
     for (int i = 0; i < 1000; ++i) hashes.push_back(static_cast<std::uint32_t>(random()));
-    for (const auto hash : hashes)
-      ASSERT_EQ(ring.server_of(hash), slow_search(ring, hash)) << hash;
+    for (const auto hash : hashes) ASSERT_EQ(ring.server_of(hash), slow_search(ring, hash)) << hash;
   }
 }
 
