@@ -150,7 +150,8 @@ void Client::send(Server& home, Words words, std::string_view bytes, const Plan&
   if (plan.expects_reply) {
     Request& request = line_up(plan);
     if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
-    if (plan.read_only && pool_.settings().retry_reads) request.body.assign(bytes);
+    if (plan.read_only && pool_.settings().retry_reads)
+      request.body = std::make_unique<std::string>(bytes);
     upstream.send(request, bytes);
   } else {
     upstream.send_only(bytes);
@@ -216,7 +217,7 @@ void Client::failed(Request& request, Failure failure) {
 
 void Client::release_answered() {
   while (!line_.empty() && line_.head()->answered) {
-    write(line_.head()->reply);
+    write(line_.head()->reply.view());
     loop_.requests().drop(line_.pop());
   }
   if (paused() && !closing_) there_is_room();

@@ -1,24 +1,13 @@
 #include "proxy/flow/request.hpp"
 
 namespace sluice::proxy {
-namespace {
-
-void forget(std::string& text, std::size_t kept) noexcept {
-  if (text.capacity() > kept)
-    text = std::string{};
-  else
-    text.clear();
-}
-
-}  // namespace
-
 RequestPool::~RequestPool() {
   while (spare_) delete std::exchange(spare_, spare_->next);
 }
 
 void RequestPool::drop(Request& request) noexcept {
-  forget(request.reply, kept_text);
-  forget(request.body, kept_text);
+  if (request.answered) request.reply.clear();
+  request.body.reset();
   request.receiver = nullptr;
   request.place = 0;
   request.quiet = Quiet::no;

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,13 +33,37 @@ class Receiver {
   virtual void failed(Request& request, Failure failure) = 0;
 };
 
-struct Request {
-  Receiver* receiver = nullptr;  ///< null: nobody waits for it any more
-  Request* next = nullptr;       ///< in its client's line
-  Request* behind = nullptr;     ///< in its upstream's line
-  SteadyTime since{};            ///< when it was given to the upstream
-  std::uint32_t place = 0;       ///< among the fragments of a gathering
-  std::uint32_t size = 0;        ///< bytes sent
+/// A reply that waits for its turn. Most are short and lie in the request itself.
+class ParkedReply {
+ public:
+  void assign(std::string_view text) {
+    if (text.size() <= near_.size()) {
+      near_size_ = static_cast<std::uint8_t>(text.size());
+      std::memcpy(near_.data(), text.data(), text.size());
+    } else {
+      far_ = std::make_unique<std::string>(text);
+    }
+  }
+  std::string_view view() const noexcept {
+    return far_ ? std::string_view{*far_} : std::string_view{near_.data(), near_size_};
+  }
+  void clear() noexcept { far_.reset(); }
+
+ private:
+  std::unique_ptr<std::string> far_;
+  std::uint8_t near_size_ = 0;
+  std::array<char, 55> near_;  // what is not there is not initialised
+};
+
+/// Laid out by cache lines: what every request needs, its key for the logs, a reply that has to wait.
+struct alignas(64) Request {
+  Receiver* receiver = nullptr;       ///< null: nobody waits for it any more
+  Request* next = nullptr;            ///< in its client's line
+  Request* behind = nullptr;          ///< in its upstream's line
+  SteadyTime since{};                 ///< when it was given to the upstream
+  std::unique_ptr<std::string> body;  ///< the bytes asked, where they may be needed again
+  std::uint32_t place = 0;            ///< among the fragments of a gathering
+  std::uint32_t size = 0;             ///< bytes sent
   std::uint16_t command = 0;
   Quiet quiet = Quiet::no;
   bool read_only = false;
@@ -46,10 +71,9 @@ struct Request {
   bool abandoned = false;  ///< stands in an upstream's line for one whose time was up
   bool retried = false;
   std::uint8_t key_size = 0;
-  std::array<char, 39>
+  std::array<char, 40>
       key;  ///< the beginning of its first key, for the logs; not initialised beyond key_size
-  std::string reply;
-  std::string body;  ///< the bytes asked, where they may be needed again
+  ParkedReply reply;
 };
 
 inline void note_key(Request& request, std::string_view key) noexcept {
@@ -83,7 +107,9 @@ class Line {
   /// REQUIRES: !empty().
   Request& pop() noexcept {
     --size_;
-    return *std::exchange(head_, head_->*Link);
+    Request& first = *std::exchange(head_, head_->*Link);
+    if (head_) __builtin_prefetch(head_, 1);
+    return first;
   }
 
  private:
@@ -107,7 +133,10 @@ class RequestPool {
     if (!spare_) return *new Request;
     --spare_count_;
     if (spare_count_ < fewest_spare_) fewest_spare_ = spare_count_;
-    return *std::exchange(spare_, spare_->next);
+    Request& made = *std::exchange(spare_, spare_->next);
+    if (spare_)
+      __builtin_prefetch(spare_, 1);  // it will be wanted soon, and has lain there for long
+    return made;
   }
   void drop(Request& request) noexcept;
   /// As BlockPool::trim().
