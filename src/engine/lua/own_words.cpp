@@ -10,9 +10,9 @@ constexpr std::size_t short_word = 1024;
 
 /// Globals through which nobody comes to another table of globals, or to a register of the caller.
 constexpr std::string_view harmless[] = {
-    "ARGV",  "KEYS",   "assert", "bit",   "cjson",  "cmsgpack", "error",  "ipairs",
-    "math",  "next",   "pairs",  "pcall", "redis",  "select",   "string", "struct",
-    "table", "tonumber", "tostring", "type", "unpack",
+    "ARGV",   "KEYS",   "assert", "bit",      "cjson",    "cmsgpack", "error",
+    "ipairs", "math",   "next",   "pairs",    "pcall",    "redis",    "select",
+    "string", "struct", "table",  "tonumber", "tostring", "type",     "unpack",
 };
 
 bool are_harmless(const std::vector<std::string>& globals) {
