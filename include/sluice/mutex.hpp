@@ -134,8 +134,9 @@ class Mutex {
   void unlock();
 
  private:
-  Task<std::optional<Held>> enter(std::shared_ptr<lock::OwnerState> owner,
-                                  std::chrono::milliseconds wait, std::stop_token stop);
+  template <class Granted>
+  Task<Granted> enter(std::shared_ptr<lock::OwnerState> owner, std::chrono::milliseconds wait,
+                      std::stop_token stop);
   bool lock_within(std::chrono::milliseconds wait);
 
   Store& store_;

@@ -89,7 +89,10 @@ class PromiseBase {
     continuation_ = continuation;
     waiter_ = waiter;
     self.resume();
-    return arrivals_.fetch_add(1, std::memory_order_acq_rel) == 0;
+    if (arrivals_.load(std::memory_order_acquire) == 0)
+      return arrivals_.fetch_add(1, std::memory_order_acq_rel) == 0;
+    arrivals_.store(2, std::memory_order_relaxed);  // nobody else arrives any more
+    return false;
   }
   bool has_ended() const noexcept { return arrivals_.load(std::memory_order_acquire) == 2; }
 
@@ -162,6 +165,9 @@ class [[nodiscard]] Task {
     return *this;
   }
   ~Task() { destroy(); }
+
+  /// Finished already, without a coroutine: get() gives its value.
+  bool is_ready() const noexcept { return !coroutine_; }
 
   /// Blocks until the result is there; throws what the coroutine threw. REQUIRES: not used before.
   T get() {

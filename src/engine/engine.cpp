@@ -70,7 +70,7 @@ void Handlers::add(std::string_view name, Handler handler) {
 Engine::Engine() : Engine(random_below(std::numeric_limits<std::uint64_t>::max())) {}
 
 Engine::Engine(std::uint64_t seed) : dice(seed) {
-  for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading);
+  for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading, soonest_ms_);
   commands_.reserve(resp::all_commands().size());
   for (const auto& spec : resp::all_commands())
     commands_.push_back({&spec, nullptr, spec.has(resp::flag_container)});
@@ -167,13 +167,12 @@ std::size_t Engine::expire_some(Context& context, std::size_t most) {
   return expired;
 }
 
-std::int64_t Engine::first_expiry_ms() const noexcept {
-  std::int64_t first = Keyspace::never;
+void Engine::find_soonest_expiry() noexcept {
+  soonest_ms_ = no_expiry;
   for (const auto& keyspace : keyspaces_) {
-    const auto at = keyspace->first_expiry_ms();
-    if (at != Keyspace::never && (first == Keyspace::never || at < first)) first = at;
+    const auto first = keyspace->first_expiry_ms();
+    if (first != Keyspace::never) soonest_ms_ = std::min(soonest_ms_, first);
   }
-  return first;
 }
 
 void Engine::swap_databases(int one, int other) noexcept {

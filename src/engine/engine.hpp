@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,8 +66,12 @@ class Engine {
   /// Deletes up to `most` keys that are past their time in all databases, logging a DEL for each into the context.
   std::size_t expire_some(Context& context, std::size_t most);
 
-  /// When the key that ends first ends, in any database; Keyspace::never where none does.
-  std::int64_t first_expiry_ms() const noexcept;
+  static constexpr std::int64_t no_expiry = std::numeric_limits<std::int64_t>::max();
+  /// No key of any database ends before; no_expiry: none ends. It may lie too early, by keys that
+  /// are gone, and is right after find_soonest_expiry().
+  std::int64_t soonest_expiry_ms() const noexcept { return soonest_ms_; }
+  /// O(databases).
+  void find_soonest_expiry() noexcept;
 
   /// SWAPDB.
   void swap_databases(int one, int other) noexcept;
@@ -108,6 +113,7 @@ class Engine {
   std::int64_t started_us = 0;  ///< time of the first command, 0 before it
 
  private:
+  std::int64_t soonest_ms_ = no_expiry;
   std::array<std::unique_ptr<Keyspace>, databases> keyspaces_;
   std::unique_ptr<ScriptRunner> scripts_;
   std::vector<Command> commands_;  // by CommandSpec::index

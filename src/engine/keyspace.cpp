@@ -62,7 +62,8 @@ void Entry::destroy(Entry* entry) noexcept {
   ::operator delete(entry);
 }
 
-Keyspace::Keyspace(const bool& keep_expired) : keep_expired_(keep_expired) {}
+Keyspace::Keyspace(const bool& keep_expired, std::int64_t& soonest_ms)
+    : keep_expired_(keep_expired), soonest_ms_(soonest_ms) {}
 Keyspace::~Keyspace() = default;
 
 Object& Keyspace::put(std::string_view key, Object object) {
@@ -92,7 +93,7 @@ std::int64_t Keyspace::expiry_ms(std::string_view key) const {
 }
 
 void Keyspace::set_expiry_ms(std::string_view key, std::int64_t at_ms) {
-  if (Entry* entry = table_.find(key)) expiries_.set(*entry, at_ms);
+  if (Entry* entry = table_.find(key)) set_expiry_ms(*entry, at_ms);
 }
 
 void Keyspace::clear() {

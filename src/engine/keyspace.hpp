@@ -49,7 +49,8 @@ class Keyspace {
   static constexpr std::int64_t never = -1;
 
   /// While `keep_expired` is true (a log is loaded) keys live on until their DEL comes.
-  explicit Keyspace(const bool& keep_expired);
+  /// `soonest_ms` is lowered to each time of expiry that is before it.
+  Keyspace(const bool& keep_expired, std::int64_t& soonest_ms);
   ~Keyspace();
 
   /// Null: no such key, or it is past its time at `now_ms` (it is deleted then, and reported to take_expired()).
@@ -70,7 +71,10 @@ class Keyspace {
   std::int64_t expiry_ms(
       std::string_view key) const;  ///< `never` where there is none or no such key
   void set_expiry_ms(std::string_view key, std::int64_t at_ms);
-  void set_expiry_ms(Entry& entry, std::int64_t at_ms) { expiries_.set(entry, at_ms); }
+  void set_expiry_ms(Entry& entry, std::int64_t at_ms) {
+    expiries_.set(entry, at_ms);
+    if (at_ms != never && at_ms < soonest_ms_) soonest_ms_ = at_ms;
+  }
 
   std::size_t size() const noexcept { return table_.size(); }
   std::size_t expiring() const noexcept {
@@ -105,6 +109,7 @@ class Keyspace {
   Entry* expire(Entry* entry);  ///< gives null
 
   const bool& keep_expired_;
+  std::int64_t& soonest_ms_;
   ChainedTable<Entry> table_;
   ExpiryIndex expiries_;
   std::vector<std::string> expired_;

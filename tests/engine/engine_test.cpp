@@ -65,13 +65,16 @@ TEST(Engine, ExpiresWhatIsDueAndLogsIt) {
   session.run("SET d v PX 5");
   EXPECT_EQ(session.effects_text(), "SELECT 3; SET d v PXAT 1700000000005");
   session.now_us += 15'000;
-  EXPECT_EQ(session.engine.first_expiry_ms(), 1'700'000'000'005);
+  EXPECT_EQ(session.engine.soonest_expiry_ms(), 1'700'000'000'005);
 
   Context context{session.engine, session.session, session.now_us};
   EXPECT_EQ(session.engine.expire_some(context, 1), 1U);
   EXPECT_EQ(session.engine.expire_some(context, 10), 1U);
   EXPECT_EQ(context.effects(),
             (std::vector<Line>{{"SELECT", "0"}, {"DEL", "a"}, {"SELECT", "3"}, {"DEL", "d"}}));
+  EXPECT_LE(session.engine.soonest_expiry_ms(), 1'700'000'000'020);
+  session.engine.find_soonest_expiry();
+  EXPECT_EQ(session.engine.soonest_expiry_ms(), 1'700'000'000'020);
   EXPECT_EQ(session.engine.keyspace(0).size(), 2U);
 }
 

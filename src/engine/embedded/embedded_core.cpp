@@ -189,16 +189,16 @@ EmbeddedCore::Section::~Section() {
 // --- expiry ---
 
 void EmbeddedCore::expire(std::int64_t now_us, std::size_t most) {
-  const auto first = engine_.first_expiry_ms();
-  if (first == Keyspace::never || first >= now_us / 1000) return;
+  if (engine_.soonest_expiry_ms() >= now_us / 1000) return;
   Context context{engine_, session_, now_us};
   engine_.expire_some(context, most);
+  engine_.find_soonest_expiry();
   if (committer_) committer_->append(context.effects());
 }
 
 void EmbeddedCore::plan_expiry(std::int64_t now_us) {
-  const auto first = engine_.first_expiry_ms();
-  if (first == Keyspace::never) return;
+  const auto first = engine_.soonest_expiry_ms();
+  if (first == Engine::no_expiry) return;
   const auto now = now_us / 1000;
   const auto at = std::max(first + 1, now + (first < now ? expiry_backlog_ms : expiry_grain_ms));
   if (expiry_planned_ms_ != 0 && expiry_planned_ms_ <= at + expiry_grain_ms) return;

@@ -17,12 +17,17 @@ class CalledCommands {
  public:
   /// Null: it is not remembered.
   const Engine::Command* find(std::string_view name) const noexcept {
-    const Place& place = places_[index_of(name)];
-    return std::string_view{place.name.data(), place.size} == name ? place.command : nullptr;
+    const auto at = index_of(name);
+    for (const Place* const place : {&places_[at], &places_[at ^ 1]})
+      if (std::string_view{place->name.data(), place->size} == name) return place->command;
+    return nullptr;
   }
   void remember(std::string_view name, const Engine::Command& command) noexcept {
-    Place& place = places_[index_of(name)];
-    if (name.size() > place.name.size()) return;
+    if (name.size() > longest) return;
+    // Two names that want the same place must not drive each other out at every call.
+    const auto at = index_of(name);
+    places_[at ^ 1] = places_[at];
+    Place& place = places_[at];
     name.copy(place.name.data(), name.size());
     place.size = name.size();
     place.command = &command;
@@ -31,8 +36,10 @@ class CalledCommands {
  private:
   static constexpr std::size_t places = 64;
 
+  static constexpr std::size_t longest = 24;
+
   struct Place {
-    std::array<char, 24> name;
+    std::array<char, longest> name;
     std::size_t size = 0;
     const Engine::Command* command = nullptr;
   };

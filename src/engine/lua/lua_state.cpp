@@ -118,7 +118,7 @@ LuaState::LuaState(ScriptRun& run)
 
 LuaState::~LuaState() { lua_close(lua_); }
 
-std::expected<int, std::string> LuaState::compile(std::string_view text) {
+std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
   if (!text.empty() && text[0] == LUA_SIGNATURE[0])
     return std::unexpected("ERR Error compiling script (new function): bytecode is not allowed");
   if (luaL_loadbuffer(lua_, text.data(), text.size(), "@user_script") != 0) {
@@ -128,14 +128,26 @@ std::expected<int, std::string> LuaState::compile(std::string_view text) {
     return std::unexpected(std::move(error));
   }
   // The veil over the globals is there to refuse assignments; whoever makes none reads past it, in half the time.
-  if (!may_assign_globals(lua_)) {
+  const auto facts = facts_of(lua_);
+  if (!facts.may_assign_globals) {
     lua_pushvalue(lua_, slot_globals);
     lua_setfenv(lua_, -2);
   }
-  return luaL_ref(lua_, LUA_REGISTRYINDEX);
+  LuaScript script{.own = OwnWords::of(lua_, facts, slot_globals)};
+  script.function = luaL_ref(lua_, LUA_REGISTRYINDEX);
+  return script;
 }
 
-void LuaState::forget(int function) { luaL_unref(lua_, LUA_REGISTRYINDEX, function); }
+void LuaState::forget(LuaScript& script) {
+  luaL_unref(lua_, LUA_REGISTRYINDEX, script.function);
+  if (script.own) script.own->forget(lua_);
+}
+
+void LuaState::give(LuaScript& script, Words keys, Words args) {
+  if (script.own) return script.own->give(lua_, keys, args);
+  give(keys_, keys);
+  give(args_, args);
+}
 
 /// A script may have done to its KEYS and ARGV whatever it liked, and none of that may reach the next one. So a table
 /// is filled again only where nothing but the new words is in it then.
@@ -180,9 +192,8 @@ bool LuaState::holds_only(int slot, std::size_t size) {
   return true;
 }
 
-std::expected<void, std::string> LuaState::call(int function, Words keys, Words args) {
-  give(keys_, keys);
-  give(args_, args);
+std::expected<void, std::string> LuaState::call(LuaScript& script, Words keys, Words args) {
+  give(script, keys, args);
   random_.seed(0);
   run_.steps = 0;
   run_.ended = false;
@@ -191,10 +202,11 @@ std::expected<void, std::string> LuaState::call(int function, Words keys, Words 
   run_.deadline.reset();
   lua_sethook(lua_, on_count, LUA_MASKCOUNT, lua_hook_interval);
 
-  lua_rawgeti(lua_, LUA_REGISTRYINDEX, function);
+  lua_rawgeti(lua_, LUA_REGISTRYINDEX, script.function);
   memory_.lenient = false;
   const int status = lua_pcall(lua_, 0, 1, slot_handler);
   memory_.lenient = true;
+  if (script.own) script.own->let_go_of_large(lua_);
   if (status == 0) return {};
   return std::unexpected(failure(status));
 }

@@ -3,14 +3,22 @@
 
 #include <expected>
 #include <lua.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "engine/lua/lua_libraries.hpp"
 #include "engine/lua/lua_memory.hpp"
+#include "engine/lua/own_words.hpp"
 #include "engine/lua/script_run.hpp"
 
 namespace sluice::engine {
+
+/// A script as the Lua machine has it.
+struct LuaScript {
+  int function = LUA_NOREF;     ///< in the registry
+  std::optional<OwnWords> own;  ///< else it shares KEYS and ARGV with the others
+};
 
 class LuaState {
  public:
@@ -21,12 +29,12 @@ class LuaState {
   LuaState& operator=(const LuaState&) = delete;
 
   /// A compiled script, or why it cannot be compiled.
-  std::expected<int, std::string> compile(std::string_view text);
-  void forget(int function);
+  std::expected<LuaScript, std::string> compile(std::string_view text);
+  void forget(LuaScript& script);
 
   /// Runs a compiled script in `run` and leaves its one result on the stack; pop() it. An error is given as text
   /// and leaves nothing.
-  std::expected<void, std::string> call(int function, Words keys, Words args);
+  std::expected<void, std::string> call(LuaScript& script, Words keys, Words args);
 
   lua_State* lua() noexcept { return lua_; }
   void pop() { lua_settop(lua_, bottom_); }
@@ -40,6 +48,7 @@ class LuaState {
     unsigned fills = 0;  ///< of the same table
   };
 
+  void give(LuaScript& script, Words keys, Words args);
   void give(Given& given, Words words);
   void give_new(Given& given, Words words);
   void fill(Given& given, Words words);

@@ -9,7 +9,6 @@
 #include "base/sha1.hpp"
 #include "engine/engine.hpp"
 #include "engine/lua/lua_result.hpp"
-#include "engine/lua/lua_state.hpp"
 #include "engine/lua/script_header.hpp"
 
 namespace sluice::engine {
@@ -98,20 +97,20 @@ std::expected<ScriptRunner::Scripts::iterator, std::string> ScriptRunner::learn(
     std::string_view sha1, std::string_view text, bool keep) {
   const auto header = read_script_header(text);
   if (!header) return std::unexpected(header.error());
-  const auto function = lua_->compile(text.substr(header->size));
-  if (!function) return std::unexpected(function.error());
-  Compiled compiled{*function, header->present, header->no_writes, keep, {}};
+  auto script = lua_->compile(text.substr(header->size));
+  if (!script) return std::unexpected(script.error());
+  Compiled compiled{*std::move(script), header->present, header->no_writes, keep, {}};
   if (!keep) {
     evict();
     compiled.use = recent_.emplace(recent_.begin(), sha1);
   }
-  return scripts_.emplace(sha1, compiled).first;
+  return scripts_.emplace(sha1, std::move(compiled)).first;
 }
 
 void ScriptRunner::evict() {
   while (!recent_.empty() && recent_.size() >= run_.limits.cached) {
     const auto oldest = scripts_.find(recent_.back());
-    lua_->forget(oldest->second.function);
+    lua_->forget(oldest->second.script);
     scripts_.erase(oldest);
     recent_.pop_back();
   }
@@ -159,14 +158,14 @@ void ScriptRunner::evalsha(Context& context, std::string_view sha1, const Call& 
 
 void ScriptRunner::execute(Context& context, Scripts::iterator script, const Call& call,
                            Reply& reply) {
-  const auto& [sha1, compiled] = *script;
+  auto& [sha1, compiled] = *script;
   if (call.read_only && compiled.has_header && !compiled.no_writes)
     return reply.error("ERR Can not execute a script with write flag using *_ro command.");
   if (!compiled.kept) recent_.splice(recent_.begin(), recent_, compiled.use);
 
   const auto outcome = [&] {
     const InScript in_script{context, run_, call.read_only || compiled.no_writes};
-    return lua_->call(compiled.function, call.keys, call.args);
+    return lua_->call(compiled.script, call.keys, call.args);
   }();
   if (outcome) {
     reply_result(lua_->lua(), reply, run_.protocol);

@@ -13,11 +13,10 @@
 #include <unordered_map>
 
 #include "engine/context.hpp"
+#include "engine/lua/lua_state.hpp"
 #include "engine/lua/script_run.hpp"
 
 namespace sluice::engine {
-
-class LuaState;
 
 class ScriptRunner {
  public:
@@ -52,7 +51,7 @@ class ScriptRunner {
     std::size_t operator()(std::string_view sha1) const noexcept;
   };
   struct Compiled {
-    int function = 0;
+    LuaScript script;
     bool has_header = false;
     bool no_writes = false;
     bool kept = false;                     ///< SCRIPT LOAD, or of the program itself: never evicted

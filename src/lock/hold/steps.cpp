@@ -31,6 +31,31 @@ Task<bool> end_again(std::shared_ptr<Hold> hold) {
       hold->watchdog->clock().steady() < hold->certain_until.load();
 }
 
+ReleaseOutcome outcome_of(bool ended, bool lost) {
+  if (ended) return {.kind = ReleaseOutcome::Kind::released};
+  if (!lost) count(metrics().lock_lost);  // and nobody had noticed
+  return {.kind = ReleaseOutcome::Kind::not_held};
+}
+
+/// Awaits the answer to Resource::ask_end.
+Task<ReleaseOutcome> end(std::shared_ptr<Hold> hold, Task<Value> asked, bool lost) {
+  bool ended = false;
+  bool answered = false;
+  try {
+    const Value reply = co_await asked;
+    ended = reply.as_integer() == 1;
+    answered = true;
+  } catch (const Error& failure) {
+    if (failure.effect() != Effect::unknown || failure.errc() == Errc::closed)
+      throw;  // a closed Store may be gone
+  }
+  if (!answered) {
+    auto ending = end_again(hold);
+    ended = co_await ending;
+  }
+  co_return outcome_of(ended, lost);
+}
+
 Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
   const auto resource = hold->resource;
   try {
@@ -70,7 +95,7 @@ void take_back(std::shared_ptr<Resource> resource, Identity who) noexcept {
 }
 
 std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
-                            std::shared_ptr<Resource> resource, Identity who, const Grant& grant,
+                            std::shared_ptr<Resource> resource, Identity&& who, const Grant& grant,
                             const Terms& terms, SteadyTime renew_at) {
   const SteadyTime now = watchdog->clock().steady();
   const SteadyTime certain_until = grant.since + grant.ttl - terms.margin;
@@ -118,40 +143,22 @@ Task<bool> enter_again(std::shared_ptr<Hold> hold) {
 
 Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold) {
   using Kind = ReleaseOutcome::Kind;
+  using Outcome = Task<ReleaseOutcome>;
   Watchdog& watchdog = *hold->watchdog;
   const auto before = watchdog.leave(*hold);
   const bool lost = before.state == HoldState::lost;
-  if (before.entries > 0 && !lost) {
-    auto leaving = leave_others_in(hold, before.entries);
-    co_return co_await leaving;
-  }
+  if (before.entries > 0 && !lost) return leave_others_in(std::move(hold), before.entries);
   // A hold that was lost here may be in force there, and is then ended a little sooner.
   if (lost && (before.entries > 0 || before.cause == LostCause::taken))
-    co_return ReleaseOutcome{.kind = Kind::not_held};
+    return Outcome::ready({.kind = Kind::not_held});
   if (!lost) {
     metrics().lock_hold.observe(watchdog.clock().steady() - hold->began);
-    if (hold->resource->pass_on(hold)) co_return ReleaseOutcome{.kind = Kind::released};
+    if (hold->resource->pass_on(hold)) return Outcome::ready({.kind = Kind::released});
     hold->resource->ended(*hold);
   }
-
-  bool ended = false;
-  bool answered = false;
-  try {
-    auto asked = hold->resource->ask_end(hold->who, false);
-    const Value reply = co_await asked;
-    ended = reply.as_integer() == 1;
-    answered = true;
-  } catch (const Error& failure) {
-    if (failure.effect() != Effect::unknown || failure.errc() == Errc::closed)
-      throw;  // a closed Store may be gone
-  }
-  if (!answered) {
-    auto ending = end_again(hold);
-    ended = co_await ending;
-  }
-  if (ended) co_return ReleaseOutcome{.kind = Kind::released};
-  if (!lost) count(metrics().lock_lost);  // and nobody had noticed
-  co_return ReleaseOutcome{.kind = Kind::not_held};
+  auto asked = hold->resource->ask_end(hold->who, false);
+  if (!asked.is_ready()) return end(std::move(hold), std::move(asked), lost);
+  return Outcome::ready(outcome_of(asked.get().as_integer() == 1, lost));
 }
 
 void leave_in_background(std::shared_ptr<Hold> hold) noexcept {

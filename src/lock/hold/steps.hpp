@@ -10,10 +10,17 @@ namespace sluice::lock {
 
 /// A hold comes into being, and is watched. Null: it is not certain any more, because the grant
 /// took too long to get here; the caller takes it back.
-/// `renew_at`: the first renewal comes not later than that.
+/// `renew_at`: the first renewal comes not later than that. `who` is taken by the hold alone.
 std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
-                            std::shared_ptr<Resource> resource, Identity who, const Grant& grant,
+                            std::shared_ptr<Resource> resource, Identity&& who, const Grant& grant,
                             const Terms& terms, SteadyTime renew_at = SteadyTime::max());
+inline std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
+                                   std::shared_ptr<Resource> resource, const Identity& who,
+                                   const Grant& grant, const Terms& terms,
+                                   SteadyTime renew_at = SteadyTime::max()) {
+  Identity same = who;
+  return begin(watchdog, std::move(resource), std::move(same), grant, terms, renew_at);
+}
 
 /// What to throw when begin() gave nothing.
 Error granted_too_late(const Resource& resource, const Terms& terms);
@@ -21,7 +28,8 @@ Error granted_too_late(const Resource& resource, const Terms& terms);
 /// Enters `hold` once more. False: it is over.
 Task<bool> enter_again(std::shared_ptr<Hold> hold);
 
-/// Leaves `hold`, and ends it with the last entry.
+/// Leaves `hold`, and ends it with the last entry. What can be done without waiting is done at the
+/// call: await it.
 Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold);
 /// The same in the background: sent at once, the reply not waited for. Never throws.
 void leave_in_background(std::shared_ptr<Hold> hold) noexcept;

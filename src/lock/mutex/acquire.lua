@@ -7,20 +7,20 @@
 --        hand-over;
 --        {ms, time, foreign}: refused. The hold in the way has so much of its lease left (-1: it
 --        has no end); the server's time in ms, 0 where we do not wait; 1: the holder knows no queue.
-local call = redis.call
+local call, lock = redis.call, KEYS[1]
 -- include lock/hold/next_token.lua
-if call('EXISTS', KEYS[1]) == 0 then
+if call('EXISTS', lock) == 0 then
   local token = next_token(KEYS[2], 1)
-  call('HSET', KEYS[1], ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4])
-  call('PEXPIRE', KEYS[1], ARGV[2])
+  call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4])
+  call('PEXPIRE', lock, ARGV[2])
   if ARGV[5] ~= '' then
     call('LREM', KEYS[3], 1, ARGV[5])
   end
   return token
 end
-local request = call('HGET', KEYS[1], 'sluice:request')
+local request = call('HGET', lock, 'sluice:request')
 if request == ARGV[3] then
-  call('PEXPIRE', KEYS[1], ARGV[2])
+  call('PEXPIRE', lock, ARGV[2])
   return tonumber(call('GET', KEYS[2]))  -- nobody has counted on since: this hold is in the way
 end
 -- include lock/wait/server_time.lua
@@ -32,4 +32,4 @@ if ARGV[5] ~= '' then
   call('PEXPIRE', KEYS[3], 120000)  -- whoever waits looks again within 30 s
   time = server_time()
 end
-return {call('PTTL', KEYS[1]), time, request and 0 or 1}
+return {call('PTTL', lock), time, request and 0 or 1}

@@ -10,13 +10,6 @@
 namespace sluice::lock {
 namespace {
 
-/// Does something at the end of a scope, however it is left.
-template <class Do>
-struct Finally {
-  Do at_end;
-  ~Finally() { at_end(); }
-};
-
 /// A hold of which the server knows little is renewed so soon: with its owner's name, for people.
 constexpr std::chrono::seconds first_report{1};
 
@@ -61,23 +54,25 @@ Task<std::shared_ptr<Hold>> Cohort::try_enter(Identity who) {
   auto asking = ask(who, {});
   const Answer answer = co_await asking;
   if (!answer.granted) co_return nullptr;
-  co_return begin_alone(who, answer, sent);
+  auto hold = begin_alone(std::move(who), answer, sent);
+  const std::lock_guard lock{mutex_};
+  go_in_alone(hold);
+  co_return hold;
 }
 
 /// What came of a question of one for himself. Throws Error (timeout) when it came too late.
-std::shared_ptr<Hold> Cohort::begin_alone(const Identity& who, const Answer& answer,
-                                          SteadyTime sent) {
+std::shared_ptr<Hold> Cohort::begin_alone(Identity who, const Answer& answer, SteadyTime sent) {
   const Terms& terms = wire_.terms().terms;
   const Grant grant{.token = *answer.granted, .since = sent, .ttl = terms.lease};
-  if (auto hold = begin(watchdog_, shared_from_this(), who, grant, terms)) {
-    const std::lock_guard lock{mutex_};
-    inside_ = hold;
-    last_ = {};
-    return hold;
-  }
+  if (auto hold = begin(watchdog_, shared_from_this(), std::move(who), grant, terms)) return hold;
   count(metrics().lock_late);
-  take_back(shared_from_this(), who);
+  take_back(shared_from_this(), std::move(who));
   throw granted_too_late(*this, terms);
+}
+
+void Cohort::go_in_alone(const std::shared_ptr<Hold>& hold) {
+  inside_ = hold;
+  last_ = {};
 }
 
 Task<std::shared_ptr<Hold>> Cohort::enter(Identity who, SteadyTime until, std::stop_token stop) {
@@ -100,8 +95,9 @@ Task<std::shared_ptr<Hold>> Cohort::enter(Identity who, SteadyTime until, std::s
 
 Task<Answer> Cohort::ask(Identity who, std::string inbox) {
   try {
-    auto asking = wire_.ask_acquire(who, std::move(inbox));
-    co_return co_await asking;
+    auto asking = wire_.ask_acquire(who, inbox);
+    const Value reply = co_await asking;
+    co_return wire_.answer_to_acquire(reply);
   } catch (const Error& failure) {
     if (may_have_left_something(failure)) take_back(shared_from_this(), who);
     throw;
@@ -115,25 +111,33 @@ Task<std::shared_ptr<Hold>> Cohort::ask_first(Identity who, SteadyTime until,
     place = Place{.who = who, .box = std::make_unique<Inbox::Box>(inbox_, who.request)};
   const SteadyTime sent = watchdog_->clock().steady();
   Answer answer;
+  std::shared_ptr<Hold> hold;
   std::exception_ptr failure;
   try {
-    auto asking = wire_.ask_acquire(who, place ? inbox_->channel() : std::string{});
-    answer = co_await asking;
+    auto asking = wire_.ask_acquire(who, place ? inbox_->channel() : std::string_view{});
+    const Value reply = co_await asking;
+    answer = wire_.answer_to_acquire(reply);
   } catch (const Error& error) {
     failure = std::current_exception();
     if (may_have_left_something(error)) take_back(shared_from_this(), who);
   } catch (...) {
     failure = std::current_exception();
   }
-  if (failure) {  // the others have their own luck
-    if (!stops_asking()) spawn(stand_for_all(std::nullopt, nullptr));
-    std::rethrow_exception(failure);
+  try {
+    if (answer.granted) hold = begin_alone(std::move(who), answer, sent);
+  } catch (...) {
+    failure = std::current_exception();
   }
-  if (answer.granted) {
-    const Finally others{[this] {
-      if (!stops_asking()) spawn(stand_for_all(std::nullopt, nullptr));
-    }};
-    co_return begin_alone(who, answer, sent);
+  if (hold || failure) {  // the others have their own luck
+    bool others = false;
+    {
+      const std::lock_guard lock{mutex_};
+      if (hold) go_in_alone(hold);
+      others = !stops_asking_locked();
+    }
+    if (others) spawn(stand_for_all(std::nullopt, nullptr));
+    if (failure) std::rethrow_exception(failure);
+    co_return hold;
   }
   auto arrival = std::make_shared<Arrival>(who);
   arrival->called = std::make_shared<Completion>(store().driver());

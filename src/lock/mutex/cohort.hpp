@@ -80,7 +80,7 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
   // One who asks for all; any thread, one at a time (asking_).
   Task<Answer> ask(Identity who, std::string inbox);
   Task<std::shared_ptr<Hold>> ask_first(Identity who, SteadyTime until, std::stop_token stop);
-  std::shared_ptr<Hold> begin_alone(const Identity& who, const Answer& answer, SteadyTime sent);
+  std::shared_ptr<Hold> begin_alone(Identity who, const Answer& answer, SteadyTime sent);
   Task<void> stand_for_all(std::optional<Place> place, std::shared_ptr<Hold> ending);
   Task<std::optional<Admission>> stand(Place& place);
   Task<std::optional<Admission>> end_turn(std::shared_ptr<Hold> ending, Place& next);
@@ -98,6 +98,7 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
 
   // REQUIRE: mutex_ is held
   bool is_certainly_inside() const;
+  void go_in_alone(const std::shared_ptr<Hold>& hold);
   ArrivalPtr choose_first();
   /// Whether somebody has to begin to ask, and it is the caller.
   bool must_ask();

@@ -1,6 +1,8 @@
 #include "sluice/mutex.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <type_traits>
 
 #include "lock/hold/access.hpp"
 #include "lock/hold/holder.hpp"
@@ -30,6 +32,15 @@ lock::MutexTerms terms_of(const MutexOptions& options) {
           .hand_off = hand_off};
 }
 
+template <class Granted>
+Granted nobody() {
+  if constexpr (std::is_same_v<Granted, Held>) {
+    throw std::logic_error{"a wait without an end has ended"};
+  } else {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 Mutex::Mutex(Store& store, std::string name, MutexOptions options)
@@ -42,30 +53,26 @@ Mutex::~Mutex() = default;
 
 const std::string& Mutex::name() const noexcept { return cohort_->key(); }
 
-Task<Held> Mutex::acquire() {
-  auto entering = enter(nullptr, for_ever, {});
-  auto held = co_await entering;
-  co_return std::move(held).value();
-}
+Task<Held> Mutex::acquire() { return enter<Held>(nullptr, for_ever, {}); }
 
 Task<Held> Mutex::acquire(const Owner& owner) {
-  auto entering = enter(lock::Access::state(owner), for_ever, {});
-  auto held = co_await entering;
-  co_return std::move(held).value();
+  return enter<Held>(lock::Access::state(owner), for_ever, {});
 }
 
 Task<std::optional<Held>> Mutex::try_acquire(milliseconds wait, std::stop_token stop) {
-  return enter(nullptr, wait, std::move(stop));
+  return enter<std::optional<Held>>(nullptr, wait, std::move(stop));
 }
 
 Task<std::optional<Held>> Mutex::try_acquire(const Owner& owner, milliseconds wait,
                                              std::stop_token stop) {
-  return enter(lock::Access::state(owner), wait, std::move(stop));
+  return enter<std::optional<Held>>(lock::Access::state(owner), wait, std::move(stop));
 }
 
 /// A hold that the owner is in already and enters again, if there is one; else a new one.
-Task<std::optional<Held>> Mutex::enter(std::shared_ptr<lock::OwnerState> owner, milliseconds wait,
-                                       std::stop_token stop) {
+/// `Granted`: a Held, or an optional one where the wait may end without.
+template <class Granted>
+Task<Granted> Mutex::enter(std::shared_ptr<lock::OwnerState> owner, milliseconds wait,
+                           std::stop_token stop) {
   const SteadyTime began = store_.clock().steady();
   auto mine = owner ? owner->find(cohort_->watchdog(), *cohort_) : nullptr;
   if (mine) {
@@ -84,7 +91,7 @@ Task<std::optional<Held>> Mutex::enter(std::shared_ptr<lock::OwnerState> owner, 
   }
   if (!mine) {
     count(metrics().lock_refused);
-    co_return std::nullopt;
+    co_return nobody<Granted>();
   }
   metrics().lock_wait.observe(store_.clock().steady() - began);
   co_return lock::Access::held(std::move(mine));

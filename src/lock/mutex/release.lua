@@ -3,15 +3,16 @@
 -- ARGV[1] request id   ARGV[2] channel   ARGV[3] most hand-overs in a row
 -- ARGV[4] ticket to be taken out of the queue; empty: none
 -- Reply: 1 ended; 0 there was no such hold.
+local call, lock = redis.call, KEYS[1]
 if ARGV[4] ~= '' then
-  redis.call('LREM', KEYS[3], 0, ARGV[4])
+  call('LREM', KEYS[3], 0, ARGV[4])
 end
-if redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
+if call('HGET', lock, 'sluice:request') ~= ARGV[1] then
   return 0
 end
-if redis.call('EXISTS', KEYS[3]) == 0 then  -- as a hand-over to nobody, without its preparations
-  redis.call('DEL', KEYS[1])
-  redis.call('PUBLISH', ARGV[2], '0')
+if call('EXISTS', KEYS[3]) == 0 then  -- as a hand-over to nobody, without its preparations
+  call('DEL', lock)
+  call('PUBLISH', ARGV[2], '0')
   return 1
 end
 -- include lock/hold/next_token.lua

@@ -35,28 +35,27 @@ std::string MutexWire::ticket_of(const Identity& who, std::string_view inbox) co
                                      claim_of(terms_.terms).count(), inbox, who.owner, who.holder);
 }
 
-Task<Answer> MutexWire::ask_acquire(const Identity& who, std::string inbox) const {
-  const std::string ticket = ticket_of(who, inbox);
-  if (terms_.durability.replicas > 0) {
-    auto acquiring = acquire_durably(who, ticket);
-    co_return co_await acquiring;
-  }
+Task<Value> MutexWire::ask_acquire(const Identity& who, std::string_view inbox) const {
+  std::string ticket = ticket_of(who, inbox);
+  if (terms_.durability.replicas > 0) return acquire_durably(who, std::move(ticket));
   const fmt::format_int lease{terms_.terms.lease.count()};
-  auto asked = store_.run(scripts::lock_mutex_acquire, {names_.key, names_.token, names_.queue},
-                          {who.owner, text_of(lease), who.request, who.holder, ticket},
-                          {.repeatable = true});
-  const Value reply = co_await asked;
-  co_return answer_of(scripts::lock_mutex_acquire.name, reply, names_.channel);
+  return store_.run(scripts::lock_mutex_acquire, {names_.key, names_.token, names_.queue},
+                    {who.owner, text_of(lease), who.request, who.holder, ticket},
+                    {.repeatable = true});
 }
 
-Task<Answer> MutexWire::acquire_durably(Identity who, std::string ticket) const {
+Answer MutexWire::answer_to_acquire(const Value& reply) const {
+  return answer_of(scripts::lock_mutex_acquire.name, reply, names_.channel);
+}
+
+Task<Value> MutexWire::acquire_durably(Identity who, std::string ticket) const {
   const fmt::format_int lease{terms_.terms.lease.count()};
   const std::string_view keys[] = {names_.key, names_.token, names_.queue};
   const std::string_view args[] = {who.owner, text_of(lease), who.request, who.holder, ticket};
   auto asked = run_durably(store_, scripts::lock_mutex_acquire, keys, args, terms_.durability);
-  const DurableReply reply = co_await asked;
-  Answer answer = answer_of(scripts::lock_mutex_acquire.name, reply.reply, names_.channel);
-  if (!answer.granted || reply.is_in_enough(terms_.durability)) co_return answer;
+  DurableReply reply = co_await asked;
+  const bool granted = answer_to_acquire(reply.reply).granted.has_value();
+  if (!granted || reply.is_in_enough(terms_.durability)) co_return std::move(reply.reply);
   auto ending = ask_end(who, true);
   co_await ending;
   throw unsynced(names_.key, reply, terms_.durability);

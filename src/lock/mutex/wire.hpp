@@ -35,8 +35,9 @@ class MutexWire {
 
   /// Repeatable: a copy finds the request id of the first. `inbox`: where to hear of a hand-over;
   /// empty: the request is not put into the queue. Throws Error (unsynced) when the replicas have it
-  /// not in time; it is taken back then.
-  Task<Answer> ask_acquire(const Identity& who, std::string inbox) const;
+  /// not in time; it is taken back then. The reply is for answer_to_acquire().
+  Task<Value> ask_acquire(const Identity& who, std::string_view inbox) const;
+  Answer answer_to_acquire(const Value& reply) const;
   /// Repeatable, but a copy is answered `gone` where the first handed over: ask_acquire(next) knows
   /// more then.
   Task<PassAnswer> ask_pass(const Identity& who, const Identity& next,
@@ -51,7 +52,7 @@ class MutexWire {
   std::string ticket_of(const Identity& who, std::string_view inbox) const;
 
  private:
-  Task<Answer> acquire_durably(Identity who, std::string ticket) const;
+  Task<Value> acquire_durably(Identity who, std::string ticket) const;
 
   Store& store_;
   const Names names_;

@@ -73,6 +73,34 @@ TEST_F(ScriptWords, AfterThousandsOfScripts) {
     ASSERT_EQ(eval("return ARGV[2]", {"a", std::to_string(i)}), '"' + std::to_string(i) + '"');
 }
 
+TEST_F(ScriptWords, OfTheSameScriptThatOnlyLooksThemUp) {
+  const std::string look =
+      "return #ARGV .. ' ' .. tostring(ARGV[1]) .. ' ' .. tostring(ARGV[2]) .. ' ' .. KEYS[1]";
+  EXPECT_EQ(eval(look, {"a", "b", "c"}), "\"3 a b key\"");
+  EXPECT_EQ(eval(look, {"a", "x", "c"}), "\"3 a x key\"");
+  EXPECT_EQ(eval(look, {"y"}), "\"1 y nil key\"");
+  EXPECT_EQ(eval(look), "\"0 nil nil key\"");
+  EXPECT_EQ(eval(look, {"", "b"}), "\"2  b key\"");
+  const std::vector<std::string> many(100, std::string(3000, 'm'));
+  EXPECT_EQ(eval(look, many).substr(0, 8), "\"100 mmm");
+  EXPECT_EQ(eval(look, {"a", "b"}), "\"2 a b key\"");
+  EXPECT_EQ(eval("local i = 0 return ARGV[i + 1] .. KEYS[#KEYS]", {"a"}), "\"akey\"");
+}
+
+// The words of a run are there again in the next one, which a script that keeps the tables of its own to itself relies on.
+TEST_F(ScriptWords, OfTheSameScriptThatChangesThem) {
+  for (const std::string change :
+       {"ARGV[1] = 'x'", "ARGV[1] = nil", "local a = ARGV a[1] = 'x'", "table.insert(ARGV, 1, 'x')",
+        "local function f(t) t[1] = 'x' end f(ARGV)", "rawset(ARGV, 1, 'x')", "_G.ARGV[1] = 'x'",
+        "loadstring(\"ARGV[1] = 'x'\")()", "({ARGV})[1][1] = 'x'",
+        "local function f() return ARGV end f()[1] = 'x'",
+        "local i = 1 for n = 1, 2 do ARGV[i] = 'x' end", "local a = ARGV[1] and ARGV a[1] = 'x'",
+        "(ARGV or KEYS)[1] = 'x'"}) {
+    const std::string script = "local seen = ARGV[1]; " + change + " return seen .. #KEYS";
+    for (int run = 0; run < 3; ++run) EXPECT_EQ(eval(script, {"a"}), "\"a1\"") << change << run;
+  }
+}
+
 TEST_F(ScriptWords, TheNamesCannotBeAssigned) {
   EXPECT_NE(eval("ARGV = {1} return 1").find("readonly"), std::string::npos);
   EXPECT_NE(eval("local function f() KEYS = nil end f() return 1").find("readonly"),

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/command.hpp"
+#include "engine/engine.hpp"
 #include "engine/glob.hpp"
 #include "engine/keyspace.hpp"
 #include "engine/types/hash.hpp"
@@ -125,7 +126,8 @@ TEST(Containers, SetOfNumbersGoesThroughItsForms) {
 TEST(Containers, AScanMissesNothingHoweverTheTableIsResized) {
   const bool loading = false;
   for (const bool grow : {true, false}) {
-    Keyspace keys{loading};
+    std::int64_t soonest_ms = Engine::no_expiry;
+    Keyspace keys{loading, soonest_ms};
     for (std::uint64_t i = 0; i < 3000; ++i) keys.put(member(i), std::string{"v"});
     std::set<std::string, std::less<>> seen;
     std::uint64_t cursor = 0, round = 0;
@@ -149,7 +151,8 @@ TEST(Containers, AScanMissesNothingHoweverTheTableIsResized) {
 
 TEST(Containers, KeysEndInTheOrderOfTheirTimes) {
   const bool loading = false;
-  Keyspace keys{loading};
+  std::int64_t soonest_ms = Engine::no_expiry;
+  Keyspace keys{loading, soonest_ms};
   Dice dice{9};
   std::map<std::string, std::int64_t> times;
   grow_and_shrink(dice, [&](std::uint64_t i, bool add) {

@@ -11,7 +11,7 @@
 namespace sluice::simulation {
 namespace {
 
-constexpr std::string_view is_mine = "redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1]";
+constexpr std::string_view is_mine = "call('HGET', lock, 'sluice:request') ~= ARGV[1]";
 constexpr std::string_view claim = "call('PEXPIRE', lock, claim)";
 constexpr std::string_view rises = "local token = redis.call('INCRBY', counter, many)";
 constexpr std::string_view stands = "local token = tonumber(redis.call('GET', counter) or 0)";
@@ -24,7 +24,7 @@ const std::vector<Mutation> mutations{
      .swaps = {{"lock/mutex/release", is_mine, "false"}}},
     {.name = "acquire-without-look",
      .about = "an acquire does not look whether the lock is free",
-     .swaps = {{"lock/mutex/acquire", "call('EXISTS', KEYS[1]) == 0", "true"}}},
+     .swaps = {{"lock/mutex/acquire", "call('EXISTS', lock) == 0", "true"}}},
     {.name = "renew-after-release",
      .about = "a renewal that knows no owner comes behind the release",
      .swaps = {{"lock/mutex/renew", "redis.pcall('HGET', key, 'sluice:request') == ARGV[at]",
@@ -40,7 +40,7 @@ const std::vector<Mutation> mutations{
      .swaps = {{"lock/mutex/release", claim, "call('PERSIST', lock)"}}},
     {.name = "ticket-stays",
      .about = "who gives up stays in the queue",
-     .swaps = {{"lock/mutex/release", "redis.call('LREM', KEYS[3], 0, ARGV[4])", ""}}},
+     .swaps = {{"lock/mutex/release", "call('LREM', KEYS[3], 0, ARGV[4])", ""}}},
     {.name = "token-stands",
      .about = "the fencing counter does not count",
      .swaps = {{"lock/mutex/acquire", rises, stands},

@@ -1,0 +1,48 @@
+/// KEYS and ARGV of one script alone, for a script that only looks words up in them.
+///
+/// Nobody but this can change such tables, so that they are never searched for what a script may
+/// have left in them, and a word that is the same as in the last run stays where it is: it is neither
+/// hashed nor looked for among Lua's texts. Most of a script's words are the same from run to run.
+#pragma once
+
+#include <lua.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/lua/lua_chunk.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice::engine {
+
+class OwnWords {
+ public:
+  /// Gives the function at the top of the stack an environment of its own, with the globals that it
+  /// reads out of the table at `globals`. Nothing: it may do more to its words than look them up, or
+  /// has ways to the globals that cannot be foreseen; it is left as it is.
+  static std::optional<OwnWords> of(lua_State* lua, const ChunkFacts& facts, int globals);
+
+  void give(lua_State* lua, Words keys, Words args);
+  /// After the run: many or long words are not kept until the next one.
+  void let_go_of_large(lua_State* lua);
+  /// The script is forgotten.
+  void forget(lua_State* lua);
+
+ private:
+  struct Table {
+    const char* name;
+    int reference = LUA_NOREF;           ///< in the registry
+    std::vector<std::string_view> held;  ///< what is in it: Lua's own bytes
+    bool large = false;
+  };
+
+  OwnWords() = default;
+  void make(lua_State* lua, Table& table);
+  void fill(lua_State* lua, Table& table, Words words);
+
+  int environment_ = LUA_NOREF;  // in the registry
+  Table keys_{.name = "KEYS", .held = {}};
+  Table args_{.name = "ARGV", .held = {}};
+};
+
+}  // namespace sluice::engine
