@@ -94,16 +94,24 @@ std::size_t request_size(std::string_view bytes, std::string_view& key) {
 
 std::size_t reply_size(std::string_view bytes) {
   std::size_t at = 0;
-  if (bytes.empty()) return 0;
-  if (bytes[0] != '$') {
-    const auto end = bytes.find('\n');
-    return end == bytes.npos ? 0 : end + 1;
+  for (long items = 1; items > 0; --items) {
+    if (at >= bytes.size()) return 0;
+    const char type = bytes[at];
+    if (type != '$' && type != '*') {
+      const auto end = bytes.find('\n', at);
+      if (end == bytes.npos) return 0;
+      at = end + 1;
+      continue;
+    }
+    const long count = number(bytes, at);
+    if (count == -2) return 0;
+    if (type == '*')
+      items += count > 0 ? count : 0;
+    else if (count >= 0)
+      at += static_cast<std::size_t>(count) + 2;
+    if (at > bytes.size()) return 0;
   }
-  const long length = number(bytes, at);
-  if (length == -2) return 0;
-  if (length == -1) return at;
-  const auto size = at + static_cast<std::size_t>(length) + 2;
-  return size > bytes.size() ? 0 : size;
+  return at;
 }
 
 std::uint32_t hash(std::string_view key) {
@@ -133,6 +141,7 @@ std::size_t take_replies(Server& server, std::string_view bytes) {
   while (used < bytes.size()) {
     const auto size = reply_size(bytes.substr(used));
     if (size == 0) break;
+    if (server.line.empty()) std::abort();
     const auto [client, number] = server.line.front();
     server.line.pop_front();
     const auto reply = bytes.substr(used, size);
