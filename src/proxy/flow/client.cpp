@@ -118,13 +118,15 @@ void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
     pool_.counters().forward_error.add();
     return answer(Failure::refused);
   }
-  send(*home, bytes, plan);
+  send(*home, words, bytes, plan);
 }
 
-void Client::send(Server& home, std::string_view bytes, const Plan& plan) {
+void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
+  if (!plan.keys.empty()) pool_.note_key(words[plan.keys.front()]);
   Upstream& upstream = home.upstream(variant_, number_);
   if (plan.expects_reply) {
     Request& request = line_up(plan);
+    if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
     if (plan.read_only && pool_.settings().retry_reads) request.body.assign(bytes);
     upstream.send(request, bytes);
   } else {

@@ -32,6 +32,7 @@ class Client final : public Stream, public Receiver {
   std::size_t place() const noexcept { return place_; }
   void set_place(std::size_t place) noexcept { place_ = place; }
   std::uint64_t number() const noexcept { return number_; }
+  bool is_idle() const noexcept { return line_.empty() && unsent() == 0; }
   SteadyTime last_active() const noexcept { return last_active_; }
 
  private:
@@ -46,7 +47,7 @@ class Client final : public Stream, public Receiver {
   void serve(Words words, std::string_view bytes);
   void forward(Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
-  void send(Server& home, std::string_view bytes, const Plan& plan);
+  void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
   void answer(std::string_view reply);
   void answer(Failure failure);
   void last_word(const Plan& plan);

@@ -62,6 +62,19 @@ void heed(Client& client, Session::Next next) {
   if (next == Session::Next::close) client.state = Client::State::last_words;
 }
 
+/// As long as the client takes what is said, and something complete is left of what it said.
+bool converse(Client& client, SteadyTime now) {
+  while (client.state == Client::State::talking && client.output.empty() && !client.input.empty()) {
+    const std::size_t before = client.input.size();
+    heed(client, client.session->talk(client.input, client.output));
+    const bool usable =
+        client.input.size() <= client.door->input_limit && write_output(client, now);
+    if (!usable) return false;
+    if (client.input.size() == before) break;
+  }
+  return true;
+}
+
 bool read_input(Client& client, SteadyTime now) {
   std::array<char, 16384> bytes;
   const auto got = client.socket.read_some(bytes);
@@ -71,9 +84,7 @@ bool read_input(Client& client, SteadyTime now) {
     return true;  // what follows the last words is not heard
   client.active = now;
   client.input.append(bytes.data(), got.bytes);
-  heed(client, client.session->talk(client.input, client.output));
-  if (client.input.size() > client.door->input_limit) return false;
-  return write_output(client, now);
+  return converse(client, now);
 }
 
 }  // namespace
@@ -129,7 +140,8 @@ class SideServer::Loop {
   /// A session that throws costs its client the connection, nobody else anything.
   static bool serve(Client& client, SteadyTime now) {
     try {
-      return client.output.empty() ? read_input(client, now) : write_output(client, now);
+      return client.output.empty() ? read_input(client, now)
+                                   : write_output(client, now) && converse(client, now);
     } catch (const std::exception& failure) {
       log(LogLevel::error,
           fmt::format("a request for statistics or administration failed: {}", failure.what()));

@@ -24,7 +24,8 @@ class Session {
 
   /// What it says first, appended to `output`.
   virtual Next greet(std::string& /*output*/) { return Next::listen; }
-  /// Takes from the front of `input` what is complete, and answers. `close`: once the answer is written.
+  /// Takes from the front of `input` what is complete, and answers. It may leave some, when the answer is large: it is
+  /// asked again once that is written. `close`: once the answer is written.
   virtual Next talk(std::string& input, std::string& output) = 0;
 };
 
