@@ -55,6 +55,10 @@ class Pool {
   void apply(std::shared_ptr<const PoolSettings> settings);
 
   const PoolSettings& settings() const noexcept { return *settings_; }
+  /// Clients have to say who they are before anything else.
+  bool wants_login() const noexcept {
+    return settings_->redis && (!settings_->redis_auth.empty() || !settings_->users.empty());
+  }
   bool is_strict() const noexcept { return settings_->compat == Compat::strict; }
   Loop& loop() const noexcept { return around_.loop; }
   Resolver& resolver() const noexcept { return around_.resolver; }
