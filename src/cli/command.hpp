@@ -32,6 +32,7 @@ void add_locks_command(CLI::App& app, const Globals& globals, Action& action);
 void add_number_command(CLI::App& app, const Globals& globals, Action& action);
 void add_id_command(CLI::App& app, const Globals& globals, Action& action);
 void add_sale_command(CLI::App& app, const Globals& globals, Action& action);
+void add_proxy_command(CLI::App& app, const Globals& globals, Action& action);
 void add_demo_command(CLI::App& app, const Globals& globals, Action& action);
 void add_bench_command(CLI::App& app, const Globals& globals, Action& action);
 void add_doctor_command(CLI::App& app, const Globals& globals, Action& action);

@@ -35,6 +35,7 @@ int run(int argc, char** argv) {
   add_number_command(app, globals, action);
   add_id_command(app, globals, action);
   add_sale_command(app, globals, action);
+  add_proxy_command(app, globals, action);
   add_demo_command(app, globals, action);
   add_bench_command(app, globals, action);
   add_doctor_command(app, globals, action);

@@ -97,7 +97,7 @@ Listen parse_listen(std::string_view text) {
     if (const auto octal = take_last(address, ' '))
       listen.permissions = permissions_of(text, *octal);
   }
-  if (address.starts_with(':'))
+  if (address.rfind(':') == 0)
     refuse(text, "has no host; write * or 0.0.0.0 for all addresses of this machine");
   listen.endpoint = parse_address(address);
   return listen;
@@ -119,6 +119,8 @@ ServerSettings parse_server(std::string_view text) {
 
   if (!is_path && address.find(':') == std::string_view::npos)
     refuse(text, fmt::format("has no port or no weight; write {}", form));
+  if (is_path && address.find(':') != std::string_view::npos)
+    refuse(text, "has a path with a colon; choose one without");
   server.endpoint = parse_address(address);
   server.name = name ? *name : name_of(server.text, server.endpoint);
   return server;

@@ -37,6 +37,9 @@ struct Public {
   static constexpr bool secret = false;
 };
 
+/// Its text is YAML already.
+struct Structured : Public {};
+
 struct Text : Public {
   static constexpr std::string_view name = "text";
   static void read(const Node& node, const SettingRow& row, std::string& value);
@@ -112,25 +115,26 @@ struct ListenAddress : Public {
   static std::string text(const Listen& value);
 };
 
-struct ServerList : Public {
+struct ServerList : Structured {
   static constexpr std::string_view name = "list of servers";
   static void read(const Node& node, const SettingRow& row, std::vector<ServerSettings>& value);
   static std::string text(const std::vector<ServerSettings>& value);
+  static std::string text_of_one(const ServerSettings& server);
 };
 
-struct Words : Public {
+struct Words : Structured {
   static constexpr std::string_view name = "list of words";
   static void read(const Node& node, const SettingRow& row, std::vector<std::string>& value);
   static std::string text(const std::vector<std::string>& value);
 };
 
-struct Tls : Public {
+struct Tls : Structured {
   static constexpr std::string_view name = "map";
   static void read(const Node& node, const SettingRow& row, TlsSettings& value);
   static std::string text(const TlsSettings& value);
 };
 
-struct Users : Public {
+struct Users : Structured {
   static constexpr std::string_view name = "list of maps";
   static void read(const Node& node, const SettingRow& row, std::vector<UserSettings>& value);
   static std::string text(const std::vector<UserSettings>& value);

@@ -47,9 +47,12 @@ void ServerList::read(const Node& node, const SettingRow&, std::vector<ServerSet
 }
 std::string ServerList::text(const std::vector<ServerSettings>& value) {
   std::vector<std::string> servers;
-  for (const auto& server : value)
-    servers.push_back(quoted(server.text + (server.name == server.text ? "" : " " + server.name)));
+  for (const auto& server : value) servers.push_back(quoted(text_of_one(server)));
   return servers.empty() ? "" : fmt::format("[{}]", fmt::join(servers, ", "));
+}
+std::string ServerList::text_of_one(const ServerSettings& server) {
+  const bool named = server.name != parse_server(server.text).name;
+  return named ? fmt::format("{} {}", server.text, server.name) : server.text;
 }
 
 void Words::read(const Node& node, const SettingRow&, std::vector<std::string>& value) {
@@ -61,7 +64,9 @@ void Words::read(const Node& node, const SettingRow&, std::vector<std::string>& 
   }
 }
 std::string Words::text(const std::vector<std::string>& value) {
-  return value.empty() ? "" : fmt::format("[{}]", fmt::join(value, ", "));
+  std::vector<std::string> quoted_words;
+  for (const auto& word : value) quoted_words.push_back(quoted(word));
+  return value.empty() ? "" : fmt::format("[{}]", fmt::join(quoted_words, ", "));
 }
 
 void Tls::read(const Node& node, const SettingRow&, TlsSettings& value) {

@@ -160,4 +160,16 @@ Config load_config(const std::string& path) {
   return read_config(text, path);
 }
 
+Config check_config(const std::string& path) {
+  auto config = load_config(path);
+  for (const auto& pool : config.pools) try {
+      net::resolve(pool.listen.endpoint);
+    } catch (const Error& unknown) {
+      throw Error{Errc::bad_argument,
+                  fmt::format("{}:{}: the pool '{}' cannot listen at {}: {}", path, pool.place.line,
+                              pool.name, pool.listen.text, unknown.message())};
+    }
+  return config;
+}
+
 }  // namespace sluice::proxy

@@ -15,4 +15,8 @@ Config read_config(std::string_view yaml, std::string_view file);
 /// Reads the file. Throws also for one that cannot be read or is too large.
 Config load_config(const std::string& path);
 
+/// The same, and the names that pools listen at must be known to this machine, as `nutcracker -t` wants it. Blocks while
+/// the name service is asked.
+Config check_config(const std::string& path);
+
 }  // namespace sluice::proxy

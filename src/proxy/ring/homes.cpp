@@ -1,3 +1,4 @@
+#include <limits>
 #include <utility>
 
 #include "proxy/ring/ring.hpp"
@@ -19,6 +20,14 @@ Homes::Homes(Hash hash, CharSign sign, std::optional<HashTag> tag, Ring ring, bo
 std::uint32_t Homes::hash_of(std::string_view key) const noexcept {
   const auto part = hashed_part(key, tag_);
   return part.empty() ? 0 : hash_(part);
+}
+
+bool Homes::hashes_like(const Homes& other) const noexcept {
+  return hash_ == other.hash_ && tag_ == other.tag_;
+}
+
+std::uint32_t Homes::largest_hash() const noexcept {
+  return hash_ == hash_function(Hash::crc32) ? 0x7fff : std::numeric_limits<std::uint32_t>::max();
 }
 
 std::uint32_t Homes::of(std::string_view key, std::uint32_t random) const noexcept {

@@ -109,13 +109,26 @@ void Ring::index_points(std::uint32_t last_place) {
   }
 }
 
-std::uint32_t Ring::server_of(std::uint32_t hash, std::uint32_t random) const noexcept {
-  if (distribution_ == Distribution::random) return points_[random % size_].server;
-  const auto place =
-      distribution_ == Distribution::ketama ? hash : hash % static_cast<std::uint32_t>(places_);
+std::uint32_t Ring::place_of(std::uint32_t hash) const noexcept {
+  return distribution_ == Distribution::ketama ? hash : hash % static_cast<std::uint32_t>(places_);
+}
+
+const Ring::Point& Ring::point_of(std::uint32_t place) const noexcept {
   const Point* point = points_.data() + starts_[place >> shift_];
   while (point->value < place) ++point;  // ends at the last point, whose value none exceeds
-  return point->server;
+  return *point;
+}
+
+std::uint32_t Ring::server_of(std::uint32_t hash, std::uint32_t random) const noexcept {
+  if (distribution_ == Distribution::random) return points_[random % size_].server;
+  return point_of(place_of(hash)).server;
+}
+
+Ring::Run Ring::run_of(std::uint32_t hash) const noexcept {
+  const auto place = place_of(hash);
+  const auto& point = point_of(place);
+  const auto rest = point.value - place;
+  return {point.server, rest > last_hash - hash ? last_hash : hash + rest};
 }
 
 }  // namespace sluice::proxy

@@ -53,6 +53,13 @@ class Ring {
   /// REQUIRES: !empty(). `random` counts for Distribution::random alone. O(1) on average, no allocation.
   std::uint32_t server_of(std::uint32_t hash, std::uint32_t random = 0) const noexcept;
 
+  /// The server of a hash, and the last hash up to which it is the same one. REQUIRES: ketama or modula, !empty().
+  struct Run {
+    std::uint32_t server;
+    std::uint32_t last;
+  };
+  Run run_of(std::uint32_t hash) const noexcept;
+
   bool empty() const noexcept { return size_ == 0; }
   Distribution distribution() const noexcept { return distribution_; }
   /// In the order of their values. `random`: one for each server.
@@ -62,6 +69,8 @@ class Ring {
 
  private:
   void index_points(std::uint32_t last_place);
+  std::uint32_t place_of(std::uint32_t hash) const noexcept;
+  const Point& point_of(std::uint32_t place) const noexcept;
 
   Distribution distribution_ = Distribution::ketama;
   int shift_ = 0;
@@ -82,6 +91,11 @@ class Homes {
   std::uint32_t hash_of(std::string_view key) const noexcept;
   bool empty() const noexcept { return ring_.empty(); }
   const Ring& ring() const noexcept { return ring_; }
+
+  /// Whether every key has the same hash here and there.
+  bool hashes_like(const Homes& other) const noexcept;
+  /// The largest hash that a key can have: 15 bits with crc32, else 32.
+  std::uint32_t largest_hash() const noexcept;
 
  private:
   HashFunction hash_ = nullptr;

@@ -1,0 +1,64 @@
+#include "proxy/config/describe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "proxy/config/read.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Describe, WhatItWritesMeansTheSame) {
+  const auto config = read_config(R"(
+sluice:
+  workers: 3
+  metrics: 127.0.0.1:9100
+  slow_log_threshold: 1500us
+alpha:
+  listen: /tmp/a b.sock 0600
+  hash_tag: "\"'"
+  timeout: 400
+  redis: true
+  distribution: modula
+  compat: strict
+  allow: [flushall, "a b"]
+  server_tls: {ca: /etc/ca.pem, verify: false}
+  client_idle_timeout: 90s
+  request_size_limit: 3mb
+  servers:
+   - h:11211:1
+   - h:6379:2 "x
+   - /tmp/r.sock:3
+'be ta:':
+  listen: "*:2"
+  servers:
+   - h:1:1
+)",
+                                  "t.yml");
+  const auto written = describe(config);
+  EXPECT_EQ(read_config(written, "written.yml"), config) << written;
+}
+
+TEST(Describe, HidesSecrets) {
+  const auto config = read_config(
+      "a:\n  listen: h:1\n  redis: true\n  redis_auth: hunter2\n  server_password: hunter3\n"
+      "  users: [{name: u, password: hunter4}]\n  servers:\n   - h:1:1\n",
+      "t.yml");
+  EXPECT_THAT(describe(config), Not(HasSubstr("hunter")));
+  EXPECT_THAT(describe(config), HasSubstr("redis_auth: \"***\""));
+}
+
+TEST(Settings, TheTableOfTheDocumentationIsThisOne) {
+  std::ifstream file{SLUICE_SOURCE_DIR "/docs/proxy.md", std::ios::binary};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  EXPECT_THAT(text, HasSubstr(settings_as_markdown()))
+      << "replace the tables of docs/proxy.md by `sluice proxy describe --markdown`";
+}
+
+}  // namespace
+}  // namespace sluice::proxy

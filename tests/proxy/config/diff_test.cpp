@@ -1,0 +1,127 @@
+#include "proxy/config/diff.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proxy/config/explain.hpp"
+#include "proxy/config/read.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+using testing::HasSubstr;
+
+Config with(const std::string& lines, const std::string& servers) {
+  return read_config("alpha:\n  listen: h:1\n" + lines + "  servers:\n" + servers, "t.yml");
+}
+
+const std::string three = "   - h:1:1 one\n   - h:2:1 two\n   - h:3:1 three\n";
+const std::string four = three + "   - h:4:1 four\n";
+
+const PoolDiff& only(const ConfigDiff& diff) { return diff.pools.at(0); }
+
+TEST(ConfigDiff, NothingMovesWhenNothingChanges) {
+  const auto result = diff(with("", three), with("", three));
+  EXPECT_FALSE(only(result).changed());
+  EXPECT_EQ(only(result).moved, 0);
+  EXPECT_EQ(text_of(result), "alpha: unchanged\n");
+}
+
+TEST(ConfigDiff, KetamaMovesAboutTheNewServersShareAndOnlyToIt) {
+  const auto result = diff(with("", three), with("", four));
+  EXPECT_TRUE(only(result).exact);
+  EXPECT_NEAR(only(result).moved, 0.25, 0.05);
+  EXPECT_EQ(only(result).flows.size(), 3U);
+  for (const auto& flow : only(result).flows) EXPECT_EQ(flow.to, "four");
+}
+
+TEST(ConfigDiff, ModulaMovesMost) {
+  const auto result =
+      diff(with("  distribution: modula\n", three), with("  distribution: modula\n", four));
+  EXPECT_TRUE(only(result).exact);
+  // Of twelve places one stays with each server: the orders are one two three, and one two four three.
+  EXPECT_NEAR(only(result).moved, 9.0 / 12, 0.0001);
+}
+
+/// As sampled, so as computed.
+TEST(ConfigDiff, ArcsAgreeWithKeys) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 100'000; ++i) keys.push_back("some:key:" + std::to_string(i));
+  for (const auto* const distribution : {"ketama", "modula"}) {
+    const auto lines = "  hash: murmur\n  distribution: " + std::string{distribution} + "\n";
+    const auto before = with(lines, three);
+    const auto after = with(lines, "   - h:1:5 one\n   - h:3:2 three\n   - h:5:2 five\n");
+    const auto computed = diff(before, after);
+    const auto counted = diff(before, after, keys);
+    EXPECT_TRUE(only(computed).exact);
+    EXPECT_NEAR(only(computed).moved, only(counted).moved, 0.01) << distribution;
+    ASSERT_EQ(only(computed).flows.size(), only(counted).flows.size());
+  }
+}
+
+TEST(ConfigDiff, AnotherHashIsEstimated) {
+  const auto result = diff(with("", three), with("  hash: md5\n", three));
+  EXPECT_FALSE(only(result).exact);
+  EXPECT_NEAR(only(result).moved, 2.0 / 3, 0.05);
+  EXPECT_THAT(text_of(result), HasSubstr("hash: fnv1a_64 -> md5"));
+  EXPECT_THAT(text_of(result), HasSubstr("(estimated on a sample)"));
+}
+
+TEST(ConfigDiff, AServerThatKeepsItsNameKeepsItsKeys) {
+  const auto result =
+      diff(with("", three), with("", "   - g:9:1 one\n   - h:2:1 two\n   - h:3:1 three\n"));
+  EXPECT_EQ(only(result).moved, 0);
+  ASSERT_EQ(only(result).addresses.size(), 1U);
+  EXPECT_THAT(text_of(result), HasSubstr("server one keeps its keys, but moves: h:1 -> g:9"));
+}
+
+TEST(ConfigDiff, RandomHasNoHomes) {
+  const auto result = diff(with("", three), with("  distribution: random\n", three));
+  EXPECT_FALSE(only(result).has_homes);
+  EXPECT_THAT(text_of(result), HasSubstr("nowhere in particular"));
+}
+
+TEST(ConfigDiff, SaysThatASecretChangedAndNotWhatItIs) {
+  const std::string redis = "  redis: true\n";
+  const auto result = diff(with(redis + "  redis_auth: hunter1\n", three),
+                           with(redis + "  redis_auth: hunter2\n", three));
+  ASSERT_EQ(only(result).settings.size(), 1U);
+  EXPECT_EQ(only(result).settings[0].name, "redis_auth");
+  EXPECT_THAT(text_of(result), Not(HasSubstr("hunter")));
+}
+
+TEST(ConfigDiff, PoolsComeAndGo) {
+  const auto before = read_config("a:\n  listen: h:1\n  servers:\n" + three, "t.yml");
+  const auto after = read_config("b:\n  listen: h:1\n  servers:\n" + three, "t.yml");
+  EXPECT_EQ(text_of(diff(before, after)), "a: gone\nb: new\n");
+}
+
+TEST(Explain, SaysHashPointAndServer) {
+  const auto config = with("  hash_tag: \"{}\"\n  hash: fnv1a_32\n  distribution: modula\n", three);
+  const auto explanation = explain(config.pools[0], "a{foobar}b");
+  EXPECT_EQ(explanation.hashed_part, "foobar");
+  EXPECT_EQ(explanation.hash, 0xbf9cf968U);
+  EXPECT_EQ(explanation.point, 0xbf9cf968U % 3);
+  EXPECT_EQ(explanation.server, config.pools[0].servers[0xbf9cf968U % 3].name);
+  EXPECT_THAT(text_of(explanation), HasSubstr("hash 0xbf9cf968"));
+}
+
+TEST(Explain, TheKetamaPointIsTheFirstThatTheHashDoesNotPass) {
+  const auto config = with("", three);
+  for (int i = 0; i < 200; ++i) {
+    const auto key = "key" + std::to_string(i);
+    const auto explanation = explain(config.pools[0], key);
+    const auto homes = make_homes(config.pools[0]);
+    EXPECT_EQ(explanation.server, config.pools[0].servers[homes.of(key)].name);
+    EXPECT_TRUE(explanation.point >= explanation.hash ||
+                explanation.point == homes.ring().points().front().value);
+  }
+}
+
+TEST(Explain, OfRandomThereIsNothingToSay) {
+  EXPECT_THAT(text_of(explain(with("  distribution: random\n", three).pools[0], "k")),
+              HasSubstr("any server"));
+}
+
+}  // namespace
+}  // namespace sluice::proxy
