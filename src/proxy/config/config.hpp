@@ -1,11 +1,12 @@
 /// What the configuration file of the proxy says, read, checked and with its defaults: a value, which running pools
-/// share and a reload replaces as a whole. The table of all settings is settings.def.
+/// share and a reload replaces as a whole. The table of all settings is settings.def; a setting is named as its member.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,14 @@
 #include "proxy/ring/ring.hpp"
 
 namespace sluice::proxy {
+
+/// Where something stands in the file, for messages. All are equal: what only moved in the file did not change.
+struct FilePlace {
+  std::size_t line = 0;
+  std::size_t position = 0;  ///< among its like
+
+  constexpr bool operator==(const FilePlace&) const noexcept { return true; }
+};
 
 enum class Compat : std::uint8_t {
   relaxed,  ///< what twemproxy does not know is answered, with the result or with -ERR
@@ -27,73 +36,86 @@ enum class OnFailure : std::uint8_t {
 };
 
 struct Listen {
-  net::Endpoint endpoint;
+  net::Endpoint endpoint;               ///< an empty host was made 0.0.0.0
   std::optional<unsigned> permissions;  ///< of a unix socket
   std::string text;                     ///< as written; unique in a file
+
+  bool operator==(const Listen&) const = default;
 };
 
 struct ServerSettings {
   net::Endpoint endpoint;
-  std::string name;  ///< given, else host:port, else (port 11211) the host; what is hashed, and the name in statistics
+  std::string
+      name;  ///< what is hashed, and the name in statistics: given, else host:port, of port 11211 the host
   std::uint32_t weight = 1;
-  std::size_t position = 0;  ///< place in the file
+  std::string text;  ///< as written, without the name
+  FilePlace place;
+
+  bool operator==(const ServerSettings&) const = default;
 };
 
 struct TlsSettings {
   bool on = false;
-  std::string certificate, key, authorities;  ///< files; PEM
-  bool verify = true;                         ///< of the peer: servers always have one; clients only with `authorities`
-  std::string server_name;                    ///< towards servers: what their certificate must name; empty: the host
+  std::string certificate, key, ca;  ///< files; PEM
+  bool verify = true;
+  std::string server_name;
+
+  bool operator==(const TlsSettings&) const = default;
 };
 
 struct UserSettings {
   std::string name, password;
   bool read_only = false;
+
+  bool operator==(const UserSettings&) const = default;
 };
 
+/// What each setting means, its bounds and its default: settings.def.
 struct PoolSettings {
   std::string name;
+  FilePlace place;
+
   Listen listen;
   Hash hash = Hash::fnv1a_64;
   std::optional<HashTag> hash_tag;
   Distribution distribution = Distribution::ketama;
-  std::optional<std::chrono::milliseconds> timeout;  ///< none: for ever
+  std::optional<std::chrono::milliseconds> timeout;
   int backlog = 512;
-  std::size_t client_connections = 0;  ///< 0: what the limit of open files leaves
+  std::size_t client_connections = 0;
   bool tcpkeepalive = false;
   bool reuseport = false;
   bool preconnect = false;
-  bool redis = false;  ///< false: memcached
+  bool redis = false;
   std::string redis_auth;
   int redis_db = 0;
   std::size_t server_connections = 1;
   bool auto_eject_hosts = false;
   std::chrono::milliseconds server_retry_timeout{30000};
   std::size_t server_failure_limit = 2;
-  std::vector<ServerSettings> servers;  ///< sorted as twemproxy sorts them: by length of the name, then by its bytes
+  std::vector<ServerSettings> servers;  ///< in twemproxy's order: length of the name, then bytes
 
   // Beyond twemproxy.
   Compat compat = Compat::relaxed;
   OnFailure on_failure = OnFailure::rehash;
-  bool health_check = true;      ///< an ejected server comes back only after it has answered a PING (strict: not asked)
-  bool partial_replies = false;  ///< MGET: an error for each key whose server failed, not for the whole
-  bool retry_reads = false;      ///< a read whose connection broke is asked once more
+  bool health_check = true;
+  bool partial_replies = false;
+  bool retry_reads = false;
   TlsSettings listen_tls, server_tls;
   std::vector<UserSettings> users;
-  std::string server_user;         ///< AUTH USER PASSWORD towards servers; with server_password (default redis_auth)
+  std::string server_user;
   std::string server_password;
-  std::vector<std::string> allow;  ///< commands for all servers or dangerous ones that are let through: "flushall", "dbsize"
+  std::vector<std::string> allow;
   std::size_t request_size_limit = std::size_t{512} << 20;
-  std::size_t request_words_limit = 1 << 20;
+  std::size_t request_words_limit = std::size_t{1} << 20;
   std::size_t reply_size_limit = std::size_t{1} << 30;
-  std::size_t client_output_limit = std::size_t{64} << 20;  ///< beyond it a client's requests are not read
-  std::size_t client_pending_limit = 65536;                 ///< requests of one client that are under way
-  std::chrono::milliseconds client_idle_timeout{0};         ///< 0: never
-  std::chrono::milliseconds resolve_interval{30000};        ///< how often the names of servers are asked again
+  std::size_t client_output_limit = std::size_t{64} << 20;
+  std::size_t client_pending_limit = 65536;
+  std::chrono::milliseconds client_idle_timeout{0};
+  std::chrono::milliseconds resolve_interval{30000};
   std::chrono::milliseconds connect_timeout{1000};
-  std::string key_bytes = "x86";  ///< how bytes above 0x7f are hashed: as twemproxy on "x86" (signed) or "arm" (unsigned)
+  CharSign key_bytes = CharSign::is_signed;
 
-  std::size_t line = 0;  ///< of the file, for messages
+  bool operator==(const PoolSettings&) const = default;
 };
 
 /// What is of the whole process: the map `sluice:` of the file.
@@ -107,11 +129,20 @@ struct ProcessSettings {
   std::size_t slow_log_entries = 128;
   bool hot_keys = false;
   std::size_t big_value = std::size_t{1} << 20;  ///< values of so many bytes are noted
+
+  bool operator==(const ProcessSettings&) const = default;
 };
 
 struct Config {
   ProcessSettings process;
-  std::vector<PoolSettings> pools;
+  std::vector<PoolSettings> pools;  ///< in twemproxy's order: length of the name, then bytes
+
+  bool operator==(const Config&) const = default;
 };
+
+/// The servers as the ring wants them, in the same order.
+std::vector<RingServer> ring_servers(const PoolSettings& pool);
+/// `live`: the servers that take part, an index each; empty: all.
+Homes make_homes(const PoolSettings& pool, std::span<const std::uint32_t> live = {});
 
 }  // namespace sluice::proxy

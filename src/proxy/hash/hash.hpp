@@ -9,7 +9,18 @@
 namespace sluice::proxy {
 
 enum class Hash : std::uint8_t {
-  one_at_a_time, md5, crc16, crc32, crc32a, fnv1_64, fnv1a_64, fnv1_32, fnv1a_32, hsieh, murmur, jenkins
+  one_at_a_time,
+  md5,
+  crc16,
+  crc32,
+  crc32a,
+  fnv1_64,
+  fnv1a_64,
+  fnv1_32,
+  fnv1a_32,
+  hsieh,
+  murmur,
+  jenkins
 };
 
 /// How bytes from 0x80 on count where the function adds a `char`: signed on x86-64 (the rule), unsigned on ARM.

@@ -21,6 +21,8 @@ std::optional<Distribution> find_distribution(std::string_view name) noexcept;
 struct HashTag {
   char open;
   char close;
+
+  bool operator==(const HashTag&) const = default;
 };
 
 /// What of `key` is hashed: between the first opening tag and the first closing one after it when there is anything
@@ -34,7 +36,8 @@ struct RingServer {
 
 class Ring {
  public:
-  /// A place on the ring (ketama), or an entry of the table (modula: value is the place).
+  /// A server's place. It has the places after the point before it up to its own (ketama: hashes, and past the last
+  /// point the first one's server; modula: hash % sum of weights, so that a server's point ends its run).
   struct Point {
     std::uint32_t value;
     std::uint32_t server;
@@ -43,17 +46,29 @@ class Ring {
   Ring() = default;
   /// `servers`: all of the pool in twemproxy's order; `live`: which of them take part (empty: all), an index each.
   /// The indices that server_of() gives are of `servers`. O(points log points).
-  Ring(Distribution distribution, std::span<const RingServer> servers, std::span<const std::uint32_t> live = {});
+  /// A server whose weight is too small a share may get no point at all, as in twemproxy.
+  Ring(Distribution distribution, std::span<const RingServer> servers,
+       std::span<const std::uint32_t> live = {});
 
-  /// REQUIRES: !empty(). `random` counts for Distribution::random alone. O(log points), no allocation.
+  /// REQUIRES: !empty(). `random` counts for Distribution::random alone. O(1) on average, no allocation.
   std::uint32_t server_of(std::uint32_t hash, std::uint32_t random = 0) const noexcept;
 
-  bool empty() const noexcept { return points_.empty(); }
-  std::span<const Point> points() const noexcept { return points_; }
+  bool empty() const noexcept { return size_ == 0; }
+  Distribution distribution() const noexcept { return distribution_; }
+  /// In the order of their values. `random`: one for each server.
+  std::span<const Point> points() const noexcept { return {points_.data(), size_}; }
+  /// How many places there are: 2^32, of `modula` the sum of weights.
+  std::uint64_t places() const noexcept { return places_; }
 
  private:
+  void index_points(std::uint32_t last_place);
+
   Distribution distribution_ = Distribution::ketama;
-  std::vector<Point> points_;
+  int shift_ = 0;
+  std::size_t size_ = 0;
+  std::uint64_t places_ = 0;
+  std::vector<Point> points_;          // and one more, which ends every search
+  std::vector<std::uint32_t> starts_;  // by the upper bits of a place: the first point to look at
 };
 
 /// From a key to its server: tag, hash and ring in one.

@@ -2,8 +2,10 @@
 /// and add them up. The tables are counters.def.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace sluice::proxy {
@@ -43,5 +45,43 @@ struct ServerCounters {
 #undef SERVER
 };
 #undef COUNTER
+
+/// The sums over all workers: plain values with the names of the counters.
+#define COUNTER(name, kind, of_twemproxy, help) std::int64_t name = 0;
+struct PoolTotals {
+#define POOL
+#include "proxy/watch/counters.def"
+#undef POOL
+};
+struct ServerTotals {
+#define SERVER
+#include "proxy/watch/counters.def"
+#undef SERVER
+};
+#undef COUNTER
+
+/// A row of the table together with the counter and the total that it names.
+template <class Counters, class Totals>
+struct Field : CounterRow {
+  Counter Counters::*counter;
+  std::int64_t Totals::*total;
+};
+using PoolField = Field<PoolCounters, PoolTotals>;
+using ServerField = Field<ServerCounters, ServerTotals>;
+
+/// The rows of counters.def in its order, which is that of twemproxy's document.
+std::span<const PoolField> pool_fields() noexcept;
+std::span<const ServerField> server_fields() noexcept;
+
+/// Counters and gauges add up; of the times at which workers saw a thing happen the latest counts.
+template <class Counters, class Totals>
+void add(std::span<const Field<Counters, Totals>> fields, Totals& totals,
+         const Counters& counters) {
+  for (const auto& field : fields) {
+    const std::int64_t value = (counters.*field.counter).get();
+    auto& total = totals.*field.total;
+    total = field.kind == CounterKind::timestamp ? std::max(total, value) : total + value;
+  }
+}
 
 }  // namespace sluice::proxy
