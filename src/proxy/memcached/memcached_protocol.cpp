@@ -220,7 +220,7 @@ std::size_t MemcachedProtocol::command_count() const noexcept {
   return memcached_commands().size() + 1;
 }
 
-std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings) {
+std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings, std::size_t) {
   return std::make_unique<MemcachedProtocol>(settings);
 }
 

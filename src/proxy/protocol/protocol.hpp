@@ -177,6 +177,8 @@ inline constexpr std::size_t default_mbuf_size = 16384;
 
 std::unique_ptr<Protocol> make_redis_protocol(const PoolSettings& settings,
                                               std::size_t mbuf_size = default_mbuf_size);
-std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings);
+/// `mbuf_size` changes nothing here: the keys of memcached always fit.
+std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings,
+                                                  std::size_t mbuf_size = default_mbuf_size);
 
 }  // namespace sluice::proxy

@@ -5,7 +5,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sluice::proxy;
-  fuzz_protocol([](const PoolSettings& settings) { return make_redis_protocol(settings); },
-                {reinterpret_cast<const char*>(data), size});
+  static const auto relaxed = make_redis_protocol(fuzzed_settings(Compat::relaxed));
+  static const auto strict = make_redis_protocol(fuzzed_settings(Compat::strict));
+  fuzz_protocol(*relaxed, *strict, {reinterpret_cast<const char*>(data), size});
   return 0;
 }

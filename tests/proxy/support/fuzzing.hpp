@@ -69,30 +69,32 @@ std::vector<std::size_t> ends(Reader& reader, Protocol& protocol, std::string_vi
   return found;
 }
 
-/// The first byte chooses requests or replies, the compatibility and how the bytes are cut.
-inline void fuzz_protocol(std::unique_ptr<Protocol> (*make)(const PoolSettings&),
-                          std::string_view input) {
-  if (input.empty()) return;
-  const auto choice = static_cast<unsigned char>(input.front());
-  const auto bytes = input.substr(1);
-  PoolSettings settings;  // small limits, so that the fuzzer reaches them
+/// Small limits, so that the fuzzer reaches them.
+inline PoolSettings fuzzed_settings(Compat compat) {
+  PoolSettings settings;
   settings.request_size_limit = 4096;
   settings.request_words_limit = 64;
   settings.reply_size_limit = 4096;
-  settings.compat = (choice & 2) != 0 ? Compat::strict : Compat::relaxed;
+  settings.compat = compat;
   settings.allow = {"flushall", "randomkey", "stats"};
-  const auto protocol = make(settings);
+  return settings;
+}
+
+/// The first byte chooses requests or replies, the compatibility and how the bytes are cut.
+inline void fuzz_protocol(Protocol& relaxed, Protocol& strict, std::string_view input) {
+  if (input.empty()) return;
+  const auto choice = static_cast<unsigned char>(input.front());
+  const auto bytes = input.substr(1);
+  auto& protocol = (choice & 2) != 0 ? strict : relaxed;
   const std::size_t step = choice / 4 % 32 + 1;
   if ((choice & 1) == 0) {
-    const auto whole = protocol->request_reader(), pieces = protocol->request_reader();
-    require(
-        ends(*whole, *protocol, bytes, bytes.size() + 1) == ends(*pieces, *protocol, bytes, step),
-        "requests differ when they are cut");
+    const auto whole = protocol.request_reader(), pieces = protocol.request_reader();
+    require(ends(*whole, protocol, bytes, bytes.size() + 1) == ends(*pieces, protocol, bytes, step),
+            "requests differ when they are cut");
   } else {
-    const auto whole = protocol->reply_reader(), pieces = protocol->reply_reader();
-    require(
-        ends(*whole, *protocol, bytes, bytes.size() + 1) == ends(*pieces, *protocol, bytes, step),
-        "replies differ when they are cut");
+    const auto whole = protocol.reply_reader(), pieces = protocol.reply_reader();
+    require(ends(*whole, protocol, bytes, bytes.size() + 1) == ends(*pieces, protocol, bytes, step),
+            "replies differ when they are cut");
   }
 }
 
