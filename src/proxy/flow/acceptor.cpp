@@ -19,16 +19,21 @@ constexpr auto rest_time = 100ms;   // without descriptors there is no use in as
 }  // namespace
 
 Acceptor::Acceptor(Pool& pool, net::Listener listener)
-    : pool_(pool), listener_(std::move(listener)) {
-  pool_.loop().add_listener(listener_.descriptor(), *this);
+    : pool_(pool), loop_(pool.loop()), listener_(std::move(listener)) {
+  loop_.add_listener(listener_.descriptor(), *this);
 }
 
-Acceptor::~Acceptor() {
-  pool_.loop().cancel(resting_);
-  pool_.loop().remove(listener_.descriptor());
+Acceptor::~Acceptor() { close(); }
+
+void Acceptor::close() noexcept {
+  if (listener_.descriptor() < 0) return;
+  loop_.cancel(resting_);
+  loop_.remove(listener_.descriptor());
+  listener_ = {};
 }
 
 void Acceptor::ready(Readiness) {
+  if (listener_.descriptor() < 0) return;
   for (int i = 0; i < clients_a_turn; ++i) {
     auto accepted = listener_.accept();
     switch (accepted.outcome) {
@@ -44,9 +49,8 @@ void Acceptor::ready(Readiness) {
 }
 
 void Acceptor::rest() {
-  pool_.loop().remove(listener_.descriptor());
-  resting_ = pool_.loop().after(
-      rest_time, [this] { pool_.loop().add_listener(listener_.descriptor(), *this); });
+  loop_.remove(listener_.descriptor());
+  resting_ = loop_.after(rest_time, [this] { loop_.add_listener(listener_.descriptor(), *this); });
 }
 
 }  // namespace sluice::proxy

@@ -14,11 +14,14 @@ class Acceptor final : public Source {
   ~Acceptor() override;
 
   void ready(Readiness readiness) override;
+  /// Listens no more.
+  void close() noexcept;
 
  private:
   void rest();
 
   Pool& pool_;
+  Loop& loop_;
   net::Listener listener_;
   Loop::TimerId resting_{};
 };

@@ -5,6 +5,7 @@
 
 #include "proxy/flow/gather.hpp"
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/session.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -23,12 +24,16 @@ Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint6
       number_(number),
       place_(place),
       last_active_(pool.loop().now()),
-      variant_{.resp = 2, .db = pool.settings().redis_db} {
+      variant_{.resp = 2, .db = pool.settings().redis_db},
+      logged_in_(!pool.wants_login()) {
   attach(std::move(transport));
 }
 
+Client::~Client() = default;
+
 void Client::close() noexcept {
   if (closed()) return;
+  session_.reset();
   while (!line_.empty()) {
     Request& request = line_.pop();
     if (request.answered)
@@ -87,6 +92,9 @@ void Client::serve(Words words, std::string_view bytes) {
   const Plan plan = pool_.protocol().plan(words);
   pool_.counters().requests.add();
   if (!plan.forward.empty()) bytes = plan.forward;
+  if ((!logged_in_ || session_) && plan.way != Way::close &&
+      session().intercept(words, bytes, plan))
+    return;
   switch (plan.way) {
     case Way::one:
     case Way::any: forward(words, bytes, plan); break;
@@ -96,7 +104,7 @@ void Client::serve(Words words, std::string_view bytes) {
       pool_.counters().local_replies.add();
       answer(plan.reply);
       break;
-    case Way::session: answer(Failure::invalid); break;
+    case Way::session: session().serve(words, bytes, plan); break;
     case Way::refused:
       pool_.counters().refused_requests.add();
       answer(plan.reply);
@@ -106,9 +114,24 @@ void Client::serve(Words words, std::string_view bytes) {
   if (!closed()) hold_if_too_far_ahead();
 }
 
+ClientSession& Client::session() {
+  if (!session_) session_ = std::make_unique<ClientSession>(*this);
+  return *session_;
+}
+
+void Client::hold() {
+  held_ = true;
+  pause();
+}
+
+void Client::release() {
+  held_ = false;
+  there_is_room();
+}
+
 void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
   Server* home = pool_.home_of(plan.keys.empty() ? any_key : words[plan.keys.front()]);
-  if (!pool_.is_strict())
+  if (!pool_.is_strict() && pool_.settings().distribution != Distribution::random)
     for (const auto position : plan.keys.subspan(std::min<std::size_t>(1, plan.keys.size())))
       if (pool_.home_of(words[position]) != home) {
         pool_.counters().crossed_requests.add();
@@ -118,13 +141,15 @@ void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
     pool_.counters().forward_error.add();
     return answer(Failure::refused);
   }
-  send(*home, bytes, plan);
+  send(*home, words, bytes, plan);
 }
 
-void Client::send(Server& home, std::string_view bytes, const Plan& plan) {
+void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
+  if (!plan.keys.empty()) pool_.note_key(words[plan.keys.front()]);
   Upstream& upstream = home.upstream(variant_, number_);
   if (plan.expects_reply) {
     Request& request = line_up(plan);
+    if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
     if (plan.read_only && pool_.settings().retry_reads) request.body.assign(bytes);
     upstream.send(request, bytes);
   } else {
@@ -209,7 +234,7 @@ void Client::hold_if_too_far_ahead() {
 }
 
 void Client::there_is_room() {
-  if (closing_) return;
+  if (closing_ || held_) return;
   if (is_too_far_ahead())
     pool_.wait_for_room(*this);
   else

@@ -12,13 +12,14 @@
 
 namespace sluice::proxy {
 
+class ClientSession;
 class Pool;
 
 class Client final : public Stream, public Receiver {
  public:
   Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
          std::size_t place);
-  ~Client() override = default;
+  ~Client() override;
 
   /// At once: what is under way is forgotten.
   void close() noexcept;
@@ -29,10 +30,34 @@ class Client final : public Stream, public Receiver {
 
   void there_is_room();
 
+  // For its session.
+  Pool& pool() const noexcept { return pool_; }
+  Variant& variant() noexcept { return variant_; }
+  void set_logged_in(bool logged_in) noexcept { logged_in_ = logged_in; }
+  bool is_logged_in() const noexcept { return logged_in_; }
+  /// In its turn, behind the replies to what is under way.
+  void answer(std::string_view reply);
+  void answer(Failure failure);
+  /// A request in the client's line, whose outcome somebody will give it: replied() or failed().
+  Request& line_up(const Plan& plan);
+  /// To the server of its keys; refused when they have several.
+  void forward(Words words, std::string_view bytes, const Plan& plan);
+  void scatter(Words words, std::string_view bytes, const Plan& plan);
+  /// Its next requests are not looked at until release(), whatever has come.
+  void hold();
+  void release();
+  /// What a server says by itself: written at once, between replies. REQUIRES: nothing is under way, or RESP3.
+  void push(std::string_view bytes) { write(bytes); }
+  bool is_closing() const noexcept { return closing_; }
+
   std::size_t place() const noexcept { return place_; }
   void set_place(std::size_t place) noexcept { place_ = place; }
   std::uint64_t number() const noexcept { return number_; }
+  bool is_idle() const noexcept { return line_.empty() && unsent() == 0 && !held_; }
   SteadyTime last_active() const noexcept { return last_active_; }
+
+  void replied(Request& request, std::string_view reply) override;
+  void failed(Request& request, Failure failure) override;
 
  private:
   std::size_t consume(std::string_view bytes) override;
@@ -40,17 +65,10 @@ class Client final : public Stream, public Receiver {
   void ended(int error) override;
   void flushed() override;
 
-  void replied(Request& request, std::string_view reply) override;
-  void failed(Request& request, Failure failure) override;
-
   void serve(Words words, std::string_view bytes);
-  void forward(Words words, std::string_view bytes, const Plan& plan);
-  void scatter(Words words, std::string_view bytes, const Plan& plan);
-  void send(Server& home, std::string_view bytes, const Plan& plan);
-  void answer(std::string_view reply);
-  void answer(Failure failure);
+  void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
+  ClientSession& session();
   void last_word(const Plan& plan);
-  Request& line_up(const Plan& plan);
   void release_answered();
   bool is_too_far_ahead() const noexcept;
   void hold_if_too_far_ahead();
@@ -62,6 +80,9 @@ class Client final : public Stream, public Receiver {
   std::size_t place_;
   SteadyTime last_active_;
   Variant variant_;
+  std::unique_ptr<ClientSession> session_;  // made when it is first needed
+  bool logged_in_;
+  bool held_ = false;      // by the session
   bool closing_ = false;   // after the last reply
   bool draining_ = false;  // as soon as it is idle
 };

@@ -42,6 +42,7 @@ void Gather::cut() {
     return;
   }
   for (std::uint32_t key = 0; key < keys_.size(); ++key) {
+    pool_.note_key(words_[keys_[key]]);
     Server* home = pool_.home_of(words_[keys_[key]]);
     auto fragment = std::ranges::find(fragments_, home, &Fragment::home);
     if (fragment == fragments_.end())

@@ -16,7 +16,7 @@
 #include "proxy/health/health.hpp"
 #include "proxy/protocol/protocol.hpp"
 #include "proxy/ring/ring.hpp"
-#include "proxy/watch/counters.hpp"
+#include "proxy/watch/registry.hpp"
 
 namespace sluice::proxy {
 
@@ -33,26 +33,37 @@ struct SharedPool {
   std::map<std::string, std::shared_ptr<Health>> healths_;  // by name and address
 };
 
-/// Where a worker's counters come from; they outlive the pool.
-struct PoolTallies {
-  PoolCounters* pool = nullptr;
-  std::function<ServerCounters&(const ServerSettings&)> server;
+/// What a pool takes up of its worker.
+struct PoolSurroundings {
+  Loop& loop;
+  Resolver& resolver;
+  Registry& registry;
+  std::size_t worker;     ///< which one, among those of the registry
+  std::size_t mbuf_size;  ///< see make_redis_protocol()
 };
 
 class Pool {
  public:
-  Pool(Loop& loop, Resolver& resolver, std::shared_ptr<const PoolSettings> settings,
-       std::shared_ptr<SharedPool> shared, PoolTallies tallies);
+  Pool(PoolSurroundings surroundings, std::shared_ptr<const PoolSettings> settings,
+       std::shared_ptr<SharedPool> shared);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
+  /// Other settings from now on. Servers that stay keep their connections; those that go answer what they were asked.
+  /// What clients have sent is served by the new settings from the next request on.
+  void apply(std::shared_ptr<const PoolSettings> settings);
+
   const PoolSettings& settings() const noexcept { return *settings_; }
+  /// Clients have to say who they are before anything else.
+  bool wants_login() const noexcept {
+    return settings_->redis && (!settings_->redis_auth.empty() || !settings_->users.empty());
+  }
   bool is_strict() const noexcept { return settings_->compat == Compat::strict; }
-  Loop& loop() const noexcept { return loop_; }
-  Resolver& resolver() const noexcept { return resolver_; }
+  Loop& loop() const noexcept { return around_.loop; }
+  Resolver& resolver() const noexcept { return around_.resolver; }
   Protocol& protocol() const noexcept { return *protocol_; }
-  PoolCounters& counters() const noexcept { return *tallies_.pool; }
+  PoolCounters& counters() const noexcept { return watch_->counters; }
 
   /// Whose the key is. Null: its server takes no requests now, or none does.
   Server* home_of(std::string_view key);
@@ -83,23 +94,33 @@ class Pool {
   void wait_for_room(Client& client);
   void there_is_room();
 
-  /// Statistics of a request that was answered.
+  /// Once a second: what has become idle and is not wanted any more goes.
+  void tick();
+  /// Nothing of a client or of a request is left.
+  bool is_idle() const;
+
+  /// Statistics of a key that was asked for, and of a request that was answered.
+  void note_key(std::string_view key) {
+    if (watches_keys_) around_.registry.worker(around_.worker).hot_keys.note(key, loop().now());
+  }
   void observe(Server& server, const Request& request, std::string_view reply);
 
  private:
-  void make_servers();
+  void make_servers(std::vector<std::unique_ptr<Server>> old);
   void make_ring();
   void plan_recovery();
   void recover();
   void check_deadlines();
 
-  Loop& loop_;
-  Resolver& resolver_;
+  PoolSurroundings around_;
   std::shared_ptr<const PoolSettings> settings_;
   std::shared_ptr<SharedPool> shared_;
-  PoolTallies tallies_;
+  std::shared_ptr<PoolWatch> watch_;
+  bool watches_keys_ = false;
   std::unique_ptr<Protocol> protocol_;
   std::vector<std::unique_ptr<Server>> servers_;  // in the order of the settings
+  std::vector<std::unique_ptr<Server>>
+      retired_;  // of earlier settings, with something still under way
   Homes homes_;
   std::uint64_t version_ = 0;  // of the healths that the ring was made of
   std::uint32_t random_;

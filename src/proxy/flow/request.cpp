@@ -22,6 +22,7 @@ void RequestPool::drop(Request& request) noexcept {
   request.receiver = nullptr;
   request.place = 0;
   request.quiet = Quiet::no;
+  request.key_size = 0;
   request.read_only = request.answered = request.abandoned = request.retried = false;
   request.next = std::exchange(spare_, &request);
   ++spare_count_;

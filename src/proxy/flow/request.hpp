@@ -8,8 +8,11 @@
 ///     upstream's line:  head -> behind -> behind      in the order sent; replies come in this order
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,9 +45,20 @@ struct Request {
   bool answered = false;   ///< `reply` is the outcome; it waits for its turn in the client's line
   bool abandoned = false;  ///< stands in an upstream's line for one whose time was up
   bool retried = false;
+  std::uint8_t key_size = 0;
+  std::array<char, 39>
+      key;  ///< the beginning of its first key, for the logs; not initialised beyond key_size
   std::string reply;
   std::string body;  ///< the bytes asked, where they may be needed again
 };
+
+inline void note_key(Request& request, std::string_view key) noexcept {
+  request.key_size = static_cast<std::uint8_t>(std::min(key.size(), request.key.size()));
+  std::memcpy(request.key.data(), key.data(), request.key_size);
+}
+inline std::string_view noted_key(const Request& request) noexcept {
+  return {request.key.data(), request.key_size};
+}
 
 /// A line of requests, linked through `Link`.
 template <Request* Request::*Link>

@@ -31,7 +31,9 @@ std::vector<net::Address> known_addresses(const net::Endpoint& endpoint) {
   return addresses_of(endpoint);
 }
 
-Resolver::~Resolver() {
+Resolver::~Resolver() { end(); }
+
+void Resolver::end() {
   {
     const std::lock_guard lock{mutex_};
     ending_ = true;
@@ -42,6 +44,7 @@ Resolver::~Resolver() {
 
 void Resolver::ask(net::Endpoint endpoint, Answer answer) {
   const std::lock_guard lock{mutex_};
+  if (ending_) return;
   questions_.push_back({std::move(endpoint), std::move(answer)});
   if (!thread_.joinable()) thread_ = std::thread{[this] { run(); }};
   asked_.notify_one();

@@ -28,6 +28,8 @@ class Resolver {
 
   /// Any thread. `answer` is called in the resolver's thread, unless the resolver ends first.
   void ask(net::Endpoint endpoint, Answer answer);
+  /// No answer comes any more once this has returned.
+  void end();
 
  private:
   struct Question {

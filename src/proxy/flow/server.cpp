@@ -39,11 +39,11 @@ class HealthCheck final : public Receiver {
 }  // namespace
 
 Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
-               ServerCounters& counters)
+               std::shared_ptr<ServerWatch> watch)
     : pool_(pool),
       settings_(std::move(settings)),
       health_(std::move(health)),
-      counters_(counters),
+      watch_(std::move(watch)),
       addresses_(known_addresses(settings_.endpoint)),
       health_check_(std::make_unique<HealthCheck>(*this)),
       self_(std::make_shared<Server*>(this)) {
@@ -131,16 +131,16 @@ bool Server::idle() const {
 }
 
 void Server::weigh_failure(SteadyTime since) {
-  counters_.failures.add();
+  counters().failures.add();
   if (!health_->failed(since, pool_.loop().now())) return;
   pool_.counters().server_ejects.add();
-  counters_.server_ejected_at.set(pool_.loop().clock().wall().time_since_epoch().count());
+  counters().server_ejected_at.set(pool_.loop().clock().wall().time_since_epoch().count());
   pool_.refresh();
 }
 
 void Server::ask_after_health() {
   if (!health_->claim_check(pool_.loop().now())) return;
-  counters_.health_checks.add();
+  counters().health_checks.add();
   Request& request = pool_.loop().requests().make();
   request.receiver = health_check_.get();
   upstream(links_.front().variant, 0).send(request, pool_.protocol().health_question());

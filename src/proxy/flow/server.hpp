@@ -11,7 +11,7 @@
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/upstream.hpp"
 #include "proxy/health/health.hpp"
-#include "proxy/watch/counters.hpp"
+#include "proxy/watch/registry.hpp"
 
 namespace sluice::proxy {
 
@@ -27,15 +27,17 @@ struct Variant {
 class Server {
  public:
   Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
-         ServerCounters& counters);
+         std::shared_ptr<ServerWatch> watch);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   Pool& pool() const noexcept { return pool_; }
   const ServerSettings& settings() const noexcept { return settings_; }
+  void set_weight(std::uint32_t weight) noexcept { settings_.weight = weight; }
   Health& health() const noexcept { return *health_; }
-  ServerCounters& counters() const noexcept { return counters_; }
+  ServerCounters& counters() const noexcept { return watch_->counters; }
+  ServerWatch& watch() const noexcept { return *watch_; }
 
   /// The connection for a client; the same one each time, so that its requests stay in order. Takes what the pool's
   /// settings say of server_connections.
@@ -68,7 +70,7 @@ class Server {
   Pool& pool_;
   ServerSettings settings_;
   std::shared_ptr<Health> health_;
-  ServerCounters& counters_;
+  std::shared_ptr<ServerWatch> watch_;
   std::vector<net::Address> addresses_;
   bool asking_ = false;
   std::vector<Upstream*> waiting_;

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,50 +16,60 @@
 
 namespace sluice::proxy {
 
-/// What a worker needs to run a pool.
-struct PoolStart {
+/// A pool as a worker is to have it from now on.
+struct PoolOrder {
   std::shared_ptr<const PoolSettings> settings;
   std::shared_ptr<SharedPool> shared;
-  PoolTallies tallies;
-  std::vector<net::Listener> listeners;
+  std::optional<std::vector<net::Listener>> listeners;  ///< none: those that it has
 };
 
 class Worker {
  public:
-  Worker(Clock& clock, Resolver& resolver);
+  /// `number`: its place among the workers of the registry.
+  Worker(Clock& clock, Resolver& resolver, Registry& registry, std::size_t number,
+         std::size_t mbuf_size);
   /// Stops at once; see drain().
   ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
-  /// The thread begins. Until then the functions below may be called from the thread that made it.
+  /// The thread begins.
   void start();
 
-  void open(PoolStart start);
-  /// No more clients are accepted; those that are here leave when they are idle. Any thread.
+  /// These pools and no others. The clients of a pool that goes leave it as in drain(). In the worker's thread, or before
+  /// start().
+  void apply(std::vector<PoolOrder> pools);
+  /// No more clients are accepted; those that are here leave when nothing of theirs is under way. In the worker's thread.
   void drain();
-  /// No client is left. Any thread.
+  /// No client is left after drain(). Any thread.
   bool is_drained() const noexcept { return drained_.load(std::memory_order_acquire); }
 
-  /// Runs `task` in the worker's thread and waits for it.
+  /// Runs `task` in the worker's thread, and returns when it has run. Any other thread.
   void run(const std::function<void()>& task);
-
   /// One turn, for a test that has no thread.
   void turn(std::chrono::milliseconds patience);
-  Loop& loop() noexcept { return loop_; }
+
+  /// In the worker's thread.
+  std::map<std::string, Pool*> pools() const;
 
  private:
   struct Part {
-    std::unique_ptr<Pool> pool;
     std::vector<std::unique_ptr<Acceptor>> acceptors;
+    std::unique_ptr<Pool> pool;
   };
 
   void serve();
   void tick();
-  void start_draining();
-  std::size_t client_count() const;
+  void close(std::vector<std::unique_ptr<Acceptor>>& acceptors);
+  void dismiss(Part part);
 
   Resolver& resolver_;
+  Registry& registry_;
+  std::size_t number_;
+  std::size_t mbuf_size_;
   Loop loop_;
   std::map<std::string, Part> parts_;  // by the pool's name
+  std::vector<std::unique_ptr<Pool>> leaving_;
   bool draining_ = false;
   std::atomic<bool> drained_{false};
   std::atomic<bool> ending_{false};

@@ -95,7 +95,7 @@ enum class Merge : std::uint8_t {
 
 /// Replies that the client has not asked to see (a quiet flag), which servers give us all the same so that their order
 /// tells whose they are. Pass it to Protocol::is_silent() with the reply.
-enum class Quiet : std::uint8_t { no, hit, miss, either };
+enum class Quiet : std::uint8_t { no, hit, miss };
 
 struct Plan {
   Way way = Way::refused;
@@ -109,7 +109,10 @@ struct Plan {
   std::uint8_t items_per_key = 1;     ///< of Merge::by_key, in a reply: 2 in PUBSUB NUMSUB
   std::uint16_t command = 0;          ///< for statistics: Protocol::command_name(command)
   std::span<const std::size_t> keys;  ///< positions in words; good until the next plan()
-  std::string_view reply;             ///< of local, refused and close; good until the next plan()
+  /// Not empty: the key by which the home is found, where its word is not it (base64); good until the next plan().
+  std::string_view route;
+  /// Of local, refused and close; may be empty: the client wants no reply. Good until the next plan().
+  std::string_view reply;
   std::string_view
       forward;  ///< what servers get instead of the client's bytes; empty: those; good until the next plan()
 };
@@ -174,7 +177,6 @@ inline constexpr std::size_t default_mbuf_size = 16384;
 
 std::unique_ptr<Protocol> make_redis_protocol(const PoolSettings& settings,
                                               std::size_t mbuf_size = default_mbuf_size);
-std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings,
-                                                  std::size_t mbuf_size = default_mbuf_size);
+std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings);
 
 }  // namespace sluice::proxy

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "proxy/redis/planning.hpp"
+#include "proxy/support/planning.hpp"
 
 namespace sluice::proxy {
 namespace {

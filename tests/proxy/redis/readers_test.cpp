@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "proxy/redis/planning.hpp"
 #include "proxy/redis/wire.hpp"
+#include "proxy/support/planning.hpp"
 
 namespace sluice::proxy {
 namespace {

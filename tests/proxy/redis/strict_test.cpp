@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "proxy/redis/planning.hpp"
+#include "proxy/support/planning.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::proxy {
@@ -39,10 +39,26 @@ TEST_F(StrictRedis, GoesByTheFirstKeyAlone) {
 }
 
 TEST_F(StrictRedis, ClosesWithoutAWordOnAllElse) {
-  for (const auto* const line :
-       {"FOO", "GET", "GET a b", "PING a", "ECHO a", "SELECT 1", "HELLO 3", "INFO", "MULTI",
-        "EVAL x 0 a", "EVAL x x a", "AUTH user password", "COMMAND DOCS", "MSET a 1 b",
-        "XADD s * f v", "KEYS *", "CLIENT SETNAME x", "MSETNX a 1"}) {
+  for (const auto* const line : {"FOO",
+                                 "QUIT a",
+                                 "QUIT a",
+                                 "GET",
+                                 "GET a b",
+                                 "PING a",
+                                 "ECHO a",
+                                 "SELECT 1",
+                                 "HELLO 3",
+                                 "INFO",
+                                 "MULTI",
+                                 "EVAL x 0 a",
+                                 "EVAL x x a",
+                                 "AUTH user password",
+                                 "COMMAND DOCS",
+                                 "MSET a 1 b",
+                                 "XADD s * f v",
+                                 "KEYS *",
+                                 "CLIENT SETNAME x",
+                                 "MSETNX a 1"}) {
     const auto plan = of(line);
     EXPECT_EQ(plan.plan.way, Way::close) << line;
     EXPECT_TRUE(plan.plan.drop_pending) << line;

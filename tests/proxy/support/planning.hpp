@@ -1,7 +1,7 @@
 /// Plans as tests look at them: with nothing in them that ends with the next one.
 #pragma once
 
-#include <initializer_list>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,6 +44,12 @@ inline PoolSettings redis_settings() {
   PoolSettings settings;
   settings.name = "alpha";
   settings.redis = true;
+  return settings;
+}
+
+inline PoolSettings memcached_settings() {
+  PoolSettings settings;
+  settings.name = "alpha";
   return settings;
 }
 
