@@ -43,8 +43,8 @@ void AdminClient::wait_for(short events) {
   }
   if (ready <= 0)
     throw Error{Errc::timeout,
-                fmt::format("the proxy's administration at {} says nothing for {} ms",
-                            address_, patience_.count()),
+                fmt::format("the proxy's administration at {} says nothing for {} ms", address_,
+                            patience_.count()),
                 Effect::unknown};
 }
 

@@ -40,7 +40,8 @@ TEST(AdminClient, SaysThatNobodyIsThereOrAnswers) {
   std::string address;
   const std::string_view ping[] = {"PING"};
   {
-    const auto silent = Listening::open({.host = "127.0.0.1", .port = 0});  // the kernel connects; nobody accepts
+    const auto silent =
+        Listening::open({.host = "127.0.0.1", .port = 0});  // the kernel connects; nobody accepts
     address = "127.0.0.1:" + std::to_string(silent.port());
     EXPECT_EQ(errc_of([&] { AdminClient{address, 10ms}.ask(ping); }), Errc::timeout);
   }
