@@ -11,7 +11,7 @@ namespace {
 
 std::unique_ptr<Protocol> make_protocol(const PoolSettings& settings, std::size_t mbuf_size) {
   return settings.redis ? make_redis_protocol(settings, mbuf_size)
-                        : make_memcached_protocol(settings, mbuf_size);
+                        : make_memcached_protocol(settings);
 }
 
 /// Whether connections to a server that were made with the one are as good with the other.

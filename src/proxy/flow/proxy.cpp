@@ -17,7 +17,7 @@ std::vector<WatchedPool> watched(const Config& config, std::size_t mbuf_size) {
   for (const auto& settings : config.pools) {
     std::shared_ptr<const Protocol> protocol = settings.redis
                                                    ? make_redis_protocol(settings, mbuf_size)
-                                                   : make_memcached_protocol(settings, mbuf_size);
+                                                   : make_memcached_protocol(settings);
     auto& pool = pools.emplace_back(WatchedPool{.name = settings.name,
                                                 .servers = {},
                                                 .commands = protocol->command_count(),
