@@ -275,14 +275,15 @@ std::unique_ptr<Session> admin_session(Registry& registry, const AdminActions& a
   return std::make_unique<AdminSession>(registry, actions);
 }
 
-Door admin_door(const std::string& address, Registry& registry, const AdminActions& actions) {
+Door admin_door(const std::string& address, Registry& registry, const AdminActions& actions,
+                const OpenListening& open) {
   const auto endpoint = parse_endpoint(address);
   if (!is_local(endpoint))
     throw bad(
         fmt::format("admin: {} can be reached from other machines, and it asks for no "
                     "password: use a unix socket or 127.0.0.1",
                     address));
-  return {.listening = Listening::open(endpoint),
+  return {.listening = open("admin", endpoint),
           .open_session = [&registry, &actions] { return admin_session(registry, actions); },
           .idle = std::chrono::minutes{10},
           .input_limit = 2 * most_bytes + 16384};

@@ -29,6 +29,7 @@ struct AdminActions {
 std::unique_ptr<Session> admin_session(Registry& registry, const AdminActions& actions);
 
 /// The endpoint of the setting `admin:`. Throws Error{bad_argument} for an address that others than this machine reach.
-Door admin_door(const std::string& address, Registry& registry, const AdminActions& actions);
+Door admin_door(const std::string& address, Registry& registry, const AdminActions& actions,
+                const OpenListening& open = open_listening);
 
 }  // namespace sluice::proxy

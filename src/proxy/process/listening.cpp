@@ -85,6 +85,10 @@ std::uint16_t Listening::port() const {
   return ntohs(in.sin6_port);
 }
 
+Listening open_listening(std::string_view, const net::Endpoint& endpoint) {
+  return Listening::open(endpoint);
+}
+
 bool is_local(const net::Endpoint& endpoint) {
   return std::ranges::all_of(net::resolve(endpoint), is_loopback);
 }

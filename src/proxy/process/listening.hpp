@@ -1,7 +1,10 @@
 /// A socket that listens, for the small services beside the data path.
 #pragma once
 
-#include <optional>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "net/endpoint.hpp"
@@ -32,6 +35,12 @@ class Listening {
   int descriptor_ = -1;
   std::string path_;
 };
+
+/// How a service gets its socket; `what` names the service ("statistics", "metrics", "admin"). One that was started by an
+/// upgrade gives the socket that its predecessor handed on.
+using OpenListening = std::function<Listening(std::string_view what, const net::Endpoint&)>;
+/// The plain way: Listening::open.
+Listening open_listening(std::string_view what, const net::Endpoint& endpoint);
 
 /// 127.0.0.0/8, ::1 or a unix socket: whoever reaches it is on this machine. Resolves the name.
 bool is_local(const net::Endpoint& endpoint);

@@ -102,7 +102,11 @@ class SideServer::Loop {
     thread_.join();
     if (timer_ != 0) clock_.cancel(timer_);  // its callback uses wake_
     ::close(wake_);
+    if (handed_on_.load())
+      for (Door& door : doors_) door.listening.hand_on();
   }
+
+  void hand_on() noexcept { handed_on_.store(true); }
 
  private:
   void wake() noexcept { static_cast<void>(::eventfd_write(wake_, 1)); }
@@ -176,12 +180,13 @@ class SideServer::Loop {
     }
   }
 
-  const std::vector<Door> doors_;
+  std::vector<Door> doors_;
   Clock& clock_;
   const int wake_;
   std::vector<std::unique_ptr<Client>> clients_;
   bool doors_open_ = true;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> handed_on_{false};
   std::atomic<bool> timer_set_{false};
   Clock::TimerId timer_ = 0;
   std::thread thread_;
@@ -190,5 +195,6 @@ class SideServer::Loop {
 SideServer::SideServer(std::vector<Door> doors, Clock& clock)
     : loop_(std::make_unique<Loop>(std::move(doors), clock)) {}
 SideServer::~SideServer() = default;
+void SideServer::hand_on() noexcept { loop_->hand_on(); }
 
 }  // namespace sluice::proxy

@@ -48,6 +48,9 @@ class SideServer {
   SideServer(const SideServer&) = delete;
   SideServer& operator=(const SideServer&) = delete;
 
+  /// A successor has the doors too: the files of unix sockets stay when this ends. Any thread.
+  void hand_on() noexcept;
+
  private:
   class Loop;
   std::unique_ptr<Loop> loop_;

@@ -1,0 +1,176 @@
+#include "proxy/watch/top.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "proxy/watch/excerpt.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Json nothing = Json::object();
+
+/// The element of a list that has this name; empty: it has none such.
+const Json& named(const Json& list, const Json& name) {
+  for (const auto& one : list)
+    if (one.at("name") == name) return one;
+  return nothing;
+}
+
+const Json& member(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() ? nothing : *found;
+}
+
+double count_of(const Json& counters, std::initializer_list<const char*> names) {
+  double sum = 0;
+  for (const char* const name : names) sum += counters.value(name, 0.0);
+  return sum;
+}
+
+struct Interval {
+  double seconds;
+
+  /// A counter that went back belongs to a process that was started anew: all of it is of late.
+  double rate(const Json& before, const Json& now, std::initializer_list<const char*> names) const {
+    const double old = count_of(before, names), fresh = count_of(now, names);
+    return (fresh >= old ? fresh - old : fresh) / seconds;
+  }
+};
+
+LatencyCounts counts_of(const Json& latency) {
+  LatencyCounts counts;
+  if (latency.empty()) return counts;
+  counts.buckets.resize(LatencyBuckets::count);
+  for (const auto& pair : latency.at("buckets"))
+    if (const auto bucket = pair.at(0).get<std::size_t>(); bucket < counts.buckets.size())
+      counts.buckets[bucket] = pair.at(1).get<std::uint64_t>();
+  return counts;
+}
+
+LatencyCounts all_commands(const Json& pool) {
+  LatencyCounts counts;
+  for (const auto& command : member(pool, "commands")) counts += counts_of(command.at("latency"));
+  return counts;
+}
+
+TopServer server_of(const Interval& interval, const Json& before, const Json& now) {
+  const Json &old = member(before, "counters"), &fresh = now.at("counters");
+  return {.name = now.at("name"),
+          .requests = interval.rate(old, fresh, {"requests"}),
+          .errors = interval.rate(old, fresh, {"server_err", "server_eof", "server_timedout"}),
+          .connections = fresh.value("server_connections", 0),
+          .waiting = fresh.value("in_queue", 0) + fresh.value("out_queue", 0),
+          .latency = counts_of(now.at("latency")).since(counts_of(member(before, "latency")))};
+}
+
+TopPool pool_of(const Interval& interval, const Json& before, const Json& now) {
+  const Json &old = member(before, "counters"), &fresh = now.at("counters");
+  TopPool pool{
+      .name = now.at("name"),
+      .requests = interval.rate(old, fresh, {"requests"}),
+      .errors = interval.rate(old, fresh, {"client_err", "forward_error", "refused_requests"}),
+      .clients = fresh.value("client_connections", 0),
+      .latency = all_commands(now).since(all_commands(before)),
+      .servers = {}};
+  for (const auto& server : now.at("servers"))
+    pool.servers.push_back(
+        server_of(interval, named(member(before, "servers"), server.at("name")), server));
+  return pool;
+}
+
+constexpr std::size_t name_width = 28;
+
+std::string column(const std::string& name, std::size_t indent) {
+  return fmt::format("{:{}}{:<{}.{}}", "", indent, excerpt(name), name_width - indent,
+                     name_width - indent);
+}
+
+std::string milliseconds(const LatencyCounts& latency, double share) {
+  if (latency.count() == 0) return "-";
+  return fmt::format("{:.2f}", static_cast<double>(latency.quantile(share).count()) / 1000);
+}
+
+void append_line(std::string& out, const auto& what, std::size_t indent, const std::string& peers,
+                 const std::string& waiting) {
+  fmt::format_to(std::back_inserter(out), "{} {:>12.0f} {:>9.1f} {:>9} {:>9} {:>8} {:>8}\n",
+                 column(what.name, indent), what.requests, what.errors,
+                 milliseconds(what.latency, 0.5), milliseconds(what.latency, 0.99), peers, waiting);
+}
+
+Json latency_json(const LatencyCounts& latency) {
+  return {{"p50_us", latency.quantile(0.5).count()}, {"p99_us", latency.quantile(0.99).count()}};
+}
+
+Json common_json(const auto& what) {
+  Json json = {{"name", what.name},
+               {"requests_per_second", what.requests},
+               {"errors_per_second", what.errors}};
+  json.update(latency_json(what.latency));
+  return json;
+}
+
+}  // namespace
+
+TopFrame top_frame(std::string_view before, std::string_view now) try {
+  const Json old = before.empty() ? nothing : Json::parse(before);
+  const Json fresh = Json::parse(now);
+  TopFrame frame;
+  frame.uptime_s = fresh.at("uptime_s");
+  const double passed =
+      fresh.at("at_us").get<double>() - (old.empty() ? 0 : old.at("at_us").get<double>());
+  frame.seconds = old.empty() ? static_cast<double>(frame.uptime_s) : passed / 1e6;
+  const Interval interval{std::max(frame.seconds, 0.001)};
+  for (const auto& pool : fresh.at("pools"))
+    frame.pools.push_back(pool_of(interval, named(member(old, "pools"), pool.at("name")), pool));
+  return frame;
+} catch (const nlohmann::json::exception& bad) {
+  throw Error{Errc::protocol,
+              fmt::format("these are no statistics of a sluice proxy: {}", bad.what())};
+}
+
+std::string top_text(const TopFrame& frame) {
+  std::string out = fmt::format("up {} s\n{:<{}} {:>12} {:>9} {:>9} {:>9} {:>8} {:>8}\n",
+                                frame.uptime_s, "pool / server", name_width, "requests/s",
+                                "errors/s", "p50 ms", "p99 ms", "conns", "waiting");
+  for (const auto& pool : frame.pools) {
+    append_line(out, pool, 0, std::to_string(pool.clients), "");
+    for (const auto& server : pool.servers)
+      append_line(out, server, 2, std::to_string(server.connections),
+                  std::to_string(server.waiting));
+  }
+  if (!frame.hot_keys.empty()) out += "\nhot keys\n";
+  for (const auto& key : frame.hot_keys)
+    fmt::format_to(std::back_inserter(out), "{:>9.0f}/s {:>6.2f} %  {}\n", key.rate,
+                   key.share * 100, key.key);
+  return out;
+}
+
+std::string top_json(const TopFrame& frame) {
+  Json json = {{"uptime_s", frame.uptime_s}, {"seconds", frame.seconds}, {"pools", Json::array()}};
+  for (const auto& pool : frame.pools) {
+    Json of_pool = common_json(pool);
+    of_pool["clients"] = pool.clients;
+    of_pool["servers"] = Json::array();
+    for (const auto& server : pool.servers) {
+      Json of_server = common_json(server);
+      of_server["connections"] = server.connections;
+      of_server["waiting"] = server.waiting;
+      of_pool["servers"].push_back(std::move(of_server));
+    }
+    json["pools"].push_back(std::move(of_pool));
+  }
+  json["hot_keys"] = Json::array();
+  for (const auto& key : frame.hot_keys)
+    json["hot_keys"].push_back(
+        {{"key", key.key}, {"requests_per_second", key.rate}, {"share", key.share}});
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace sluice::proxy

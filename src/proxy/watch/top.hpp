@@ -1,0 +1,46 @@
+/// What `sluice proxy top` shows: the difference of two statistics (statistics_json), as figures, text and JSON. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/watch/hot_keys.hpp"
+#include "proxy/watch/latency_histogram.hpp"
+
+namespace sluice::proxy {
+
+struct TopServer {
+  std::string name;
+  double requests = 0, errors = 0;  ///< a second
+  std::int64_t connections = 0;
+  std::int64_t waiting = 0;  ///< requests queued or sent
+  LatencyCounts latency;
+};
+
+struct TopPool {
+  std::string name;
+  double requests = 0, errors = 0;
+  std::int64_t clients = 0;
+  LatencyCounts latency;  ///< of all commands
+  std::vector<TopServer> servers;
+};
+
+struct TopFrame {
+  std::int64_t uptime_s = 0;
+  double seconds = 0;  ///< that the rates are of
+  std::vector<TopPool> pools;
+  std::vector<HotKey> hot_keys;
+};
+
+/// Both are from statistics_json(). What `before` does not have counts from zero, and so does what began anew since.
+/// Throws Error{protocol} for text that is none.
+TopFrame top_frame(std::string_view before, std::string_view now);
+
+/// A table; one line for a pool, one for each server, the hot keys. Names are cut at their column.
+std::string top_text(const TopFrame& frame);
+/// One line.
+std::string top_json(const TopFrame& frame);
+
+}  // namespace sluice::proxy
