@@ -62,16 +62,17 @@ Task<Answer> MutexWire::acquire_durably(Identity who, std::string ticket) const 
   throw unsynced(names_.key, reply, terms_.durability);
 }
 
-Task<PassAnswer> MutexWire::ask_pass(const Identity& who, const Identity& next,
+Task<PassAnswer> MutexWire::ask_pass(const Identity& who, FencingToken last, const Identity& next,
                                      const std::string& inbox) const {
   const fmt::format_int bound{terms_.hand_off.across_processes};
   const fmt::format_int lease{terms_.terms.lease.count()};
   const fmt::format_int tokens{terms_.hand_off.within_process};
+  const fmt::format_int last_of_turn{last.value};
   const std::string ticket = ticket_of(next, inbox);
-  auto asked = store_.run(
-      scripts::lock_mutex_pass, {names_.key, names_.token, names_.queue},
-      {who.request, names_.channel, text_of(bound), text_of(lease), text_of(tokens), ticket},
-      {.repeatable = true});
+  auto asked = store_.run(scripts::lock_mutex_pass, {names_.key, names_.token, names_.queue},
+                          {who.request, names_.channel, text_of(bound), text_of(lease),
+                           text_of(tokens), ticket, text_of(last_of_turn)},
+                          {.repeatable = true});
   const Value reply = co_await asked;
   if (is_refusal(reply)) co_return PassAnswer{.queued = refusal_of(reply, names_.channel)};
   if (reply.type() != Value::Type::integer) throw nonsense(scripts::lock_mutex_pass.name, reply);

@@ -37,9 +37,9 @@ class MutexWire {
   /// empty: the request is not put into the queue. Throws Error (unsynced) when the replicas have it
   /// not in time; it is taken back then.
   Task<Answer> ask_acquire(const Identity& who, std::string inbox) const;
-  /// Repeatable, but a copy is answered `gone` where the first handed over: ask_acquire(next) knows
-  /// more then.
-  Task<PassAnswer> ask_pass(const Identity& who, const Identity& next,
+  /// `last`: token of the turn that ends. Repeatable, but a copy is answered `gone` where the first
+  /// handed over: ask_acquire(next) knows more then.
+  Task<PassAnswer> ask_pass(const Identity& who, FencingToken last, const Identity& next,
                             const std::string& inbox) const;
   Task<Value> ask_end(const Identity& who, bool repeatable) const;
   Task<Value> ask_give_up(const Identity& who, const std::string& inbox) const;

@@ -43,6 +43,19 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Simulation,
                                   std::to_string(std::get<1>(test.param));
                          });
 
+/// What was found in longer campaigns, and mended.
+TEST(Seed, WhatWasFoundBefore) {
+  constexpr std::pair<const char*, std::uint64_t> found_before[] = {
+      {"mutex", 34093},                   // a late copy of a pass ended the turn after it
+      {"mutex", 57203}, {"fair", 18215},  // the process that was to look stood still too
+      {"fair", 138994}, {"shared", 4117},
+  };
+  for (const auto& [primitive, seed] : found_before) {
+    const auto found = first_failure({.primitive = primitive}, {.first = seed, .last = seed});
+    EXPECT_FALSE(found) << found->text;
+  }
+}
+
 class Mutated : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(Mutated, IsFound) {
