@@ -9,6 +9,7 @@
 local call = redis.call
 -- include lock/hold/next_token.lua
 -- include lock/wait/server_time.lua
+-- include lock/mutex/look_after.lua
 -- include lock/mutex/hand_over.lua
 if call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
   return 0

@@ -4,7 +4,10 @@
 -- ARGV[4] ticket to be taken out of the queue; empty: none
 -- Reply: 1 ended; 0 there was no such hold.
 if ARGV[4] ~= '' then
-  redis.call('LREM', KEYS[3], 0, ARGV[4])
+-- include lock/mutex/look_after.lua
+  if redis.call('LREM', KEYS[3], 0, ARGV[4]) > 0 then
+    hand_watch_on(KEYS[1], KEYS[3], ARGV[4])
+  end
 end
 if redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
   return 0
@@ -16,6 +19,7 @@ if redis.call('EXISTS', KEYS[3]) == 0 then  -- as a hand-over to nobody, without
 end
 -- include lock/hold/next_token.lua
 -- include lock/wait/server_time.lua
+-- include lock/mutex/look_after.lua
 -- include lock/mutex/hand_over.lua
 hand_over(ARGV[2], tonumber(ARGV[3]))
 return 1
