@@ -14,25 +14,16 @@
 
 namespace sluice::lock {
 
-using std::chrono::milliseconds;
-
 namespace {
 
 std::string_view text_of(const fmt::format_int& number) { return {number.data(), number.size()}; }
-
-/// How long whoever is handed a watched hold has to say that it took over.
-constexpr milliseconds claim_time = std::chrono::seconds{2};
-
-milliseconds claim_of(const Terms& terms) {
-  return terms.watched ? std::min(terms.lease, claim_time + terms.margin) : terms.lease;
-}
 
 }  // namespace
 
 std::string MutexWire::ticket_of(const Identity& who, std::string_view inbox) const {
   return inbox.empty() ? std::string{}
                        : fmt::format("{} {} {} {} {} {}", who.request, terms_.terms.lease.count(),
-                                     claim_of(terms_.terms).count(), inbox, who.owner, who.holder);
+                                     terms_.terms.claim().count(), inbox, who.owner, who.holder);
 }
 
 Task<Answer> MutexWire::ask_acquire(const Identity& who, std::string inbox) const {
