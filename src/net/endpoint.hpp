@@ -15,6 +15,7 @@ struct Endpoint {
   std::string unix_path;  ///< not empty: a unix socket, host and port do not count
 
   bool is_unix() const noexcept { return !unix_path.empty(); }
+  bool operator==(const Endpoint&) const = default;
 };
 
 /// "127.0.0.1:6379", "[::1]:6379" or "/run/redis.sock".

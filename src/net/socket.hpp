@@ -22,6 +22,7 @@ class Socket final : public Transport {
 
   Transfer read_some(std::span<char> into) noexcept override;
   Transfer write_some(std::string_view bytes) noexcept override;
+  bool short_read_drains() const noexcept override { return true; }
   int descriptor() const noexcept override { return descriptor_; }
   void shutdown() noexcept override;
 

@@ -36,6 +36,10 @@ class Transport {
   virtual Wants wants_to_read() const noexcept { return {.read = true, .write = false}; }
   virtual Wants wants_to_write() const noexcept { return {.read = false, .write = true}; }
 
+  /// Whether a read that fills less than its buffer has taken all there was, so that a reader on edge-triggered epoll
+  /// need not ask again. Not so where bytes are kept behind the descriptor.
+  virtual bool short_read_drains() const noexcept { return false; }
+
   virtual int descriptor() const noexcept = 0;
   /// Any thread: ends both directions; a blocked peer of this call sees it. The descriptor stays
   /// open.

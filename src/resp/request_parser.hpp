@@ -43,7 +43,7 @@ class RequestParser {
   State state() const noexcept { return state_; }
   /// Of a complete request; good until the buffer changes or parse() is called. Empty: an empty
   /// line or array, to be ignored.
-  std::span<const std::string_view> words() const noexcept { return words_; }
+  std::span<const std::string_view> words() const noexcept { return {words_.data(), count_}; }
   /// Bytes of the complete request.
   std::size_t size() const noexcept { return at_; }
   /// At least so many bytes are still missing; lets a server make room at once for a long word.
@@ -63,6 +63,7 @@ class RequestParser {
   enum class Step : std::uint8_t { begin, line, bulk_length, bulk };
 
   void start();
+  bool take_whole(std::string_view buffer);
   State typed_line(std::string_view buffer);
   State count(std::string_view buffer);
   State words_of_array(std::string_view buffer);
@@ -82,7 +83,8 @@ class RequestParser {
   std::size_t bulk_size_ = 0;
   std::size_t missing_ = 1;
   std::vector<Place> places_;
-  std::vector<std::string_view> words_;
+  std::vector<std::string_view> words_;  // the first count_ of them; it never gets shorter
+  std::size_t count_ = 0;
   std::string text_;  // of a typed line
   std::string error_;
 };

@@ -82,7 +82,7 @@ inline constexpr std::array libraries{
     Library{"soci", "sale/order_store examples/fenced_books"},
     Library{"sqlite3", "sale/order_store examples/fenced_books"},
     Library{"CLI/", "cli/"},
-    Library{"nlohmann/", "cli/ server/"},
+    Library{"nlohmann/", "cli/ server/ proxy/"},
     Library{"yaml-cpp/", "proxy/"},
     Library{"spdlog/", "proxy/ server/ cli/"},
     Library{"prometheus/", "proxy/ server/"},

@@ -1,0 +1,99 @@
+#include "net/listener.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace sluice::net {
+namespace {
+
+[[noreturn]] void fail(const Endpoint& endpoint) {
+  throw std::system_error{errno, std::generic_category(),
+                          fmt::format("cannot listen on {}", to_string(endpoint))};
+}
+
+void set(int descriptor, int level, int name) {
+  const int on = 1;
+  static_cast<void>(::setsockopt(descriptor, level, name, &on, sizeof on));
+}
+
+/// Whether somebody answers at the unix socket: then it is not ours to replace.
+bool is_alive(const Address& address) {
+  const Socket probe{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  return ::connect(probe.descriptor(), address.get(), address.size) == 0 || errno == EAGAIN;
+}
+
+void remove_leftover(const Endpoint& endpoint, const Address& address) {
+  struct stat found {};
+  if (::lstat(endpoint.unix_path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode) ||
+      is_alive(address))
+    return;
+  static_cast<void>(::unlink(endpoint.unix_path.c_str()));
+}
+
+}  // namespace
+
+Listener::Listener(Listener&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+Listener& Listener::operator=(Listener&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+Listener::~Listener() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Listener Listener::open(const Endpoint& endpoint, const ListenOptions& options) {
+  const auto address = resolve(endpoint).front();
+  Listener listener{::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  if (listener.descriptor_ < 0) fail(endpoint);
+  if (endpoint.is_unix()) {
+    remove_leftover(endpoint, address);
+  } else {
+    set(listener.descriptor_, SOL_SOCKET, SO_REUSEADDR);
+    if (options.share_port) set(listener.descriptor_, SOL_SOCKET, SO_REUSEPORT);
+  }
+  if (::bind(listener.descriptor_, address.get(), address.size) != 0) fail(endpoint);
+  if (endpoint.is_unix() && options.permissions &&
+      ::chmod(endpoint.unix_path.c_str(), *options.permissions) != 0)
+    fail(endpoint);
+  if (::listen(listener.descriptor_, options.backlog) != 0) fail(endpoint);
+  return listener;
+}
+
+Listener Listener::duplicate() const {
+  Listener other{::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0)};
+  if (other.descriptor_ < 0) throw std::system_error{errno, std::generic_category(), "dup"};
+  return other;
+}
+
+Listener::Accepted Listener::accept() const noexcept {
+  for (;;) {
+    const int client = ::accept4(descriptor_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (client >= 0) {
+      set(client, IPPROTO_TCP, TCP_NODELAY);
+      return {Outcome::accepted, Socket{client}};
+    }
+    switch (errno) {
+      case EINTR:
+      case ECONNABORTED: continue;
+      case EAGAIN: return {Outcome::none, {}};
+      case EMFILE:
+      case ENFILE:
+      case ENOBUFS:
+      case ENOMEM: return {Outcome::out_of_descriptors, {}, errno};
+      default: return {Outcome::failed, {}, errno};
+    }
+  }
+}
+
+}  // namespace sluice::net

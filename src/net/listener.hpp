@@ -1,0 +1,48 @@
+/// A socket that waits for clients.
+#pragma once
+
+#include <optional>
+
+#include "net/endpoint.hpp"
+#include "net/socket.hpp"
+
+namespace sluice::net {
+
+struct ListenOptions {
+  int backlog = 512;
+  bool share_port =
+      false;  ///< SO_REUSEPORT: others of this user may listen on it too, and the kernel spreads the clients
+  std::optional<unsigned> permissions;  ///< of a unix socket
+};
+
+class Listener {
+ public:
+  Listener() = default;
+  /// Takes over a descriptor that listens already.
+  explicit Listener(int descriptor) noexcept : descriptor_(descriptor) {}
+  Listener(Listener&& other) noexcept;
+  Listener& operator=(Listener&& other) noexcept;
+  ~Listener();
+
+  /// A unix socket that is left over from a process that is gone is replaced. Throws std::system_error that names the
+  /// endpoint (address in use, no permission), Error for an unknown host.
+  static Listener open(const Endpoint& endpoint, const ListenOptions& options);
+  /// Another descriptor of the same queue of clients.
+  Listener duplicate() const;
+
+  enum class Outcome { accepted, none, out_of_descriptors, failed };
+  struct Accepted {
+    Outcome outcome;
+    Socket socket;
+    int error = 0;
+  };
+  /// Never blocks. TCP_NODELAY is on.
+  Accepted accept() const noexcept;
+
+  int descriptor() const noexcept { return descriptor_; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace sluice::net

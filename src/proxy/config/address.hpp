@@ -1,0 +1,22 @@
+/// Addresses as the file writes them; of listen and servers exactly as twemproxy reads them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "proxy/config/config.hpp"
+
+namespace sluice::proxy {
+
+/// Decimal digits alone, and not more than `most`.
+std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t most) noexcept;
+
+/// "host:port" or "/path"; no host, or *, is any address of this machine. Throws Error{bad_argument}, as all of these: what is wrong, and what is wanted.
+net::Endpoint parse_address(std::string_view text);
+/// "host:port", or "/path" and perhaps permissions: "/run/proxy.sock 0660".
+Listen parse_listen(std::string_view text);
+/// "host:port:weight [name]" or "/path:weight [name]".
+ServerSettings parse_server(std::string_view text);
+
+}  // namespace sluice::proxy

@@ -1,0 +1,148 @@
+/// What the configuration file of the proxy says, read, checked and with its defaults: a value, which running pools
+/// share and a reload replaces as a whole. The table of all settings is settings.def; a setting is named as its member.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/endpoint.hpp"
+#include "proxy/hash/hash.hpp"
+#include "proxy/ring/ring.hpp"
+
+namespace sluice::proxy {
+
+/// Where something stands in the file, for messages. All are equal: what only moved in the file did not change.
+struct FilePlace {
+  std::size_t line = 0;
+  std::size_t position = 0;  ///< among its like
+
+  constexpr bool operator==(const FilePlace&) const noexcept { return true; }
+};
+
+enum class Compat : std::uint8_t {
+  relaxed,  ///< what twemproxy does not know is answered, with the result or with -ERR
+  strict,   ///< closes the connection where twemproxy does, and offers what it offers
+};
+
+/// What becomes of the keys of a server that fails.
+enum class OnFailure : std::uint8_t {
+  rehash,  ///< they move to the others (twemproxy; only with auto_eject_hosts)
+  fail,    ///< they get an error at once, and stay where they are
+};
+
+struct Listen {
+  net::Endpoint endpoint;               ///< an empty host was made 0.0.0.0
+  std::optional<unsigned> permissions;  ///< of a unix socket
+  std::string text;                     ///< as written; unique in a file
+
+  bool operator==(const Listen&) const = default;
+};
+
+struct ServerSettings {
+  net::Endpoint endpoint;
+  std::string
+      name;  ///< what is hashed, and the name in statistics: given, else host:port, of port 11211 the host
+  std::uint32_t weight = 1;
+  std::string text;  ///< as written, without the name
+  FilePlace place;
+
+  bool operator==(const ServerSettings&) const = default;
+};
+
+struct TlsSettings {
+  bool on = false;
+  std::string certificate, key, ca;  ///< files; PEM
+  bool verify = true;
+  std::string server_name;
+
+  bool operator==(const TlsSettings&) const = default;
+};
+
+struct UserSettings {
+  std::string name, password;
+  bool read_only = false;
+
+  bool operator==(const UserSettings&) const = default;
+};
+
+/// What each setting means, its bounds and its default: settings.def.
+struct PoolSettings {
+  std::string name;
+  FilePlace place;
+
+  Listen listen;
+  Hash hash = Hash::fnv1a_64;
+  std::optional<HashTag> hash_tag;
+  Distribution distribution = Distribution::ketama;
+  std::optional<std::chrono::milliseconds> timeout;
+  int backlog = 512;
+  std::size_t client_connections = 0;
+  bool tcpkeepalive = false;
+  bool reuseport = false;
+  bool preconnect = false;
+  bool redis = false;
+  std::string redis_auth;
+  int redis_db = 0;
+  std::size_t server_connections = 1;
+  bool auto_eject_hosts = false;
+  std::chrono::milliseconds server_retry_timeout{30000};
+  std::size_t server_failure_limit = 2;
+  std::vector<ServerSettings> servers;  ///< in twemproxy's order: length of the name, then bytes
+
+  // Beyond twemproxy.
+  Compat compat = Compat::relaxed;
+  OnFailure on_failure = OnFailure::rehash;
+  bool health_check = true;
+  bool partial_replies = false;
+  bool retry_reads = false;
+  TlsSettings listen_tls, server_tls;
+  std::vector<UserSettings> users;
+  std::string server_user;
+  std::string server_password;
+  std::vector<std::string> allow;
+  std::size_t request_size_limit = std::size_t{512} << 20;
+  std::size_t request_words_limit = std::size_t{1} << 20;
+  std::size_t reply_size_limit = std::size_t{1} << 30;
+  std::size_t client_output_limit = std::size_t{64} << 20;
+  std::size_t client_pending_limit = 65536;
+  std::chrono::milliseconds client_idle_timeout{0};
+  std::chrono::milliseconds resolve_interval{30000};
+  std::chrono::milliseconds connect_timeout{1000};
+  CharSign key_bytes = CharSign::is_signed;
+
+  bool operator==(const PoolSettings&) const = default;
+};
+
+/// What is of the whole process: the map `sluice:` of the file.
+struct ProcessSettings {
+  std::size_t workers = 1;
+  std::size_t memory_limit = 0;  ///< bytes of buffers in all; 0: none
+  std::string metrics;           ///< host:port of /metrics; empty: off
+  std::string admin;             ///< host:port or /path of the administrative endpoint; empty: off
+  std::chrono::milliseconds drain_timeout{30000};
+  std::chrono::microseconds slow_log_threshold{10000};
+  std::size_t slow_log_entries = 128;
+  bool hot_keys = false;
+  std::size_t big_value = std::size_t{1} << 20;  ///< values of so many bytes are noted
+
+  bool operator==(const ProcessSettings&) const = default;
+};
+
+struct Config {
+  ProcessSettings process;
+  std::vector<PoolSettings> pools;  ///< in twemproxy's order: length of the name, then bytes
+
+  bool operator==(const Config&) const = default;
+};
+
+/// The servers as the ring wants them, in the same order.
+std::vector<RingServer> ring_servers(const PoolSettings& pool);
+/// `live`: the servers that take part, an index each; empty: all.
+Homes make_homes(const PoolSettings& pool, std::span<const std::uint32_t> live = {});
+
+}  // namespace sluice::proxy

@@ -1,0 +1,101 @@
+// The kinds that are lists and maps.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "proxy/config/address.hpp"
+#include "proxy/config/members.hpp"
+#include "proxy/config/settings.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice::proxy::kinds {
+namespace {
+
+constexpr std::size_t most_servers = 4096;
+
+/// "{name: value, ...}" of those that are not as they are by default.
+template <class Target>
+std::string map_text(const Target& target) {
+  std::vector<std::string> members;
+  for_each_setting(target, [&](const SettingRow& row, auto kind, const auto& value) {
+    if (const auto text = kind.text(value); text != row.default_text)
+      members.push_back(fmt::format("{}: {}", row.name, quoted(text)));
+  });
+  return fmt::format("{{{}}}", fmt::join(members, ", "));
+}
+
+const Node& sequence_of(const Node& node, std::string_view wanted) {
+  if (node.kind != Node::Kind::sequence)
+    throw Problem{node.line, fmt::format("write {}, each on a line after a dash", wanted)};
+  return node;
+}
+
+}  // namespace
+
+void ServerList::read(const Node& node, const SettingRow&, std::vector<ServerSettings>& value) {
+  sequence_of(node, "a list of servers");
+  if (node.flow) throw Problem{node.line, "write each server on a line of its own, after a dash"};
+  if (node.items.size() > most_servers)
+    throw Problem{node.line, fmt::format("more than {} servers in a pool", most_servers)};
+  value.clear();
+  for (const auto& item : node.items) {
+    if (item.kind != Node::Kind::scalar)
+      throw Problem{item.line, "a server is host:port:weight [name], not a list or map"};
+    auto server = with_line(item.line, [&] { return parse_server(item.text); });
+    server.place = {item.line, value.size()};
+    value.push_back(std::move(server));
+  }
+}
+std::string ServerList::text(const std::vector<ServerSettings>& value) {
+  std::vector<std::string> servers;
+  for (const auto& server : value)
+    servers.push_back(quoted(server.text + (server.name == server.text ? "" : " " + server.name)));
+  return servers.empty() ? "" : fmt::format("[{}]", fmt::join(servers, ", "));
+}
+
+void Words::read(const Node& node, const SettingRow&, std::vector<std::string>& value) {
+  value.clear();
+  for (const auto& item : sequence_of(node, "a list of words").items) {
+    if (item.kind != Node::Kind::scalar || item.text.empty())
+      throw Problem{item.line, "only words may stand in this list"};
+    value.push_back(item.text);
+  }
+}
+std::string Words::text(const std::vector<std::string>& value) {
+  return value.empty() ? "" : fmt::format("[{}]", fmt::join(value, ", "));
+}
+
+void Tls::read(const Node& node, const SettingRow&, TlsSettings& value) {
+  value = {};
+  if (node.kind == Node::Kind::scalar) {
+    SettingRow row{};
+    Flag::read(node, row, value.on);
+    return;
+  }
+  read_members(node, value);
+  value.on = true;
+}
+std::string Tls::text(const TlsSettings& value) {
+  if (!value.on) return "";
+  const auto text = map_text(value);
+  return text == "{}" ? "true" : text;
+}
+
+void Users::read(const Node& node, const SettingRow&, std::vector<UserSettings>& value) {
+  value.clear();
+  for (const auto& item : sequence_of(node, "a list of users").items) {
+    auto& user = value.emplace_back();
+    read_members(item, user);
+    if (user.name.empty() || user.password.empty())
+      throw Problem{item.line, "a user needs a name and a password"};
+    for (const auto& other : value)
+      if (&other != &user && other.name == user.name)
+        throw Problem{item.line, fmt::format("the user '{}' is there twice", user.name)};
+  }
+}
+std::string Users::text(const std::vector<UserSettings>& value) {
+  std::vector<std::string> users;
+  for (const auto& user : value) users.push_back(map_text(user));
+  return users.empty() ? "" : fmt::format("[{}]", fmt::join(users, ", "));
+}
+
+}  // namespace sluice::proxy::kinds

@@ -1,0 +1,163 @@
+#include "proxy/config/read.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "proxy/config/members.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+constexpr std::size_t most_pools = 1024;
+constexpr std::size_t most_file_bytes = std::size_t{4} << 20;
+
+/// twemproxy's order of names: the shorter first, then by bytes.
+constexpr auto by_name = [](const auto& thing) {
+  return std::pair<std::size_t, std::string_view>{thing.name.size(), thing.name};
+};
+
+[[noreturn]] void refuse(const FilePlace& place, const std::string& why) {
+  throw Problem{place.line, why};
+}
+
+void sort_servers(PoolSettings& pool) {
+  std::ranges::sort(pool.servers, {}, by_name);
+  const auto twice = std::ranges::adjacent_find(pool.servers, {}, &ServerSettings::name);
+  if (twice != pool.servers.end())
+    refuse(std::max(twice->place, std::next(twice)->place,
+                    [](auto a, auto b) { return a.line < b.line; }),
+           fmt::format("two servers of the pool '{}' have the name '{}'; give one of them another "
+                       "name after a space",
+                       pool.name, twice->name));
+  std::uint64_t weights = 0;
+  for (const auto& server : pool.servers) weights += server.weight;
+  if (weights > std::numeric_limits<std::uint32_t>::max())
+    refuse(pool.place, fmt::format("the weights of the pool '{}' add up to {}; make them smaller",
+                                   pool.name, weights));
+}
+
+void check_tls(const PoolSettings& pool) {
+  const auto& tls = pool.listen_tls;
+  if (tls.on && (tls.certificate.empty() || tls.key.empty()))
+    refuse(pool.place,
+           fmt::format("listen_tls of the pool '{}' needs a certificate and its key", pool.name));
+  if (pool.server_tls.certificate.empty() != pool.server_tls.key.empty())
+    refuse(pool.place,
+           fmt::format(
+               "server_tls of the pool '{}' has a certificate or a key; it needs both, or none",
+               pool.name));
+}
+
+void check_pool(const PoolSettings& pool) {
+  if (pool.listen.text.empty())
+    refuse(pool.place, fmt::format("the pool '{}' has no listen; say where clients connect, as "
+                                   "'listen: 127.0.0.1:22121'",
+                                   pool.name));
+  if (pool.servers.empty())
+    refuse(pool.place, fmt::format("the pool '{}' has no servers; list them as "
+                                   "'- host:port:weight' under 'servers:'",
+                                   pool.name));
+  const bool wants_redis = !pool.redis_auth.empty() || !pool.users.empty();
+  if (wants_redis && !pool.redis)
+    refuse(pool.place, fmt::format("the pool '{}' has passwords, but memcached knows none; write "
+                                   "'redis: true', or remove redis_auth and users",
+                                   pool.name));
+  check_tls(pool);
+}
+
+PoolSettings read_pool(const Node& node, std::size_t position) {
+  PoolSettings pool;
+  pool.name = node.key;
+  pool.place = {node.line, position};
+  if (pool.name.empty()) refuse(pool.place, "a pool needs a name");
+  if (node.flow) refuse(pool.place, "write each setting of a pool on a line of its own");
+  try {
+    read_members(node, pool);
+  } catch (const Problem& wrong) {
+    throw Problem{wrong.line(), fmt::format("pool '{}': {}", pool.name, wrong.what())};
+  }
+  sort_servers(pool);
+  check_pool(pool);
+  return pool;
+}
+
+/// No two pools with one name or one address.
+void check_pools(std::vector<PoolSettings>& pools) {
+  const auto address = [](const PoolSettings& pool) -> const std::string& {
+    return pool.listen.text;
+  };
+  std::ranges::sort(pools, {}, address);
+  if (const auto twice = std::ranges::adjacent_find(pools, {}, address); twice != pools.end())
+    refuse(std::next(twice)->place,
+           fmt::format("the pools '{}' and '{}' both listen at {}; give one another address",
+                       twice->name, std::next(twice)->name, twice->listen.text));
+  std::ranges::sort(pools, {}, by_name);
+  if (const auto twice = std::ranges::adjacent_find(pools, {}, &PoolSettings::name);
+      twice != pools.end())
+    refuse(std::next(twice)->place,
+           fmt::format("two pools have the name '{}'; rename one", twice->name));
+}
+
+/// Settings of the process, unless a pool happens to have that name.
+bool is_process(const Node& node) {
+  return node.key == "sluice" && std::ranges::none_of(node.items, [](const Node& member) {
+           return member.key == "listen" || member.key == "servers";
+         });
+}
+
+Config config_of(const Node& root) {
+  if (root.kind != Node::Kind::map || root.flow)
+    throw Problem{root.line, "write the name of a pool, a colon, and its settings below, indented"};
+  Config config;
+  bool process_seen = false;
+  for (const auto& node : root.items) {
+    if (is_process(node)) {
+      if (std::exchange(process_seen, true)) throw Problem{node.line, "'sluice' is there twice"};
+      read_members(node, config.process);
+    } else {
+      if (config.pools.size() == most_pools)
+        throw Problem{node.line, fmt::format("more than {} pools", most_pools)};
+      config.pools.push_back(read_pool(node, config.pools.size()));
+    }
+  }
+  if (config.pools.empty())
+    throw Problem{1, "there is no pool; write a name, a colon, and below it listen and servers"};
+  check_pools(config.pools);
+  return config;
+}
+
+}  // namespace
+
+Config read_config(std::string_view yaml, std::string_view file) {
+  try {
+    return config_of(parse_document(yaml));
+  } catch (const Problem& wrong) {
+    throw Error{Errc::bad_argument, fmt::format("{}:{}: {}", file, wrong.line(), wrong.what())};
+  }
+}
+
+Config load_config(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  std::string text;
+  if (file) {
+    text.resize(most_file_bytes + 1);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+  }
+  if (!file.eof())
+    throw Error{Errc::bad_argument,
+                text.size() > most_file_bytes
+                    ? fmt::format("{}: the file has more than {} bytes", path, most_file_bytes)
+                    : fmt::format("{}: the file cannot be read: {}", path,
+                                  std::generic_category().message(errno))};
+  return read_config(text, path);
+}
+
+}  // namespace sluice::proxy

@@ -1,0 +1,78 @@
+/// The table of all settings (settings.def) as rows, and over the members that they name.
+#pragma once
+
+#include <span>
+#include <type_traits>
+
+#include "proxy/config/kinds.hpp"
+
+namespace sluice::proxy {
+
+#define SETTING(member, Kind, written, lowest, highest, whose, does)       \
+  SettingRow{#member,       kinds::Kind::name,   written, lowest, highest, \
+             Origin::whose, kinds::Kind::secret, does},
+inline constexpr SettingRow pool_rows[] = {
+#define POOL
+#include "proxy/config/settings.def"
+#undef POOL
+};
+inline constexpr SettingRow process_rows[] = {
+#define PROCESS
+#include "proxy/config/settings.def"
+#undef PROCESS
+};
+inline constexpr SettingRow tls_rows[] = {
+#define TLS
+#include "proxy/config/settings.def"
+#undef TLS
+};
+inline constexpr SettingRow user_rows[] = {
+#define USER
+#include "proxy/config/settings.def"
+#undef USER
+};
+#undef SETTING
+
+inline std::span<const SettingRow> rows_of(const PoolSettings&) { return pool_rows; }
+inline std::span<const SettingRow> rows_of(const ProcessSettings&) { return process_rows; }
+inline std::span<const SettingRow> rows_of(const TlsSettings&) { return tls_rows; }
+inline std::span<const SettingRow> rows_of(const UserSettings&) { return user_rows; }
+
+/// Calls visit(row, kind, member) for each setting of `target`, in the order of the table.
+#define SETTING(member, Kind, written, lowest, highest, whose, does) \
+  visit(*row++, kinds::Kind{}, target.member);
+template <class Target, class Visit>
+  requires std::is_same_v<std::remove_const_t<Target>, PoolSettings>
+void for_each_setting(Target& target, Visit&& visit) {
+  const SettingRow* row = pool_rows;
+#define POOL
+#include "proxy/config/settings.def"
+#undef POOL
+}
+template <class Target, class Visit>
+  requires std::is_same_v<std::remove_const_t<Target>, ProcessSettings>
+void for_each_setting(Target& target, Visit&& visit) {
+  const SettingRow* row = process_rows;
+#define PROCESS
+#include "proxy/config/settings.def"
+#undef PROCESS
+}
+template <class Target, class Visit>
+  requires std::is_same_v<std::remove_const_t<Target>, TlsSettings>
+void for_each_setting(Target& target, Visit&& visit) {
+  const SettingRow* row = tls_rows;
+#define TLS
+#include "proxy/config/settings.def"
+#undef TLS
+}
+template <class Target, class Visit>
+  requires std::is_same_v<std::remove_const_t<Target>, UserSettings>
+void for_each_setting(Target& target, Visit&& visit) {
+  const SettingRow* row = user_rows;
+#define USER
+#include "proxy/config/settings.def"
+#undef USER
+}
+#undef SETTING
+
+}  // namespace sluice::proxy

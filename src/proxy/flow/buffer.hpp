@@ -1,0 +1,84 @@
+/// Bytes on their way, and where their memory comes from.
+///
+/// A connection that has nothing to keep has no memory: a Buffer takes a block when the first byte comes and gives it
+/// back with the last. Blocks of the usual size are kept for the next taker, in moderation (see BlockPool::trim).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "proxy/watch/counters.hpp"
+
+namespace sluice::proxy {
+
+/// Of one worker, and used by its thread alone.
+class BlockPool {
+ public:
+  static constexpr std::size_t block = 16 << 10;
+
+  BlockPool() = default;
+  ~BlockPool();
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+
+  char* take(std::size_t bytes);
+  void give(char* memory, std::size_t bytes) noexcept;
+
+  /// To be called now and then: frees half of the blocks that nobody has needed since the last call, so that a burst is
+  /// forgotten within seconds. True: memory was freed.
+  bool trim() noexcept;
+
+  /// What is in use, in bytes; any thread.
+  std::int64_t in_use() const noexcept { return in_use_.get(); }
+
+ private:
+  std::vector<char*> spare_;
+  std::size_t fewest_spare_ = 0;  // since the last trim()
+  Counter in_use_;
+};
+
+class Buffer {
+ public:
+  explicit Buffer(BlockPool& pool) noexcept : pool_(&pool) {}
+  ~Buffer() { release(); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  bool empty() const noexcept { return begin_ == end_; }
+  std::size_t size() const noexcept { return end_ - begin_; }
+  std::string_view view() const noexcept { return {data_ + begin_, size()}; }
+
+  void append(std::string_view bytes) {
+    if (capacity_ - end_ < bytes.size()) make_room(bytes.size());
+    std::memcpy(data_ + end_, bytes.data(), bytes.size());
+    end_ += bytes.size();
+  }
+
+  /// Room for at least `bytes` behind the end, to be filled and then added().
+  std::span<char> room(std::size_t bytes) {
+    if (capacity_ - end_ < bytes) make_room(bytes);
+    return {data_ + end_, capacity_ - end_};
+  }
+  void added(std::size_t bytes) noexcept { end_ += bytes; }
+
+  void drop(std::size_t bytes) noexcept {
+    begin_ += bytes;
+    if (begin_ == end_) release();
+  }
+  void release() noexcept;
+
+ private:
+  void make_room(std::size_t bytes);
+
+  BlockPool* pool_;
+  char* data_ = nullptr;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace sluice::proxy

@@ -1,0 +1,228 @@
+#include "proxy/flow/client.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/flow/gather.hpp"
+#include "proxy/flow/pool.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+// A server that takes its requests so slowly that this much waits for it gets no more until it has gone on.
+constexpr std::size_t upstream_full = std::size_t{4} << 20;
+
+constexpr std::string_view any_key = "placeholder";  // twemproxy's, for commands without a key
+
+}  // namespace
+
+Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
+               std::size_t place)
+    : Stream(pool.loop()),
+      pool_(pool),
+      number_(number),
+      place_(place),
+      last_active_(pool.loop().now()),
+      variant_{.resp = 2, .db = pool.settings().redis_db} {
+  attach(std::move(transport));
+}
+
+void Client::close() noexcept {
+  if (closed()) return;
+  while (!line_.empty()) {
+    Request& request = line_.pop();
+    if (request.answered)
+      loop_.requests().drop(request);
+    else
+      request.receiver = nullptr;  // whoever has its outcome drops it
+  }
+  detach();
+  pool_.remove(*this);
+}
+
+void Client::close_later() {
+  closing_ = true;
+  pause();
+  loop_.flush_later(*this);
+}
+
+void Client::drain() {
+  draining_ = true;
+  loop_.flush_later(*this);
+}
+
+void Client::flushed() {
+  if (line_.empty() && (closing_ || draining_)) close();
+}
+
+std::size_t Client::consume(std::string_view bytes) {
+  last_active_ = loop_.now();
+  std::size_t used = 0;
+  while (used < bytes.size() && !paused()) {
+    RequestReader& reader = reader_ ? *reader_ : pool_.reader();
+    const auto rest = bytes.substr(used);
+    const auto state = reader.read(rest);
+    if (state == RequestReader::State::incomplete) {
+      if (!reader_) reader_ = pool_.take_reader();
+      return used;
+    }
+    if (state == RequestReader::State::bad) {
+      const auto reply = reader.error_reply();
+      if (!reader_) static_cast<void>(pool_.take_reader());  // it is of no more use
+      reader_.reset();
+      last_word({.way = Way::close, .drop_pending = reply.empty(), .reply = reply});
+      return closed() ? 0 : bytes.size();
+    }
+    const auto size = reader.size();
+    serve(reader.words(), rest.substr(0, size));
+    if (closed()) return 0;
+    used += size;
+  }
+  if (reader_) pool_.give_back(std::move(reader_));
+  return closing_ ? bytes.size() : used;
+}
+
+void Client::serve(Words words, std::string_view bytes) {
+  if (words.empty()) return;
+  const Plan plan = pool_.protocol().plan(words);
+  pool_.counters().requests.add();
+  if (!plan.forward.empty()) bytes = plan.forward;
+  switch (plan.way) {
+    case Way::one:
+    case Way::any: forward(words, bytes, plan); break;
+    case Way::homes:
+    case Way::every: scatter(words, bytes, plan); break;
+    case Way::local:
+      pool_.counters().local_replies.add();
+      answer(plan.reply);
+      break;
+    case Way::session: answer(Failure::invalid); break;
+    case Way::refused:
+      pool_.counters().refused_requests.add();
+      answer(plan.reply);
+      break;
+    case Way::close: last_word(plan); break;
+  }
+  if (!closed()) hold_if_too_far_ahead();
+}
+
+void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
+  Server* home = pool_.home_of(plan.keys.empty() ? any_key : words[plan.keys.front()]);
+  if (!pool_.is_strict())
+    for (const auto position : plan.keys.subspan(std::min<std::size_t>(1, plan.keys.size())))
+      if (pool_.home_of(words[position]) != home) {
+        pool_.counters().crossed_requests.add();
+        return answer(Failure::crossed);
+      }
+  if (!home) {
+    pool_.counters().forward_error.add();
+    return answer(Failure::refused);
+  }
+  send(*home, words, bytes, plan);
+}
+
+void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
+  if (!plan.keys.empty()) pool_.note_key(words[plan.keys.front()]);
+  Upstream& upstream = home.upstream(variant_, number_);
+  if (plan.expects_reply) {
+    Request& request = line_up(plan);
+    if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
+    if (plan.read_only && pool_.settings().retry_reads) request.body.assign(bytes);
+    upstream.send(request, bytes);
+  } else {
+    upstream.send_only(bytes);
+  }
+  if (!closed() && upstream.unsent() > upstream_full && !paused()) {
+    pause();
+    pool_.wait_for_room(*this);
+  }
+}
+
+void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {
+  if (plan.way == Way::homes && plan.keys.size() == 1) return forward(words, bytes, plan);
+  Gather::begin(pool_, line_up(plan), words, bytes, plan, variant_, number_);
+}
+
+Request& Client::line_up(const Plan& plan) {
+  Request& request = loop_.requests().make();
+  request.receiver = this;
+  request.command = plan.command;
+  request.read_only = plan.read_only;
+  request.quiet = plan.quiet;
+  line_.push(request);
+  return request;
+}
+
+void Client::answer(std::string_view reply) {
+  if (line_.empty()) return write(reply);
+  Request& request = line_up({});
+  request.reply.assign(reply);
+  request.answered = true;
+}
+
+void Client::answer(Failure failure) {
+  std::string reply;
+  pool_.protocol().append_failure(reply, failure);
+  answer(reply);
+}
+
+void Client::last_word(const Plan& plan) {
+  if (plan.drop_pending && plan.reply.empty()) return close();
+  if (!plan.reply.empty()) answer(plan.reply);
+  close_later();
+}
+
+void Client::replied(Request& request, std::string_view reply) {
+  if (request.quiet != Quiet::no && pool_.protocol().is_silent(request.quiet, reply)) reply = {};
+  if (line_.head() != &request) {
+    request.reply.assign(reply);
+    request.answered = true;
+    return;
+  }
+  write(reply);
+  loop_.requests().drop(line_.pop());
+  release_answered();
+}
+
+void Client::failed(Request& request, Failure failure) {
+  pool_.counters().forward_error.add();
+  std::string reply;
+  pool_.protocol().append_failure(reply, failure);
+  replied(request, reply);
+}
+
+void Client::release_answered() {
+  while (!line_.empty() && line_.head()->answered) {
+    write(line_.head()->reply);
+    loop_.requests().drop(line_.pop());
+  }
+  if (paused() && !closing_) there_is_room();
+}
+
+bool Client::is_too_far_ahead() const noexcept {
+  return unsent() > pool_.settings().client_output_limit ||
+         line_.size() >= pool_.settings().client_pending_limit;
+}
+
+void Client::hold_if_too_far_ahead() {
+  if (paused() || !is_too_far_ahead()) return;
+  pause();
+  pool_.wait_for_room(*this);
+}
+
+void Client::there_is_room() {
+  if (closing_) return;
+  if (is_too_far_ahead())
+    pool_.wait_for_room(*this);
+  else
+    resume();
+}
+
+void Client::ended(int error) {
+  auto& counters = pool_.counters();
+  (error == 0 ? counters.client_eof : counters.client_err).add();
+  if (error == 0 && (!line_.empty() || unsent() != 0)) return close_later();  // it may still read
+  close();
+}
+
+}  // namespace sluice::proxy

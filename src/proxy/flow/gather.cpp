@@ -1,0 +1,100 @@
+#include "proxy/flow/gather.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/flow/pool.hpp"
+
+namespace sluice::proxy {
+
+void Gather::begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
+                   const Plan& plan, const Variant& variant, std::size_t client) {
+  std::unique_ptr<Gather> made{new Gather{pool, whole, words, bytes, plan}};
+  Gather& gather = *made;
+  gather.self_ = std::move(made);
+  gather.cut();
+  gather.missing_ = gather.fragments_.size() +
+                    1;  // one for us: fragments may fail while others are still being sent
+  for (std::size_t place = 0; place < gather.fragments_.size(); ++place)
+    gather.send(place, variant, client);
+  gather.done();
+}
+
+Gather::Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan)
+    : pool_(pool), whole_(whole), keys_(plan.keys.begin(), plan.keys.end()), plan_(plan) {
+  if (plan.way == Way::every) bytes_ = bytes;
+  std::size_t size = 0;
+  for (const auto word : words) size += word.size();
+  text_.reserve(size);  // the views below stay good
+  words_.reserve(words.size());
+  for (const auto word : words) {
+    const auto at = text_.size();
+    text_.append(word);
+    words_.push_back(std::string_view{text_}.substr(at));
+  }
+  plan_.keys = keys_;
+}
+
+void Gather::cut() {
+  if (plan_.way == Way::every) {
+    for (const auto& server : pool_.servers())
+      fragments_.push_back({server->health().well() ? server.get() : nullptr, {}, {}});
+    return;
+  }
+  for (std::uint32_t key = 0; key < keys_.size(); ++key) {
+    pool_.note_key(words_[keys_[key]]);
+    Server* home = pool_.home_of(words_[keys_[key]]);
+    auto fragment = std::ranges::find(fragments_, home, &Fragment::home);
+    if (fragment == fragments_.end())
+      fragment = fragments_.insert(fragments_.end(), Fragment{home, {}, {}});
+    fragment->keys.push_back(key);
+  }
+  pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
+}
+
+void Gather::send(std::size_t place, const Variant& variant, std::size_t client) {
+  Fragment& fragment = fragments_[place];
+  Request& request = pool_.loop().requests().make();
+  request.receiver = this;
+  request.place = static_cast<std::uint32_t>(place);
+  request.command = plan_.command;
+  if (!fragment.home) return failed(request, Failure::refused);
+  std::string bytes;
+  if (plan_.way == Way::every)
+    bytes = bytes_;
+  else
+    pool_.protocol().append_fragment(bytes, words_, plan_, fragment.keys);
+  fragment.home->upstream(variant, client).send(request, bytes);
+}
+
+void Gather::replied(Request& request, std::string_view reply) {
+  fragments_[request.place].reply.assign(reply);
+  pool_.loop().requests().drop(request);
+  done();
+}
+
+void Gather::failed(Request& request, Failure failure) {
+  Fragment& fragment = fragments_[request.place];
+  fragment.failed = true;
+  pool_.protocol().append_failure(fragment.reply, failure);
+  pool_.loop().requests().drop(request);
+  done();
+}
+
+void Gather::done() {
+  if (--missing_ == 0) finish();
+}
+
+void Gather::finish() {
+  const auto end = std::move(self_);  // whatever happens below, we end with it
+  if (!whole_.receiver) return pool_.loop().requests().drop(whole_);
+  std::vector<FragmentReply> replies;
+  replies.reserve(fragments_.size());
+  for (const auto& fragment : fragments_)
+    replies.push_back({fragment.reply, fragment.keys, fragment.failed});
+  std::string merged;
+  pool_.protocol().append_merged(merged, words_, plan_, replies, pool_.settings().partial_replies);
+  whole_.receiver->replied(whole_, merged);
+}
+
+}  // namespace sluice::proxy

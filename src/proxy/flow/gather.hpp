@@ -1,0 +1,54 @@
+/// A request that was cut in fragments, one for each home (or one for every server): it waits for the replies of all
+/// and gives the one that they make.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proxy/flow/request.hpp"
+#include "proxy/flow/server.hpp"
+#include "proxy/protocol/protocol.hpp"
+
+namespace sluice::proxy {
+
+class Pool;
+
+/// It is its own owner, and gone when its request has its outcome.
+class Gather final : public Receiver {
+ public:
+  /// Sends the fragments. The outcome comes by whole.receiver, possibly before this returns.
+  static void begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
+                    const Plan& plan, const Variant& variant, std::size_t client);
+
+  void replied(Request& request, std::string_view reply) override;
+  void failed(Request& request, Failure failure) override;
+
+ private:
+  struct Fragment {
+    Server* home;
+    std::vector<std::uint32_t> keys;
+    std::string reply;
+    bool failed = false;
+  };
+
+  Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan);
+
+  void cut();
+  void send(std::size_t place, const Variant& variant, std::size_t client);
+  void done();
+  void finish();
+
+  Pool& pool_;
+  Request& whole_;
+  std::string bytes_;  // of the whole request, where all servers get it as it is
+  std::string text_;   // all words; words_ are views of it
+  std::vector<std::string_view> words_;
+  std::vector<std::size_t> keys_;
+  Plan plan_;
+  std::vector<Fragment> fragments_;
+  std::size_t missing_ = 0;
+  std::unique_ptr<Gather> self_;
+};
+
+}  // namespace sluice::proxy

@@ -1,0 +1,125 @@
+/// The turns of one worker: what is ready, what is due, and at the end one write for each connection that has something
+/// to say.
+///
+/// Descriptors are registered once, edge-triggered for both directions; nobody calls epoll_ctl again. Whoever has
+/// bytes to send says flush_later() and is flushed once at the end of the turn, however many requests went by.
+///
+/// Threads: one, except post().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "proxy/flow/buffer.hpp"
+#include "proxy/flow/request.hpp"
+#include "sluice/clock.hpp"
+
+namespace sluice::proxy {
+
+/// Something with a descriptor. It lives until the turn in which it was buried is over, so that events of the same
+/// turn still find it.
+class Source {
+ public:
+  struct Readiness {
+    bool readable = false;
+    bool writable = false;
+    bool hung_up =
+        false;  ///< the peer will send no more, or there was an error: read until the end
+  };
+
+  virtual ~Source() = default;
+  virtual void ready(Readiness readiness) = 0;
+  /// The end of a turn in which flush_later() was called.
+  virtual void flush() {}
+
+ private:
+  friend class Loop;
+  bool flush_is_due_ = false;
+  bool again_is_due_ = false;
+};
+
+class Loop {
+ public:
+  using TimerId = std::pair<SteadyTime, std::uint64_t>;
+
+  explicit Loop(Clock& clock);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  /// Throws std::system_error.
+  void add(int descriptor, Source& source);
+  /// A listening socket, which several workers may share: level-triggered, and one of them is woken.
+  void add_listener(int descriptor, Source& source);
+  void remove(int descriptor) noexcept;
+
+  /// The time at which this turn began.
+  SteadyTime now() const noexcept { return now_; }
+  Clock& clock() noexcept { return clock_; }
+
+  void flush_later(Source& source) {
+    if (!source.flush_is_due_) {
+      source.flush_is_due_ = true;
+      to_flush_.push_back(&source);
+    }
+  }
+  /// ready() with `readable` in the next turn, which does not wait.
+  void again(Source& source) {
+    if (!source.again_is_due_) {
+      source.again_is_due_ = true;
+      to_resume_.push_back(&source);
+    }
+  }
+  /// Its descriptor must have been removed. In this turn it may still be called, and must not ask for more.
+  void bury(std::unique_ptr<Source> source);
+
+  TimerId at(SteadyTime when, std::function<void()> callback);
+  TimerId after(std::chrono::nanoseconds delay, std::function<void()> callback) {
+    return at(Clock::add(now_, delay), std::move(callback));
+  }
+  void cancel(TimerId timer) noexcept { timers_.erase(timer); }
+
+  /// Any thread: `task` runs in the next turn.
+  void post(std::function<void()> task);
+
+  /// Waits for events, timers or posts, `patience` at most, and serves them.
+  void turn(std::chrono::milliseconds patience);
+
+  BlockPool& blocks() noexcept { return blocks_; }
+  RequestPool& requests() noexcept { return requests_; }
+  /// Where a stream without leftovers reads into. Its contents are good until the next read of any stream.
+  std::span<char> scratch() noexcept { return {scratch_.get(), scratch_size}; }
+
+ private:
+  static constexpr std::size_t scratch_size = 64 << 10;
+
+  int wait_time(std::chrono::milliseconds patience) const noexcept;
+  void run_posted();
+  void run_timers();
+  void resume();
+  void flush_all();
+
+  Clock& clock_;
+  int epoll_;
+  int wake_;
+  SteadyTime now_;
+  BlockPool blocks_;
+  RequestPool requests_;
+  std::unique_ptr<char[]> scratch_;
+  std::vector<Source*> to_flush_;
+  std::vector<Source*> flushing_;
+  std::vector<Source*> to_resume_;
+  std::vector<Source*> resuming_;
+  std::vector<std::unique_ptr<Source>> graveyard_;
+  std::map<TimerId, std::function<void()>> timers_;
+  std::uint64_t last_timer_ = 0;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> posted_;  // under mutex_
+};
+
+}  // namespace sluice::proxy

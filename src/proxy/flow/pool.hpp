@@ -1,0 +1,133 @@
+/// A pool, as one worker has it: its servers, its ring, its clients.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "net/socket.hpp"
+#include "proxy/config/config.hpp"
+#include "proxy/flow/loop.hpp"
+#include "proxy/flow/resolver.hpp"
+#include "proxy/flow/server.hpp"
+#include "proxy/health/health.hpp"
+#include "proxy/protocol/protocol.hpp"
+#include "proxy/ring/ring.hpp"
+#include "proxy/watch/registry.hpp"
+
+namespace sluice::proxy {
+
+class Client;
+
+/// What all workers share of a pool.
+struct SharedPool {
+  HealthVersion version{0};
+
+  std::shared_ptr<Health> health_of(const ServerSettings& server, const PoolSettings& pool);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Health>> healths_;  // by name and address
+};
+
+/// What a pool takes up of its worker.
+struct PoolSurroundings {
+  Loop& loop;
+  Resolver& resolver;
+  Registry& registry;
+  std::size_t worker;     ///< which one, among those of the registry
+  std::size_t mbuf_size;  ///< see make_redis_protocol()
+};
+
+class Pool {
+ public:
+  Pool(PoolSurroundings surroundings, std::shared_ptr<const PoolSettings> settings,
+       std::shared_ptr<SharedPool> shared);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  /// Other settings from now on. Servers that stay keep their connections; those that go answer what they were asked.
+  /// What clients have sent is served by the new settings from the next request on.
+  void apply(std::shared_ptr<const PoolSettings> settings);
+
+  const PoolSettings& settings() const noexcept { return *settings_; }
+  bool is_strict() const noexcept { return settings_->compat == Compat::strict; }
+  Loop& loop() const noexcept { return around_.loop; }
+  Resolver& resolver() const noexcept { return around_.resolver; }
+  Protocol& protocol() const noexcept { return *protocol_; }
+  PoolCounters& counters() const noexcept { return watch_->counters; }
+
+  /// Whose the key is. Null: its server takes no requests now, or none does.
+  Server* home_of(std::string_view key);
+  const std::vector<std::unique_ptr<Server>>& servers() const noexcept { return servers_; }
+  /// Looks at the health of the servers again and makes the ring again if need be.
+  void refresh();
+
+  /// A connection that was accepted. Takes it over, or closes it when there are too many.
+  void accept(net::Socket socket);
+  std::size_t client_count() const noexcept { return clients_.size(); }
+  /// Clients are closed as soon as nothing of theirs is under way; new requests of theirs are served until then.
+  void drain();
+  /// The client is finished: it is buried at the end of the turn.
+  void remove(Client& client) noexcept;
+
+  /// The reader for clients that are at the beginning of a request, which all share; and one of its own for a client that
+  /// is in the middle, in exchange.
+  RequestReader& reader() noexcept { return *reader_; }
+  std::unique_ptr<RequestReader> take_reader();
+  void give_back(std::unique_ptr<RequestReader> reader);
+
+  /// A socket that begins to connect to the server. Throws std::system_error.
+  std::unique_ptr<net::Transport> connect(const Server& server) const;
+
+  /// An upstream has something under way from now on.
+  void expect_deadline();
+  /// A paused client is told when there may be room again.
+  void wait_for_room(Client& client);
+  void there_is_room();
+
+  /// Once a second: what has become idle and is not wanted any more goes.
+  void tick();
+  /// Nothing of a client or of a request is left.
+  bool is_idle() const;
+
+  /// Statistics of a key that was asked for, and of a request that was answered.
+  void note_key(std::string_view key) {
+    if (watches_keys_) around_.registry.worker(around_.worker).hot_keys.note(key, loop().now());
+  }
+  void observe(Server& server, const Request& request, std::string_view reply);
+
+ private:
+  void make_servers(std::vector<std::unique_ptr<Server>> old);
+  void make_ring();
+  void plan_recovery();
+  void recover();
+  void check_deadlines();
+
+  PoolSurroundings around_;
+  std::shared_ptr<const PoolSettings> settings_;
+  std::shared_ptr<SharedPool> shared_;
+  std::shared_ptr<PoolWatch> watch_;
+  bool watches_keys_ = false;
+  std::unique_ptr<Protocol> protocol_;
+  std::vector<std::unique_ptr<Server>> servers_;  // in the order of the settings
+  std::vector<std::unique_ptr<Server>>
+      retired_;  // of earlier settings, with something still under way
+  Homes homes_;
+  std::uint64_t version_ = 0;  // of the healths that the ring was made of
+  std::uint32_t random_;
+  std::unique_ptr<RequestReader> reader_;
+  std::vector<std::unique_ptr<RequestReader>> spare_readers_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<Client*> waiting_for_room_;
+  std::uint64_t last_client_ = 0;
+  bool draining_ = false;
+  Loop::TimerId deadline_timer_{};
+  Loop::TimerId recovery_timer_{};
+};
+
+}  // namespace sluice::proxy

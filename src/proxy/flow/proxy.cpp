@@ -1,0 +1,168 @@
+#include "proxy/flow/proxy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/protocol/protocol.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+/// What the registry has to know of the pools.
+std::vector<WatchedPool> watched(const Config& config, std::size_t mbuf_size) {
+  std::vector<WatchedPool> pools;
+  for (const auto& settings : config.pools) {
+    std::shared_ptr<const Protocol> protocol = settings.redis
+                                                   ? make_redis_protocol(settings, mbuf_size)
+                                                   : make_memcached_protocol(settings, mbuf_size);
+    auto& pool = pools.emplace_back(WatchedPool{.name = settings.name,
+                                                .servers = {},
+                                                .commands = protocol->command_count(),
+                                                .command_name = {}});
+    for (const auto& server : settings.servers) pool.servers.push_back(server.name);
+    pool.command_name = [protocol](std::size_t command) {
+      return std::string{protocol->command_name(static_cast<std::uint16_t>(command))};
+    };
+  }
+  return pools;
+}
+
+/// Everything that decides of a listening socket.
+bool listen_alike(const PoolSettings& one, const PoolSettings& other) {
+  return one.listen == other.listen && one.backlog == other.backlog &&
+         one.reuseport == other.reuseport;
+}
+
+}  // namespace
+
+WatchOptions watch_options(const ProcessSettings& settings) {
+  return {.slow_log_entries = settings.slow_log_entries,
+          .slow_log_threshold = settings.slow_log_threshold,
+          .big_value = settings.big_value,
+          .hot_keys = {}};
+}
+
+Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited)
+    : clock_(clock),
+      config_(std::move(config)),
+      mbuf_size_(mbuf_size),
+      registry_(std::make_unique<Registry>(std::max<std::size_t>(config_.process.workers, 1),
+                                           watch_options(config_.process), clock)) {
+  registry_->set_pools(watched(config_, mbuf_size_));
+  std::vector<std::string> fresh;
+  for (const auto& settings : config_.pools) {
+    pools_[settings.name] = {std::make_shared<const PoolSettings>(settings),
+                             std::make_shared<SharedPool>(), open(settings, inherited)};
+    fresh.push_back(settings.name);
+  }
+  auto orders = this->orders(pools_, fresh);
+  for (std::size_t number = 0; number < registry_->workers(); ++number) {
+    workers_.push_back(std::make_unique<Worker>(clock_, resolver_, *registry_, number, mbuf_size_));
+    workers_.back()->apply(std::move(orders[number]));
+  }
+}
+
+Proxy::~Proxy() { resolver_.end(); }
+
+void Proxy::start() {
+  for (auto& worker : workers_) worker->start();
+}
+
+/// One socket for each worker, among which the kernel spreads the clients; a unix socket is one for all.
+std::vector<net::Listener> Proxy::open(const PoolSettings& settings,
+                                       InheritedListeners& inherited) const {
+  if (const auto found = inherited.find(settings.listen.text); found != inherited.end())
+    return std::exchange(found->second, {});
+  const auto& endpoint = settings.listen.endpoint;
+  const auto workers = registry_->workers();
+  const net::ListenOptions options{.backlog = settings.backlog,
+                                   .share_port = settings.reuseport || workers > 1,
+                                   .permissions = settings.listen.permissions};
+  std::vector<net::Listener> listeners;
+  const std::size_t count = endpoint.is_unix() ? 1 : workers;
+  for (std::size_t i = 0; i < count; ++i)
+    listeners.push_back(net::Listener::open(endpoint, options));
+  return listeners;
+}
+
+/// What each worker is told. Sockets are dealt out in turn, so that none is without a worker; a worker beyond their number
+/// shares one.
+std::vector<std::vector<PoolOrder>> Proxy::orders(const std::map<std::string, Pool>& pools,
+                                                  const std::vector<std::string>& fresh) const {
+  const auto workers = registry_->workers();
+  std::vector<std::vector<PoolOrder>> orders(workers);
+  for (const auto& [name, pool] : pools) {
+    const bool is_fresh = std::ranges::find(fresh, name) != fresh.end();
+    const auto shares = std::max(workers, pool.listeners.size());
+    for (auto& order : orders) order.push_back({pool.settings, pool.shared, std::nullopt});
+    for (std::size_t i = 0; is_fresh && i < shares; ++i) {
+      auto& listeners = orders[i % workers].back().listeners;
+      if (!listeners) listeners.emplace();
+      listeners->push_back(pool.listeners[i % pool.listeners.size()].duplicate());
+    }
+  }
+  return orders;
+}
+
+std::vector<std::string> Proxy::reload(Config config) {
+  if (config.process.workers != config_.process.workers)
+    throw Error{
+        Errc::bad_argument,
+        "the number of workers cannot be changed by a reload: restart the proxy, or upgrade it"};
+  std::vector<std::string> changes, fresh;
+  std::map<std::string, Pool> pools;
+  InheritedListeners none;
+  for (const auto& settings : config.pools) {
+    const auto old = pools_.find(settings.name);
+    const bool known = old != pools_.end();
+    auto& pool = pools[settings.name];
+    pool.settings = std::make_shared<const PoolSettings>(settings);
+    pool.shared = known ? old->second.shared : std::make_shared<SharedPool>();
+    if (known && listen_alike(*old->second.settings, settings) &&
+        old->second.settings->redis == settings.redis) {
+      for (const auto& listener : old->second.listeners)
+        pool.listeners.push_back(listener.duplicate());
+    } else {
+      pool.listeners = open(settings, none);
+      fresh.push_back(settings.name);
+    }
+    if (!known)
+      changes.push_back(fmt::format("pool '{}' is new", settings.name));
+    else if (*old->second.settings != settings)
+      changes.push_back(fmt::format("pool '{}' has changed", settings.name));
+  }
+  for (const auto& [name, pool] : pools_)
+    if (!pools.contains(name)) changes.push_back(fmt::format("pool '{}' is gone", name));
+  auto orders = this->orders(pools, fresh);
+
+  // From here on nothing fails.
+  registry_->set_pools(watched(config, mbuf_size_));
+  registry_->set_limits(watch_options(config.process));
+  for (std::size_t number = 0; number < workers_.size(); ++number)
+    workers_[number]->run([&] { workers_[number]->apply(std::move(orders[number])); });
+  pools_ = std::move(pools);
+  config_ = std::move(config);
+  return changes;
+}
+
+void Proxy::drain() {
+  pools_.clear();  // our own descriptors of the listening sockets
+  for (auto& worker : workers_) worker->run([&] { worker->drain(); });
+}
+
+bool Proxy::is_drained() const noexcept {
+  return std::ranges::all_of(workers_, [](const auto& worker) { return worker->is_drained(); });
+}
+
+std::map<std::string, std::vector<int>> Proxy::listening() const {
+  std::map<std::string, std::vector<int>> sockets;
+  for (const auto& [name, pool] : pools_)
+    for (const auto& listener : pool.listeners)
+      sockets[pool.settings->listen.text].push_back(listener.descriptor());
+  return sockets;
+}
+
+}  // namespace sluice::proxy

@@ -1,0 +1,69 @@
+/// The proxy: its workers, and the configuration that they have. A value of Config goes in; what it says is served.
+///
+/// Threads: one that starts, reloads and drains; is_drained() and clients() any.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/listener.hpp"
+#include "proxy/config/config.hpp"
+#include "proxy/flow/worker.hpp"
+#include "proxy/watch/registry.hpp"
+
+namespace sluice::proxy {
+
+/// Listening sockets that another process has handed on: by `listen` as written, for each as many as it had.
+using InheritedListeners = std::map<std::string, std::vector<net::Listener>>;
+
+WatchOptions watch_options(const ProcessSettings& settings);
+
+class Proxy {
+ public:
+  /// Opens all sockets; serves from start() on. Throws Error or std::system_error that names what cannot be listened on.
+  Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited = {});
+  ~Proxy();
+  Proxy(const Proxy&) = delete;
+  Proxy& operator=(const Proxy&) = delete;
+
+  void start();
+
+  /// All of it or nothing: throws when a new address cannot be listened on or `workers` differ, and nothing has changed
+  /// then. Clients stay connected. What changed, in a line each.
+  std::vector<std::string> reload(Config config);
+  const Config& config() const noexcept { return config_; }
+
+  /// No new clients; those who are here are served until they have nothing under way.
+  void drain();
+  bool is_drained() const noexcept;
+
+  /// For a successor: descriptors of all listening sockets, by `listen` as written. They stay open here, too.
+  std::map<std::string, std::vector<int>> listening() const;
+
+  Registry& registry() noexcept { return *registry_; }
+
+ private:
+  struct Pool {
+    std::shared_ptr<const PoolSettings> settings;
+    std::shared_ptr<SharedPool> shared;
+    std::vector<net::Listener> listeners;  // our own descriptors; workers have duplicates
+  };
+
+  std::vector<net::Listener> open(const PoolSettings& settings,
+                                  InheritedListeners& inherited) const;
+  std::vector<std::vector<PoolOrder>> orders(const std::map<std::string, Pool>& pools,
+                                             const std::vector<std::string>& fresh) const;
+
+  Clock& clock_;
+  Config config_;
+  std::size_t mbuf_size_;
+  std::unique_ptr<Registry> registry_;
+  Resolver resolver_;
+  std::map<std::string, Pool> pools_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace sluice::proxy

@@ -1,0 +1,149 @@
+#include "proxy/flow/server.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/flow/pool.hpp"
+#include "resp/writer.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+Greeting& say(Greeting& greeting, std::initializer_list<std::string_view> words) {
+  resp::append_command(greeting.bytes, {words.begin(), words.size()});
+  ++greeting.replies;
+  return greeting;
+}
+
+/// One question whether a server is well.
+class HealthCheck final : public Receiver {
+ public:
+  explicit HealthCheck(Server& server) : server_(server) {}
+
+  void replied(Request& request, std::string_view reply) override {
+    finish(request, server_.pool().protocol().is_healthy(reply));
+  }
+  void failed(Request& request, Failure) override { finish(request, false); }
+
+ private:
+  void finish(Request& request, bool good) {
+    auto& loop = server_.pool().loop();
+    loop.requests().drop(request);
+    server_.health().checked(good, loop.now());
+    server_.pool().refresh();
+  }
+
+  Server& server_;
+};
+
+}  // namespace
+
+Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
+               std::shared_ptr<ServerWatch> watch)
+    : pool_(pool),
+      settings_(std::move(settings)),
+      health_(std::move(health)),
+      watch_(std::move(watch)),
+      addresses_(known_addresses(settings_.endpoint)),
+      health_check_(std::make_unique<HealthCheck>(*this)),
+      self_(std::make_shared<Server*>(this)) {
+  links_.push_back({{.resp = 2, .db = pool.settings().redis_db}, {}});
+}
+
+Server::~Server() {
+  *self_ = nullptr;
+  for (auto& link : links_)
+    for (auto& upstream : link.upstreams) {
+      upstream->close(Failure::closed);
+      pool_.loop().bury(std::move(upstream));
+    }
+}
+
+Greeting Server::greeting(const Variant& variant) const {
+  Greeting greeting;
+  const auto& settings = pool_.settings();
+  if (!settings.redis) return greeting;
+  const auto& password =
+      settings.server_password.empty() ? settings.redis_auth : settings.server_password;
+  if (!password.empty()) {
+    if (settings.server_user.empty())
+      say(greeting, {"AUTH", password});
+    else
+      say(greeting, {"AUTH", settings.server_user, password});
+  }
+  if (variant.resp == 3) say(greeting, {"HELLO", "3"});
+  if (variant.db != 0) say(greeting, {"SELECT", std::to_string(variant.db)});
+  return greeting;
+}
+
+Server::Link& Server::link(const Variant& variant) {
+  const auto found = std::ranges::find(links_, variant, &Link::variant);
+  if (found != links_.end()) return *found;
+  return links_.emplace_back(Link{variant, {}});
+}
+
+Upstream& Server::upstream(const Variant& variant, std::size_t client) {
+  auto& link = links_.front().variant == variant ? links_.front() : this->link(variant);
+  if (link.upstreams.empty()) {
+    for (std::size_t i = 0; i < std::max<std::size_t>(pool_.settings().server_connections, 1); ++i)
+      link.upstreams.push_back(std::make_unique<Upstream>(pool_.loop(), *this, greeting(variant)));
+  }
+  return *link.upstreams[link.upstreams.size() == 1 ? 0 : client % link.upstreams.size()];
+}
+
+std::unique_ptr<Upstream> Server::dedicated(const Variant& variant) {
+  return std::make_unique<Upstream>(pool_.loop(), *this, greeting(variant));
+}
+
+void Server::resolve(Upstream* waiting) {
+  if (waiting) waiting_.push_back(waiting);
+  if (std::exchange(asking_, true)) return;
+  pool_.resolver().ask(settings_.endpoint,
+                       [&loop = pool_.loop(), self = self_](std::vector<net::Address> addresses) {
+                         loop.post([self, addresses = std::move(addresses)]() mutable {
+                           if (*self) (*self)->take_addresses(std::move(addresses));
+                         });
+                       });
+}
+
+void Server::take_addresses(std::vector<net::Address> addresses) {
+  asking_ = false;
+  if (!addresses.empty())
+    addresses_ = std::move(addresses);  // an answer that fails does not forget the last good one
+  for (Upstream* upstream : std::exchange(waiting_, {})) upstream->resolved();
+}
+
+void Server::for_each_upstream(const std::function<void(Upstream&)>& visit) {
+  for (auto& link : links_)
+    for (auto& upstream : link.upstreams) visit(*upstream);
+}
+
+void Server::preconnect() {
+  static_cast<void>(upstream(links_.front().variant, 0));
+  for (auto& upstream : links_.front().upstreams) upstream->connect();
+}
+
+bool Server::idle() const {
+  return std::ranges::all_of(links_, [](const Link& link) {
+    return std::ranges::all_of(link.upstreams,
+                               [](const auto& upstream) { return upstream->idle(); });
+  });
+}
+
+void Server::weigh_failure(SteadyTime since) {
+  counters().failures.add();
+  if (!health_->failed(since, pool_.loop().now())) return;
+  pool_.counters().server_ejects.add();
+  counters().server_ejected_at.set(pool_.loop().clock().wall().time_since_epoch().count());
+  pool_.refresh();
+}
+
+void Server::ask_after_health() {
+  if (!health_->claim_check(pool_.loop().now())) return;
+  counters().health_checks.add();
+  Request& request = pool_.loop().requests().make();
+  request.receiver = health_check_.get();
+  upstream(links_.front().variant, 0).send(request, pool_.protocol().health_question());
+}
+
+}  // namespace sluice::proxy

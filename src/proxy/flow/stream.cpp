@@ -1,0 +1,101 @@
+#include "proxy/flow/stream.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::proxy {
+namespace {
+
+using Outcome = net::Transfer::Outcome;
+
+// A message that is known to be long gets its memory at once, but not more than this on the word of a peer.
+constexpr std::size_t largest_step = std::size_t{1} << 20;
+
+}  // namespace
+
+Stream::~Stream() { detach(); }
+
+void Stream::attach(std::unique_ptr<net::Transport> transport) {
+  loop_.add(transport->descriptor(), *this);
+  transport_ = std::move(transport);
+}
+
+void Stream::detach() noexcept {
+  ++generation_;
+  if (transport_) loop_.remove(transport_->descriptor());
+  transport_.reset();
+  in_.release();
+  out_.release();
+  readable_ = writable_ = hung_up_ = paused_ = false;
+}
+
+void Stream::ready(Readiness readiness) {
+  if (closed()) return;
+  hung_up_ = hung_up_ || readiness.hung_up;
+  readable_ = readable_ || readiness.readable || readiness.hung_up;
+  if (readiness.writable && !writable_) {
+    writable_ = true;
+    writable();
+    if (!closed()) flush();
+  }
+  if (!closed() && readable_) read();
+}
+
+void Stream::resume() {
+  if (closed() || !paused_) return;
+  paused_ = false;
+  loop_.again(*this);
+}
+
+bool Stream::take_leftovers() {
+  const auto before = generation_;
+  const auto used = consume(in_.view());
+  if (before != generation_) return false;
+  in_.drop(used);
+  return !paused_;
+}
+
+void Stream::read() {
+  if (paused_ || (!in_.empty() && !take_leftovers())) return;
+  const auto before = generation_;
+  const bool fresh = in_.empty();
+  const auto into =
+      fresh ? loop_.scratch() : in_.room(std::clamp(missing(), BlockPool::block, largest_step));
+  const auto got = transport_->read_some(into);
+  switch (got.outcome) {
+    case Outcome::would_block: readable_ = false; return;
+    case Outcome::closed: return ended(0);
+    case Outcome::failed: return ended(got.error);
+    case Outcome::moved: break;
+  }
+  if (fresh) {
+    const std::string_view bytes{into.data(), got.bytes};
+    const auto used = consume(bytes);
+    if (before != generation_) return;
+    if (used < bytes.size()) in_.append(bytes.substr(used));
+  } else {
+    in_.added(got.bytes);
+    if (!take_leftovers() && before != generation_) return;
+  }
+  // A short read has emptied a plain socket: what comes later is a new event. Others, and a peer that has hung up, are
+  // read until they say that there is no more; in another turn, so that everybody has one.
+  if (got.bytes < into.size() && transport_->short_read_drains() && !hung_up_)
+    readable_ = false;
+  else
+    loop_.again(*this);
+}
+
+void Stream::flush() {
+  while (writable_ && !out_.empty()) {
+    const auto sent = transport_->write_some(out_.view());
+    switch (sent.outcome) {
+      case Outcome::moved: out_.drop(sent.bytes); break;
+      case Outcome::would_block: writable_ = false; break;
+      case Outcome::closed: return ended(0);
+      case Outcome::failed: return ended(sent.error);
+    }
+  }
+  if (!closed() && out_.empty()) flushed();
+}
+
+}  // namespace sluice::proxy

@@ -1,0 +1,76 @@
+/// A connection, to a client or to a server: bytes in, whole messages consumed from their front; bytes out, written
+/// once at the end of a turn.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "net/transport.hpp"
+#include "proxy/flow/buffer.hpp"
+#include "proxy/flow/loop.hpp"
+
+namespace sluice::proxy {
+
+class Stream : public Source {
+ public:
+  ~Stream() override;
+
+  void ready(Readiness readiness) final;
+  void flush() final;
+
+  bool closed() const noexcept { return transport_ == nullptr; }
+  /// What waits to be written.
+  std::size_t unsent() const noexcept { return out_.size(); }
+  std::size_t memory() const noexcept { return in_.size() + out_.size(); }
+  int descriptor() const noexcept { return transport_ ? transport_->descriptor() : -1; }
+
+ protected:
+  explicit Stream(Loop& loop) : loop_(loop), in_(loop.blocks()), out_(loop.blocks()) {}
+
+  /// Throws std::system_error when epoll takes no more.
+  void attach(std::unique_ptr<net::Transport> transport);
+  /// Closes the descriptor and forgets what was to be written; the derived class buries the object.
+  void detach() noexcept;
+
+  void write(std::string_view bytes) {
+    out_.append(bytes);
+    loop_.flush_later(*this);
+  }
+  /// Reading stops after the message in hand, until resume().
+  void pause() noexcept { paused_ = true; }
+  bool paused() const noexcept { return paused_; }
+  void resume();
+
+  /// Whole messages from the front of `bytes`; gives how many bytes they were. What is left comes again with more behind
+  /// it. While paused it consumes nothing.
+  virtual std::size_t consume(std::string_view bytes) = 0;
+  /// At least so many bytes of the message in hand are missing.
+  virtual std::size_t missing() const noexcept { return 1; }
+  /// The peer closed its side (0), or the connection failed (an errno). Called once; detach() is the answer.
+  virtual void ended(int error) = 0;
+  /// The connection can be written to for the first time, or again.
+  virtual void writable() {}
+  /// All is written.
+  virtual void flushed() {}
+
+  /// Changes when the connection is closed; whoever calls others in between sees by it whether it was.
+  std::uint32_t generation() const noexcept { return generation_; }
+
+  Loop& loop_;
+
+ private:
+  void read();
+  bool take_leftovers();
+
+  std::unique_ptr<net::Transport> transport_;
+  Buffer in_;  // the beginning of a message whose end has not come, or what came while paused
+  Buffer out_;
+  std::uint32_t generation_ = 0;
+  bool readable_ = false;
+  bool writable_ = false;
+  bool hung_up_ = false;
+  bool paused_ = false;
+};
+
+}  // namespace sluice::proxy

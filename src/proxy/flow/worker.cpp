@@ -1,0 +1,126 @@
+#include "proxy/flow/worker.hpp"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+namespace sluice::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto tick_interval = 1s;
+
+}  // namespace
+
+Worker::Worker(Clock& clock, Resolver& resolver, Registry& registry, std::size_t number,
+               std::size_t mbuf_size)
+    : resolver_(resolver),
+      registry_(registry),
+      number_(number),
+      mbuf_size_(mbuf_size),
+      loop_(clock) {
+  loop_.after(tick_interval, [this] { tick(); });
+}
+
+Worker::~Worker() {
+  ending_.store(true, std::memory_order_release);
+  loop_.post([] {});
+  if (thread_.joinable()) thread_.join();
+  parts_.clear();
+  leaving_.clear();
+}
+
+void Worker::start() {
+  thread_ = std::thread{[this] { serve(); }};
+}
+
+void Worker::serve() {
+  while (!ending_.load(std::memory_order_acquire)) turn(1h);
+}
+
+void Worker::turn(std::chrono::milliseconds patience) {
+  loop_.turn(patience);
+  if (!draining_) return;
+  std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
+  if (leaving_.empty()) drained_.store(true, std::memory_order_release);
+}
+
+void Worker::apply(std::vector<PoolOrder> pools) {
+  auto before = std::exchange(parts_, {});
+  for (auto& order : pools) {
+    const auto& name = order.settings->name;
+    auto& part = parts_[name];
+    const auto old = before.find(name);
+    if (old != before.end() && old->second.pool->settings().redis == order.settings->redis) {
+      part = std::move(old->second);
+      before.erase(old);
+      part.pool->apply(order.settings);
+    } else {
+      part.pool = std::make_unique<Pool>(PoolSurroundings{.loop = loop_,
+                                                          .resolver = resolver_,
+                                                          .registry = registry_,
+                                                          .worker = number_,
+                                                          .mbuf_size = mbuf_size_},
+                                         order.settings, order.shared);
+    }
+    if (!order.listeners) continue;
+    close(part.acceptors);
+    for (auto& listener : *order.listeners)
+      part.acceptors.push_back(std::make_unique<Acceptor>(*part.pool, std::move(listener)));
+  }
+  for (auto& [name, part] : before) dismiss(std::move(part));
+}
+
+void Worker::close(std::vector<std::unique_ptr<Acceptor>>& acceptors) {
+  for (auto& acceptor : acceptors) {
+    acceptor->close();
+    loop_.bury(std::move(acceptor));
+  }
+  acceptors.clear();
+}
+
+void Worker::dismiss(Part part) {
+  close(part.acceptors);
+  part.pool->drain();
+  leaving_.push_back(std::move(part.pool));
+}
+
+void Worker::drain() {
+  draining_ = true;
+  for (auto& [name, part] : std::exchange(parts_, {})) dismiss(std::move(part));
+}
+
+void Worker::run(const std::function<void()>& task) {
+  std::promise<void> done;
+  loop_.post([&] {
+    try {
+      task();
+      done.set_value();
+    } catch (...) {
+      done.set_exception(std::current_exception());  // for the one who asked
+    }
+  });
+  done.get_future().get();
+}
+
+std::map<std::string, Pool*> Worker::pools() const {
+  std::map<std::string, Pool*> pools;
+  for (const auto& [name, part] : parts_) pools.emplace(name, part.pool.get());
+  return pools;
+}
+
+void Worker::tick() {
+  for (auto& [name, part] : parts_) part.pool->tick();
+  for (auto& pool : leaving_) pool->tick();
+  std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
+  // What a burst has left is given back, a half each time.
+  const bool blocks = loop_.blocks().trim();
+  const bool requests = loop_.requests().trim();
+  if (blocks || requests) ::malloc_trim(0);
+  loop_.after(tick_interval, [this] { tick(); });
+}
+
+}  // namespace sluice::proxy

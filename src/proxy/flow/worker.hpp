@@ -1,0 +1,79 @@
+/// One thread of the proxy: a loop, and its part of every pool.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/listener.hpp"
+#include "proxy/flow/acceptor.hpp"
+#include "proxy/flow/pool.hpp"
+
+namespace sluice::proxy {
+
+/// A pool as a worker is to have it from now on.
+struct PoolOrder {
+  std::shared_ptr<const PoolSettings> settings;
+  std::shared_ptr<SharedPool> shared;
+  std::optional<std::vector<net::Listener>> listeners;  ///< none: those that it has
+};
+
+class Worker {
+ public:
+  /// `number`: its place among the workers of the registry.
+  Worker(Clock& clock, Resolver& resolver, Registry& registry, std::size_t number,
+         std::size_t mbuf_size);
+  /// Stops at once; see drain().
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// The thread begins.
+  void start();
+
+  /// These pools and no others. The clients of a pool that goes leave it as in drain(). In the worker's thread, or before
+  /// start().
+  void apply(std::vector<PoolOrder> pools);
+  /// No more clients are accepted; those that are here leave when nothing of theirs is under way. In the worker's thread.
+  void drain();
+  /// No client is left after drain(). Any thread.
+  bool is_drained() const noexcept { return drained_.load(std::memory_order_acquire); }
+
+  /// Runs `task` in the worker's thread, and returns when it has run. Any other thread.
+  void run(const std::function<void()>& task);
+  /// One turn, for a test that has no thread.
+  void turn(std::chrono::milliseconds patience);
+
+  /// In the worker's thread.
+  std::map<std::string, Pool*> pools() const;
+
+ private:
+  struct Part {
+    std::vector<std::unique_ptr<Acceptor>> acceptors;
+    std::unique_ptr<Pool> pool;
+  };
+
+  void serve();
+  void tick();
+  void close(std::vector<std::unique_ptr<Acceptor>>& acceptors);
+  void dismiss(Part part);
+
+  Resolver& resolver_;
+  Registry& registry_;
+  std::size_t number_;
+  std::size_t mbuf_size_;
+  Loop loop_;
+  std::map<std::string, Part> parts_;  // by the pool's name
+  std::vector<std::unique_ptr<Pool>> leaving_;
+  bool draining_ = false;
+  std::atomic<bool> drained_{false};
+  std::atomic<bool> ending_{false};
+  std::thread thread_;
+};
+
+}  // namespace sluice::proxy

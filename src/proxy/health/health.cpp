@@ -1,0 +1,80 @@
+#include "proxy/health/health.hpp"
+
+namespace sluice::proxy {
+
+HealthPolicy health_policy(const PoolSettings& pool) {
+  const bool strict = pool.compat == Compat::strict;
+  return {.gives_up = pool.auto_eject_hosts || pool.on_failure == OnFailure::fail,
+          .failure_limit = pool.server_failure_limit,
+          .retry = pool.server_retry_timeout,
+          .checked = pool.health_check && !strict,
+          .each_counts = strict};
+}
+
+void Health::reset_failures() noexcept {
+  const std::lock_guard lock{mutex_};
+  failures_.store(0, std::memory_order_relaxed);
+}
+
+bool Health::failed(SteadyTime since, SteadyTime now) {
+  const std::lock_guard lock{mutex_};
+  if (!policy_.gives_up || !well()) return false;
+  if (!policy_.each_counts && since < last_failure_) return false;
+  last_failure_ = now;
+  const auto failures = failures_.load(std::memory_order_relaxed) + 1;
+  failures_.store(failures, std::memory_order_relaxed);
+  if (failures < policy_.failure_limit) return false;
+  failures_.store(0, std::memory_order_relaxed);
+  retry_at_ = now + policy_.retry;
+  well_.store(false, std::memory_order_release);
+  version_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+SteadyTime Health::retry_at() const {
+  const std::lock_guard lock{mutex_};
+  return retry_at_;
+}
+
+bool Health::claim_check(SteadyTime now) {
+  const std::lock_guard lock{mutex_};
+  if (well() || !policy_.checked || now < retry_at_) return false;
+  retry_at_ = now + policy_.retry;  // if the answer never comes, somebody asks again then
+  return true;
+}
+
+void Health::checked(bool good, SteadyTime now) {
+  const std::lock_guard lock{mutex_};
+  if (well()) return;
+  if (good)
+    turn_well();
+  else
+    retry_at_ = now + policy_.retry;
+}
+
+bool Health::come_back(SteadyTime now) {
+  const std::lock_guard lock{mutex_};
+  if (well() || policy_.checked || now < retry_at_) return false;
+  turn_well();
+  return true;
+}
+
+void Health::turn_well() {
+  retry_at_ = SteadyTime::max();
+  failures_.store(0, std::memory_order_relaxed);
+  well_.store(true, std::memory_order_release);
+  version_.fetch_add(1, std::memory_order_release);
+}
+
+void Health::set_policy(HealthPolicy policy) {
+  const std::lock_guard lock{mutex_};
+  policy_ = policy;
+  if (!policy_.gives_up && !well()) turn_well();
+}
+
+HealthPolicy Health::policy() const {
+  const std::lock_guard lock{mutex_};
+  return policy_;
+}
+
+}  // namespace sluice::proxy

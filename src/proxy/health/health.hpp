@@ -1,0 +1,73 @@
+/// Whether a server takes requests. One for each server of a pool, shared by all workers; pure but for a mutex: time is
+/// passed in.
+///
+///     well --(limit failures in a row)--> out --(retry time, then a health check that succeeds)--> well
+///                                          ^------------------(it fails)------------------'
+///
+/// A failure counts once for an incident: what had begun before the last failure that counted tells nothing new, so
+/// ten connections that a restart breaks are one failure. (twemproxy counts each connection.)
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+
+#include "proxy/config/config.hpp"
+#include "sluice/clock.hpp"
+
+namespace sluice::proxy {
+
+struct HealthPolicy {
+  bool gives_up = false;  ///< false: a server is always well
+  std::size_t failure_limit = 2;
+  std::chrono::milliseconds retry{30000};
+  bool checked = true;       ///< false: as twemproxy, back after the retry time without a question
+  bool each_counts = false;  ///< as twemproxy: each failure counts
+
+  bool operator==(const HealthPolicy&) const = default;
+};
+HealthPolicy health_policy(const PoolSettings& pool);
+
+/// Changes of any server of a pool, so that workers see by one number that they must make their ring again.
+using HealthVersion = std::atomic<std::uint64_t>;
+
+class Health {
+ public:
+  Health(HealthPolicy policy, HealthVersion& version) : policy_(policy), version_(version) {}
+
+  bool well() const noexcept { return well_.load(std::memory_order_acquire); }
+
+  /// A good reply. A load, when there was no failure.
+  void succeeded() noexcept {
+    if (failures_.load(std::memory_order_relaxed) != 0) reset_failures();
+  }
+  /// Something that began at `since` failed. True: the server has just been given up.
+  bool failed(SteadyTime since, SteadyTime now);
+
+  /// When an unwell server is to be tried again; max() when it is well.
+  SteadyTime retry_at() const;
+  /// Claims the health check that is due: one caller gets true, and says checked() afterwards.
+  bool claim_check(SteadyTime now);
+  void checked(bool good, SteadyTime now);
+  /// Without checks: takes it back when its time has come. True: it has come back just now.
+  bool come_back(SteadyTime now);
+
+  void set_policy(HealthPolicy policy);
+  HealthPolicy policy() const;
+  std::size_t failures() const noexcept { return failures_.load(std::memory_order_relaxed); }
+
+ private:
+  void reset_failures() noexcept;
+  void turn_well();
+
+  mutable std::mutex mutex_;
+  HealthPolicy policy_;
+  HealthVersion& version_;
+  std::atomic<bool> well_{true};
+  std::atomic<std::size_t> failures_{0};
+  SteadyTime last_failure_ = SteadyTime::min();
+  SteadyTime retry_at_ = SteadyTime::max();
+};
+
+}  // namespace sluice::proxy

@@ -1,0 +1,62 @@
+#include "proxy/memcached/commands.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace sluice::proxy {
+namespace {
+
+using enum MemcachedKind;
+
+// The frequent ones first: the table is searched from its beginning.
+constexpr MemcachedCommand rows[] = {
+#define COMMAND(name, kind, least, most, key_at) {name, kind, least, most, key_at},
+#include "proxy/memcached/commands.def"
+#undef COMMAND
+};
+
+constexpr std::uint64_t most_length = std::numeric_limits<std::int32_t>::max() - 2;
+constexpr std::uint64_t most_flags = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t most_time = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t most_unique = std::numeric_limits<std::uint64_t>::max();
+
+std::size_t length_at(const MemcachedCommand& command) noexcept {
+  return command.kind == meta_set ? 2 : 4;
+}
+
+/// NAME KEY FLAGS TIME LENGTH [UNIQUE]
+bool storage_line_is_right(const MemcachedCommand& command, Words line) noexcept {
+  return is_number_up_to(line[2], most_flags) && is_number_up_to(line[3], most_time, true) &&
+         (command.name != "cas" || is_number_up_to(line[5], most_unique));
+}
+
+}  // namespace
+
+std::span<const MemcachedCommand> memcached_commands() noexcept { return rows; }
+
+const MemcachedCommand* find_memcached_command(std::string_view name) noexcept {
+  const auto* const row = std::ranges::find(rows, name, &MemcachedCommand::name);
+  return row == std::end(rows) ? nullptr : row;
+}
+
+bool is_number_up_to(std::string_view text, std::uint64_t most, bool negative) noexcept {
+  if (negative && text.starts_with('-')) text.remove_prefix(1);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() && number <= most;
+}
+
+std::optional<std::size_t> memcached_data_size(Words line) noexcept {
+  const auto* const command = line.empty() ? nullptr : find_memcached_command(line[0]);
+  if (command == nullptr || !command->has_data() || line.size() < command->least)
+    return std::nullopt;
+  const auto length = line[length_at(*command)];
+  if (!is_number_up_to(length, most_length)) return std::nullopt;
+  if (command->kind == store && !storage_line_is_right(*command, line)) return std::nullopt;
+  std::size_t size = 0;
+  std::from_chars(length.data(), length.data() + length.size(), size);
+  return size;
+}
+
+}  // namespace sluice::proxy

@@ -1,0 +1,227 @@
+#include "proxy/memcached/memcached_protocol.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "proxy/memcached/base64.hpp"
+#include "proxy/memcached/readers.hpp"
+#include "proxy/memcached/values.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+using enum MemcachedKind;
+
+constexpr std::size_t first_argument[] = {1};
+constexpr std::string_view wrong_command = "ERROR\r\n";
+constexpr std::string_view wrong_line = "CLIENT_ERROR bad command line format\r\n";
+
+/// What is wrong with a key; empty: nothing.
+std::string_view fault_of(std::string_view key) noexcept {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (key.size() > longest_memcached_key) return "CLIENT_ERROR a key is longer than 250 bytes\r\n";
+  if (std::ranges::any_of(key, is_control)) return "CLIENT_ERROR a key has a control character\r\n";
+  return {};
+}
+
+std::string_view fault_of_keys(const MemcachedCommand& command, Words line) noexcept {
+  if (command.key_at == 0) return {};
+  const bool many = command.kind == get || command.kind == get_and_touch;
+  for (const auto key : line.subspan(command.key_at, many ? std::dynamic_extent : 1))
+    if (const auto fault = fault_of(key); !fault.empty()) return fault;
+  return {};
+}
+
+bool has_flag(Words flags, char flag) noexcept {
+  return std::ranges::any_of(flags,
+                             [flag](std::string_view word) { return word.starts_with(flag); });
+}
+
+}  // namespace
+
+MemcachedProtocol::MemcachedProtocol(const PoolSettings& settings)
+    : pool_(settings.name),
+      strict_(settings.compat == Compat::strict),
+      request_size_limit_(settings.request_size_limit),
+      request_words_limit_(settings.request_words_limit),
+      reply_size_limit_(settings.reply_size_limit),
+      allow_(settings.allow) {}
+
+std::unique_ptr<RequestReader> MemcachedProtocol::request_reader() const {
+  return std::make_unique<MemcachedRequestReader>(MemcachedLimits{
+      .whole = request_size_limit_, .words = request_words_limit_, .strict = strict_});
+}
+
+std::unique_ptr<ReplyReader> MemcachedProtocol::reply_reader() const {
+  return std::make_unique<MemcachedReplyReader>(reply_size_limit_);
+}
+
+Plan MemcachedProtocol::plan(Words words) {
+  const auto* const command = find_memcached_command(words[0]);
+  Plan plan;
+  plan.command = static_cast<std::uint16_t>(
+      command != nullptr ? command - memcached_commands().data() : memcached_commands().size());
+  const bool has_data = memcached_data_size(words).has_value();
+  const auto line = has_data ? words.first(words.size() - 1) : words;
+  if (strict_ && (command == nullptr || !twemproxy_takes(*command, line, has_data))) {
+    plan.way = Way::close;
+    plan.drop_pending = true;
+    return plan;
+  }
+  if (command == nullptr) return refuse(plan, wrong_command);
+  plan.expects_reply =
+      !(command->takes_noreply() && line.size() > command->least && line.back() == "noreply");
+  if (line.size() < command->least || (command->most != 0 && line.size() > command->most))
+    return refuse(plan, wrong_command);
+  if (command->has_data() && !has_data) return refuse(plan, wrong_line);
+  if (const auto fault = fault_of_keys(*command, line); !strict_ && !fault.empty())
+    return refuse(plan, fault);
+  return serve(*command, plan, words, line);
+}
+
+Plan MemcachedProtocol::serve(const Command& command, Plan plan, Words words, Words line) {
+  switch (command.kind) {
+    case get:
+    case get_and_touch: return serve_keys(command, plan, line);
+    case store:
+    case change:
+      plan.way = Way::one;
+      plan.keys = first_argument;
+      return plan;
+    case meta_get:
+    case meta_set:
+    case meta_change:
+    case meta_debug: return serve_meta(command, plan, words, line);
+    case meta_no_op:
+      plan.way = Way::local;
+      plan.reply = "MN\r\n";
+      return plan;
+    case version: plan.way = Way::any; return plan;
+    case quit: plan.way = Way::close; return plan;
+    case all_stats:
+    case all_ok: return serve_all(command, plan);
+    case never:
+      return refuse_command(command, plan, "cannot be served by a proxy: ask the server itself");
+  }
+  return refuse(plan, wrong_command);
+}
+
+Plan MemcachedProtocol::serve_keys(const Command& command, Plan plan, Words line) {
+  keys_.clear();
+  for (std::size_t at = command.key_at; at < line.size(); ++at) keys_.push_back(at);
+  plan.keys = keys_;
+  plan.way = keys_.size() > 1 ? Way::homes : Way::one;
+  plan.merge = Merge::by_key;
+  plan.read_only = command.kind == get;
+  return plan;
+}
+
+/// A quiet flag is taken out: a server that said nothing would leave open whose reply the next one is. is_silent() then
+/// drops what the flag would have.
+Plan MemcachedProtocol::serve_meta(const Command& command, Plan plan, Words words, Words line) {
+  const auto flags = line.subspan(command.least);
+  plan.way = Way::one;
+  plan.keys = first_argument;
+  plan.read_only = command.kind == meta_debug;
+  if (has_flag(flags, 'b')) {
+    if (!decode_base64(line[1], route_)) return refuse(plan, "CLIENT_ERROR error decoding key\r\n");
+    plan.route = route_;
+  }
+  if (has_flag(flags, 'q')) {
+    plan.quiet = command.kind == meta_get ? Quiet::miss : Quiet::hit;
+    forward_aloud(words, line);
+    plan.forward = forward_;
+  }
+  return plan;
+}
+
+void MemcachedProtocol::forward_aloud(Words words, Words line) {
+  forward_.clear();
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (at >= 2 && line[at].starts_with('q')) continue;
+    if (at > 0) forward_ += ' ';
+    forward_ += line[at];
+  }
+  forward_ += "\r\n";
+  if (words.size() == line.size()) return;
+  forward_ += words.back();
+  forward_ += "\r\n";
+}
+
+Plan MemcachedProtocol::serve_all(const Command& command, Plan plan) {
+  if (std::ranges::find(allow_, command.name) == allow_.end())
+    return refuse_command(
+        command, plan,
+        fmt::format("is not served here: name it in the setting `allow` of pool '{}'", pool_));
+  plan.way = Way::every;
+  plan.merge = command.kind == all_stats ? Merge::concatenate : Merge::all_ok;
+  return plan;
+}
+
+/// Who wants no reply gets no error either, as from memcached.
+Plan MemcachedProtocol::refuse(Plan plan, std::string_view reply) const {
+  plan.way = Way::refused;
+  plan.keys = {};
+  plan.reply = plan.expects_reply ? reply : std::string_view{};
+  return plan;
+}
+
+Plan MemcachedProtocol::refuse_command(const Command& command, Plan plan, std::string_view why) {
+  reply_ = fmt::format("SERVER_ERROR '{}' {}\r\n", command.name, why);
+  return refuse(plan, reply_);
+}
+
+void MemcachedProtocol::append_fragment(std::string& out, Words words, const Plan& plan,
+                                        std::span<const std::uint32_t> keys) const {
+  for (const auto word : words.first(plan.keys.front())) {
+    out += word;
+    out += ' ';
+  }
+  for (const auto key : keys) {
+    out += words[plan.keys[key]];
+    out += key == keys.back() ? "\r\n" : " ";
+  }
+}
+
+void MemcachedProtocol::append_merged(std::string& out, Words words, const Plan& plan,
+                                      std::span<const FragmentReply> replies, bool partial) const {
+  append_merged_replies(out, words, plan, replies, partial && !strict_);
+}
+
+void MemcachedProtocol::append_failure(std::string& out, Failure failure) const {
+  static constexpr std::array<std::string_view, 8> rows{
+      "Connection refused",
+      "Connection timed out",
+      "Connection reset by peer",
+      "Host is down",
+      "Invalid argument",
+      "unknown",
+      "the keys are on different servers",
+      "the proxy is at a limit of its own, nothing was done: try again later",
+  };
+  out += "SERVER_ERROR ";
+  out += rows[static_cast<std::size_t>(failure)];
+  out += "\r\n";
+}
+
+bool MemcachedProtocol::is_silent(Quiet quiet, std::string_view reply) const noexcept {
+  const bool hit = reply.starts_with("HD") || reply.starts_with("VA ");
+  return (quiet == Quiet::hit && hit) || (quiet == Quiet::miss && reply.starts_with("EN"));
+}
+
+std::string_view MemcachedProtocol::command_name(std::uint16_t command) const noexcept {
+  const auto commands = memcached_commands();
+  return command < commands.size() ? commands[command].name : "unknown";
+}
+
+std::size_t MemcachedProtocol::command_count() const noexcept {
+  return memcached_commands().size() + 1;
+}
+
+std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings) {
+  return std::make_unique<MemcachedProtocol>(settings);
+}
+
+}  // namespace sluice::proxy

@@ -1,0 +1,71 @@
+/// Where requests and replies of memcached's text protocol end.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proxy/protocol/protocol.hpp"
+
+namespace sluice::proxy {
+
+struct MemcachedLimits {
+  std::size_t whole = std::size_t{512} << 20;  ///< bytes of a request
+  std::size_t words = 1 << 20;
+  bool strict =
+      false;  ///< a line ends with CR LF, and whatever is bad ends the connection without a word
+};
+
+/// A request is a line, and for the commands that store also a block of data, which is the last of its words.
+/// An empty line has one empty word: it has an answer too.
+class MemcachedRequestReader final : public RequestReader {
+ public:
+  explicit MemcachedRequestReader(MemcachedLimits limits) : limits_(limits) {}
+
+  State read(std::string_view buffer) override;
+  Words words() const noexcept override { return words_; }
+  std::size_t size() const noexcept override { return size_; }
+  std::size_t missing() const noexcept override { return missing_; }
+  std::string error_reply() const override;
+
+ private:
+  void start();
+  State read_line(std::string_view buffer);
+  State read_data(std::string_view buffer);
+  bool split(std::string_view line);
+  State wait_for(std::size_t bytes) noexcept;
+  State refuse(std::string_view what);
+
+  MemcachedLimits limits_;
+  State state_ = State::incomplete;
+  std::size_t scanned_ = 0;          // no line end up to here
+  std::size_t line_ = 0;             // bytes of the line with its end, once it is whole
+  std::optional<std::size_t> data_;  // bytes of the data behind it
+  std::size_t size_ = 0;
+  std::size_t missing_ = 1;
+  std::vector<std::string_view> words_;
+  std::string_view error_;
+};
+
+/// A reply is a line; or a line and a value; or such ones up to END.
+class MemcachedReplyReader final : public ReplyReader {
+ public:
+  explicit MemcachedReplyReader(std::size_t size_limit) : size_limit_(size_limit) {}
+
+  State read(std::string_view buffer) override;
+  std::size_t size() const noexcept override { return at_; }
+  std::size_t missing() const noexcept override { return missing_; }
+
+ private:
+  void start();
+  State wait_for(std::size_t bytes, std::size_t buffered) noexcept;
+
+  std::size_t size_limit_;
+  State state_ = State::incomplete;
+  std::size_t at_ = 0;       // all before is done
+  std::size_t scanned_ = 0;  // no line end up to here
+  std::size_t missing_ = 1;
+  char block_ = 0;  // within VALUE ... END ('V') or STAT ... END ('S')
+};
+
+}  // namespace sluice::proxy

@@ -1,0 +1,42 @@
+/// A socket that listens, for the small services beside the data path.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "net/endpoint.hpp"
+
+namespace sluice::proxy {
+
+/// Owns the descriptor; a unix socket's file goes with it.
+class Listening {
+ public:
+  /// Takes over one that listens already, as an upgrade hands it on.
+  explicit Listening(int descriptor) noexcept : descriptor_(descriptor) {}
+  Listening(Listening&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::exchange(other.path_, {})) {}
+  Listening& operator=(Listening&&) = delete;
+  ~Listening();
+
+  /// Non-blocking. A unix socket gets `permissions` from its birth; a file that nobody listens on any more is replaced.
+  /// Throws Error{in_use} when another has the address, {bad_argument} or {connection} when it cannot be had.
+  static Listening open(const net::Endpoint& endpoint, unsigned permissions = 0600);
+
+  int descriptor() const noexcept { return descriptor_; }
+  /// Of a TCP socket: the port, also when 0 was asked for.
+  std::uint16_t port() const;
+  /// Another process has it now: the file stays.
+  void hand_on() noexcept { path_.clear(); }
+
+ private:
+  int descriptor_ = -1;
+  std::string path_;
+};
+
+/// 127.0.0.0/8, ::1 or a unix socket: whoever reaches it is on this machine. Resolves the name.
+bool is_local(const net::Endpoint& endpoint);
+
+/// "/path", "host:port", "[::1]:port". Throws Error{bad_argument}.
+net::Endpoint parse_endpoint(std::string_view text);
+
+}  // namespace sluice::proxy

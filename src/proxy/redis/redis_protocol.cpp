@@ -1,0 +1,226 @@
+#include "proxy/redis/redis_protocol.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "proxy/redis/merge.hpp"
+#include "proxy/redis/readers.hpp"
+#include "proxy/redis/texts.hpp"
+#include "resp/letters.hpp"
+#include "resp/writer.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+constexpr std::size_t first_argument[] = {1};
+
+bool is_first_argument(const resp::CommandSpec& spec) noexcept {
+  return spec.first_key == 1 && spec.last_key == 1 && spec.rule == resp::KeyRule::none;
+}
+
+/// Channels route as keys do; to resp's table most of them are plain arguments.
+struct ChannelRow {
+  std::string_view name;
+  std::uint8_t first;
+};
+constexpr ChannelRow channel_rows[] = {
+    {"subscribe", 1},    {"unsubscribe", 1},   {"ssubscribe", 1},
+    {"sunsubscribe", 1}, {"pubsub|numsub", 2}, {"pubsub|shardnumsub", 2},
+};
+
+/// XREAD and XREADGROUP wait only when they are told to.
+bool has_block_option(Words words) noexcept {
+  const auto streams = std::ranges::find_if(
+      words, [](std::string_view word) { return resp::is_word(word, "streams"); });
+  return std::any_of(words.begin(), streams,
+                     [](std::string_view word) { return resp::is_word(word, "block"); });
+}
+
+}  // namespace
+
+RedisProtocol::RedisProtocol(const PoolSettings& settings)
+    : pool_(settings.name),
+      request_size_limit_(settings.request_size_limit),
+      request_words_limit_(settings.request_words_limit),
+      reply_size_limit_(settings.reply_size_limit) {
+  for (const auto& spec : resp::all_commands()) rows_.push_back(row_of(spec, settings));
+}
+
+RedisProtocol::Row RedisProtocol::row_of(const resp::CommandSpec& spec,
+                                         const PoolSettings& settings) const {
+  Row row;
+  row.way = way_of(spec).value_or(RedisWay{});
+  row.plan.way = row.way.way;
+  if (row.way.needs_consent && !is_allowed(spec.name, settings.allow)) row.plan.way = Way::refused;
+  row.plan.verb = row.way.verb;
+  row.plan.merge = row.way.merge;
+  row.plan.read_only = spec.has(resp::flag_readonly);
+  row.plan.command = static_cast<std::uint16_t>(spec.index);
+  row.plan.words_per_key = static_cast<std::uint8_t>(std::max(spec.key_step, 1));
+  const auto* const channels = std::ranges::find(channel_rows, spec.name, &ChannelRow::name);
+  if (channels != std::end(channel_rows)) {
+    row.keys = Keys::rest;
+    row.first_key = channels->first;
+    row.plan.items_per_key = 2;
+  } else if (is_first_argument(spec) || spec.name == "publish") {
+    row.keys = Keys::first;
+  } else if (spec.first_key != 0 || spec.rule != resp::KeyRule::none) {
+    row.keys = Keys::by_rule;
+  }
+  return row;
+}
+
+Plan RedisProtocol::plan(Words words) {
+  const auto* const spec = resp::find_command(words);
+  if (spec == nullptr) {
+    reply_.clear();
+    append_unknown_command(reply_, words);
+    return refused(static_cast<std::uint16_t>(rows_.size()));
+  }
+  const auto& row = rows_[spec->index];
+  if (!spec->arity_fits(words.size())) {
+    reply_.clear();
+    append_wrong_arity(reply_, spec->name);
+    return refused(row.plan.command);
+  }
+  if (row.keys == Keys::first && row.plan.way == Way::one) {
+    Plan plan = row.plan;
+    plan.keys = first_argument;
+    return plan;
+  }
+  if (row.plan.way == Way::refused) return refuse(*spec, row);
+  if (row.plan.way == Way::local || row.plan.way == Way::close)
+    return plan_local(*spec, row, words);
+  return row.keys == Keys::none ? row.plan : plan_keys(*spec, row, words);
+}
+
+Plan RedisProtocol::plan_keys(const resp::CommandSpec& spec, const Row& row, Words words) {
+  Plan plan = row.plan;
+  if (row.keys == Keys::rest) {
+    keys_.clear();
+    for (std::size_t at = row.first_key; at < words.size(); ++at) keys_.push_back(at);
+  } else if (!resp::keys_of(spec, words, keys_)) {
+    reply_.clear();
+    append_lost_keys(reply_, spec.name);
+    return refused(plan.command);
+  }
+  plan.keys = keys_;
+  if (plan.words_per_key > 1 && keys_.back() + plan.words_per_key > words.size()) {  // MSET k v k
+    reply_.clear();
+    append_wrong_arity(reply_, spec.name);
+    return refused(plan.command);
+  }
+  if (plan.verb == SessionVerb::blocking && spec.rule == resp::KeyRule::streams &&
+      !has_block_option(words)) {
+    plan.way = Way::one;
+    plan.verb = SessionVerb::none;
+  }
+  if (plan.way == Way::homes && keys_.size() == 1) plan.way = Way::one;
+  if (keys_.empty() && (plan.way == Way::one || plan.way == Way::homes)) plan.way = Way::any;
+  return plan;
+}
+
+Plan RedisProtocol::plan_local(const resp::CommandSpec& spec, const Row& row, Words words) {
+  Plan plan = row.plan;
+  reply_.clear();
+  resp::ReplyWriter writer{reply_};
+  if (spec.name == "quit") {
+    writer.simple("OK");
+  } else if (words.size() == 2) {
+    writer.bulk(words[1]);
+  } else if (words.size() == 1) {
+    writer.simple("PONG");
+  } else {
+    append_wrong_arity(reply_, spec.name);
+  }
+  plan.reply = reply_;
+  return plan;
+}
+
+Plan RedisProtocol::refuse(const resp::CommandSpec& spec, const Row& row) {
+  reply_.clear();
+  if (row.way.needs_consent)
+    append_needs_consent(reply_, spec.name, pool_);
+  else
+    append_never(reply_, spec.name, row.way.never);
+  return refused(row.plan.command);
+}
+
+Plan RedisProtocol::refused(std::uint16_t command) const {
+  Plan plan;
+  plan.command = command;
+  plan.reply = reply_;
+  return plan;
+}
+
+std::unique_ptr<RequestReader> RedisProtocol::request_reader(bool strict) const {
+  resp::RequestLimits limits;
+  limits.bulk = std::min(limits.bulk, request_size_limit_);
+  limits.whole = request_size_limit_;
+  limits.words = request_words_limit_;
+  return std::make_unique<RedisRequestReader>(limits, strict);
+}
+
+std::unique_ptr<RequestReader> RedisProtocol::request_reader() const {
+  return request_reader(false);
+}
+
+std::unique_ptr<ReplyReader> RedisProtocol::reply_reader() const {
+  return std::make_unique<RedisReplyReader>(reply_size_limit_);
+}
+
+/// The words before the keys, the name in lower case as twemproxy writes it, then the keys with what belongs to them.
+void RedisProtocol::append_fragment(std::string& out, Words words, const Plan& plan,
+                                    std::span<const std::uint32_t> keys) const {
+  const auto before = words.first(plan.keys.front());
+  resp::append_command_header(out, before.size() + keys.size() * plan.words_per_key);
+  const auto name_at = out.size();
+  resp::append_bulk(out, before.front());
+  std::transform(out.begin() + static_cast<std::ptrdiff_t>(name_at), out.end(),
+                 out.begin() + static_cast<std::ptrdiff_t>(name_at), resp::lower);
+  for (const auto word : before.subspan(1)) resp::append_bulk(out, word);
+  for (const auto key : keys)
+    for (const auto word : words.subspan(plan.keys[key], plan.words_per_key))
+      resp::append_bulk(out, word);
+}
+
+void RedisProtocol::append_merged(std::string& out, Words, const Plan& plan,
+                                  std::span<const FragmentReply> replies, bool partial) const {
+  append_merged_replies(out, plan, replies, {.partial = partial});
+}
+
+void RedisProtocol::append_failure(std::string& out, Failure failure) const {
+  out += failure_reply(failure);
+}
+
+bool RedisProtocol::is_server_trouble(std::string_view reply) const noexcept {
+  if (!reply.starts_with('-')) return false;
+  static constexpr std::array<std::string_view, 3> troubles{"-OOM", "-BUSY", "-LOADING"};
+  return std::ranges::any_of(troubles, [reply](std::string_view trouble) {
+    const auto rest = reply.substr(std::min(reply.size(), trouble.size()));
+    return reply.starts_with(trouble) && (rest.starts_with(' ') || rest.starts_with('\r'));
+  });
+}
+
+std::string_view RedisProtocol::health_question() const noexcept { return "*1\r\n$4\r\nPING\r\n"; }
+
+bool RedisProtocol::is_healthy(std::string_view reply) const noexcept {
+  return reply.starts_with("+PONG");
+}
+
+std::string_view RedisProtocol::command_name(std::uint16_t command) const noexcept {
+  const auto specs = resp::all_commands();
+  return command < specs.size() ? specs[command].name : "unknown";
+}
+
+std::size_t RedisProtocol::command_count() const noexcept {
+  return resp::all_commands().size() + 1;
+}
+
+std::unique_ptr<Protocol> make_redis_protocol(const PoolSettings& settings, std::size_t mbuf_size) {
+  if (settings.compat == Compat::strict)
+    return std::make_unique<StrictRedisProtocol>(settings, mbuf_size);
+  return std::make_unique<RedisProtocol>(settings);
+}
+
+}  // namespace sluice::proxy

@@ -1,0 +1,49 @@
+#include "proxy/redis/ways.hpp"
+
+#include <algorithm>
+
+#include "resp/letters.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+struct Row {
+  std::string_view name;
+  RedisWay way;
+};
+
+#define WAY(name, way, merge) Row{name, {Way::way, SessionVerb::none, Merge::merge}},
+#define SESSION(name, verb) Row{name, {Way::session, SessionVerb::verb}},
+#define CONSENT(name, way, merge) Row{name, {Way::way, SessionVerb::none, Merge::merge, true}},
+#define NEVER(name, reason) \
+  Row{name, {Way::refused, SessionVerb::none, Merge::none, false, Never::reason}},
+constexpr Row rows[] = {
+#include "proxy/redis/ways.def"
+};
+#undef WAY
+#undef SESSION
+#undef CONSENT
+#undef NEVER
+
+}  // namespace
+
+std::optional<RedisWay> way_of(const resp::CommandSpec& spec) noexcept {
+  const auto* const row = std::ranges::find(rows, spec.name, &Row::name);
+  if (row != std::end(rows)) return row->way;
+  if (spec.name.ends_with("|help")) return RedisWay{.way = Way::any};
+  if (spec.has(resp::flag_container)) return RedisWay{};
+  if (spec.first_key == 0 && spec.rule == resp::KeyRule::none) return std::nullopt;
+  if (spec.has(resp::flag_blocking))
+    return RedisWay{.way = Way::session, .verb = SessionVerb::blocking};
+  return RedisWay{.way = Way::one};
+}
+
+bool is_allowed(std::string_view command, std::span<const std::string> allow) {
+  const auto container = command.substr(0, command.find('|'));
+  return std::ranges::any_of(allow, [&](std::string name) {
+    std::ranges::replace(name, ' ', '|');
+    return resp::is_word(name, command) || resp::is_word(name, container);
+  });
+}
+
+}  // namespace sluice::proxy

@@ -1,0 +1,35 @@
+/// How each command of Redis is served: the table of resp and, for what differs from "by the server of its keys",
+/// ways.def.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "proxy/protocol/protocol.hpp"
+#include "resp/command_table.hpp"
+
+namespace sluice::proxy {
+
+/// Why a command is never served.
+enum class Never : std::uint8_t {
+  server,   ///< it is for one server, which has to be asked itself
+  shared,   ///< it looks at what this connection has done, and servers see many clients in one
+  cluster,  ///< there is none
+};
+
+struct RedisWay {
+  Way way = Way::refused;
+  SessionVerb verb = SessionVerb::none;
+  Merge merge = Merge::none;
+  bool needs_consent = false;   ///< of the setting `allow`
+  Never never = Never::server;  ///< of Way::refused
+};
+
+/// Empty: nobody has decided. A container without a subcommand is Way::refused: its arity never fits.
+std::optional<RedisWay> way_of(const resp::CommandSpec& spec) noexcept;
+
+/// `allow` has "config|get", "config get" or "config", in any case.
+bool is_allowed(std::string_view command, std::span<const std::string> allow);
+
+}  // namespace sluice::proxy

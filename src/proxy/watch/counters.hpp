@@ -1,0 +1,87 @@
+/// What the workers count. Each worker has counters of its own, which it alone writes; others read them at any time
+/// and add them up. The tables are counters.def.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace sluice::proxy {
+
+/// Threads: one writer, any readers. No locked instruction.
+class Counter {
+ public:
+  void add(std::int64_t n = 1) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  void set(std::int64_t value) noexcept { value_.store(value, std::memory_order_relaxed); }
+  std::int64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::int64_t> value_{0};
+};
+
+enum class CounterKind : std::uint8_t { counter, gauge, timestamp };
+
+/// One row of counters.def.
+struct CounterRow {
+  std::string_view name;
+  CounterKind kind;
+  bool of_twemproxy;  ///< stands in the statistics document under this name
+  std::string_view help;
+};
+
+#define COUNTER(name, kind, of_twemproxy, help) Counter name;
+struct PoolCounters {
+#define POOL
+#include "proxy/watch/counters.def"
+#undef POOL
+};
+struct ServerCounters {
+#define SERVER
+#include "proxy/watch/counters.def"
+#undef SERVER
+};
+#undef COUNTER
+
+/// The sums over all workers: plain values with the names of the counters.
+#define COUNTER(name, kind, of_twemproxy, help) std::int64_t name = 0;
+struct PoolTotals {
+#define POOL
+#include "proxy/watch/counters.def"
+#undef POOL
+};
+struct ServerTotals {
+#define SERVER
+#include "proxy/watch/counters.def"
+#undef SERVER
+};
+#undef COUNTER
+
+/// A row of the table together with the counter and the total that it names.
+template <class Counters, class Totals>
+struct Field : CounterRow {
+  Counter Counters::*counter;
+  std::int64_t Totals::*total;
+};
+using PoolField = Field<PoolCounters, PoolTotals>;
+using ServerField = Field<ServerCounters, ServerTotals>;
+
+/// The rows of counters.def in its order, which is that of twemproxy's document.
+std::span<const PoolField> pool_fields() noexcept;
+std::span<const ServerField> server_fields() noexcept;
+
+/// Counters and gauges add up; of the times at which workers saw a thing happen the latest counts.
+template <class Counters, class Totals>
+void add(std::span<const Field<Counters, Totals>> fields, Totals& totals,
+         const Counters& counters) {
+  for (const auto& field : fields) {
+    const std::int64_t value = (counters.*field.counter).get();
+    auto& total = totals.*field.total;
+    total = field.kind == CounterKind::timestamp ? std::max(total, value) : total + value;
+  }
+}
+
+}  // namespace sluice::proxy

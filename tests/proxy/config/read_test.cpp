@@ -1,0 +1,312 @@
+#include "proxy/config/read.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proxy/config/settings.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// A pool with these lines more, which is right without them.
+std::string pool(const std::string& lines = "") {
+  std::string text = "alpha:\n  listen: 127.0.0.1:22121\n";
+  std::string line;
+  for (const char c : lines) {
+    line += c;
+    if (c == '\n') text += "  " + std::exchange(line, "");
+  }
+  if (!line.empty()) text += "  " + line + '\n';
+  return text + "  servers:\n   - 127.0.0.1:6379:1\n";
+}
+
+PoolSettings read_pool(const std::string& lines) {
+  return read_config(pool(lines), "t.yml").pools.at(0);
+}
+
+/// What is said of a file that is refused.
+std::string refusal(const std::string& yaml) {
+  try {
+    read_config(yaml, "t.yml");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::bad_argument);
+    return std::string{error.message()};
+  }
+  return "it was taken";
+}
+
+TEST(ReadConfig, TakesAFileOfTwemproxyWhole) {
+  const auto config = read_config(R"(
+# two pools
+beta:
+  listen: /tmp/beta.sock 0660
+  servers:
+   - /tmp/redis.sock:3 unix
+   - "[::1]:6380:2"
+alpha:
+  listen: 0.0.0.0:22121
+  hash: murmur
+  hash_tag: "{}"
+  distribution: modula
+  timeout: 400
+  backlog: 1024
+  client_connections: 10
+  tcpkeepalive: true
+  preconnect: true
+  redis: true
+  redis_auth: secret
+  redis_db: 3
+  server_connections: 2
+  auto_eject_hosts: true
+  server_retry_timeout: 2000
+  server_failure_limit: 1
+  servers:
+   - cache.example:11211:1
+   - 127.0.0.1:6379:1
+   - 127.0.0.1:6378:5 first
+)",
+                                  "t.yml");
+  ASSERT_EQ(config.pools.size(), 2U);
+  EXPECT_EQ(config.pools[0].name, "beta");  // the shorter name first
+  const auto& beta = config.pools[0];
+  EXPECT_EQ(beta.listen.endpoint.unix_path, "/tmp/beta.sock");
+  EXPECT_EQ(beta.listen.permissions, 0660U);
+  EXPECT_EQ(beta.servers.at(0).name, "unix");
+  EXPECT_EQ(beta.servers.at(0).endpoint.unix_path, "/tmp/redis.sock");
+  EXPECT_EQ(beta.servers.at(0).weight, 3U);
+  EXPECT_EQ(beta.servers.at(1).endpoint.host, "::1");
+  EXPECT_EQ(beta.servers.at(1).name, "[::1]:6380");
+
+  const auto& alpha = config.pools[1];
+  EXPECT_EQ(alpha.hash, Hash::murmur);
+  EXPECT_EQ(alpha.hash_tag, (HashTag{'{', '}'}));
+  EXPECT_EQ(alpha.distribution, Distribution::modula);
+  EXPECT_EQ(alpha.timeout, 400ms);
+  EXPECT_EQ(alpha.backlog, 1024);
+  EXPECT_EQ(alpha.client_connections, 10U);
+  EXPECT_TRUE(alpha.tcpkeepalive);
+  EXPECT_TRUE(alpha.preconnect);
+  EXPECT_TRUE(alpha.redis);
+  EXPECT_EQ(alpha.redis_auth, "secret");
+  EXPECT_EQ(alpha.redis_db, 3);
+  EXPECT_EQ(alpha.server_connections, 2U);
+  EXPECT_TRUE(alpha.auto_eject_hosts);
+  EXPECT_EQ(alpha.server_retry_timeout, 2000ms);
+  EXPECT_EQ(alpha.server_failure_limit, 1U);
+  ASSERT_EQ(alpha.servers.size(), 3U);  // sorted: length of the name, then bytes
+  EXPECT_EQ(alpha.servers[0].name, "first");
+  EXPECT_EQ(alpha.servers[0].weight, 5U);
+  EXPECT_EQ(alpha.servers[0].place.position, 2U);
+  EXPECT_EQ(alpha.servers[1].name, "cache.example");  // as libmemcached: 11211 is left out
+  EXPECT_EQ(alpha.servers[2].name, "127.0.0.1:6379");
+}
+
+/// Seen in the statistics of nutcracker 0.5.0.
+TEST(ReadConfig, AServerWithoutANameIsNamedAsTwemproxyNamesIt) {
+  const auto name = [](const std::string& server) {
+    return read_config("a:\n  listen: h:1\n  servers:\n   - " + server + "\n", "t.yml")
+        .pools.at(0)
+        .servers.at(0)
+        .name;
+  };
+  EXPECT_EQ(name("h:6379:2"), "h:6379");
+  EXPECT_EQ(name("h:11211:2"), "h");
+  EXPECT_EQ(name("h:11211:2 x"), "x");
+  EXPECT_EQ(name("/tmp/r.sock:2"), "/tmp/r.sock:");
+  EXPECT_EQ(name("/tmp/r.sock:2 x"), "x");
+  EXPECT_EQ(name("':6379:1'"), ":6379");
+}
+
+TEST(ReadConfig, DefaultsAreThoseOfTheTable) {
+  const auto read = read_pool("");
+  auto expected = PoolSettings{};
+  expected.name = "alpha";
+  expected.listen = read.listen;
+  expected.servers = read.servers;
+  EXPECT_EQ(read, expected);
+  const auto check = [](const SettingRow& row, auto kind, const auto& value) {
+    EXPECT_EQ(kind.text(value), row.default_text) << row.name;
+  };
+  const PoolSettings pool_default;
+  const ProcessSettings process_default;
+  const TlsSettings tls_default;
+  const UserSettings user_default;
+  for_each_setting(pool_default, check);
+  for_each_setting(process_default, check);
+  for_each_setting(tls_default, check);
+  for_each_setting(user_default, check);
+}
+
+TEST(ReadConfig, TakesOurSettingsAsListsAndMaps) {
+  const auto settings = read_pool(R"(redis: true
+compat: strict
+on_failure: fail
+client_idle_timeout: 5m
+resolve_interval: 1500
+request_size_limit: 16MB
+key_bytes: arm
+allow: [flushall, dbsize]
+listen_tls:
+  certificate: /etc/c.pem
+  key: /etc/k.pem
+server_tls: true
+users:
+  - name: reader
+    password: r
+    read_only: true
+  - {name: writer, password: w})");
+  EXPECT_EQ(settings.compat, Compat::strict);
+  EXPECT_EQ(settings.on_failure, OnFailure::fail);
+  EXPECT_EQ(settings.client_idle_timeout, 5min);
+  EXPECT_EQ(settings.resolve_interval, 1500ms);
+  EXPECT_EQ(settings.request_size_limit, 16U << 20);
+  EXPECT_EQ(settings.key_bytes, CharSign::is_unsigned);
+  EXPECT_EQ(settings.allow, (std::vector<std::string>{"flushall", "dbsize"}));
+  EXPECT_TRUE(settings.listen_tls.on);
+  EXPECT_EQ(settings.listen_tls.certificate, "/etc/c.pem");
+  EXPECT_TRUE(settings.server_tls.on);
+  ASSERT_EQ(settings.users.size(), 2U);
+  EXPECT_TRUE(settings.users[0].read_only);
+  EXPECT_EQ(settings.users[1].password, "w");
+}
+
+TEST(ReadConfig, TheProcessHasAMapOfItsOwn) {
+  const auto config =
+      read_config("sluice:\n  workers: 4\n  slow_log_threshold: 500us\n" + pool(), "t.yml");
+  EXPECT_EQ(config.process.workers, 4U);
+  EXPECT_EQ(config.process.slow_log_threshold, 500us);
+  EXPECT_EQ(config.pools.size(), 1U);
+}
+
+TEST(ReadConfig, APoolMayBeNamedSluice) {
+  auto yaml = pool();
+  yaml.replace(0, 5, "sluice");
+  EXPECT_EQ(read_config(yaml, "t.yml").pools.at(0).name, "sluice");
+}
+
+TEST(ReadConfig, WhatOnlyMovedInTheFileIsEqual) {
+  EXPECT_EQ(read_config("\n\n# moved\n" + pool(), "t.yml"), read_config(pool(), "t.yml"));
+  EXPECT_NE(read_config(pool("timeout: 1"), "t.yml"), read_config(pool(), "t.yml"));
+}
+
+TEST(ReadConfig, WordsThatYamlReadsAsNullAreText) {
+  EXPECT_EQ(read_pool("redis: true\nredis_auth: null").redis_auth, "null");
+  EXPECT_EQ(read_pool("redis: true\nredis_auth: ~").redis_auth, "~");
+  EXPECT_EQ(read_pool("server_user:").server_user, "");
+  EXPECT_THAT(refusal(pool("redis: true\nredis_auth:")), HasSubstr("remove the line"));
+  EXPECT_EQ(read_pool("redis: true\nredis_auth: 'null'").redis_auth, "null");
+}
+
+struct Wrong {
+  std::string yaml;
+  std::string said;
+};
+
+TEST(ReadConfig, SaysWhereAndWhatIsWrong) {
+  const std::vector<Wrong> all{
+      {pool("timeout: -1"),
+       "t.yml:3: pool 'alpha': timeout: '-1' is not right here; write a number"},
+      {pool("timeout: 30s"), "timeout: '30s' is not right"},
+      {pool("timeout: 99999999999"), "from 0 to 2147483647"},
+      {pool("redis: yes"),
+       "t.yml:3: pool 'alpha': redis: 'yes' is not right here; write true or false"},
+      {pool("tiemout: 1"), "'tiemout' is no setting; did you mean 'timeout'?"},
+      {pool("frobnicate: 1"), "'frobnicate' is no setting"},
+      {pool("hash: md4"), "one of one_at_a_time, md5,"},
+      {pool("distribution: Ketama"), "one of ketama, modula, random"},
+      {pool("hash_tag: '{'"), "two characters"},
+      {pool("timeout: 1\ntimeout: 2"), "t.yml:4: pool 'alpha': 'timeout' is there twice"},
+      {pool("listen: 127.0.0.1:1"), "'listen' is there twice"},
+      {pool("server_connections: 0"), "from 1 to"},
+      {pool("redis_auth: x"), "memcached knows none"},
+      {pool("redis: [true]"), "redis: a list or map is not right here"},
+      {pool("listen_tls: {certificate: c}"), "needs a certificate and its key"},
+      {pool("listen_tls: {cert: c}"), "listen_tls: 'cert' is no setting"},
+      {pool("redis: true\nusers: [{name: a}]"), "a name and a password"},
+      {pool("redis: true\nusers: [{name: a, password: b}, {name: a, password: c}]"), "twice"},
+      {pool() + pool(), "t.yml:5: the pools 'alpha' and 'alpha' both listen at 127.0.0.1:22121"},
+      {pool() + "   - 127.0.0.1:6379:2\n",
+       "t.yml:5: two servers of the pool 'alpha' have the name"},
+      {pool() + "   - 127.0.0.1:6378\n", "t.yml:5: pool 'alpha': servers: "},
+      {pool() + "   - 127.0.0.1:6378:0\n", "weight from 1"},
+      {pool() + "   - 127.0.0.1:0:1\n", "from 1 to 65535"},
+      {pool() + "   - 127.0.0.1:65536:1\n", "from 1 to 65535"},
+      {pool() + "   - h:1:4000000000\n", "the weight '4000000000'"},
+      {pool() + "   - h:1:2147483647\n   - g:1:2147483647\n   - i:1:2147483647\n", "add up to"},
+      {"alpha:\n  listen: x\n  servers:\n   - h:1:1\n",
+       "t.yml:2: pool 'alpha': listen: 'x' is no address"},
+      {"alpha:\n  listen: /s 0999\n  servers:\n   - h:1:1\n", "up to 0777 in octal"},
+      {"alpha:\n  listen: /s 01000\n  servers:\n   - h:1:1\n", "up to 0777 in octal"},
+      {"alpha:\n  servers:\n   - h:1:1\n", "t.yml:1: the pool 'alpha' has no listen"},
+      {"alpha:\n  listen: h:1\n", "has no servers"},
+      {"alpha:\n  listen: h:1\n  servers: h:1:1\n",
+       "a list of servers, each on a line after a dash"},
+      {"alpha:\n", "t.yml:1: pool 'alpha': write settings here"},
+      {"", "there is no pool"},
+      {"sluice:\n  workers: 2\n", "there is no pool"},
+      {"sluice:\n  wokers: 2\n" + pool(), "did you mean 'workers'?"},
+      {"sluice:\n  workers: 0\n" + pool(), "from 1 to 1024"},
+      {"- a\n- b\n", "write the name of a pool"},
+      {"just text\n", "write the name of a pool"},
+  };
+  for (const auto& [yaml, said] : all) EXPECT_THAT(refusal(yaml), HasSubstr(said)) << yaml;
+}
+
+TEST(ReadConfig, RefusesTheYamlThatTwemproxyRefuses) {
+  const std::vector<Wrong> all{
+      {"---\n" + pool(), "t.yml:1: '---' is not allowed"},
+      {pool() + "...\n", "'...' is not allowed"},
+      {"%YAML 1.1\n" + pool(), "directive"},
+      {pool("timeout: &t 5"), "t.yml:3: an anchor"},
+      {pool("timeout: *t"), "anchor is not defined"},
+      {pool("timeout: !!int 5"), "a tag"},
+      {"alpha: {listen: 'h:1', servers: ['h:1:1']}\n", "on a line of its own"},
+      {pool("hash_tag: {}"), "a list or map is not right here"},
+      {"alpha:\n\tlisten: h:1\n", "t.yml:2: this is not YAML"},
+      {"alpha: [\n", "this is not YAML"},
+      {pool("redis_auth: \"\x01\""), "byte 0x01 in column"},
+      {pool("redis_auth: \xff"), "is not text in UTF-8"},
+      {pool("redis_auth: \xed\xa0\x80"), "is not text in UTF-8"},
+  };
+  for (const auto& [yaml, said] : all) EXPECT_THAT(refusal(yaml), HasSubstr(said)) << yaml;
+}
+
+TEST(ReadConfig, ASmallFileCannotBecomeALargeTree) {
+  std::string laughs = "a: &a [x, x, x, x, x, x, x, x, x]\n";
+  for (char name = 'b'; name < 'j'; ++name) {
+    const std::string before{static_cast<char>(name - 1)};
+    laughs += std::string{name} + ": &" + name + " [*" + before + ", *" + before + "]\n";
+  }
+  EXPECT_THAT(refusal(laughs), StartsWith("t.yml:1: an anchor"));
+  EXPECT_THAT(refusal("a:\n - - - - - - - - b\n"), HasSubstr("nested more than 8 deep"));
+  EXPECT_THAT(refusal("a: " + std::string(100'000, '[')), StartsWith("t.yml:1: "));
+  EXPECT_THAT(refusal(std::string((4U << 20) + 1, '#')), HasSubstr("more than 4194304 bytes"));
+  std::string many = "a:\n";
+  for (int i = 0; i < 200'001; ++i) many += " - x\n";
+  EXPECT_THAT(refusal(many), HasSubstr("more than 200000 values"));
+}
+
+TEST(ReadConfig, SecretsAreNotInWhatIsSaid) {
+  EXPECT_THAT(refusal(pool("redis_auth: hunter2")), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(refusal(pool("redis: true\nredis_auth: [hunter2]")), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(refusal(pool("redis: true\nredis_auth: hunter2\nredis_auth: hunter3")),
+              Not(HasSubstr("hunter")));
+}
+
+TEST(LoadConfig, SaysThatAFileIsNotThere) {
+  try {
+    load_config("/nowhere/nutcracker.yml");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(std::string{error.message()},
+                HasSubstr("/nowhere/nutcracker.yml: the file cannot be read: No such file"));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::proxy

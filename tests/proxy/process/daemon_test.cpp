@@ -1,0 +1,63 @@
+#include "proxy/process/daemon.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+namespace sluice::proxy {
+namespace {
+
+/// Starts a daemon, in a child of this process; `body` is what it does. Gives the exit code of what was started, and
+/// what the daemon wrote.
+std::pair<int, std::string> start_daemon(void (*body)(Daemon daemon, int tell)) {
+  std::array<int, 2> pipe{};
+  EXPECT_EQ(::pipe(pipe.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(pipe[0]);
+    body(Daemon::start(), pipe[1]);
+    ::_exit(9);
+  }
+  ::close(pipe[1]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  std::string told;
+  std::array<char, 256> bytes;
+  for (ssize_t got = 0; (got = ::read(pipe[0], bytes.data(), bytes.size())) > 0;)
+    told.append(bytes.data(), static_cast<std::size_t>(got));
+  ::close(pipe[0]);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, told};
+}
+
+TEST(Daemon, ItsParentEndsWellWhenItIsReady) {
+  const auto [code, told] = start_daemon([](Daemon daemon, int tell) {
+    daemon.ready();
+    std::array<char, 256> path{};
+    const auto size = ::readlink("/proc/self/fd/2", path.data(), path.size());
+    const bool own_session = ::getsid(0) != ::getppid() && ::getsid(0) != ::getpid();
+    const std::string text =
+        std::string(path.data(), static_cast<std::size_t>(size)) + (own_session ? " apart" : "");
+    static_cast<void>(!::write(tell, text.data(), text.size()));
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(told, "/dev/null apart");
+}
+
+TEST(Daemon, ItsParentFailsWhenItDoes) {
+  const auto [code, told] = start_daemon([](Daemon, int) {});
+  EXPECT_EQ(code, 1);
+}
+
+TEST(Daemon, ItsParentFailsWhenItIsKilled) {
+  const auto [code, told] = start_daemon([](Daemon daemon, int) {
+    ::raise(SIGKILL);
+    daemon.ready();
+  });
+  EXPECT_EQ(code, 1);
+}
+
+}  // namespace
+}  // namespace sluice::proxy

@@ -1,0 +1,194 @@
+#include <gtest/gtest.h>
+
+#include "proxy/support/planning.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+using Keys = std::vector<std::size_t>;
+
+struct RedisPlan : testing::Test {
+  Planned of(std::string_view line) { return planned(*protocol, line); }
+  std::unique_ptr<Protocol> protocol = make_redis_protocol(redis_settings());
+};
+
+struct Row {
+  const char* line;
+  Way way;
+  Keys keys;
+};
+
+TEST_F(RedisPlan, KeysGoToTheirHome) {
+  const Row rows[] = {
+      {"GET a", Way::one, {1}},
+      {"set a b EX 10", Way::one, {1}},
+      {"RENAME a b", Way::one, {1, 2}},
+      {"MSETNX a 1 b 2", Way::one, {1, 3}},
+      {"BITOP AND d a b", Way::one, {2, 3, 4}},
+      {"ZUNIONSTORE d 2 a b WEIGHTS 1 2", Way::one, {1, 3, 4}},
+      {"EVAL code 2 a b c", Way::one, {3, 4}},
+      {"FCALL f 1 a", Way::one, {3}},
+      {"XADD s * f v", Way::one, {1}},
+      {"XREAD COUNT 1 STREAMS a b 0 0", Way::one, {4, 5}},
+      {"XREADGROUP GROUP g c STREAMS a >", Way::one, {5}},
+      {"PUBLISH channel hello", Way::one, {1}},
+      {"SPUBLISH channel hello", Way::one, {1}},
+      {"OBJECT ENCODING a", Way::one, {2}},
+      {"MEMORY USAGE a", Way::one, {2}},
+      {"HEXPIRETIME a", Way::refused, {}},
+  };
+  for (const auto& row : rows) {
+    const auto plan = of(row.line);
+    EXPECT_EQ(plan.plan.way, row.way) << row.line;
+    EXPECT_EQ(plan.keys, row.keys) << row.line;
+  }
+}
+
+TEST_F(RedisPlan, ManyKeysAreCutUpAndOneIsNot) {
+  const auto many = of("MGET a b a");
+  EXPECT_EQ(many.plan.way, Way::homes);
+  EXPECT_EQ(many.plan.merge, Merge::by_key);
+  EXPECT_EQ(many.keys, (Keys{1, 2, 3}));
+  EXPECT_EQ(of("MGET a").plan.way, Way::one);
+  EXPECT_EQ(of("MSET a 1 b 2").keys, (Keys{1, 3}));
+  EXPECT_EQ(of("MSET a 1 b 2").plan.words_per_key, 2);
+  EXPECT_EQ(of("EXISTS a b").plan.merge, Merge::sum);
+  EXPECT_EQ(of("PUBSUB NUMSUB a b").keys, (Keys{2, 3}));
+  EXPECT_EQ(of("PUBSUB NUMSUB").plan.way, Way::any);
+}
+
+TEST_F(RedisPlan, TellsReadsFromWrites) {
+  EXPECT_TRUE(of("GET a").plan.read_only);
+  EXPECT_TRUE(of("MGET a b").plan.read_only);
+  EXPECT_FALSE(of("SET a b").plan.read_only);
+  EXPECT_FALSE(of("EVAL x 1 a").plan.read_only);
+  EXPECT_TRUE(of("EVAL_RO x 1 a").plan.read_only);
+}
+
+TEST_F(RedisPlan, AnswersHereWhatNeedsNoServer) {
+  EXPECT_EQ(of("PING").reply, "+PONG\r\n");
+  EXPECT_EQ(of("ping hello").reply, "$5\r\nhello\r\n");
+  EXPECT_EQ(of("PING a b").reply, "-ERR wrong number of arguments for 'ping' command\r\n");
+  EXPECT_EQ(of("ECHO x").reply, "$1\r\nx\r\n");
+  const auto quit = of("QUIT");
+  EXPECT_EQ(quit.plan.way, Way::close);
+  EXPECT_EQ(quit.reply, "+OK\r\n");
+  EXPECT_FALSE(quit.plan.drop_pending);
+}
+
+TEST_F(RedisPlan, AnyServerAnswersWhatAllKnow) {
+  for (const auto* const line : {"COMMAND", "COMMAND DOCS get", "LOLWUT", "TIME", "INFO",
+                                 "EVAL x 0", "FCALL f 0 a", "XINFO HELP"})
+    EXPECT_EQ(of(line).plan.way, Way::any) << line;
+}
+
+TEST_F(RedisPlan, AllServersAnswerWhatIsSpread) {
+  EXPECT_EQ(of("DBSIZE").plan.way, Way::every);
+  EXPECT_EQ(of("DBSIZE").plan.merge, Merge::sum);
+  EXPECT_EQ(of("KEYS *").plan.merge, Merge::concatenate);
+  EXPECT_EQ(of("SCRIPT EXISTS a b").plan.merge, Merge::all_elements);
+}
+
+TEST_F(RedisPlan, KnowsWhatIsOfTheConnection) {
+  const std::pair<const char*, SessionVerb> rows[] = {
+      {"AUTH user password", SessionVerb::auth},
+      {"HELLO 3", SessionVerb::hello},
+      {"SELECT 1", SessionVerb::select},
+      {"CLIENT SETINFO lib-name x", SessionVerb::client},
+      {"RESET", SessionVerb::reset},
+      {"MULTI", SessionVerb::multi},
+      {"EXEC", SessionVerb::exec},
+      {"WATCH a b", SessionVerb::watch},
+      {"BLPOP a b 0", SessionVerb::blocking},
+      {"XREAD BLOCK 0 STREAMS a $", SessionVerb::blocking},
+      {"SUBSCRIBE a b", SessionVerb::subscribe},
+      {"SSUBSCRIBE a", SessionVerb::ssubscribe},
+      {"EVALSHA sha 1 a", SessionVerb::evalsha},
+      {"EVALSHA sha 0", SessionVerb::evalsha},
+      {"SCRIPT LOAD code", SessionVerb::script_load},
+      {"SCAN 0", SessionVerb::scan},
+  };
+  for (const auto& [line, verb] : rows) {
+    EXPECT_EQ(of(line).plan.way, Way::session) << line;
+    EXPECT_EQ(of(line).plan.verb, verb) << line;
+  }
+  EXPECT_EQ(of("BLPOP a b 0").keys, (Keys{1, 2}));
+  EXPECT_EQ(of("SUBSCRIBE a b").keys, (Keys{1, 2}));
+  EXPECT_EQ(of("EVALSHA sha 1 a").keys, (Keys{3}));
+}
+
+TEST_F(RedisPlan, RefusesWithTheReason) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"GET", "-ERR wrong number of arguments for 'get' command\r\n"},
+      {"MSET a 1 b", "-ERR wrong number of arguments for 'mset' command\r\n"},
+      {"MSETNX a 1 b", "-ERR wrong number of arguments for 'msetnx' command\r\n"},
+      {"CLIENT", "-ERR wrong number of arguments for 'client' command\r\n"},
+      {"XGROUP CREATE a", "-ERR wrong number of arguments for 'xgroup|create' command\r\n"},
+      {"FOO a b", "-ERR unknown command 'FOO', with args beginning with: 'a' 'b' \r\n"},
+      {"CLIENT NOSUCH a", "-ERR unknown subcommand 'NOSUCH'. Try CLIENT HELP.\r\n"},
+      {"FLUSHALL",
+       "-ERR 'flushall' is not served here: name it in the setting `allow` of pool 'alpha'\r\n"},
+      {"MONITOR", "-ERR 'monitor' cannot be served by a proxy: ask the server itself\r\n"},
+      {"CLUSTER SLOTS", "-ERR This instance has cluster support disabled\r\n"},
+      {"EVAL x 3 a", "-ERR syntax error: 'eval' does not tell which of its arguments are keys\r\n"},
+      {"XREAD STREAMS a b 0",
+       "-ERR syntax error: 'xread' does not tell which of its arguments are keys\r\n"},
+  };
+  for (const auto& [line, reply] : rows) {
+    EXPECT_EQ(of(line).plan.way, Way::refused) << line;
+    EXPECT_EQ(of(line).reply, reply) << line;
+  }
+}
+
+TEST_F(RedisPlan, NoLineEndOfAClientGetsIntoAReply) {
+  const auto plan = planned(*protocol, WordList{"X\r\n+OK", "a\nb"});
+  EXPECT_EQ(plan.reply.find_first_of("\r\n"), plan.reply.size() - 2);
+}
+
+TEST(RedisPlanAllowed, ServesWhatIsAllowed) {
+  auto settings = redis_settings();
+  settings.allow = {"flushall", "config get"};
+  const auto protocol = make_redis_protocol(settings);
+  EXPECT_EQ(planned(*protocol, "FLUSHALL ASYNC").plan.way, Way::every);
+  EXPECT_EQ(planned(*protocol, "FLUSHALL").plan.merge, Merge::all_ok);
+  EXPECT_EQ(planned(*protocol, "CONFIG GET maxmemory").plan.way, Way::any);
+  EXPECT_EQ(planned(*protocol, "CONFIG SET a b").plan.way, Way::refused);
+}
+
+TEST_F(RedisPlan, NamesCommandsForStatistics) {
+  EXPECT_EQ(protocol->command_name(of("get a").plan.command), "get");
+  EXPECT_EQ(protocol->command_name(of("config get a").plan.command), "config|get");
+  EXPECT_EQ(protocol->command_name(of("foo").plan.command), "unknown");
+  EXPECT_LT(of("foo").plan.command, protocol->command_count());
+}
+
+TEST_F(RedisPlan, WritesFragmentsAsTwemproxyDoes) {
+  const auto words = words_of("MSET a 1 b 2 c 3");
+  const auto plan = protocol->plan(words);
+  std::string wire;
+  protocol->append_fragment(wire, words, plan, std::vector<std::uint32_t>{0, 2});
+  EXPECT_EQ(wire, "*5\r\n$4\r\nmset\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\nc\r\n$1\r\n3\r\n");
+}
+
+TEST_F(RedisPlan, SaysFailuresInTwemproxysWords) {
+  std::string text;
+  for (const auto failure : {Failure::refused, Failure::timed_out, Failure::reset,
+                             Failure::host_down, Failure::invalid, Failure::closed})
+    protocol->append_failure(text, failure);
+  EXPECT_EQ(
+      text,
+      "-ERR Connection refused\r\n-ERR Connection timed out\r\n-ERR Connection reset by peer\r\n"
+      "-ERR Host is down\r\n-ERR Invalid argument\r\n-ERR unknown\r\n");
+}
+
+TEST_F(RedisPlan, KnowsAServerInTrouble) {
+  EXPECT_TRUE(protocol->is_server_trouble("-OOM command not allowed\r\n"));
+  EXPECT_TRUE(protocol->is_server_trouble("-BUSY Redis is busy\r\n"));
+  EXPECT_TRUE(protocol->is_server_trouble("-LOADING Redis is loading\r\n"));
+  EXPECT_FALSE(protocol->is_server_trouble("-BUSYGROUP Consumer Group name already exists\r\n"));
+  EXPECT_FALSE(protocol->is_server_trouble("-ERR x\r\n"));
+  EXPECT_FALSE(protocol->is_server_trouble("+OOM \r\n"));
+}
+
+}  // namespace
+}  // namespace sluice::proxy

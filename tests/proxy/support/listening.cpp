@@ -1,0 +1,37 @@
+#include "proxy/support/listening.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <thread>
+
+#include "support/plain_client.hpp"
+
+namespace sluice::test {
+namespace {
+
+bool listens(std::uint16_t port) try {
+  PlainClient client{port};
+  return true;
+} catch (const std::system_error&) {
+  return false;
+}
+
+}  // namespace
+
+bool comes_to_listen(Process& process, std::uint16_t port) {
+  constexpr std::chrono::seconds patience{20};
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (process.running() && std::chrono::steady_clock::now() < deadline) {
+    if (listens(port)) return process.running();
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+  }
+  return false;
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+}  // namespace sluice::test
