@@ -8,6 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/proxy_inspect.hpp"
 #include "proxy/config/as_json.hpp"
 #include "proxy/config/describe.hpp"
 #include "proxy/config/read.hpp"
@@ -129,13 +130,10 @@ using Verb = int (*)(const Globals& globals, const ProxyArgs& args);
 
 }  // namespace
 
-void add_proxy_command(CLI::App& app, const Globals& globals, Action& action) {
-  auto* const command =
-      app.add_subcommand("proxy", "The proxy in the place of twemproxy: look at its configuration");
-  command->require_subcommand(1);
+void add_proxy_inspect(CLI::App& proxy, const Globals& globals, Action& action) {
   const auto args = std::make_shared<ProxyArgs>();
   const auto add = [&](const char* name, const char* help, Verb verb) {
-    auto* const added = command->add_subcommand(name, help);
+    auto* const added = proxy.add_subcommand(name, help);
     added->callback([&globals, &action, args, verb] {
       action = [&globals, args, verb] { return verb(globals, *args); };
     });
