@@ -29,8 +29,7 @@ int flags_begin(int argc, char** argv) {
 std::optional<int> run_as_nutcracker(int argc, char** argv) {
   const int begin = flags_begin(argc, argv);
   if (begin == 0) return std::nullopt;
-  const auto line =
-      proxy::parse_command_line(argc - begin + 1, argv + begin - 1, SLUICE_VERSION);
+  const auto line = proxy::parse_command_line(argc - begin + 1, argv + begin - 1, SLUICE_VERSION);
   fmt::print(stderr, "{}", line.text);
   if (line.exit_code) return line.exit_code;
   return proxy::run(line.options, {.version = SLUICE_VERSION});
