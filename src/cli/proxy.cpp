@@ -39,7 +39,7 @@ int check(const Globals& globals, const ProxyArgs& args) {
   }
   const bool ok = problem.empty();
   if (!ok) fmt::print(stderr, "sluice: {}\n", problem);
-  fmt::print(stderr, "{}\n", proxy::test_conf_text(args.file, ok));
+  fmt::print(stderr, "{}", proxy::test_conf_text(args.file, ok));
   if (globals.json) print({{"ok", ok}, {"problem", problem}});
   return ok ? exit_ok : exit_check_failed;
 }
