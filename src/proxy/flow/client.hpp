@@ -42,6 +42,15 @@ class Client final : public Stream, public Receiver {
   Request& line_up(const Plan& plan);
   /// To the server of its keys; refused when they have several.
   void forward(Words words, std::string_view bytes, const Plan& plan);
+  /// The server of its keys, or why there is none.
+  struct Home {
+    Server* server = nullptr;
+    Failure failure = Failure::refused;
+  };
+  Home home_for(Words words, const Plan& plan) const;
+  /// Null: the client has been told why.
+  Server* home_or_answer(Words words, const Plan& plan);
+  void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
   /// Its next requests are not looked at until release(), whatever has come.
   void hold();
@@ -66,7 +75,7 @@ class Client final : public Stream, public Receiver {
   void flushed() override;
 
   void serve(Words words, std::string_view bytes);
-  void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
+  bool ask_again(Request& request, Failure failure);
   ClientSession& session();
   void last_word(const Plan& plan);
   void release_answered();

@@ -13,6 +13,7 @@
 #include "proxy/flow/loop.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/server.hpp"
+#include "proxy/flow/session/script_shelf.hpp"
 #include "proxy/health/health.hpp"
 #include "proxy/protocol/protocol.hpp"
 #include "proxy/ring/ring.hpp"
@@ -25,6 +26,7 @@ class Client;
 /// What all workers share of a pool.
 struct SharedPool {
   HealthVersion version{0};
+  ScriptShelf scripts;
 
   std::shared_ptr<Health> health_of(const ServerSettings& server, const PoolSettings& pool);
 
@@ -64,6 +66,7 @@ class Pool {
   Resolver& resolver() const noexcept { return around_.resolver; }
   Protocol& protocol() const noexcept { return *protocol_; }
   PoolCounters& counters() const noexcept { return watch_->counters; }
+  ScriptShelf& scripts() const noexcept { return shared_->scripts; }
 
   /// Whose the key is. Null: its server takes no requests now, or none does.
   Server* home_of(std::string_view key);

@@ -73,6 +73,10 @@ void Upstream::send_only(std::string_view bytes) {
   if (phase_ == Phase::closed) lost(Failure::refused, loop_.now());
 }
 
+void Upstream::send_aside(std::string_view bytes) {
+  send(loop_.requests().make(), bytes);  // without a receiver
+}
+
 void Upstream::connect() {
   if (phase_ == Phase::closed) start();
   if (phase_ == Phase::closed) lost(Failure::refused, loop_.now());

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "proxy/flow/request.hpp"
+#include "proxy/flow/session/script_shelf.hpp"
 #include "proxy/flow/stream.hpp"
 #include "proxy/protocol/protocol.hpp"
 
@@ -36,10 +37,15 @@ class Upstream final : public Stream, private Receiver {
   void send(Request& request, std::string_view bytes);
   /// A request that no reply will come to.
   void send_only(std::string_view bytes);
+  /// A request whose reply nobody wants.
+  void send_aside(std::string_view bytes);
 
   bool idle() const noexcept { return line_.empty() && unsent() == 0; }
   bool connected() const noexcept { return phase_ == Phase::open; }
   std::size_t under_way() const noexcept { return line_.size(); }
+  GivenScripts& scripts() noexcept { return scripts_; }
+  /// Changes when the connection is lost or closed.
+  using Stream::generation;
 
   /// Connects if it does not already; failures are only logged and counted.
   void connect();
@@ -75,6 +81,7 @@ class Upstream final : public Stream, private Receiver {
   Greeting greeting_;
   std::unique_ptr<ReplyReader> reader_;
   UpstreamLine line_;
+  GivenScripts scripts_;
   Phase phase_ = Phase::closed;
   SteadyTime begun_{};  // when the connection was begun
   SteadyTime

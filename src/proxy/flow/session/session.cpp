@@ -13,6 +13,10 @@ struct ClientSession::Verb {
 
 const ClientSession::Verb ClientSession::verbs[] = {
     {SessionVerb::auth, &ClientSession::auth},
+    {SessionVerb::script_load, &ClientSession::script_load},
+    {SessionVerb::script_flush, &ClientSession::script_flush},
+    {SessionVerb::evalsha, &ClientSession::evalsha},
+    {SessionVerb::scan, &ClientSession::scan},
 };
 
 ClientSession::ClientSession(Client& client) : client_(client) {}

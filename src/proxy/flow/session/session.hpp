@@ -22,12 +22,20 @@ class ClientSession {
   bool intercept(Words words, std::string_view bytes, const Plan& plan);
   /// A request of Way::session.
   void serve(Words words, std::string_view bytes, const Plan& plan);
+  /// An EVALSHA was answered with NOSCRIPT. True: it has been asked again, and will be answered.
+  bool heal(Request& request);
 
  private:
   using Handler = void (ClientSession::*)(Words words, std::string_view bytes, const Plan& plan);
   struct Verb;
   static const Verb verbs[];
 
+  // scripts.cpp
+  void script_load(Words words, std::string_view bytes, const Plan& plan);
+  void script_flush(Words words, std::string_view bytes, const Plan& plan);
+  void evalsha(Words words, std::string_view bytes, const Plan& plan);
+  // scan.cpp
+  void scan(Words words, std::string_view bytes, const Plan& plan);
   // login.cpp
   void auth(Words words, std::string_view bytes, const Plan& plan);
 
