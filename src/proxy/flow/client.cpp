@@ -13,8 +13,6 @@ namespace {
 // A server that takes its requests so slowly that this much waits for it gets no more until it has gone on.
 constexpr std::size_t upstream_full = std::size_t{4} << 20;
 
-constexpr std::string_view any_key = "placeholder";  // twemproxy's, for commands without a key
-
 }  // namespace
 
 Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
@@ -33,7 +31,6 @@ Client::~Client() = default;
 
 void Client::close() noexcept {
   if (closed()) return;
-  session_.reset();
   while (!line_.empty()) {
     Request& request = line_.pop();
     if (request.answered)
@@ -41,6 +38,7 @@ void Client::close() noexcept {
     else
       request.receiver = nullptr;  // whoever has its outcome drops it
   }
+  session_.reset();
   detach();
   pool_.remove(*this);
 }
@@ -53,11 +51,14 @@ void Client::close_later() {
 
 void Client::drain() {
   draining_ = true;
+  if (session_) session_->drain();
   loop_.flush_later(*this);
 }
 
 void Client::flushed() {
-  if (line_.empty() && (closing_ || draining_)) close();
+  if (!line_.empty()) return;
+  const bool has_begun = memory() != 0 || (session_ && session_->is_busy());
+  if (closing_ || (draining_ && !has_begun)) close();
 }
 
 std::size_t Client::consume(std::string_view bytes) {
@@ -81,7 +82,10 @@ std::size_t Client::consume(std::string_view bytes) {
     const auto size = reader.size();
     serve(reader.words(), rest.substr(0, size));
     if (closed()) return 0;
+    if (postponed_) break;
     used += size;
+    pool_.counters().requests.add();
+    if (skipping_ != 0 && --skipping_ == 0) muted_ = false;
   }
   if (reader_) pool_.give_back(std::move(reader_));
   return closing_ ? bytes.size() : used;
@@ -90,7 +94,6 @@ std::size_t Client::consume(std::string_view bytes) {
 void Client::serve(Words words, std::string_view bytes) {
   if (words.empty()) return;
   const Plan plan = pool_.protocol().plan(words);
-  pool_.counters().requests.add();
   if (!plan.forward.empty()) bytes = plan.forward;
   if ((!logged_in_ || session_) && plan.way != Way::close &&
       session().intercept(words, bytes, plan))
@@ -111,7 +114,7 @@ void Client::serve(Words words, std::string_view bytes) {
       break;
     case Way::close: last_word(plan); break;
   }
-  if (!closed()) hold_if_too_far_ahead();
+  if (!closed() && !postponed_) hold_if_too_far_ahead();
 }
 
 ClientSession& Client::session() {
@@ -129,8 +132,18 @@ void Client::release() {
   there_is_room();
 }
 
+void Client::postpone() {
+  postponed_ = true;
+  hold();
+}
+
+/// Who has left while it waits on a server would be given what is then lost.
+void Client::hung_up() {
+  if (session_ && session_->is_blocked()) close();
+}
+
 void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
-  Server* home = pool_.home_of(plan.keys.empty() ? any_key : words[plan.keys.front()]);
+  Server* home = plan.keys.empty() ? pool_.home_of_none() : pool_.home_of(words[plan.keys.front()]);
   if (!pool_.is_strict() && pool_.settings().distribution != Distribution::random)
     for (const auto position : plan.keys.subspan(std::min<std::size_t>(1, plan.keys.size())))
       if (pool_.home_of(words[position]) != home) {
@@ -172,12 +185,13 @@ Request& Client::line_up(const Plan& plan) {
   request.receiver = this;
   request.command = plan.command;
   request.read_only = plan.read_only;
-  request.quiet = plan.quiet;
+  request.quiet = muted_ ? Quiet::all : plan.quiet;
   line_.push(request);
   return request;
 }
 
 void Client::answer(std::string_view reply) {
+  if (muted_) return;
   if (line_.empty()) return write(reply);
   Request& request = line_up({});
   request.reply.assign(reply);
@@ -197,7 +211,7 @@ void Client::last_word(const Plan& plan) {
 }
 
 void Client::replied(Request& request, std::string_view reply) {
-  if (request.quiet != Quiet::no && pool_.protocol().is_silent(request.quiet, reply)) reply = {};
+  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = {};
   if (line_.head() != &request) {
     request.reply.assign(reply);
     request.answered = true;
@@ -220,7 +234,15 @@ void Client::release_answered() {
     write(line_.head()->reply.view());
     loop_.requests().drop(line_.pop());
   }
+  if (postponed_ && line_.empty()) {
+    postponed_ = false;
+    held_ = false;
+  }
   if (paused() && !closing_) there_is_room();
+}
+
+bool Client::is_silent(Quiet quiet, std::string_view reply) const noexcept {
+  return quiet == Quiet::all || pool_.protocol().is_silent(quiet, reply);
 }
 
 bool Client::is_too_far_ahead() const noexcept {

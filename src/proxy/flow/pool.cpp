@@ -197,13 +197,18 @@ void Pool::expect_deadline() {
 void Pool::check_deadlines() {
   deadline_timer_ = {};
   auto earliest = SteadyTime::max();
-  for (const auto& server : servers_)
-    server->for_each_upstream([&](Upstream& upstream) {
-      upstream.check_time();
-      earliest = std::min(earliest, upstream.next_deadline());
-    });
+  std::vector<Upstream*> upstreams;  // with their time, those that are borrowed may go
+  for_each_upstream([&](Upstream& upstream) { upstreams.push_back(&upstream); });
+  for (Upstream* upstream : upstreams) upstream->check_time();
+  for_each_upstream(
+      [&](Upstream& upstream) { earliest = std::min(earliest, upstream.next_deadline()); });
   if (earliest != SteadyTime::max() && deadline_timer_.second == 0)
     deadline_timer_ = loop().at(earliest, [this] { check_deadlines(); });
+}
+
+void Pool::for_each_upstream(const std::function<void(Upstream&)>& visit) {
+  for (const auto* const servers : {&servers_, &retired_})
+    for (const auto& server : *servers) server->for_each_upstream(visit);
 }
 
 void Pool::wait_for_room(Client& client) {
@@ -218,12 +223,17 @@ void Pool::there_is_room() {
 
 void Pool::tick() {
   std::erase_if(retired_, [](const auto& server) { return server->idle(); });
+  for (const auto& server : servers_) server->tick();
   there_is_room();
   if (settings_->client_idle_timeout.count() == 0) return;
   const auto before = loop().now() - settings_->client_idle_timeout;
   for (auto place = clients_.size(); place-- > 0;)
     if (clients_[place]->last_active() < before && clients_[place]->is_idle())
       clients_[place]->close();
+}
+
+std::uint64_t Pool::id_of(const Client& client) const noexcept {
+  return client.number() * around_.registry.workers() + around_.worker;
 }
 
 bool Pool::is_idle() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -67,6 +68,8 @@ class Pool {
 
   /// Whose the key is. Null: its server takes no requests now, or none does.
   Server* home_of(std::string_view key);
+  /// The server for what has no key, the same each time: twemproxy's.
+  Server* home_of_none() { return home_of("placeholder"); }
   const std::vector<std::unique_ptr<Server>>& servers() const noexcept { return servers_; }
   /// Looks at the health of the servers again and makes the ring again if need be.
   void refresh();
@@ -96,6 +99,8 @@ class Pool {
 
   /// Once a second: what has become idle and is not wanted any more goes.
   void tick();
+  /// A number of the client that no other of the process has.
+  std::uint64_t id_of(const Client& client) const noexcept;
   /// Nothing of a client or of a request is left.
   bool is_idle() const;
 
@@ -111,6 +116,7 @@ class Pool {
   void plan_recovery();
   void recover();
   void check_deadlines();
+  void for_each_upstream(const std::function<void(Upstream&)>& visit);
 
   PoolSurroundings around_;
   std::shared_ptr<const PoolSettings> settings_;

@@ -7,6 +7,9 @@
 /// When a request's time is up its receiver has its failure, and the reply that may still come is dropped; the requests behind it
 /// keep their own time. A connection that has said nothing for twice the timeout is given up with all that is on
 /// it. (Strict: as twemproxy, with the first that is late.)
+///
+/// Requests wait until the server has accepted the greeting: none is done for another user or in another database
+/// than was meant. If it refuses they are answered with its error. (Strict: they follow at once, as in twemproxy.)
 #pragma once
 
 #include <memory>
@@ -24,6 +27,8 @@ class Server;
 struct Greeting {
   std::string bytes;
   std::uint32_t replies = 0;
+  bool is_of_pool =
+      true;  ///< nothing in it is a client's choice: that it is refused speaks against the server
 };
 
 class Upstream final : public Stream, private Receiver {
@@ -37,9 +42,15 @@ class Upstream final : public Stream, private Receiver {
   /// A request that no reply will come to.
   void send_only(std::string_view bytes);
 
+  /// What waits to be written.
+  std::size_t unsent() const noexcept { return Stream::unsent() + behind_greeting_.size(); }
   bool idle() const noexcept { return line_.empty() && unsent() == 0; }
   bool connected() const noexcept { return phase_ == Phase::open; }
   std::size_t under_way() const noexcept { return line_.size(); }
+  /// Changes when the connection is lost or closed.
+  using Stream::generation;
+  /// Whether a request may take as long as it likes; only connecting is timed then. For connections of one client.
+  void set_patient(bool patient) noexcept { patient_ = patient; }
 
   /// Connects if it does not already; failures are only logged and counted.
   void connect();
@@ -65,8 +76,13 @@ class Upstream final : public Stream, private Receiver {
   void failed(Request& request, Failure failure) override;
 
   void start();
+  void say(std::string_view bytes);
+  void disconnect() noexcept;
+  void turn_away(std::string_view reply);
   bool deliver(std::string_view reply);
   void fail_all(Failure failure);
+  template <class Tell>
+  void leave(Tell tell);
   void lost(Failure failure, SteadyTime since);
   void time_out_all();
   void time_out_late();
@@ -75,6 +91,9 @@ class Upstream final : public Stream, private Receiver {
   Greeting greeting_;
   std::unique_ptr<ReplyReader> reader_;
   UpstreamLine line_;
+  std::string behind_greeting_;      // bytes that wait until it is accepted
+  std::uint32_t greeting_left_ = 0;  // replies to it that have not come
+  bool patient_ = false;
   Phase phase_ = Phase::closed;
   SteadyTime begun_{};  // when the connection was begun
   SteadyTime
