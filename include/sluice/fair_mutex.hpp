@@ -47,8 +47,7 @@ struct FairMutexOptions {
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold or the queue after a failover; a
 ///   place in the queue for a waiter that stood still when its turn came: it goes to the end; the two
-///   seconds when the process that is to look after it stands still too (30 then). What
-///   a Java program can do to the order: it takes the first of the queue to be dead by its own
+///   seconds when the two processes that are to look after it stand still too (30 then). What a Java program can do to the order: it takes the first of the queue to be dead by its own
 ///   clock, after 5 minutes and more without news, so that a clock that is so much ahead lets it
 ///   in before ours, which return to the front with their next look, within 30 seconds; each of its
 ///   own waiters is dropped when it has waited so long. Losses are counted in

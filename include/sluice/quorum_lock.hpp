@@ -81,13 +81,14 @@ class QuorumLock {
   QuorumLock& operator=(const QuorumLock&) = delete;
 
   /// Waits until it is held. Throws Error when fewer than a majority of the nodes answer, naming
-  /// each and what it said; `errc` is that of all if they agree, else connection. What a minority
-  /// has granted is taken back in the background, and ends with its lease at the latest. Also
-  /// (timeout): the grant took as long as its lease.
+  /// each and what is known of it; `errc` is that of all that failed if they agree, else connection;
+  /// timeout if none failed. What a minority has granted is released before, for which those nodes
+  /// are waited for as long as for any answer; what a node grants later, in the background: it ends
+  /// with its lease at the latest. Also (timeout): the grant took as long as its lease.
   Task<Held> acquire();
   /// Waits up to `wait`, or until `stop` is requested. Empty: another held it all the while, or those
   /// who wanted it shared the nodes among them. Without a wait: one round of questions. Blocks at
-  /// most `node_timeout` longer (twice that with `fenced`). Throws as `acquire`.
+  /// most twice `node_timeout` longer (three times with `fenced`). Throws as `acquire`.
   Task<std::optional<Held>> try_acquire(std::chrono::milliseconds wait = {},
                                         std::stop_token stop = {});
 

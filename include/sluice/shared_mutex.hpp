@@ -68,7 +68,8 @@ struct SharedMutexOptions {
 ///   `sluice_lock_lost_total`.
 /// Entering again: an Owner may enter again what it is in. One that writes may also read, and goes
 ///   on reading when it ends its write hold: all that wait to read then join it. One that reads
-///   may not also write: Error (bad_argument), at once.
+///   may not also write: Error (bad_argument), at once. What an owner enters again has one token; a
+///   hold that it acquires after it lost one has a higher one, also where the server knows the old one.
 /// Threads: any. The Store must outlive the SharedMutex and every Held of it; a Held may outlive its
 ///   SharedMutex. After a fork() the holds stay with the parent.
 /// In Redis: hash NAME {mode, owner: entries, owner:write: entries, sluice:...}, TTL = the longest

@@ -8,6 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/proxy_admin.hpp"
 #include "proxy/config/as_json.hpp"
 #include "proxy/config/describe.hpp"
 #include "proxy/config/read.hpp"
@@ -39,7 +40,7 @@ int check(const Globals& globals, const ProxyArgs& args) {
   }
   const bool ok = problem.empty();
   if (!ok) fmt::print(stderr, "sluice: {}\n", problem);
-  fmt::print(stderr, "{}\n", proxy::test_conf_text(args.file, ok));
+  fmt::print(stderr, "{}", proxy::test_conf_text(args.file, ok));
   if (globals.json) print({{"ok", ok}, {"problem", problem}});
   return ok ? exit_ok : exit_check_failed;
 }
@@ -161,6 +162,8 @@ void add_proxy_command(CLI::App& app, const Globals& globals, Action& action) {
   auto* const described =
       add_with_file("describe", "The file with everything that it leaves unsaid", describe);
   described->add_flag("--markdown", args->markdown, "Instead, the tables of all settings");
+  add_proxy_admin(*command, globals, action);
+  add_proxy_top(*command, globals, action);
 }
 
 }  // namespace sluice::cli

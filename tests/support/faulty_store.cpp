@@ -61,6 +61,15 @@ Task<void> FaultyStore::wait_for_let_go() {
 }
 
 template <class Reply>
+Task<void> FaultyStore::send_late(std::string call, std::function<Task<Reply>()> send) {
+  auto late = wait_for_let_go();
+  co_await late;
+  note(call);
+  auto sent = send();
+  co_await sent;
+}
+
+template <class Reply>
 Task<Reply> FaultyStore::carry(std::string call, bool repeatable,
                                std::function<Task<Reply>()> send) {
   const Fault fault = plan(call);
@@ -80,6 +89,7 @@ Task<Reply> FaultyStore::carry(std::string call, bool repeatable,
     auto again = send();
     reply = co_await again;
   }
+  if (fault == Fault::stranded) spawn(send_late<Reply>(call, send));
   if (fault == Fault::reply_late) {
     auto late = wait_for_let_go();
     co_await late;

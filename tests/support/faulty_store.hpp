@@ -22,6 +22,7 @@ enum class Fault {
   doubled,       ///< executed twice, the second reply counts
   request_late,  ///< executed when the test calls let_go()
   reply_late,    ///< executed at once, answered when the test calls let_go()
+  stranded,      ///< executed and answered; a copy left behind is executed with let_go()
 };
 
 /// Threads: any, but for `plan`, which is set before they start.
@@ -59,6 +60,8 @@ class FaultyStore final : public Store {
  private:
   template <class Reply>
   Task<Reply> carry(std::string call, bool repeatable, std::function<Task<Reply>()> send);
+  template <class Reply>
+  Task<void> send_late(std::string call, std::function<Task<Reply>()> send);
   Task<void> wait_for_let_go();
   void note(const std::string& call);
 

@@ -76,7 +76,7 @@ Task<std::optional<Held>> FairMutex::enter(std::shared_ptr<lock::OwnerState> own
                                            milliseconds wait, std::stop_token stop) {
   Clock& clock = store_.clock();
   const SteadyTime began = clock.steady();
-  const SteadyTime until = lock::deadline(clock, wait);
+  const SteadyTime until = Clock::add(clock.steady(), wait);
   auto mine = owner ? owner->find(queue_->watchdog(), *queue_) : nullptr;
   if (mine) {
     auto entering = lock::enter_again(mine);

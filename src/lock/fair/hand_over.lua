@@ -5,31 +5,38 @@
 -- hears (PUBLISH says how many do) it is dead. One of Redisson's is told that the lock is free, and
 -- has `time_to_come`; the field sluice:told of the tickets says "till deadline was owner" then:
 -- until when it has, its deadline now, and what that was before. The lock stays free meanwhile. In
--- either case somebody looks when that time is over.
+-- either case two processes look when that time is over: one, and a little later another.
 local time_to_come = 1500
+local time_between_looks = 500
 
--- Asks the first of ours to look when `ms` are over: if there is one, in another process than
--- `inbox`. Its inbox; nil: nobody was there.
-local function have_it_looked_at(inbox, ms)
+-- Asks the first of ours in each of so many processes to look: one when `ms` are over, the next
+-- later, should that one stand still too. The process of `inbox`, which may be the cause, is asked
+-- only where there is no other. Whom nobody hears is dead, and leaves.
+local function have_it_looked_at(inbox, ms, processes)
   local call = redis.call
-  local owner, request, at
-  repeat
-    owner, request, at = nil, nil, nil
-    for _, waiter in ipairs(call('LRANGE', KEYS[2], 0, 15)) do
-      local asks, where = string.match(call('HGET', KEYS[4], waiter) or '', '^(%S+) %d+ %d+ (%S+)')
-      if asks and (not owner or where ~= inbox) then
-        owner, request, at = waiter, asks, where
-        if where ~= inbox then
-          break
-        end
-      end
+  local asked, last_resort = {[inbox] = true}, nil
+  local place = 0
+  while place < 16 and processes > 0 do
+    local waiter = call('LINDEX', KEYS[2], place)
+    if not waiter then
+      break
     end
-    local dead = owner and call('PUBLISH', at, 'look ' .. request .. ' ' .. ms + 1) == 0
-    if dead then
-      leave(owner)
+    local request, at = string.match(call('HGET', KEYS[4], waiter) or '', '^(%S+) %d+ %d+ (%S+)')
+    if not request or asked[at] then
+      last_resort = last_resort or request
+      place = place + 1
+    elseif call('PUBLISH', at, 'look ' .. request .. ' ' .. ms + 1) > 0 then
+      asked[at] = true
+      ms = ms + time_between_looks
+      processes = processes - 1
+      place = place + 1
+    else
+      leave(waiter)
     end
-  until not dead
-  return at
+  end
+  if last_resort and next(asked) == inbox and not next(asked, inbox) then
+    call('PUBLISH', inbox, 'look ' .. last_resort .. ' ' .. ms + 1)
+  end
 end
 
 -- Whoever leaves the queue as its first.
@@ -56,7 +63,7 @@ local function grant(owner, ticket)
   take_turn(owner)
   if heard then
     let_in(owner, request, holder, claim)
-    have_it_looked_at(inbox, claim)
+    have_it_looked_at(inbox, claim, 2)
   end
   return heard
 end
@@ -96,7 +103,7 @@ local function tell(channel, owner)
   end
   call('HSET', KEYS[4], 'sluice:told', string.format('%.0f %.0f %.0f %s', till, moved, deadline, owner))
   call('PEXPIRE', KEYS[4], 120000)
-  have_it_looked_at('', till - now)
+  have_it_looked_at('', till - now, 2)
   return till
 end
 

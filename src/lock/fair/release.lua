@@ -19,10 +19,7 @@ if left_queue then  -- it may have been the one to look
   if left == -2 then
     hand_over(ARGV[2])
   elseif left >= 0 then
-    local inbox = have_it_looked_at('', left)
-    if inbox then  -- and another process, for it may be this one that is in and stands still
-      have_it_looked_at(inbox, left)
-    end
+    have_it_looked_at('', left, 3)  -- one of these may be in, and stand still
   end
 end
 return 0

@@ -6,6 +6,7 @@
 /// request id, or none, in Redis.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <stop_token>
@@ -32,6 +33,11 @@ struct Terms {
                   bool watched);
   friend auto operator<=>(const Terms&, const Terms&) = default;
 
+  /// How long whoever is handed the hold by message has to say that it took over, by an early
+  /// renewal. Nobody renews a hold that is not watched: it is given for its whole lease.
+  std::chrono::milliseconds claim() const noexcept {
+    return watched ? std::min(lease, std::chrono::milliseconds{2000} + margin) : lease;
+  }
   std::chrono::nanoseconds interval() const noexcept { return std::chrono::nanoseconds{lease} / 3; }
   /// Until when a hold is certain whose request was sent at `sent`.
   SteadyTime certain_until(SteadyTime sent) const noexcept { return sent + lease - margin; }

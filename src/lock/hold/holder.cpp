@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/fork.hpp"
+#include "lock/words.hpp"
 
 namespace sluice::lock {
 namespace {
@@ -27,13 +28,6 @@ const std::string& this_thread() {
     text = host_name() + ' ' + std::to_string(::getpid()) + " t" + std::to_string(::gettid()) + ' ';
   }
   return text;
-}
-
-std::string_view take_word(std::string_view& text) {
-  const auto end = std::min(text.find(' '), text.size());
-  const auto word = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return word;
 }
 
 }  // namespace

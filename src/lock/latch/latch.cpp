@@ -82,7 +82,7 @@ class Latch::Impl {
 
   Task<bool> wait(milliseconds wait, std::stop_token stop) {
     Clock& clock = store_.clock();
-    const SteadyTime until = lock::deadline(clock, wait);
+    const SteadyTime until = Clock::add(clock.steady(), wait);
     auto first = looks_.call({});
     Look before = co_await first;
     if (before.count == 0) co_return true;

@@ -77,7 +77,7 @@ class RateLimiter::Impl {
     if (permits < 1 || permits > largest_rate)
       refuse_argument(name(), fmt::format("{} permits, it must be 1 to the rate", permits));
     const std::string id = lock::new_permit_id();
-    const SteadyTime until = lock::deadline(store_.clock(), wait);
+    const SteadyTime until = Clock::add(store_.clock().steady(), wait);
     std::optional<SteadyTime> next = line_->nothing_before();
     const bool stand_behind = next.has_value();
     if (!stand_behind) {

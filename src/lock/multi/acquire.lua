@@ -10,6 +10,7 @@
 local call = redis.call
 -- include lock/hold/next_token.lua
 -- include lock/wait/server_time.lua
+-- include lock/mutex/look_after.lua
 -- include lock/mutex/hand_over.lua
 local owner, lease, request, holder, ticket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local many = #KEYS / 3

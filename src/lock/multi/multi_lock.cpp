@@ -82,7 +82,7 @@ Task<std::unique_ptr<lock::MultiHolding>> MultiLock::enter_each(std::optional<St
 Task<std::optional<MultiHeld>> MultiLock::enter(milliseconds wait, std::stop_token stop) {
   const SteadyTime began = clock_.steady();
   std::optional<SteadyTime> until;
-  if (wait > milliseconds{0} && !stop.stop_requested()) until = lock::deadline(clock_, wait);
+  if (wait > milliseconds{0} && !stop.stop_requested()) until = Clock::add(clock_.steady(), wait);
   for (;;) {
     auto entering = enter_each(until, stop);
     auto holding = co_await entering;

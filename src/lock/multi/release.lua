@@ -5,13 +5,17 @@
 -- Reply: for each lock 1 ended, 0 there was no such hold.
 -- include lock/hold/next_token.lua
 -- include lock/wait/server_time.lua
+-- include lock/mutex/look_after.lua
 -- include lock/mutex/hand_over.lua
 local ended = {}
 for i = 1, #KEYS / 3 do
   local at = 3 * i - 2
   -- pcall: a key that became something else must not keep the other locks held
   if ARGV[3] ~= '' then
-    redis.pcall('LREM', KEYS[at + 2], 0, ARGV[3])
+    local removed = redis.pcall('LREM', KEYS[at + 2], 0, ARGV[3])
+    if type(removed) == 'number' and removed > 0 then
+      hand_watch_on(KEYS[at], KEYS[at + 2], ARGV[3])
+    end
   end
   if redis.pcall('HGET', KEYS[at], 'sluice:request') == ARGV[1] then
     hand_over(ARGV[3 + i], tonumber(ARGV[2]), at)

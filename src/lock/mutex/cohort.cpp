@@ -295,7 +295,12 @@ Task<std::optional<Cohort::Admission>> Cohort::stand(Place& place) {
 /// A hold is over and others of ours wait: another turn of ours, or our place in the queue.
 Task<std::optional<Cohort::Admission>> Cohort::end_turn(std::shared_ptr<Hold> ending, Place& next) {
   const SteadyTime sent = watchdog_->clock().steady();
-  auto passing = wire_.ask_pass(ending->who, next.who, inbox_->channel());
+  FencingToken last = ending->token;
+  {
+    const std::lock_guard lock{mutex_};
+    last = std::max(last, last_);
+  }
+  auto passing = wire_.ask_pass(ending->who, last, next.who, inbox_->channel());
   PassAnswer answer;
   try {
     answer = co_await passing;

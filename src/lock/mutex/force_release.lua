@@ -4,6 +4,7 @@
 -- Reply: 1 ended; 0 nobody held it.
 -- include lock/hold/next_token.lua
 -- include lock/wait/server_time.lua
+-- include lock/mutex/look_after.lua
 -- include lock/mutex/hand_over.lua
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 0

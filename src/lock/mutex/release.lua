@@ -5,7 +5,10 @@
 -- Reply: 1 ended; 0 there was no such hold.
 local call, lock = redis.call, KEYS[1]
 if ARGV[4] ~= '' then
-  call('LREM', KEYS[3], 0, ARGV[4])
+-- include lock/mutex/look_after.lua
+  if call('LREM', KEYS[3], 0, ARGV[4]) > 0 then
+    hand_watch_on(KEYS[1], KEYS[3], ARGV[4])
+  end
 end
 if call('HGET', lock, 'sluice:request') ~= ARGV[1] then
   return 0
@@ -17,6 +20,7 @@ if call('EXISTS', KEYS[3]) == 0 then  -- as a hand-over to nobody, without its p
 end
 -- include lock/hold/next_token.lua
 -- include lock/wait/server_time.lua
+-- include lock/mutex/look_after.lua
 -- include lock/mutex/hand_over.lua
 hand_over(ARGV[2], tonumber(ARGV[3]))
 return 1

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "lock/hold/holder.hpp"
+#include "lock/words.hpp"
 
 namespace sluice::lock {
 namespace {
@@ -21,13 +22,6 @@ struct Known {
   std::string_view holder;
   bool shown = false;
 };
-
-std::string_view take_word(std::string_view& text) {
-  const auto end = std::min(text.find(' '), text.size());
-  const auto word = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return word;
-}
 
 milliseconds take_time(std::string_view& text) {
   const auto word = take_word(text);

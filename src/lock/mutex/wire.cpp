@@ -14,25 +14,16 @@
 
 namespace sluice::lock {
 
-using std::chrono::milliseconds;
-
 namespace {
 
 std::string_view text_of(const fmt::format_int& number) { return {number.data(), number.size()}; }
-
-/// How long whoever is handed a watched hold has to say that it took over.
-constexpr milliseconds claim_time = std::chrono::seconds{2};
-
-milliseconds claim_of(const Terms& terms) {
-  return terms.watched ? std::min(terms.lease, claim_time + terms.margin) : terms.lease;
-}
 
 }  // namespace
 
 std::string MutexWire::ticket_of(const Identity& who, std::string_view inbox) const {
   return inbox.empty() ? std::string{}
                        : fmt::format("{} {} {} {} {} {}", who.request, terms_.terms.lease.count(),
-                                     claim_of(terms_.terms).count(), inbox, who.owner, who.holder);
+                                     terms_.terms.claim().count(), inbox, who.owner, who.holder);
 }
 
 Task<Value> MutexWire::ask_acquire(const Identity& who, std::string_view inbox) const {
@@ -61,16 +52,17 @@ Task<Value> MutexWire::acquire_durably(Identity who, std::string ticket) const {
   throw unsynced(names_.key, reply, terms_.durability);
 }
 
-Task<PassAnswer> MutexWire::ask_pass(const Identity& who, const Identity& next,
+Task<PassAnswer> MutexWire::ask_pass(const Identity& who, FencingToken last, const Identity& next,
                                      const std::string& inbox) const {
   const fmt::format_int bound{terms_.hand_off.across_processes};
   const fmt::format_int lease{terms_.terms.lease.count()};
   const fmt::format_int tokens{terms_.hand_off.within_process};
+  const fmt::format_int last_of_turn{last.value};
   const std::string ticket = ticket_of(next, inbox);
-  auto asked = store_.run(
-      scripts::lock_mutex_pass, {names_.key, names_.token, names_.queue},
-      {who.request, names_.channel, text_of(bound), text_of(lease), text_of(tokens), ticket},
-      {.repeatable = true});
+  auto asked = store_.run(scripts::lock_mutex_pass, {names_.key, names_.token, names_.queue},
+                          {who.request, names_.channel, text_of(bound), text_of(lease),
+                           text_of(tokens), ticket, text_of(last_of_turn)},
+                          {.repeatable = true});
   const Value reply = co_await asked;
   if (is_refusal(reply)) co_return PassAnswer{.queued = refusal_of(reply, names_.channel)};
   if (reply.type() != Value::Type::integer) throw nonsense(scripts::lock_mutex_pass.name, reply);

@@ -38,9 +38,9 @@ class MutexWire {
   /// not in time; it is taken back then. The reply is for answer_to_acquire().
   Task<Value> ask_acquire(const Identity& who, std::string_view inbox) const;
   Answer answer_to_acquire(const Value& reply) const;
-  /// Repeatable, but a copy is answered `gone` where the first handed over: ask_acquire(next) knows
-  /// more then.
-  Task<PassAnswer> ask_pass(const Identity& who, const Identity& next,
+  /// `last`: token of the turn that ends. Repeatable, but a copy is answered `gone` where the first
+  /// handed over: ask_acquire(next) knows more then.
+  Task<PassAnswer> ask_pass(const Identity& who, FencingToken last, const Identity& next,
                             const std::string& inbox) const;
   Task<Value> ask_end(const Identity& who, bool repeatable) const;
   Task<Value> ask_give_up(const Identity& who, const std::string& inbox) const;

@@ -74,7 +74,8 @@ Task<Value> Ballot::ask_raise(Store& node, FencingToken token) const {
 Error Ballot::too_few(const Round::Replies& replies) const {
   const bool may_be_held =
       std::ranges::any_of(replies, [](const auto& reply) { return !reply || may_hold(*reply); });
-  return unreachable("lock " + quoted(names_.key), nodes(), replies,
+  const auto in_words = [](const Value& reply) { return is_grant(reply) ? "granted" : "refused"; };
+  return unreachable("lock " + quoted(names_.key), nodes(), replies, in_words,
                      may_be_held ? Effect::unknown : Effect::none);
 }
 
@@ -90,7 +91,8 @@ Task<std::shared_ptr<Hold>> Ballot::cast() {
   const Round::Replies replies = co_await deciding;
   const Tally votes = tally(replies, is_grant);
   if (votes.yes < need) {
-    take_back();
+    auto taking_back = take_back();
+    co_await taking_back;
     if (nodes().size() - votes.silent() < need) throw too_few(replies);
     co_return nullptr;
   }
@@ -110,7 +112,8 @@ Task<std::shared_ptr<Hold>> Ballot::cast() {
   auto hold = begin(watchdog_, self, who_, grant, terms_.terms, renew_at);
   if (!hold) {
     count(metrics().lock_late);
-    take_back();
+    auto taking_back = take_back();
+    co_await taking_back;
     throw granted_too_late(*this, terms_.terms);
   }
   co_return hold;
@@ -129,36 +132,59 @@ Task<bool> Ballot::raise_counters(FencingToken token) {
   const Round::Replies replies = co_await deciding;
   const Tally votes = tally(replies, is_one);
   if (votes.yes >= need) co_return true;
-  take_back();
+  auto taking_back = take_back();
+  co_await taking_back;
   if (nodes().size() - votes.silent() < need) throw too_few(replies);
   co_return false;
 }
 
 // --- the end ---
 
-Task<void> Ballot::release_and_report(Store& node) {
+Task<Value> Ballot::release_and_report(Store& node) {
   const auto self = shared_from_this();
   try {
     auto asked = ask_release(node);
-    co_await asked;
+    co_return co_await asked;
   } catch (const Error& failure) {
     count(metrics().lock_release_failures);
     log(LogLevel::warning, "lock " + quoted(names_.key) + " of a minority ends with its lease at " +
                                node.describe() + ": " + failure.message());
   }
+  co_return Value{};
+}
+
+Task<void> Ballot::release_in_background(Store& node) {
+  auto releasing = release_and_report(node);
+  co_await releasing;
 }
 
 /// A node may grant when all is over: that is taken back too. What the others said before.
 Round::Replies Ballot::release_late_grants() {
   return round_->hand_on([self = shared_from_this()](Store& node, const Round::Reply& reply) {
-    if (may_hold(reply)) spawn(self->release_and_report(node));
+    if (may_hold(reply)) spawn(self->release_in_background(node));
   });
 }
 
-void Ballot::take_back() {
+/// Until what nodes have granted is released, since the caller may be the last that this process
+/// does; but not for long. What others may have granted is released in the background.
+Task<void> Ballot::take_back() {
+  const auto self = shared_from_this();
   const Round::Replies replies = release_late_grants();
-  for (std::size_t i = 0; i < replies.size(); ++i)
-    if (replies[i] && may_hold(*replies[i])) spawn(release_and_report(*nodes()[i]));
+  Round::Nodes granted;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (has_granted(replies[i])) {
+      granted.push_back(nodes()[i]);
+    } else if (replies[i] && may_hold(*replies[i])) {
+      spawn(release_in_background(*nodes()[i]));
+    }
+  }
+  if (granted.empty()) co_return;
+  Clock& clock = watchdog_->clock();
+  const auto round = Round::start(
+      granted, [this](Store& node) { return release_and_report(node); },
+      [](const Round::Replies&) { return false; });  // all of them
+  auto releasing = round->decision(clock, clock.steady() + terms_.node_timeout);
+  co_await releasing;
 }
 
 /// 1: ended, as far as a majority knows.
@@ -175,7 +201,11 @@ Task<Value> Ballot::ask_end(const Identity&, bool) {
   const Tally votes = tally(replies, is_one);
   if (nodes().size() - votes.no < need) co_return Value::integer(0);
   if (votes.yes + votes.no >= need) co_return Value::integer(1);
-  throw unreachable("releasing lock " + quoted(names_.key), nodes(), replies, Effect::unknown);
+  const auto in_words = [](const Value& reply) {
+    return is_one(reply) ? "released" : "had no such hold";
+  };
+  throw unreachable("releasing lock " + quoted(names_.key), nodes(), replies, in_words,
+                    Effect::unknown);
 }
 
 Task<Value> Ballot::ask_recount(const Hold&, std::uint32_t) {

@@ -25,7 +25,7 @@ class Ballot final : public Resource, public std::enable_shared_from_this<Ballot
          Identity who);
 
   /// Once. Null: refused. Throws Error: fewer than a majority answered, or the grant came too late.
-  /// What was granted is taken back in the background then.
+  /// What was granted is taken back before, unless that takes longer than `node_timeout`.
   Task<std::shared_ptr<Hold>> cast();
 
   const Script& renewal() const noexcept override;
@@ -40,9 +40,10 @@ class Ballot final : public Resource, public std::enable_shared_from_this<Ballot
   Task<Value> ask_release(Store& node) const;
   Task<Value> ask_raise(Store& node, FencingToken token) const;
   Task<bool> raise_counters(FencingToken token);
-  Task<void> release_and_report(Store& node);
+  Task<Value> release_and_report(Store& node);
+  Task<void> release_in_background(Store& node);
   Round::Replies release_late_grants();
-  void take_back();
+  Task<void> take_back();
   Error too_few(const Round::Replies& replies) const;
 
   NodesStore& store_;  // the watchdog's

@@ -67,7 +67,8 @@ Task<std::vector<Value>> NodesStore::run(Batch batch, CallOptions options) {
   auto deciding = round->decision(clock(), until);
   const Round::Replies replies = co_await deciding;
   if (std::ranges::none_of(replies, [](const auto& reply) { return reply && reply->value; }))
-    throw unreachable("renewals", nodes_, replies, Effect::unknown);
+    throw unreachable(
+        "renewals", nodes_, replies, [](const Value&) { return "answered"; }, Effect::unknown);
   co_return merge(replies);
 }
 

@@ -114,7 +114,7 @@ Task<std::shared_ptr<Hold>> QuorumCore::vote_until(SteadyTime until, std::stop_t
 Task<std::optional<Held>> QuorumCore::enter(milliseconds wait, std::stop_token stop) {
   Clock& clock = watchdog_->clock();
   const SteadyTime began = clock.steady();
-  auto voting = vote_until(deadline(clock, wait), std::move(stop));
+  auto voting = vote_until(Clock::add(clock.steady(), wait), std::move(stop));
   auto hold = co_await voting;
   if (!hold) {
     count(metrics().lock_refused);

@@ -75,22 +75,43 @@ bool is_decided(const Tally& tally, std::size_t need) noexcept {
   return tally.yes >= need || tally.no > spare || tally.failed > spare;
 }
 
-Error unreachable(const std::string& what, const Round::Nodes& nodes, const Round::Replies& replies,
-                  Effect effect) {
-  std::string silent;
-  std::size_t many = 0;
-  std::optional<Errc> cause;  // of all, if they agree
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (replies[i] && replies[i]->value) continue;
-    const Errc errc = replies[i] ? replies[i]->failure->errc() : Errc::timeout;
-    cause = many == 0 || cause == errc ? errc : Errc::connection;
-    silent += fmt::format("{}{}: {}", many++ == 0 ? "" : "; ", nodes[i]->describe(),
-                          replies[i] ? replies[i]->failure->message() : "no answer yet");
+namespace {
+
+/// Of all that failed, if they agree.
+Errc common_cause(const Round::Replies& replies) {
+  std::optional<Errc> cause;
+  for (const auto& reply : replies) {
+    if (!reply || !reply->failure) continue;
+    if (cause && cause != reply->failure->errc()) return Errc::connection;
+    cause = reply->failure->errc();
   }
-  return Error{cause.value_or(Errc::connection),
-               fmt::format("{}: {} of {} nodes gave no answer, and {} have to. {}", what, many,
-                           nodes.size(), majority_of(nodes.size()), silent),
-               effect};
+  return cause.value_or(Errc::timeout);  // nobody failed: they have not answered in time
+}
+
+}  // namespace
+
+Error unreachable(const std::string& what, const Round::Nodes& nodes, const Round::Replies& replies,
+                  const InWords& in_words, Effect effect) {
+  std::string each;
+  std::size_t failed = 0;
+  std::size_t pending = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    each += fmt::format("{}{}: ", i == 0 ? "" : "; ", nodes[i]->describe());
+    if (!replies[i]) {
+      ++pending;
+      each += "has not answered yet";
+    } else if (const auto& failure = replies[i]->failure) {
+      ++failed;
+      each += failure->message();
+    } else {
+      each += in_words(*replies[i]->value);
+    }
+  }
+  return Error{
+      common_cause(replies),
+      fmt::format("{}: of {} nodes {} failed and {} did not answer yet, and {} have to answer. {}",
+                  what, nodes.size(), failed, pending, majority_of(nodes.size()), each),
+      effect};
 }
 
 }  // namespace sluice::lock

@@ -68,8 +68,11 @@ constexpr std::size_t majority_of(std::size_t nodes) noexcept { return nodes / 2
 /// Whether `need` have said yes, or so many no, or so many failed, that they cannot.
 bool is_decided(const Tally& tally, std::size_t need) noexcept;
 
-/// Too few nodes answered: which of them said what.
+/// An answer, in a word or two.
+using InWords = std::function<std::string_view(const Value&)>;
+
+/// Too few nodes answered: how many of them failed, and what is known of each.
 Error unreachable(const std::string& what, const Round::Nodes& nodes, const Round::Replies& replies,
-                  Effect effect);
+                  const InWords& in_words, Effect effect);
 
 }  // namespace sluice::lock

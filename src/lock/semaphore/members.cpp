@@ -5,15 +5,13 @@
 #include <charconv>
 
 #include "base/random.hpp"
+#include "lock/words.hpp"
 
 namespace sluice::lock {
 
 using std::chrono::milliseconds;
 
 namespace {
-
-/// How long whoever is handed a watched hold has to say that it took over.
-constexpr milliseconds claim_time = std::chrono::seconds{2};
 
 constexpr std::size_t request_digits = 24;
 constexpr std::size_t permit_digits = 32;
@@ -26,8 +24,7 @@ std::string holder_of(std::uint32_t permits, milliseconds lease, milliseconds cl
 }  // namespace
 
 std::string pool_holder(std::uint32_t permits, const Terms& terms, std::string_view people) {
-  const auto claim = terms.watched ? std::min(terms.lease, claim_time + terms.margin) : terms.lease;
-  return holder_of(permits, terms.lease, claim, people);
+  return holder_of(permits, terms.lease, terms.claim(), people);
 }
 
 std::string pool_holder(std::uint32_t permits, milliseconds lease, std::string_view people) {
@@ -35,8 +32,7 @@ std::string pool_holder(std::uint32_t permits, milliseconds lease, std::string_v
 }
 
 std::string_view people_of(std::string_view holder) {
-  for (int word = 0; word < 3; ++word)
-    holder.remove_prefix(std::min(holder.find(' '), holder.size() - 1) + 1);
+  for (int word = 0; word < 3; ++word) take_word(holder);
   return holder;
 }
 

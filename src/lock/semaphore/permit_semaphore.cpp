@@ -89,7 +89,7 @@ Task<std::vector<HeldPermit>> PermitSemaphore::enter(std::uint32_t permits, mill
       .holder = lock::pool_holder(permits, pool->terms(), lock::holder_text(false, label_))};
   lock::Pool::Visit visit{.who = who,
                           .lease = pool->terms().lease,
-                          .until = lock::deadline(store_.clock(), wait),
+                          .until = Clock::add(store_.clock().steady(), wait),
                           .stop = std::move(stop)};
   std::vector<HeldPermit> held;
   auto entering = pool->enter(std::move(visit), [&](const lock::Grant& grant, bool handed_over) {
@@ -127,7 +127,7 @@ Task<std::optional<PermitId>> PermitSemaphore::take(milliseconds lease, millisec
                            .holder = lock::pool_holder(1, lease, lock::holder_text(false, label_))};
   lock::Pool::Visit visit{.who = who,
                           .lease = lease,
-                          .until = lock::deadline(store_.clock(), wait),
+                          .until = Clock::add(store_.clock().steady(), wait),
                           .stop = std::move(stop)};
   auto entering = pool->enter(std::move(visit), [](const lock::Grant&, bool) { return true; });
   if (const bool in = co_await entering; !in) co_return std::nullopt;

@@ -75,7 +75,7 @@ Task<std::optional<Held>> Semaphore::enter(std::uint32_t permits, milliseconds w
       .holder = lock::pool_holder(permits, pool->terms(), lock::holder_text(false, label_))};
   lock::Pool::Visit visit{.who = who,
                           .lease = pool->terms().lease,
-                          .until = lock::deadline(store_.clock(), wait),
+                          .until = Clock::add(store_.clock().steady(), wait),
                           .stop = std::move(stop)};
   std::shared_ptr<lock::Hold> hold;
   auto entering = pool->enter(std::move(visit), [&](const lock::Grant& grant, bool handed_over) {

@@ -52,6 +52,14 @@ local function end_writing(owner)
   call_first(KEYS[3], foreign and 0 or call('PTTL', KEYS[1]))
 end
 
+-- Who leaves the queue may have been the one to look whether somebody takes over.
+local function look_for(ticket)
+  local left = call('PTTL', KEYS[1])
+  if left >= 0 and left <= tonumber(string.match(ticket, '^%a %S+ (%d+)')) then
+    have_it_looked_at(left, 3)  -- one of these may be in, and stand still
+  end
+end
+
 if ticket ~= '' then
   call('LREM', ARGV[7] == 'r' and KEYS[4] or KEYS[3], 0, ticket)
 end
@@ -59,6 +67,7 @@ local kind, entries, _, owner = hold_of(KEYS[1], request)
 if not kind then
   if ticket ~= '' then
     settle()
+    look_for(ticket)
   end
   return 0
 end

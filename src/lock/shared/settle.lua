@@ -1,8 +1,8 @@
 -- Who is next in a read-write lock. All who wait stand in two lists of tickets
 --   "KIND REQUEST CLAIM INBOX OWNER HOLDER"
 -- and hear in their process's inbox that they are in. A process that nobody hears is dead: PUBLISH
--- says how many heard. One that hears but stands still has CLAIM ms to say that it took over; the
--- first of those that wait looks then.
+-- says how many heard. One that hears but stands still has CLAIM ms to say that it took over; then
+-- the first of those that wait looks, and a little later the first of another process.
 --
 -- After readers the next writer has its turn. After a writer all readers together have theirs; but
 -- where writers go first, the next writer, until `most_past` of them have gone past the readers.
@@ -15,6 +15,8 @@
 local writers_first = ARGV[3] == 'writers'
 local most_past, most_handed = tonumber(ARGV[4]), tonumber(ARGV[5])
 local most_at_once = 1000  -- readers that one script lets in
+local time_between_looks = 500
+local let_in = {}  -- the inboxes of the processes that this script has let in
 
 local function read_turn()
   local turn = call('HGET', KEYS[1], 'sluice:turn') or 'turn 0 0'
@@ -55,6 +57,37 @@ local function call_first(queue, ms)
   return false
 end
 
+-- Asks the first of each of so many processes to look: one when `ms` are over, the next later,
+-- should that one stand still too. Processes that were just let in, and may be the cause, are asked
+-- only where there is no other.
+local function have_it_looked_at(ms, processes)
+  local asked, last_resort = {}, nil
+  for _, queue in ipairs({KEYS[3], KEYS[4]}) do
+    local place = 0
+    while place < 16 and processes > 0 do
+      local ticket = call('LINDEX', queue, place)
+      if not ticket then
+        break
+      end
+      local request, inbox = string.match(ticket, '^%a (%S+) %d+ (%S+)')
+      if asked[inbox] or let_in[inbox] then
+        last_resort = last_resort or {inbox, request}
+        place = place + 1
+      elseif call('PUBLISH', inbox, 'look ' .. request .. ' ' .. ms) > 0 then
+        asked[inbox] = true
+        ms = ms + time_between_looks
+        processes = processes - 1
+        place = place + 1
+      else
+        call('LREM', queue, 1, ticket)
+      end
+    end
+  end
+  if last_resort and not next(asked) then
+    call('PUBLISH', last_resort[1], 'look ' .. last_resort[2] .. ' ' .. ms)
+  end
+end
+
 -- Writes a hold that nothing stands in the way of.
 local function take(kind, request, owner, holder, ms)
   call('HSETNX', KEYS[1], 'mode', kind == 'r' and 'read' or 'write')
@@ -70,6 +103,7 @@ local function grant(ticket)
   local message = string.format('grant %s %.0f %.0f %s', request, token, server_time(), claim)
   if call('PUBLISH', inbox, message) > 0 then
     take(kind, request, owner, holder, tonumber(claim))
+    let_in[inbox] = true
     return tonumber(claim)
   end
 end
@@ -114,7 +148,7 @@ local function pass_on(payload, handed, past)
     end
     if claim then
       note_turn(handed + 1, past)
-      return call_first(KEYS[3], claim) or call_first(KEYS[4], claim)
+      return have_it_looked_at(claim, 2)
     end
   end
 end

@@ -16,16 +16,7 @@
 
 namespace sluice::lock {
 
-using std::chrono::milliseconds;
-
 namespace {
-
-/// How long whoever is handed a watched hold has to say that it took over.
-constexpr milliseconds claim_time = std::chrono::seconds{2};
-
-milliseconds claim_of(const Terms& terms) {
-  return terms.watched ? std::min(terms.lease, claim_time + terms.margin) : terms.lease;
-}
 
 constexpr std::string_view letter_of(Mode mode) { return mode == Mode::read ? "r" : "w"; }
 
@@ -54,7 +45,7 @@ SharedWire::SharedWire(Store& store, std::string name, const SharedTerms& terms)
 std::string SharedWire::ticket_of(Mode mode, const Identity& who, std::string_view inbox) const {
   return inbox.empty() ? std::string{}
                        : fmt::format("{} {} {} {} {} {}", letter_of(mode), who.request,
-                                     claim_of(terms_.terms).count(), inbox, who.owner, who.holder);
+                                     terms_.terms.claim().count(), inbox, who.owner, who.holder);
 }
 
 Answer SharedWire::answer_of(const Value& reply) const {

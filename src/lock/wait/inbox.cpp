@@ -4,18 +4,11 @@
 
 #include "base/random.hpp"
 #include "lock/wait/relay.hpp"
+#include "lock/words.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::lock {
 namespace {
-
-/// The next word of `text`, which loses it.
-std::string_view take_word(std::string_view& text) {
-  const auto end = std::min(text.find(' '), text.size());
-  const auto word = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return word;
-}
 
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   const auto word = take_word(text);

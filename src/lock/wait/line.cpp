@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "lock/patience.hpp"
+
 namespace sluice::lock {
 
 using std::chrono::milliseconds;
-
-namespace {
-
-/// Whoever waits looks again after this time even if it hears nothing.
-constexpr milliseconds longest_rest = std::chrono::seconds{30};
-
-}  // namespace
 
 void Line::heard(const Answer& answer, SteadyTime sent) { heard_ = Heard{answer, sent}; }
 

@@ -16,14 +16,6 @@ constexpr unsigned most_permissions = 0777;
 constexpr std::uint16_t libmemcached_port = 11211;
 constexpr const char* any_host = "0.0.0.0";
 
-/// As twemproxy names a server that has no name. It forgets that a path has no port, and keeps the colon.
-std::string_view name_of(std::string_view text, const net::Endpoint& endpoint) {
-  const auto with_weight = text.rfind(':');
-  if (endpoint.is_unix()) return text.substr(0, with_weight + 1);
-  const auto address = text.substr(0, with_weight);
-  return endpoint.port == libmemcached_port ? address.substr(0, address.rfind(':')) : address;
-}
-
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
   throw Error{Errc::bad_argument, fmt::format("'{}' {}", text, why)};
 }
@@ -72,6 +64,13 @@ std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t m
   const auto [stopped, wrong] = std::from_chars(text.data(), end, number);
   if (wrong != std::errc{} || stopped != end || number > most) return std::nullopt;
   return number;
+}
+
+std::string_view name_of(std::string_view text, const net::Endpoint& endpoint) noexcept {
+  const auto with_weight = text.rfind(':');
+  if (endpoint.is_unix()) return text.substr(0, with_weight + 1);
+  const auto address = text.substr(0, with_weight);
+  return endpoint.port == libmemcached_port ? address.substr(0, address.rfind(':')) : address;
 }
 
 net::Endpoint parse_address(std::string_view text) {

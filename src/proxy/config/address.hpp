@@ -18,5 +18,8 @@ net::Endpoint parse_address(std::string_view text);
 Listen parse_listen(std::string_view text);
 /// "host:port:weight [name]" or "/path:weight [name]".
 ServerSettings parse_server(std::string_view text);
+/// As twemproxy names a server that has no name; `text` is "host:port:weight" or "/path:weight". It forgets that a path
+/// has no port, and keeps the colon.
+std::string_view name_of(std::string_view text, const net::Endpoint& endpoint) noexcept;
 
 }  // namespace sluice::proxy

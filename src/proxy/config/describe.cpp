@@ -39,13 +39,12 @@ void append_settings(std::string& text, const Target& target) {
 void append_table(std::string& text, std::string_view title, std::span<const SettingRow> rows,
                   Origin origin) {
   fmt::format_to(std::back_inserter(text),
-                 "### {}\n\n| setting | value | default | meaning |\n|---|---|---|---|\n", title);
+                 "\n### {}\n\n| setting | value | default | meaning |\n|---|---|---|---|\n", title);
   for (const auto& row : rows)
     if (row.origin == origin)
       fmt::format_to(std::back_inserter(text), "| `{}` | {} | {} | {} |\n", row.name, row.kind,
                      row.default_text.empty() ? "" : fmt::format("`{}`", row.default_text),
                      row.help);
-  text += '\n';
 }
 
 }  // namespace

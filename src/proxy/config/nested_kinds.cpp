@@ -51,7 +51,8 @@ std::string ServerList::text(const std::vector<ServerSettings>& value) {
   return servers.empty() ? "" : fmt::format("[{}]", fmt::join(servers, ", "));
 }
 std::string ServerList::text_of_one(const ServerSettings& server) {
-  const bool named = server.name != parse_server(server.text).name;
+  const bool named = server.name != name_of(server.text, server.endpoint) ||
+                     server.text.find(' ') != std::string::npos;  // what follows a space is a name
   return named ? fmt::format("{} {}", server.text, server.name) : server.text;
 }
 

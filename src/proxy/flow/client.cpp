@@ -143,7 +143,10 @@ void Client::hung_up() {
 }
 
 void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
-  Server* home = plan.keys.empty() ? pool_.home_of_none() : pool_.home_of(words[plan.keys.front()]);
+  const auto route = !plan.route.empty() ? plan.route
+                     : plan.keys.empty() ? any_key
+                                         : words[plan.keys.front()];
+  Server* home = pool_.home_of(route);
   if (!pool_.is_strict() && pool_.settings().distribution != Distribution::random)
     for (const auto position : plan.keys.subspan(std::min<std::size_t>(1, plan.keys.size())))
       if (pool_.home_of(words[position]) != home) {

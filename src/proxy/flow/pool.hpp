@@ -23,6 +23,9 @@ namespace sluice::proxy {
 
 class Client;
 
+/// By it the home of what has no key is found: twemproxy's.
+inline constexpr std::string_view any_key = "placeholder";
+
 /// What all workers share of a pool.
 struct SharedPool {
   HealthVersion version{0};
@@ -68,8 +71,6 @@ class Pool {
 
   /// Whose the key is. Null: its server takes no requests now, or none does.
   Server* home_of(std::string_view key);
-  /// The server for what has no key, the same each time: twemproxy's.
-  Server* home_of_none() { return home_of("placeholder"); }
   const std::vector<std::unique_ptr<Server>>& servers() const noexcept { return servers_; }
   /// Looks at the health of the servers again and makes the ring again if need be.
   void refresh();

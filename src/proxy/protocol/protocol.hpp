@@ -76,7 +76,7 @@ enum class SessionVerb : std::uint8_t {
   ssubscribe,
   sunsubscribe,
   script_load,
-  script_flush,  ///< flush: Way::every, and the proxy forgets the scripts that it knows
+  script_flush,  ///< at every server, and the proxy forgets the scripts that it knows
   evalsha,
   scan,
 };

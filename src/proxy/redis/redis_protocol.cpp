@@ -5,6 +5,7 @@
 
 #include "proxy/redis/merge.hpp"
 #include "proxy/redis/readers.hpp"
+#include "proxy/redis/sort_patterns.hpp"
 #include "proxy/redis/texts.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
@@ -40,6 +41,7 @@ bool has_block_option(Words words) noexcept {
 
 RedisProtocol::RedisProtocol(const PoolSettings& settings)
     : pool_(settings.name),
+      hash_tag_(settings.hash_tag),
       request_size_limit_(settings.request_size_limit),
       request_words_limit_(settings.request_words_limit),
       reply_size_limit_(settings.reply_size_limit) {
@@ -62,6 +64,8 @@ RedisProtocol::Row RedisProtocol::row_of(const resp::CommandSpec& spec,
     row.keys = Keys::rest;
     row.first_key = channels->first;
     row.plan.items_per_key = 2;
+  } else if (spec.name.starts_with("sort") && settings.servers.size() > 1) {
+    row.keys = Keys::sort;
   } else if (is_first_argument(spec) || spec.name == "publish") {
     row.keys = Keys::first;
   } else if (spec.first_key != 0 || spec.rule != resp::KeyRule::none) {
@@ -102,6 +106,13 @@ Plan RedisProtocol::plan_keys(const resp::CommandSpec& spec, const Row& row, Wor
   } else if (!resp::keys_of(spec, words, keys_)) {
     reply_.clear();
     append_lost_keys(reply_, spec.name);
+    return refused(plan.command);
+  }
+  if (row.keys == Keys::sort && !add_sort_patterns(words, hash_tag_, keys_)) {
+    reply_.clear();
+    append_error(
+        reply_,
+        "BY and GET of SORT would read keys of other servers: give their patterns a hash tag");
     return refused(plan.command);
   }
   plan.keys = keys_;

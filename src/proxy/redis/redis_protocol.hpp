@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ class RedisProtocol : public Protocol {
     none,
     first,    ///< the first argument, and no other
     by_rule,  ///< resp::keys_of()
+    sort,     ///< by_rule, and the patterns of SORT
     rest,     ///< all words from `first_key` on: channels
   };
   /// A command, ready to be served: made once.
@@ -51,6 +53,7 @@ class RedisProtocol : public Protocol {
   std::unique_ptr<RequestReader> request_reader(bool strict) const;
 
   std::string pool_;
+  std::optional<HashTag> hash_tag_;
   std::size_t request_size_limit_, request_words_limit_, reply_size_limit_;
   std::string reply_;  // what Plan::reply views
   std::vector<std::size_t> keys_;

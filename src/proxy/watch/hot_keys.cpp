@@ -38,19 +38,19 @@ void HotKeys::take(std::string_view key, SteadyTime now) {
 }
 
 void HotKeys::place(std::uint64_t hash, std::string_view key) {
-  const auto found = std::find(hashes_.begin(), hashes_.end(), hash);
-  if (found != hashes_.end()) {
-    slots_[static_cast<std::size_t>(found - hashes_.begin())].count += options_.sample;
+  const auto found = std::ranges::find(hashes_, hash) - hashes_.begin();
+  if (const auto at = static_cast<std::size_t>(found); at < slots) {
+    counts_[at] += options_.sample;
     return;
   }
-  const auto least = std::min_element(slots_.begin(), slots_.end(),
-                                      [](auto& a, auto& b) { return a.count < b.count; });
-  hashes_[static_cast<std::size_t>(least - slots_.begin())] = hash;
-  least->surplus = least->count;
-  least->count += options_.sample;
-  least->size = static_cast<std::uint8_t>(std::min(key.size(), least->text.size()));
-  least->cut = key.size() > least->text.size();
-  std::memcpy(least->text.data(), key.data(), least->size);
+  const auto least = static_cast<std::size_t>(std::ranges::min_element(counts_) - counts_.begin());
+  Slot& slot = slots_[least];
+  hashes_[least] = hash;
+  slot.surplus = counts_[least];
+  counts_[least] += options_.sample;
+  slot.size = static_cast<std::uint8_t>(std::min(key.size(), slot.text.size()));
+  slot.cut = key.size() > slot.text.size();
+  std::memcpy(slot.text.data(), key.data(), slot.size);
 }
 
 void HotKeys::fade(SteadyTime now) {
@@ -64,10 +64,8 @@ void HotKeys::fade(SteadyTime now) {
     old_seconds_ = (old_seconds_ + seconds_of(faded_ - since_)) / 2;
     since_ = faded_;
     all_ /= 2;
-    for (Slot& slot : slots_) {
-      slot.count /= 2;
-      slot.surplus /= 2;
-    }
+    for (double& count : counts_) count /= 2;
+    for (Slot& slot : slots_) slot.surplus /= 2;
   }
 }
 
@@ -78,10 +76,10 @@ HotKeys::Counted HotKeys::counted(SteadyTime now) const {
   counted.seconds = old_seconds_ + seconds_of(now - since_);
   for (std::size_t i = 0; i < slots; ++i) {
     const Slot& slot = slots_[i];
-    if (slot.count <= slot.surplus) continue;
+    if (counts_[i] <= slot.surplus) continue;
     std::string key = excerpt({slot.text.data(), slot.size});
     if (slot.cut) key += "...";
-    counted.entries.push_back({hashes_[i], std::move(key), slot.count - slot.surplus});
+    counted.entries.push_back({hashes_[i], std::move(key), counts_[i] - slot.surplus});
   }
   return counted;
 }

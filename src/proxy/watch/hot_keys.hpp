@@ -58,7 +58,6 @@ class HotKeys {
 
  private:
   struct Slot {
-    double count = 0;
     double surplus = 0;
     std::uint8_t size = 0;
     bool cut = false;
@@ -78,7 +77,8 @@ class HotKeys {
   SteadyTime since_;        // when counting began, as far as the present half-life is concerned
   double old_seconds_ = 0;  // of the half-lives before, faded as their counts are
   double all_ = 0;
-  std::array<std::uint64_t, slots> hashes_{};  // apart: this is what is searched
+  std::array<std::uint64_t, slots> hashes_{};  // apart, and
+  std::array<double, slots> counts_{};         // these too: they are what is searched
   std::array<Slot, slots> slots_{};
 };
 

@@ -88,6 +88,32 @@ TEST_F(FairOrder, P05_AHundredProcessesGetTheLockInTurnForOneCommandEach) {
   expect_nobody_waits();
 }
 
+TEST_F(FairOrder, P05_AHundredProcessesBehindHoldsOfSecondsLookSeldom) {
+  FairMutex first{far_, "stock"};
+  auto before_all = first.acquire().get();
+  std::deque<FairProcess> processes;
+  std::deque<Visitor> visitors;
+  for (int i = 0; i < 100; ++i) {
+    processes.emplace_back(*store_);
+    visitors.emplace_back(processes.back().mutex, 1h);
+  }
+  std::optional<Held> held = std::move(before_all);
+  const auto looks = [&] {
+    std::size_t all = 0;
+    for (auto& process : processes) all += process.line.executed("lock/fair/acquire");
+    return all;
+  };
+  const auto before = looks();
+  for (int turn = 0; turn < 9; ++turn) {
+    auto& next = visitors[static_cast<std::size_t>(turn)];
+    held.reset();
+    ASSERT_TRUE(next.in());
+    held = std::move(next.held);
+    clock_.advance(3s);  // long enough that those look who were asked to
+  }
+  EXPECT_LE(looks() - before, 2U * 9U) << "two for each release";
+}
+
 TEST_F(FairOrder, ReleaseGivesTheLockToTheFirstAndTellsHim) {
   FairProcess here{*store_};
   FairProcess there{*store_};

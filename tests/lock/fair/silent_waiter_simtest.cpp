@@ -33,6 +33,37 @@ TEST_F(FairSilence, F04_SilentHeadCostsTwoSecondsAndFewCommands) {
   EXPECT_EQ(there.line.executed("lock/fair/acquire"), asked + 1);
 }
 
+// simulation: --primitive fair --seeds 138994
+TEST_F(FairSilence, TheProcessThatIsToLookMayStandStillToo) {
+  const auto silent = silent_inbox("sluice:inbox:silent");
+  const auto another = silent_inbox("sluice:inbox:another");
+  FairProcess here{*store_};
+  FairProcess there{*store_};
+  auto held = here.mutex.acquire().get();
+  queue_up("silent:1", "sluice:inbox:silent");
+  queue_up("silent:2", "sluice:inbox:another");
+  queue_up("silent:3", "sluice:inbox:another");
+  Visitor visitor{there.mutex, 1h};
+  held.release().get();
+  const auto asked = there.line.executed("lock/fair/acquire");
+  clock_.advance(6s);
+  EXPECT_TRUE(visitor.in()) << "three had their turn";
+  EXPECT_LE(there.line.executed("lock/fair/acquire"), asked + 3);
+}
+
+TEST_F(FairSilence, TheProcessThatIsToLookMayBeDead) {
+  const auto silent = silent_inbox("sluice:inbox:silent");
+  FairProcess here{*store_};
+  FairProcess there{*store_};
+  auto held = here.mutex.acquire().get();
+  queue_up("silent:1", "sluice:inbox:silent");
+  for (int i = 0; i < 20; ++i) queue_up("dead:" + std::to_string(i), "sluice:inbox:of-nobody");
+  Visitor visitor{there.mutex, 1h};
+  held.release().get();
+  clock_.advance(2s);
+  EXPECT_TRUE(visitor.in());
+}
+
 TEST_F(FairSilence, ProcessThatStandsStillWithManyWaitersCostsTwoSecondsEach) {
   const auto silent = silent_inbox("sluice:inbox:silent");
   FairProcess here{*store_};

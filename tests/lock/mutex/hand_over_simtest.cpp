@@ -119,6 +119,91 @@ TEST_F(HandOver, ProcessThatStandsStillCostsTwoSeconds) {
   EXPECT_TRUE(sleeper.in());
 }
 
+TEST_F(HandOver, TheProcessThatIsToLookMayStandStillToo) {
+  test::FaultyStore third{*store_};
+  test::FaultyStore fourth{*store_};
+  test::FaultyStore fifth{*store_};
+  Mutex slow{third, "stock"};
+  Mutex slow_too{fourth, "stock"};
+  Mutex quick{fifth, "stock"};
+  for (const bool was_told_before : {false, true}) {
+    auto held = there_.acquire().get();
+    std::optional<Visitor> before;
+    if (was_told_before) before.emplace(quick, 1h);
+    Visitor sleeper{slow, 1h};
+    Visitor looks{slow_too, 1h};
+    Visitor last{here_, 1h};
+    if (was_told_before) {
+      held.release().get();
+      ASSERT_TRUE(before->in());
+      held = std::move(*before->held);
+      clock_.advance(300ms);
+    }
+    for (auto* line : {&third, &fourth}) {  // it hears nothing and says nothing
+      line->hold_messages();
+      line->plan = [](std::string_view) { return Fault::request_late; };
+    }
+    held.release().get();
+    const auto asked = line_.executed("lock/mutex/acquire");
+    clock_.advance(4s);
+    EXPECT_TRUE(last.in());
+    EXPECT_LE(line_.executed("lock/mutex/acquire"), asked + 2);
+    for (auto* line : {&third, &fourth}) {
+      line->plan = [](std::string_view) { return Fault::none; };
+      line->let_go();
+      line->let_messages_go();
+    }
+  }
+}
+
+TEST_F(HandOver, WhoeverWasToLookMayBeDeadOrLeave) {
+  test::FaultyStore third{*store_};
+  Mutex slow{third, "stock"};
+  for (const bool leaves : {false, true}) {
+    std::stop_source stop;
+    auto held = there_.acquire().get();
+    Visitor sleeper{slow, 1h};
+    std::optional<Visitor> looks;
+    if (leaves) looks.emplace(there_, 1h, stop.get_token());
+    for (int i = 0; !leaves && i < 3; ++i)
+      store_
+          ->run({"RPUSH", "sluice_lock_queue:{stock}",
+                 "r" + std::to_string(i) + " 30000 2000 sluice:inbox:of-nobody dead:1 host 1 t1 d"})
+          .get();
+    Visitor last{here_, 1h};
+    third.hold_messages();
+    held.release().get();
+    stop.request_stop();
+    clock_.advance(3s);
+    EXPECT_TRUE(last.in()) << (leaves ? "it left" : "it is dead");
+    third.let_messages_go();
+  }
+}
+
+TEST_F(HandOver, AHundredProcessesBehindHoldsOfSecondsLookSeldom) {
+  auto before_all = there_.acquire().get();
+  std::list<test::FaultyStore> lines;
+  std::list<Mutex> mutexes;
+  std::list<Visitor> visitors;
+  for (int i = 0; i < 100; ++i)
+    visitors.emplace_back(mutexes.emplace_back(lines.emplace_back(*store_), "stock"), 1h);
+  std::optional<Held> held = std::move(before_all);
+  const auto looks = [&] {
+    std::size_t all = 0;
+    for (auto& line : lines) all += line.executed("lock/mutex/acquire");
+    return all;
+  };
+  const auto before = looks();
+  auto next = visitors.begin();
+  for (int turn = 0; turn < 8; ++turn, ++next) {
+    held.reset();
+    ASSERT_TRUE(next->in());
+    held = std::move(next->held);
+    clock_.advance(3s);  // long enough that those look who were asked to
+  }
+  EXPECT_LE(looks() - before, 2U * 8U) << "two for each release";
+}
+
 TEST_F(HandOver, TurnOfAProcessEndsWhenAnotherWaits) {
   Mutex here{line_, "stock", {.hand_off = {.within_process = 3}}};
   auto held = here.acquire().get();

@@ -87,6 +87,26 @@ TEST_F(LostReply, T03_LateReleaseDoesNotTouchANewerHoldOfTheSameOwner) {
   EXPECT_EQ(newer.release().get().kind, Kind::released);
 }
 
+// simulation: --primitive mutex --seeds 34093
+TEST_F(LostReply, LateCopyOfTheEndOfATurnDoesNotEndTheNextTurn) {
+  const HandOff one_by_one{.within_process = 1};
+  Mutex here{line_, "stock", {.hand_off = one_by_one}};
+  Mutex there{far_, "stock"};
+  auto first = here.acquire().get();
+  Visitor second{here, 1h};
+  Visitor third{here, 1h};
+  fail_next("lock/mutex/pass", Fault::stranded);
+  first.release().get();
+  ASSERT_TRUE(second.in());
+  Visitor other{there, 1h};
+  line_.let_go();
+  EXPECT_EQ(line_.executed("lock/mutex/pass"), 2U);
+  EXPECT_TRUE(second.held->valid());
+  EXPECT_TRUE(other.waits()) << "two hold at once";
+  second.held->release().get();
+  EXPECT_TRUE(other.in()) << "the true end of the turn";
+}
+
 TEST_F(LostReply, DoubledRequestsCountOnce) {
   Mutex mutex{line_, "stock"};
   const Owner owner;

@@ -72,6 +72,60 @@ TEST_F(Quorum, MinorityIsReleasedAtOnce) {
   EXPECT_FALSE(nodes_.nodes[4].exists("stock"));
 }
 
+TEST_F(Quorum, MinorityIsReleasedBeforeTheAttemptReturns) {
+  QuorumLock lock{nodes_.stores(), "stock", {.node_timeout = 200ms}};
+  for (std::size_t i = 0; i < 3; ++i)
+    nodes_.nodes[i].store->run({"HSET", "stock", "java:1", "1"}).get();
+  for (const std::size_t node : {3U, 4U})
+    nodes_.line(node).plan = [](std::string_view call) {
+      return call == "lock/mutex/release" ? Fault::request_late : Fault::none;
+    };
+  QuorumVisitor refused{lock, 0ms};
+  nodes_.advance(100ms);
+  EXPECT_TRUE(refused.waits()) << "its program may exit as soon as it returns";
+  nodes_.line(3).let_go();
+  EXPECT_FALSE(nodes_.nodes[3].exists("stock"));
+  EXPECT_TRUE(refused.waits());
+  nodes_.line(4).let_go();
+  EXPECT_FALSE(refused.waits());
+  EXPECT_FALSE(nodes_.nodes[4].exists("stock"));
+
+  QuorumVisitor unlucky{lock, 0ms};
+  nodes_.advance(199ms);
+  EXPECT_TRUE(unlucky.waits());
+  nodes_.advance(1ms);
+  EXPECT_FALSE(unlucky.waits()) << "no longer than for any answer";
+  EXPECT_FALSE(unlucky.failed());
+}
+
+TEST_F(Quorum, FailureSaysWhatIsKnownOfEachNode) {
+  nodes_.take_down(0);
+  nodes_.take_down(1);
+  nodes_.take_down(2);
+  nodes_.line(3).plan = [](std::string_view) { return Fault::request_late; };
+  QuorumLock lock{nodes_.stores(), "stock", {.node_timeout = 200ms}};
+  std::string said;
+  spawn(
+      [](QuorumLock& wanted) -> Task<void> {
+        auto acquiring = wanted.acquire();
+        co_await acquiring;
+      }(lock),
+      [&said](const std::exception_ptr& failure) {
+        try {
+          std::rethrow_exception(failure);
+        } catch (const Error& error) {
+          EXPECT_EQ(error.errc(), Errc::connection);
+          said = error.message();
+        }
+      });
+  nodes_.advance(1s);
+  EXPECT_NE(said.find("of 5 nodes 3 failed and 1 did not answer yet, and 3 have to"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find(": has not answered yet; "), std::string::npos) << said;
+  EXPECT_NE(said.find(": granted"), std::string::npos) << said;
+}
+
 TEST_F(Quorum, GrantThatComesAfterTheRefusalIsReleased) {
   for (std::size_t i = 0; i < 3; ++i)
     nodes_.nodes[i].store->run({"HSET", "stock", "java:1", "1"}).get();
@@ -113,7 +167,8 @@ TEST_F(Quorum, Q04_ThreeDownOfFiveFailsFastAndSaysWhich) {
       FAIL() << "acquired by a minority";
     } catch (const Error& failure) {
       EXPECT_EQ(failure.errc(), Errc::connection);
-      EXPECT_NE(failure.message().find("3 of 5 nodes"), std::string::npos) << failure.message();
+      EXPECT_NE(failure.message().find("of 5 nodes 3 failed"), std::string::npos)
+          << failure.message();
       EXPECT_NE(failure.message().find("the test refused"), std::string::npos) << failure.message();
     }
     EXPECT_EQ(nodes_.holders("stock"), 0U) << "what the minority granted is taken back";

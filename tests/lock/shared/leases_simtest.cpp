@@ -194,5 +194,22 @@ TEST_F(SharedLeases, WriterThatReadsLosesNeitherByTheOther) {
   EXPECT_EQ(clock_.pending_timers(), 0U);
 }
 
+// simulation: --primitive shared --seeds 346
+TEST_F(SharedLeases, OwnerThatLostItsHoldGetsANewToken) {
+  const Owner owner;
+  auto lost = here_.acquire(owner).get();
+  fail_all("lock/shared/renew_write", Fault::cut_off);  // prolonged, and nobody hears of it
+  clock_.advance(30s);
+  ASSERT_FALSE(lost.valid());
+  ASSERT_TRUE(exists("prices"));
+  heal();
+  auto again = here_.try_acquire(owner).get();
+  ASSERT_TRUE(again);
+  EXPECT_GT(again->token(), lost.token()) << "others may have been told that it is over";
+  auto entered = here_.try_acquire(owner).get();
+  ASSERT_TRUE(entered);
+  EXPECT_EQ(entered->token(), again->token()) << "it is in, and enters again";
+}
+
 }  // namespace
 }  // namespace sluice

@@ -26,7 +26,8 @@ class SharedRedisson : public ServerShared {
   }
   std::future<bool> we_wait(bool shared) {
     return std::async(std::launch::async, [this, shared] {
-      return (shared ? mutex_.try_acquire_shared(20s) : mutex_.try_acquire(20s)).get().has_value();
+      auto held = (shared ? mutex_.try_acquire_shared(20s) : mutex_.try_acquire(20s)).get();
+      return held && held->release().get().kind == Kind::released;
     });
   }
   static void expect_woken(std::future<bool>& waiting) {
@@ -77,6 +78,7 @@ TEST_F(SharedRedisson, P06_JavaWakesOurReadersAndWriters) {
     await_subscribers(rw_channel_, 1);
     EXPECT_EQ(java_writes_.release(), Value::integer(1));
     expect_woken(waiting);
+    await_subscribers(rw_channel_, 0);
   }
   EXPECT_TRUE(java_reads_.acquire().is_null());
   auto writer = we_wait(false);

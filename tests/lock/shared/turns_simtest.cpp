@@ -209,6 +209,48 @@ TEST_F(Turns, ProcessThatStandsStillCostsTwoSeconds) {
   EXPECT_TRUE(reader.in());
 }
 
+// simulation: --primitive shared --seeds 4117
+TEST_F(Turns, TheProcessThatIsToLookMayStandStillToo) {
+  test::FaultyStore third{*store_};
+  test::FaultyStore fourth{*store_};
+  SharedMutex slow{third, "prices"};
+  SharedMutex slow_too{fourth, "prices"};
+  for (const bool readers : {false, true}) {
+    Writer first{there_, 0ms};
+    Writer sleeper{slow, 1h};
+    Writer looks{slow_too, 1h};
+    Writer looks_too{slow_too, 1h};
+    std::optional<Writer> writer;
+    std::optional<Reader> reader;
+    if (readers) {
+      reader.emplace(here_, 1h);
+    } else {
+      writer.emplace(here_, 1h);
+    }
+    third.hold_messages();
+    fourth.hold_messages();
+    first.leave();
+    clock_.advance(9s);
+    EXPECT_TRUE(readers ? reader->in() : writer->in()) << "three had their turn";
+    third.let_messages_go();
+    fourth.let_messages_go();
+  }
+}
+
+TEST_F(Turns, WhoeverWasToLookMayLeave) {
+  test::FaultyStore third{*store_};
+  SharedMutex slow{third, "prices"};
+  Writer first{there_, 0ms};
+  Writer sleeper{slow, 1h};
+  Writer looks{there_, 1h};
+  Writer last{here_, 1h};
+  third.hold_messages();
+  first.leave();
+  looks.give_up();
+  clock_.advance(3s);
+  EXPECT_TRUE(last.in());
+}
+
 TEST_F(Turns, StrangersGetTheirChanceAfterABoundedNumber) {
   std::vector<std::string> heard;
   const auto listener =

@@ -26,11 +26,9 @@ void Ledger::see(Kind kind, const std::string& who, std::uint64_t number) {
 void Ledger::come(const Stay& stay) {
   if (stay.permits > 0) return see(Kind::acquire, stay.who, stay.permits);
   if (stay.way == Way::shared) return see(Kind::enter_shared, stay.who);
-  // An owner who was told that its hold is lost, and enters again what the server still knows of
-  // it, may find its token.
   const auto token = stay.held.token().value;
   const bool again = std::ranges::any_of(stays_, [&](const StayPtr& other) {
-    return other->who == stay.who && other->held.token().value == token;
+    return other->who == stay.who && other->counted && other->held.token().value == token;
   });
   see(Kind::enter, stay.who, again ? 0 : token);
 }

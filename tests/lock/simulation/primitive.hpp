@@ -38,9 +38,9 @@ struct Primitive {
   std::uint32_t permits = 0;  ///< how many there are; 0: it has none
   std::uint32_t most = 1;     ///< permits at once
   bool first_come = false;    ///< is first served, in the way of Redisson's fair lock
-  /// A process that stands still or is cut off costs those behind it two seconds. (Two of them, one
-  /// behind the other, may cost a third the rest of a lease: it then looks by itself.)
-  bool steps_over = false;
+  /// So many processes may stand still or be cut off at once: each costs those behind it two
+  /// seconds when its turn comes, and no more.
+  std::size_t steps_over = 0;
   /// Keys that may stay for ever, by their beginnings, beside the fencing counters.
   std::span<const std::string_view> stay{};
   /// Keys that may stay for two minutes.

@@ -43,6 +43,27 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Simulation,
                                   std::to_string(std::get<1>(test.param));
                          });
 
+/// What was found in longer campaigns, and mended.
+TEST(Seed, WhatWasFoundBefore) {
+  struct Found {
+    const char* primitive;
+    std::uint64_t seed;
+    const char* what;
+  };
+  constexpr Found found_before[] = {
+      {"mutex", 34093, "a late copy of a pass ends the turn after it"},
+      {"mutex", 57203, "the same"},
+      {"fair", 18215, "the process that is to look stands still too"},
+      {"fair", 138994, "the same"},
+      {"shared", 4117, "the same"},
+      {"shared", 346, "a hold after a lost one has its token"},
+  };
+  for (const auto& [primitive, seed, what] : found_before) {
+    const auto found = first_failure({.primitive = primitive}, {.first = seed, .last = seed});
+    EXPECT_FALSE(found) << what << '\n' << found->text;
+  }
+}
+
 class Mutated : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(Mutated, IsFound) {

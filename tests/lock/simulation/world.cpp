@@ -105,13 +105,13 @@ SteadyTime World::well_since(std::size_t but_for) const {
   for (const auto& machine : machines_)
     since.push_back(std::max(machine->process.runs_since(), machine->store.connected_since()));
   std::ranges::sort(since);
-  return since[since.size() - 1 - but_for];
+  return since[since.size() - 1 - std::min(but_for, since.size() - 1)];
 }
 
 /// Nobody sleeps beside a free lock.
 void World::look_for_idle() {
   const auto before = clock_.steady() - longest_idle;
-  const auto all_well = well_since(primitive_.steps_over ? 1 : 0);
+  const auto all_well = well_since(primitive_.steps_over);
   if (all_well >= before) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
     const Ledger& ledger = *play_->ledgers()[i];

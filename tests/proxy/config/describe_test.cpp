@@ -34,6 +34,7 @@ alpha:
    - h:11211:1
    - h:6379:2 "x
    - /tmp/r.sock:3
+   - a b:6379:1 named
 'be ta:':
   listen: "*:2"
   servers:

@@ -155,6 +155,22 @@ TEST(RedisPlanAllowed, ServesWhatIsAllowed) {
   EXPECT_EQ(planned(*protocol, "CONFIG SET a b").plan.way, Way::refused);
 }
 
+TEST(RedisPlanSort, PatternsThatTellNoHomeAreRefused) {
+  auto settings = redis_settings();
+  settings.servers.resize(2);
+  settings.hash_tag = HashTag{'{', '}'};
+  const auto protocol = make_redis_protocol(settings);
+  EXPECT_EQ(planned(*protocol, "SORT {a}l BY {a}w_* GET # GET {a}v_*->f LIMIT 0 1 STORE {a}d").keys,
+            (Keys{1, 12, 3, 7}));
+  EXPECT_EQ(planned(*protocol, "SORT l BY nosort GET #").keys, (Keys{1}));
+  EXPECT_EQ(planned(*protocol, "SORT l LIMIT by get").plan.way, Way::one);
+  for (const auto* const line : {"SORT l BY w_*", "SORT_RO l GET {*}x", "SORT l GET *"})
+    EXPECT_EQ(planned(*protocol, line).plan.way, Way::refused) << line;
+  settings.servers.resize(1);
+  const auto alone = make_redis_protocol(settings);
+  EXPECT_EQ(planned(*alone, "SORT l BY w_*").plan.way, Way::one);
+}
+
 TEST_F(RedisPlan, NamesCommandsForStatistics) {
   EXPECT_EQ(protocol->command_name(of("get a").plan.command), "get");
   EXPECT_EQ(protocol->command_name(of("config get a").plan.command), "config|get");

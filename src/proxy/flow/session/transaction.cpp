@@ -153,7 +153,7 @@ void Transaction::unwatch(std::string_view bytes, const Plan& plan) {
 void Transaction::exec(std::string_view bytes, const Plan& plan) {
   notice_loss();
   if (!spoiled_ && !on_server_ && (connection_ || early_count_ != 0)) {
-    Server* const home = connection_ ? &connection_.server() : client_.pool().home_of_none();
+    Server* const home = connection_ ? &connection_.server() : client_.pool().home_of(any_key);
     if (home) open_on(*home);
     lost_ = lost_ || !home;
   }
