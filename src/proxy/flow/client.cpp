@@ -14,8 +14,6 @@ namespace {
 // A server that takes its requests so slowly that this much waits for it gets no more until it has gone on.
 constexpr std::size_t upstream_full = std::size_t{4} << 20;
 
-constexpr std::string_view any_key = "placeholder";  // twemproxy's, for commands without a key
-
 }  // namespace
 
 Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
@@ -34,7 +32,6 @@ Client::~Client() = default;
 
 void Client::close() noexcept {
   if (closed()) return;
-  session_.reset();
   while (!line_.empty()) {
     Request& request = line_.pop();
     if (request.answered)
@@ -42,6 +39,7 @@ void Client::close() noexcept {
     else
       request.receiver = nullptr;  // whoever has its outcome drops it
   }
+  session_.reset();
   detach();
   pool_.remove(*this);
 }
@@ -54,11 +52,14 @@ void Client::close_later() {
 
 void Client::drain() {
   draining_ = true;
+  if (session_) session_->drain();
   loop_.flush_later(*this);
 }
 
 void Client::flushed() {
-  if (line_.empty() && (closing_ || draining_)) close();
+  if (!line_.empty()) return;
+  const bool has_begun = memory() != 0 || (session_ && session_->is_busy());
+  if (closing_ || (draining_ && !has_begun)) close();
 }
 
 std::size_t Client::consume(std::string_view bytes) {
@@ -82,7 +83,10 @@ std::size_t Client::consume(std::string_view bytes) {
     const auto size = reader.size();
     serve(reader.words(), rest.substr(0, size));
     if (closed()) return 0;
+    if (postponed_) break;
     used += size;
+    pool_.counters().requests.add();
+    if (skipping_ != 0 && --skipping_ == 0) muted_ = false;
   }
   if (reader_) pool_.give_back(std::move(reader_));
   return closing_ ? bytes.size() : used;
@@ -91,7 +95,6 @@ std::size_t Client::consume(std::string_view bytes) {
 void Client::serve(Words words, std::string_view bytes) {
   if (words.empty()) return;
   const Plan plan = pool_.protocol().plan(words);
-  pool_.counters().requests.add();
   if (!plan.forward.empty()) bytes = plan.forward;
   if ((!logged_in_ || session_) && plan.way != Way::close &&
       session().intercept(words, bytes, plan))
@@ -112,12 +115,16 @@ void Client::serve(Words words, std::string_view bytes) {
       break;
     case Way::close: last_word(plan); break;
   }
-  if (!closed()) hold_if_too_far_ahead();
+  if (!closed() && !postponed_) hold_if_too_far_ahead();
 }
 
 ClientSession& Client::session() {
   if (!session_) session_ = std::make_unique<ClientSession>(*this);
   return *session_;
+}
+
+bool Client::is_idle() const noexcept {
+  return line_.empty() && unsent() == 0 && !held_ && !(session_ && session_->is_subscribed());
 }
 
 void Client::hold() {
@@ -128,6 +135,16 @@ void Client::hold() {
 void Client::release() {
   held_ = false;
   there_is_room();
+}
+
+void Client::postpone() {
+  postponed_ = true;
+  hold();
+}
+
+/// Who has left while it waits on a server would be given what is then lost.
+void Client::hung_up() {
+  if (session_ && session_->is_blocked()) close();
 }
 
 void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
@@ -182,12 +199,13 @@ Request& Client::line_up(const Plan& plan) {
   request.receiver = this;
   request.command = plan.command;
   request.read_only = plan.read_only;
-  request.quiet = plan.quiet;
+  request.quiet = muted_ ? Quiet::all : plan.quiet;
   line_.push(request);
   return request;
 }
 
 void Client::answer(std::string_view reply) {
+  if (muted_) return;
   if (line_.empty()) return write(reply);
   Request& request = line_up({});
   request.reply.assign(reply);
@@ -207,8 +225,8 @@ void Client::last_word(const Plan& plan) {
 }
 
 void Client::replied(Request& request, std::string_view reply) {
-  if (request.quiet != Quiet::no && pool_.protocol().is_silent(request.quiet, reply)) reply = {};
   if (request.body && reply.starts_with("-NOSCRIPT") && session_ && session_->heal(request)) return;
+  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = {};
   if (line_.head() != &request) {
     request.reply.assign(reply);
     request.answered = true;
@@ -246,7 +264,15 @@ void Client::release_answered() {
     write(line_.head()->reply.view());
     loop_.requests().drop(line_.pop());
   }
+  if (postponed_ && line_.empty()) {
+    postponed_ = false;
+    held_ = false;
+  }
   if (paused() && !closing_) there_is_room();
+}
+
+bool Client::is_silent(Quiet quiet, std::string_view reply) const noexcept {
+  return quiet == Quiet::all || pool_.protocol().is_silent(quiet, reply);
 }
 
 bool Client::is_too_far_ahead() const noexcept {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,6 +24,10 @@
 namespace sluice::proxy {
 
 class Client;
+class Subscriptions;
+
+/// By it the home of what has no key is found: twemproxy's.
+inline constexpr std::string_view any_key = "placeholder";
 
 /// What all workers share of a pool.
 struct SharedPool {
@@ -97,8 +103,14 @@ class Pool {
   void wait_for_room(Client& client);
   void there_is_room();
 
+  /// Those who listen to channels are told when homes may have moved.
+  void add_subscriber(Subscriptions& subscriber) { subscribers_.insert(&subscriber); }
+  void remove_subscriber(Subscriptions& subscriber) noexcept { subscribers_.erase(&subscriber); }
+
   /// Once a second: what has become idle and is not wanted any more goes.
   void tick();
+  /// A number of the client that no other of the process has.
+  std::uint64_t id_of(const Client& client) const noexcept;
   /// Nothing of a client or of a request is left.
   bool is_idle() const;
 
@@ -114,6 +126,8 @@ class Pool {
   void plan_recovery();
   void recover();
   void check_deadlines();
+  void check_subscribers();
+  void for_each_upstream(const std::function<void(Upstream&)>& visit);
 
   PoolSurroundings around_;
   std::shared_ptr<const PoolSettings> settings_;
@@ -131,10 +145,12 @@ class Pool {
   std::vector<std::unique_ptr<RequestReader>> spare_readers_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<Client*> waiting_for_room_;
+  std::set<Subscriptions*> subscribers_;
   std::uint64_t last_client_ = 0;
   bool draining_ = false;
   Loop::TimerId deadline_timer_{};
   Loop::TimerId recovery_timer_{};
+  Loop::TimerId subscribers_timer_{};
 };
 
 }  // namespace sluice::proxy
