@@ -1,0 +1,1 @@
+#include "proxy/flow/two_servers.hpp"
