@@ -14,11 +14,14 @@ TEST_F(Login, TodaysClientsConnect) {
   ProxyUnderTest proxy{ports()};
   const std::vector<Texts> handshakes{
       // redis-py, jedis, lettuce, node-redis, go-redis, redis-cli, hiredis
-      {"HELLO 3", "CLIENT SETINFO LIB-NAME redis-py", "CLIENT SETINFO LIB-VER 5.0.1", "SELECT 0", "PING"},
-      {"HELLO 3", "CLIENT SETINFO lib-name jedis", "CLIENT SETINFO lib-ver 5.1.0", "CLIENT SETNAME jd"},
+      {"HELLO 3", "CLIENT SETINFO LIB-NAME redis-py", "CLIENT SETINFO LIB-VER 5.0.1", "SELECT 0",
+       "PING"},
+      {"HELLO 3", "CLIENT SETINFO lib-name jedis", "CLIENT SETINFO lib-ver 5.1.0",
+       "CLIENT SETNAME jd"},
       {"HELLO 3 SETNAME app", "CLIENT SETINFO lib-name Lettuce", "PING", "INFO"},
       {"HELLO 3", "CLIENT SETINFO LIB-VER 1.6.0", "CLIENT SETINFO LIB-NAME node-redis", "SELECT 0"},
-      {"HELLO 3", "CLIENT SETINFO LIB-NAME go-redis(,go1.22)", "CLIENT SETINFO LIB-VER 9.5.1", "SELECT 0", "CLIENT SETNAME x"},
+      {"HELLO 3", "CLIENT SETINFO LIB-NAME go-redis(,go1.22)", "CLIENT SETINFO LIB-VER 9.5.1",
+       "SELECT 0", "CLIENT SETNAME x"},
       {"COMMAND", "COMMAND DOCS get", "INFO", "PING"},
       {"PING", "SELECT 0"}};
   for (const auto& handshake : handshakes) {
@@ -35,8 +38,9 @@ TEST_F(Login, HelloTellsWhoWeAre) {
   ProxyUnderTest proxy{ports()};
   PlainClient client{proxy.port()};
   const auto body = [](int protocol, std::string id) {
-    return "$6 server $6 sluice $7 version $5 " SLUICE_VERSION " $5 proto :" + std::to_string(protocol) +
-           " $2 id " + id + " $4 mode $5 proxy $4 role $6 master $7 modules *0";
+    return "$6 server $6 sluice $7 version $5 " SLUICE_VERSION " $5 proto :" +
+           std::to_string(protocol) + " $2 id " + id +
+           " $4 mode $5 proxy $4 role $6 master $7 modules *0";
   };
   const auto id = ask(client, "CLIENT ID");
   EXPECT_EQ(ask(client, "HELLO"), "*14 " + body(2, id));
@@ -54,7 +58,8 @@ TEST_F(Login, HelloRefusesWhatRedisRefuses) {
   EXPECT_EQ(ask(client, "HELLO 3 SETNAME"), "-ERR Syntax error in HELLO option 'SETNAME'");
   EXPECT_EQ(ask(client, "HELLO 3 NONSENSE"), "-ERR Syntax error in HELLO option 'NONSENSE'");
   EXPECT_EQ(ask(client, "HELLO 3 AUTH nobody x"), wrong_password);
-  EXPECT_EQ(ask(client, "CLIENT TRACKINGINFO"), "*6 $5 flags *1 $3 off $8 redirect :-1 $8 prefixes *0")
+  EXPECT_EQ(ask(client, "CLIENT TRACKINGINFO"),
+            "*6 $5 flags *1 $3 off $8 redirect :-1 $8 prefixes *0")
       << "it is still one of RESP2";
 }
 
@@ -65,7 +70,8 @@ TEST_F(Login, ThePasswordOpens) {
   PlainClient client{proxy.port()};
   EXPECT_EQ(ask(client, "GET k"), "-NOAUTH Authentication required.");
   EXPECT_EQ(ask(client, "PING"), "-NOAUTH Authentication required.");
-  EXPECT_TRUE(ask(client, "HELLO 3").starts_with("-NOAUTH HELLO must be called with the client already"));
+  EXPECT_TRUE(
+      ask(client, "HELLO 3").starts_with("-NOAUTH HELLO must be called with the client already"));
   EXPECT_EQ(ask(client, "AUTH sesam"), wrong_password);
   EXPECT_EQ(ask(client, "AUTH sesamesesame"), wrong_password);
   EXPECT_EQ(ask(client, "AUTH somebody sesame"), wrong_password);
@@ -115,17 +121,19 @@ TEST_F(Login, UsersWhoMayOnlyRead) {
   EXPECT_EQ(ask(writer, "AUTH writer w"), "+OK");
   EXPECT_EQ(ask(writer, "SET k v"), "+OK");
   EXPECT_TRUE(ask(reader, "HELLO 3 AUTH reader r").starts_with("%7 "));
-  for (const std::string allowed : {"GET k", "MGET k l", "PING", "INFO", "COMMAND COUNT", "CLIENT ID", "DBSIZE",
-                                    "SELECT 0", "EVAL_RO return 0"})
+  for (const std::string allowed : {"GET k", "MGET k l", "PING", "INFO", "COMMAND COUNT",
+                                    "CLIENT ID", "DBSIZE", "SELECT 0", "EVAL_RO return 0"})
     EXPECT_NE(ask(reader, allowed).substr(0, 7), "-NOPERM") << allowed;
-  for (const std::string forbidden :
-       {"SET k x", "DEL k", "DEL k l", "MSET k x l y", "BLPOP k 1", "EVAL return 0", "FUNCTION LOAD x", "PUBLISH c m"}) {
-    EXPECT_TRUE(ask(reader, forbidden).starts_with("-NOPERM this user has no permissions to run the '"))
+  for (const std::string forbidden : {"SET k x", "DEL k", "DEL k l", "MSET k x l y", "BLPOP k 1",
+                                      "EVAL return 0", "FUNCTION LOAD x", "PUBLISH c m"}) {
+    EXPECT_TRUE(
+        ask(reader, forbidden).starts_with("-NOPERM this user has no permissions to run the '"))
         << forbidden;
   }
-  EXPECT_EQ(ask_all(reader, {"MULTI", "GET k", "SET k x", "EXEC"}),
-            (Texts{"+OK", "+QUEUED", "-NOPERM this user has no permissions to run the 'set' command",
-                   "-EXECABORT Transaction discarded because of previous errors."}));
+  EXPECT_EQ(
+      ask_all(reader, {"MULTI", "GET k", "SET k x", "EXEC"}),
+      (Texts{"+OK", "+QUEUED", "-NOPERM this user has no permissions to run the 'set' command",
+             "-EXECABORT Transaction discarded because of previous errors."}));
   EXPECT_EQ(ask(reader, "GET k"), "$1 v");
   EXPECT_NE(ask(reader, "CLIENT INFO").find("user=reader"), std::string::npos);
 }
@@ -158,8 +166,9 @@ TEST_F(Login, RepliesOfResp3AreThoseOfTheServers) {
 TEST_F(Login, DatabasesAreApart) {
   ProxyUnderTest proxy{ports()};
   PlainClient client{proxy.port()}, other{proxy.port()};
-  EXPECT_EQ(ask_all(client, {"SET k zero", "SELECT 3", "SET k three", "GET k", "SELECT 0", "GET k"}),
-            (Texts{"+OK", "+OK", "+OK", "$5 three", "+OK", "$4 zero"}));
+  EXPECT_EQ(
+      ask_all(client, {"SET k zero", "SELECT 3", "SET k three", "GET k", "SELECT 0", "GET k"}),
+      (Texts{"+OK", "+OK", "+OK", "$5 three", "+OK", "$4 zero"}));
   EXPECT_EQ(ask(other, "GET k"), "$4 zero");
   EXPECT_EQ(ask(client, "SELECT 16384"), "-ERR DB index is out of range");
   EXPECT_EQ(ask(client, "SELECT -1"), "-ERR DB index is out of range");
@@ -170,13 +179,15 @@ TEST_F(Login, ADatabaseThatIsNotThereIsTheServersError) {
   ProxyUnderTest proxy{ports(), {"auto_eject_hosts: true", "server_failure_limit: 1"}};
   PlainClient client{proxy.port()}, other{proxy.port()};
   ASSERT_EQ(ask(other, "SET k zero"), "+OK");
-  EXPECT_EQ(ask_all(client, {"SELECT 99", "SET k wrong", "GET k", "MULTI", "SET k wrong", "EXEC"}),
-            (Texts{"+OK", "-ERR DB index is out of range", "-ERR DB index is out of range", "+OK",
-                   "-ERR DB index is out of range",
-                   "-EXECABORT Transaction discarded because the connection to its server was lost: "
-                   "nothing of it was done"}));
+  EXPECT_EQ(
+      ask_all(client, {"SELECT 99", "SET k wrong", "GET k", "MULTI", "SET k wrong", "EXEC"}),
+      (Texts{"+OK", "-ERR DB index is out of range", "-ERR DB index is out of range", "+OK",
+             "-ERR DB index is out of range",
+             "-EXECABORT Transaction discarded because the connection to its server was lost: "
+             "nothing of it was done"}));
   EXPECT_EQ(ask(client, "BLPOP k 1"), "-ERR DB index is out of range");
-  EXPECT_EQ(ask(other, "GET k"), "$4 zero") << "nothing was done in another database, and no server is out";
+  EXPECT_EQ(ask(other, "GET k"), "$4 zero")
+      << "nothing was done in another database, and no server is out";
   EXPECT_EQ(ask_all(client, {"SELECT 0", "GET k"}), (Texts{"+OK", "$4 zero"}));
 }
 
@@ -197,11 +208,15 @@ TEST_F(Login, WhatAClientTellsOfItself) {
   EXPECT_EQ(ask(client, "CLIENT SETINFO lib-ver 1.2"), "+OK");
   EXPECT_EQ(ask(client, "CLIENT GETNAME"), "$3 two");
   const auto info = ask(client, "CLIENT INFO");
-  EXPECT_NE(info.find("name=two db=0 resp=2 multi=-1 user=default lib-name=lib lib-ver=1.2"), std::string::npos) << info;
+  EXPECT_NE(info.find("name=two db=0 resp=2 multi=-1 user=default lib-name=lib lib-ver=1.2"),
+            std::string::npos)
+      << info;
   EXPECT_EQ(ask(client, "CLIENT SETINFO LIB-AGE 1"), "-ERR Unrecognized option 'LIB-AGE'");
-  EXPECT_EQ(ask(client, "CLIENT SETNAME " + std::string(257, 'x')), "-ERR name is too long: at most 256 bytes");
+  EXPECT_EQ(ask(client, "CLIENT SETNAME " + std::string(257, 'x')),
+            "-ERR name is too long: at most 256 bytes");
   client.send("*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$3\r\na b\r\n");
-  EXPECT_EQ(text_of(client.read()), "-ERR Client names cannot contain spaces, newlines or special characters.");
+  EXPECT_EQ(text_of(client.read()),
+            "-ERR Client names cannot contain spaces, newlines or special characters.");
   client.send("*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$0\r\n\r\n");
   EXPECT_EQ(text_of(client.read()), "+OK");
   EXPECT_EQ(ask(client, "CLIENT GETNAME"), "_");
@@ -212,11 +227,14 @@ TEST_F(Login, WhatAClientTellsOfItself) {
 TEST_F(Login, WhatSharedConnectionsCannotDoIsRefused) {
   ProxyUnderTest proxy{ports()};
   PlainClient client{proxy.port()};
-  EXPECT_TRUE(ask(client, "CLIENT TRACKING ON").starts_with("-ERR CLIENT TRACKING cannot be served"));
+  EXPECT_TRUE(
+      ask(client, "CLIENT TRACKING ON").starts_with("-ERR CLIENT TRACKING cannot be served"));
   EXPECT_EQ(ask(client, "CLIENT TRACKING OFF"), "+OK");
-  EXPECT_TRUE(ask(client, "CLIENT CACHING YES").starts_with("-ERR CLIENT CACHING can be called only"));
+  EXPECT_TRUE(
+      ask(client, "CLIENT CACHING YES").starts_with("-ERR CLIENT CACHING can be called only"));
   EXPECT_EQ(ask(client, "CLIENT GETREDIR"), ":-1");
-  EXPECT_TRUE(ask(client, "CLIENT NO-EVICT ON").starts_with("-ERR CLIENT NO-EVICT cannot be served"));
+  EXPECT_TRUE(
+      ask(client, "CLIENT NO-EVICT ON").starts_with("-ERR CLIENT NO-EVICT cannot be served"));
   EXPECT_EQ(ask(client, "CLIENT NO-TOUCH OFF"), "+OK");
 }
 
@@ -225,8 +243,9 @@ TEST_F(Login, RepliesAreSwitchedOff) {
   PlainClient client{proxy.port()};
   const auto here = proxy.key_at(0), there = proxy.key_at(1);
   for (const auto& line : {"SET " + here + " 1", std::string{"CLIENT REPLY OFF"}, "INCR " + here,
-                           "MSET " + there + " 1 " + here + " 5", std::string{"PING"}, std::string{"FOO"},
-                           std::string{"CLIENT REPLY ON"}, std::string{"CLIENT REPLY SKIP"}, "INCR " + here, "GET " + here})
+                           "MSET " + there + " 1 " + here + " 5", std::string{"PING"},
+                           std::string{"FOO"}, std::string{"CLIENT REPLY ON"},
+                           std::string{"CLIENT REPLY SKIP"}, "INCR " + here, "GET " + here})
     client.send(request(line));
   EXPECT_EQ(text_of(client.read()), "+OK");
   EXPECT_EQ(text_of(client.read()), "+OK") << "of REPLY ON";

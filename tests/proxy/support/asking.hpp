@@ -52,7 +52,8 @@ inline std::string read_bytes(PlainClient& client, std::size_t size) {
 }
 
 /// The replies to all lines, sent in one write.
-inline std::vector<std::string> ask_all(PlainClient& client, const std::vector<std::string>& lines) {
+inline std::vector<std::string> ask_all(PlainClient& client,
+                                        const std::vector<std::string>& lines) {
   std::string bytes;
   for (const auto& line : lines) bytes += request(line);
   client.send(bytes);

@@ -16,7 +16,8 @@ class ProxyUnderTest {
  public:
   /// One pool of Redis servers at these ports of 127.0.0.1, named "a", "b" ...; `settings`: further lines of it, each "name:
   /// value". `process`: lines of the map `sluice:`.
-  explicit ProxyUnderTest(std::vector<std::uint16_t> servers, std::vector<std::string> settings = {},
+  explicit ProxyUnderTest(std::vector<std::uint16_t> servers,
+                          std::vector<std::string> settings = {},
                           std::vector<std::string> process = {});
   ~ProxyUnderTest();
 
