@@ -22,9 +22,7 @@ void Blocked::let_go() {
   connection_.reset();
 }
 
-void Blocked::replied(Request& request, std::string_view reply) {
-  finish(request, reply, true);
-}
+void Blocked::replied(Request& request, std::string_view reply) { finish(request, reply, true); }
 
 void Blocked::failed(Request& request, Failure failure) {
   std::string reply;

@@ -70,10 +70,10 @@ void ClientSession::keep(std::string_view what, std::string_view value) {
 
 std::string ClientSession::info() const {
   const auto user = told("user");
-  return fmt::format(
-      "id={} name={} db={} resp={} multi={} user={} lib-name={} lib-ver={}\n", pool().id_of(client_),
-      told("name"), client_.variant().db, client_.variant().resp, is_busy() ? 0 : -1,
-      user.empty() ? "default" : user, told("lib-name"), told("lib-ver"));
+  return fmt::format("id={} name={} db={} resp={} multi={} user={} lib-name={} lib-ver={}\n",
+                     pool().id_of(client_), told("name"), client_.variant().db,
+                     client_.variant().resp, is_busy() ? 0 : -1, user.empty() ? "default" : user,
+                     told("lib-name"), told("lib-ver"));
 }
 
 void ClientSession::set_reply_mode(std::string_view mode) {
@@ -102,7 +102,8 @@ constexpr Text texts[] = {
     {"tracking", ok,
      "-ERR CLIENT TRACKING cannot be served by a proxy: its connections to servers are shared, and "
      "they would tell all clients\r\n"},
-    {"caching", {},
+    {"caching",
+     {},
      "-ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
      "OPTOUT mode enabled\r\n"},
     {"getredir", {}, ":-1\r\n"},

@@ -21,13 +21,16 @@ constexpr std::string_view aborted_by_loss =
 constexpr std::string_view lost_connection =
     "-ERR the connection to the server of this transaction was lost\r\n";
 constexpr std::string_view unknown_outcome =
-    "-ERR the connection to the server was lost during EXEC: the transaction was done wholly or not "
+    "-ERR the connection to the server was lost during EXEC: the transaction was done wholly or "
+    "not "
     "at all, and the proxy cannot know which\r\n";
 constexpr std::string_view cannot_be_queued =
-    "-ERR this command cannot be part of a transaction behind a proxy: it is not for the one server "
+    "-ERR this command cannot be part of a transaction behind a proxy: it is not for the one "
+    "server "
     "of the transaction\r\n";
 constexpr std::string_view too_many_early =
-    "-ERR too much in the transaction before its first key: begin it with a command that has one\r\n";
+    "-ERR too much in the transaction before its first key: begin it with a command that has "
+    "one\r\n";
 
 constexpr std::size_t most_early = std::size_t{1} << 20;  // bytes without a home
 
@@ -190,9 +193,7 @@ void Transaction::pass(Request& request, std::string_view reply) {
 void Transaction::replied(Request& request, std::string_view reply) {
   switch (static_cast<Role>(request.place)) {
     case early: return client_.pool().loop().requests().drop(request);
-    case opening:
-      client_.pool().loop().requests().drop(request);
-      return opened(reply);
+    case opening: client_.pool().loop().requests().drop(request); return opened(reply);
     case queued: return pass(request, reply);
     case watching:
       pass(request, reply);
