@@ -1,10 +1,14 @@
 #include "proxy/flow/pool.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include "proxy/flow/client.hpp"
+#include "proxy/flow/session/subscription.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -61,6 +65,7 @@ Pool::Pool(PoolSurroundings surroundings, std::shared_ptr<const PoolSettings> se
 Pool::~Pool() {
   loop().cancel(deadline_timer_);
   loop().cancel(recovery_timer_);
+  loop().cancel(subscribers_timer_);
   while (!clients_.empty()) clients_.back()->close();
   servers_.clear();
   retired_.clear();
@@ -111,7 +116,20 @@ void Pool::make_ring() {
     if (settings_->on_failure == OnFailure::fail || servers_[place]->health().well())
       live.push_back(place);
   homes_ = live.empty() ? Homes{} : make_homes(*settings_, live);
+  if (!subscribers_.empty() && subscribers_timer_.second == 0)  // not now: we may be anywhere
+    subscribers_timer_ = loop().at(loop().now(), [this] { check_subscribers(); });
   plan_recovery();
+}
+
+void Pool::check_subscribers() {
+  subscribers_timer_ = {};
+  const auto moved = std::ranges::count_if(
+      subscribers_, [](Subscriptions* subscriber) { return !subscriber->check_homes(); });
+  if (moved != 0)
+    log(LogLevel::warning,
+        fmt::format("pool '{}': {} subscribers are closed, because what they listen to has another "
+                    "home now",
+                    settings_->name, moved));
 }
 
 void Pool::refresh() {
@@ -197,13 +215,18 @@ void Pool::expect_deadline() {
 void Pool::check_deadlines() {
   deadline_timer_ = {};
   auto earliest = SteadyTime::max();
-  for (const auto& server : servers_)
-    server->for_each_upstream([&](Upstream& upstream) {
-      upstream.check_time();
-      earliest = std::min(earliest, upstream.next_deadline());
-    });
+  std::vector<Upstream*> upstreams;  // with their time, those that are borrowed may go
+  for_each_upstream([&](Upstream& upstream) { upstreams.push_back(&upstream); });
+  for (Upstream* upstream : upstreams) upstream->check_time();
+  for_each_upstream(
+      [&](Upstream& upstream) { earliest = std::min(earliest, upstream.next_deadline()); });
   if (earliest != SteadyTime::max() && deadline_timer_.second == 0)
     deadline_timer_ = loop().at(earliest, [this] { check_deadlines(); });
+}
+
+void Pool::for_each_upstream(const std::function<void(Upstream&)>& visit) {
+  for (const auto* const servers : {&servers_, &retired_})
+    for (const auto& server : *servers) server->for_each_upstream(visit);
 }
 
 void Pool::wait_for_room(Client& client) {
@@ -217,13 +240,19 @@ void Pool::there_is_room() {
 }
 
 void Pool::tick() {
+  refresh();
   std::erase_if(retired_, [](const auto& server) { return server->idle(); });
+  for (const auto& server : servers_) server->tick();
   there_is_room();
   if (settings_->client_idle_timeout.count() == 0) return;
   const auto before = loop().now() - settings_->client_idle_timeout;
   for (auto place = clients_.size(); place-- > 0;)
     if (clients_[place]->last_active() < before && clients_[place]->is_idle())
       clients_[place]->close();
+}
+
+std::uint64_t Pool::id_of(const Client& client) const noexcept {
+  return client.number() * around_.registry.workers() + around_.worker;
 }
 
 bool Pool::is_idle() const {
