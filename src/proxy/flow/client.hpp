@@ -43,6 +43,8 @@ class Client final : public Stream, public Receiver {
   /// To the server of its keys; refused when they have several.
   void forward(Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
+  /// Not more of its requests until the server has taken what waits for it.
+  void wait_if_full(const Upstream& upstream);
   /// Its next requests are not looked at until release(), whatever has come.
   void hold();
   void release();

@@ -77,6 +77,7 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   Request& request = of_client(plan, queued);
   if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
   send(request, bytes);
+  if (connection_) client_.wait_if_full(*connection_);
 }
 
 void Transaction::queue_early(std::string_view bytes) {
@@ -107,6 +108,7 @@ void Transaction::open_on(Server& home) {
   on_server_ = true;
   send(ours(opening), multi_bytes);
   opening_ = !lost_ && !home.takes_multi();
+  if (opening_) client_.hold();
   for (std::uint32_t i = 0; i < early_count_ && !lost_; ++i)
     send(ours(early), i == 0 ? std::string_view{early_} : std::string_view{});
   early_ = {};
@@ -222,12 +224,16 @@ void Transaction::failed(Request& request, Failure failure) {
 void Transaction::opened(std::string_view reply) {
   if (reply.front() == '-') return lose(reply);
   connection_.server().note_takes_multi();
-  opening_ = false;
+  no_longer_opening();
   for (const auto& waiting : std::exchange(waiting_, {}))
     if (lost_)
       pass(*waiting.request, lost_connection);
     else
       connection_->send(*waiting.request, waiting.bytes);
+}
+
+void Transaction::no_longer_opening() {
+  if (std::exchange(opening_, false) && !holds_) client_.release();
 }
 
 void Transaction::notice_loss() {
@@ -238,7 +244,7 @@ void Transaction::notice_loss() {
 void Transaction::lose(std::string_view reply) {
   lost_ = true;
   spoil();
-  opening_ = false;
+  no_longer_opening();
   const std::string text{reply};
   connection_.reset();
   for (const auto& waiting : std::exchange(waiting_, {})) {
@@ -256,7 +262,7 @@ void Transaction::lose(std::string_view reply) {
 void Transaction::end(bool clean) {
   if (clean) connection_.give_back();
   Client& client = client_;
-  const bool held = holds_;
+  const bool held = holds_ || opening_;
   self_.reset();
   if (held) client.release();
 }
