@@ -1,4 +1,6 @@
 /// `sluice proxy`: what can be known of its configuration without running it.
+#include "cli/proxy_inspect.hpp"
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -8,7 +10,6 @@
 
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
-#include "cli/proxy_inspect.hpp"
 #include "proxy/config/as_json.hpp"
 #include "proxy/config/describe.hpp"
 #include "proxy/config/read.hpp"

@@ -94,6 +94,8 @@ class Pool {
 
   /// An upstream has something under way from now on.
   void expect_deadline();
+  /// An upstream begins to connect, which may have less time than what is under way.
+  void expect_connection();
   /// A paused client is told when there may be room again.
   void wait_for_room(Client& client);
   void there_is_room();
@@ -117,6 +119,7 @@ class Pool {
   void plan_recovery();
   void recover();
   void check_deadlines();
+  SteadyTime soonest_deadline() const noexcept;
   void for_each_upstream(const std::function<void(Upstream&)>& visit);
 
   PoolSurroundings around_;

@@ -49,7 +49,8 @@ class Upstream final : public Stream, private Receiver {
   std::size_t under_way() const noexcept { return line_.size(); }
   /// Changes when the connection is lost or closed.
   using Stream::generation;
-  /// Whether a request may take as long as it likes; only connecting is timed then. For connections of one client.
+  /// Whether a request may take as long as it likes; only connecting and the greeting are timed then. For connections of
+  /// one client.
   void set_patient(bool patient) noexcept { patient_ = patient; }
 
   /// Connects if it does not already; failures are only logged and counted.

@@ -21,7 +21,8 @@ Descriptor connect_to(std::uint16_t port) {
 }
 
 void say(const Descriptor& socket, const std::string& bytes, std::string_view last) {
-  ASSERT_EQ(::send(socket.number(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  ASSERT_EQ(::send(socket.number(), bytes.data(), bytes.size(), 0),
+            static_cast<ssize_t>(bytes.size()));
   char heard[1024];
   std::size_t size = 0;
   while (!std::string_view{heard, size}.ends_with(last)) {

@@ -64,6 +64,7 @@ class Transaction final : public Receiver {
   void no_longer_opening();
   void notice_loss();
   void lose(std::string_view reply);
+  void refuse_waiting(Request& request, std::string_view reply);
   void end(bool clean);
 
   Client& client_;
