@@ -36,7 +36,8 @@ void TurnMutex::lock_slowly() noexcept {
   bool was_turn = sleep_through_turn();
   // Whoever has slept cannot know whether others still do, and takes it so that its unlock wakes one of them.
   for (int as = taken; !spin(1, as);) {
-    if (was_turn && (was_turn = sleep_through_turn())) continue;  // another was quicker, and has a turn now
+    if (was_turn && (was_turn = sleep_through_turn()))
+      continue;  // another was quicker, and has a turn now
     as = slept_on;
     if (state_.exchange(slept_on, std::memory_order_acquire) == free) break;
     state_.wait(slept_on, std::memory_order_relaxed);
