@@ -5,6 +5,7 @@
 
 #include "proxy/flow/gather.hpp"
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/retry.hpp"
 #include "proxy/flow/session/session.hpp"
 
 namespace sluice::proxy {
@@ -15,8 +16,6 @@ constexpr std::size_t upstream_full = std::size_t{4} << 20;
 
 // Much more than the way from one end of a connection to the other takes, within a site.
 constexpr std::chrono::milliseconds quiet_time{50};
-
-constexpr std::string_view any_key = "placeholder";  // twemproxy's, for commands without a key
 
 }  // namespace
 
@@ -36,7 +35,6 @@ Client::~Client() = default;
 
 void Client::close() noexcept {
   if (closed()) return;
-  session_.reset();
   while (!line_.empty()) {
     Request& request = line_.pop();
     if (request.answered)
@@ -44,6 +42,7 @@ void Client::close() noexcept {
     else
       request.receiver = nullptr;  // whoever has its outcome drops it
   }
+  session_.reset();
   detach();
   pool_.remove(*this);
 }
@@ -60,6 +59,7 @@ void Client::drain() {
 
 void Client::drain_now() {
   draining_ = true;
+  if (session_) session_->drain();
   loop_.flush_later(*this);
 }
 
@@ -70,7 +70,9 @@ void Client::settle() {
 
 void Client::flushed() {
   last_active_ = loop_.now();
-  if (line_.empty() && (closing_ || draining_)) close();
+  if (!line_.empty()) return;
+  const bool has_begun = memory() != 0 || (session_ && session_->is_busy());
+  if (closing_ || (draining_ && !has_begun)) close();
 }
 
 std::size_t Client::consume(std::string_view bytes) {
@@ -92,8 +94,13 @@ std::size_t Client::consume(std::string_view bytes) {
       return closed() ? 0 : bytes.size();
     }
     const auto size = reader.size();
-    serve(reader.words(), rest.substr(0, size));
-    if (closed()) return 0;
+    if (const auto words = reader.words(); !words.empty()) {
+      serve(words, rest.substr(0, size));
+      if (postponed_) break;
+      pool_.counters().requests.add();
+      if (closed()) return 0;
+      if (skipping_ != 0 && --skipping_ == 0) muted_ = false;
+    }
     used += size;
   }
   if (reader_) pool_.give_back(std::move(reader_));
@@ -101,9 +108,7 @@ std::size_t Client::consume(std::string_view bytes) {
 }
 
 void Client::serve(Words words, std::string_view bytes) {
-  if (words.empty()) return;
   const Plan plan = pool_.protocol().plan(words);
-  pool_.counters().requests.add();
   if (!plan.forward.empty()) bytes = plan.forward;
   if ((!logged_in_ || session_) && plan.way != Way::close &&
       session().intercept(words, bytes, plan))
@@ -124,12 +129,16 @@ void Client::serve(Words words, std::string_view bytes) {
       break;
     case Way::close: last_word(plan); break;
   }
-  if (!closed()) hold_if_too_far_ahead();
+  if (!closed() && !postponed_) hold_if_too_far_ahead();
 }
 
 ClientSession& Client::session() {
   if (!session_) session_ = std::make_unique<ClientSession>(*this);
   return *session_;
+}
+
+bool Client::is_idle() const noexcept {
+  return line_.empty() && unsent() == 0 && !held_ && !(session_ && session_->is_subscribed());
 }
 
 void Client::hold() {
@@ -142,22 +151,38 @@ void Client::release() {
   there_is_room();
 }
 
+void Client::postpone() {
+  postponed_ = true;
+  hold();
+}
+
+/// Who has left while it waits on a server would be given what is then lost.
+void Client::hung_up() {
+  if (session_ && session_->is_blocked()) close();
+}
+
 void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
+  if (Server* const home = home_or_answer(words, plan)) send(*home, words, bytes, plan);
+}
+
+Server* Client::home_or_answer(Words words, const Plan& plan) {
+  const auto home = home_for(words, plan);
+  if (home.server) return home.server;
+  auto& counters = pool_.counters();
+  (home.failure == Failure::crossed ? counters.crossed_requests : counters.forward_error).add();
+  answer(home.failure);
+  return nullptr;
+}
+
+Client::Home Client::home_for(Words words, const Plan& plan) const {
   const auto route = !plan.route.empty() ? plan.route
                      : plan.keys.empty() ? any_key
                                          : words[plan.keys.front()];
-  Server* home = pool_.home_of(route);
+  Server* const home = pool_.home_of(route);
   if (!pool_.is_strict() && pool_.settings().distribution != Distribution::random)
     for (const auto position : plan.keys.subspan(std::min<std::size_t>(1, plan.keys.size())))
-      if (pool_.home_of(words[position]) != home) {
-        pool_.counters().crossed_requests.add();
-        return answer(Failure::crossed);
-      }
-  if (!home) {
-    pool_.counters().forward_error.add();
-    return answer(Failure::refused);
-  }
-  send(*home, words, bytes, plan);
+      if (pool_.home_of(words[position]) != home) return {nullptr, Failure::crossed};
+  return {home, Failure::refused};
 }
 
 void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
@@ -166,16 +191,19 @@ void Client::send(Server& home, Words words, std::string_view bytes, const Plan&
   if (plan.expects_reply) {
     Request& request = line_up(plan);
     if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
-    if (plan.read_only && pool_.settings().retry_reads)
+    if ((plan.read_only && pool_.settings().retry_reads) || plan.verb == SessionVerb::evalsha)
       request.body = std::make_unique<std::string>(bytes);
     upstream.send(request, bytes);
   } else {
     upstream.send_only(bytes);
   }
-  if (!closed() && upstream.unsent() > upstream_full && !paused()) {
-    pause();
-    pool_.wait_for_room(*this);
-  }
+  wait_if_full(upstream);
+}
+
+void Client::wait_if_full(const Upstream& upstream) {
+  if (closed() || paused() || upstream.unsent() <= upstream_full) return;
+  pause();
+  pool_.wait_for_room(*this);
 }
 
 void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {
@@ -188,12 +216,13 @@ Request& Client::line_up(const Plan& plan) {
   request.receiver = this;
   request.command = plan.command;
   request.read_only = plan.read_only;
-  request.quiet = plan.quiet;
+  request.quiet = muted_ ? Quiet::all : plan.quiet;
   line_.push(request);
   return request;
 }
 
 void Client::answer(std::string_view reply) {
+  if (muted_) return;
   if (line_.empty()) return write(reply);
   Request& request = line_up({});
   request.reply.assign(reply);
@@ -213,7 +242,8 @@ void Client::last_word(const Plan& plan) {
 }
 
 void Client::replied(Request& request, std::string_view reply) {
-  if (request.quiet != Quiet::no && pool_.protocol().is_silent(request.quiet, reply)) reply = {};
+  if (request.body && reply.starts_with("-NOSCRIPT") && session_ && session_->heal(request)) return;
+  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = {};
   if (line_.head() != &request) {
     request.reply.assign(reply);
     request.answered = true;
@@ -225,10 +255,25 @@ void Client::replied(Request& request, std::string_view reply) {
 }
 
 void Client::failed(Request& request, Failure failure) {
+  if (request.body && ask_again(request, failure)) return;
   pool_.counters().forward_error.add();
   std::string reply;
   pool_.protocol().append_failure(reply, failure);
   replied(request, reply);
+}
+
+/// Its keys may have another home by now.
+bool Client::ask_again(Request& request, Failure failure) {
+  if (!may_ask_again(request, request, failure) || !pool_.settings().retry_reads) return false;
+  const auto reader = pool_.protocol().request_reader();
+  if (reader->read(*request.body) != RequestReader::State::complete) return false;
+  const auto plan = pool_.protocol().plan(reader->words());
+  Server* const home = home_for(reader->words(), plan).server;
+  if (!home) return false;
+  request.retried = true;
+  pool_.counters().retries.add();
+  home->upstream(variant_, number_).send(request, *request.body);
+  return true;
 }
 
 void Client::release_answered() {
@@ -236,7 +281,15 @@ void Client::release_answered() {
     write(line_.head()->reply.view());
     loop_.requests().drop(line_.pop());
   }
+  if (postponed_ && line_.empty()) {
+    postponed_ = false;
+    held_ = false;
+  }
   if (paused() && !closing_) there_is_room();
+}
+
+bool Client::is_silent(Quiet quiet, std::string_view reply) const noexcept {
+  return quiet == Quiet::all || pool_.protocol().is_silent(quiet, reply);
 }
 
 bool Client::is_too_far_ahead() const noexcept {

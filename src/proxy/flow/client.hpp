@@ -48,10 +48,36 @@ class Client final : public Stream, public Receiver {
   Request& line_up(const Plan& plan);
   /// To the server of its keys; refused when they have several.
   void forward(Words words, std::string_view bytes, const Plan& plan);
+  /// The server of its keys, or why there is none.
+  struct Home {
+    Server* server = nullptr;
+    Failure failure = Failure::refused;
+  };
+  Home home_for(Words words, const Plan& plan) const;
+  /// Null: the client has been told why.
+  Server* home_or_answer(Words words, const Plan& plan);
+  void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
+  /// Not more of its requests until the server has taken what waits for it.
+  void wait_if_full(const Upstream& upstream);
   /// Its next requests are not looked at until release(), whatever has come.
   void hold();
   void release();
+  /// The request that is being served comes again when all before it have been answered.
+  void postpone();
+  /// Whether there is none before it.
+  bool is_next() const noexcept { return line_.empty(); }
+  /// Replies to what comes from now on are dropped.
+  void set_muted(bool muted) noexcept {
+    muted_ = muted;
+    skipping_ = 0;
+  }
+  /// The same for the next request alone.
+  void mute_next() noexcept {
+    muted_ = true;
+    skipping_ = 2;
+  }
+  using Stream::has_hung_up;
   /// What a server says by itself: written at once, between replies. REQUIRES: nothing is under way, or RESP3.
   void push(std::string_view bytes) { write(bytes); }
   bool is_closing() const noexcept { return closing_; }
@@ -59,7 +85,7 @@ class Client final : public Stream, public Receiver {
   std::size_t place() const noexcept { return place_; }
   void set_place(std::size_t place) noexcept { place_ = place; }
   std::uint64_t number() const noexcept { return number_; }
-  bool is_idle() const noexcept { return line_.empty() && unsent() == 0 && !held_; }
+  bool is_idle() const noexcept;
   SteadyTime last_active() const noexcept { return last_active_; }
 
   void replied(Request& request, std::string_view reply) override;
@@ -70,12 +96,14 @@ class Client final : public Stream, public Receiver {
   std::size_t missing() const noexcept override { return reader_ ? reader_->missing() : 1; }
   void ended(int error) override;
   void flushed() override;
+  void hung_up() override;
 
   void serve(Words words, std::string_view bytes);
-  void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
+  bool ask_again(Request& request, Failure failure);
   ClientSession& session();
   void last_word(const Plan& plan);
   void release_answered();
+  bool is_silent(Quiet quiet, std::string_view reply) const noexcept;
   bool is_too_far_ahead() const noexcept;
   void hold_if_too_far_ahead();
 
@@ -88,10 +116,14 @@ class Client final : public Stream, public Receiver {
   Variant variant_;
   std::unique_ptr<ClientSession> session_;  // made when it is first needed
   bool logged_in_;
-  bool held_ = false;      // by the session
-  bool closing_ = false;   // after the last reply
-  bool draining_ = false;  // as soon as it is idle
-  bool settling_ = false;  // see settle()
+  bool muted_ = false;
+  std::uint8_t skipping_ =
+      0;  // so many more requests, this one among them, until replies are sent again
+  bool postponed_ = false;  // the request in hand
+  bool held_ = false;       // by the session
+  bool closing_ = false;    // after the last reply
+  bool draining_ = false;   // as soon as it is idle
+  bool settling_ = false;   // see settle()
 };
 
 }  // namespace sluice::proxy

@@ -1,10 +1,14 @@
 #include "proxy/flow/pool.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include "proxy/flow/client.hpp"
+#include "proxy/flow/session/subscription.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -63,6 +67,7 @@ Pool::~Pool() {
   loop().cancel(deadline_timer_);
   loop().cancel(recovery_timer_);
   loop().cancel(drain_timer_);
+  loop().cancel(subscribers_timer_);
   while (!clients_.empty()) clients_.back()->close();
   servers_.clear();
   retired_.clear();
@@ -125,7 +130,20 @@ void Pool::make_ring() {
     if (settings_->on_failure == OnFailure::fail || servers_[place]->health().well())
       live.push_back(place);
   homes_ = live.empty() ? Homes{} : make_homes(*settings_, live);
+  if (!subscribers_.empty() && subscribers_timer_.second == 0)  // not now: we may be anywhere
+    subscribers_timer_ = loop().at(loop().now(), [this] { check_subscribers(); });
   plan_recovery();
+}
+
+void Pool::check_subscribers() {
+  subscribers_timer_ = {};
+  const auto moved = std::ranges::count_if(
+      subscribers_, [](Subscriptions* subscriber) { return !subscriber->check_homes(); });
+  if (moved != 0)
+    log(LogLevel::warning,
+        fmt::format("pool '{}': {} subscribers are closed, because what they listen to has another "
+                    "home now",
+                    settings_->name, moved));
 }
 
 void Pool::refresh() {
@@ -208,24 +226,37 @@ std::unique_ptr<net::Transport> Pool::connect(const Server& server) const {
 }
 
 void Pool::expect_deadline() {
-  if (deadline_timer_.second == 0) {
-    const auto soonest = std::min(settings_->timeout.value_or(settings_->connect_timeout),
-                                  settings_->connect_timeout);
-    deadline_timer_ = loop().after(soonest, [this] { check_deadlines(); });
-  }
+  if (deadline_timer_.second == 0)
+    deadline_timer_ = loop().at(soonest_deadline(), [this] { check_deadlines(); });
+}
+
+void Pool::expect_connection() {
+  const auto soonest = soonest_deadline();
+  if (deadline_timer_.second != 0 && deadline_timer_.first <= soonest) return;
+  loop().cancel(deadline_timer_);
+  deadline_timer_ = loop().at(soonest, [this] { check_deadlines(); });
+}
+
+SteadyTime Pool::soonest_deadline() const noexcept {
+  const auto connecting = settings_->connect_timeout;
+  return loop().now() + std::min(settings_->timeout.value_or(connecting), connecting);
 }
 
 void Pool::check_deadlines() {
   deadline_timer_ = {};
   auto earliest = SteadyTime::max();
-  for (const auto* servers : {&servers_, &retired_})
-    for (const auto& server : *servers)
-      server->for_each_upstream([&](Upstream& upstream) {
-        upstream.check_time();
-        earliest = std::min(earliest, upstream.next_deadline());
-      });
+  std::vector<Upstream*> upstreams;  // with their time, those that are borrowed may go
+  for_each_upstream([&](Upstream& upstream) { upstreams.push_back(&upstream); });
+  for (Upstream* upstream : upstreams) upstream->check_time();
+  for_each_upstream(
+      [&](Upstream& upstream) { earliest = std::min(earliest, upstream.next_deadline()); });
   if (earliest != SteadyTime::max() && deadline_timer_.second == 0)
     deadline_timer_ = loop().at(earliest, [this] { check_deadlines(); });
+}
+
+void Pool::for_each_upstream(const std::function<void(Upstream&)>& visit) {
+  for (const auto* const servers : {&servers_, &retired_})
+    for (const auto& server : *servers) server->for_each_upstream(visit);
 }
 
 void Pool::wait_for_room(Client& client) {
@@ -239,13 +270,19 @@ void Pool::there_is_room() {
 }
 
 void Pool::tick() {
+  refresh();
   std::erase_if(retired_, [](const auto& server) { return server->idle(); });
+  for (const auto& server : servers_) server->tick();
   there_is_room();
   if (settings_->client_idle_timeout.count() == 0) return;
   const auto before = loop().now() - settings_->client_idle_timeout;
   for (auto place = clients_.size(); place-- > 0;)
     if (clients_[place]->last_active() < before && clients_[place]->is_idle())
       clients_[place]->close();
+}
+
+std::uint64_t Pool::id_of(const Client& client) const noexcept {
+  return client.number() * around_.registry.workers() + around_.worker;
 }
 
 bool Pool::is_idle() const {

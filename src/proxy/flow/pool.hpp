@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +15,7 @@
 #include "proxy/flow/loop.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/server.hpp"
+#include "proxy/flow/session/script_shelf.hpp"
 #include "proxy/health/health.hpp"
 #include "proxy/protocol/protocol.hpp"
 #include "proxy/ring/ring.hpp"
@@ -21,10 +24,15 @@
 namespace sluice::proxy {
 
 class Client;
+class Subscriptions;
+
+/// By it the home of what has no key is found: twemproxy's.
+inline constexpr std::string_view any_key = "placeholder";
 
 /// What all workers share of a pool.
 struct SharedPool {
   HealthVersion version{0};
+  ScriptShelf scripts;
 
   std::shared_ptr<Health> health_of(const ServerSettings& server, const PoolSettings& pool);
 
@@ -64,6 +72,7 @@ class Pool {
   Resolver& resolver() const noexcept { return around_.resolver; }
   Protocol& protocol() const noexcept { return *protocol_; }
   PoolCounters& counters() const noexcept { return watch_->counters; }
+  ScriptShelf& scripts() const noexcept { return shared_->scripts; }
 
   /// Whose the key is. Null: its server takes no requests now, or none does.
   Server* home_of(std::string_view key);
@@ -91,12 +100,20 @@ class Pool {
 
   /// An upstream has something under way from now on.
   void expect_deadline();
+  /// An upstream begins to connect, which may have less time than what is under way.
+  void expect_connection();
   /// A paused client is told when there may be room again.
   void wait_for_room(Client& client);
   void there_is_room();
 
+  /// Those who listen to channels are told when homes may have moved.
+  void add_subscriber(Subscriptions& subscriber) { subscribers_.insert(&subscriber); }
+  void remove_subscriber(Subscriptions& subscriber) noexcept { subscribers_.erase(&subscriber); }
+
   /// Once a second: what has become idle and is not wanted any more goes.
   void tick();
+  /// A number of the client that no other of the process has.
+  std::uint64_t id_of(const Client& client) const noexcept;
   /// Nothing of a client or of a request is left.
   bool is_idle() const;
 
@@ -114,6 +131,9 @@ class Pool {
   void check_deadlines();
   void settle_clients(const PoolSettings& before);
   void drain_quiet(SteadyTime until);
+  void check_subscribers();
+  SteadyTime soonest_deadline() const noexcept;
+  void for_each_upstream(const std::function<void(Upstream&)>& visit);
 
   PoolSurroundings around_;
   std::shared_ptr<const PoolSettings> settings_;
@@ -131,11 +151,13 @@ class Pool {
   std::vector<std::unique_ptr<RequestReader>> spare_readers_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<Client*> waiting_for_room_;
+  std::set<Subscriptions*> subscribers_;
   std::uint64_t last_client_ = 0;
   bool draining_ = false;
   Loop::TimerId deadline_timer_{};
   Loop::TimerId recovery_timer_{};
   Loop::TimerId drain_timer_{};
+  Loop::TimerId subscribers_timer_{};
 };
 
 }  // namespace sluice::proxy

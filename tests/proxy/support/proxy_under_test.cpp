@@ -1,0 +1,55 @@
+#include "proxy/support/proxy_under_test.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "proxy/config/read.hpp"
+#include "sluice/clock.hpp"
+#include "sluice/error.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice::test {
+
+ProxyUnderTest::ProxyUnderTest(std::vector<std::uint16_t> servers,
+                               std::vector<std::string> settings, std::vector<std::string> process)
+    : process_(std::move(process)) {
+  for (int tries = 0; !proxy_; ++tries) {
+    port_ = free_port();
+    try {
+      proxy_ = std::make_unique<proxy::Proxy>(system_clock(), config(servers, settings),
+                                              proxy::default_mbuf_size);
+    } catch (const std::system_error&) {
+      if (tries == 10) throw;  // else another program has taken the port
+    }
+  }
+  proxy_->start();
+}
+
+ProxyUnderTest::~ProxyUnderTest() = default;
+
+proxy::Config ProxyUnderTest::config(const std::vector<std::uint16_t>& servers,
+                                     const std::vector<std::string>& settings) const {
+  std::string text = fmt::format("under_test:\n  listen: 127.0.0.1:{}\n  redis: true\n", port_);
+  for (const auto& line : settings) text += fmt::format("  {}\n", line);
+  text += "  servers:\n";
+  for (std::size_t i = 0; i < servers.size(); ++i)
+    text += fmt::format("    - 127.0.0.1:{}:1 {}\n", servers[i], static_cast<char>('a' + i));
+  if (!process_.empty()) text += "sluice:\n";
+  for (const auto& line : process_) text += fmt::format("  {}\n", line);
+  return proxy::read_config(text, "under_test.yml");
+}
+
+void ProxyUnderTest::reload(std::vector<std::uint16_t> servers, std::vector<std::string> settings) {
+  static_cast<void>(proxy_->reload(config(servers, settings)));
+}
+
+std::string ProxyUnderTest::key_at(std::size_t home, std::string_view prefix) const {
+  const auto homes = proxy::make_homes(proxy_->config().pools.front());
+  for (int i = 0;; ++i) {
+    auto key = fmt::format("{}{}", prefix, i);
+    if (homes.of(key, 0) == home) return key;
+  }
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,40 @@
+/// A whole proxy inside the test: the text of a configuration goes in, clients connect to its port. Gone with its
+/// owner.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/flow/proxy.hpp"
+
+namespace sluice::test {
+
+class ProxyUnderTest {
+ public:
+  /// One pool of Redis servers at these ports of 127.0.0.1, named "a", "b" ...; `settings`: further lines of it, each "name:
+  /// value". `process`: lines of the map `sluice:`.
+  explicit ProxyUnderTest(std::vector<std::uint16_t> servers,
+                          std::vector<std::string> settings = {},
+                          std::vector<std::string> process = {});
+  ~ProxyUnderTest();
+
+  std::uint16_t port() const noexcept { return port_; }
+  proxy::Proxy& proxy() noexcept { return *proxy_; }
+  /// Other servers and settings from now on, at the same port.
+  void reload(std::vector<std::uint16_t> servers, std::vector<std::string> settings = {});
+  /// "PREFIX0", "PREFIX1" ...: the first whose home is the server number `home`.
+  std::string key_at(std::size_t home, std::string_view prefix = "key") const;
+
+ private:
+  proxy::Config config(const std::vector<std::uint16_t>& servers,
+                       const std::vector<std::string>& settings) const;
+
+  std::uint16_t port_;
+  std::vector<std::string> process_;
+  std::unique_ptr<proxy::Proxy> proxy_;
+};
+
+}  // namespace sluice::test
