@@ -54,6 +54,7 @@ void Client::close_later() {
 }
 
 void Client::drain() {
+  if (session_) session_->drain();
   if (loop_.now() - last_active_ >= quiet_time && is_idle() && !reader_) drain_now();
 }
 
