@@ -24,13 +24,33 @@ std::string said(std::uint16_t port, const Texts& lines) {
 }
 
 const Texts conversation{
-    "GET nothing",        "SUBSCRIBE a b c a",  "PSUBSCRIBE x* y*",   "SSUBSCRIBE s",
-    "PING",               "PING hello",         "GET a",              "UNSUBSCRIBE b zz",
-    "PUNSUBSCRIBE x*",    "SUNSUBSCRIBE",       "SUNSUBSCRIBE",       "SUBSCRIBE",
-    "CLIENT ID nonsense", "SET a",              "UNSUBSCRIBE a c",    "UNSUBSCRIBE",
-    "PUNSUBSCRIBE y*",    "GET nothing",        "UNSUBSCRIBE",        "PUNSUBSCRIBE z",
-    "SSUBSCRIBE t u",     "HSET h f v",         "SUNSUBSCRIBE t u u", "SET a 1",
-    "SUBSCRIBE k l",      "RESET",              "GET a",
+    "GET nothing",
+    "SUBSCRIBE a b c a",
+    "PSUBSCRIBE x* y*",
+    "SSUBSCRIBE s",
+    "PING",
+    "PING hello",
+    "GET a",
+    "UNSUBSCRIBE b zz",
+    "PUNSUBSCRIBE x*",
+    "SUNSUBSCRIBE",
+    "SUNSUBSCRIBE",
+    "SUBSCRIBE",
+    "CLIENT ID nonsense",
+    "SET a",
+    "UNSUBSCRIBE a c",
+    "UNSUBSCRIBE",
+    "PUNSUBSCRIBE y*",
+    "GET nothing",
+    "UNSUBSCRIBE",
+    "PUNSUBSCRIBE z",
+    "SSUBSCRIBE t u",
+    "HSET h f v",
+    "SUNSUBSCRIBE t u u",
+    "SET a 1",
+    "SUBSCRIBE k l",
+    "RESET",
+    "GET a",
 };
 
 TEST_F(Listening, IsAnsweredAsByOneRedis) {
@@ -116,10 +136,10 @@ TEST_F(Listening, ConfirmsBehindWhatWasAskedBefore) {
   ProxyUnderTest proxy{ports()};
   PlainClient client{proxy.port()};
   const auto a = proxy.key_at(0), b = proxy.key_at(1);
-  EXPECT_EQ(ask_all(client, {"SET " + a + " 1", "GET " + a, "SUBSCRIBE " + b, "UNSUBSCRIBE",
-                             "GET " + a}),
-            (Texts{"+OK", "$1 1", "*3 $9 subscribe $4 " + b + " :1",
-                   "*3 $11 unsubscribe $4 " + b + " :0", "$1 1"}));
+  EXPECT_EQ(
+      ask_all(client, {"SET " + a + " 1", "GET " + a, "SUBSCRIBE " + b, "UNSUBSCRIBE", "GET " + a}),
+      (Texts{"+OK", "$1 1", "*3 $9 subscribe $4 " + b + " :1", "*3 $11 unsubscribe $4 " + b + " :0",
+             "$1 1"}));
 }
 
 TEST_F(Listening, InATransactionIsRefused) {
@@ -197,9 +217,8 @@ TEST_F(Listening, WhoDoesNotListenIsClosed) {
   EXPECT_EQ(ask(deaf, "SUBSCRIBE ch"), "*3 $9 subscribe $2 ch :1");
   const std::string message = "PUBLISH ch " + std::string(100'000, 'm');
   // Beyond what the kernel holds for it.
-  EXPECT_TRUE(comes_true([&] {
-    return ask(publisher, message) == ":0" && totals(proxy).slow_subscribers == 1;
-  }));
+  EXPECT_TRUE(comes_true(
+      [&] { return ask(publisher, message) == ":0" && totals(proxy).slow_subscribers == 1; }));
   EXPECT_EQ(ask(publisher, "PING"), "+PONG");
 }
 
