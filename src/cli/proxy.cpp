@@ -12,14 +12,15 @@
 #include "proxy/config/as_json.hpp"
 #include "proxy/config/describe.hpp"
 #include "proxy/config/read.hpp"
-    =======
+    == == ==
+    =
 #include "cli/proxy_admin.hpp"
 #include "cli/proxy_inspect.hpp"
-    >>>>>>> run
+        >>>>>>> run
 #include "proxy/process/options.hpp"
 #include "proxy/process/run.hpp"
 
-    namespace sluice::cli {
+        namespace sluice::cli {
   namespace {
 
 <<<<<<< HEAD
