@@ -218,7 +218,7 @@ void Client::last_word(const Plan& plan) {
 }
 
 void Client::replied(Request& request, std::string_view reply) {
-  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = {};
+  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = "";
   if (line_.head() != &request) {
     request.reply.assign(reply);
     request.answered = true;
