@@ -5,6 +5,7 @@
 
 #include "proxy/flow/gather.hpp"
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/retry.hpp"
 #include "proxy/flow/session/session.hpp"
 
 namespace sluice::proxy {
@@ -123,6 +124,10 @@ ClientSession& Client::session() {
   return *session_;
 }
 
+bool Client::is_idle() const noexcept {
+  return line_.empty() && unsent() == 0 && !held_ && !(session_ && session_->is_subscribed());
+}
+
 void Client::hold() {
   held_ = true;
   pause();
@@ -144,21 +149,27 @@ void Client::hung_up() {
 }
 
 void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
+  if (Server* const home = home_or_answer(words, plan)) send(*home, words, bytes, plan);
+}
+
+Server* Client::home_or_answer(Words words, const Plan& plan) {
+  const auto home = home_for(words, plan);
+  if (home.server) return home.server;
+  auto& counters = pool_.counters();
+  (home.failure == Failure::crossed ? counters.crossed_requests : counters.forward_error).add();
+  answer(home.failure);
+  return nullptr;
+}
+
+Client::Home Client::home_for(Words words, const Plan& plan) const {
   const auto route = !plan.route.empty() ? plan.route
                      : plan.keys.empty() ? any_key
                                          : words[plan.keys.front()];
-  Server* home = pool_.home_of(route);
+  Server* const home = pool_.home_of(route);
   if (!pool_.is_strict() && pool_.settings().distribution != Distribution::random)
     for (const auto position : plan.keys.subspan(std::min<std::size_t>(1, plan.keys.size())))
-      if (pool_.home_of(words[position]) != home) {
-        pool_.counters().crossed_requests.add();
-        return answer(Failure::crossed);
-      }
-  if (!home) {
-    pool_.counters().forward_error.add();
-    return answer(Failure::refused);
-  }
-  send(*home, words, bytes, plan);
+      if (pool_.home_of(words[position]) != home) return {nullptr, Failure::crossed};
+  return {home, Failure::refused};
 }
 
 void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
@@ -167,7 +178,7 @@ void Client::send(Server& home, Words words, std::string_view bytes, const Plan&
   if (plan.expects_reply) {
     Request& request = line_up(plan);
     if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
-    if (plan.read_only && pool_.settings().retry_reads)
+    if ((plan.read_only && pool_.settings().retry_reads) || plan.verb == SessionVerb::evalsha)
       request.body = std::make_unique<std::string>(bytes);
     upstream.send(request, bytes);
   } else {
@@ -218,6 +229,7 @@ void Client::last_word(const Plan& plan) {
 }
 
 void Client::replied(Request& request, std::string_view reply) {
+  if (request.body && reply.starts_with("-NOSCRIPT") && session_ && session_->heal(request)) return;
   if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = "";
   if (line_.head() != &request) {
     request.reply.assign(reply);
@@ -230,10 +242,25 @@ void Client::replied(Request& request, std::string_view reply) {
 }
 
 void Client::failed(Request& request, Failure failure) {
+  if (request.body && ask_again(request, failure)) return;
   pool_.counters().forward_error.add();
   std::string reply;
   pool_.protocol().append_failure(reply, failure);
   replied(request, reply);
+}
+
+/// Its keys may have another home by now.
+bool Client::ask_again(Request& request, Failure failure) {
+  if (!may_ask_again(request, request, failure) || !pool_.settings().retry_reads) return false;
+  const auto reader = pool_.protocol().request_reader();
+  if (reader->read(*request.body) != RequestReader::State::complete) return false;
+  const auto plan = pool_.protocol().plan(reader->words());
+  Server* const home = home_for(reader->words(), plan).server;
+  if (!home) return false;
+  request.retried = true;
+  pool_.counters().retries.add();
+  home->upstream(variant_, number_).send(request, *request.body);
+  return true;
 }
 
 void Client::release_answered() {

@@ -42,6 +42,15 @@ class Client final : public Stream, public Receiver {
   Request& line_up(const Plan& plan);
   /// To the server of its keys; refused when they have several.
   void forward(Words words, std::string_view bytes, const Plan& plan);
+  /// The server of its keys, or why there is none.
+  struct Home {
+    Server* server = nullptr;
+    Failure failure = Failure::refused;
+  };
+  Home home_for(Words words, const Plan& plan) const;
+  /// Null: the client has been told why.
+  Server* home_or_answer(Words words, const Plan& plan);
+  void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
   /// Not more of its requests until the server has taken what waits for it.
   void wait_if_full(const Upstream& upstream);
@@ -70,7 +79,7 @@ class Client final : public Stream, public Receiver {
   std::size_t place() const noexcept { return place_; }
   void set_place(std::size_t place) noexcept { place_ = place; }
   std::uint64_t number() const noexcept { return number_; }
-  bool is_idle() const noexcept { return line_.empty() && unsent() == 0 && !held_; }
+  bool is_idle() const noexcept;
   SteadyTime last_active() const noexcept { return last_active_; }
 
   void replied(Request& request, std::string_view reply) override;
@@ -84,7 +93,7 @@ class Client final : public Stream, public Receiver {
   void hung_up() override;
 
   void serve(Words words, std::string_view bytes);
-  void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
+  bool ask_again(Request& request, Failure failure);
   ClientSession& session();
   void last_word(const Plan& plan);
   void release_answered();

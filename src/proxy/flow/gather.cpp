@@ -4,24 +4,30 @@
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/retry.hpp"
 
 namespace sluice::proxy {
 
 void Gather::begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
                    const Plan& plan, const Variant& variant, std::size_t client) {
-  std::unique_ptr<Gather> made{new Gather{pool, whole, words, bytes, plan}};
+  std::unique_ptr<Gather> made{new Gather{pool, whole, words, bytes, plan, variant, client}};
   Gather& gather = *made;
   gather.self_ = std::move(made);
   gather.cut();
   gather.missing_ = gather.fragments_.size() +
                     1;  // one for us: fragments may fail while others are still being sent
-  for (std::size_t place = 0; place < gather.fragments_.size(); ++place)
-    gather.send(place, variant, client);
+  for (std::size_t place = 0; place < gather.fragments_.size(); ++place) gather.send(place);
   gather.done();
 }
 
-Gather::Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan)
-    : pool_(pool), whole_(whole), keys_(plan.keys.begin(), plan.keys.end()), plan_(plan) {
+Gather::Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan,
+               const Variant& variant, std::size_t client)
+    : pool_(pool),
+      whole_(whole),
+      keys_(plan.keys.begin(), plan.keys.end()),
+      plan_(plan),
+      variant_(variant),
+      client_(client) {
   if (plan.way == Way::every) bytes_ = bytes;
   std::size_t size = 0;
   for (const auto word : words) size += word.size();
@@ -52,19 +58,37 @@ void Gather::cut() {
   pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
 }
 
-void Gather::send(std::size_t place, const Variant& variant, std::size_t client) {
-  Fragment& fragment = fragments_[place];
+void Gather::send(std::size_t place) {
   Request& request = pool_.loop().requests().make();
   request.receiver = this;
   request.place = static_cast<std::uint32_t>(place);
   request.command = plan_.command;
-  if (!fragment.home) return failed(request, Failure::refused);
+  request.read_only = plan_.read_only;
+  if (!fragments_[place].home) return failed(request, Failure::refused);
+  ask(request);
+}
+
+void Gather::ask(Request& request) {
+  const Fragment& fragment = fragments_[request.place];
   std::string bytes;
   if (plan_.way == Way::every)
     bytes = bytes_;
   else
     pool_.protocol().append_fragment(bytes, words_, plan_, fragment.keys);
-  fragment.home->upstream(variant, client).send(request, bytes);
+  fragment.home->upstream(variant_, client_).send(request, bytes);
+}
+
+/// Of the same server: if it is out by now, its keys may have several other homes.
+bool Gather::ask_again(Request& request, Failure failure) {
+  if (!pool_.settings().retry_reads || !may_ask_again(request, whole_, failure)) return false;
+  const auto& servers = pool_.servers();
+  const auto home = std::ranges::find(servers, fragments_[request.place].home,
+                                      [](const auto& server) { return server.get(); });
+  if (home == servers.end() || !(*home)->health().well()) return false;
+  request.retried = true;
+  pool_.counters().retries.add();
+  ask(request);
+  return true;
 }
 
 void Gather::replied(Request& request, std::string_view reply) {
@@ -74,6 +98,7 @@ void Gather::replied(Request& request, std::string_view reply) {
 }
 
 void Gather::failed(Request& request, Failure failure) {
+  if (ask_again(request, failure)) return;
   Fragment& fragment = fragments_[request.place];
   fragment.failed = true;
   pool_.protocol().append_failure(fragment.reply, failure);

@@ -32,10 +32,13 @@ class Gather final : public Receiver {
     bool failed = false;
   };
 
-  Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan);
+  Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan,
+         const Variant& variant, std::size_t client);
 
   void cut();
-  void send(std::size_t place, const Variant& variant, std::size_t client);
+  void send(std::size_t place);
+  void ask(Request& request);
+  bool ask_again(Request& request, Failure failure);
   void done();
   void finish();
 
@@ -46,6 +49,8 @@ class Gather final : public Receiver {
   std::vector<std::string_view> words_;
   std::vector<std::size_t> keys_;
   Plan plan_;
+  Variant variant_;
+  std::size_t client_;
   std::vector<Fragment> fragments_;
   std::size_t missing_ = 0;
   std::unique_ptr<Gather> self_;

@@ -1,10 +1,14 @@
 #include "proxy/flow/pool.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include "proxy/flow/client.hpp"
+#include "proxy/flow/session/subscription.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -61,6 +65,7 @@ Pool::Pool(PoolSurroundings surroundings, std::shared_ptr<const PoolSettings> se
 Pool::~Pool() {
   loop().cancel(deadline_timer_);
   loop().cancel(recovery_timer_);
+  loop().cancel(subscribers_timer_);
   while (!clients_.empty()) clients_.back()->close();
   servers_.clear();
   retired_.clear();
@@ -111,7 +116,20 @@ void Pool::make_ring() {
     if (settings_->on_failure == OnFailure::fail || servers_[place]->health().well())
       live.push_back(place);
   homes_ = live.empty() ? Homes{} : make_homes(*settings_, live);
+  if (!subscribers_.empty() && subscribers_timer_.second == 0)  // not now: we may be anywhere
+    subscribers_timer_ = loop().at(loop().now(), [this] { check_subscribers(); });
   plan_recovery();
+}
+
+void Pool::check_subscribers() {
+  subscribers_timer_ = {};
+  const auto moved = std::ranges::count_if(
+      subscribers_, [](Subscriptions* subscriber) { return !subscriber->check_homes(); });
+  if (moved != 0)
+    log(LogLevel::warning,
+        fmt::format("pool '{}': {} subscribers are closed, because what they listen to has another "
+                    "home now",
+                    settings_->name, moved));
 }
 
 void Pool::refresh() {
@@ -231,6 +249,7 @@ void Pool::there_is_room() {
 }
 
 void Pool::tick() {
+  refresh();
   std::erase_if(retired_, [](const auto& server) { return server->idle(); });
   for (const auto& server : servers_) server->tick();
   there_is_room();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +15,7 @@
 #include "proxy/flow/loop.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/server.hpp"
+#include "proxy/flow/session/script_shelf.hpp"
 #include "proxy/health/health.hpp"
 #include "proxy/protocol/protocol.hpp"
 #include "proxy/ring/ring.hpp"
@@ -22,6 +24,7 @@
 namespace sluice::proxy {
 
 class Client;
+class Subscriptions;
 
 /// By it the home of what has no key is found: twemproxy's.
 inline constexpr std::string_view any_key = "placeholder";
@@ -29,6 +32,7 @@ inline constexpr std::string_view any_key = "placeholder";
 /// What all workers share of a pool.
 struct SharedPool {
   HealthVersion version{0};
+  ScriptShelf scripts;
 
   std::shared_ptr<Health> health_of(const ServerSettings& server, const PoolSettings& pool);
 
@@ -68,6 +72,7 @@ class Pool {
   Resolver& resolver() const noexcept { return around_.resolver; }
   Protocol& protocol() const noexcept { return *protocol_; }
   PoolCounters& counters() const noexcept { return watch_->counters; }
+  ScriptShelf& scripts() const noexcept { return shared_->scripts; }
 
   /// Whose the key is. Null: its server takes no requests now, or none does.
   Server* home_of(std::string_view key);
@@ -100,6 +105,10 @@ class Pool {
   void wait_for_room(Client& client);
   void there_is_room();
 
+  /// Those who listen to channels are told when homes may have moved.
+  void add_subscriber(Subscriptions& subscriber) { subscribers_.insert(&subscriber); }
+  void remove_subscriber(Subscriptions& subscriber) noexcept { subscribers_.erase(&subscriber); }
+
   /// Once a second: what has become idle and is not wanted any more goes.
   void tick();
   /// A number of the client that no other of the process has.
@@ -119,6 +128,7 @@ class Pool {
   void plan_recovery();
   void recover();
   void check_deadlines();
+  void check_subscribers();
   SteadyTime soonest_deadline() const noexcept;
   void for_each_upstream(const std::function<void(Upstream&)>& visit);
 
@@ -138,10 +148,12 @@ class Pool {
   std::vector<std::unique_ptr<RequestReader>> spare_readers_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<Client*> waiting_for_room_;
+  std::set<Subscriptions*> subscribers_;
   std::uint64_t last_client_ = 0;
   bool draining_ = false;
   Loop::TimerId deadline_timer_{};
   Loop::TimerId recovery_timer_{};
+  Loop::TimerId subscribers_timer_{};
 };
 
 }  // namespace sluice::proxy

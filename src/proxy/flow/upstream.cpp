@@ -73,6 +73,10 @@ void Upstream::send_only(std::string_view bytes) {
   if (phase_ == Phase::closed) lost(Failure::refused, loop_.now());
 }
 
+void Upstream::send_aside(std::string_view bytes) {
+  send(loop_.requests().make(), bytes);  // without a receiver
+}
+
 void Upstream::say(std::string_view bytes) {
   if (greeting_left_ != 0 && !server_.pool().is_strict())
     behind_greeting_.append(bytes);
@@ -91,6 +95,7 @@ void Upstream::start() {
   server_.pool().expect_connection();
   write(greeting_.bytes);
   greeting_left_ = greeting_.replies;
+  if (greeting_.replies != 0) server_.pool().expect_deadline();
   for (std::uint32_t i = 0; i < greeting_.replies; ++i) {
     Request& request = loop_.requests().make();
     request.receiver = this;
@@ -141,7 +146,8 @@ std::size_t Upstream::consume(std::string_view bytes) {
     const auto rest = bytes.substr(used);
     const auto state = reader_->read(rest);
     if (state == ReplyReader::State::incomplete) break;
-    if (state == ReplyReader::State::bad || (line_.empty() && !reader_->is_push())) {
+    const bool unasked = reader_->is_push() || (line_.empty() && listener_ != nullptr);
+    if (state == ReplyReader::State::bad || (line_.empty() && !unasked)) {
       log(LogLevel::error,
           fmt::format("server '{}' sent what is no reply to anything; its connection is closed",
                       server_.settings().name));
@@ -149,10 +155,17 @@ std::size_t Upstream::consume(std::string_view bytes) {
       return 0;
     }
     used += reader_->size();
-    if (reader_->is_push()) continue;
-    if (!deliver(rest.substr(0, reader_->size()))) return 0;
+    const auto message = rest.substr(0, reader_->size());
+    if (!(unasked ? hear(message) : deliver(message))) return 0;
   }
   return used;
+}
+
+/// False: the connection was closed over it.
+bool Upstream::hear(std::string_view message) {
+  const auto before = generation();
+  if (listener_) listener_->heard(message);
+  return before == generation();
 }
 
 /// False: the connection was closed over it.
@@ -204,6 +217,11 @@ void Upstream::lost(Failure failure, SteadyTime since) {
 
 void Upstream::close(Failure failure) {
   disconnect();
+  if (auto* const listener = std::exchange(listener_, nullptr)) {
+    std::string reply;
+    server_.pool().protocol().append_failure(reply, failure);
+    listener->lost(reply);
+  }
   fail_all(failure);
   server_.pool().there_is_room();
 }
@@ -320,6 +338,7 @@ void Upstream::turn_away(std::string_view reply) {
   if (greeting_.is_of_pool) server_.weigh_failure(begun_);
   const std::string error{reply};  // not of the buffer, which goes
   disconnect();
+  if (auto* const listener = std::exchange(listener_, nullptr)) listener->lost(error);
   leave([&](Request& request) { request.receiver->replied(request, error); });
   server_.pool().there_is_room();
 }

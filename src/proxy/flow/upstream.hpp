@@ -16,12 +16,23 @@
 #include <string>
 
 #include "proxy/flow/request.hpp"
+#include "proxy/flow/session/script_shelf.hpp"
 #include "proxy/flow/stream.hpp"
 #include "proxy/protocol/protocol.hpp"
 
 namespace sluice::proxy {
 
 class Server;
+
+/// Who is told what a server says by itself, on a connection that nobody shares.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  /// A push, or a reply that is to nothing in the line (an error).
+  virtual void heard(std::string_view message) = 0;
+  /// The connection is closed. What a request would have been answered.
+  virtual void lost(std::string_view reply) = 0;
+};
 
 /// What a connection says before anything else, each answered with something that is no error.
 struct Greeting {
@@ -41,6 +52,8 @@ class Upstream final : public Stream, private Receiver {
   void send(Request& request, std::string_view bytes);
   /// A request that no reply will come to.
   void send_only(std::string_view bytes);
+  /// A request whose reply nobody wants.
+  void send_aside(std::string_view bytes);
 
   /// What waits to be written.
   std::size_t unsent() const noexcept { return Stream::unsent() + behind_greeting_.size(); }
@@ -52,6 +65,9 @@ class Upstream final : public Stream, private Receiver {
   /// Whether a request may take as long as it likes; only connecting and the greeting are timed then. For connections of
   /// one client.
   void set_patient(bool patient) noexcept { patient_ = patient; }
+  /// Null: nobody listens.
+  void listen(Listener* listener) noexcept { listener_ = listener; }
+  GivenScripts& scripts() noexcept { return scripts_; }
 
   /// Connects if it does not already; failures are only logged and counted.
   void connect();
@@ -78,6 +94,7 @@ class Upstream final : public Stream, private Receiver {
 
   void start();
   void say(std::string_view bytes);
+  bool hear(std::string_view message);
   void disconnect() noexcept;
   void turn_away(std::string_view reply);
   bool deliver(std::string_view reply);
@@ -92,6 +109,8 @@ class Upstream final : public Stream, private Receiver {
   Greeting greeting_;
   std::unique_ptr<ReplyReader> reader_;
   UpstreamLine line_;
+  GivenScripts scripts_;
+  Listener* listener_ = nullptr;
   std::string behind_greeting_;      // bytes that wait until it is accepted
   std::uint32_t greeting_left_ = 0;  // replies to it that have not come
   bool patient_ = false;

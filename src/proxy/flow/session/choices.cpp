@@ -4,6 +4,7 @@
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/blocking.hpp"
 #include "proxy/flow/session/session.hpp"
+#include "proxy/flow/session/subscription.hpp"
 #include "proxy/flow/session/transaction.hpp"
 
 namespace sluice::proxy {
@@ -34,6 +35,7 @@ void ClientSession::select(Words words, std::string_view, const Plan&) {
 /// As if it had just come.
 void ClientSession::reset(Words, std::string_view, const Plan&) {
   transaction_.reset();
+  subscriptions_.reset();
   told_.clear();
   read_only_ = muted_ = false;
   client_.set_muted(false);

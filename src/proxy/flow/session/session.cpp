@@ -4,6 +4,7 @@
 
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/blocking.hpp"
+#include "proxy/flow/session/subscription.hpp"
 #include "proxy/flow/session/transaction.hpp"
 
 namespace sluice::proxy {
@@ -30,6 +31,16 @@ const ClientSession::Verb ClientSession::verbs[] = {
     {SessionVerb::watch, &ClientSession::watch, true, true, true},
     {SessionVerb::unwatch, &ClientSession::unwatch, true, true, false},
     {SessionVerb::blocking, &ClientSession::block, true, false, false},
+    {SessionVerb::script_load, &ClientSession::script_load, false, false, false},
+    {SessionVerb::script_flush, &ClientSession::script_flush, false, false, false},
+    {SessionVerb::evalsha, &ClientSession::evalsha, false, false, false},
+    {SessionVerb::scan, &ClientSession::scan, false, true, false},
+    {SessionVerb::subscribe, &ClientSession::subscribe, true, true, false},
+    {SessionVerb::psubscribe, &ClientSession::subscribe, true, true, false},
+    {SessionVerb::ssubscribe, &ClientSession::subscribe, true, true, false},
+    {SessionVerb::unsubscribe, &ClientSession::unsubscribe, true, true, false},
+    {SessionVerb::punsubscribe, &ClientSession::unsubscribe, true, true, false},
+    {SessionVerb::sunsubscribe, &ClientSession::unsubscribe, true, true, false},
 };
 
 ClientSession::ClientSession(Client& client) : client_(client) {}
@@ -60,6 +71,7 @@ bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& p
                                 : "-NOAUTH Authentication required.\r\n");
     return !may;
   }
+  if (is_confined(words, plan)) return true;
   const bool in_transaction = transaction_ && transaction_->is_open();
   if (!may(words, plan)) {
     std::string reply;

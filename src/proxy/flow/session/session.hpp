@@ -13,6 +13,7 @@
 namespace sluice::proxy {
 
 class Blocked;
+class Subscriptions;
 class Transaction;
 
 class ClientSession {
@@ -26,9 +27,13 @@ class ClientSession {
   bool intercept(Words words, std::string_view bytes, const Plan& plan);
   /// A request of Way::session.
   void serve(Words words, std::string_view bytes, const Plan& plan);
+  /// An EVALSHA was answered with NOSCRIPT. True: it has been asked again, and will be answered.
+  bool heal(Request& request);
 
   /// It waits on a server for what only it may get.
   bool is_blocked() const noexcept { return blocked_ != nullptr; }
+  /// It listens to channels: that it says nothing means nothing.
+  bool is_subscribed() const noexcept;
   /// It has begun what takes several requests.
   bool is_busy() const noexcept;
   /// The proxy ends: whoever waits on a server is told so.
@@ -43,6 +48,18 @@ class ClientSession {
 
   void not_served(Words words, std::string_view bytes, const Plan& plan);
   /// The verbs; what they have to know of one another is in the members below.
+  // scripts.cpp
+  void script_load(Words words, std::string_view bytes, const Plan& plan);
+  void script_flush(Words words, std::string_view bytes, const Plan& plan);
+  void evalsha(Words words, std::string_view bytes, const Plan& plan);
+  // listening.cpp
+  Subscriptions& subscriptions();
+  void subscribe(Words words, std::string_view bytes, const Plan& plan);
+  void unsubscribe(Words words, std::string_view bytes, const Plan& plan);
+  /// True: it listens, and this has been answered or refused.
+  bool is_confined(Words words, const Plan& plan);
+  // scan.cpp
+  void scan(Words words, std::string_view bytes, const Plan& plan);
   // login.cpp
   void auth(Words words, std::string_view bytes, const Plan& plan);
   void hello(Words words, std::string_view bytes, const Plan& plan);
@@ -80,6 +97,7 @@ class ClientSession {
   bool read_only_ = false;  // it is a user who may only read
   bool muted_ = false;      // CLIENT REPLY OFF
   std::unique_ptr<Transaction> transaction_;  // from MULTI or WATCH on
+  std::unique_ptr<Subscriptions> subscriptions_;
   std::unique_ptr<Blocked> blocked_;          // while it waits on a server
 };
 
