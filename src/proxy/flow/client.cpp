@@ -244,7 +244,7 @@ void Client::last_word(const Plan& plan) {
 
 void Client::replied(Request& request, std::string_view reply) {
   if (request.body && reply.starts_with("-NOSCRIPT") && session_ && session_->heal(request)) return;
-  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = {};
+  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = "";
   if (line_.head() != &request) {
     request.reply.assign(reply);
     request.answered = true;
