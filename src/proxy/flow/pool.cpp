@@ -51,10 +51,12 @@ std::shared_ptr<Health> SharedPool::health_of(const ServerSettings& server,
 }
 
 Pool::Pool(PoolSurroundings surroundings, std::shared_ptr<const PoolSettings> settings,
-           std::shared_ptr<SharedPool> shared)
+           std::shared_ptr<SharedPool> shared, std::shared_ptr<const PoolTls> tls)
     : around_(surroundings),
       settings_(std::move(settings)),
       shared_(std::move(shared)),
+      tls_(std::move(tls)),
+      tls_failed_([this](std::string_view reason) { note_tls_failure(reason); }),
       watch_(around_.registry.pool(around_.worker, settings_->name)),
       protocol_(make_protocol(*settings_, around_.mbuf_size)),
       random_(static_cast<std::uint32_t>(loop().clock().wall().time_since_epoch().count()) | 1U),
@@ -73,7 +75,8 @@ Pool::~Pool() {
   retired_.clear();
 }
 
-void Pool::apply(std::shared_ptr<const PoolSettings> settings) {
+void Pool::apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls) {
+  tls_ = std::move(tls);  // the files may be others under the same names
   auto before = std::exchange(settings_, std::move(settings));
   if (*before == *settings_) return;
   protocol_ = make_protocol(*settings_, around_.mbuf_size);
@@ -183,8 +186,13 @@ void Pool::accept(net::Socket socket) {
     counters().client_refused.add();
     return;  // and the socket closes
   }
-  clients_.push_back(std::make_unique<Client>(
-      *this, std::make_unique<net::Socket>(std::move(socket)), ++last_client_, clients_.size()));
+  std::unique_ptr<net::Transport> transport;
+  if (tls_->listen)
+    transport = tls_->listen->accept(std::move(socket), tls_failed_);
+  else
+    transport = std::make_unique<net::Socket>(std::move(socket));
+  clients_.push_back(
+      std::make_unique<Client>(*this, std::move(transport), ++last_client_, clients_.size()));
   counters().client_connections.add();
 }
 
@@ -222,7 +230,20 @@ void Pool::give_back(std::unique_ptr<RequestReader> reader) {
 }
 
 std::unique_ptr<net::Transport> Pool::connect(const Server& server) const {
-  return std::make_unique<net::Socket>(net::Socket::start_connect(server.addresses().current()));
+  auto socket = net::Socket::start_connect(server.addresses().current());
+  if (!tls_->server) return std::make_unique<net::Socket>(std::move(socket));
+  const auto& name = settings_->server_tls.server_name;
+  return tls_->server->connect(std::move(socket),
+                               name.empty() ? server.settings().endpoint.host : name, tls_failed_);
+}
+
+/// Every one is counted; one a second is told.
+void Pool::note_tls_failure(std::string_view reason) {
+  counters().tls_failures.add();
+  if (loop().now() - tls_told_ < std::chrono::seconds{1}) return;
+  tls_told_ = loop().now();
+  log(LogLevel::warning,
+      fmt::format("pool '{}': a TLS handshake failed: {}", settings_->name, reason));
 }
 
 void Pool::expect_deadline() {

@@ -13,6 +13,7 @@
 #include "net/socket.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/loop.hpp"
+#include "proxy/flow/pool_tls.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/server.hpp"
 #include "proxy/flow/session/script_shelf.hpp"
@@ -53,14 +54,14 @@ struct PoolSurroundings {
 class Pool {
  public:
   Pool(PoolSurroundings surroundings, std::shared_ptr<const PoolSettings> settings,
-       std::shared_ptr<SharedPool> shared);
+       std::shared_ptr<SharedPool> shared, std::shared_ptr<const PoolTls> tls);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
   /// Other settings from now on. Servers that stay keep their connections; those that go answer what they were asked.
   /// What clients have sent is served by the new settings from the next request on.
-  void apply(std::shared_ptr<const PoolSettings> settings);
+  void apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls);
 
   const PoolSettings& settings() const noexcept { return *settings_; }
   /// Clients have to say who they are before anything else.
@@ -129,6 +130,7 @@ class Pool {
   void plan_recovery();
   void recover();
   void check_deadlines();
+  void note_tls_failure(std::string_view reason);
   void settle_clients(const PoolSettings& before);
   void drain_quiet(SteadyTime until);
   void check_subscribers();
@@ -138,6 +140,9 @@ class Pool {
   PoolSurroundings around_;
   std::shared_ptr<const PoolSettings> settings_;
   std::shared_ptr<SharedPool> shared_;
+  std::shared_ptr<const PoolTls> tls_;
+  const net::TlsFailure tls_failed_;
+  SteadyTime tls_told_{};  // when a failed handshake was logged last
   std::shared_ptr<PoolWatch> watch_;
   bool watches_keys_ = false;
   std::unique_ptr<Protocol> protocol_;

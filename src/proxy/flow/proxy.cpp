@@ -62,7 +62,8 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
   std::vector<std::string> fresh;
   for (const auto& settings : config_.pools) {
     pools_[settings.name] = {std::make_shared<const PoolSettings>(settings),
-                             std::make_shared<SharedPool>(), open(settings, inherited)};
+                             std::make_shared<SharedPool>(), PoolTls::read(settings),
+                             open(settings, inherited)};
     fresh.push_back(settings.name);
   }
   auto orders = this->orders(pools_, fresh);
@@ -102,7 +103,8 @@ std::vector<std::vector<PoolOrder>> Proxy::orders(const std::map<std::string, Po
   for (const auto& [name, pool] : pools) {
     const bool is_fresh = std::ranges::find(fresh, name) != fresh.end();
     const auto shares = std::max(workers, pool.listeners.size());
-    for (auto& order : orders) order.push_back({pool.settings, pool.shared, std::nullopt});
+    for (auto& order : orders)
+      order.push_back({pool.settings, pool.shared, pool.tls, std::nullopt});
     for (std::size_t i = 0; is_fresh && i < shares; ++i) {
       auto& listeners = orders[i % workers].back().listeners;
       if (!listeners) listeners.emplace();
@@ -126,6 +128,7 @@ Proxy::Pool Proxy::renewed(const PoolSettings& settings, bool& fresh) const {
   const bool known = old != pools_.end();
   Pool pool{std::make_shared<const PoolSettings>(settings),
             known ? old->second.shared : std::make_shared<SharedPool>(),
+            PoolTls::read(settings),
             {}};
   const auto* const same = listening_at(settings.listen.endpoint);
   if (!same) {

@@ -51,6 +51,7 @@ class Proxy {
   struct Pool {
     std::shared_ptr<const PoolSettings> settings;
     std::shared_ptr<SharedPool> shared;
+    std::shared_ptr<const PoolTls> tls;
     std::vector<net::Listener> listeners;  // our own descriptors; workers have duplicates
   };
 

@@ -42,7 +42,8 @@ void Stream::ready(Readiness readiness) {
     hung_up();
     if (closed()) return;
   }
-  readable_ = readable_ || readiness.readable || readiness.hung_up;
+  readable_ = readable_ || readiness.readable || readiness.hung_up ||
+              (readiness.writable && transport_->wants_to_read().write);
   if (readiness.writable && !writable_) {
     writable_ = true;
     writable();

@@ -57,14 +57,14 @@ void Worker::apply(std::vector<PoolOrder> pools, std::chrono::nanoseconds patien
     if (old != before.end() && old->second.pool->settings().redis == order.settings->redis) {
       part = std::move(old->second);
       before.erase(old);
-      part.pool->apply(order.settings);
+      part.pool->apply(order.settings, order.tls);
     } else {
       part.pool = std::make_unique<Pool>(PoolSurroundings{.loop = loop_,
                                                           .resolver = resolver_,
                                                           .registry = registry_,
                                                           .worker = number_,
                                                           .mbuf_size = mbuf_size_},
-                                         order.settings, order.shared);
+                                         order.settings, order.shared, order.tls);
     }
     if (!order.listeners) continue;
     close(part.acceptors);

@@ -20,6 +20,7 @@ namespace sluice::proxy {
 struct PoolOrder {
   std::shared_ptr<const PoolSettings> settings;
   std::shared_ptr<SharedPool> shared;
+  std::shared_ptr<const PoolTls> tls;
   std::optional<std::vector<net::Listener>> listeners;  ///< none: those that it has
 };
 

@@ -1,8 +1,7 @@
 /// A server by its name, whose addresses change while it is used.
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include <arpa/inet.h>
 
 #include <cstring>
 #include <memory>
@@ -53,8 +52,8 @@ class AddressesTest : public testing::Test {
   void start(const std::string& settings = {}) {
     port_ = free_port();
     const auto text = fmt::format(
-        "alpha:\n  listen: 127.0.0.1:{}\n  redis: true\n{}  servers:\n   - some.name:6379:1\n", port_,
-        settings);
+        "alpha:\n  listen: 127.0.0.1:{}\n  redis: true\n{}  servers:\n   - some.name:6379:1\n",
+        port_, settings);
     proxy_ = std::make_unique<proxy::Proxy>(system_clock(), proxy::read_config(text, "test.yml"),
                                             16384, proxy::InheritedListeners{}, names_.lookup());
     proxy_->start();
@@ -65,7 +64,8 @@ class AddressesTest : public testing::Test {
     for (int tries = 0; tries < 1000; ++tries) {
       const auto value = std::to_string(++last_);
       client.command({"SET", "k", value});
-      if (const auto there = side.command({"GET", "k"}); !there.is_null() && there.as_text() == value)
+      if (const auto there = side.command({"GET", "k"});
+          !there.is_null() && there.as_text() == value)
         return true;
       side.command({"BLPOP", "nothing", "0.01"});
     }
