@@ -79,8 +79,7 @@ TEST_F(Scan, WhatIsThereAllTheWhileIsSeenWhileOthersComeAndGo) {
     ++step;
     if (step > 500) ADD_FAILURE() << "it never ends";
   });
-  for (int i = 0; i < 300; ++i)
-    EXPECT_TRUE(seen.keys.contains("stays" + std::to_string(i))) << i;
+  for (int i = 0; i < 300; ++i) EXPECT_TRUE(seen.keys.contains("stays" + std::to_string(i))) << i;
 }
 
 TEST_F(Scan, RefusesCursorsThatItCannotHaveGiven) {

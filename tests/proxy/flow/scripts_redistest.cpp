@@ -180,7 +180,7 @@ TEST(LostScripts, AServerThatWasOutAtTheLoadIsGivenThemLater) {
 
 /// Each client counts its own key up, in pipelines of a script and a GET, while servers are flushed all the time.
 TEST_F(Scripts, KeepTheOrderOfSixteenClientsWhileServersAreFlushed) {
-  ProxyUnderTest proxy{ports(), {}, {"workers: 2"}};
+  ProxyUnderTest proxy{ports(), {"server_connections: 2"}, {"workers: 2"}};
   PlainClient client{proxy.port()};
   const auto sha = load(client, increment);
   std::atomic<bool> over{false};

@@ -3,7 +3,8 @@
 namespace sluice::proxy {
 namespace {
 
-constexpr std::size_t most_given = 4096;  // beyond them a connection begins anew: a script may be given twice
+constexpr std::size_t most_given =
+    4096;  // beyond them a connection begins anew: a script may be given twice
 
 }  // namespace
 

@@ -64,7 +64,8 @@ class ScriptErrand : public Errand {
     auto& errand = *made;
     own(std::move(made));
     const auto& servers = errand.pool_.servers();
-    errand.missing_ = servers.size() + 1;  // one for us: they may fail while others are still being asked
+    errand.missing_ =
+        servers.size() + 1;  // one for us: they may fail while others are still being asked
     for (const auto& server : servers) {
       if (server->health().well()) {
         errand.ask(*server, bytes);

@@ -97,7 +97,7 @@ class ClientSession {
   bool muted_ = false;      // CLIENT REPLY OFF
   std::unique_ptr<Transaction> transaction_;  // from MULTI or WATCH on
   std::unique_ptr<Subscriptions> subscriptions_;
-  std::unique_ptr<Blocked> blocked_;          // while it waits on a server
+  std::unique_ptr<Blocked> blocked_;  // while it waits on a server
 };
 
 }  // namespace sluice::proxy

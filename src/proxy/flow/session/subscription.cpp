@@ -49,8 +49,7 @@ class Subscriptions::Line final : public Listener {
   Line(Subscriptions& owner, Server& server)
       : owner_(owner),
         server_(server),
-        connection_(
-            server.borrow({.resp = 3, .db = owner.pool_.settings().redis_db})) {
+        connection_(server.borrow({.resp = 3, .db = owner.pool_.settings().redis_db})) {
     connection_->listen(this);
   }
   ~Line() override {
@@ -155,7 +154,8 @@ void Subscriptions::unsubscribe(Kind kind, Words unwanted) {
   if (!unwanted.empty()) {
     for (const auto name : unwanted) change(kind, name, false);
   } else if (names(kind).empty()) {
-    awaited_.push_back({.kind = kind, .begins = false, .changes = false, .named = false, .name = {}});
+    awaited_.push_back(
+        {.kind = kind, .begins = false, .changes = false, .named = false, .name = {}});
   } else {
     std::vector<std::string> all;
     for (const auto& [name, home] : names(kind)) all.push_back(name);
@@ -166,8 +166,8 @@ void Subscriptions::unsubscribe(Kind kind, Words unwanted) {
 
 void Subscriptions::change(Kind kind, std::string_view name, bool begin) {
   const auto number = first_awaited_ + awaited_.size();
-  auto& awaited = awaited_.emplace_back(
-      Awaited{.kind = kind, .begins = begin, .changes = false, .named = true, .name = std::string{name}});
+  auto& awaited = awaited_.emplace_back(Awaited{
+      .kind = kind, .begins = begin, .changes = false, .named = true, .name = std::string{name}});
   const auto known = names(kind).find(name);
   if (begin == (known != names(kind).end())) return;
   awaited.changes = true;
@@ -195,8 +195,8 @@ void Subscriptions::change(Kind kind, std::string_view name, bool begin) {
 }
 
 Subscriptions::Line& Subscriptions::line_to(Server& server) {
-  const auto found = std::ranges::find(
-      lines_, &server, [](const auto& line) { return &line->server(); });
+  const auto found =
+      std::ranges::find(lines_, &server, [](const auto& line) { return &line->server(); });
   if (found != lines_.end()) return **found;
   return *lines_.emplace_back(std::make_unique<Line>(*this, server));
 }
@@ -236,8 +236,8 @@ void Subscriptions::announce() {
 void Subscriptions::append_confirmation(std::string& out, const Awaited& awaited) {
   if (awaited.changes) counted(awaited.kind) += awaited.begins ? 1 : static_cast<std::size_t>(-1);
   const bool sharded = awaited.kind == Kind::sharded;
-  const auto total = sharded ? counted(Kind::sharded)
-                             : counted(Kind::channel) + counted(Kind::pattern);
+  const auto total =
+      sharded ? counted(Kind::sharded) : counted(Kind::channel) + counted(Kind::pattern);
   resp::ReplyWriter writer{out, client_.variant().resp};
   writer.push(3);
   writer.bulk(verb_of(awaited.kind, awaited.begins));
@@ -275,9 +275,11 @@ void Subscriptions::confirmed(Line& line) {
   announce();
 }
 
+/// At once, unless it may be of a subscription that the client does not know of yet. (All that is awaited is of one
+/// request: it begins, or it ends.)
 void Subscriptions::pass(std::string_view message) {
   const bool resp3 = client_.variant().resp == 3;
-  if (awaited_.empty()) {
+  if (awaited_.empty() || !awaited_.front().begins) {
     if (!resp3) client_.push("*");
     client_.push(resp3 ? message : message.substr(1));
   } else {
@@ -293,23 +295,22 @@ void Subscriptions::close_if_slow() {
   if (waiting <= pool_.settings().client_output_limit) return;
   pool_.counters().slow_subscribers.add();
   log(LogLevel::warning,
-      fmt::format("pool '{}': a subscriber does not take its messages; closed with {} bytes waiting",
-                  pool_.settings().name, waiting));
+      fmt::format(
+          "pool '{}': a subscriber does not take its messages; closed with {} bytes waiting",
+          pool_.settings().name, waiting));
   client_.close();
 }
 
 bool Subscriptions::check_homes() {
   const auto& servers = pool_.servers();
   const auto is_of_pool = [&](const Server* server) {
-    return std::ranges::any_of(servers,
-                               [&](const auto& one) { return one.get() == server; });
+    return std::ranges::any_of(servers, [&](const auto& one) { return one.get() == server; });
   };
   const auto has_line = [&](const Server* server) {
-    return std::ranges::any_of(lines_,
-                               [&](const auto& line) { return &line->server() == server; });
+    return std::ranges::any_of(lines_, [&](const auto& line) { return &line->server() == server; });
   };
-  bool same = std::ranges::all_of(lines_,
-                                  [&](const auto& line) { return is_of_pool(&line->server()); });
+  bool same =
+      std::ranges::all_of(lines_, [&](const auto& line) { return is_of_pool(&line->server()); });
   for (const auto& names : names_)
     for (const auto& [name, home] : names) {
       if (!same) break;
