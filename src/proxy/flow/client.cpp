@@ -81,19 +81,20 @@ std::size_t Client::consume(std::string_view bytes) {
       return closed() ? 0 : bytes.size();
     }
     const auto size = reader.size();
-    serve(reader.words(), rest.substr(0, size));
-    if (closed()) return 0;
-    if (postponed_) break;
+    if (const auto words = reader.words(); !words.empty()) {
+      serve(words, rest.substr(0, size));
+      if (postponed_) break;
+      pool_.counters().requests.add();
+      if (closed()) return 0;
+      if (skipping_ != 0 && --skipping_ == 0) muted_ = false;
+    }
     used += size;
-    pool_.counters().requests.add();
-    if (skipping_ != 0 && --skipping_ == 0) muted_ = false;
   }
   if (reader_) pool_.give_back(std::move(reader_));
   return closing_ ? bytes.size() : used;
 }
 
 void Client::serve(Words words, std::string_view bytes) {
-  if (words.empty()) return;
   const Plan plan = pool_.protocol().plan(words);
   if (!plan.forward.empty()) bytes = plan.forward;
   if ((!logged_in_ || session_) && plan.way != Way::close &&
@@ -183,10 +184,13 @@ void Client::send(Server& home, Words words, std::string_view bytes, const Plan&
   } else {
     upstream.send_only(bytes);
   }
-  if (!closed() && upstream.unsent() > upstream_full && !paused()) {
-    pause();
-    pool_.wait_for_room(*this);
-  }
+  wait_if_full(upstream);
+}
+
+void Client::wait_if_full(const Upstream& upstream) {
+  if (closed() || paused() || upstream.unsent() <= upstream_full) return;
+  pause();
+  pool_.wait_for_room(*this);
 }
 
 void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {

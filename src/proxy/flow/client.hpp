@@ -52,6 +52,8 @@ class Client final : public Stream, public Receiver {
   Server* home_or_answer(Words words, const Plan& plan);
   void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
+  /// Not more of its requests until the server has taken what waits for it.
+  void wait_if_full(const Upstream& upstream);
   /// Its next requests are not looked at until release(), whatever has come.
   void hold();
   void release();

@@ -205,11 +205,20 @@ std::unique_ptr<net::Transport> Pool::connect(const Server& server) const {
 }
 
 void Pool::expect_deadline() {
-  if (deadline_timer_.second == 0) {
-    const auto soonest = std::min(settings_->timeout.value_or(settings_->connect_timeout),
-                                  settings_->connect_timeout);
-    deadline_timer_ = loop().after(soonest, [this] { check_deadlines(); });
-  }
+  if (deadline_timer_.second == 0)
+    deadline_timer_ = loop().at(soonest_deadline(), [this] { check_deadlines(); });
+}
+
+void Pool::expect_connection() {
+  const auto soonest = soonest_deadline();
+  if (deadline_timer_.second != 0 && deadline_timer_.first <= soonest) return;
+  loop().cancel(deadline_timer_);
+  deadline_timer_ = loop().at(soonest, [this] { check_deadlines(); });
+}
+
+SteadyTime Pool::soonest_deadline() const noexcept {
+  const auto connecting = settings_->connect_timeout;
+  return loop().now() + std::min(settings_->timeout.value_or(connecting), connecting);
 }
 
 void Pool::check_deadlines() {

@@ -99,6 +99,8 @@ class Pool {
 
   /// An upstream has something under way from now on.
   void expect_deadline();
+  /// An upstream begins to connect, which may have less time than what is under way.
+  void expect_connection();
   /// A paused client is told when there may be room again.
   void wait_for_room(Client& client);
   void there_is_room();
@@ -127,6 +129,7 @@ class Pool {
   void recover();
   void check_deadlines();
   void check_subscribers();
+  SteadyTime soonest_deadline() const noexcept;
   void for_each_upstream(const std::function<void(Upstream&)>& visit);
 
   PoolSurroundings around_;

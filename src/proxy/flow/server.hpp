@@ -41,6 +41,7 @@ class Borrowed {
 
   explicit operator bool() const noexcept { return upstream_ != nullptr; }
   Upstream* operator->() const noexcept { return upstream_; }
+  Upstream& operator*() const noexcept { return *upstream_; }
   Server& server() const noexcept { return *server_; }
   /// It is not what it was when it was borrowed: what the server remembered of it is gone.
   bool is_lost() const noexcept { return upstream_->generation() != generation_; }

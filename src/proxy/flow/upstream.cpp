@@ -92,6 +92,7 @@ void Upstream::connect() {
 /// Leaves the phase `closed` when not even the beginning of a connection can be made.
 void Upstream::start() {
   begun_ = heard_ = loop_.now();
+  server_.pool().expect_connection();
   write(greeting_.bytes);
   greeting_left_ = greeting_.replies;
   if (greeting_.replies != 0) server_.pool().expect_deadline();
@@ -262,7 +263,7 @@ SteadyTime Upstream::next_deadline() const noexcept {
   const auto connected_by = connecting && !server_.pool().is_strict()
                                 ? begun_ + settings.connect_timeout
                                 : SteadyTime::max();
-  if (!settings.timeout || patient_) return connected_by;
+  if (!settings.timeout || (patient_ && greeting_left_ == 0)) return connected_by;
   for (const Request* request = line_.head(); request; request = request->behind)
     if (!request->abandoned) return std::min(connected_by, request->since + *settings.timeout);
   return std::min(connected_by, heard_ + 2 * *settings.timeout);
@@ -275,7 +276,7 @@ void Upstream::check_time() {
   if (connecting && !line_.empty() && !server_.pool().is_strict() &&
       now >= begun_ + settings.connect_timeout)
     return time_out_all();
-  if (!settings.timeout || patient_ || line_.empty()) return;
+  if (!settings.timeout || line_.empty() || (patient_ && greeting_left_ == 0)) return;
   if (server_.pool().is_strict() || connecting || greeting_left_ != 0) {
     if (now >= line_.head()->since + *settings.timeout) time_out_all();
   } else if (line_.head()->abandoned && now >= heard_ + 2 * *settings.timeout) {

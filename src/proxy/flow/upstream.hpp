@@ -62,7 +62,8 @@ class Upstream final : public Stream, private Receiver {
   std::size_t under_way() const noexcept { return line_.size(); }
   /// Changes when the connection is lost or closed.
   using Stream::generation;
-  /// Whether a request may take as long as it likes; only connecting is timed then. For connections of one client.
+  /// Whether a request may take as long as it likes; only connecting and the greeting are timed then. For connections of
+  /// one client.
   void set_patient(bool patient) noexcept { patient_ = patient; }
   /// Null: nobody listens.
   void listen(Listener* listener) noexcept { listener_ = listener; }

@@ -1,5 +1,9 @@
 // Commands that wait on a server, through the proxy.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include "proxy/flow/two_servers.hpp"
+#include "support/descriptor.hpp"
 
 namespace sluice::test {
 namespace {
@@ -155,21 +159,52 @@ TEST(BlockingWithoutServers, ALostServerIsToldAtOnce) {
   EXPECT_EQ(ask(client, "BLPOP l 0"), "-ERR Connection refused");
 }
 
-TEST(BlockingWithoutServers, ConnectingIsTimed) {
-  // An address of a network for documentation: nobody answers there, or the kernel says at once that there is no way.
-  proxy::Config config;
+TEST(BlockingWithoutServers, ASilentServerMayTakeAsLongAsItLikes) {
   RedisServer server;
-  ProxyUnderTest proxy{{server.port()}, {"connect_timeout: 100ms"}};
-  server.stop();
+  ProxyUnderTest proxy{{server.port()}, {"connect_timeout: 20ms", "timeout: 20"}};
+  server.stop();  // the kernel takes the connection all the same
   PlainClient client{proxy.port()};
-  client.patience = 300ms;
   client.send(request("BLPOP l 0"));
-  EXPECT_FALSE(client.read_for(200ms))
-      << "a server that is there and silent may take as long as it likes";
+  EXPECT_FALSE(client.read_for(200ms));
   server.cont();
-  client.patience = 10s;
   PlainClient side{server.port()};
-  ASSERT_TRUE(comes_true([&] { return is_blocked(side); }));
+  EXPECT_EQ(ask(side, "RPUSH l v"), ":1");
+  EXPECT_EQ(text_of(client.read()), "*2 $1 l $1 v");
+}
+
+/// A port that nobody can connect to, and that does not refuse: the kernel's queue for it is full.
+class FullPort {
+ public:
+  FullPort() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof address;
+    sockets_.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
+    EXPECT_EQ(::bind(sockets_[0].number(), generic, size), 0);
+    EXPECT_EQ(::listen(sockets_[0].number(), 0), 0);
+    EXPECT_EQ(::getsockname(sockets_[0].number(), generic, &size), 0);
+    port = ntohs(address.sin_port);
+    for (int i = 0; i < 4; ++i) {
+      sockets_.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                            "socket");
+      static_cast<void>(::connect(sockets_.back().number(), generic, size));
+    }
+  }
+  std::uint16_t port = 0;
+
+ private:
+  std::vector<Descriptor> sockets_;
+};
+
+TEST(BlockingWithoutServers, ConnectingIsTimed) {
+  FullPort nobody;
+  ProxyUnderTest proxy{{nobody.port}, {"connect_timeout: 50ms"}};
+  PlainClient client{proxy.port()};
+  EXPECT_EQ(ask(client, "BLPOP l 0"), "-ERR Connection timed out");
+  EXPECT_EQ(ask_all(client, {"MULTI", "SET k v"})[1], "-ERR Connection timed out");
+  EXPECT_EQ(ask(client, "EXEC").substr(0, 10), "-EXECABORT");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "proxy/flow/session/blocking.hpp"
 
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/one_home.hpp"
 #include "proxy/flow/session/session.hpp"
 
 namespace sluice::proxy {
@@ -44,17 +45,8 @@ void Blocked::finish(Request& request, std::string_view reply, bool clean) {
 
 void ClientSession::block(Words words, std::string_view bytes, const Plan& plan) {
   if (client_.has_hung_up()) return client_.close_later();
-  auto& pool = this->pool();
-  Server* const home = pool.home_of(words[plan.keys.front()]);
-  for (const auto position : plan.keys) {
-    pool.note_key(words[position]);
-    if (pool.settings().distribution == Distribution::random ||
-        pool.home_of(words[position]) == home)
-      continue;
-    pool.counters().crossed_requests.add();
-    return client_.answer(Failure::crossed);
-  }
-  if (!home) return client_.answer(Failure::refused);
+  Server* const home = one_home(client_, words, plan);
+  if (!home) return;
   Request& request = client_.line_up(plan);
   note_key(request, words[plan.keys.front()]);
   blocked_ = std::make_unique<Blocked>(client_, blocked_);

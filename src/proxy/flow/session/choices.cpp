@@ -24,7 +24,11 @@ void ClientSession::select(Words words, std::string_view, const Plan&) {
     return answer("-ERR value is not an integer or out of range\r\n");
   if (database < 0 || database >= most_databases)
     return answer("-ERR DB index is out of range\r\n");
-  client_.variant().db = database;
+  if (database != client_.variant().db) {
+    if (!client_.is_next())
+      return client_.postpone();  // what goes to the other one would overtake what is under way
+    client_.variant().db = database;
+  }
   answer("+OK\r\n");
 }
 

@@ -22,7 +22,7 @@ const ClientSession::Verb ClientSession::verbs[] = {
     // verb                 handler                waits  harmless ends_queue
     {SessionVerb::auth, &ClientSession::auth, false, true, false},
     {SessionVerb::hello, &ClientSession::hello, true, true, false},
-    {SessionVerb::select, &ClientSession::select, true, true, false},
+    {SessionVerb::select, &ClientSession::select, false, true, false},
     {SessionVerb::client, &ClientSession::client, false, true, false},
     {SessionVerb::reset, &ClientSession::reset, true, true, true},
     {SessionVerb::multi, &ClientSession::multi, true, true, true},
@@ -48,7 +48,9 @@ ClientSession::ClientSession(Client& client) : client_(client) {}
 ClientSession::~ClientSession() = default;
 
 const ClientSession::Verb& ClientSession::row_of(SessionVerb verb) noexcept {
-  return *std::ranges::find(verbs, verb, &Verb::verb);
+  static constexpr Verb none{SessionVerb::none, &ClientSession::not_served, false, false, false};
+  const auto* const row = std::ranges::find(verbs, verb, &Verb::verb);
+  return row != std::end(verbs) ? *row : none;
 }
 
 bool ClientSession::is_harmless(SessionVerb verb) noexcept { return row_of(verb).harmless; }
@@ -87,6 +89,10 @@ void ClientSession::serve(Words words, std::string_view bytes, const Plan& plan)
   const auto& row = row_of(plan.verb);
   if (row.waits && !client_.is_next()) return client_.postpone();
   (this->*row.handler)(words, bytes, plan);
+}
+
+void ClientSession::not_served(Words, std::string_view, const Plan&) {
+  answer("-ERR this command is not served here\r\n");
 }
 
 }  // namespace sluice::proxy

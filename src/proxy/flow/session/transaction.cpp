@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/one_home.hpp"
 #include "proxy/flow/session/session.hpp"
 
 namespace sluice::proxy {
@@ -77,6 +78,7 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   Request& request = of_client(plan, queued);
   if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
   send(request, bytes);
+  if (connection_) client_.wait_if_full(*connection_);
 }
 
 void Transaction::queue_early(std::string_view bytes) {
@@ -86,20 +88,8 @@ void Transaction::queue_early(std::string_view bytes) {
   client_.answer(queued_reply);
 }
 
-/// The one home of these keys, which is the transaction's if it has one. Null: there is none, and the client was told.
 Server* Transaction::home_of(Words words, const Plan& plan) {
-  auto& pool = client_.pool();
-  const bool is_random = pool.settings().distribution == Distribution::random;
-  Server* home = connection_ ? &connection_.server() : pool.home_of(words[plan.keys.front()]);
-  for (const auto position : plan.keys) {
-    pool.note_key(words[position]);
-    if (is_random || pool.home_of(words[position]) == home) continue;
-    pool.counters().crossed_requests.add();
-    client_.answer(Failure::crossed);
-    return nullptr;
-  }
-  if (!home) client_.answer(Failure::refused);
-  return home;
+  return one_home(client_, words, plan, connection_ ? &connection_.server() : nullptr);
 }
 
 void Transaction::open_on(Server& home) {
@@ -107,6 +97,7 @@ void Transaction::open_on(Server& home) {
   on_server_ = true;
   send(ours(opening), multi_bytes);
   opening_ = !lost_ && !home.takes_multi();
+  if (opening_) client_.hold();
   for (std::uint32_t i = 0; i < early_count_ && !lost_; ++i)
     send(ours(early), i == 0 ? std::string_view{early_} : std::string_view{});
   early_ = {};
@@ -209,6 +200,7 @@ void Transaction::replied(Request& request, std::string_view reply) {
 void Transaction::failed(Request& request, Failure failure) {
   std::string reply;
   client_.pool().protocol().append_failure(reply, failure);
+  client_.pool().counters().forward_error.add();
   switch (static_cast<Role>(request.place)) {
     case early:
     case opening: client_.pool().loop().requests().drop(request); return lose(reply);
@@ -222,33 +214,38 @@ void Transaction::failed(Request& request, Failure failure) {
 void Transaction::opened(std::string_view reply) {
   if (reply.front() == '-') return lose(reply);
   connection_.server().note_takes_multi();
-  opening_ = false;
-  for (const auto& waiting : std::exchange(waiting_, {}))
+  no_longer_opening();
+  for (const auto& waiting : std::exchange(waiting_, {}))  // the last of them may end us
     if (lost_)
-      pass(*waiting.request, lost_connection);
+      refuse_waiting(*waiting.request, lost_connection);
     else
       connection_->send(*waiting.request, waiting.bytes);
+}
+
+void Transaction::no_longer_opening() {
+  if (std::exchange(opening_, false) && !holds_) client_.release();
 }
 
 void Transaction::notice_loss() {
   if (connection_ && connection_.is_lost()) lose(lost_connection);
 }
 
-/// What waits for the server gets `reply`; the last of it may be the EXEC that ends us.
 void Transaction::lose(std::string_view reply) {
   lost_ = true;
   spoil();
-  opening_ = false;
-  const std::string text{reply};
+  no_longer_opening();
+  const std::string text{reply};  // not of the connection's buffer, which goes
   connection_.reset();
-  for (const auto& waiting : std::exchange(waiting_, {})) {
-    Request& request = *waiting.request;
-    switch (static_cast<Role>(request.place)) {
-      case early: client_.pool().loop().requests().drop(request); break;
-      case executing: pass(request, aborted_by_loss); return end(false);
-      case discarding: pass(request, ok); return end(false);
-      default: pass(request, text);
-    }
+  for (const auto& waiting : std::exchange(waiting_, {})) refuse_waiting(*waiting.request, text);
+}
+
+/// It was not sent. The last of those that wait may be the one that ends us.
+void Transaction::refuse_waiting(Request& request, std::string_view reply) {
+  switch (static_cast<Role>(request.place)) {
+    case early: return client_.pool().loop().requests().drop(request);
+    case executing: pass(request, aborted_by_loss); return end(false);
+    case discarding: pass(request, ok); return end(false);
+    default: return pass(request, reply);
   }
 }
 
@@ -256,7 +253,7 @@ void Transaction::lose(std::string_view reply) {
 void Transaction::end(bool clean) {
   if (clean) connection_.give_back();
   Client& client = client_;
-  const bool held = holds_;
+  const bool held = holds_ || opening_;
   self_.reset();
   if (held) client.release();
 }

@@ -61,8 +61,10 @@ class Transaction final : public Receiver {
   void finish(std::string_view bytes, const Plan& plan, Role role);
   void pass(Request& request, std::string_view reply);
   void opened(std::string_view reply);
+  void no_longer_opening();
   void notice_loss();
   void lose(std::string_view reply);
+  void refuse_waiting(Request& request, std::string_view reply);
   void end(bool clean);
 
   Client& client_;
@@ -73,10 +75,10 @@ class Transaction final : public Receiver {
   std::vector<Waiting> waiting_;  // for the server to accept MULTI
   bool open_ = false;
   bool on_server_ = false;  // MULTI was sent
-  bool opening_ = false;    // and its reply is waited for
+  bool opening_ = false;    // and its reply is waited for; the client is held
   bool spoiled_ = false;
   bool lost_ = false;
-  bool holds_ = false;  // the client
+  bool holds_ = false;  // the client, until the reply to its last request has come
 };
 
 }  // namespace sluice::proxy
