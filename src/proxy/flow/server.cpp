@@ -121,17 +121,14 @@ Upstream& Server::upstream(const Variant& variant, std::size_t client) {
   return *link.upstreams[link.upstreams.size() == 1 ? 0 : client % link.upstreams.size()];
 }
 
-std::unique_ptr<Upstream> Server::dedicated(const Variant& variant) {
-  return std::make_unique<Upstream>(pool_.loop(), *this, greeting(variant));
-}
-
 Borrowed Server::borrow(const Variant& variant) {
   const auto fits = [&](const Single& single) {
     return single.variant == variant && single.upstream->connected();
   };
   const auto spare = std::find_if(spare_.rbegin(), spare_.rend(), fits);
   if (spare == spare_.rend()) {
-    borrowed_.push_back({variant, dedicated(variant), {}});
+    borrowed_.push_back(
+        {variant, std::make_unique<Upstream>(pool_.loop(), *this, greeting(variant)), {}});
   } else {
     borrowed_.push_back(std::move(*spare));
     spare_.erase(std::next(spare).base());

@@ -75,8 +75,6 @@ class Server {
   /// The connection for a client; the same one each time, so that its requests stay in order. Takes what the pool's
   /// settings say of server_connections.
   Upstream& upstream(const Variant& variant, std::size_t client);
-  /// One that nobody shares; the caller owns it, and closes and buries it.
-  std::unique_ptr<Upstream> dedicated(const Variant& variant);
   /// One that nobody shares: timed, counted and, when it was given back clean, kept for the next by the server.
   Borrowed borrow(const Variant& variant);
   /// MULTI has been accepted before. Until then what follows it must wait: it would be done at once.
