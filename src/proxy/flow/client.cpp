@@ -17,6 +17,9 @@ constexpr std::size_t upstream_full = std::size_t{4} << 20;
 constexpr std::size_t most_kept_size = std::size_t{16} << 10;
 constexpr std::size_t most_kept = 1024;
 
+// Much more than the way from one end of a connection to the other takes, within a site.
+constexpr std::chrono::milliseconds quiet_time{50};
+
 }  // namespace
 
 Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
@@ -54,12 +57,23 @@ void Client::close_later() {
 }
 
 void Client::drain() {
+  if (session_) session_->drain();
+  if (loop_.now() - last_active_ >= quiet_time && is_idle() && !reader_) drain_now();
+}
+
+void Client::drain_now() {
   draining_ = true;
   if (session_) session_->drain();
   loop_.flush_later(*this);
 }
 
+void Client::settle() {
+  settling_ = !line_.empty();
+  hold_if_too_far_ahead();
+}
+
 void Client::flushed() {
+  last_active_ = loop_.now();
   if (!line_.empty()) return;
   const bool has_begun = memory() != 0 || (session_ && session_->is_busy());
   if (closing_ || (draining_ && !has_begun)) close();
@@ -238,7 +252,7 @@ void Client::last_word(const Plan& plan) {
 
 void Client::replied(Request& request, std::string_view reply) {
   if (reply.starts_with('-') && session_ && session_->heal(request, reply)) return;
-  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = {};
+  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = "";
   if (line_.head() != &request) {
     request.reply.assign(reply);
     request.answered = true;
@@ -288,7 +302,7 @@ bool Client::is_silent(Quiet quiet, std::string_view reply) const noexcept {
 }
 
 bool Client::is_too_far_ahead() const noexcept {
-  return unsent() > pool_.settings().client_output_limit ||
+  return (settling_ && !line_.empty()) || unsent() > pool_.settings().client_output_limit ||
          line_.size() >= pool_.settings().client_pending_limit;
 }
 
@@ -300,10 +314,9 @@ void Client::hold_if_too_far_ahead() {
 
 void Client::there_is_room() {
   if (closing_ || held_) return;
-  if (is_too_far_ahead())
-    pool_.wait_for_room(*this);
-  else
-    resume();
+  if (is_too_far_ahead()) return pool_.wait_for_room(*this);
+  settling_ = false;
+  resume();
 }
 
 void Client::ended(int error) {

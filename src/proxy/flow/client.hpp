@@ -25,8 +25,14 @@ class Client final : public Stream, public Receiver {
   void close() noexcept;
   /// After the replies to what is under way.
   void close_later();
-  /// When it has nothing under way and nothing more has come from it.
+  /// When it has nothing under way and has said nothing for a moment: one that asks all the time would else lose what it
+  /// asks while the connection ends.
   void drain();
+  /// The same, however much it asks; what is under way is answered.
+  void drain_now();
+  /// Its requests from now on are looked at when those under way are answered: what serves them is about to change, and
+  /// they are not to overtake.
+  void settle();
 
   void there_is_room();
 
@@ -118,6 +124,7 @@ class Client final : public Stream, public Receiver {
   bool held_ = false;       // by the session
   bool closing_ = false;    // after the last reply
   bool draining_ = false;   // as soon as it is idle
+  bool settling_ = false;   // see settle()
 };
 
 }  // namespace sluice::proxy

@@ -38,9 +38,9 @@ class Worker {
 
   /// These pools and no others. The clients of a pool that goes leave it as in drain(). In the worker's thread, or before
   /// start().
-  void apply(std::vector<PoolOrder> pools);
-  /// No more clients are accepted; those that are here leave when nothing of theirs is under way. In the worker's thread.
-  void drain();
+  void apply(std::vector<PoolOrder> pools, std::chrono::nanoseconds patience = {});
+  /// No more clients are accepted; those that are here leave as Pool::drain() says. In the worker's thread.
+  void drain(std::chrono::nanoseconds patience);
   /// No client is left after drain(). Any thread.
   bool is_drained() const noexcept { return drained_.load(std::memory_order_acquire); }
 
@@ -61,7 +61,7 @@ class Worker {
   void serve();
   void tick();
   void close(std::vector<std::unique_ptr<Acceptor>>& acceptors);
-  void dismiss(Part part);
+  void dismiss(Part part, std::chrono::nanoseconds patience);
 
   Resolver& resolver_;
   Registry& registry_;

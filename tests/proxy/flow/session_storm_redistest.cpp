@@ -31,14 +31,39 @@ class Sailor {
  private:
   int pick(int most) { return static_cast<int>(random_() % static_cast<unsigned>(most)); }
   std::string line() {
-    static const std::vector<std::string> lines{
-        "MULTI",       "MULTI",          "EXEC",         "EXEC",        "DISCARD",        "WATCH k%",
-        "UNWATCH",     "SET k% 1",       "INCR k%",      "GET k%",      "MGET k1 k2 k3",  "DEL k1 k2 k3",
-        "SELECT 0",    "SELECT 1",       "SELECT 77",    "HELLO 2",     "HELLO 3",        "RESET",
-        "PING",        "CLIENT SETNAME n", "CLIENT INFO", "RPUSH l% x", "RPUSH l% y z",   "BLPOP l1 0.01",
-        "EVAL return{1} 0", "BLMPOP 0.01 1 l2 LEFT", "FOO", "SET k%", "AUTH x", "DBSIZE"};
+    static const std::vector<std::string> lines{"MULTI",
+                                                "MULTI",
+                                                "EXEC",
+                                                "EXEC",
+                                                "DISCARD",
+                                                "WATCH k%",
+                                                "UNWATCH",
+                                                "SET k% 1",
+                                                "INCR k%",
+                                                "GET k%",
+                                                "MGET k1 k2 k3",
+                                                "DEL k1 k2 k3",
+                                                "SELECT 0",
+                                                "SELECT 1",
+                                                "SELECT 77",
+                                                "HELLO 2",
+                                                "HELLO 3",
+                                                "RESET",
+                                                "PING",
+                                                "CLIENT SETNAME n",
+                                                "CLIENT INFO",
+                                                "RPUSH l% x",
+                                                "RPUSH l% y z",
+                                                "BLPOP l1 0.01",
+                                                "EVAL return{1} 0",
+                                                "BLMPOP 0.01 1 l2 LEFT",
+                                                "FOO",
+                                                "SET k%",
+                                                "AUTH x",
+                                                "DBSIZE"};
     auto text = lines[static_cast<std::size_t>(pick(static_cast<int>(lines.size())))];
-    if (const auto at = text.find('%'); at != std::string::npos) text.replace(at, 1, std::to_string(pick(4)));
+    if (const auto at = text.find('%'); at != std::string::npos)
+      text.replace(at, 1, std::to_string(pick(4)));
     return text;
   }
 

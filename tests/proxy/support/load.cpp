@@ -56,7 +56,8 @@ void connect(std::optional<PlainClient>& client, std::uint16_t port, Load::Count
 Load::Load(std::uint16_t port, Options options)
     : port_(port), options_(options), counts_(static_cast<std::size_t>(options.clients)) {
   for (int number = 0; number < options.clients; ++number)
-    threads_.emplace_back([this, number] { run(number, counts_[static_cast<std::size_t>(number)]); });
+    threads_.emplace_back(
+        [this, number] { run(number, counts_[static_cast<std::size_t>(number)]); });
 }
 
 Load::~Load() { stop(); }
@@ -78,8 +79,9 @@ void Load::run(int number, Count& count) {
         check(count, client->read(), key, true);
       }
     } catch (const std::system_error& error) {
-      trouble(count, count.lost, fmt::format("turn {} of client {}: {} after {} replies", turn,
-                                             number, error.what(), count.replies - before));
+      trouble(count, count.lost,
+              fmt::format("turn {} of client {}: {} after {} replies", turn, number, error.what(),
+                          count.replies - before));
       client.reset();
     }
     replies_ += count.replies - before;

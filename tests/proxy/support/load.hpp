@@ -15,15 +15,15 @@ class Load {
  public:
   struct Options {
     int clients = 4;
-    int depth = 16;          ///< requests in a pipeline
-    bool reconnects = false; ///< each pipeline over a connection of its own
+    int depth = 16;           ///< requests in a pipeline
+    bool reconnects = false;  ///< each pipeline over a connection of its own
   };
   struct Count {
-    std::uint64_t replies = 0;   ///< right ones
-    std::uint64_t wrong = 0;     ///< another key's, or none of a kind that was asked for
-    std::uint64_t errors = 0;    ///< error replies
-    std::uint64_t lost = 0;      ///< the connection ended with requests unanswered
-    std::uint64_t refused = 0;   ///< no connection could be made
+    std::uint64_t replies = 0;  ///< right ones
+    std::uint64_t wrong = 0;    ///< another key's, or none of a kind that was asked for
+    std::uint64_t errors = 0;   ///< error replies
+    std::uint64_t lost = 0;     ///< the connection ended with requests unanswered
+    std::uint64_t refused = 0;  ///< no connection could be made
     std::string first_trouble;
   };
 

@@ -25,9 +25,7 @@ std::string ProxyProgram::log() const {
   return text_of(directory_ / "log") + text_of(directory_ / "output");
 }
 
-void ProxyProgram::write_text(const std::string& text) {
-  std::ofstream{config()} << text;
-}
+void ProxyProgram::write_text(const std::string& text) { std::ofstream{config()} << text; }
 
 void ProxyProgram::write(const std::vector<std::string>& pool, const std::string& more) {
   std::string text = "sluice:\n  admin: " + admin() + '\n';
@@ -46,10 +44,9 @@ bool ProxyProgram::try_start(const std::vector<std::string>& pool) {
     std::filesystem::create_symlink(SLUICE_BINARY_DIR "/sluice", link);
     argv = {link.string()};
   }
-  const std::vector<std::string> usual{"-c", config(),
-                                       "-o", (directory_ / "log").string(),
-                                       "-s", std::to_string(stats_port_),
-                                       "-p", pid_file()};
+  const std::vector<std::string> usual{
+      "-c", config(),  "-o", (directory_ / "log").string(), "-s", std::to_string(stats_port_),
+      "-p", pid_file()};
   argv.insert(argv.end(), usual.begin(), usual.end());
   argv.insert(argv.end(), options_.arguments.begin(), options_.arguments.end());
   process_.emplace(argv, ProcessOptions{.directory = directory_.path(),

@@ -42,11 +42,10 @@ class ClientSession {
  private:
   using Handler = void (ClientSession::*)(Words words, std::string_view bytes, const Plan& plan);
   struct Verb;
-  static const Verb verbs[];  // a verb without a row is not_served()
+  static const Verb verbs[];
   static const Verb& row_of(SessionVerb verb) noexcept;
   static bool is_harmless(SessionVerb verb) noexcept;
 
-  void not_served(Words words, std::string_view bytes, const Plan& plan);
   /// The verbs; what they have to know of one another is in the members below.
   // scripts.cpp
   void script_load(Words words, std::string_view bytes, const Plan& plan);
