@@ -12,7 +12,8 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool has_own_allocator = true;
 #elif defined(__has_feature)
-constexpr bool has_own_allocator = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+constexpr bool has_own_allocator =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 #else
 constexpr bool has_own_allocator = false;
 #endif
