@@ -222,7 +222,7 @@ void Pool::give_back(std::unique_ptr<RequestReader> reader) {
 }
 
 std::unique_ptr<net::Transport> Pool::connect(const Server& server) const {
-  return std::make_unique<net::Socket>(net::Socket::start_connect(server.addresses().front()));
+  return std::make_unique<net::Socket>(net::Socket::start_connect(server.addresses().current()));
 }
 
 void Pool::expect_deadline() {

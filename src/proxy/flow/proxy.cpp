@@ -50,12 +50,14 @@ WatchOptions watch_options(const ProcessSettings& settings) {
           .hot_keys = {}};
 }
 
-Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited)
+Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited,
+             Resolver::Lookup lookup)
     : clock_(clock),
       config_(std::move(config)),
       mbuf_size_(mbuf_size),
       registry_(std::make_unique<Registry>(std::max<std::size_t>(config_.process.workers, 1),
-                                           watch_options(config_.process), clock)) {
+                                           watch_options(config_.process), clock)),
+      resolver_(std::move(lookup)) {
   registry_->set_pools(watched(config_, mbuf_size_));
   std::vector<std::string> fresh;
   for (const auto& settings : config_.pools) {

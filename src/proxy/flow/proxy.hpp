@@ -24,7 +24,8 @@ WatchOptions watch_options(const ProcessSettings& settings);
 class Proxy {
  public:
   /// Opens all sockets; serves from start() on. Throws Error or std::system_error that names what cannot be listened on.
-  Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited = {});
+  Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited = {},
+        Resolver::Lookup lookup = {});
   ~Proxy();
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;

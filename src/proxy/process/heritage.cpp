@@ -38,9 +38,7 @@ struct SpawnPlan {
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
   /// The same number there; nothing else is kept open over exec.
-  void keep(int descriptor) {
-    ::posix_spawn_file_actions_adddup2(&files, descriptor, descriptor);
-  }
+  void keep(int descriptor) { ::posix_spawn_file_actions_adddup2(&files, descriptor, descriptor); }
   /// Ours are blocked, to be read from a descriptor.
   void unblock_signals() {
     sigset_t none;
@@ -186,9 +184,8 @@ int start_successor(const std::string& path, const std::vector<std::string>& arg
   auto words = arguments;
   auto environment = environment_with(heritage.dump());
   pid_t successor = -1;
-  const int failure =
-      ::posix_spawn(&successor, path.c_str(), &plan.files, &plan.attributes,
-                    pointers(words).data(), pointers(environment).data());
+  const int failure = ::posix_spawn(&successor, path.c_str(), &plan.files, &plan.attributes,
+                                    pointers(words).data(), pointers(environment).data());
   if (failure != 0)
     throw Error{Errc::connection,
                 fmt::format("not upgraded, this process goes on: '{}' cannot be started: {}", path,

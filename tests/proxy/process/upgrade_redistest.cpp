@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <optional>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "proxy/support/load.hpp"
