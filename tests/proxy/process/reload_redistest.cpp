@@ -44,7 +44,8 @@ TEST_F(ReloadTest, UnderLoadNobodyIsRefusedAndNoReplyIsLostOrReordered) {
   Load steady{proxy.port(), {.clients = 3, .depth = 20, .reconnects = false}};
   Load restless{proxy.port(), {.clients = 2, .depth = 4, .reconnects = true}};
   const auto beta = [&](std::uint16_t port) {
-    return "beta:\n  listen: 127.0.0.1:" + std::to_string(port) + "\n  redis: true\n  servers:\n   - 127.0.0.1:" + at(one_) + "\n";
+    return "beta:\n  listen: 127.0.0.1:" + std::to_string(port) +
+           "\n  redis: true\n  servers:\n   - 127.0.0.1:" + at(one_) + "\n";
   };
   const struct {
     const char* what;
@@ -54,7 +55,9 @@ TEST_F(ReloadTest, UnderLoadNobodyIsRefusedAndNoReplyIsLostOrReordered) {
       {"a server more", pool({}, {at(one_), at(two_), at(three_)}), {}},
       {"other weights", pool({}, {at(one_, ":5"), at(two_, ":1"), at(three_, ":2")}), {}},
       {"another hash", pool({"hash: murmur"}, {at(one_, ":5"), at(two_), at(three_)}), {}},
-      {"another distribution", pool({"hash: murmur", "distribution: modula"}, {at(one_), at(two_)}), {}},
+      {"another distribution",
+       pool({"hash: murmur", "distribution: modula"}, {at(one_), at(two_)}),
+       {}},
       {"other connections", pool({"server_connections: 2"}, {at(one_), at(two_)}), {}},
       {"another database", pool({"redis_db: 3"}, {at(one_), at(two_)}), {}},
       {"another backlog", pool({"backlog: 1000", "timeout: 5000"}, {at(one_), at(two_)}), {}},
@@ -79,7 +82,8 @@ TEST_F(ReloadTest, ABadFileIsRefusedAsAWholeWithTheLineThatIsWrong) {
   Load load{proxy.port(), {.clients = 2, .depth = 8, .reconnects = false}};
   ASSERT_TRUE(load.goes_on());
   proxy.write_text("alpha:\n  listen: 127.0.0.1:" + std::to_string(proxy.port()) +
-                   "\n  redis: true\n  hash: nonsense\n  servers:\n   - 127.0.0.1:" + at(two_) + "\n");
+                   "\n  redis: true\n  hash: nonsense\n  servers:\n   - 127.0.0.1:" + at(two_) +
+                   "\n");
   const auto reply = proxy.ask({"RELOAD"});
   ASSERT_TRUE(reply.is_error());
   EXPECT_TRUE(says(reply.as_text(), "nutcracker.yml:4: ")) << reply.as_text();
@@ -90,8 +94,9 @@ TEST_F(ReloadTest, ABadFileIsRefusedAsAWholeWithTheLineThatIsWrong) {
 
 TEST_F(ReloadTest, AnAddressThatIsTakenRefusesItAll) {
   ProxyProgram proxy{pool({}, {at(one_)})};
-  proxy.write(pool({}, {at(two_)}),
-              "beta:\n  listen: 127.0.0.1:" + std::to_string(three_.port()) + "\n  redis: true\n  servers:\n   - 127.0.0.1:" + at(one_) + "\n");
+  proxy.write(pool({}, {at(two_)}), "beta:\n  listen: 127.0.0.1:" + std::to_string(three_.port()) +
+                                        "\n  redis: true\n  servers:\n   - 127.0.0.1:" + at(one_) +
+                                        "\n");
   const auto reply = proxy.ask({"RELOAD"});
   ASSERT_TRUE(reply.is_error());
   EXPECT_TRUE(says(reply.as_text(), "cannot listen")) << reply.as_text();
