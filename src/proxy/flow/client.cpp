@@ -14,6 +14,9 @@ namespace {
 // A server that takes its requests so slowly that this much waits for it gets no more until it has gone on.
 constexpr std::size_t upstream_full = std::size_t{4} << 20;
 
+constexpr std::size_t most_kept_size = std::size_t{16} << 10;
+constexpr std::size_t most_kept = 1024;
+
 // Much more than the way from one end of a connection to the other takes, within a site.
 constexpr std::chrono::milliseconds quiet_time{50};
 
@@ -186,14 +189,19 @@ Client::Home Client::home_for(Words words, const Plan& plan) const {
   return {home, Failure::refused};
 }
 
+/// What it takes to ask again is kept, of a modest number of modest requests.
+bool Client::may_be_asked_again(const Plan& plan, std::size_t size) const noexcept {
+  return ((plan.read_only && pool_.settings().retry_reads) || plan.verb == SessionVerb::evalsha) &&
+         size <= most_kept_size && line_.size() <= most_kept;
+}
+
 void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
   if (!plan.keys.empty()) pool_.note_key(words[plan.keys.front()]);
   Upstream& upstream = home.upstream(variant_, number_);
   if (plan.expects_reply) {
     Request& request = line_up(plan);
     if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
-    if ((plan.read_only && pool_.settings().retry_reads) || plan.verb == SessionVerb::evalsha)
-      request.body = std::make_unique<std::string>(bytes);
+    if (may_be_asked_again(plan, bytes.size())) request.body = std::make_unique<std::string>(bytes);
     upstream.send(request, bytes);
   } else {
     upstream.send_only(bytes);
@@ -243,7 +251,7 @@ void Client::last_word(const Plan& plan) {
 }
 
 void Client::replied(Request& request, std::string_view reply) {
-  if (request.body && reply.starts_with("-NOSCRIPT") && session_ && session_->heal(request)) return;
+  if (reply.starts_with('-') && session_ && session_->heal(request, reply)) return;
   if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = "";
   if (line_.head() != &request) {
     request.reply.assign(reply);

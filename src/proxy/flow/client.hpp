@@ -99,6 +99,7 @@ class Client final : public Stream, public Receiver {
   void hung_up() override;
 
   void serve(Words words, std::string_view bytes);
+  bool may_be_asked_again(const Plan& plan, std::size_t size) const noexcept;
   bool ask_again(Request& request, Failure failure);
   ClientSession& session();
   void last_word(const Plan& plan);

@@ -27,8 +27,8 @@ class ClientSession {
   bool intercept(Words words, std::string_view bytes, const Plan& plan);
   /// A request of Way::session.
   void serve(Words words, std::string_view bytes, const Plan& plan);
-  /// An EVALSHA was answered with NOSCRIPT. True: it has been asked again, and will be answered.
-  bool heal(Request& request);
+  /// A server answered with an error. True: it lacks a script, has been given it and asked again, and will answer.
+  bool heal(Request& request, std::string_view error);
 
   /// It waits on a server for what only it may get.
   bool is_blocked() const noexcept { return blocked_ != nullptr; }
