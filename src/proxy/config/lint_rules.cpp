@@ -178,11 +178,11 @@ void same_address_twice(const PoolSettings& pool, Findings& findings) {
 /// In twemproxy's statistics a server stands among the counters of its pool, and a pool among those of the process.
 void name_of_a_counter(const PoolSettings& pool, Findings& findings) {
 #define COUNTER(name, kind, of_twemproxy, help) #name,
-  static constexpr std::array<std::string_view, 15> of_pools{
+  static constexpr auto of_pools = std::to_array<std::string_view>({
 #define POOL
 #include "proxy/watch/counters.def"
 #undef POOL
-  };
+  });
 #undef COUNTER
   static constexpr std::array<std::string_view, 7> of_process{
       "service",           "source",          "version", "uptime", "timestamp",

@@ -10,8 +10,12 @@
 namespace sluice::proxy {
 namespace {
 
-// A server that takes its requests so slowly that this much waits for it gets no more until it has gone on.
-constexpr std::size_t upstream_full = std::size_t{4} << 20;
+// So many requests are let through before anything is known of their replies; more when those turn out to be short.
+constexpr std::size_t first_requests = 128;
+// What a client is expected to get sinks by such a part with each reply that is shorter.
+constexpr std::size_t expectation_sinks = 8;
+// A client that leaves so many times its output limit lying is closed.
+constexpr std::size_t out_of_bounds = 4;
 
 constexpr std::string_view any_key = "placeholder";  // twemproxy's, for commands without a key
 
@@ -21,6 +25,7 @@ Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint6
                std::size_t place)
     : Stream(pool.loop()),
       pool_(pool),
+      expected_(pool.settings().client_output_limit / first_requests),
       number_(number),
       place_(place),
       last_active_(pool.loop().now()),
@@ -34,6 +39,12 @@ Client::~Client() = default;
 void Client::close() noexcept {
   if (closed()) return;
   session_.reset();
+  abandon_line();
+  detach();
+  pool_.remove(*this);
+}
+
+void Client::abandon_line() noexcept {
   while (!line_.empty()) {
     Request& request = line_.pop();
     if (request.answered)
@@ -41,8 +52,8 @@ void Client::close() noexcept {
     else
       request.receiver = nullptr;  // whoever has its outcome drops it
   }
-  detach();
-  pool_.remove(*this);
+  loop_.blocks().charge(-static_cast<std::int64_t>(parked_));
+  parked_ = 0;
 }
 
 void Client::close_later() {
@@ -57,7 +68,14 @@ void Client::drain() {
 }
 
 void Client::flushed() {
-  if (line_.empty() && (closing_ || draining_)) close();
+  last_active_ = loop_.now();
+  if (line_.empty() && (closing_ || draining_)) return close();
+  if (paused()) go_on();
+}
+
+bool Client::gives_way() {
+  wait_for_room();
+  return true;
 }
 
 std::size_t Client::consume(std::string_view bytes) {
@@ -111,7 +129,7 @@ void Client::serve(Words words, std::string_view bytes) {
       break;
     case Way::close: last_word(plan); break;
   }
-  if (!closed()) hold_if_too_far_ahead();
+  if (!closed() && !paused() && is_too_far_ahead()) wait_for_room();
 }
 
 ClientSession& Client::session() {
@@ -126,7 +144,7 @@ void Client::hold() {
 
 void Client::release() {
   held_ = false;
-  there_is_room();
+  go_on();
 }
 
 void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
@@ -159,15 +177,20 @@ void Client::send(Server& home, Words words, std::string_view bytes, const Plan&
   } else {
     upstream.send_only(bytes);
   }
-  if (!closed() && upstream.unsent() > upstream_full && !paused()) {
-    pause();
-    pool_.wait_for_room(*this);
+  if (!closed() && upstream.is_full()) {
+    crowded_ = true;
+    wait_for_room();
   }
 }
 
 void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {
   if (plan.way == Way::homes && plan.keys.size() == 1) return forward(words, bytes, plan);
-  Gather::begin(pool_, line_up(plan), words, bytes, plan, variant_, number_);
+  const bool full =
+      Gather::begin(pool_, line_up(plan), words, bytes, plan, variant_, number_);
+  if (!closed() && full) {
+    crowded_ = true;
+    wait_for_room();
+  }
 }
 
 Request& Client::line_up(const Plan& plan) {
@@ -201,14 +224,37 @@ void Client::last_word(const Plan& plan) {
 
 void Client::replied(Request& request, std::string_view reply) {
   if (request.quiet != Quiet::no && pool_.protocol().is_silent(request.quiet, reply)) reply = {};
-  if (line_.head() != &request) {
-    request.reply.assign(reply);
-    request.answered = true;
-    return;
+  if (is_beyond_bounds()) {  // one reply, however long, never makes it so
+    pool_.counters().client_overflows.add();
+    return close();
   }
-  write(reply);
-  loop_.requests().drop(line_.pop());
+  expected_ = reply.size() >= expected_
+                  ? reply.size()
+                  : expected_ - (expected_ - reply.size()) / expectation_sinks;
+  if (line_.head() != &request) return park(request, reply);
+  pass_on(reply);
   release_answered();
+}
+
+void Client::park(Request& request, std::string_view reply) {
+  request.reply.assign(reply);
+  request.answered = true;
+  kept_for(static_cast<std::ptrdiff_t>(request.reply.memory()));
+}
+
+void Client::kept_for(std::ptrdiff_t bytes) {
+  parked_ += static_cast<std::size_t>(bytes);
+  loop_.blocks().charge(bytes);
+}
+
+void Client::pass_on(std::string_view reply) {
+  if (!reply.empty()) write(reply);
+  Request& request = line_.pop();
+  const bool last = request.last;
+  loop_.requests().drop(request);
+  if (!last) return;
+  abandon_line();
+  close_later();
 }
 
 void Client::failed(Request& request, Failure failure) {
@@ -220,29 +266,41 @@ void Client::failed(Request& request, Failure failure) {
 
 void Client::release_answered() {
   while (!line_.empty() && line_.head()->answered) {
-    write(line_.head()->reply.view());
-    loop_.requests().drop(line_.pop());
+    const auto& reply = line_.head()->reply;
+    if (reply.memory() != 0) kept_for(-static_cast<std::ptrdiff_t>(reply.memory()));
+    pass_on(reply.view());
   }
-  if (paused() && !closing_) there_is_room();
+  if (paused()) go_on();
 }
 
+/// What it would get if all its requests were answered as the last ones counts, too: those that are at the servers
+/// cannot be called back.
 bool Client::is_too_far_ahead() const noexcept {
-  return unsent() > pool_.settings().client_output_limit ||
-         line_.size() >= pool_.settings().client_pending_limit;
+  const auto& settings = pool_.settings();
+  return unsent() + parked_ + line_.size() * expected_ > settings.client_output_limit + expected_ ||
+         line_.size() >= settings.client_pending_limit || loop_.blocks().is_full();
 }
 
-void Client::hold_if_too_far_ahead() {
-  if (paused() || !is_too_far_ahead()) return;
+bool Client::is_beyond_bounds() const noexcept {
+  return unsent() + parked_ > pool_.settings().client_output_limit * out_of_bounds;
+}
+
+void Client::wait_for_room() {
   pause();
+  if (std::exchange(waits_, true)) return;
   pool_.wait_for_room(*this);
 }
 
 void Client::there_is_room() {
-  if (closing_ || held_) return;
+  waits_ = crowded_ = false;
   if (is_too_far_ahead())
-    pool_.wait_for_room(*this);
+    wait_for_room();
   else
-    resume();
+    go_on();
+}
+
+void Client::go_on() {
+  if (!closing_ && !held_ && !crowded_ && !is_too_far_ahead()) resume();
 }
 
 void Client::ended(int error) {

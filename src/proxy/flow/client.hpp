@@ -28,7 +28,10 @@ class Client final : public Stream, public Receiver {
   /// When it has nothing under way and nothing more has come from it.
   void drain();
 
+  /// Told by the pool, which has struck it off those that wait.
   void there_is_room();
+  /// What is buffered or kept for it, in bytes.
+  std::size_t holds() const noexcept { return memory() + parked_; }
 
   // For its session.
   Pool& pool() const noexcept { return pool_; }
@@ -58,24 +61,34 @@ class Client final : public Stream, public Receiver {
 
   void replied(Request& request, std::string_view reply) override;
   void failed(Request& request, Failure failure) override;
+  void kept_for(std::ptrdiff_t bytes) override;
 
  private:
   std::size_t consume(std::string_view bytes) override;
   std::size_t missing() const noexcept override { return reader_ ? reader_->missing() : 1; }
   void ended(int error) override;
   void flushed() override;
+  bool gives_way() override;
 
   void serve(Words words, std::string_view bytes);
   void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
   ClientSession& session();
   void last_word(const Plan& plan);
+  void park(Request& request, std::string_view reply);
+  /// The head of the line leaves it with its reply.
+  void pass_on(std::string_view reply);
+  void abandon_line() noexcept;
   void release_answered();
   bool is_too_far_ahead() const noexcept;
-  void hold_if_too_far_ahead();
+  bool is_beyond_bounds() const noexcept;
+  void wait_for_room();
+  void go_on();
 
   Pool& pool_;
   std::unique_ptr<RequestReader> reader_;  // while a request is incomplete
   ClientLine line_;
+  std::size_t parked_ = 0;         // bytes of replies that wait for their turn, and of fragments
+  std::size_t expected_;           // how long the next reply may be, by those that came
   std::uint64_t number_;
   std::size_t place_;
   SteadyTime last_active_;
@@ -83,6 +96,8 @@ class Client final : public Stream, public Receiver {
   std::unique_ptr<ClientSession> session_;  // made when it is first needed
   bool logged_in_;
   bool held_ = false;      // by the session
+  bool waits_ = false;     // the pool knows that it waits for room
+  bool crowded_ = false;   // a server has to take its requests first
   bool closing_ = false;   // after the last reply
   bool draining_ = false;  // as soon as it is idle
 };

@@ -1,6 +1,7 @@
 /// A pool, as one worker has it: its servers, its ring, its clients.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,6 +26,7 @@ class Client;
 /// What all workers share of a pool.
 struct SharedPool {
   HealthVersion version{0};
+  std::atomic<std::size_t> clients{0};
 
   std::shared_ptr<Health> health_of(const ServerSettings& server, const PoolSettings& pool);
 
@@ -93,6 +95,10 @@ class Pool {
   /// A paused client is told when there may be room again.
   void wait_for_room(Client& client);
   void there_is_room();
+
+  /// The client that holds the most memory; null: none holds any.
+  Client* greediest() const noexcept;
+  void evict(Client& client);
 
   /// Once a second: what has become idle and is not wanted any more goes.
   void tick();

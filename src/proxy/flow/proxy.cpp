@@ -36,6 +36,10 @@ bool listen_alike(const PoolSettings& one, const PoolSettings& other) {
          one.reuseport == other.reuseport;
 }
 
+std::size_t memory_share(const ProcessSettings& settings) {
+  return settings.memory_limit / std::max<std::size_t>(settings.workers, 1);
+}
+
 }  // namespace
 
 WatchOptions watch_options(const ProcessSettings& settings) {
@@ -61,6 +65,7 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
   auto orders = this->orders(pools_, fresh);
   for (std::size_t number = 0; number < registry_->workers(); ++number) {
     workers_.push_back(std::make_unique<Worker>(clock_, resolver_, *registry_, number, mbuf_size_));
+    workers_.back()->set_memory_limit(memory_share(config_.process));
     workers_.back()->apply(std::move(orders[number]));
   }
 }
@@ -142,7 +147,10 @@ std::vector<std::string> Proxy::reload(Config config) {
   registry_->set_pools(watched(config, mbuf_size_));
   registry_->set_limits(watch_options(config.process));
   for (std::size_t number = 0; number < workers_.size(); ++number)
-    workers_[number]->run([&] { workers_[number]->apply(std::move(orders[number])); });
+    workers_[number]->run([&] {
+      workers_[number]->set_memory_limit(memory_share(config.process));
+      workers_[number]->apply(std::move(orders[number]));
+    });
   pools_ = std::move(pools);
   config_ = std::move(config);
   return changes;

@@ -38,6 +38,8 @@ class Upstream final : public Stream, private Receiver {
   void send_only(std::string_view bytes);
 
   bool idle() const noexcept { return line_.empty() && unsent() == 0; }
+  /// It takes its requests so slowly that it should get no more until it has gone on.
+  bool is_full() const noexcept { return unsent() > full; }
   bool connected() const noexcept { return phase_ == Phase::open; }
   std::size_t under_way() const noexcept { return line_.size(); }
 
@@ -53,6 +55,8 @@ class Upstream final : public Stream, private Receiver {
   void check_time();
 
  private:
+  static constexpr std::size_t full = std::size_t{4} << 20;
+
   enum class Phase : std::uint8_t { closed, resolving, connecting, open };
 
   std::size_t consume(std::string_view bytes) override;
@@ -70,6 +74,7 @@ class Upstream final : public Stream, private Receiver {
   void lost(Failure failure, SteadyTime since);
   void time_out_all();
   void time_out_late();
+  void refuse_long_reply();
 
   Server& server_;
   Greeting greeting_;

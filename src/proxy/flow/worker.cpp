@@ -6,6 +6,8 @@
 #include <future>
 #include <utility>
 
+#include "proxy/flow/client.hpp"
+
 namespace sluice::proxy {
 namespace {
 
@@ -43,6 +45,10 @@ void Worker::serve() {
 
 void Worker::turn(std::chrono::milliseconds patience) {
   loop_.turn(patience);
+  if (const bool full = loop_.blocks().is_full(); std::exchange(was_full_, full) && !full) {
+    for (auto& [name, part] : parts_) part.pool->there_is_room();
+    for (auto& pool : leaving_) pool->there_is_room();
+  }
   if (!draining_) return;
   std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
   if (leaving_.empty()) drained_.store(true, std::memory_order_release);
@@ -112,10 +118,27 @@ std::map<std::string, Pool*> Worker::pools() const {
   return pools;
 }
 
+/// Memory is at its limit and nothing has got less since the last tick: whoever holds the most has to go, or nobody would be
+/// served any more.
+void Worker::make_room() {
+  const auto used = loop_.blocks().in_use();
+  const auto before = std::exchange(used_when_full_, loop_.blocks().is_full() ? used : 0);
+  if (used_when_full_ == 0 || before == 0 || used < before) return;
+  Client* greediest = nullptr;
+  const auto look = [&](const Pool& pool) {
+    Client* const found = pool.greediest();
+    if (found && (!greediest || found->holds() > greediest->holds())) greediest = found;
+  };
+  for (const auto& [name, part] : parts_) look(*part.pool);
+  for (const auto& pool : leaving_) look(*pool);
+  if (greediest) greediest->pool().evict(*greediest);
+}
+
 void Worker::tick() {
   for (auto& [name, part] : parts_) part.pool->tick();
   for (auto& pool : leaving_) pool->tick();
   std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
+  make_room();
   // What a burst has left is given back, a half each time.
   const bool blocks = loop_.blocks().trim();
   const bool requests = loop_.requests().trim();
