@@ -207,7 +207,7 @@ void Upstream::refuse_long_reply() {
   server_.counters().out_queue.add(-1);
   server_.counters().out_queue_bytes.add(-static_cast<std::int64_t>(request.size));
   if (request.receiver)
-    request.receiver->failed(request, Failure::overloaded);
+    request.receiver->failed(request, Failure::too_long);
   else
     loop_.requests().drop(request);
   close(Failure::reset);

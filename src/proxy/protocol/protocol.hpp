@@ -129,6 +129,7 @@ enum class Failure : std::uint8_t {
   closed,      ///< the server ended the connection: "unknown"
   crossed,     ///< the keys have different homes (ours)
   overloaded,  ///< a limit of ours
+  too_long,    ///< the server's reply is beyond reply_size_limit
 };
 
 /// One fragment's reply and what it was asked for.

@@ -129,9 +129,16 @@ class StrictRedis : public testing::Test {
     Batch batch;
     for (; requests > 0; --requests) {
       auto words = fill(patterns[up_to(random_, std::size(patterns) - 1)], words_, random_, 20);
+      if (has_failed_server_ && is_cut_up_read(words)) continue;
       batch.add(wire(words), true);
     }
+    if (has_failed_server_) batch.add(wire(fill("MGET <str..>", words_, random_, 20)), true);
     return batch;
+  }
+  /// Where a server has failed it ends the connection, and how much of what is behind it was done already is a matter of
+  /// turns: it comes last.
+  static bool is_cut_up_read(const std::vector<std::string>& words) {
+    return (words.front() == "MGET" || words.front() == "mGeT") && words.size() > 2;
   }
   Batch ending() {
     auto batch = this->batch(0);
@@ -152,6 +159,7 @@ class StrictRedis : public testing::Test {
   std::uint64_t seed_ = seed();
   testing::ScopedTrace trace_{__FILE__, __LINE__, fmt::format("SLUICE_SEED={}", seed_)};
   Random random_{seed_};
+  bool has_failed_server_ = false;
   Vocabulary words_ = vocabulary();
 };
 
@@ -169,8 +177,10 @@ TEST_F(StrictRedis, WithADeadServer) {
   Sides sides{3, {"redis: true", "hash: fnv1a_64", "distribution: ketama"}};
   compare(sides, longer(5));
   sides.kill(1);
-  sides.await_failure_of(1, wire({"GET", sides.key_of(1)}), "-ERR Connection refused\r\n");
+  has_failed_server_ = true;
+  sides.await_reply(wire({"GET", sides.key_of(1)}), "-ERR Connection refused\r\n");
   compare(sides, longer(15));
+  has_failed_server_ = false;
   sides.start(1);
   sides.await_reply(wire({"GET", sides.key_of(1)}), "$-1\r\n");
   compare(sides, longer(15));
@@ -191,6 +201,7 @@ TEST_F(StrictRedis, WithAServerThatHangs) {
   Sides sides{3, {"redis: true", "timeout: 150"}};
   compare(sides, longer(5));
   sides.stop(0);
+  has_failed_server_ = true;
   for (std::size_t i = 0; i < longer(4) && !HasFatalFailure(); ++i) {
     auto requests = batch(3);  // few, so that a stopped server takes them all
     requests.add(wire({"GET", sides.key_of(0)}), true);
@@ -198,6 +209,7 @@ TEST_F(StrictRedis, WithAServerThatHangs) {
     sides.compare(requests);
   }
   sides.cont(0);
+  has_failed_server_ = false;
   sides.empty(wire({"FLUSHALL"}), "+OK\r\n");  // what it has made of those that it had got
   compare(sides, longer(10));
 }
