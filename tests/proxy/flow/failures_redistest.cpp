@@ -160,7 +160,7 @@ TEST(Failure, ATimeoutIsOfItsOwnRequestAlone) {
   RedisServer server;
   ProxyUnderTest proxy{pool({server.port()}, {"timeout: 300", "auto_eject_hosts: true"})};
   PlainClient slow{proxy.port()}, neighbour{proxy.port()};
-  ASSERT_EQ(neighbour.command({"SET", "k", "k#"}).as_string(), "OK");
+  ASSERT_EQ(neighbour.command({"SET", "k", "k#"}).as_text(), "OK");
   // Half a second of work; what comes behind it after 0.25 s waits as long, which is within its own time.
   std::string script;
   resp::append_command(script, std::vector<std::string_view>{
@@ -168,11 +168,11 @@ TEST(Failure, ATimeoutIsOfItsOwnRequestAlone) {
               "repeat t=redis.call('time') until t[1]*1000000+t[2]>e return 'k#'", "1", "k"});
   slow.send(script);
   std::this_thread::sleep_for(250ms);
-  EXPECT_EQ(neighbour.command({"GET", "k"}).as_string(), "k#");
+  EXPECT_EQ(neighbour.command({"GET", "k"}).as_text(), "k#");
   const auto late = slow.read();
   ASSERT_TRUE(late.is_error());
-  EXPECT_EQ(late.as_string(), "ERR Connection timed out");
-  EXPECT_EQ(slow.command({"GET", "k"}).as_string(), "k#");
+  EXPECT_EQ(late.as_text(), "ERR Connection timed out");
+  EXPECT_EQ(slow.command({"GET", "k"}).as_text(), "k#");
   const auto totals = proxy.totals("s1");
   EXPECT_EQ(totals.server_timedout, 1);
   EXPECT_EQ(totals.late_replies, 1);
@@ -186,7 +186,7 @@ TEST(Failure, TheTimeIsKeptOnAConnectionThatIsGreetedToo) {
   ProxyUnderTest proxy{pool({server.port()}, {"timeout: 100", "redis_db: 3"})};
   server.stop();
   PlainClient client{proxy.port()};
-  EXPECT_EQ(client.command({"GET", "k"}).as_string(), "ERR Connection timed out");
+  EXPECT_EQ(client.command({"GET", "k"}).as_text(), "ERR Connection timed out");
   server.cont();
 }
 
@@ -218,7 +218,7 @@ TEST(Failure, CutInTheMiddleOfAReplyAtEveryByte) {
   ProxyUnderTest proxy{pool({between.port()}, {})};
   PlainClient client{proxy.port()};
   const std::string keys[] = {"key:a", "key:b", "key:c"};
-  for (const auto& key : keys) ASSERT_EQ(client.command({"SET", key, key + "#"}).as_string(), "OK");
+  for (const auto& key : keys) ASSERT_EQ(client.command({"SET", key, key + "#"}).as_text(), "OK");
   std::string requests;
   for (const auto& key : keys) resp::append_command(requests, std::vector<std::string_view>{"GET", key});
   constexpr std::uint64_t all = 3 * 12;  // "$6\r\nkey:a#\r\n"
@@ -230,24 +230,24 @@ TEST(Failure, CutInTheMiddleOfAReplyAtEveryByte) {
     for (std::size_t i = 0; i < 3; ++i) {
       const auto reply = client.read();
       if (byte >= (i + 1) * 12)
-        EXPECT_EQ(reply.as_string(), keys[i] + "#") << byte;
+        EXPECT_EQ(reply.as_text(), keys[i] + "#") << byte;
       else
         EXPECT_TRUE(reply.is_error()) << byte;
     }
   }
-  EXPECT_EQ(client.command({"GET", keys[0]}).as_string(), "key:a#");
+  EXPECT_EQ(client.command({"GET", keys[0]}).as_text(), "key:a#");
 }
 
 TEST(Failure, AReplyThatIsTooLongFailsItsRequestAlone) {
   RedisServer server;
   ProxyUnderTest proxy{pool({server.port()}, {"reply_size_limit: 64kb", "auto_eject_hosts: true", "server_failure_limit: 1"})};
   PlainClient client{proxy.port()};
-  ASSERT_EQ(client.command({"SET", "long", std::string(100'000, 'x')}).as_string(), "OK");
-  ASSERT_EQ(client.command({"SET", "fits", std::string(60'000, 'x')}).as_string(), "OK");
+  ASSERT_EQ(client.command({"SET", "long", std::string(100'000, 'x')}).as_text(), "OK");
+  ASSERT_EQ(client.command({"SET", "fits", std::string(60'000, 'x')}).as_text(), "OK");
   const auto refused = client.command({"GET", "long"});
   ASSERT_TRUE(refused.is_error());
-  EXPECT_EQ(refused.as_string(), "ERR the server's reply is beyond reply_size_limit");
-  EXPECT_EQ(client.command({"GET", "fits"}).as_string().size(), 60'000U);
+  EXPECT_EQ(refused.as_text(), "ERR the server's reply is beyond reply_size_limit");
+  EXPECT_EQ(client.command({"GET", "fits"}).as_text().size(), 60'000U);
   EXPECT_EQ(proxy.totals("s1").failures, 0);
   EXPECT_EQ(proxy.totals().server_ejects, 0);
 }

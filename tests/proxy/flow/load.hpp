@@ -127,11 +127,11 @@ class Load {
       return;
     }
     const auto fits = [&](const Value& value, const std::string& key) {
-      return value.is_null() || value.is_error() || value.as_string().starts_with(key + '#');
+      return value.is_null() || value.is_error() || value.as_text().starts_with(key + '#');
     };
     bool right = true;
     switch (asked.what) {
-      case Asked::What::set: right = reply.as_string() == "OK"; break;
+      case Asked::What::set: right = reply.as_text() == "OK"; break;
       case Asked::What::get: right = fits(reply, asked.keys[0]); break;
       case Asked::What::get_many: {
         const auto& items = reply.as_items();
