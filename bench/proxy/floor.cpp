@@ -157,7 +157,8 @@ std::size_t take_replies(Server& server, std::string_view bytes) {
     do {
       client->slots.pop_front();
       ++client->first;
-      if (!client->slots.empty() && client->slots.front().done) client->peer.out.append(client->slots.front().reply);
+      if (!client->slots.empty() && client->slots.front().done)
+        client->peer.out.append(client->slots.front().reply);
     } while (!client->slots.empty() && client->slots.front().done);
   }
   return used;
@@ -207,7 +208,9 @@ int main(int argc, char** argv) {
     auto& server = *servers.emplace_back(std::make_unique<Server>());
     server.peer.descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
     const auto address = loopback(std::atoi(argv[i]));
-    if (::connect(server.peer.descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) std::abort();
+    if (::connect(server.peer.descriptor, reinterpret_cast<const sockaddr*>(&address),
+                  sizeof address) != 0)
+      std::abort();
     ::setsockopt(server.peer.descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::fcntl(server.peer.descriptor, F_SETFL, O_NONBLOCK);
     watch(server.peer.descriptor, EPOLLIN | EPOLLET, &server);
@@ -215,7 +218,8 @@ int main(int argc, char** argv) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
   ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const auto address = loopback(std::atoi(argv[1]));
-  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(listener, 512) != 0)
+  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener, 512) != 0)
     return 1;
   watch(listener, EPOLLIN, nullptr);
 
@@ -240,7 +244,8 @@ int main(int argc, char** argv) {
           ::close(peer.descriptor);  // and it is forgotten: this is the floor
       } else {
         auto& server = *static_cast<Server*>(tag);
-        if (!read(peer, [&](std::string_view bytes) { return take_replies(server, bytes); })) return 1;
+        if (!read(peer, [&](std::string_view bytes) { return take_replies(server, bytes); }))
+          return 1;
       }
     }
     for (Peer* peer : dirty) flush(*peer);

@@ -6,7 +6,14 @@
 
 namespace sluice::bench {
 
-/// Requests a second that redis-benchmark reports for `arguments` (clients, pipeline, count, command) on `port`.
+struct LoadFigures {
+  double per_second = 0;
+  double p50_ms = 0, p99_ms = 0;
+};
+
+/// What redis-benchmark reports for `arguments` (clients, pipeline, count, command) on `port`.
+LoadFigures load(int port, const std::vector<std::string>& arguments);
+/// Requests a second alone.
 double redis_benchmark(int port, const std::vector<std::string>& arguments);
 
 }  // namespace sluice::bench

@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/proxy.hpp"
 #include "sluice/log.hpp"
 
 namespace {
@@ -55,6 +56,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   sluice::set_log_sink(log_to_stderr);
   try {
+    if (const auto code = sluice::cli::run_as_nutcracker(argc, argv)) return *code;
     return run(argc, argv);
   } catch (const std::exception& failure) {
     return sluice::cli::report(failure);

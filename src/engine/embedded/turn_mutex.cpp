@@ -7,7 +7,7 @@ namespace {
 
 // Long against what a turn's beginning costs (some 5 us, and a wake-up of each sleeper), short against what the scheduler
 // gives a thread anyway.
-constexpr std::chrono::microseconds turn{500};
+constexpr std::chrono::microseconds turn{1000};
 
 // A look at the mutex takes its cache line from whoever works: one in some 100 ns is enough.
 constexpr int pauses_a_look = 8;
@@ -33,9 +33,12 @@ bool spinning_helps() noexcept {
 
 void TurnMutex::lock_slowly() noexcept {
   if (spin(polite, taken)) return;
-  sleep_through_turn();
+  bool was_turn = sleep_through_turn();
   // Whoever has slept cannot know whether others still do, and takes it so that its unlock wakes one of them.
-  for (int as = taken; !spin(1, as); as = slept_on) {
+  for (int as = taken; !spin(1, as);) {
+    if (was_turn && (was_turn = sleep_through_turn()))
+      continue;  // another was quicker, and has a turn now
+    as = slept_on;
     if (state_.exchange(slept_on, std::memory_order_acquire) == free) break;
     state_.wait(slept_on, std::memory_order_relaxed);
   }
@@ -54,9 +57,12 @@ bool TurnMutex::spin(int patience, int as) noexcept {
   return false;
 }
 
-void TurnMutex::sleep_through_turn() const noexcept {
+/// False: nobody has a turn.
+bool TurnMutex::sleep_through_turn() const noexcept {
   const auto end = turn_began_.load(std::memory_order_relaxed) + turn;
-  if (system_clock().steady() < end) std::this_thread::sleep_until(end);
+  if (system_clock().steady() >= end) return false;
+  std::this_thread::sleep_until(end);
+  return true;
 }
 
 void TurnMutex::begin_turn() noexcept {

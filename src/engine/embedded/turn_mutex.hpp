@@ -43,7 +43,7 @@ class TurnMutex {
   }
   void lock_slowly() noexcept;
   bool spin(int patience, int as) noexcept;
-  void sleep_through_turn() const noexcept;
+  bool sleep_through_turn() const noexcept;
   void begin_turn() noexcept;
 
   std::atomic<int> state_{free};

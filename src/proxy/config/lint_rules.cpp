@@ -178,11 +178,11 @@ void same_address_twice(const PoolSettings& pool, Findings& findings) {
 /// In twemproxy's statistics a server stands among the counters of its pool, and a pool among those of the process.
 void name_of_a_counter(const PoolSettings& pool, Findings& findings) {
 #define COUNTER(name, kind, of_twemproxy, help) #name,
-  static constexpr auto of_pools = std::to_array<std::string_view>({
+  static constexpr std::string_view of_pools[]{
 #define POOL
 #include "proxy/watch/counters.def"
 #undef POOL
-  });
+  };
 #undef COUNTER
   static constexpr std::array<std::string_view, 7> of_process{
       "service",           "source",          "version", "uptime", "timestamp",
@@ -196,7 +196,7 @@ void name_of_a_counter(const PoolSettings& pool, Findings& findings) {
   };
   if (std::ranges::find(of_process, pool.name) != of_process.end()) add(pool.name, pool.place.line);
   for (const auto& server : pool.servers)
-    if (std::ranges::find(of_pools, server.name) != of_pools.end())
+    if (std::ranges::find(of_pools, server.name) != std::end(of_pools))
       add(server.name, server.place.line);
 }
 

@@ -5,19 +5,19 @@
 
 #include "proxy/flow/gather.hpp"
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/retry.hpp"
 #include "proxy/flow/session/session.hpp"
 
 namespace sluice::proxy {
 namespace {
 
-// So many requests are let through before anything is known of their replies; more when those turn out to be short.
-constexpr std::size_t first_requests = 128;
+// How long a reply may be, as long as none has come: fewer requests are let through at first than when replies have turned
+// out to be short.
+constexpr std::size_t expected_at_first = std::size_t{512} << 10;
 // What a client is expected to get sinks by such a part with each reply that is shorter.
 constexpr std::size_t expectation_sinks = 8;
 // A client that leaves so many times its output limit lying is closed.
 constexpr std::size_t out_of_bounds = 4;
-
-constexpr std::string_view any_key = "placeholder";  // twemproxy's, for commands without a key
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint6
                std::size_t place)
     : Stream(pool.loop()),
       pool_(pool),
-      expected_(pool.settings().client_output_limit / first_requests),
+      expected_(expected_at_first),
       number_(number),
       place_(place),
       last_active_(pool.loop().now()),
@@ -38,8 +38,8 @@ Client::~Client() = default;
 
 void Client::close() noexcept {
   if (closed()) return;
-  session_.reset();
   abandon_line();
+  session_.reset();
   detach();
   pool_.remove(*this);
 }
@@ -64,13 +64,16 @@ void Client::close_later() {
 
 void Client::drain() {
   draining_ = true;
+  if (session_) session_->drain();
   loop_.flush_later(*this);
 }
 
 void Client::flushed() {
   last_active_ = loop_.now();
-  if (line_.empty() && (closing_ || draining_)) return close();
   if (paused()) go_on();
+  if (!line_.empty()) return;
+  const bool has_begun = memory() != 0 || (session_ && session_->is_busy());
+  if (closing_ || (draining_ && !has_begun)) close();
 }
 
 bool Client::gives_way() {
@@ -97,8 +100,13 @@ std::size_t Client::consume(std::string_view bytes) {
       return closed() ? 0 : bytes.size();
     }
     const auto size = reader.size();
-    serve(reader.words(), rest.substr(0, size));
-    if (closed()) return 0;
+    if (const auto words = reader.words(); !words.empty()) {
+      serve(words, rest.substr(0, size));
+      if (postponed_) break;
+      pool_.counters().requests.add();
+      if (closed()) return 0;
+      if (skipping_ != 0 && --skipping_ == 0) muted_ = false;
+    }
     used += size;
   }
   if (reader_) pool_.give_back(std::move(reader_));
@@ -106,9 +114,7 @@ std::size_t Client::consume(std::string_view bytes) {
 }
 
 void Client::serve(Words words, std::string_view bytes) {
-  if (words.empty()) return;
   const Plan plan = pool_.protocol().plan(words);
-  pool_.counters().requests.add();
   if (!plan.forward.empty()) bytes = plan.forward;
   if ((!logged_in_ || session_) && plan.way != Way::close &&
       session().intercept(words, bytes, plan))
@@ -129,12 +135,16 @@ void Client::serve(Words words, std::string_view bytes) {
       break;
     case Way::close: last_word(plan); break;
   }
-  if (!closed() && !paused() && is_too_far_ahead()) wait_for_room();
+  if (!closed() && !postponed_ && !paused() && is_too_far_ahead()) wait_for_room();
 }
 
 ClientSession& Client::session() {
   if (!session_) session_ = std::make_unique<ClientSession>(*this);
   return *session_;
+}
+
+bool Client::is_idle() const noexcept {
+  return line_.empty() && unsent() == 0 && !held_ && !(session_ && session_->is_subscribed());
 }
 
 void Client::hold() {
@@ -147,22 +157,38 @@ void Client::release() {
   go_on();
 }
 
+void Client::postpone() {
+  postponed_ = true;
+  hold();
+}
+
+/// Who has left while it waits on a server would be given what is then lost.
+void Client::hung_up() {
+  if (session_ && session_->is_blocked()) close();
+}
+
 void Client::forward(Words words, std::string_view bytes, const Plan& plan) {
+  if (Server* const home = home_or_answer(words, plan)) send(*home, words, bytes, plan);
+}
+
+Server* Client::home_or_answer(Words words, const Plan& plan) {
+  const auto home = home_for(words, plan);
+  if (home.server) return home.server;
+  auto& counters = pool_.counters();
+  (home.failure == Failure::crossed ? counters.crossed_requests : counters.forward_error).add();
+  answer(home.failure);
+  return nullptr;
+}
+
+Client::Home Client::home_for(Words words, const Plan& plan) const {
   const auto route = !plan.route.empty() ? plan.route
                      : plan.keys.empty() ? any_key
                                          : words[plan.keys.front()];
-  Server* home = pool_.home_of(route);
+  Server* const home = pool_.home_of(route);
   if (!pool_.is_strict() && pool_.settings().distribution != Distribution::random)
     for (const auto position : plan.keys.subspan(std::min<std::size_t>(1, plan.keys.size())))
-      if (pool_.home_of(words[position]) != home) {
-        pool_.counters().crossed_requests.add();
-        return answer(Failure::crossed);
-      }
-  if (!home) {
-    pool_.counters().forward_error.add();
-    return answer(Failure::refused);
-  }
-  send(*home, words, bytes, plan);
+      if (pool_.home_of(words[position]) != home) return {nullptr, Failure::crossed};
+  return {home, Failure::refused};
 }
 
 void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
@@ -171,26 +197,28 @@ void Client::send(Server& home, Words words, std::string_view bytes, const Plan&
   if (plan.expects_reply) {
     Request& request = line_up(plan);
     if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
-    if (plan.read_only && pool_.settings().retry_reads)
+    if ((plan.read_only && pool_.settings().retry_reads) || plan.verb == SessionVerb::evalsha)
       request.body = std::make_unique<std::string>(bytes);
     upstream.send(request, bytes);
   } else {
     upstream.send_only(bytes);
   }
-  if (!closed() && upstream.is_full()) {
-    crowded_ = true;
-    wait_for_room();
-  }
+  wait_if_full(upstream);
+}
+
+void Client::wait_if_full(const Upstream& upstream) {
+  if (upstream.is_full()) wait_for_server();
+}
+
+void Client::wait_for_server() {
+  if (closed()) return;
+  crowded_ = true;
+  wait_for_room();
 }
 
 void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {
   if (plan.way == Way::homes && plan.keys.size() == 1) return forward(words, bytes, plan);
-  const bool full =
-      Gather::begin(pool_, line_up(plan), words, bytes, plan, variant_, number_);
-  if (!closed() && full) {
-    crowded_ = true;
-    wait_for_room();
-  }
+  if (Gather::begin(pool_, line_up(plan), words, bytes, plan, variant_, number_)) wait_for_server();
 }
 
 Request& Client::line_up(const Plan& plan) {
@@ -198,16 +226,15 @@ Request& Client::line_up(const Plan& plan) {
   request.receiver = this;
   request.command = plan.command;
   request.read_only = plan.read_only;
-  request.quiet = plan.quiet;
+  request.quiet = muted_ ? Quiet::all : plan.quiet;
   line_.push(request);
   return request;
 }
 
 void Client::answer(std::string_view reply) {
+  if (muted_) return;
   if (line_.empty()) return write(reply);
-  Request& request = line_up({});
-  request.reply.assign(reply);
-  request.answered = true;
+  park(line_up({}), reply);
 }
 
 void Client::answer(Failure failure) {
@@ -223,7 +250,8 @@ void Client::last_word(const Plan& plan) {
 }
 
 void Client::replied(Request& request, std::string_view reply) {
-  if (request.quiet != Quiet::no && pool_.protocol().is_silent(request.quiet, reply)) reply = {};
+  if (request.body && reply.starts_with("-NOSCRIPT") && session_ && session_->heal(request)) return;
+  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = {};
   if (is_beyond_bounds()) {  // one reply, however long, never makes it so
     pool_.counters().client_overflows.add();
     return close();
@@ -258,10 +286,25 @@ void Client::pass_on(std::string_view reply) {
 }
 
 void Client::failed(Request& request, Failure failure) {
+  if (request.body && ask_again(request, failure)) return;
   pool_.counters().forward_error.add();
   std::string reply;
   pool_.protocol().append_failure(reply, failure);
   replied(request, reply);
+}
+
+/// Its keys may have another home by now.
+bool Client::ask_again(Request& request, Failure failure) {
+  if (!may_ask_again(request, request, failure) || !pool_.settings().retry_reads) return false;
+  const auto reader = pool_.protocol().request_reader();
+  if (reader->read(*request.body) != RequestReader::State::complete) return false;
+  const auto plan = pool_.protocol().plan(reader->words());
+  Server* const home = home_for(reader->words(), plan).server;
+  if (!home) return false;
+  request.retried = true;
+  pool_.counters().retries.add();
+  home->upstream(variant_, number_).send(request, *request.body);
+  return true;
 }
 
 void Client::release_answered() {
@@ -270,7 +313,15 @@ void Client::release_answered() {
     if (reply.memory() != 0) kept_for(-static_cast<std::ptrdiff_t>(reply.memory()));
     pass_on(reply.view());
   }
+  if (postponed_ && line_.empty()) {
+    postponed_ = false;
+    held_ = false;
+  }
   if (paused()) go_on();
+}
+
+bool Client::is_silent(Quiet quiet, std::string_view reply) const noexcept {
+  return quiet == Quiet::all || pool_.protocol().is_silent(quiet, reply);
 }
 
 /// What it would get if all its requests were answered as the last ones counts, too: those that are at the servers

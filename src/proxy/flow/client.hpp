@@ -45,10 +45,36 @@ class Client final : public Stream, public Receiver {
   Request& line_up(const Plan& plan);
   /// To the server of its keys; refused when they have several.
   void forward(Words words, std::string_view bytes, const Plan& plan);
+  /// The server of its keys, or why there is none.
+  struct Home {
+    Server* server = nullptr;
+    Failure failure = Failure::refused;
+  };
+  Home home_for(Words words, const Plan& plan) const;
+  /// Null: the client has been told why.
+  Server* home_or_answer(Words words, const Plan& plan);
+  void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
+  /// Not more of its requests until the server has taken what waits for it.
+  void wait_if_full(const Upstream& upstream);
   /// Its next requests are not looked at until release(), whatever has come.
   void hold();
   void release();
+  /// The request that is being served comes again when all before it have been answered.
+  void postpone();
+  /// Whether there is none before it.
+  bool is_next() const noexcept { return line_.empty(); }
+  /// Replies to what comes from now on are dropped.
+  void set_muted(bool muted) noexcept {
+    muted_ = muted;
+    skipping_ = 0;
+  }
+  /// The same for the next request alone.
+  void mute_next() noexcept {
+    muted_ = true;
+    skipping_ = 2;
+  }
+  using Stream::has_hung_up;
   /// What a server says by itself: written at once, between replies. REQUIRES: nothing is under way, or RESP3.
   void push(std::string_view bytes) { write(bytes); }
   bool is_closing() const noexcept { return closing_; }
@@ -56,7 +82,7 @@ class Client final : public Stream, public Receiver {
   std::size_t place() const noexcept { return place_; }
   void set_place(std::size_t place) noexcept { place_ = place; }
   std::uint64_t number() const noexcept { return number_; }
-  bool is_idle() const noexcept { return line_.empty() && unsent() == 0 && !held_; }
+  bool is_idle() const noexcept;
   SteadyTime last_active() const noexcept { return last_active_; }
 
   void replied(Request& request, std::string_view reply) override;
@@ -69,9 +95,10 @@ class Client final : public Stream, public Receiver {
   void ended(int error) override;
   void flushed() override;
   bool gives_way() override;
+  void hung_up() override;
 
   void serve(Words words, std::string_view bytes);
-  void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
+  bool ask_again(Request& request, Failure failure);
   ClientSession& session();
   void last_word(const Plan& plan);
   void park(Request& request, std::string_view reply);
@@ -79,27 +106,33 @@ class Client final : public Stream, public Receiver {
   void pass_on(std::string_view reply);
   void abandon_line() noexcept;
   void release_answered();
+  bool is_silent(Quiet quiet, std::string_view reply) const noexcept;
   bool is_too_far_ahead() const noexcept;
   bool is_beyond_bounds() const noexcept;
   void wait_for_room();
+  void wait_for_server();
   void go_on();
 
   Pool& pool_;
   std::unique_ptr<RequestReader> reader_;  // while a request is incomplete
   ClientLine line_;
-  std::size_t parked_ = 0;         // bytes of replies that wait for their turn, and of fragments
-  std::size_t expected_;           // how long the next reply may be, by those that came
+  std::size_t parked_ = 0;  // bytes of replies that wait for their turn, and of fragments
+  std::size_t expected_;    // how long the next reply may be, by those that came
   std::uint64_t number_;
   std::size_t place_;
   SteadyTime last_active_;
   Variant variant_;
   std::unique_ptr<ClientSession> session_;  // made when it is first needed
   bool logged_in_;
-  bool held_ = false;      // by the session
-  bool waits_ = false;     // the pool knows that it waits for room
-  bool crowded_ = false;   // a server has to take its requests first
-  bool closing_ = false;   // after the last reply
-  bool draining_ = false;  // as soon as it is idle
+  bool muted_ = false;
+  std::uint8_t skipping_ =
+      0;  // so many more requests, this one among them, until replies are sent again
+  bool postponed_ = false;  // the request in hand
+  bool held_ = false;       // by the session
+  bool waits_ = false;      // the pool knows that it waits for room
+  bool crowded_ = false;    // a server has to take its requests first
+  bool closing_ = false;    // after the last reply
+  bool draining_ = false;   // as soon as it is idle
 };
 
 }  // namespace sluice::proxy

@@ -4,12 +4,13 @@
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/retry.hpp"
 
 namespace sluice::proxy {
 
 bool Gather::begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
                    const Plan& plan, const Variant& variant, std::size_t client) {
-  std::unique_ptr<Gather> made{new Gather{pool, whole, words, bytes, plan}};
+  std::unique_ptr<Gather> made{new Gather{pool, whole, words, bytes, plan, variant, client}};
   Gather& gather = *made;
   gather.self_ = std::move(made);
   gather.cut();
@@ -18,13 +19,19 @@ bool Gather::begin(Pool& pool, Request& whole, Words words, std::string_view byt
   gather.keep(static_cast<std::ptrdiff_t>(gather.text_.size() + gather.bytes_.size()));
   bool full = false;
   for (std::size_t place = 0; place < gather.fragments_.size(); ++place)
-    full = gather.send(place, variant, client) || full;
+    full = gather.send(place) || full;
   gather.done();
   return full;
 }
 
-Gather::Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan)
-    : pool_(pool), whole_(whole), keys_(plan.keys.begin(), plan.keys.end()), plan_(plan) {
+Gather::Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan,
+               const Variant& variant, std::size_t client)
+    : pool_(pool),
+      whole_(whole),
+      keys_(plan.keys.begin(), plan.keys.end()),
+      plan_(plan),
+      variant_(variant),
+      client_(client) {
   if (plan.way == Way::every) bytes_ = bytes;
   std::size_t size = 0;
   for (const auto word : words) size += word.size();
@@ -60,24 +67,41 @@ void Gather::keep(std::ptrdiff_t bytes) {
   if (whole_.receiver) whole_.receiver->kept_for(bytes);
 }
 
-bool Gather::send(std::size_t place, const Variant& variant, std::size_t client) {
-  Fragment& fragment = fragments_[place];
+/// True: the server has more than enough to take.
+bool Gather::send(std::size_t place) {
   Request& request = pool_.loop().requests().make();
   request.receiver = this;
   request.place = static_cast<std::uint32_t>(place);
   request.command = plan_.command;
-  if (!fragment.home) {
-    failed(request, Failure::refused);
-    return false;
-  }
+  request.read_only = plan_.read_only;
+  if (fragments_[place].home) return ask(request);
+  failed(request, Failure::refused);
+  return false;
+}
+
+bool Gather::ask(Request& request) {
+  const Fragment& fragment = fragments_[request.place];
   std::string bytes;
   if (plan_.way == Way::every)
     bytes = bytes_;
   else
     pool_.protocol().append_fragment(bytes, words_, plan_, fragment.keys);
-  Upstream& upstream = fragment.home->upstream(variant, client);
+  Upstream& upstream = fragment.home->upstream(variant_, client_);
   upstream.send(request, bytes);
   return upstream.is_full();
+}
+
+/// Of the same server: if it is out by now, its keys may have several other homes.
+bool Gather::ask_again(Request& request, Failure failure) {
+  if (!pool_.settings().retry_reads || !may_ask_again(request, whole_, failure)) return false;
+  const auto& servers = pool_.servers();
+  const auto home = std::ranges::find(servers, fragments_[request.place].home,
+                                      [](const auto& server) { return server.get(); });
+  if (home == servers.end() || !(*home)->health().well()) return false;
+  request.retried = true;
+  pool_.counters().retries.add();
+  ask(request);
+  return true;
 }
 
 void Gather::replied(Request& request, std::string_view reply) {
@@ -88,6 +112,7 @@ void Gather::replied(Request& request, std::string_view reply) {
 }
 
 void Gather::failed(Request& request, Failure failure) {
+  if (ask_again(request, failure)) return;
   Fragment& fragment = fragments_[request.place];
   fragment.failed = true;
   pool_.protocol().append_failure(fragment.reply, failure);

@@ -33,10 +33,13 @@ class Gather final : public Receiver {
     bool failed = false;
   };
 
-  Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan);
+  Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan,
+         const Variant& variant, std::size_t client);
 
   void cut();
-  bool send(std::size_t place, const Variant& variant, std::size_t client);
+  bool send(std::size_t place);
+  bool ask(Request& request);
+  bool ask_again(Request& request, Failure failure);
   void keep(std::ptrdiff_t bytes);
   void done();
   void finish();
@@ -48,6 +51,8 @@ class Gather final : public Receiver {
   std::vector<std::string_view> words_;
   std::vector<std::size_t> keys_;
   Plan plan_;
+  Variant variant_;
+  std::size_t client_;
   std::vector<Fragment> fragments_;
   std::size_t missing_ = 0;
   std::ptrdiff_t kept_ = 0;  // bytes of ours that our receiver was told of

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "proxy/flow/client.hpp"
+#include "proxy/flow/session/subscription.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::proxy {
@@ -65,6 +66,7 @@ Pool::Pool(PoolSurroundings surroundings, std::shared_ptr<const PoolSettings> se
 Pool::~Pool() {
   loop().cancel(deadline_timer_);
   loop().cancel(recovery_timer_);
+  loop().cancel(subscribers_timer_);
   while (!clients_.empty()) clients_.back()->close();
   servers_.clear();
   retired_.clear();
@@ -115,7 +117,20 @@ void Pool::make_ring() {
     if (settings_->on_failure == OnFailure::fail || servers_[place]->health().well())
       live.push_back(place);
   homes_ = live.empty() ? Homes{} : make_homes(*settings_, live);
+  if (!subscribers_.empty() && subscribers_timer_.second == 0)  // not now: we may be anywhere
+    subscribers_timer_ = loop().at(loop().now(), [this] { check_subscribers(); });
   plan_recovery();
+}
+
+void Pool::check_subscribers() {
+  subscribers_timer_ = {};
+  const auto moved = std::ranges::count_if(
+      subscribers_, [](Subscriptions* subscriber) { return !subscriber->check_homes(); });
+  if (moved != 0)
+    log(LogLevel::warning,
+        fmt::format("pool '{}': {} subscribers are closed, because what they listen to has another "
+                    "home now",
+                    settings_->name, moved));
 }
 
 void Pool::refresh() {
@@ -151,8 +166,7 @@ void Pool::recover() {
 void Pool::accept(net::Socket socket) {
   counters().client_accepted.add();
   const auto before = shared_->clients.fetch_add(1, std::memory_order_relaxed);
-  const bool full =
-      settings_->client_connections != 0 && before >= settings_->client_connections;
+  const bool full = settings_->client_connections != 0 && before >= settings_->client_connections;
   try {
     if (!draining_ && !full) {
       clients_.push_back(std::make_unique<Client>(*this,
@@ -201,27 +215,40 @@ std::unique_ptr<net::Transport> Pool::connect(const Server& server) const {
 }
 
 void Pool::expect_deadline() {
-  if (deadline_timer_.second == 0) {
-    const auto soonest = std::min(settings_->timeout.value_or(settings_->connect_timeout),
-                                  settings_->connect_timeout);
-    deadline_timer_ = loop().after(soonest, [this] { check_deadlines(); });
-  }
+  if (deadline_timer_.second == 0)
+    deadline_timer_ = loop().at(soonest_deadline(), [this] { check_deadlines(); });
+}
+
+void Pool::expect_connection() {
+  const auto soonest = soonest_deadline();
+  if (deadline_timer_.second != 0 && deadline_timer_.first <= soonest) return;
+  loop().cancel(deadline_timer_);
+  deadline_timer_ = loop().at(soonest, [this] { check_deadlines(); });
+}
+
+SteadyTime Pool::soonest_deadline() const noexcept {
+  const auto connecting = settings_->connect_timeout;
+  return loop().now() + std::min(settings_->timeout.value_or(connecting), connecting);
 }
 
 void Pool::check_deadlines() {
   constexpr std::chrono::milliseconds often_enough{1};
   deadline_timer_ = {};
   auto earliest = SteadyTime::max();
-  for (const auto* servers : {&servers_, &retired_})
-    for (const auto& server : *servers)
-      server->for_each_upstream([&](Upstream& upstream) {
-        upstream.check_time();
-        earliest = std::min(earliest, upstream.next_deadline());
-      });
+  std::vector<Upstream*> upstreams;  // with their time, those that are borrowed may go
+  for_each_upstream([&](Upstream& upstream) { upstreams.push_back(&upstream); });
+  for (Upstream* upstream : upstreams) upstream->check_time();
+  for_each_upstream(
+      [&](Upstream& upstream) { earliest = std::min(earliest, upstream.next_deadline()); });
   if (earliest == SteadyTime::max()) return;
   loop().cancel(deadline_timer_);  // one that a receiver's news has made meanwhile
-  deadline_timer_ = loop().at(std::max(earliest, loop().now() + often_enough),
-                              [this] { check_deadlines(); });
+  deadline_timer_ =
+      loop().at(std::max(earliest, loop().now() + often_enough), [this] { check_deadlines(); });
+}
+
+void Pool::for_each_upstream(const std::function<void(Upstream&)>& visit) {
+  for (const auto* const servers : {&servers_, &retired_})
+    for (const auto& server : *servers) server->for_each_upstream(visit);
 }
 
 void Pool::wait_for_room(Client& client) {
@@ -235,7 +262,9 @@ void Pool::there_is_room() {
 }
 
 void Pool::tick() {
+  refresh();
   std::erase_if(retired_, [](const auto& server) { return server->idle(); });
+  for (const auto& server : servers_) server->tick();
   there_is_room();
   if (settings_->client_idle_timeout.count() == 0) return;
   const auto before = loop().now() - settings_->client_idle_timeout;
@@ -253,6 +282,10 @@ Client* Pool::greediest() const noexcept {
 void Pool::evict(Client& client) {
   counters().client_evictions.add();
   client.close();
+}
+
+std::uint64_t Pool::id_of(const Client& client) const noexcept {
+  return client.number() * around_.registry.workers() + around_.worker;
 }
 
 bool Pool::is_idle() const {

@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "proxy/flow/loop.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/server.hpp"
+#include "proxy/flow/session/script_shelf.hpp"
 #include "proxy/health/health.hpp"
 #include "proxy/protocol/protocol.hpp"
 #include "proxy/ring/ring.hpp"
@@ -22,11 +25,16 @@
 namespace sluice::proxy {
 
 class Client;
+class Subscriptions;
+
+/// By it the home of what has no key is found: twemproxy's.
+inline constexpr std::string_view any_key = "placeholder";
 
 /// What all workers share of a pool.
 struct SharedPool {
   HealthVersion version{0};
   std::atomic<std::size_t> clients{0};
+  ScriptShelf scripts;
 
   std::shared_ptr<Health> health_of(const ServerSettings& server, const PoolSettings& pool);
 
@@ -66,6 +74,7 @@ class Pool {
   Resolver& resolver() const noexcept { return around_.resolver; }
   Protocol& protocol() const noexcept { return *protocol_; }
   PoolCounters& counters() const noexcept { return watch_->counters; }
+  ScriptShelf& scripts() const noexcept { return shared_->scripts; }
 
   /// Whose the key is. Null: its server takes no requests now, or none does.
   Server* home_of(std::string_view key);
@@ -92,6 +101,8 @@ class Pool {
 
   /// An upstream has something under way from now on.
   void expect_deadline();
+  /// An upstream begins to connect, which may have less time than what is under way.
+  void expect_connection();
   /// A paused client is told when there may be room again.
   void wait_for_room(Client& client);
   void there_is_room();
@@ -100,8 +111,14 @@ class Pool {
   Client* greediest() const noexcept;
   void evict(Client& client);
 
+  /// Those who listen to channels are told when homes may have moved.
+  void add_subscriber(Subscriptions& subscriber) { subscribers_.insert(&subscriber); }
+  void remove_subscriber(Subscriptions& subscriber) noexcept { subscribers_.erase(&subscriber); }
+
   /// Once a second: what has become idle and is not wanted any more goes.
   void tick();
+  /// A number of the client that no other of the process has.
+  std::uint64_t id_of(const Client& client) const noexcept;
   /// Nothing of a client or of a request is left.
   bool is_idle() const;
 
@@ -117,6 +134,9 @@ class Pool {
   void plan_recovery();
   void recover();
   void check_deadlines();
+  void check_subscribers();
+  SteadyTime soonest_deadline() const noexcept;
+  void for_each_upstream(const std::function<void(Upstream&)>& visit);
 
   PoolSurroundings around_;
   std::shared_ptr<const PoolSettings> settings_;
@@ -134,10 +154,12 @@ class Pool {
   std::vector<std::unique_ptr<RequestReader>> spare_readers_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<Client*> waiting_for_room_;
+  std::set<Subscriptions*> subscribers_;
   std::uint64_t last_client_ = 0;
   bool draining_ = false;
   Loop::TimerId deadline_timer_{};
   Loop::TimerId recovery_timer_{};
+  Loop::TimerId subscribers_timer_{};
 };
 
 }  // namespace sluice::proxy

@@ -161,6 +161,12 @@ void Proxy::drain() {
   for (auto& worker : workers_) worker->run([&] { worker->drain(); });
 }
 
+std::int64_t Proxy::memory() const noexcept {
+  std::int64_t sum = 0;
+  for (const auto& worker : workers_) sum += worker->memory();
+  return sum;
+}
+
 bool Proxy::is_drained() const noexcept {
   return std::ranges::all_of(workers_, [](const auto& worker) { return worker->is_drained(); });
 }

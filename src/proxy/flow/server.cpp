@@ -15,6 +15,9 @@ Greeting& say(Greeting& greeting, std::initializer_list<std::string_view> words)
   return greeting;
 }
 
+constexpr std::size_t most_spare = 16;  // connections of former borrowers that are kept
+constexpr std::chrono::seconds spare_time{60};
+
 /// One question whether a server is well.
 class HealthCheck final : public Receiver {
  public:
@@ -38,6 +41,27 @@ class HealthCheck final : public Receiver {
 
 }  // namespace
 
+Borrowed::Borrowed(Server& server, Upstream& upstream) noexcept
+    : server_(&server), upstream_(&upstream), generation_(upstream.generation()) {}
+
+Borrowed& Borrowed::operator=(Borrowed&& other) noexcept {
+  reset();
+  server_ = other.server_;
+  upstream_ = std::exchange(other.upstream_, nullptr);
+  generation_ = other.generation_;
+  return *this;
+}
+
+void Borrowed::give_back() {
+  if (auto* const upstream = std::exchange(upstream_, nullptr))
+    server_->take_back(*upstream, upstream->generation() == generation_);
+}
+
+void Borrowed::reset() noexcept {
+  if (auto* const upstream = std::exchange(upstream_, nullptr))
+    server_->take_back(*upstream, false);
+}
+
 Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
                std::shared_ptr<ServerWatch> watch)
     : pool_(pool),
@@ -47,16 +71,20 @@ Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> heal
       addresses_(known_addresses(settings_.endpoint)),
       health_check_(std::make_unique<HealthCheck>(*this)),
       self_(std::make_shared<Server*>(this)) {
-  links_.push_back({{.resp = 2, .db = pool.settings().redis_db}, {}});
+  links_.push_back({{.resp = 2, .db = pool.settings().redis_db}, {}, {}});
 }
 
 Server::~Server() {
   *self_ = nullptr;
   for (auto& link : links_)
-    for (auto& upstream : link.upstreams) {
-      upstream->close(Failure::closed);
-      pool_.loop().bury(std::move(upstream));
-    }
+    for (auto& upstream : link.upstreams) end(std::move(upstream));
+  for (auto* const singles : {&borrowed_, &spare_})
+    for (auto& single : *singles) end(std::move(single.upstream));
+}
+
+void Server::end(std::unique_ptr<Upstream> upstream) {
+  upstream->close(Failure::closed);
+  pool_.loop().bury(std::move(upstream));
 }
 
 Greeting Server::greeting(const Variant& variant) const {
@@ -71,6 +99,7 @@ Greeting Server::greeting(const Variant& variant) const {
     else
       say(greeting, {"AUTH", settings.server_user, password});
   }
+  greeting.is_of_pool = variant.resp == 2 && variant.db == settings.redis_db;
   if (variant.resp == 3) say(greeting, {"HELLO", "3"});
   if (variant.db != 0) say(greeting, {"SELECT", std::to_string(variant.db)});
   return greeting;
@@ -79,11 +108,12 @@ Greeting Server::greeting(const Variant& variant) const {
 Server::Link& Server::link(const Variant& variant) {
   const auto found = std::ranges::find(links_, variant, &Link::variant);
   if (found != links_.end()) return *found;
-  return links_.emplace_back(Link{variant, {}});
+  return links_.emplace_back(Link{variant, {}, {}});
 }
 
 Upstream& Server::upstream(const Variant& variant, std::size_t client) {
   auto& link = links_.front().variant == variant ? links_.front() : this->link(variant);
+  link.wanted = pool_.loop().now();
   if (link.upstreams.empty()) {
     for (std::size_t i = 0; i < std::max<std::size_t>(pool_.settings().server_connections, 1); ++i)
       link.upstreams.push_back(std::make_unique<Upstream>(pool_.loop(), *this, greeting(variant)));
@@ -93,6 +123,51 @@ Upstream& Server::upstream(const Variant& variant, std::size_t client) {
 
 std::unique_ptr<Upstream> Server::dedicated(const Variant& variant) {
   return std::make_unique<Upstream>(pool_.loop(), *this, greeting(variant));
+}
+
+Borrowed Server::borrow(const Variant& variant) {
+  const auto fits = [&](const Single& single) {
+    return single.variant == variant && single.upstream->connected();
+  };
+  const auto spare = std::find_if(spare_.rbegin(), spare_.rend(), fits);
+  if (spare == spare_.rend()) {
+    borrowed_.push_back({variant, dedicated(variant), {}});
+  } else {
+    borrowed_.push_back(std::move(*spare));
+    spare_.erase(std::next(spare).base());
+  }
+  return {*this, *borrowed_.back().upstream};
+}
+
+void Server::take_back(Upstream& upstream, bool clean) {
+  const auto found = std::ranges::find(borrowed_, &upstream,
+                                       [](const Single& single) { return single.upstream.get(); });
+  std::swap(*found, borrowed_.back());
+  Single single = std::move(borrowed_.back());
+  borrowed_.pop_back();
+  if (!clean || !upstream.connected() || !upstream.idle() || spare_.size() >= most_spare)
+    return end(std::move(single.upstream));
+  upstream.set_patient(false);
+  single.since = pool_.loop().now();
+  spare_.push_back(std::move(single));
+}
+
+void Server::tick() {
+  const auto before = pool_.loop().now() - spare_time;
+  std::erase_if(spare_, [&](Single& single) {
+    const bool old = single.since < before || !single.upstream->connected();
+    if (old) end(std::move(single.upstream));
+    return old;
+  });
+  const auto unwanted =
+      std::stable_partition(std::next(links_.begin()), links_.end(), [&](const Link& link) {
+        return link.wanted >= before ||
+               !std::ranges::all_of(link.upstreams,
+                                    [](const auto& upstream) { return upstream->idle(); });
+      });
+  for (auto link = unwanted; link != links_.end(); ++link)
+    for (auto& upstream : link->upstreams) end(std::move(upstream));
+  links_.erase(unwanted, links_.end());
 }
 
 void Server::resolve(Upstream* waiting) {
@@ -116,6 +191,7 @@ void Server::take_addresses(std::vector<net::Address> addresses) {
 void Server::for_each_upstream(const std::function<void(Upstream&)>& visit) {
   for (auto& link : links_)
     for (auto& upstream : link.upstreams) visit(*upstream);
+  for (auto& single : borrowed_) visit(*single.upstream);
 }
 
 void Server::preconnect() {
@@ -124,10 +200,10 @@ void Server::preconnect() {
 }
 
 bool Server::idle() const {
-  return std::ranges::all_of(links_, [](const Link& link) {
-    return std::ranges::all_of(link.upstreams,
-                               [](const auto& upstream) { return upstream->idle(); });
-  });
+  return borrowed_.empty() && std::ranges::all_of(links_, [](const Link& link) {
+           return std::ranges::all_of(link.upstreams,
+                                      [](const auto& upstream) { return upstream->idle(); });
+         });
 }
 
 void Server::weigh_failure(SteadyTime since) {

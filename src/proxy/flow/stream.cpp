@@ -31,7 +31,10 @@ void Stream::detach() noexcept {
 
 void Stream::ready(Readiness readiness) {
   if (closed()) return;
-  hung_up_ = hung_up_ || readiness.hung_up;
+  if (readiness.hung_up && !std::exchange(hung_up_, true)) {
+    hung_up();
+    if (closed()) return;
+  }
   readable_ = readable_ || readiness.readable || readiness.hung_up;
   if (readiness.writable && !writable_) {
     writable_ = true;

@@ -40,6 +40,7 @@ class Stream : public Source {
   /// Reading stops after the message in hand, until resume().
   void pause() noexcept { paused_ = true; }
   bool paused() const noexcept { return paused_; }
+  bool has_hung_up() const noexcept { return hung_up_; }
   void resume();
 
   /// Whole messages from the front of `bytes`; gives how many bytes they were. What is left comes again with more behind
@@ -51,6 +52,8 @@ class Stream : public Source {
   virtual void ended(int error) = 0;
   /// The connection can be written to for the first time, or again.
   virtual void writable() {}
+  /// The peer will send no more; what it has sent may still have to be read. Also while paused; called once.
+  virtual void hung_up() {}
   /// All is written.
   virtual void flushed() {}
   /// Asked when memory is short: it does not want to be read from, and says resume() when it does again.

@@ -59,7 +59,7 @@ void Upstream::send(Request& request, std::string_view bytes) {
   }
   if (phase_ == Phase::closed) start();
   line_.push(request);
-  write(bytes);
+  say(bytes);
   auto& counters = server_.counters();
   counters.requests.add();
   counters.request_bytes.add(static_cast<std::int64_t>(bytes.size()));
@@ -70,10 +70,21 @@ void Upstream::send(Request& request, std::string_view bytes) {
 
 void Upstream::send_only(std::string_view bytes) {
   if (phase_ == Phase::closed) start();
-  write(bytes);
+  say(bytes);
   server_.counters().requests.add();
   server_.counters().request_bytes.add(static_cast<std::int64_t>(bytes.size()));
   if (phase_ == Phase::closed) lost(Failure::refused, before(loop_.now()));
+}
+
+void Upstream::send_aside(std::string_view bytes) {
+  send(loop_.requests().make(), bytes);  // without a receiver
+}
+
+void Upstream::say(std::string_view bytes) {
+  if (greeting_left_ != 0 && !server_.pool().is_strict())
+    behind_greeting_.append(bytes);
+  else
+    write(bytes);
 }
 
 void Upstream::connect() {
@@ -84,10 +95,10 @@ void Upstream::connect() {
 /// Leaves the phase `closed` when not even the beginning of a connection can be made.
 void Upstream::start() {
   begun_ = heard_ = loop_.now();
-  if (greeting_.replies != 0) {
-    write(greeting_.bytes);
-    server_.pool().expect_deadline();
-  }
+  server_.pool().expect_connection();
+  write(greeting_.bytes);
+  greeting_left_ = greeting_.replies;
+  if (greeting_.replies != 0) server_.pool().expect_deadline();
   for (std::uint32_t i = 0; i < greeting_.replies; ++i) {
     Request& request = loop_.requests().make();
     request.receiver = this;
@@ -142,7 +153,8 @@ std::size_t Upstream::consume(std::string_view bytes) {
       refuse_long_reply();
       return 0;
     }
-    if (state == ReplyReader::State::bad || (line_.empty() && !reader_->is_push())) {
+    const bool unasked = reader_->is_push() || (line_.empty() && listener_ != nullptr);
+    if (state == ReplyReader::State::bad || (line_.empty() && !unasked)) {
       log(LogLevel::error,
           fmt::format("server '{}' sent what is no reply to anything; its connection is closed",
                       server_.settings().name));
@@ -150,10 +162,17 @@ std::size_t Upstream::consume(std::string_view bytes) {
       return 0;
     }
     used += reader_->size();
-    if (reader_->is_push()) continue;
-    if (!deliver(rest.substr(0, reader_->size()))) return 0;
+    const auto message = rest.substr(0, reader_->size());
+    if (!(unasked ? hear(message) : deliver(message))) return 0;
   }
   return used;
+}
+
+/// False: the connection was closed over it.
+bool Upstream::hear(std::string_view message) {
+  const auto before = generation();
+  if (listener_) listener_->heard(message);
+  return before == generation();
 }
 
 /// False: the connection was closed over it.
@@ -200,8 +219,9 @@ void Upstream::ended(int error) {
 
 /// The request fails that it answers; and those behind it, whose replies cannot be reached. The server is well.
 void Upstream::refuse_long_reply() {
-  log(LogLevel::error, fmt::format("server '{}' sent a reply beyond reply_size_limit; its connection is closed",
-                                   server_.settings().name));
+  log(LogLevel::error,
+      fmt::format("server '{}' sent a reply beyond reply_size_limit; its connection is closed",
+                  server_.settings().name));
   server_.counters().server_err.add();
   Request& request = line_.pop();
   server_.counters().out_queue.add(-1);
@@ -222,24 +242,41 @@ void Upstream::lost(Failure failure, SteadyTime since) {
 }
 
 void Upstream::close(Failure failure) {
+  disconnect();
+  if (auto* const listener = std::exchange(listener_, nullptr)) {
+    std::string reply;
+    server_.pool().protocol().append_failure(reply, failure);
+    listener->lost(reply);
+  }
+  fail_all(failure);
+  server_.pool().there_is_room();
+}
+
+void Upstream::disconnect() noexcept {
   if (phase_ == Phase::connecting || phase_ == Phase::open)
     server_.counters().server_connections.add(-1);
   if (phase_ == Phase::resolving) server_.forget(*this);
   phase_ = Phase::closed;
   detach();
+  behind_greeting_ = {};
+  greeting_left_ = 0;
   reader_ = server_.pool().protocol().reply_reader();
-  fail_all(failure);
-  server_.pool().there_is_room();
 }
 
 void Upstream::fail_all(Failure failure) {
+  leave([failure](Request& request) { request.receiver->failed(request, failure); });
+}
+
+/// Empties the line: what is to be told to those who wait.
+template <class Tell>
+void Upstream::leave(Tell tell) {
   auto line = std::exchange(line_, {});  // receivers may ask again at once
   while (!line.empty()) {
     Request& request = line.pop();
     server_.counters().out_queue.add(-1);
     server_.counters().out_queue_bytes.add(-static_cast<std::int64_t>(request.size));
     if (request.receiver)
-      request.receiver->failed(request, failure);
+      tell(request);
     else
       loop_.requests().drop(request);
   }
@@ -252,7 +289,7 @@ SteadyTime Upstream::next_deadline() const noexcept {
   const auto connected_by = connecting && !server_.pool().is_strict()
                                 ? begun_ + settings.connect_timeout
                                 : SteadyTime::max();
-  if (!settings.timeout) return connected_by;
+  if (!settings.timeout || (patient_ && greeting_left_ == 0)) return connected_by;
   for (const Request* request = line_.head(); request; request = request->behind)
     if (!request->abandoned) return std::min(connected_by, request->since + *settings.timeout);
   return std::min(connected_by, heard_ + 2 * *settings.timeout);
@@ -265,8 +302,8 @@ void Upstream::check_time() {
   if (connecting && !line_.empty() && !server_.pool().is_strict() &&
       now >= begun_ + settings.connect_timeout)
     return time_out_all();
-  if (!settings.timeout || line_.empty()) return;
-  if (server_.pool().is_strict() || connecting) {
+  if (!settings.timeout || line_.empty() || (patient_ && greeting_left_ == 0)) return;
+  if (server_.pool().is_strict() || connecting || greeting_left_ != 0) {
     if (now >= line_.head()->since + *settings.timeout) time_out_all();
   } else if (line_.head()->abandoned && now >= heard_ + 2 * *settings.timeout) {
     time_out_all();
@@ -283,6 +320,7 @@ void Upstream::time_out_all() {
 /// The line keeps a stand-in for each, whose reply will be dropped.
 void Upstream::time_out_late() {
   const auto latest = loop_.now() - *server_.pool().settings().timeout;
+  const auto connection = generation();
   Request* before = nullptr;
   for (Request* request = line_.head(); request && request->since <= latest;
        request = before->behind) {
@@ -302,17 +340,33 @@ void Upstream::time_out_late() {
       request->receiver->failed(*request, Failure::timed_out);
     else
       loop_.requests().drop(*request);
+    if (connection != generation()) return;  // its receiver has closed it
   }
 }
 
 void Upstream::replied(Request& request, std::string_view reply) {
   loop_.requests().drop(request);
-  if (reply.front() != '-') return;
-  const auto line_end = reply.find('\r');
-  log(LogLevel::error,
-      fmt::format("server '{}' refuses our greeting: {}", server_.settings().name,
-                  reply.substr(1, line_end == reply.npos ? reply.npos : line_end - 1)));
-  if (phase_ != Phase::closed) lost(Failure::refused, begun_);
+  if (phase_ == Phase::closed) return;
+  if (reply.front() == '-') {
+    const auto line_end = reply.find('\r');
+    log(LogLevel::error,
+        fmt::format("server '{}' refuses our greeting: {}", server_.settings().name,
+                    reply.substr(1, line_end == reply.npos ? reply.npos : line_end - 1)));
+    turn_away(reply);
+  } else if (greeting_left_ != 0 && --greeting_left_ == 0 && !behind_greeting_.empty()) {
+    write(std::exchange(behind_greeting_, {}));
+  }
+}
+
+/// Closes; whoever waits learns what the server said.
+void Upstream::turn_away(std::string_view reply) {
+  if (server_.pool().is_strict()) return lost(Failure::refused, begun_);
+  if (greeting_.is_of_pool) server_.weigh_failure(begun_);
+  const std::string error{reply};  // not of the buffer, which goes
+  disconnect();
+  if (auto* const listener = std::exchange(listener_, nullptr)) listener->lost(error);
+  leave([&](Request& request) { request.receiver->replied(request, error); });
+  server_.pool().there_is_room();
 }
 
 void Upstream::failed(Request& request, Failure) { loop_.requests().drop(request); }

@@ -27,8 +27,8 @@ std::optional<ValueBlock> take_value(std::string_view& reply) noexcept;
 bool is_memcached_error(std::string_view reply) noexcept;
 
 enum class MergeStyle : std::uint8_t {
-  whole,      ///< an error of one is the error of all
-  partial,    ///< the keys of a failed one are missing, as after an eviction, unless all have failed
+  whole,    ///< an error of one is the error of all
+  partial,  ///< the keys of a failed one are missing, as after an eviction, unless all have failed
   twemproxy,  ///< as whole; what a server has not makes room for its next value, so that the order of keys may be another
 };
 

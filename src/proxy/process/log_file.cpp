@@ -32,14 +32,14 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-Severity severity_of(LogLevel level) {
+LogSeverity severity_of(LogLevel level) {
   switch (level) {
-    case LogLevel::error: return Severity::error;
-    case LogLevel::warning: return Severity::warning;
-    case LogLevel::info: return Severity::info;
+    case LogLevel::error: return LogSeverity::error;
+    case LogLevel::warning: return LogSeverity::warning;
+    case LogLevel::info: return LogSeverity::info;
     case LogLevel::debug: break;
   }
-  return Severity::debug;
+  return LogSeverity::debug;
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ LogFile::~LogFile() {
   if (has_library_log_) set_log_sink({});
 }
 
-void LogFile::write(Severity severity, std::string_view text) {
+void LogFile::write(LogSeverity severity, std::string_view text) {
   const auto number = static_cast<int>(severity);
   if (number > level()) return;
   const auto line = fmt::format("{} {}", names[static_cast<std::size_t>(number)], one_line(text));

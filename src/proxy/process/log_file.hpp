@@ -17,7 +17,7 @@ class sink;
 namespace sluice::proxy {
 
 /// nutcracker's: a line is written when its level is not above that of the log.
-enum class Severity : std::uint8_t {
+enum class LogSeverity : std::uint8_t {
   emergency,
   alert,
   critical,
@@ -44,7 +44,7 @@ class LogFile {
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  void write(Severity severity, std::string_view text);
+  void write(LogSeverity severity, std::string_view text);
 
   int level() const noexcept { return level_.load(std::memory_order_relaxed); }
   void set_level(int level) noexcept;  ///< held within 0 .. 11

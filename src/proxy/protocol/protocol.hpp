@@ -96,8 +96,8 @@ enum class Merge : std::uint8_t {
 };
 
 /// Replies that the client has not asked to see (a quiet flag), which servers give us all the same so that their order
-/// tells whose they are. Pass it to Protocol::is_silent() with the reply.
-enum class Quiet : std::uint8_t { no, hit, miss };
+/// tells whose they are. Pass it to Protocol::is_silent() with the reply; `all` is for the client alone, who drops any.
+enum class Quiet : std::uint8_t { no, hit, miss, all };
 
 struct Plan {
   Way way = Way::refused;

@@ -32,8 +32,7 @@ inline std::string random_value(Random& random) {
   if (up_to(random, 1500) == 0) size = (1 << 20) - 600 + up_to(random, 100);
   std::string value(size, '\0');
   const auto form = up_to(random, 2);
-  for (auto& c : value)
-    c = static_cast<char>(form == 0 ? random() & 0xff : 'a' + (random() & 15));
+  for (auto& c : value) c = static_cast<char>(form == 0 ? random() & 0xff : 'a' + (random() & 15));
   return value;
 }
 

@@ -12,17 +12,38 @@ namespace {
 using Sides = TwoSides<Memcached>;
 
 constexpr std::string_view patterns[] = {
-    "get <key>", "get <key>", "get <key..>", "get <key..>", "gets <key>", "gets <key..>", "get <missing..>",
-    "delete <key>", "incr <number> <delta>", "decr <number> <delta>", "incr <key> <delta>", "touch <key> 1000000",
-    "delete <key> noreply", "incr <number> <delta> noreply", "touch <key> 1000000 noreply", "version",
-    "DATA set <key> <flags> 0", "DATA set <key> <flags> 0", "DATA set <key> <flags> 0 noreply", "DATA add <key> <flags> 0",
-    "DATA replace <key> <flags> 0", "DATA append <key> <flags> 0", "DATA prepend <key> <flags> 0", "DATA set <key> <flags> 1000000",
-    "DATA cas <key> <flags> 0 <unique>", "NUMBER set <number> 0 0", "NUMBER add <number> 0 0",
+    "get <key>",
+    "get <key>",
+    "get <key..>",
+    "get <key..>",
+    "gets <key>",
+    "gets <key..>",
+    "get <missing..>",
+    "delete <key>",
+    "incr <number> <delta>",
+    "decr <number> <delta>",
+    "incr <key> <delta>",
+    "touch <key> 1000000",
+    "delete <key> noreply",
+    "incr <number> <delta> noreply",
+    "touch <key> 1000000 noreply",
+    "version",
+    "DATA set <key> <flags> 0",
+    "DATA set <key> <flags> 0",
+    "DATA set <key> <flags> 0 noreply",
+    "DATA add <key> <flags> 0",
+    "DATA replace <key> <flags> 0",
+    "DATA append <key> <flags> 0",
+    "DATA prepend <key> <flags> 0",
+    "DATA set <key> <flags> 1000000",
+    "DATA cas <key> <flags> 0 <unique>",
+    "NUMBER set <number> 0 0",
+    "NUMBER add <number> 0 0",
 };
 
 constexpr std::string_view endings[] = {
-    "quit", "stats", "flush_all", "gat 0 key:1", "mg key:1 v", "GET key:1", "get", "nosuch", "incr key:1", "verbosity 1",
-    "delete", "set key:1 0 0 x",
+    "quit", "stats",  "flush_all",  "gat 0 key:1", "mg key:1 v", "GET key:1",
+    "get",  "nosuch", "incr key:1", "verbosity 1", "delete",     "set key:1 0 0 x",
 };
 
 Vocabulary vocabulary() {
@@ -62,7 +83,8 @@ class StrictMemcached : public testing::Test {
     Batch batch;
     for (; requests > 0; --requests) {
       const auto pattern = patterns[up_to(random_, std::size(patterns) - 1)];
-      if (has_failed_server_ && pattern.ends_with("..>")) continue;  // as in strict_redis_redistest.cpp
+      if (has_failed_server_ && pattern.ends_with("..>"))
+        continue;  // as in strict_redis_redistest.cpp
       batch.add(request(pattern), !pattern.ends_with("noreply"));
     }
     batch.add(request("version"), true);  // behind those that have no reply

@@ -46,7 +46,7 @@ class TwoSides {
     nutcracker_.emplace(with_servers(lines, theirs_));
     auto strict = lines;
     strict.emplace_back("compat: strict");
-    proxy_.emplace(with_servers(strict, ours_));
+    proxy_.emplace(PoolLines{with_servers(strict, ours_)});
     theirs_.port = nutcracker_->port();
     ours_.port = proxy_->port();
     settings_ = proxy_->proxy().config().pools.at(0);

@@ -28,7 +28,7 @@ class LogFileTest : public testing::Test {
 
 TEST_F(LogFileTest, LinesLookAsNutcrackers) {
   LogFile log{path.string(), 5};
-  log.write(Severity::notice, "started on pid 1");
+  log.write(LogSeverity::notice, "started on pid 1");
   EXPECT_TRUE(std::regex_match(
       text_of(path),
       std::regex{R"(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\] notice started on pid 1\n)"}))
@@ -40,11 +40,11 @@ TEST_F(LogFileTest, TheLevelDecidesAndIsHeldWithinItsBounds) {
   EXPECT_EQ(log.level(), 11);
   log.set_level(-3);
   EXPECT_EQ(log.level(), 0);
-  log.write(Severity::alert, "no");
-  log.write(Severity::emergency, "yes");
+  log.write(LogSeverity::alert, "no");
+  log.write(LogSeverity::emergency, "yes");
   log.set_level(6);
-  log.write(Severity::debug, "no");
-  log.write(Severity::info, "yes too");
+  log.write(LogSeverity::debug, "no");
+  log.write(LogSeverity::info, "yes too");
   EXPECT_EQ(text_of(path).find("no"), std::string::npos);
   EXPECT_NE(text_of(path).find("emergency yes\n"), std::string::npos);
   EXPECT_NE(text_of(path).find("info yes too\n"), std::string::npos);
@@ -52,11 +52,11 @@ TEST_F(LogFileTest, TheLevelDecidesAndIsHeldWithinItsBounds) {
 
 TEST_F(LogFileTest, ReopensAfterItWasMovedAway) {
   LogFile log{path.string(), 5};
-  log.write(Severity::notice, "before");
+  log.write(LogSeverity::notice, "before");
   std::filesystem::rename(path, directory / "old.log");
-  log.write(Severity::notice, "between");
+  log.write(LogSeverity::notice, "between");
   log.reopen();
-  log.write(Severity::notice, "after");
+  log.write(LogSeverity::notice, "after");
   EXPECT_NE(text_of(directory / "old.log").find("between"), std::string::npos);
   EXPECT_EQ(text_of(path).find("between"), std::string::npos);
   EXPECT_NE(text_of(path).find("after"), std::string::npos);
@@ -68,14 +68,14 @@ TEST_F(LogFileTest, GoesOnWithTheOldFileWhenTheNewOneCannotBeOpened) {
   LogFile log{(folder / "a.log").string(), 5};
   std::filesystem::rename(folder, directory / "moved");
   log.reopen();
-  log.write(Severity::notice, "still here");
+  log.write(LogSeverity::notice, "still here");
   EXPECT_NE(text_of(directory / "moved" / "a.log").find("still here"), std::string::npos);
 }
 
 TEST_F(LogFileTest, NobodyForgesALineOrFillsTheDisk) {
   LogFile log{path.string(), 5};
-  log.write(Severity::notice, "a\n[2026-01-01 00:00:00.000] notice b\r\x1b[0m");
-  log.write(Severity::notice, std::string(1 << 20, 'x'));
+  log.write(LogSeverity::notice, "a\n[2026-01-01 00:00:00.000] notice b\r\x1b[0m");
+  log.write(LogSeverity::notice, std::string(1 << 20, 'x'));
   const auto text = text_of(path);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);

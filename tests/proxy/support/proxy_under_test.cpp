@@ -1,52 +1,66 @@
 #include "proxy/support/proxy_under_test.hpp"
 
-#include <algorithm>
-#include <stdexcept>
-#include <string>
+#include <fmt/format.h>
+
 #include <system_error>
-#include <utility>
 
 #include "proxy/config/read.hpp"
+#include "sluice/clock.hpp"
+#include "sluice/error.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice::test {
+namespace {
 
-ProxyUnderTest::ProxyUnderTest(std::vector<std::string> lines, std::vector<std::string> process)
+std::vector<std::string> lines_of(const std::vector<std::uint16_t>& servers,
+                                  std::vector<std::string> lines) {
+  lines.insert(lines.begin(), "redis: true");
+  lines.emplace_back("servers:");
+  for (std::size_t i = 0; i < servers.size(); ++i)
+    lines.push_back(fmt::format(" - 127.0.0.1:{}:1 {}", servers[i], static_cast<char>('a' + i)));
+  return lines;
+}
+
+}  // namespace
+
+ProxyUnderTest::ProxyUnderTest(std::vector<std::uint16_t> servers,
+                               std::vector<std::string> settings, std::vector<std::string> process)
+    : ProxyUnderTest(PoolLines{lines_of(servers, std::move(settings))}, std::move(process)) {}
+
+ProxyUnderTest::ProxyUnderTest(const PoolLines& pool, std::vector<std::string> process)
     : process_(std::move(process)) {
-  constexpr int tries = 5;  // another program may take the free port before it does
-  for (int left = tries; !proxy_; --left) {
+  for (int tries = 0; !proxy_; ++tries) {
     port_ = free_port();
     try {
-      proxy_ = std::make_unique<proxy::Proxy>(system_clock(), config(lines),
+      proxy_ = std::make_unique<proxy::Proxy>(system_clock(), config(pool.lines),
                                               proxy::default_mbuf_size);
     } catch (const std::system_error&) {
-      if (left == 1) throw;
+      if (tries == 10) throw;  // else another program has taken the port
     }
   }
   proxy_->start();
 }
 
+ProxyUnderTest::~ProxyUnderTest() = default;
+
 proxy::Config ProxyUnderTest::config(const std::vector<std::string>& lines) const {
-  std::string text;
+  std::string text = fmt::format("under_test:\n  listen: 127.0.0.1:{}\n", port_);
+  for (const auto& line : lines) text += fmt::format("  {}\n", line);
   if (!process_.empty()) text += "sluice:\n";
-  for (const auto& line : process_) text += "  " + line + '\n';
-  text += "alpha:\n  listen: 127.0.0.1:" + std::to_string(port_) + '\n';
-  for (const auto& line : lines) text += "  " + line + '\n';
-  return proxy::read_config(text, "proxy_under_test.yml");
+  for (const auto& line : process_) text += fmt::format("  {}\n", line);
+  return proxy::read_config(text, "under_test.yml");
 }
 
-proxy::PoolTotals ProxyUnderTest::totals() {
-  return proxy_->registry().snapshot().pools.at(0).totals;
+void ProxyUnderTest::reload(std::vector<std::uint16_t> servers, std::vector<std::string> settings) {
+  static_cast<void>(proxy_->reload(config(lines_of(servers, std::move(settings)))));
 }
 
-proxy::ServerTotals ProxyUnderTest::totals(std::string_view server) {
-  const auto snapshot = proxy_->registry().snapshot();
-  const auto& servers = snapshot.pools.at(0).servers;
-  const auto found = std::ranges::find(servers, server, &proxy::ServerFigures::name);
-  if (found == servers.end()) throw std::out_of_range{"no server " + std::string{server}};
-  return found->totals;
+std::string ProxyUnderTest::key_at(std::size_t home, std::string_view prefix) const {
+  const auto homes = proxy::make_homes(proxy_->config().pools.front());
+  for (int i = 0;; ++i) {
+    auto key = fmt::format("{}{}", prefix, i);
+    if (homes.of(key, 0) == home) return key;
+  }
 }
-
-void ProxyUnderTest::reload(std::vector<std::string> lines) { proxy_->reload(config(lines)); }
 
 }  // namespace sluice::test

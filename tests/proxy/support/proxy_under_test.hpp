@@ -1,36 +1,44 @@
-/// Our proxy within the test's own process: one pool on a free loopback port, served by its own threads, gone with its
+/// A whole proxy inside the test: the text of a configuration goes in, clients connect to its port. Gone with its
 /// owner.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proxy/flow/proxy.hpp"
-#include "sluice/clock.hpp"
 
 namespace sluice::test {
 
+/// All of a pool but where it listens, as Nutcracker takes it.
+struct PoolLines {
+  std::vector<std::string> lines;
+};
+
 class ProxyUnderTest {
  public:
-  /// A pool "alpha" that listens on port(). `lines`: the other directives and the servers, as Nutcracker takes them.
-  /// `process`: those of the map `sluice` ("workers: 2").
-  explicit ProxyUnderTest(std::vector<std::string> lines, std::vector<std::string> process = {});
+  /// One pool of Redis servers at these ports of 127.0.0.1, named "a", "b" ...; `settings`: further lines of it, each "name:
+  /// value". `process`: lines of the map `sluice:`.
+  explicit ProxyUnderTest(std::vector<std::uint16_t> servers,
+                          std::vector<std::string> settings = {},
+                          std::vector<std::string> process = {});
+  explicit ProxyUnderTest(const PoolLines& pool, std::vector<std::string> process = {});
+  ~ProxyUnderTest();
 
   std::uint16_t port() const noexcept { return port_; }
   proxy::Proxy& proxy() noexcept { return *proxy_; }
-  /// What is counted, of the pool and of one of its servers. Throws std::out_of_range for a name that it has not.
-  proxy::PoolTotals totals();
-  proxy::ServerTotals totals(std::string_view server);
-  /// The same file with other lines.
-  void reload(std::vector<std::string> lines);
+  /// Other servers and settings from now on, at the same port.
+  void reload(std::vector<std::uint16_t> servers, std::vector<std::string> settings = {});
+  /// "PREFIX0", "PREFIX1" ...: the first whose home is the server number `home`.
+  std::string key_at(std::size_t home, std::string_view prefix = "key") const;
 
  private:
   proxy::Config config(const std::vector<std::string>& lines) const;
 
+  std::uint16_t port_;
   std::vector<std::string> process_;
-  std::uint16_t port_ = 0;
   std::unique_ptr<proxy::Proxy> proxy_;
 };
 

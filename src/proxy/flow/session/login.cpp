@@ -1,13 +1,168 @@
+// Who a client is: AUTH and HELLO, and what a user who may only read is kept from.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
+#include "resp/command_table.hpp"
+#include "resp/letters.hpp"
+#include "resp/writer.hpp"
 
 namespace sluice::proxy {
+namespace {
 
-void ClientSession::auth(Words words, std::string_view, const Plan&) {
-  if (!pool().wants_login()) return answer("-ERR Client sent AUTH, but no password is set\r\n");
-  const bool right = words.back() == pool().settings().redis_auth;
-  client_.set_logged_in(right);
-  answer(right ? "+OK\r\n" : "-ERR invalid password\r\n");
+constexpr std::string_view default_user = "default";
+constexpr std::string_view wrong_password =
+    "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+
+/// Takes as long for a password that is nearly right as for any other of its length.
+bool is_same(std::string_view given, std::string_view secret) noexcept {
+  volatile unsigned difference = given.size() == secret.size() ? 0 : 1;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const char expected = secret.empty() ? '\0' : secret[i % secret.size()];
+    difference =
+        difference | static_cast<unsigned>(static_cast<unsigned char>(given[i] ^ expected));
+  }
+  return difference == 0;
+}
+
+struct Login {
+  bool right = false;
+  bool read_only = false;
+};
+
+/// The default user has the password of redis_auth; where clients need not log in it has none, and any will do.
+Login check(const Pool& pool, std::string_view user, std::string_view password) {
+  const auto& settings = pool.settings();
+  Login login;
+  if (user == default_user && !pool.wants_login()) login.right = true;
+  if (user == default_user && !settings.redis_auth.empty())
+    login.right = is_same(password, settings.redis_auth);
+  for (const auto& known : settings.users)
+    if (known.name == user && is_same(password, known.password)) login = {true, known.read_only};
+  return login;
+}
+
+/// What HELLO was told.
+struct Hello {
+  std::optional<int> protocol;
+  std::optional<std::pair<std::string_view, std::string_view>> login;
+  std::optional<std::string_view> name;
+  std::string error;
+};
+
+Hello read_hello(Words words) {
+  Hello hello;
+  if (words.size() < 2) return hello;
+  const auto number = words[1];
+  int protocol = 0;
+  const auto [end, wrong] = std::from_chars(number.data(), number.data() + number.size(), protocol);
+  if (wrong != std::errc{} || end != number.data() + number.size()) {
+    hello.error = "-ERR Protocol version is not an integer or out of range\r\n";
+  } else if (protocol != 2 && protocol != 3) {
+    hello.error = "-NOPROTO unsupported protocol version\r\n";
+  }
+  hello.protocol = protocol;
+  for (std::size_t at = 2; at < words.size() && hello.error.empty(); ++at) {
+    const auto left = words.size() - 1 - at;
+    if (resp::is_word(words[at], "auth") && left >= 2) {
+      hello.login.emplace(words[at + 1], words[at + 2]);
+      at += 2;
+    } else if (resp::is_word(words[at], "setname") && left >= 1) {
+      hello.name = words[++at];
+    } else {
+      resp::ReplyWriter{hello.error}.error(
+          fmt::format("ERR Syntax error in HELLO option '{}'", words[at].substr(0, 128)));
+    }
+  }
+  return hello;
+}
+
+}  // namespace
+
+bool ClientSession::log_in(std::string_view user, std::string_view password) {
+  const auto login = check(pool(), user, password);
+  if (!login.right) {
+    answer(wrong_password);
+    return false;
+  }
+  client_.set_logged_in(true);
+  read_only_ = login.read_only;
+  keep("user", user);
+  return true;
+}
+
+void ClientSession::auth(Words words, std::string_view, const Plan& plan) {
+  if (pool().is_strict()) {
+    if (pool().wants_login()) client_.set_logged_in(plan.reply.starts_with('+'));
+    return answer(plan.reply);
+  }
+  if (words.size() > 3) return answer("-ERR syntax error\r\n");
+  if (words.size() == 2 && !pool().wants_login())
+    return answer(
+        "-ERR AUTH <password> called without any password configured for the default user. Are you "
+        "sure your configuration is correct?\r\n");
+  if (log_in(words.size() == 3 ? words[1] : default_user, words.back())) answer("+OK\r\n");
+}
+
+void ClientSession::hello(Words words, std::string_view, const Plan&) {
+  const auto hello = read_hello(words);
+  if (!hello.error.empty()) return answer(hello.error);
+  if (hello.login && !log_in(hello.login->first, hello.login->second)) return;
+  if (!client_.is_logged_in())
+    return answer(
+        "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+        "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
+        "RESP protocol version at the same time\r\n");
+  if (hello.name && !tell("name", *hello.name)) return;
+  if (hello.protocol) client_.variant().resp = *hello.protocol;
+  std::string reply;
+  append_greeting(reply);
+  answer(reply);
+}
+
+void ClientSession::append_greeting(std::string& out) const {
+  resp::ReplyWriter writer{out, client_.variant().resp};
+  writer.map(7);
+  writer.bulk("server");
+  writer.bulk("sluice");
+  writer.bulk("version");
+  writer.bulk(SLUICE_VERSION);
+  writer.bulk("proto");
+  writer.integer(client_.variant().resp);
+  writer.bulk("id");
+  writer.integer(static_cast<std::int64_t>(pool().id_of(client_)));
+  writer.bulk("mode");
+  writer.bulk("proxy");
+  writer.bulk("role");
+  writer.bulk("master");
+  writer.bulk("modules");
+  writer.array(0);
+}
+
+/// What the table of commands calls readonly, and what touches no key.
+bool ClientSession::may(Words words, const Plan& plan) const {
+  if (!read_only_ || plan.read_only) return true;
+  switch (plan.way) {
+    case Way::local:
+    case Way::refused:
+    case Way::close: return true;
+    case Way::session: return is_harmless(plan.verb);
+    case Way::any: break;
+    default: return false;
+  }
+  const auto* const spec =
+      resp::find_command(words);  // a script without keys may write all the same
+  return spec->first_key == 0 && spec->rule == resp::KeyRule::none &&
+         !spec->has(resp::flag_write) && !spec->has(resp::flag_admin);
+}
+
+void ClientSession::append_no_permission(std::string& out, Words words) {
+  resp::ReplyWriter{out}.error(
+      fmt::format("NOPERM this user has no permissions to run the '{}' command",
+                  resp::find_command(words)->name));
 }
 
 }  // namespace sluice::proxy

@@ -3,34 +3,96 @@
 #include <algorithm>
 
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/blocking.hpp"
+#include "proxy/flow/session/subscription.hpp"
+#include "proxy/flow/session/transaction.hpp"
 
 namespace sluice::proxy {
 
 struct ClientSession::Verb {
   SessionVerb verb;
   Handler handler;
+  bool
+      waits;  ///< for the replies to all that the client asked before: it goes another way, and would overtake them
+  bool harmless;    ///< a user who may only read may do it
+  bool ends_queue;  ///< in a transaction it is done at once, not queued
 };
 
 const ClientSession::Verb ClientSession::verbs[] = {
-    {SessionVerb::auth, &ClientSession::auth},
+    // verb                 handler                waits  harmless ends_queue
+    {SessionVerb::auth, &ClientSession::auth, false, true, false},
+    {SessionVerb::hello, &ClientSession::hello, true, true, false},
+    {SessionVerb::select, &ClientSession::select, false, true, false},
+    {SessionVerb::client, &ClientSession::client, false, true, false},
+    {SessionVerb::reset, &ClientSession::reset, true, true, true},
+    {SessionVerb::multi, &ClientSession::multi, true, true, true},
+    {SessionVerb::exec, &ClientSession::exec, false, true, true},
+    {SessionVerb::discard, &ClientSession::discard, false, true, true},
+    {SessionVerb::watch, &ClientSession::watch, true, true, true},
+    {SessionVerb::unwatch, &ClientSession::unwatch, true, true, false},
+    {SessionVerb::blocking, &ClientSession::block, true, false, false},
+    {SessionVerb::script_load, &ClientSession::script_load, false, false, false},
+    {SessionVerb::script_flush, &ClientSession::script_flush, false, false, false},
+    {SessionVerb::evalsha, &ClientSession::evalsha, false, false, false},
+    {SessionVerb::scan, &ClientSession::scan, false, true, false},
+    {SessionVerb::subscribe, &ClientSession::subscribe, true, true, false},
+    {SessionVerb::psubscribe, &ClientSession::subscribe, true, true, false},
+    {SessionVerb::ssubscribe, &ClientSession::subscribe, true, true, false},
+    {SessionVerb::unsubscribe, &ClientSession::unsubscribe, true, true, false},
+    {SessionVerb::punsubscribe, &ClientSession::unsubscribe, true, true, false},
+    {SessionVerb::sunsubscribe, &ClientSession::unsubscribe, true, true, false},
 };
 
 ClientSession::ClientSession(Client& client) : client_(client) {}
 
 ClientSession::~ClientSession() = default;
 
-bool ClientSession::intercept(Words, std::string_view, const Plan& plan) {
-  if (client_.is_logged_in()) return false;
-  const bool may = plan.way == Way::session &&
-                   (plan.verb == SessionVerb::auth || plan.verb == SessionVerb::hello ||
-                    plan.verb == SessionVerb::reset);
-  if (!may) answer("-NOAUTH Authentication required\r\n");
-  return !may;
+const ClientSession::Verb& ClientSession::row_of(SessionVerb verb) noexcept {
+  static constexpr Verb none{SessionVerb::none, &ClientSession::not_served, false, false, false};
+  const auto* const row = std::ranges::find(verbs, verb, &Verb::verb);
+  return row != std::end(verbs) ? *row : none;
+}
+
+bool ClientSession::is_harmless(SessionVerb verb) noexcept { return row_of(verb).harmless; }
+
+bool ClientSession::is_busy() const noexcept { return transaction_ && transaction_->is_open(); }
+
+void ClientSession::drain() {
+  if (blocked_) blocked_->let_go();
+}
+
+bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& plan) {
+  if (!client_.is_logged_in()) {
+    const bool may = plan.way == Way::session &&
+                     (plan.verb == SessionVerb::auth || plan.verb == SessionVerb::hello ||
+                      plan.verb == SessionVerb::reset);
+    if (!may)
+      answer(pool().is_strict() ? "-NOAUTH Authentication required\r\n"
+                                : "-NOAUTH Authentication required.\r\n");
+    return !may;
+  }
+  if (is_confined(words, plan)) return true;
+  const bool in_transaction = transaction_ && transaction_->is_open();
+  if (!may(words, plan)) {
+    std::string reply;
+    append_no_permission(reply, words);
+    if (in_transaction) transaction_->spoil();
+    answer(reply);
+    return true;
+  }
+  if (!in_transaction || (plan.way == Way::session && row_of(plan.verb).ends_queue)) return false;
+  transaction_->queue(words, bytes, plan);
+  return true;
 }
 
 void ClientSession::serve(Words words, std::string_view bytes, const Plan& plan) {
-  const auto* const found = std::ranges::find(verbs, plan.verb, &Verb::verb);
-  (this->*found->handler)(words, bytes, plan);
+  const auto& row = row_of(plan.verb);
+  if (row.waits && !client_.is_next()) return client_.postpone();
+  (this->*row.handler)(words, bytes, plan);
+}
+
+void ClientSession::not_served(Words, std::string_view, const Plan&) {
+  answer("-ERR this command is not served here\r\n");
 }
 
 }  // namespace sluice::proxy

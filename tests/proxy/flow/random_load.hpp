@@ -20,7 +20,7 @@
 
 namespace sluice::test {
 
-class Load {
+class RandomLoad {
  public:
   struct Options {
     std::size_t clients = 4;
@@ -30,13 +30,13 @@ class Load {
     bool gathers = true;      ///< MGET too
   };
 
-  Load(std::uint16_t port, Options options) : port_(port), options_(options) {
+  RandomLoad(std::uint16_t port, Options options) : port_(port), options_(options) {
     for (std::size_t number = 0; number < options.clients; ++number)
       threads_.emplace_back([this, number] { ask(number); });
   }
-  Load(const Load&) = delete;
-  Load& operator=(const Load&) = delete;
-  ~Load() { stop(); }
+  RandomLoad(const RandomLoad&) = delete;
+  RandomLoad& operator=(const RandomLoad&) = delete;
+  ~RandomLoad() { stop(); }
 
   void stop() {
     over_ = true;
@@ -63,23 +63,18 @@ class Load {
     }
     return true;
   }
-  /// Waits for that many replies without an error among them: the time it took. Nothing: not within ten seconds.
-  [[nodiscard]] std::optional<std::chrono::milliseconds> await_health(std::size_t many = 2000) {
-    const auto begun = std::chrono::steady_clock::now();
-    auto since = begun;
+  /// Waits for that many replies without an error among them. False: not within ten seconds.
+  [[nodiscard]] bool await_health(std::size_t many = 2000) {
     auto errors = errors_.load(), replies = replies_.load();
-    const bool healthy = await([&] {
+    return await([&] {
       if (errors_ == errors) return replies_ >= replies + many;
-      errors = errors_, replies = replies_, since = std::chrono::steady_clock::now();
+      errors = errors_, replies = replies_;
       return false;
     });
-    if (!healthy) return std::nullopt;
-    return std::chrono::duration_cast<std::chrono::milliseconds>(since - begun);
   }
-  [[nodiscard]] bool await_errors(std::size_t many = 1) const {
-    const auto before = errors_.load();
-    return await([&] { return errors_ >= before + many; });
-  }
+  using Clock = std::chrono::steady_clock;
+  using Time = Clock::time_point;
+  Time last_error() const noexcept { return last_error_; }
 
  private:
   struct Asked {
@@ -107,13 +102,16 @@ class Load {
   void add(std::mt19937& random, std::string& bytes, std::vector<Asked>& asked) const {
     const auto form = random() % 8;
     if (form == 0 && options_.gathers) {
-      asked.push_back({Asked::What::get_many, {key(random), key(random), key(random), key(random)}});
+      asked.push_back(
+          {Asked::What::get_many, {key(random), key(random), key(random), key(random)}});
       const auto& keys = asked.back().keys;
-      resp::append_command(bytes, std::vector<std::string_view>{"MGET", keys[0], keys[1], keys[2], keys[3]});
+      resp::append_command(
+          bytes, std::vector<std::string_view>{"MGET", keys[0], keys[1], keys[2], keys[3]});
     } else if (form < 3) {
       asked.push_back({Asked::What::set, {key(random)}});
       const auto value = asked.back().keys[0] + '#' + std::string(options_.padding, 'x');
-      resp::append_command(bytes, std::vector<std::string_view>{"SET", asked.back().keys[0], value});
+      resp::append_command(bytes,
+                           std::vector<std::string_view>{"SET", asked.back().keys[0], value});
     } else {
       asked.push_back({Asked::What::get, {key(random)}});
       resp::append_command(bytes, std::vector<std::string_view>{"GET", asked.back().keys[0]});
@@ -124,6 +122,7 @@ class Load {
     ++replies_;
     if (reply.is_error()) {
       ++errors_;
+      last_error_ = Clock::now();
       return;
     }
     const auto fits = [&](const Value& value, const std::string& key) {
@@ -136,7 +135,8 @@ class Load {
       case Asked::What::get_many: {
         const auto& items = reply.as_items();
         right = items.size() == asked.keys.size();
-        for (std::size_t i = 0; right && i < items.size(); ++i) right = fits(items[i], asked.keys[i]);
+        for (std::size_t i = 0; right && i < items.size(); ++i)
+          right = fits(items[i], asked.keys[i]);
       }
     }
     if (!right) note("a reply to another request came for " + asked.keys[0]);
@@ -151,6 +151,7 @@ class Load {
   Options options_;
   std::atomic<bool> over_{false};
   std::atomic<std::size_t> replies_{0}, errors_{0};
+  std::atomic<Time> last_error_{Time{}};
   mutable std::mutex mutex_;
   std::string wrong_;
   std::vector<std::thread> threads_;

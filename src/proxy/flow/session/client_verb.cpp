@@ -1,0 +1,162 @@
+// CLIENT: what a client tells of itself and asks about itself. Of the servers' connections nothing is set: other clients
+// share them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/session.hpp"
+#include "resp/letters.hpp"
+#include "resp/writer.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+constexpr std::size_t longest_told = 256;  // bytes of a name
+
+std::string error(std::string_view text) {
+  std::string reply;
+  resp::ReplyWriter{reply}.error(text);
+  return reply;
+}
+
+bool is_plain(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
+}
+
+/// Where the value of `what` stands in "name=x lib-name=y"; npos: nowhere.
+std::size_t find_value(std::string_view told, std::string_view what) noexcept {
+  for (std::size_t at = 0; at < told.size();) {
+    const auto end = std::min(told.find(' ', at), told.size());
+    if (told.substr(at, end - at).starts_with(what) && told[at + what.size()] == '=')
+      return at + what.size() + 1;
+    at = end + 1;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+std::string_view ClientSession::told(std::string_view what) const noexcept {
+  const auto at = find_value(told_, what);
+  if (at == std::string::npos) return {};
+  return std::string_view{told_}.substr(at, std::min(told_.find(' ', at), told_.size()) - at);
+}
+
+bool ClientSession::tell(std::string_view what, std::string_view value) {
+  if (!is_plain(value)) {
+    answer(error(fmt::format("ERR {} cannot contain spaces, newlines or special characters.",
+                             what == "name" ? "Client names" : what)));
+  } else if (value.size() > longest_told) {
+    answer(error(fmt::format("ERR {} is too long: at most {} bytes", what, longest_told)));
+  } else {
+    keep(what, value);
+    return true;
+  }
+  return false;
+}
+
+void ClientSession::keep(std::string_view what, std::string_view value) {
+  if (const auto at = find_value(told_, what); at != std::string::npos) {
+    const auto begin = at - what.size() - 1;
+    told_.erase(begin, told_.find(' ', at) - begin + 1);  // with the blank behind it
+  }
+  if (value.empty()) return;
+  std::string all;  // of just the size it needs
+  all.reserve(told_.size() + what.size() + value.size() + 2);
+  all.append(what).append("=").append(value).append(" ").append(told_);
+  told_ = std::move(all);
+}
+
+std::string ClientSession::info() const {
+  const auto user = told("user");
+  return fmt::format("id={} name={} db={} resp={} multi={} user={} lib-name={} lib-ver={}\n",
+                     pool().id_of(client_), told("name"), client_.variant().db,
+                     client_.variant().resp, is_busy() ? 0 : -1, user.empty() ? "default" : user,
+                     told("lib-name"), told("lib-ver"));
+}
+
+void ClientSession::set_reply_mode(std::string_view mode) {
+  const bool on = resp::is_word(mode, "on");
+  if (on || resp::is_word(mode, "off")) {
+    muted_ = !on;
+    client_.set_muted(!on);
+    if (on) answer("+OK\r\n");
+  } else if (resp::is_word(mode, "skip")) {
+    if (!muted_) client_.mute_next();
+  } else {
+    answer("-ERR syntax error\r\n");
+  }
+}
+
+namespace {
+
+/// A subcommand whose answer is a text.
+struct Text {
+  std::string_view name;
+  std::string_view off;  ///< the reply to OFF
+  std::string_view on;   ///< to anything else
+};
+constexpr std::string_view ok = "+OK\r\n";
+constexpr Text texts[] = {
+    {"tracking", ok,
+     "-ERR CLIENT TRACKING cannot be served by a proxy: its connections to servers are shared, and "
+     "they would tell all clients\r\n"},
+    {"caching",
+     {},
+     "-ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
+     "OPTOUT mode enabled\r\n"},
+    {"getredir", {}, ":-1\r\n"},
+    {"no-evict", ok,
+     "-ERR CLIENT NO-EVICT cannot be served by a proxy: its connections to servers are shared\r\n"},
+    {"no-touch", ok,
+     "-ERR CLIENT NO-TOUCH cannot be served by a proxy: its connections to servers are shared\r\n"},
+};
+
+void append_tracking_info(resp::ReplyWriter& writer) {
+  writer.map(3);
+  writer.bulk("flags");
+  writer.set(1);
+  writer.bulk("off");
+  writer.bulk("redirect");
+  writer.integer(-1);
+  writer.bulk("prefixes");
+  writer.array(0);
+}
+
+}  // namespace
+
+void ClientSession::client(Words words, std::string_view, const Plan&) {
+  const auto is = [verb = words[1]](std::string_view name) { return resp::is_word(verb, name); };
+  for (const auto& text : texts)
+    if (is(text.name))
+      return answer(!text.off.empty() && resp::is_word(words[2], "off") ? text.off : text.on);
+
+  if (is("reply")) return set_reply_mode(words[2]);
+  if (is("setname")) {
+    if (tell("name", words[2])) answer(ok);
+    return;
+  }
+  if (is("setinfo")) {
+    const bool name = resp::is_word(words[2], "lib-name");
+    if (!name && !resp::is_word(words[2], "lib-ver"))
+      return answer(error(fmt::format("ERR Unrecognized option '{}'", words[2].substr(0, 128))));
+    if (tell(name ? "lib-name" : "lib-ver", words[3])) answer(ok);
+    return;
+  }
+  std::string reply;
+  resp::ReplyWriter writer{reply, client_.variant().resp};
+  if (is("id")) {
+    writer.integer(static_cast<std::int64_t>(pool().id_of(client_)));
+  } else if (is("info")) {
+    writer.verbatim(info());
+  } else if (is("getname")) {
+    const auto name = told("name");
+    name.empty() ? writer.null() : writer.bulk(name);
+  } else {
+    append_tracking_info(writer);
+  }
+  answer(reply);
+}
+
+}  // namespace sluice::proxy

@@ -1,0 +1,102 @@
+/// What a client listens to: channels, patterns, sharded channels.
+///
+/// A channel's home is that of its name, as of a key, so PUBLISH and SUBSCRIBE meet there; a pattern, and with
+/// `distribution: random` every channel, is subscribed on all servers that are well. For each home the client has a connection of
+/// its own, made when it is needed. It speaks RESP3 whatever the client speaks: there a message cannot be taken for a reply. (So
+/// servers have to be of Redis 6 or later.) For a client of RESP2 the first byte is changed, no more.
+///
+/// Guarantee: confirmations come in the order asked and count as Redis counts, over all servers; a message comes behind
+///   the confirmation of its subscription, and messages of one server come in its order.
+/// Not guaranteed: that a message is seen whose publisher spoke while a server was lost. Then the client's connection is
+///   closed (after a loss, or when a channel has another home because of a reload or an ejected server): its library
+///   subscribes again when its connection ends, and knows then that messages may be missing. To subscribe again behind its back
+///   would hide the gap. Counted in lost_subscribers.
+/// Bounds: a client that leaves more than client_output_limit of messages untaken is closed, and so many bytes of names
+///   (with 64 for each) it may subscribe to. Counted in slow_subscribers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/flow/client.hpp"
+
+namespace sluice::proxy {
+
+class Subscriptions {
+ public:
+  enum class Kind : std::uint8_t { channel, pattern, sharded };
+  static constexpr std::size_t kinds = 3;
+
+  /// Both outlive it.
+  Subscriptions(Client& client, Pool& pool);
+  ~Subscriptions();
+  Subscriptions(const Subscriptions&) = delete;
+  Subscriptions& operator=(const Subscriptions&) = delete;
+
+  /// The client is held until all is confirmed.
+  void subscribe(Kind kind, Words names);
+  /// Without names: all of the kind.
+  void unsubscribe(Kind kind, Words names);
+
+  /// It listens to nothing, and waits for nothing.
+  bool is_over() const noexcept { return count() == 0 && awaited_.empty(); }
+
+  /// Homes may have moved. False: so they have, and the client's connection ends.
+  bool check_homes();
+
+ private:
+  class Line;
+  using Names = std::map<std::string, Server*, std::less<>>;  // null: on all servers
+
+  /// A confirmation that the client is to get.
+  struct Awaited {
+    Kind kind;
+    bool begins;
+    bool changes;  // it was not so before
+    bool named;
+    std::string name;
+    std::size_t missing = 0;  // servers that have not confirmed it
+  };
+
+  Names& names(Kind kind) noexcept { return names_[static_cast<std::size_t>(kind)]; }
+  std::size_t& counted(Kind kind) noexcept { return counted_[static_cast<std::size_t>(kind)]; }
+  std::size_t count() const noexcept { return counted_[0] + counted_[1] + counted_[2]; }
+  bool is_everywhere(Kind kind) const noexcept;
+  bool may_subscribe(Kind kind, Words names);
+
+  void change(Kind kind, std::string_view name, bool begin);
+  Line& line_to(Server& server);
+  void send();
+  void announce();
+  void append_confirmation(std::string& out, const Awaited& awaited);
+  void all_announced();
+  void expect_confirmation();
+
+  void heard(Line& line, std::string_view message);
+  void confirmed(Line& line);
+  void pass(std::string_view message);
+  void close_if_slow();
+  /// The end; `reply` is told to a client that waits for a confirmation.
+  void end(std::string_view reply);
+
+  Client& client_;
+  Pool& pool_;
+  std::array<Names, kinds> names_;
+  std::array<std::size_t, kinds> counted_{};  // what the client knows of
+  std::size_t name_bytes_ = 0;
+  std::vector<std::unique_ptr<Line>> lines_;
+  std::deque<Awaited> awaited_;
+  std::uint64_t first_awaited_ = 0;  // the number of its front
+  std::string deferred_;             // messages behind confirmations that have not come
+  Loop::TimerId timer_{};
+  bool holds_ = false;  // the client
+  bool ended_ = false;
+};
+
+}  // namespace sluice::proxy

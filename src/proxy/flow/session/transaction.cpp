@@ -1,0 +1,286 @@
+#include "proxy/flow/session/transaction.hpp"
+
+#include <utility>
+
+#include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/one_home.hpp"
+#include "proxy/flow/session/session.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+constexpr std::string_view multi_bytes = "*1\r\n$5\r\nMULTI\r\n";
+constexpr std::string_view unwatch_bytes = "*1\r\n$7\r\nUNWATCH\r\n";
+
+constexpr std::string_view ok = "+OK\r\n";
+constexpr std::string_view queued_reply = "+QUEUED\r\n";
+constexpr std::string_view aborted =
+    "-EXECABORT Transaction discarded because of previous errors.\r\n";
+constexpr std::string_view aborted_by_loss =
+    "-EXECABORT Transaction discarded because the connection to its server was lost: nothing of it "
+    "was done\r\n";
+constexpr std::string_view lost_connection =
+    "-ERR the connection to the server of this transaction was lost\r\n";
+constexpr std::string_view unknown_outcome =
+    "-ERR the connection to the server was lost during EXEC: the transaction was done wholly or "
+    "not "
+    "at all, and the proxy cannot know which\r\n";
+constexpr std::string_view cannot_be_queued =
+    "-ERR this command cannot be part of a transaction behind a proxy: it is not for the one "
+    "server "
+    "of the transaction\r\n";
+constexpr std::string_view too_many_early =
+    "-ERR too much in the transaction before its first key: begin it with a command that has "
+    "one\r\n";
+
+constexpr std::size_t most_early = std::size_t{1} << 20;  // bytes without a home
+
+bool can_be_queued(const Pool& pool, const Plan& plan) {
+  if (plan.way == Way::session)
+    return plan.verb == SessionVerb::blocking || plan.verb == SessionVerb::evalsha ||
+           plan.verb == SessionVerb::unwatch;
+  return plan.way != Way::every || pool.servers().size() == 1;
+}
+
+}  // namespace
+
+Transaction::Transaction(Client& client, std::unique_ptr<Transaction>& self)
+    : client_(client), self_(self) {}
+
+Transaction::~Transaction() {
+  for (const auto& waiting : std::exchange(waiting_, {}))
+    client_.pool().loop().requests().drop(*waiting.request);  // the client has gone, or it is ours
+  connection_.reset();
+}
+
+void Transaction::begin() {
+  if (open_) return client_.answer("-ERR MULTI calls can not be nested\r\n");
+  open_ = true;
+  client_.answer(ok);
+}
+
+void Transaction::refuse(std::string_view reply) {
+  spoil();
+  client_.answer(reply);
+}
+
+void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
+  if (plan.way == Way::refused) return refuse(plan.reply);
+  if (!can_be_queued(client_.pool(), plan)) return refuse(cannot_be_queued);
+  notice_loss();
+  if (lost_) return refuse(lost_connection);
+  Server* home = nullptr;
+  if (!plan.keys.empty() && !(home = home_of(words, plan))) return spoil();
+  if (spoiled_) return client_.answer(queued_reply);
+  if (!home && !connection_) return queue_early(bytes);
+  if (!on_server_) open_on(connection_ ? connection_.server() : *home);
+  if (lost_) return refuse(lost_connection);
+  Request& request = of_client(plan, queued);
+  if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
+  send(request, bytes);
+  if (connection_) client_.wait_if_full(*connection_);
+}
+
+void Transaction::queue_early(std::string_view bytes) {
+  if (early_.size() + bytes.size() > most_early) return refuse(too_many_early);
+  early_ += bytes;
+  ++early_count_;
+  client_.answer(queued_reply);
+}
+
+Server* Transaction::home_of(Words words, const Plan& plan) {
+  return one_home(client_, words, plan, connection_ ? &connection_.server() : nullptr);
+}
+
+void Transaction::open_on(Server& home) {
+  if (!connection_) connection_ = home.borrow(client_.variant());
+  on_server_ = true;
+  send(ours(opening), multi_bytes);
+  opening_ = !lost_ && !home.takes_multi();
+  if (opening_) client_.hold();
+  for (std::uint32_t i = 0; i < early_count_ && !lost_; ++i)
+    send(ours(early), i == 0 ? std::string_view{early_} : std::string_view{});
+  early_ = {};
+}
+
+Request& Transaction::ours(Role role) {
+  Request& request = client_.pool().loop().requests().make();
+  request.receiver = this;
+  request.place = role;
+  return request;
+}
+
+Request& Transaction::of_client(const Plan& plan, Role role) {
+  Request& request = client_.line_up(plan);
+  request.receiver = this;
+  request.place = role;
+  return request;
+}
+
+/// May lose the connection, and with the last request end the transaction.
+void Transaction::send(Request& request, std::string_view bytes) {
+  if (opening_)
+    waiting_.push_back({&request, std::string{bytes}});
+  else
+    connection_->send(request, bytes);
+}
+
+void Transaction::watch(Words words, std::string_view bytes, const Plan& plan) {
+  if (open_) return client_.answer("-ERR WATCH inside MULTI is not allowed\r\n");
+  notice_loss();
+  if (lost_) {
+    client_.answer(lost_connection);
+    return end(false);
+  }
+  Server* const home = home_of(words, plan);
+  if (!home) return connection_ ? void() : end(false);
+  if (!connection_) connection_ = home->borrow(client_.variant());
+  finish(bytes, plan, watching);
+}
+
+void Transaction::unwatch(std::string_view bytes, const Plan& plan) {
+  if (connection_ && !connection_.is_lost()) return finish(bytes, plan, discarding);
+  client_.answer(ok);
+  end(false);
+}
+
+void Transaction::exec(std::string_view bytes, const Plan& plan) {
+  notice_loss();
+  if (!spoiled_ && !on_server_ && (connection_ || early_count_ != 0)) {
+    Server* const home = connection_ ? &connection_.server() : client_.pool().home_of(any_key);
+    if (home) open_on(*home);
+    lost_ = lost_ || !home;
+  }
+  if (lost_ || spoiled_) {
+    if (!client_.is_next()) return client_.postpone();
+    client_.answer(lost_ ? aborted_by_loss : aborted);
+    return end(false);
+  }
+  if (on_server_) return finish(bytes, plan, executing);
+  client_.answer("*0\r\n");
+  end(false);
+}
+
+void Transaction::discard(std::string_view bytes, const Plan& plan) {
+  notice_loss();
+  if (connection_) return finish(on_server_ ? bytes : unwatch_bytes, plan, discarding);
+  if (!client_.is_next()) return client_.postpone();
+  client_.answer(ok);
+  end(false);
+}
+
+/// The client's next requests, which may go to other connections, wait for the reply.
+void Transaction::finish(std::string_view bytes, const Plan& plan, Role role) {
+  client_.hold();
+  holds_ = true;
+  send(of_client(plan, role), bytes);
+}
+
+void Transaction::pass(Request& request, std::string_view reply) {
+  request.receiver = &client_;
+  client_.replied(request, reply);
+}
+
+void Transaction::replied(Request& request, std::string_view reply) {
+  switch (static_cast<Role>(request.place)) {
+    case early: return client_.pool().loop().requests().drop(request);
+    case opening: client_.pool().loop().requests().drop(request); return opened(reply);
+    case queued: return pass(request, reply);
+    case watching:
+      pass(request, reply);
+      holds_ = false;
+      return client_.release();
+    case executing:
+      pass(request, reply);
+      return end(reply.front() != '-' || reply.starts_with("-EXECABORT"));
+    case discarding: pass(request, reply); return end(reply.front() != '-');
+  }
+}
+
+void Transaction::failed(Request& request, Failure failure) {
+  std::string reply;
+  client_.pool().protocol().append_failure(reply, failure);
+  client_.pool().counters().forward_error.add();
+  switch (static_cast<Role>(request.place)) {
+    case early:
+    case opening: client_.pool().loop().requests().drop(request); return lose(reply);
+    case queued: pass(request, reply); return lose(reply);
+    case watching: pass(request, reply); return end(false);
+    case executing: pass(request, unknown_outcome); return end(false);
+    case discarding: pass(request, ok); return end(false);  // it is, with the connection
+  }
+}
+
+void Transaction::opened(std::string_view reply) {
+  if (reply.front() == '-') return lose(reply);
+  connection_.server().note_takes_multi();
+  no_longer_opening();
+  for (const auto& waiting : std::exchange(waiting_, {}))  // the last of them may end us
+    if (lost_)
+      refuse_waiting(*waiting.request, lost_connection);
+    else
+      connection_->send(*waiting.request, waiting.bytes);
+}
+
+void Transaction::no_longer_opening() {
+  if (std::exchange(opening_, false) && !holds_) client_.release();
+}
+
+void Transaction::notice_loss() {
+  if (connection_ && connection_.is_lost()) lose(lost_connection);
+}
+
+void Transaction::lose(std::string_view reply) {
+  lost_ = true;
+  spoil();
+  no_longer_opening();
+  const std::string text{reply};  // not of the connection's buffer, which goes
+  connection_.reset();
+  for (const auto& waiting : std::exchange(waiting_, {})) refuse_waiting(*waiting.request, text);
+}
+
+/// It was not sent. The last of those that wait may be the one that ends us.
+void Transaction::refuse_waiting(Request& request, std::string_view reply) {
+  switch (static_cast<Role>(request.place)) {
+    case early: return client_.pool().loop().requests().drop(request);
+    case executing: pass(request, aborted_by_loss); return end(false);
+    case discarding: pass(request, ok); return end(false);
+    default: return pass(request, reply);
+  }
+}
+
+/// The connection is as it was before the transaction (`clean`), or it is closed.
+void Transaction::end(bool clean) {
+  if (clean) connection_.give_back();
+  Client& client = client_;
+  const bool held = holds_ || opening_;
+  self_.reset();
+  if (held) client.release();
+}
+
+Transaction& ClientSession::transaction() {
+  if (!transaction_) transaction_ = std::make_unique<Transaction>(client_, transaction_);
+  return *transaction_;
+}
+
+void ClientSession::multi(Words, std::string_view, const Plan&) { transaction().begin(); }
+
+void ClientSession::exec(Words, std::string_view bytes, const Plan& plan) {
+  if (!is_busy()) return answer("-ERR EXEC without MULTI\r\n");
+  transaction_->exec(bytes, plan);
+}
+
+void ClientSession::discard(Words, std::string_view bytes, const Plan& plan) {
+  if (!is_busy()) return answer("-ERR DISCARD without MULTI\r\n");
+  transaction_->discard(bytes, plan);
+}
+
+void ClientSession::watch(Words words, std::string_view bytes, const Plan& plan) {
+  transaction().watch(words, bytes, plan);
+}
+
+void ClientSession::unwatch(Words, std::string_view bytes, const Plan& plan) {
+  transaction().unwatch(bytes, plan);
+}
+
+}  // namespace sluice::proxy

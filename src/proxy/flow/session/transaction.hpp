@@ -1,0 +1,84 @@
+/// A client's transaction, from WATCH or MULTI to EXEC, DISCARD or UNWATCH: on a connection of its own, to the home of its
+/// keys.
+///
+/// The first key decides which home that is. What has no key and comes before it is queued here and handed on with it.
+/// MULTI is answered here and reaches the server with the first command; where the server has never accepted one, what
+/// follows waits until it has.
+///
+/// An error before EXEC, also a key with another home or the loss of the connection, spoils the transaction: EXEC says
+/// -EXECABORT and nothing is done. When the connection is lost after EXEC was sent its reply says that nobody knows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/flow/client.hpp"
+#include "proxy/flow/server.hpp"
+
+namespace sluice::proxy {
+
+class Transaction final : public Receiver {
+ public:
+  /// `self` is its owner, which is empty when the transaction is over.
+  Transaction(Client& client, std::unique_ptr<Transaction>& self);
+  ~Transaction() override;
+
+  /// Between MULTI and its end; before it, there are only watched keys.
+  bool is_open() const noexcept { return open_; }
+
+  /// Each answers the client. REQUIRES of watch(), unwatch(), begin(): nothing of the client is under way.
+  void watch(Words words, std::string_view bytes, const Plan& plan);
+  void unwatch(std::string_view bytes, const Plan& plan);
+  void begin();
+  void queue(Words words, std::string_view bytes, const Plan& plan);
+  void exec(std::string_view bytes, const Plan& plan);
+  void discard(std::string_view bytes, const Plan& plan);
+
+  /// What should have been queued was answered with an error.
+  void spoil() noexcept { spoiled_ = true; }
+
+  void replied(Request& request, std::string_view reply) override;
+  void failed(Request& request, Failure failure) override;
+
+ private:
+  /// What a request is here; it stands in Request::place.
+  enum Role : std::uint32_t { opening, early, queued, watching, executing, discarding };
+  struct Waiting {
+    Request* request;
+    std::string bytes;
+  };
+
+  void refuse(std::string_view reply);
+  void queue_early(std::string_view bytes);
+  Server* home_of(Words words, const Plan& plan);
+  void open_on(Server& home);
+  Request& ours(Role role);
+  Request& of_client(const Plan& plan, Role role);
+  void send(Request& request, std::string_view bytes);
+  void finish(std::string_view bytes, const Plan& plan, Role role);
+  void pass(Request& request, std::string_view reply);
+  void opened(std::string_view reply);
+  void no_longer_opening();
+  void notice_loss();
+  void lose(std::string_view reply);
+  void refuse_waiting(Request& request, std::string_view reply);
+  void end(bool clean);
+
+  Client& client_;
+  std::unique_ptr<Transaction>& self_;
+  Borrowed connection_;
+  std::string early_;  // commands before the home is known
+  std::uint32_t early_count_ = 0;
+  std::vector<Waiting> waiting_;  // for the server to accept MULTI
+  bool open_ = false;
+  bool on_server_ = false;  // MULTI was sent
+  bool opening_ = false;    // and its reply is waited for; the client is held
+  bool spoiled_ = false;
+  bool lost_ = false;
+  bool holds_ = false;  // the client, until the reply to its last request has come
+};
+
+}  // namespace sluice::proxy

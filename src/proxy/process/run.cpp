@@ -1,0 +1,94 @@
+#include "proxy/process/run.hpp"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <system_error>
+
+#include "proxy/config/read.hpp"
+#include "proxy/process/daemon.hpp"
+#include "proxy/process/descriptor_limit.hpp"
+#include "proxy/process/log_file.hpp"
+#include "proxy/process/pid_file.hpp"
+#include "proxy/process/serving.hpp"
+#include "proxy/process/signals.hpp"
+#include "sluice/error.hpp"
+#include "sluice/log.hpp"
+
+namespace sluice::proxy {
+namespace {
+
+constexpr int failed = 1;
+
+void say(std::string_view text) { fmt::print(stderr, "{}", text); }
+
+/// Empty, and the reason is told: the file is bad.
+std::optional<Config> configuration(const std::string& file) {
+  try {
+    return check_config(file);
+  } catch (const std::system_error& bad) {
+    log(LogLevel::error, bad.what());
+    return std::nullopt;
+  }
+}
+
+int test_configuration(const Options& options) {
+  const bool ok = configuration(options.conf_file).has_value();
+  say(test_conf_text(options.conf_file, ok));
+  return ok ? 0 : failed;
+}
+
+std::string started(const Program& program) {
+  utsname system{};
+  ::uname(&system);
+  return fmt::format("sluice-{} in the place of nutcracker-{} built for {} {} {} started on pid {}",
+                     program.version, nutcracker_version, system.sysname, system.release,
+                     system.machine, ::getpid());
+}
+
+int serve(const Options& options, const Program& program, LogFile& log) {
+  std::optional<Daemon> daemon;
+  if (options.daemonize) daemon.emplace(Daemon::start());
+  Signals signals;
+  log.write(LogSeverity::notice, started(program));
+  auto config = configuration(options.conf_file);
+  if (!config) {
+    say(test_conf_text(options.conf_file, false));
+    return failed;
+  }
+  raise_descriptor_limit();
+  Serving serving{options, program, std::move(*config), log, signals};
+  std::optional<PidFile> pid_file;
+  if (!options.pid_file.empty()) pid_file.emplace(options.pid_file);
+  if (daemon) daemon->ready();
+  const int code = serving.run();
+  log.write(LogSeverity::notice, "done");
+  return code;
+}
+
+/// Who looks at the terminal is told, too, when the log goes elsewhere.
+int refuse(const Options& options, LogFile& log, const std::exception& why) {
+  log.write(LogSeverity::emergency, why.what());
+  if (!options.log_file.empty()) say(fmt::format("nutcracker: {}\n", why.what()));
+  return failed;
+}
+
+}  // namespace
+
+int run(const Options& options, const Program& program) try {
+  LogFile log{options.log_file, options.log_level};
+  log.take_library_log();
+  try {
+    return options.test_conf ? test_configuration(options) : serve(options, program, log);
+  } catch (const std::system_error& failure) {
+    return refuse(options, log, failure);
+  }
+} catch (const Error& no_log) {
+  say(fmt::format("{}\n", no_log.what()));
+  return failed;
+}
+
+}  // namespace sluice::proxy

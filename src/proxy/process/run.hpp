@@ -1,0 +1,20 @@
+/// The proxy as a process: started as nutcracker is, reloaded, drained and ended by signals and by its administration.
+#pragma once
+
+#include <string>
+
+#include "proxy/process/options.hpp"
+
+namespace sluice::proxy {
+
+/// What the process knows of its program.
+struct Program {
+  std::string version;  ///< our own
+};
+
+/// Serves until a signal or the administration ends it; the exit code, as nutcracker's where it has one: 0 drained, 1 ended
+/// by INT, by a second TERM, or not started. Why it could not start is in the log, and on stderr.
+/// REQUIRES: no other thread is there yet.
+int run(const Options& options, const Program& program);
+
+}  // namespace sluice::proxy

@@ -1,0 +1,74 @@
+#include "proxy/flow/retry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace sluice::proxy {
+namespace {
+
+class Nobody final : public Receiver {
+ public:
+  void replied(Request&, std::string_view) override {}
+  void failed(Request&, Failure) override {}
+};
+
+/// A client's line, one letter a request: r(ead), w(rite), R and W with their outcome.
+struct MadeLine {
+  explicit MadeLine(std::string_view letters) {
+    for (const char letter : letters) {
+      Request& request = requests.emplace_back();
+      request.receiver = &nobody;
+      request.read_only = letter == 'r' || letter == 'R';
+      request.answered = letter == 'R' || letter == 'W';
+      line.push(request);
+    }
+  }
+
+  Nobody nobody;
+  std::deque<Request> requests;
+  ClientLine line;
+};
+
+bool may(std::string_view letters, Failure failure = Failure::closed) {
+  MadeLine made{letters};
+  Request& first = made.requests.front();
+  return may_ask_again(first, first, failure);
+}
+
+TEST(Retry, OfAReadWithNothingBehind) { EXPECT_TRUE(may("r")); }
+TEST(Retry, OfAReadWithReadsBehind) { EXPECT_TRUE(may("rrr")); }
+TEST(Retry, NotWithAWriteBehind) { EXPECT_FALSE(may("rrw")); }
+TEST(Retry, WithAWriteBehindThatHasItsOutcome) { EXPECT_TRUE(may("rWr")); }
+TEST(Retry, NeverOfAWrite) { EXPECT_FALSE(may("w")); }
+TEST(Retry, NotWithVeryManyBehind) { EXPECT_FALSE(may(std::string(1000, 'r'))); }
+
+TEST(Retry, OnlyOfWhatBroke) {
+  EXPECT_TRUE(may("r", Failure::reset));
+  for (const auto failure : {Failure::timed_out, Failure::refused, Failure::host_down,
+                             Failure::invalid, Failure::crossed, Failure::overloaded})
+    EXPECT_FALSE(may("r", failure));
+}
+
+TEST(Retry, Once) {
+  MadeLine made{"r"};
+  Request& first = made.requests.front();
+  first.retried = true;
+  EXPECT_FALSE(may_ask_again(first, first, Failure::closed));
+}
+
+TEST(Retry, NotForAClientThatHasGone) {
+  MadeLine made{"r"};
+  Request& first = made.requests.front();
+  first.receiver = nullptr;
+  EXPECT_FALSE(may_ask_again(first, first, Failure::closed));
+}
+
+TEST(Retry, AReadBehindCountsForWhatMayWrite) {
+  MadeLine made{"wr"};
+  EXPECT_TRUE(has_behind(made.requests.front(), Behind::anything));
+  EXPECT_FALSE(has_behind(made.requests.back(), Behind::anything));
+}
+
+}  // namespace
+}  // namespace sluice::proxy

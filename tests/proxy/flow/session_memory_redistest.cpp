@@ -1,0 +1,61 @@
+// What a client that only said who it is costs the proxy.
+#include <malloc.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "proxy/flow/two_servers.hpp"
+#include "support/descriptor.hpp"
+
+namespace sluice::test {
+namespace {
+
+/// A connection without any memory of its own in this process.
+Descriptor connect_to(std::uint16_t port) {
+  Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"};
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  EXPECT_EQ(::connect(socket.number(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  return socket;
+}
+
+void say(const Descriptor& socket, const std::string& bytes, std::string_view last) {
+  ASSERT_EQ(::send(socket.number(), bytes.data(), bytes.size(), 0),
+            static_cast<ssize_t>(bytes.size()));
+  char heard[1024];
+  std::size_t size = 0;
+  while (!std::string_view{heard, size}.ends_with(last)) {
+    const auto got = ::recv(socket.number(), heard + size, sizeof heard - size, 0);
+    ASSERT_GT(got, 0);
+    size += static_cast<std::size_t>(got);
+  }
+}
+
+TEST(SessionMemory, AClientThatSaidWhoItIsIsSmall) {
+#if defined(__SANITIZE_ADDRESS__) || defined(SLUICE_ADDRESS_SANITIZER)
+  GTEST_SKIP() << "the sanitizer has an allocator of its own";
+#endif
+  constexpr std::size_t clients = 1000, most_each = 512;
+  RedisServer server;
+  ProxyUnderTest proxy{{server.port()}};
+  const auto handshake = request("HELLO 3") + request("CLIENT SETINFO LIB-NAME go-redis(,go1.22)") +
+                         request("CLIENT SETINFO LIB-VER 9.5.1");
+  const auto come = [&] {
+    auto socket = connect_to(proxy.port());
+    say(socket, handshake, "*0\r\n+OK\r\n+OK\r\n");
+    return socket;
+  };
+  const auto first = come();  // what is made once
+  std::vector<Descriptor> sockets;
+  sockets.reserve(clients);
+  const auto before = ::mallinfo2().uordblks;
+  for (std::size_t i = 0; i < clients; ++i) sockets.push_back(come());
+  const auto each = (::mallinfo2().uordblks - before) / clients;
+  RecordProperty("bytes_each", static_cast<int>(each));
+  EXPECT_LE(each, most_each);
+  EXPECT_GE(each, sizeof(void*)) << "nothing was measured";
+}
+
+}  // namespace
+}  // namespace sluice::test

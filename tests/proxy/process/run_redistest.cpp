@@ -1,0 +1,178 @@
+/// The program as an operator has it: started, stopped, reloaded, beside nutcracker.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "proxy/support/listening.hpp"
+#include "proxy/support/load.hpp"
+#include "proxy/support/nutcracker.hpp"
+#include "proxy/support/proxy_program.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::optional<int> end_of(ProxyProgram& proxy) { return proxy.process().wait_for(20s); }
+
+bool says(const std::string& text, std::string_view what) {
+  return text.find(what) != std::string::npos;
+}
+
+/// Until the log says so; false: it does not within 20 seconds.
+bool comes_to_log(const ProxyProgram& proxy, std::string_view what) {
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (!says(proxy.log(), what)) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(2ms);
+  }
+  return true;
+}
+
+TEST(RunTest, ServesAndEndsWithOneOnInt) {
+  RedisServer one, two;
+  ProxyProgram proxy{redis_pool({one.port(), two.port()})};
+  PlainClient client{proxy.port()};
+  EXPECT_EQ(client.command({"SET", "a", "1"}).as_text(), "OK");
+  EXPECT_EQ(client.command({"GET", "a"}).as_text(), "1");
+  EXPECT_EQ(text_of(proxy.pid_file()), std::to_string(proxy.process().pid()));
+  proxy.process().signal(SIGINT);
+  EXPECT_EQ(end_of(proxy), 1);
+  EXPECT_FALSE(std::filesystem::exists(proxy.pid_file()));
+}
+
+TEST(RunTest, IsNutcrackerWhereItIsCalledSo) {
+  RedisServer server;
+  ProxyProgram proxy{redis_pool({server.port()}),
+                     {.process = {}, .arguments = {}, .as_nutcracker = true}};
+  PlainClient client{proxy.port()};
+  EXPECT_EQ(client.command({"PING"}).as_text(), "PONG");
+}
+
+TEST(RunTest, TermUnderLoadAnswersWhatIsAsked) {
+  RedisServer one, two;
+  ProxyProgram proxy{redis_pool({one.port(), two.port()}),
+                     {.process = {"drain_timeout: 10000"}, .arguments = {}}};
+  Load load{proxy.port(), {.clients = 4, .depth = 16, .reconnects = true}};
+  ASSERT_TRUE(load.goes_on());
+  proxy.process().terminate();
+  EXPECT_EQ(end_of(proxy), 0);
+  const auto count = load.stop();
+  EXPECT_EQ(count.wrong + count.errors, 0U) << count.first_trouble;
+  EXPECT_TRUE(says(proxy.log(), "drained"));
+}
+
+TEST(RunTest, TermGivesUpOnAClientThatHasNotDoneWhenItsTimeIsOver) {
+  RedisServer server;
+  ProxyProgram proxy{redis_pool({server.port()}),
+                     {.process = {"drain_timeout: 100"}, .arguments = {}}};
+  PlainClient client{proxy.port()};
+  ASSERT_EQ(client.command({"PING"}).as_text(), "PONG");
+  server.stop();
+  client.send("*2\r\n$3\r\nGET\r\n$1\r\na\r\n");
+  proxy.process().terminate();
+  EXPECT_EQ(end_of(proxy), 0);
+  EXPECT_TRUE(says(proxy.log(), "drain_timeout is over"));
+  server.cont();
+}
+
+TEST(RunTest, ASecondTermEndsAtOnce) {
+  RedisServer server;
+  ProxyProgram proxy{redis_pool({server.port()})};
+  PlainClient client{proxy.port()};
+  ASSERT_EQ(client.command({"PING"}).as_text(), "PONG");
+  server.stop();
+  client.send("*2\r\n$3\r\nGET\r\n$1\r\na\r\n");
+  proxy.process().terminate();
+  ASSERT_TRUE(comes_to_log(proxy, "no more clients are accepted"));
+  proxy.process().terminate();
+  EXPECT_EQ(end_of(proxy), 1);
+  server.cont();
+}
+
+TEST(RunTest, SignalsReopenTheLogAndChangeItsLevel) {
+  RedisServer server;
+  ProxyProgram proxy{redis_pool({server.port()})};
+  ASSERT_TRUE(comes_to_log(proxy, "started on pid"));
+  std::filesystem::rename(proxy.directory() / "log", proxy.directory() / "old");
+  proxy.process().signal(SIGHUP);
+  proxy.process().signal(SIGTTIN);
+  ASSERT_TRUE(comes_to_log(proxy, "the log level is 6 now"));
+  proxy.process().signal(SIGTTOU);
+  ASSERT_TRUE(comes_to_log(proxy, "the log level is 5 now"));
+  EXPECT_TRUE(says(text_of(proxy.directory() / "old"), "reopening log file"));
+}
+
+TEST(RunTest, WhatCannotStartSaysWhy) {
+  const TempDir folder;
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {SLUICE_BINARY_DIR "/sluice", "proxy"});
+    Process process{arguments,
+                    {.directory = folder.path(), .environment = {}, .output = folder / "out"}};
+    const int code = process.wait();
+    return std::pair{code, text_of(folder / "out")};
+  };
+  auto [code, text] = run({"-c", "absent.yml"});
+  EXPECT_EQ(code, 1);
+  EXPECT_TRUE(says(text, "nutcracker: configuration file 'absent.yml' syntax is invalid")) << text;
+
+  std::ofstream{folder / "bad.yml"}
+      << "alpha:\n  listen: 127.0.0.1:1\n  nonsense: 1\n  servers:\n   - 127.0.0.1:1:1\n";
+  std::tie(code, text) = run({"-t", "-c", "bad.yml"});
+  EXPECT_EQ(code, 1);
+  EXPECT_TRUE(says(text, "bad.yml:3: ")) << text;
+
+  const RedisServer server;
+  std::ofstream{folder / "taken.yml"} << "alpha:\n  listen: 127.0.0.1:" << server.port()
+                                      << "\n  redis: true\n  servers:\n   - 127.0.0.1:1:1\n";
+  std::tie(code, text) = run({"-c", "taken.yml", "-s", std::to_string(free_port())});
+  EXPECT_EQ(code, 1);
+  EXPECT_TRUE(says(text, "cannot listen on 127.0.0.1:" + std::to_string(server.port()))) << text;
+}
+
+/// The fields that do not hang on time, on addresses or on how bytes came in.
+nlohmann::json comparable(const std::string& document) {
+  auto json = nlohmann::json::parse(document);
+  for (const char* field : {"source", "uptime", "timestamp", "version"}) json.erase(field);
+  return json;
+}
+
+TEST(RunTest, ItsStatisticsAreNutcrackers) {
+  RedisServer one, two;
+  auto pool = redis_pool({one.port(), two.port()});
+  pool.insert(pool.begin(), "distribution: modula");
+  Nutcracker peer{pool, {"-i", "100"}};
+  ProxyProgram proxy{pool, {.process = {}, .arguments = {"-i", "100"}}};
+  const auto traffic = [](std::uint16_t port) {
+    PlainClient client{port};
+    for (int i = 0; i < 50; ++i) {
+      const auto key = "key" + std::to_string(i);
+      client.command({"SET", key, key});
+      client.command({"GET", key});
+    }
+    client.command(
+        {"MGET", "key1", "key2", "key3", "key4", "key5", "key6", "key7", "key8", "key9"});
+  };
+  traffic(peer.port());
+  traffic(proxy.port());
+  nlohmann::json theirs, ours;
+  for (int tries = 0; tries < 200 && (theirs.empty() || theirs != ours); ++tries) {
+    std::this_thread::sleep_for(20ms);
+    theirs = comparable(statistics_at(peer.stats_port()));
+    ours = comparable(proxy.statistics());
+    for (auto* const both : {&theirs, &ours}) {  // who looked, and when, differs
+      for (const char* field : {"total_connections", "curr_connections"}) both->erase(field);
+      both->at("alpha").erase("client_eof");
+      both->at("alpha").erase("fragments");  // which nutcracker 0.5.0 has and never counts
+    }
+  }
+  EXPECT_EQ(theirs, ours);
+}
+
+}  // namespace
+}  // namespace sluice::test

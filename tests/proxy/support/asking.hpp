@@ -1,0 +1,85 @@
+/// Commands and replies as texts, for tests of what a client sees.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "resp/writer.hpp"
+#include "support/plain_client.hpp"
+
+namespace sluice::test {
+
+/// "SET key value" as a request; words are what stands between blanks.
+inline std::string request(const std::string& line) {
+  std::istringstream stream{line};
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  const std::vector<std::string_view> views{words.begin(), words.end()};
+  std::string bytes;
+  resp::append_command(bytes, views);
+  return bytes;
+}
+
+/// As RESP3 would have it, with blanks for line ends: "+OK", "*2 $1 a $1 b", "_".
+inline std::string text_of(const Value& value) {
+  std::string bytes;
+  resp::ReplyWriter{bytes, 3}.value(value);
+  for (std::size_t at; (at = bytes.find("\r\n")) != std::string::npos;)
+    bytes.replace(at, 2, at + 2 == bytes.size() ? "" : " ");
+  return bytes;
+}
+
+inline std::string ask(PlainClient& client, const std::string& line) {
+  client.send(request(line));
+  return text_of(client.read());
+}
+
+/// Exactly `size` bytes of what comes.
+inline std::string read_bytes(PlainClient& client, std::size_t size) {
+  std::string bytes;
+  while (bytes.size() < size) {
+    const auto more = client.read_raw(size - bytes.size());
+    if (more.empty()) break;
+    bytes += more;
+  }
+  return bytes;
+}
+
+/// The replies to all lines, sent in one write.
+inline std::vector<std::string> ask_all(PlainClient& client,
+                                        const std::vector<std::string>& lines) {
+  std::string bytes;
+  for (const auto& line : lines) bytes += request(line);
+  client.send(bytes);
+  std::vector<std::string> replies;
+  for (std::size_t i = 0; i < lines.size(); ++i) replies.push_back(text_of(client.read()));
+  return replies;
+}
+
+/// False: it did not come true within ten seconds.
+template <class Condition>
+bool comes_true(Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return true;
+}
+
+/// What INFO of a server says of `field`.
+inline std::string info_of(PlainClient& server, std::string_view field) {
+  const auto info = ask(server, "INFO");
+  const auto at = info.find(fmt::format(" {}:", field));
+  if (at == std::string::npos) return {};
+  const auto from = at + field.size() + 2;
+  return info.substr(from, info.find(' ', from) - from);
+}
+
+}  // namespace sluice::test
