@@ -32,13 +32,21 @@ class BlockPool {
   /// forgotten within seconds. True: memory was freed.
   bool trim() noexcept;
 
-  /// What is in use, in bytes; any thread.
+  /// What is in use, in bytes, with what was charged; any thread.
   std::int64_t in_use() const noexcept { return in_use_.get(); }
+  /// Bytes that somebody keeps elsewhere, or (negative) has let go.
+  void charge(std::int64_t bytes) noexcept { in_use_.add(bytes); }
+
+  /// Beyond so many bytes in use is_full(); 0: never.
+  void set_limit(std::size_t bytes) noexcept { limit_ = static_cast<std::int64_t>(bytes); }
+  bool is_full() const noexcept { return limit_ != 0 && in_use_.get() > limit_; }
+  bool is_overfull() const noexcept { return limit_ != 0 && in_use_.get() > 2 * limit_; }
 
  private:
   std::vector<char*> spare_;
   std::size_t fewest_spare_ = 0;  // since the last trim()
   Counter in_use_;
+  std::int64_t limit_ = 0;
 };
 
 class Buffer {

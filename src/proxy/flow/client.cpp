@@ -11,8 +11,13 @@
 namespace sluice::proxy {
 namespace {
 
-// A server that takes its requests so slowly that this much waits for it gets no more until it has gone on.
-constexpr std::size_t upstream_full = std::size_t{4} << 20;
+// How long a reply may be, as long as none has come: fewer requests are let through at first than when replies have turned
+// out to be short.
+constexpr std::size_t expected_at_first = std::size_t{512} << 10;
+// What a client is expected to get sinks by such a part with each reply that is shorter.
+constexpr std::size_t expectation_sinks = 8;
+// A client that leaves so many times its output limit lying is closed.
+constexpr std::size_t out_of_bounds = 4;
 
 constexpr std::size_t most_kept_size = std::size_t{16} << 10;
 constexpr std::size_t most_kept = 1024;
@@ -26,6 +31,7 @@ Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint6
                std::size_t place)
     : Stream(pool.loop()),
       pool_(pool),
+      expected_(expected_at_first),
       number_(number),
       place_(place),
       last_active_(pool.loop().now()),
@@ -38,6 +44,13 @@ Client::~Client() = default;
 
 void Client::close() noexcept {
   if (closed()) return;
+  abandon_line();
+  session_.reset();
+  detach();
+  pool_.remove(*this);
+}
+
+void Client::abandon_line() noexcept {
   while (!line_.empty()) {
     Request& request = line_.pop();
     if (request.answered)
@@ -45,9 +58,8 @@ void Client::close() noexcept {
     else
       request.receiver = nullptr;  // whoever has its outcome drops it
   }
-  session_.reset();
-  detach();
-  pool_.remove(*this);
+  loop_.blocks().charge(-static_cast<std::int64_t>(parked_));
+  parked_ = 0;
 }
 
 void Client::close_later() {
@@ -69,14 +81,20 @@ void Client::drain_now() {
 
 void Client::settle() {
   settling_ = !line_.empty();
-  hold_if_too_far_ahead();
+  if (settling_ && !paused()) wait_for_room();
 }
 
 void Client::flushed() {
   last_active_ = loop_.now();
+  if (paused()) go_on();
   if (!line_.empty()) return;
   const bool has_begun = memory() != 0 || (session_ && session_->is_busy());
   if (closing_ || (draining_ && !has_begun)) close();
+}
+
+bool Client::gives_way() {
+  wait_for_room();
+  return true;
 }
 
 std::size_t Client::consume(std::string_view bytes) {
@@ -133,7 +151,7 @@ void Client::serve(Words words, std::string_view bytes) {
       break;
     case Way::close: last_word(plan); break;
   }
-  if (!closed() && !postponed_) hold_if_too_far_ahead();
+  if (!closed() && !postponed_ && !paused() && is_too_far_ahead()) wait_for_room();
 }
 
 ClientSession& Client::session() {
@@ -152,7 +170,7 @@ void Client::hold() {
 
 void Client::release() {
   held_ = false;
-  there_is_room();
+  go_on();
 }
 
 void Client::postpone() {
@@ -210,14 +228,18 @@ void Client::send(Server& home, Words words, std::string_view bytes, const Plan&
 }
 
 void Client::wait_if_full(const Upstream& upstream) {
-  if (closed() || paused() || upstream.unsent() <= upstream_full) return;
-  pause();
-  pool_.wait_for_room(*this);
+  if (upstream.is_full()) wait_for_server();
+}
+
+void Client::wait_for_server() {
+  if (closed()) return;
+  crowded_ = true;
+  wait_for_room();
 }
 
 void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {
   if (plan.way == Way::homes && plan.keys.size() == 1) return forward(words, bytes, plan);
-  Gather::begin(pool_, line_up(plan), words, bytes, plan, variant_, number_);
+  if (Gather::begin(pool_, line_up(plan), words, bytes, plan, variant_, number_)) wait_for_server();
 }
 
 Request& Client::line_up(const Plan& plan) {
@@ -233,9 +255,7 @@ Request& Client::line_up(const Plan& plan) {
 void Client::answer(std::string_view reply) {
   if (muted_) return;
   if (line_.empty()) return write(reply);
-  Request& request = line_up({});
-  request.reply.assign(reply);
-  request.answered = true;
+  park(line_up({}), reply);
 }
 
 void Client::answer(Failure failure) {
@@ -253,14 +273,37 @@ void Client::last_word(const Plan& plan) {
 void Client::replied(Request& request, std::string_view reply) {
   if (reply.starts_with('-') && session_ && session_->heal(request, reply)) return;
   if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = "";
-  if (line_.head() != &request) {
-    request.reply.assign(reply);
-    request.answered = true;
-    return;
+  if (is_beyond_bounds()) {  // one reply, however long, never makes it so
+    pool_.counters().client_overflows.add();
+    return close();
   }
-  write(reply);
-  loop_.requests().drop(line_.pop());
+  expected_ = reply.size() >= expected_
+                  ? reply.size()
+                  : expected_ - (expected_ - reply.size()) / expectation_sinks;
+  if (line_.head() != &request) return park(request, reply);
+  pass_on(reply);
   release_answered();
+}
+
+void Client::park(Request& request, std::string_view reply) {
+  request.reply.assign(reply);
+  request.answered = true;
+  kept_for(static_cast<std::ptrdiff_t>(request.reply.memory()));
+}
+
+void Client::kept_for(std::ptrdiff_t bytes) {
+  parked_ += static_cast<std::size_t>(bytes);
+  loop_.blocks().charge(bytes);
+}
+
+void Client::pass_on(std::string_view reply) {
+  if (!reply.empty()) write(reply);
+  Request& request = line_.pop();
+  const bool last = request.last;
+  loop_.requests().drop(request);
+  if (!last) return;
+  abandon_line();
+  close_later();
 }
 
 void Client::failed(Request& request, Failure failure) {
@@ -287,34 +330,51 @@ bool Client::ask_again(Request& request, Failure failure) {
 
 void Client::release_answered() {
   while (!line_.empty() && line_.head()->answered) {
-    write(line_.head()->reply.view());
-    loop_.requests().drop(line_.pop());
+    const auto& reply = line_.head()->reply;
+    if (reply.memory() != 0) kept_for(-static_cast<std::ptrdiff_t>(reply.memory()));
+    pass_on(reply.view());
   }
   if (postponed_ && line_.empty()) {
     postponed_ = false;
     held_ = false;
   }
-  if (paused() && !closing_) there_is_room();
+  if (paused()) go_on();
 }
 
 bool Client::is_silent(Quiet quiet, std::string_view reply) const noexcept {
   return quiet == Quiet::all || pool_.protocol().is_silent(quiet, reply);
 }
 
+/// What it would get if all its requests were answered as the last ones counts, too: those that are at the servers
+/// cannot be called back.
 bool Client::is_too_far_ahead() const noexcept {
-  return (settling_ && !line_.empty()) || unsent() > pool_.settings().client_output_limit ||
-         line_.size() >= pool_.settings().client_pending_limit;
+  if (settling_ && !line_.empty()) return true;
+  const auto& settings = pool_.settings();
+  return unsent() + parked_ + line_.size() * expected_ >
+             settings.client_output_limit + expected_ ||
+         line_.size() >= settings.client_pending_limit || loop_.blocks().is_full();
 }
 
-void Client::hold_if_too_far_ahead() {
-  if (paused() || !is_too_far_ahead()) return;
+bool Client::is_beyond_bounds() const noexcept {
+  return unsent() + parked_ > pool_.settings().client_output_limit * out_of_bounds;
+}
+
+void Client::wait_for_room() {
   pause();
+  if (std::exchange(waits_, true)) return;
   pool_.wait_for_room(*this);
 }
 
 void Client::there_is_room() {
-  if (closing_ || held_) return;
-  if (is_too_far_ahead()) return pool_.wait_for_room(*this);
+  waits_ = crowded_ = false;
+  if (is_too_far_ahead())
+    wait_for_room();
+  else
+    go_on();
+}
+
+void Client::go_on() {
+  if (closing_ || held_ || crowded_ || is_too_far_ahead()) return;
   settling_ = false;
   resume();
 }

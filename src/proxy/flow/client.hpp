@@ -34,7 +34,10 @@ class Client final : public Stream, public Receiver {
   /// they are not to overtake.
   void settle();
 
+  /// Told by the pool, which has struck it off those that wait.
   void there_is_room();
+  /// What is buffered or kept for it, in bytes.
+  std::size_t holds() const noexcept { return memory() + parked_; }
 
   // For its session.
   Pool& pool() const noexcept { return pool_; }
@@ -90,12 +93,14 @@ class Client final : public Stream, public Receiver {
 
   void replied(Request& request, std::string_view reply) override;
   void failed(Request& request, Failure failure) override;
+  void kept_for(std::ptrdiff_t bytes) override;
 
  private:
   std::size_t consume(std::string_view bytes) override;
   std::size_t missing() const noexcept override { return reader_ ? reader_->missing() : 1; }
   void ended(int error) override;
   void flushed() override;
+  bool gives_way() override;
   void hung_up() override;
 
   void serve(Words words, std::string_view bytes);
@@ -103,14 +108,23 @@ class Client final : public Stream, public Receiver {
   bool ask_again(Request& request, Failure failure);
   ClientSession& session();
   void last_word(const Plan& plan);
+  void park(Request& request, std::string_view reply);
+  /// The head of the line leaves it with its reply.
+  void pass_on(std::string_view reply);
+  void abandon_line() noexcept;
   void release_answered();
   bool is_silent(Quiet quiet, std::string_view reply) const noexcept;
   bool is_too_far_ahead() const noexcept;
-  void hold_if_too_far_ahead();
+  bool is_beyond_bounds() const noexcept;
+  void wait_for_room();
+  void wait_for_server();
+  void go_on();
 
   Pool& pool_;
   std::unique_ptr<RequestReader> reader_;  // while a request is incomplete
   ClientLine line_;
+  std::size_t parked_ = 0;  // bytes of replies that wait for their turn, and of fragments
+  std::size_t expected_;    // how long the next reply may be, by those that came
   std::uint64_t number_;
   std::size_t place_;
   SteadyTime last_active_;
@@ -122,6 +136,8 @@ class Client final : public Stream, public Receiver {
       0;  // so many more requests, this one among them, until replies are sent again
   bool postponed_ = false;  // the request in hand
   bool held_ = false;       // by the session
+  bool waits_ = false;      // the pool knows that it waits for room
+  bool crowded_ = false;    // a server has to take its requests first
   bool closing_ = false;    // after the last reply
   bool draining_ = false;   // as soon as it is idle
   bool settling_ = false;   // see settle()

@@ -8,7 +8,7 @@
 
 namespace sluice::proxy {
 
-void Gather::begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
+bool Gather::begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
                    const Plan& plan, const Variant& variant, std::size_t client) {
   std::unique_ptr<Gather> made{new Gather{pool, whole, words, bytes, plan, variant, client}};
   Gather& gather = *made;
@@ -16,8 +16,12 @@ void Gather::begin(Pool& pool, Request& whole, Words words, std::string_view byt
   gather.cut();
   gather.missing_ = gather.fragments_.size() +
                     1;  // one for us: fragments may fail while others are still being sent
-  for (std::size_t place = 0; place < gather.fragments_.size(); ++place) gather.send(place);
+  gather.keep(static_cast<std::ptrdiff_t>(gather.text_.size() + gather.bytes_.size()));
+  bool full = false;
+  for (std::size_t place = 0; place < gather.fragments_.size(); ++place)
+    full = gather.send(place) || full;
   gather.done();
+  return full;
 }
 
 Gather::Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan,
@@ -58,24 +62,33 @@ void Gather::cut() {
   pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
 }
 
-void Gather::send(std::size_t place) {
+void Gather::keep(std::ptrdiff_t bytes) {
+  kept_ += bytes;
+  if (whole_.receiver) whole_.receiver->kept_for(bytes);
+}
+
+/// True: the server has more than enough to take.
+bool Gather::send(std::size_t place) {
   Request& request = pool_.loop().requests().make();
   request.receiver = this;
   request.place = static_cast<std::uint32_t>(place);
   request.command = plan_.command;
   request.read_only = plan_.read_only;
-  if (!fragments_[place].home) return failed(request, Failure::refused);
-  ask(request);
+  if (fragments_[place].home) return ask(request);
+  failed(request, Failure::refused);
+  return false;
 }
 
-void Gather::ask(Request& request) {
+bool Gather::ask(Request& request) {
   const Fragment& fragment = fragments_[request.place];
   std::string bytes;
   if (plan_.way == Way::every)
     bytes = bytes_;
   else
     pool_.protocol().append_fragment(bytes, words_, plan_, fragment.keys);
-  fragment.home->upstream(variant_, client_).send(request, bytes);
+  Upstream& upstream = fragment.home->upstream(variant_, client_);
+  upstream.send(request, bytes);
+  return upstream.is_full();
 }
 
 /// Of the same server: if it is out by now, its keys may have several other homes.
@@ -93,6 +106,7 @@ bool Gather::ask_again(Request& request, Failure failure) {
 
 void Gather::replied(Request& request, std::string_view reply) {
   fragments_[request.place].reply.assign(reply);
+  keep(static_cast<std::ptrdiff_t>(reply.size()));
   pool_.loop().requests().drop(request);
   done();
 }
@@ -119,6 +133,10 @@ void Gather::finish() {
     replies.push_back({fragment.reply, fragment.keys, fragment.failed});
   std::string merged;
   pool_.protocol().append_merged(merged, words_, plan_, replies, pool_.settings().partial_replies);
+  // twemproxy misses the values that it wanted to put together, and closes the client behind the error.
+  whole_.last = pool_.is_strict() && plan_.merge == Merge::by_key &&
+                std::ranges::any_of(fragments_, &Fragment::failed);
+  keep(-kept_);
   whole_.receiver->replied(whole_, merged);
 }
 

@@ -17,8 +17,9 @@ class Pool;
 /// It is its own owner, and gone when its request has its outcome.
 class Gather final : public Receiver {
  public:
-  /// Sends the fragments. The outcome comes by whole.receiver, possibly before this returns.
-  static void begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
+  /// Sends the fragments. The outcome comes by whole.receiver, possibly before this returns. True: one of the servers has
+  /// more than enough to take.
+  static bool begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
                     const Plan& plan, const Variant& variant, std::size_t client);
 
   void replied(Request& request, std::string_view reply) override;
@@ -36,9 +37,10 @@ class Gather final : public Receiver {
          const Variant& variant, std::size_t client);
 
   void cut();
-  void send(std::size_t place);
-  void ask(Request& request);
+  bool send(std::size_t place);
+  bool ask(Request& request);
   bool ask_again(Request& request, Failure failure);
+  void keep(std::ptrdiff_t bytes);
   void done();
   void finish();
 
@@ -53,6 +55,7 @@ class Gather final : public Receiver {
   std::size_t client_;
   std::vector<Fragment> fragments_;
   std::size_t missing_ = 0;
+  std::ptrdiff_t kept_ = 0;  // bytes of ours that our receiver was told of
   std::unique_ptr<Gather> self_;
 };
 

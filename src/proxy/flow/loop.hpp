@@ -91,6 +91,7 @@ class Loop {
   void turn(std::chrono::milliseconds patience);
 
   BlockPool& blocks() noexcept { return blocks_; }
+  const BlockPool& blocks() const noexcept { return blocks_; }
   RequestPool& requests() noexcept { return requests_; }
   /// Where a stream without leftovers reads into. Its contents are good until the next read of any stream.
   std::span<char> scratch() noexcept { return {scratch_.get(), scratch_size}; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -181,23 +182,31 @@ void Pool::recover() {
 
 void Pool::accept(net::Socket socket) {
   counters().client_accepted.add();
-  if (draining_ ||
-      (settings_->client_connections != 0 && clients_.size() >= settings_->client_connections)) {
-    counters().client_refused.add();
-    return;  // and the socket closes
+  const auto before = shared_->clients.fetch_add(1, std::memory_order_relaxed);
+  const bool full = settings_->client_connections != 0 && before >= settings_->client_connections;
+  try {
+    if (!draining_ && !full) {
+      std::unique_ptr<net::Transport> transport;
+      if (tls_->listen)
+        transport = tls_->listen->accept(std::move(socket), tls_failed_);
+      else
+        transport = std::make_unique<net::Socket>(std::move(socket));
+      clients_.push_back(
+          std::make_unique<Client>(*this, std::move(transport), ++last_client_, clients_.size()));
+      counters().client_connections.add();
+      return;
+    }
+  } catch (const std::system_error& error) {  // epoll takes no more
+    log(LogLevel::error,
+        fmt::format("pool '{}': a client is refused: {}", settings_->name, error.what()));
   }
-  std::unique_ptr<net::Transport> transport;
-  if (tls_->listen)
-    transport = tls_->listen->accept(std::move(socket), tls_failed_);
-  else
-    transport = std::make_unique<net::Socket>(std::move(socket));
-  clients_.push_back(
-      std::make_unique<Client>(*this, std::move(transport), ++last_client_, clients_.size()));
-  counters().client_connections.add();
+  shared_->clients.fetch_sub(1, std::memory_order_relaxed);
+  counters().client_refused.add();  // and the socket closes
 }
 
 void Pool::remove(Client& client) noexcept {
   counters().client_connections.add(-1);
+  shared_->clients.fetch_sub(1, std::memory_order_relaxed);
   std::erase(waiting_for_room_, &client);
   const auto place = client.place();
   std::swap(clients_[place], clients_.back());
@@ -264,6 +273,7 @@ SteadyTime Pool::soonest_deadline() const noexcept {
 }
 
 void Pool::check_deadlines() {
+  constexpr std::chrono::milliseconds often_enough{1};
   deadline_timer_ = {};
   auto earliest = SteadyTime::max();
   std::vector<Upstream*> upstreams;  // with their time, those that are borrowed may go
@@ -271,8 +281,10 @@ void Pool::check_deadlines() {
   for (Upstream* upstream : upstreams) upstream->check_time();
   for_each_upstream(
       [&](Upstream& upstream) { earliest = std::min(earliest, upstream.next_deadline()); });
-  if (earliest != SteadyTime::max() && deadline_timer_.second == 0)
-    deadline_timer_ = loop().at(earliest, [this] { check_deadlines(); });
+  if (earliest == SteadyTime::max()) return;
+  loop().cancel(deadline_timer_);  // one that a receiver's news has made meanwhile
+  deadline_timer_ =
+      loop().at(std::max(earliest, loop().now() + often_enough), [this] { check_deadlines(); });
 }
 
 void Pool::for_each_upstream(const std::function<void(Upstream&)>& visit) {
@@ -300,6 +312,17 @@ void Pool::tick() {
   for (auto place = clients_.size(); place-- > 0;)
     if (clients_[place]->last_active() < before && clients_[place]->is_idle())
       clients_[place]->close();
+}
+
+Client* Pool::greediest() const noexcept {
+  const auto holds = [](const auto& client) { return client->holds(); };
+  const auto most = std::ranges::max_element(clients_, {}, holds);
+  return most == clients_.end() || holds(*most) == 0 ? nullptr : most->get();
+}
+
+void Pool::evict(Client& client) {
+  counters().client_evictions.add();
+  client.close();
 }
 
 std::uint64_t Pool::id_of(const Client& client) const noexcept {

@@ -1,6 +1,7 @@
 /// A pool, as one worker has it: its servers, its ring, its clients.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -33,6 +34,7 @@ inline constexpr std::string_view any_key = "placeholder";
 /// What all workers share of a pool.
 struct SharedPool {
   HealthVersion version{0};
+  std::atomic<std::size_t> clients{0};
   ScriptShelf scripts;
 
   std::shared_ptr<Health> health_of(const ServerSettings& server, const PoolSettings& pool);
@@ -106,6 +108,10 @@ class Pool {
   /// A paused client is told when there may be room again.
   void wait_for_room(Client& client);
   void there_is_room();
+
+  /// The client that holds the most memory; null: none holds any.
+  Client* greediest() const noexcept;
+  void evict(Client& client);
 
   /// Those who listen to channels are told when homes may have moved.
   void add_subscriber(Subscriptions& subscriber) { subscribers_.insert(&subscriber); }

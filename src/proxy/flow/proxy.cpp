@@ -41,6 +41,10 @@ std::chrono::milliseconds patience_of(const Config& config) {
   return config.process.drain_timeout / 2;
 }
 
+std::size_t memory_share(const ProcessSettings& settings) {
+  return settings.memory_limit / std::max<std::size_t>(settings.workers, 1);
+}
+
 }  // namespace
 
 WatchOptions watch_options(const ProcessSettings& settings) {
@@ -69,6 +73,7 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
   auto orders = this->orders(pools_, fresh);
   for (std::size_t number = 0; number < registry_->workers(); ++number) {
     workers_.push_back(std::make_unique<Worker>(clock_, resolver_, *registry_, number, mbuf_size_));
+    workers_.back()->set_memory_limit(memory_share(config_.process));
     workers_.back()->apply(std::move(orders[number]));
   }
 }
@@ -178,8 +183,10 @@ std::vector<std::string> Proxy::reload(Config config) {
   registry_->set_pools(watched(config, mbuf_size_));
   registry_->set_limits(watch_options(config.process));
   for (std::size_t number = 0; number < workers_.size(); ++number)
-    workers_[number]->run(
-        [&] { workers_[number]->apply(std::move(orders[number]), patience_of(config)); });
+    workers_[number]->run([&] {
+      workers_[number]->set_memory_limit(memory_share(config.process));
+      workers_[number]->apply(std::move(orders[number]), patience_of(config));
+    });
   pools_ = std::move(pools);
   config_ = std::move(config);
   return changes;
@@ -188,6 +195,12 @@ std::vector<std::string> Proxy::reload(Config config) {
 void Proxy::drain() {
   pools_.clear();  // our own descriptors of the listening sockets
   for (auto& worker : workers_) worker->run([&] { worker->drain(patience_of(config_)); });
+}
+
+std::int64_t Proxy::memory() const noexcept {
+  std::int64_t sum = 0;
+  for (const auto& worker : workers_) sum += worker->memory();
+  return sum;
 }
 
 bool Proxy::is_drained() const noexcept {

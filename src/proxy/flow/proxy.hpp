@@ -46,6 +46,8 @@ class Proxy {
   std::map<std::string, std::vector<int>> listening() const;
 
   Registry& registry() noexcept { return *registry_; }
+  /// Bytes of buffers in use, of all workers. Any thread.
+  std::int64_t memory() const noexcept;
 
  private:
   struct Pool {

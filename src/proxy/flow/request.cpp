@@ -12,7 +12,7 @@ void RequestPool::drop(Request& request) noexcept {
   request.place = 0;
   request.quiet = Quiet::no;
   request.key_size = 0;
-  request.read_only = request.answered = request.abandoned = request.retried = false;
+  request.read_only = request.answered = request.abandoned = request.retried = request.last = false;
   request.next = std::exchange(spare_, &request);
   ++spare_count_;
 }

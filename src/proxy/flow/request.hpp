@@ -31,6 +31,8 @@ class Receiver {
   virtual ~Receiver() = default;
   virtual void replied(Request& request, std::string_view reply) = 0;
   virtual void failed(Request& request, Failure failure) = 0;
+  /// So many bytes more (or, negative, less) are kept for it until its outcome is complete.
+  virtual void kept_for(std::ptrdiff_t) {}
 };
 
 /// A reply that waits for its turn. Most are short and lie in the request itself.
@@ -47,6 +49,8 @@ class ParkedReply {
   std::string_view view() const noexcept {
     return far_ ? std::string_view{*far_} : std::string_view{near_.data(), near_size_};
   }
+  /// Bytes outside of the request.
+  std::size_t memory() const noexcept { return far_ ? far_->size() : 0; }
   void clear() noexcept { far_.reset(); }
 
  private:
@@ -70,6 +74,7 @@ struct alignas(64) Request {
   bool answered = false;   ///< `reply` is the outcome; it waits for its turn in the client's line
   bool abandoned = false;  ///< stands in an upstream's line for one whose time was up
   bool retried = false;
+  bool last = false;  ///< its client is closed behind its reply
   std::uint8_t key_size = 0;
   std::array<char, 40>
       key;  ///< the beginning of its first key, for the logs; not initialised beyond key_size

@@ -67,6 +67,7 @@ bool Stream::take_leftovers() {
 }
 
 void Stream::read() {
+  if (loop_.blocks().is_full() && gives_way()) return;
   if (paused_ || (!in_.empty() && !take_leftovers())) return;
   const auto before = generation_;
   const bool fresh = in_.empty();

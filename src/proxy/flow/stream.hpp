@@ -59,6 +59,8 @@ class Stream : public Source {
   virtual void hung_up() {}
   /// All is written.
   virtual void flushed() {}
+  /// Asked when memory is short: it does not want to be read from, and says resume() when it does again.
+  virtual bool gives_way() { return false; }
 
   /// Changes when the connection is closed; whoever calls others in between sees by it whether it was.
   std::uint32_t generation() const noexcept { return generation_; }

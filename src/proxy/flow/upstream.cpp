@@ -28,6 +28,9 @@ Failure failure_of(int error) noexcept {
   }
 }
 
+/// When a connection that cannot even be begun counts as begun: of those of one turn the first tells all.
+SteadyTime before(SteadyTime now) noexcept { return now - SteadyTime::duration{1}; }
+
 int pending_error(int descriptor) noexcept {
   int error = 0;
   socklen_t size = sizeof error;
@@ -50,11 +53,11 @@ Upstream::~Upstream() {
 void Upstream::send(Request& request, std::string_view bytes) {
   request.since = loop_.now();
   request.size = static_cast<std::uint32_t>(bytes.size());
-  if (phase_ == Phase::closed) start();
   if (line_.empty()) {
     heard_ = loop_.now();
     server_.pool().expect_deadline();
   }
+  if (phase_ == Phase::closed) start();
   line_.push(request);
   say(bytes);
   auto& counters = server_.counters();
@@ -62,7 +65,7 @@ void Upstream::send(Request& request, std::string_view bytes) {
   counters.request_bytes.add(static_cast<std::int64_t>(bytes.size()));
   counters.out_queue.add();
   counters.out_queue_bytes.add(static_cast<std::int64_t>(bytes.size()));
-  if (phase_ == Phase::closed) lost(Failure::refused, loop_.now());  // not even begun
+  if (phase_ == Phase::closed) lost(Failure::refused, before(loop_.now()));
 }
 
 void Upstream::send_only(std::string_view bytes) {
@@ -70,7 +73,7 @@ void Upstream::send_only(std::string_view bytes) {
   say(bytes);
   server_.counters().requests.add();
   server_.counters().request_bytes.add(static_cast<std::int64_t>(bytes.size()));
-  if (phase_ == Phase::closed) lost(Failure::refused, loop_.now());
+  if (phase_ == Phase::closed) lost(Failure::refused, before(loop_.now()));
 }
 
 void Upstream::send_aside(std::string_view bytes) {
@@ -86,7 +89,7 @@ void Upstream::say(std::string_view bytes) {
 
 void Upstream::connect() {
   if (phase_ == Phase::closed) start();
-  if (phase_ == Phase::closed) lost(Failure::refused, loop_.now());
+  if (phase_ == Phase::closed) lost(Failure::refused, before(loop_.now()));
 }
 
 /// Leaves the phase `closed` when not even the beginning of a connection can be made.
@@ -153,6 +156,10 @@ std::size_t Upstream::consume(std::string_view bytes) {
     const auto rest = bytes.substr(used);
     const auto state = reader_->read(rest);
     if (state == ReplyReader::State::incomplete) break;
+    if (state == ReplyReader::State::bad && reader_->is_too_long() && !line_.empty()) {
+      refuse_long_reply();
+      return 0;
+    }
     const bool unasked = reader_->is_push() || (line_.empty() && listener_ != nullptr);
     if (state == ReplyReader::State::bad || (line_.empty() && !unasked)) {
       log(LogLevel::error,
@@ -190,7 +197,10 @@ bool Upstream::deliver(std::string_view reply) {
     lost(Failure::invalid, loop_.now());
     return false;
   }
-  server_.health().succeeded();
+  // An error that says "not now", or to the greeting, is no sign of health.
+  const bool good = reply.front() != '-' ||
+                    (request.receiver != this && !pool.protocol().is_server_trouble(reply));
+  if (good) server_.health().succeeded();
   if (request.receiver) {
     pool.observe(server_, request, reply);
     request.receiver->replied(request, reply);
@@ -215,7 +225,23 @@ void Upstream::ended(int error) {
     counters.server_err.add();
   if (error == 0 && line_.empty() && !server_.pool().is_strict())
     return close(Failure::closed);  // it may: nothing is lost
-  lost(failure_of(error), begun_);
+  lost(failure_of(error), heard_);
+}
+
+/// The request fails that it answers; and those behind it, whose replies cannot be reached. The server is well.
+void Upstream::refuse_long_reply() {
+  log(LogLevel::error,
+      fmt::format("server '{}' sent a reply beyond reply_size_limit; its connection is closed",
+                  server_.settings().name));
+  server_.counters().server_err.add();
+  Request& request = line_.pop();
+  server_.counters().out_queue.add(-1);
+  server_.counters().out_queue_bytes.add(-static_cast<std::int64_t>(request.size));
+  if (request.receiver)
+    request.receiver->failed(request, Failure::too_long);
+  else
+    loop_.requests().drop(request);
+  close(Failure::reset);
 }
 
 /// Closes, and counts it against the server as a failure of something that began at `since`.

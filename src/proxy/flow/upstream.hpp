@@ -59,6 +59,8 @@ class Upstream final : public Stream, private Receiver {
   /// What waits to be written.
   std::size_t unsent() const noexcept { return Stream::unsent() + behind_greeting_.size(); }
   bool idle() const noexcept { return line_.empty() && unsent() == 0; }
+  /// It takes its requests so slowly that it should get no more until it has gone on.
+  bool is_full() const noexcept { return unsent() + behind_greeting_.size() > full; }
   bool connected() const noexcept { return phase_ == Phase::open; }
   std::size_t under_way() const noexcept { return line_.size(); }
   /// Changes when the connection is lost or closed.
@@ -86,6 +88,8 @@ class Upstream final : public Stream, private Receiver {
   void check_time();
 
  private:
+  static constexpr std::size_t full = std::size_t{4} << 20;
+
   enum class Phase : std::uint8_t { closed, resolving, connecting, open };
 
   std::size_t consume(std::string_view bytes) override;
@@ -110,6 +114,7 @@ class Upstream final : public Stream, private Receiver {
   void lost(Failure failure, SteadyTime since);
   void time_out_all();
   void time_out_late();
+  void refuse_long_reply();
 
   Server& server_;
   Greeting greeting_;

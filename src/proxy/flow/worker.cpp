@@ -6,6 +6,8 @@
 #include <future>
 #include <utility>
 
+#include "proxy/flow/client.hpp"
+
 namespace sluice::proxy {
 namespace {
 
@@ -43,6 +45,11 @@ void Worker::serve() {
 
 void Worker::turn(std::chrono::milliseconds patience) {
   loop_.turn(patience);
+  if (loop_.blocks().is_overfull()) make_room();  // what was under way when it became full
+  if (const bool full = loop_.blocks().is_full(); std::exchange(was_full_, full) && !full) {
+    for (auto& [name, part] : parts_) part.pool->there_is_room();
+    for (auto& pool : leaving_) pool->there_is_room();
+  }
   if (!draining_) return;
   std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
   if (leaving_.empty()) drained_.store(true, std::memory_order_release);
@@ -113,10 +120,38 @@ std::map<std::string, Pool*> Worker::pools() const {
   return pools;
 }
 
+/// Memory is at its limit and nothing has got less since the last tick: those who hold the most have to go, or nobody would
+/// be served any more.
+void Worker::end_standstill() {
+  const auto used = loop_.blocks().in_use();
+  const auto before = std::exchange(used_when_full_, loop_.blocks().is_full() ? used : 0);
+  if (used_when_full_ != 0 && before != 0 && used >= before) make_room();
+}
+
+void Worker::make_room() {
+  while (loop_.blocks().is_full()) {
+    Client* const client = greediest();
+    if (!client) return;  // it is all on its way to servers
+    client->pool().evict(*client);
+  }
+}
+
+Client* Worker::greediest() const noexcept {
+  Client* greediest = nullptr;
+  const auto look = [&](const Pool& pool) {
+    Client* const found = pool.greediest();
+    if (found && (!greediest || found->holds() > greediest->holds())) greediest = found;
+  };
+  for (const auto& [name, part] : parts_) look(*part.pool);
+  for (const auto& pool : leaving_) look(*pool);
+  return greediest;
+}
+
 void Worker::tick() {
   for (auto& [name, part] : parts_) part.pool->tick();
   for (auto& pool : leaving_) pool->tick();
   std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
+  end_standstill();
   // What a burst has left is given back, a half each time.
   const bool blocks = loop_.blocks().trim();
   const bool requests = loop_.requests().trim();

@@ -40,6 +40,10 @@ class Worker {
   /// These pools and no others. The clients of a pool that goes leave it as in drain(). In the worker's thread, or before
   /// start().
   void apply(std::vector<PoolOrder> pools, std::chrono::nanoseconds patience = {});
+  /// Most bytes of buffers that it may use; 0: no limit. In the worker's thread, or before start().
+  void set_memory_limit(std::size_t bytes) noexcept { loop_.blocks().set_limit(bytes); }
+  /// Bytes of buffers in use. Any thread.
+  std::int64_t memory() const noexcept { return loop_.blocks().in_use(); }
   /// No more clients are accepted; those that are here leave as Pool::drain() says. In the worker's thread.
   void drain(std::chrono::nanoseconds patience);
   /// No client is left after drain(). Any thread.
@@ -61,6 +65,9 @@ class Worker {
 
   void serve();
   void tick();
+  void end_standstill();
+  void make_room();
+  Client* greediest() const noexcept;
   void close(std::vector<std::unique_ptr<Acceptor>>& acceptors);
   void dismiss(Part part, std::chrono::nanoseconds patience);
 
@@ -72,6 +79,8 @@ class Worker {
   std::map<std::string, Part> parts_;  // by the pool's name
   std::vector<std::unique_ptr<Pool>> leaving_;
   bool draining_ = false;
+  bool was_full_ = false;            // of memory, at the end of the last turn
+  std::int64_t used_when_full_ = 0;  // at the last tick, if it was full then
   std::atomic<bool> drained_{false};
   std::atomic<bool> ending_{false};
   std::thread thread_;

@@ -187,11 +187,14 @@ void MemcachedProtocol::append_fragment(std::string& out, Words words, const Pla
 
 void MemcachedProtocol::append_merged(std::string& out, Words words, const Plan& plan,
                                       std::span<const FragmentReply> replies, bool partial) const {
-  append_merged_replies(out, words, plan, replies, partial && !strict_);
+  append_merged_replies(out, words, plan, replies,
+                        strict_   ? MergeStyle::twemproxy
+                        : partial ? MergeStyle::partial
+                                  : MergeStyle::whole);
 }
 
 void MemcachedProtocol::append_failure(std::string& out, Failure failure) const {
-  static constexpr std::array<std::string_view, 8> rows{
+  static constexpr std::array<std::string_view, 9> rows{
       "Connection refused",
       "Connection timed out",
       "Connection reset by peer",
@@ -200,6 +203,7 @@ void MemcachedProtocol::append_failure(std::string& out, Failure failure) const 
       "unknown",
       "the keys are on different servers",
       "the proxy is at a limit of its own, nothing was done: try again later",
+      "the server's reply is beyond reply_size_limit",
   };
   out += "SERVER_ERROR ";
   out += rows[static_cast<std::size_t>(failure)];

@@ -55,6 +55,7 @@ class MemcachedReplyReader final : public ReplyReader {
   State read(std::string_view buffer) override;
   std::size_t size() const noexcept override { return at_; }
   std::size_t missing() const noexcept override { return missing_; }
+  bool is_too_long() const noexcept override { return too_long_; }
 
  private:
   void start();
@@ -65,6 +66,7 @@ class MemcachedReplyReader final : public ReplyReader {
   std::size_t at_ = 0;       // all before is done
   std::size_t scanned_ = 0;  // no line end up to here
   std::size_t missing_ = 1;
+  bool too_long_ = false;
   char block_ = 0;  // within VALUE ... END ('V') or STAT ... END ('S')
 };
 

@@ -66,7 +66,8 @@ void MemcachedReplyReader::start() {
 ReplyReader::State MemcachedReplyReader::wait_for(std::size_t bytes,
                                                   std::size_t buffered) noexcept {
   missing_ = bytes;
-  return state_ = buffered + bytes > size_limit_ ? State::bad : State::incomplete;
+  too_long_ = buffered + bytes > size_limit_;
+  return state_ = too_long_ ? State::bad : State::incomplete;
 }
 
 ReplyReader::State MemcachedReplyReader::read(std::string_view buffer) {
@@ -92,7 +93,8 @@ ReplyReader::State MemcachedReplyReader::read(std::string_view buffer) {
       if (buffer.substr(next - line_end, line_end) != "\r\n") return state_ = State::bad;
     }
     at_ = next;
-    if (at_ > size_limit_) return state_ = State::bad;
+    too_long_ = at_ > size_limit_;
+    if (too_long_) return state_ = State::bad;
     if (*kind != Line::value && *kind != Line::stat) return state_ = State::complete;
     block_ = *kind == Line::value ? 'V' : 'S';
   }

@@ -21,16 +21,18 @@ std::string_view word_at(std::string_view line, int place) noexcept {
 }
 
 /// Puts the values of a fragment at the places of its keys. A server answers in the order of the keys and leaves out
-/// what it has not. False: it has answered something else.
+/// what it has not. `close_up`: what follows moves up into its place. False: it has answered something else.
 bool place_values(std::span<std::string_view> by_key, Words words, const Plan& plan,
-                  const FragmentReply& fragment) {
+                  const FragmentReply& fragment, bool close_up) {
   auto rest = fragment.reply;
   auto key = fragment.keys.begin();
+  auto place = fragment.keys.begin();
   while (const auto value = take_value(rest)) {
     key = std::find_if(key, fragment.keys.end(),
-                       [&](std::uint32_t place) { return words[plan.keys[place]] == value->key; });
+                       [&](std::uint32_t at) { return words[plan.keys[at]] == value->key; });
     if (key == fragment.keys.end()) return false;
-    by_key[*key++] = value->bytes;
+    by_key[close_up ? *place++ : *key] = value->bytes;
+    ++key;
   }
   return rest == end_line;
 }
@@ -40,11 +42,11 @@ bool is_error(const FragmentReply& fragment) noexcept {
 }
 
 void merge_values(std::string& out, Words words, const Plan& plan,
-                  std::span<const FragmentReply> replies) {
+                  std::span<const FragmentReply> replies, bool close_up) {
   std::vector<std::string_view> by_key(plan.keys.size());
   for (const auto& fragment : replies) {
     if (is_error(fragment)) continue;
-    if (!place_values(by_key, words, plan, fragment)) {
+    if (!place_values(by_key, words, plan, fragment, close_up)) {
       out += "SERVER_ERROR the servers' replies do not fit the keys\r\n";
       return;
     }
@@ -95,13 +97,13 @@ bool is_memcached_error(std::string_view reply) noexcept {
 }
 
 void append_merged_replies(std::string& out, Words words, const Plan& plan,
-                           std::span<const FragmentReply> replies, bool partial) {
-  const bool may_miss = partial && plan.merge == Merge::by_key;
+                           std::span<const FragmentReply> replies, MergeStyle style) {
+  const bool may_miss = style == MergeStyle::partial && plan.merge == Merge::by_key;
   const auto error = std::ranges::find_if(replies, is_error);
   if (error != replies.end() && (!may_miss || std::ranges::all_of(replies, is_error)))
     out += error->reply;
   else if (plan.merge == Merge::by_key)
-    merge_values(out, words, plan, replies);
+    merge_values(out, words, plan, replies, style == MergeStyle::twemproxy);
   else if (plan.merge == Merge::concatenate)
     merge_statistics(out, replies);
   else

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,10 +26,14 @@ std::optional<ValueBlock> take_value(std::string_view& reply) noexcept;
 
 bool is_memcached_error(std::string_view reply) noexcept;
 
-/// From the replies of fragments (Merge::by_key), or of all servers (concatenate: their statistics; all_ok), to one. An
-/// error of one is the error of all; with `partial` the keys of a failed one are missing, as after an eviction, unless
-/// all have failed.
+enum class MergeStyle : std::uint8_t {
+  whole,    ///< an error of one is the error of all
+  partial,  ///< the keys of a failed one are missing, as after an eviction, unless all have failed
+  twemproxy,  ///< as whole; what a server has not makes room for its next value, so that the order of keys may be another
+};
+
+/// From the replies of fragments (Merge::by_key), or of all servers (concatenate: their statistics; all_ok), to one.
 void append_merged_replies(std::string& out, Words words, const Plan& plan,
-                           std::span<const FragmentReply> replies, bool partial);
+                           std::span<const FragmentReply> replies, MergeStyle style);
 
 }  // namespace sluice::proxy

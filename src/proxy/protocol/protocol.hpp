@@ -41,6 +41,8 @@ class ReplyReader {
   virtual std::size_t size() const noexcept = 0;
   virtual std::size_t missing() const noexcept = 0;
   virtual bool is_push() const noexcept { return false; }
+  /// Of a bad one: it may well be a reply, but is longer than reply_size_limit.
+  virtual bool is_too_long() const noexcept { return false; }
 };
 
 /// How a request is served.
@@ -127,6 +129,7 @@ enum class Failure : std::uint8_t {
   closed,      ///< the server ended the connection: "unknown"
   crossed,     ///< the keys have different homes (ours)
   overloaded,  ///< a limit of ours
+  too_long,    ///< the server's reply is beyond reply_size_limit
 };
 
 /// One fragment's reply and what it was asked for.

@@ -33,7 +33,8 @@ ReplyReader::State RedisReplyReader::read(std::string_view buffer) {
     if (element.state == Element::State::bad) return state_ = State::bad;
     if (element.state == Element::State::cut) {
       missing_ = element.missing;
-      return state_ = buffer.size() + missing_ > size_limit_ ? State::bad : State::incomplete;
+      too_long_ = buffer.size() + missing_ > size_limit_;
+      return state_ = too_long_ ? State::bad : State::incomplete;
     }
     if (at_front_ && left_ == 1 && element.type != '|') {
       at_front_ = false;
@@ -43,7 +44,8 @@ ReplyReader::State RedisReplyReader::read(std::string_view buffer) {
     scanned_ = 0;
     left_ += element.children;
     if (element.type != '|') --left_;
-    if (at_ > size_limit_ || left_ > most_elements) return state_ = State::bad;
+    too_long_ = at_ > size_limit_;
+    if (too_long_ || left_ > most_elements) return state_ = State::bad;
   }
   return state_ = State::complete;
 }

@@ -34,6 +34,7 @@ class RedisReplyReader final : public ReplyReader {
   std::size_t size() const noexcept override { return at_; }
   std::size_t missing() const noexcept override { return missing_; }
   bool is_push() const noexcept override { return push_; }
+  bool is_too_long() const noexcept override { return too_long_; }
 
  private:
   void start();
@@ -46,6 +47,7 @@ class RedisReplyReader final : public ReplyReader {
   std::size_t missing_ = 1;
   bool at_front_ = true;  // only attributes so far
   bool push_ = false;
+  bool too_long_ = false;
 };
 
 }  // namespace sluice::proxy

@@ -68,7 +68,7 @@ void append_never(std::string& out, std::string_view command, Never never) {
 }
 
 std::string_view failure_reply(Failure failure) noexcept {
-  static constexpr std::array<std::string_view, 8> rows{
+  static constexpr std::array<std::string_view, 9> rows{
       "-ERR Connection refused\r\n",
       "-ERR Connection timed out\r\n",
       "-ERR Connection reset by peer\r\n",
@@ -77,6 +77,7 @@ std::string_view failure_reply(Failure failure) noexcept {
       "-ERR unknown\r\n",
       "-CROSSSLOT Keys in request don't have the same home: they are on different servers\r\n",
       "-ERR the proxy is at a limit of its own, nothing was done: try again later\r\n",
+      "-ERR the server's reply is beyond reply_size_limit\r\n",
   };
   return rows[static_cast<std::size_t>(failure)];
 }

@@ -10,14 +10,29 @@
 #include "support/redis_server.hpp"
 
 namespace sluice::test {
+namespace {
+
+std::vector<std::string> lines_of(const std::vector<std::uint16_t>& servers,
+                                  std::vector<std::string> lines) {
+  lines.insert(lines.begin(), "redis: true");
+  lines.emplace_back("servers:");
+  for (std::size_t i = 0; i < servers.size(); ++i)
+    lines.push_back(fmt::format(" - 127.0.0.1:{}:1 {}", servers[i], static_cast<char>('a' + i)));
+  return lines;
+}
+
+}  // namespace
 
 ProxyUnderTest::ProxyUnderTest(std::vector<std::uint16_t> servers,
                                std::vector<std::string> settings, std::vector<std::string> process)
+    : ProxyUnderTest(PoolLines{lines_of(servers, std::move(settings))}, std::move(process)) {}
+
+ProxyUnderTest::ProxyUnderTest(const PoolLines& pool, std::vector<std::string> process)
     : process_(std::move(process)) {
   for (int tries = 0; !proxy_; ++tries) {
     port_ = free_port();
     try {
-      proxy_ = std::make_unique<proxy::Proxy>(system_clock(), config(servers, settings),
+      proxy_ = std::make_unique<proxy::Proxy>(system_clock(), config(pool.lines),
                                               proxy::default_mbuf_size);
     } catch (const std::system_error&) {
       if (tries == 10) throw;  // else another program has taken the port
@@ -28,20 +43,16 @@ ProxyUnderTest::ProxyUnderTest(std::vector<std::uint16_t> servers,
 
 ProxyUnderTest::~ProxyUnderTest() = default;
 
-proxy::Config ProxyUnderTest::config(const std::vector<std::uint16_t>& servers,
-                                     const std::vector<std::string>& settings) const {
-  std::string text = fmt::format("under_test:\n  listen: 127.0.0.1:{}\n  redis: true\n", port_);
-  for (const auto& line : settings) text += fmt::format("  {}\n", line);
-  text += "  servers:\n";
-  for (std::size_t i = 0; i < servers.size(); ++i)
-    text += fmt::format("    - 127.0.0.1:{}:1 {}\n", servers[i], static_cast<char>('a' + i));
+proxy::Config ProxyUnderTest::config(const std::vector<std::string>& lines) const {
+  std::string text = fmt::format("under_test:\n  listen: 127.0.0.1:{}\n", port_);
+  for (const auto& line : lines) text += fmt::format("  {}\n", line);
   if (!process_.empty()) text += "sluice:\n";
   for (const auto& line : process_) text += fmt::format("  {}\n", line);
   return proxy::read_config(text, "under_test.yml");
 }
 
 void ProxyUnderTest::reload(std::vector<std::uint16_t> servers, std::vector<std::string> settings) {
-  static_cast<void>(proxy_->reload(config(servers, settings)));
+  static_cast<void>(proxy_->reload(config(lines_of(servers, std::move(settings)))));
 }
 
 std::string ProxyUnderTest::key_at(std::size_t home, std::string_view prefix) const {

@@ -12,6 +12,11 @@
 
 namespace sluice::test {
 
+/// All of a pool but where it listens, as Nutcracker takes it.
+struct PoolLines {
+  std::vector<std::string> lines;
+};
+
 class ProxyUnderTest {
  public:
   /// One pool of Redis servers at these ports of 127.0.0.1, named "a", "b" ...; `settings`: further lines of it, each "name:
@@ -19,6 +24,7 @@ class ProxyUnderTest {
   explicit ProxyUnderTest(std::vector<std::uint16_t> servers,
                           std::vector<std::string> settings = {},
                           std::vector<std::string> process = {});
+  explicit ProxyUnderTest(const PoolLines& pool, std::vector<std::string> process = {});
   ~ProxyUnderTest();
 
   std::uint16_t port() const noexcept { return port_; }
@@ -29,8 +35,7 @@ class ProxyUnderTest {
   std::string key_at(std::size_t home, std::string_view prefix = "key") const;
 
  private:
-  proxy::Config config(const std::vector<std::uint16_t>& servers,
-                       const std::vector<std::string>& settings) const;
+  proxy::Config config(const std::vector<std::string>& lines) const;
 
   std::uint16_t port_;
   std::vector<std::string> process_;

@@ -1,0 +1,303 @@
+// Clients that are slow, silent, many, or never read: bytes in any pieces, memory within bounds, the others served.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "proxy/flow/random_load.hpp"
+#include "proxy/flow/totals.hpp"
+#include "proxy/support/proxy_under_test.hpp"
+#include "proxy/support/raw_talk.hpp"
+#include "resp/writer.hpp"
+#include "support/process.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Their shadow memory and quarantine are no measure of ours.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#elif defined(__has_feature)
+constexpr bool is_sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+std::string wire(std::initializer_list<std::string_view> words) {
+  std::string bytes;
+  resp::append_command(bytes, {words.begin(), words.size()});
+  return bytes;
+}
+
+class Clients : public testing::Test {
+ protected:
+  ProxyUnderTest& with(std::vector<std::string> settings, std::vector<std::string> process = {}) {
+    return proxy_.emplace(std::vector{first_.port(), second_.port()}, std::move(settings),
+                          std::move(process));
+  }
+  PlainClient client() const { return PlainClient{proxy_->port()}; }
+  std::int64_t memory() { return proxy_->proxy().memory(); }
+  /// The others are served, and not slowly.
+  void expect_service() {
+    auto other = client();
+    for (int i = 0; i < 100; ++i)
+      ASSERT_EQ(other.command({"SET", fmt::format("other:{}", i), "x"}).as_text(), "OK");
+  }
+
+  RedisServer first_, second_;
+  std::optional<ProxyUnderTest> proxy_;
+};
+
+TEST_F(Clients, AByteAtATime) {
+  with({});
+  auto client = this->client();
+  const std::string requests =
+      wire({"SET", "a", "1"}) + wire({"MSET", "a", "2", "b", "3", "c", "4"}) +
+      wire({"MGET", "a", "b", "c", "d"}) + wire({"DEL", "a", "b"}) + wire({"PING"}) + "GET c\r\n" +
+      wire({"NOSUCH", "x"}) + wire({"GET", "c"});
+  for (const char byte : requests) client.send({&byte, 1});
+  EXPECT_EQ(client.read().as_text(), "OK");
+  EXPECT_EQ(client.read().as_text(), "OK");
+  EXPECT_EQ(client.read().as_items().size(), 4U);
+  EXPECT_EQ(client.read().as_integer(), 2);
+  EXPECT_EQ(client.read().as_text(), "PONG");
+  EXPECT_EQ(client.read().as_text(), "4");
+  EXPECT_TRUE(client.read().is_error());
+  EXPECT_EQ(client.read().as_text(), "4");
+}
+
+TEST_F(Clients, CutAtEveryByte) {
+  with({});
+  auto client = this->client(), watch = this->client();
+  const std::string requests =
+      wire({"SET", "k", "value"}) + wire({"MGET", "k", "none"}) + wire({"GET", "k"});
+  const std::string replies = "+OK\r\n*2\r\n$5\r\nvalue\r\n$-1\r\n$5\r\nvalue\r\n";
+  for (std::size_t at = 1; at < requests.size(); ++at) {
+    client.send(requests.substr(0, at));
+    // Something that comes behind it has been served: so the proxy has most likely read the first piece.
+    ASSERT_EQ(watch.command({"PING"}).as_text(), "PONG");
+    client.send(requests.substr(at));
+    std::string got;
+    while (got.size() < replies.size()) got += client.read_raw(replies.size() - got.size());
+    ASSERT_EQ(got, replies) << at;
+  }
+}
+
+TEST_F(Clients, WhoHasClosedItsSideGetsItsReplies) {
+  with({});
+  auto client = this->client();
+  std::string requests;
+  for (int i = 0; i < 3000; ++i) requests += wire({"SET", fmt::format("half:{}", i), "x"});
+  client.send(requests);
+  client.finish_sending();
+  std::string got;
+  for (;;) {
+    const auto more = client.read_raw();
+    if (more.empty()) break;
+    got += more;
+  }
+  EXPECT_EQ(got.size(), 3000U * 5);
+}
+
+TEST_F(Clients, OneWhoNeverReadsIsBoundedAndTheOthersAreServed) {
+  auto& proxy = with({"client_output_limit: 4mb"});
+  auto writer = client();
+  ASSERT_EQ(writer.command({"SET", "big", std::string(mib, 'b')}).as_text(), "OK");
+  auto greedy = client();
+  std::string requests;
+  for (int i = 0; i < 1000; ++i) requests += wire({"GET", "big"});
+  greedy.send(requests);
+  ASSERT_TRUE(RandomLoad::await([&] { return totals(proxy).client_paused > 0; }));
+  expect_service();
+  std::this_thread::sleep_for(50ms);
+  expect_service();
+  EXPECT_LT(memory(), static_cast<std::int64_t>(64 * mib));
+  // And when it reads, it gets all that it asked for, in time.
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(greedy.read().as_text().size(), mib) << i;
+  EXPECT_EQ(greedy.command({"PING"}).as_text(), "PONG");
+  EXPECT_EQ(totals(proxy).client_overflows, 0);
+}
+
+TEST_F(Clients, OneWhoNeverReadsWhatItLuredOutIsClosed) {
+  auto& proxy = with({"client_output_limit: 1mb"});
+  auto greedy = client();
+  ASSERT_EQ(greedy.command({"SET", "big", std::string(mib, 'b')}).as_text(), "OK");
+  // Short replies first, so that it is expected to take as little behind them.
+  std::string requests;
+  for (int i = 0; i < 200; ++i) requests += wire({"STRLEN", "big"});
+  greedy.send(requests);
+  for (int i = 0; i < 200; ++i) greedy.read();
+  requests.clear();
+  for (int i = 0; i < 3000; ++i) requests += wire({"GET", "big"});
+  greedy.send(requests);
+  ASSERT_TRUE(RandomLoad::await([&] { return totals(proxy).client_overflows == 1; }));
+  expect_service();
+  ASSERT_TRUE(RandomLoad::await([&] { return memory() < static_cast<std::int64_t>(8 * mib); }));
+}
+
+TEST_F(Clients, WhoAsksMoreThanAServerTakesWaits) {
+  auto& proxy = with({});
+  const auto key = proxy.key_at(0);
+  first_.stop();
+  auto client = this->client();
+  const std::string value(mib, 'v');
+  std::thread writer{[&] {  // it is not read from, so it may have to wait
+    for (int i = 0; i < 100; ++i) client.send(wire({"SET", key, value}));
+  }};
+  ASSERT_TRUE(RandomLoad::await([&] { return totals(proxy).client_paused > 0; }));
+  std::this_thread::sleep_for(50ms);
+  auto other = this->client();
+  EXPECT_TRUE(other.command({"GET", proxy.key_at(1)}).is_null());
+  EXPECT_LT(memory(), static_cast<std::int64_t>(32 * mib));
+  first_.cont();
+  writer.join();
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(client.read().as_text(), "OK") << i;
+}
+
+TEST_F(Clients, MemoryHasALimitForAll) {
+  auto& proxy = with({"client_output_limit: 64mb"}, {"memory_limit: 32mb"});
+  auto writer = client();
+  ASSERT_EQ(writer.command({"SET", "big", std::string(mib, 'b')}).as_text(), "OK");
+  std::string requests;
+  for (int i = 0; i < 40; ++i) requests += wire({"GET", "big"});
+  std::vector<PlainClient> greedy;
+  for (int i = 0; i < 10; ++i) {
+    greedy.push_back(client());
+    greedy.back().send(requests);
+  }
+  std::int64_t most = 0;
+  // What was under way is more than the limit: some are closed, the greediest first, and the rest fits.
+  ASSERT_TRUE(RandomLoad::await([&] {
+    most = std::max(most, memory());
+    return totals(proxy).client_evictions > 0 && memory() < static_cast<std::int64_t>(32 * mib);
+  }));
+  expect_service();
+  EXPECT_LT(most, static_cast<std::int64_t>(160 * mib));
+  EXPECT_LT(totals(proxy).client_evictions, 11);
+}
+
+TEST_F(Clients, MemoryIsFreeAgainWhenARequestIsNeverFinished) {
+  auto& proxy = with({}, {"memory_limit: 8mb"});
+  auto slow = client();
+  std::thread sender{[&] {
+    try {
+      slow.send("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000000\r\n" + std::string(50 * mib, 'x'));
+    } catch (const std::system_error&) {  // it is closed in the middle
+    }
+  }};
+  ASSERT_TRUE(RandomLoad::await([&] { return totals(proxy).client_evictions == 1; }));
+  sender.join();
+  ASSERT_TRUE(RandomLoad::await([&] { return memory() < static_cast<std::int64_t>(mib); }));
+  expect_service();
+}
+
+TEST_F(Clients, RequestsHaveLimits) {
+  with({"request_size_limit: 64kb", "request_words_limit: 100"});
+  const auto refuses = [&](const std::string& request) {
+    const auto said = talk(proxy_->port(), wire({"SET", "k", "v"}) + request + wire({"PING"}), "");
+    EXPECT_TRUE(said.closed);
+    EXPECT_TRUE(said.bytes.starts_with("+OK\r\n-ERR Protocol error")) << said.bytes;
+    EXPECT_FALSE(said.bytes.ends_with("+PONG\r\n"));
+  };
+  refuses(wire({"SET", "k", std::string(70'000, 'x')}));
+  refuses("*101\r\n");
+  refuses("*1\r\n$70000\r\n");
+  expect_service();
+}
+
+TEST_F(Clients, AreCounted) {
+  auto& proxy = with({"client_connections: 5"}, {"workers: 3"});
+  std::vector<PlainClient> clients;
+  for (int i = 0; i < 5; ++i) {
+    clients.push_back(client());
+    ASSERT_EQ(clients.back().command({"PING"}).as_text(), "PONG");
+  }
+  EXPECT_TRUE(talk(proxy.port(), "", "").closed);
+  EXPECT_EQ(totals(proxy).client_refused, 1);
+  clients.pop_back();
+  ASSERT_TRUE(RandomLoad::await([&] { return totals(proxy).client_connections == 4; }));
+  EXPECT_EQ(client().command({"PING"}).as_text(), "PONG");
+}
+
+TEST_F(Clients, WhoIsSilentTooLongIsClosedButNotWhileItWaits) {
+  auto& proxy = with({"client_idle_timeout: 300ms"});
+  const auto key = proxy.key_at(0);
+  auto silent = client(), waiting = client();
+  ASSERT_EQ(silent.command({"PING"}).as_text(), "PONG");
+  first_.stop();
+  waiting.send(wire({"GET", key}));
+  EXPECT_EQ(silent.read_raw(), "");  // within two ticks
+  first_.cont();
+  EXPECT_TRUE(waiting.read().is_null());
+  EXPECT_EQ(waiting.command({"PING"}).as_text(), "PONG");
+}
+
+std::size_t resident() {
+  std::ifstream file{"/proc/self/statm"};
+  std::size_t pages = 0;
+  file >> pages >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// Raises the limit of open files as far as it goes: how many there may be.
+std::size_t open_files() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+TEST_F(Clients, TenThousandIdleOnesAndABurst) {
+  // Both ends of each connection are ours.
+  const auto many = std::min<std::size_t>(10'000, (open_files() - 200) / 2);
+  auto& proxy = with({"backlog: 4096"});
+  auto writer = client();
+  const std::string value(1024, 'v');
+  for (int i = 0; i < 64; ++i)
+    ASSERT_EQ(writer.command({"SET", fmt::format("k:{}", i), value}).as_text(), "OK");
+  std::vector<PlainClient> clients;
+  clients.reserve(many);
+  ::malloc_trim(0);
+  const auto base = resident();
+  while (clients.size() < many) clients.push_back(client());
+  ASSERT_TRUE(RandomLoad::await(
+      [&] { return totals(proxy).client_connections == static_cast<std::int64_t>(many) + 1; }));
+  const auto idle = (resident() - base) / many;
+  std::cout << many << " idle clients: " << idle
+            << " bytes each, with what the test keeps of them\n";
+  expect_service();
+
+  const std::size_t burst = std::min<std::size_t>(1000, many);
+  std::string requests;
+  for (int i = 0; i < 64; ++i) requests += wire({"GET", fmt::format("k:{}", i)});
+  const auto before = resident();
+  for (std::size_t i = 0; i < burst; ++i) clients[i].send(requests);
+  const auto reply = value.size() + 9;
+  for (std::size_t i = 0; i < burst; ++i)
+    for (std::size_t got = 0; got < 64 * reply;) got += clients[i].read_raw().size();
+  std::cout << "a burst of " << burst << ": " << (resident() - before) / 1024 << " KiB more\n";
+  const auto begun = std::chrono::steady_clock::now();
+  if (!is_sanitized) {
+    EXPECT_LE(idle, 512U);
+    EXPECT_TRUE(RandomLoad::await([&] { return resident() < before + burst * 512; }));
+  }
+  std::cout << "forgotten within "
+            << std::chrono::duration_cast<std::chrono::milliseconds>(
+                   std::chrono::steady_clock::now() - begun)
+                   .count()
+            << " ms\n";
+}
+
+}  // namespace
+}  // namespace sluice::test
