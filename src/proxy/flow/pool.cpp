@@ -181,8 +181,7 @@ void Pool::recover() {
 
 void Pool::accept(net::Socket socket) {
   counters().client_accepted.add();
-  if (draining_ ||
-      (settings_->client_connections != 0 && clients_.size() >= settings_->client_connections)) {
+  if (draining_ || is_full()) {
     counters().client_refused.add();
     return;  // and the socket closes
   }
@@ -194,10 +193,20 @@ void Pool::accept(net::Socket socket) {
   clients_.push_back(
       std::make_unique<Client>(*this, std::move(transport), ++last_client_, clients_.size()));
   counters().client_connections.add();
+  ++shared_->clients;
+  ++around_.census.here;
+}
+
+bool Pool::is_full() const noexcept {
+  const auto most = settings_->client_connections;
+  return (most != 0 && shared_->clients.load() >= most) ||
+         around_.census.here.load() >= around_.census.most.load();
 }
 
 void Pool::remove(Client& client) noexcept {
   counters().client_connections.add(-1);
+  --shared_->clients;
+  --around_.census.here;
   std::erase(waiting_for_room_, &client);
   const auto place = client.place();
   std::swap(clients_[place], clients_.back());
