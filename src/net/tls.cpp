@@ -32,8 +32,7 @@ std::string take_reason() {
 }
 
 int size_for_ssl(std::size_t size) noexcept {
-  return static_cast<int>(
-      std::min<std::size_t>(size, std::numeric_limits<int>::max()));
+  return static_cast<int>(std::min<std::size_t>(size, std::numeric_limits<int>::max()));
 }
 
 // The socket as a BIO: it sends without SIGPIPE and goes on after an interruption, which OpenSSL's own does not.

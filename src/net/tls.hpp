@@ -17,7 +17,8 @@ namespace sluice::net {
 struct TlsFiles {
   std::string certificate;  ///< and those above it; empty: none is shown
   std::string key;
-  std::string ca;      ///< whose certificates are trusted; empty: for a client the system's, for a server nobody is asked
+  std::string
+      ca;  ///< whose certificates are trusted; empty: for a client the system's, for a server nobody is asked
   bool verify = true;  ///< of a client: the certificate of the server, and its name
 };
 

@@ -182,31 +182,41 @@ void Pool::recover() {
 
 void Pool::accept(net::Socket socket) {
   counters().client_accepted.add();
-  const auto before = shared_->clients.fetch_add(1, std::memory_order_relaxed);
-  const bool full = settings_->client_connections != 0 && before >= settings_->client_connections;
+  if (draining_ || is_full()) {
+    counters().client_refused.add();
+    return;  // and the socket closes
+  }
   try {
-    if (!draining_ && !full) {
-      std::unique_ptr<net::Transport> transport;
-      if (tls_->listen)
-        transport = tls_->listen->accept(std::move(socket), tls_failed_);
-      else
-        transport = std::make_unique<net::Socket>(std::move(socket));
-      clients_.push_back(
-          std::make_unique<Client>(*this, std::move(transport), ++last_client_, clients_.size()));
-      counters().client_connections.add();
-      return;
-    }
+    std::unique_ptr<net::Transport> transport;
+    if (tls_->listen)
+      transport = tls_->listen->accept(std::move(socket), tls_failed_);
+    else
+      transport = std::make_unique<net::Socket>(std::move(socket));
+    clients_.push_back(
+        std::make_unique<Client>(*this, std::move(transport), ++last_client_, clients_.size()));
   } catch (const std::system_error& error) {  // epoll takes no more
     log(LogLevel::error,
         fmt::format("pool '{}': a client is refused: {}", settings_->name, error.what()));
+    counters().client_refused.add();
+    return;
   }
-  shared_->clients.fetch_sub(1, std::memory_order_relaxed);
-  counters().client_refused.add();  // and the socket closes
+  counters().client_connections.add();
+  ++shared_->clients;
+  ++around_.census.here;
+}
+
+bool Pool::is_full() const noexcept {
+  const auto most = settings_->client_connections;
+  return (most != 0 && shared_->clients.load() >= most) ||
+         around_.census.here.load() >= around_.census.most.load();
 }
 
 void Pool::remove(Client& client) noexcept {
   counters().client_connections.add(-1);
-  shared_->clients.fetch_sub(1, std::memory_order_relaxed);
+<<<<<<< HEAD
+=======
+  --shared_->clients;
+  --around_.census.here;
   std::erase(waiting_for_room_, &client);
   const auto place = client.place();
   std::swap(clients_[place], clients_.back());

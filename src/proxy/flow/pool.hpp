@@ -33,6 +33,7 @@ inline constexpr std::string_view any_key = "placeholder";
 
 /// What all workers share of a pool.
 struct SharedPool {
+  std::atomic<std::size_t> clients{0};  ///< of all workers, for client_connections
   HealthVersion version{0};
   std::atomic<std::size_t> clients{0};
   ScriptShelf scripts;
@@ -44,12 +45,20 @@ struct SharedPool {
   std::map<std::string, std::shared_ptr<Health>> healths_;  // by name and address
 };
 
+/// How many clients the process has, and how many at most: beyond that they are closed at once, as nutcracker does, so that
+/// descriptors are left for servers. A pool with client_connections has a limit of its own as well.
+struct ClientCensus {
+  std::atomic<std::size_t> here{0};
+  std::atomic<std::size_t> most{SIZE_MAX};
+};
+
 /// What a pool takes up of its worker.
 struct PoolSurroundings {
   Loop& loop;
   Resolver& resolver;
   Registry& registry;
-  std::size_t worker;     ///< which one, among those of the registry
+  std::size_t worker;  ///< which one, among those of the registry
+  ClientCensus& census;
   std::size_t mbuf_size;  ///< see make_redis_protocol()
 };
 
@@ -136,6 +145,7 @@ class Pool {
   void plan_recovery();
   void recover();
   void check_deadlines();
+  bool is_full() const noexcept;
   void note_tls_failure(std::string_view reason);
   void settle_clients(const PoolSettings& before);
   void drain_quiet(SteadyTime until);

@@ -72,7 +72,8 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
   }
   auto orders = this->orders(pools_, fresh);
   for (std::size_t number = 0; number < registry_->workers(); ++number) {
-    workers_.push_back(std::make_unique<Worker>(clock_, resolver_, *registry_, number, mbuf_size_));
+    workers_.push_back(
+        std::make_unique<Worker>(clock_, resolver_, *registry_, census_, number, mbuf_size_));
     workers_.back()->set_memory_limit(memory_share(config_.process));
     workers_.back()->apply(std::move(orders[number]));
   }

@@ -45,6 +45,9 @@ class Proxy {
   /// For a successor: descriptors of all listening sockets, by `listen` as written. They stay open here, too.
   std::map<std::string, std::vector<int>> listening() const;
 
+  /// So many clients at most, of all pools together. Any thread.
+  void set_most_clients(std::size_t most) noexcept { census_.most = most; }
+
   Registry& registry() noexcept { return *registry_; }
   /// Bytes of buffers in use, of all workers. Any thread.
   std::int64_t memory() const noexcept;
@@ -70,6 +73,7 @@ class Proxy {
   std::size_t mbuf_size_;
   std::unique_ptr<Registry> registry_;
   Resolver resolver_;
+  ClientCensus census_;
   std::map<std::string, Pool> pools_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };

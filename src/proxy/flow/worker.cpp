@@ -17,10 +17,11 @@ constexpr auto tick_interval = 1s;
 
 }  // namespace
 
-Worker::Worker(Clock& clock, Resolver& resolver, Registry& registry, std::size_t number,
-               std::size_t mbuf_size)
+Worker::Worker(Clock& clock, Resolver& resolver, Registry& registry, ClientCensus& census,
+               std::size_t number, std::size_t mbuf_size)
     : resolver_(resolver),
       registry_(registry),
+      census_(census),
       number_(number),
       mbuf_size_(mbuf_size),
       loop_(clock) {
@@ -70,6 +71,7 @@ void Worker::apply(std::vector<PoolOrder> pools, std::chrono::nanoseconds patien
                                                           .resolver = resolver_,
                                                           .registry = registry_,
                                                           .worker = number_,
+                                                          .census = census_,
                                                           .mbuf_size = mbuf_size_},
                                          order.settings, order.shared, order.tls);
     }

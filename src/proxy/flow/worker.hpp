@@ -27,8 +27,8 @@ struct PoolOrder {
 class Worker {
  public:
   /// `number`: its place among the workers of the registry.
-  Worker(Clock& clock, Resolver& resolver, Registry& registry, std::size_t number,
-         std::size_t mbuf_size);
+  Worker(Clock& clock, Resolver& resolver, Registry& registry, ClientCensus& census,
+         std::size_t number, std::size_t mbuf_size);
   /// Stops at once; see drain().
   ~Worker();
   Worker(const Worker&) = delete;
@@ -73,6 +73,7 @@ class Worker {
 
   Resolver& resolver_;
   Registry& registry_;
+  ClientCensus& census_;
   std::size_t number_;
   std::size_t mbuf_size_;
   Loop loop_;

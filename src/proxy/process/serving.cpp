@@ -12,6 +12,7 @@
 
 #include "proxy/config/diff.hpp"
 #include "proxy/config/read.hpp"
+#include "proxy/process/descriptor_limit.hpp"
 #include "proxy/process/services.hpp"
 #include "sluice/error.hpp"
 
@@ -38,6 +39,7 @@ Serving::Serving(const Options& options, const Program& program, Config config, 
   };
   auto doors = open_services(options_, proxy_.config().process,
                              {proxy_.registry(), actions_, system_clock(), program.version}, open);
+  proxy_.set_most_clients(clients_within_limit(proxy_.config()));
   proxy_.start();
   side_server_.emplace(std::move(doors), system_clock());
 }
@@ -123,6 +125,7 @@ void Serving::drain(std::string_view why) {
 std::string Serving::reload() {
   if (drained_by_) throw Error{Errc::closed, "it is ending: there is nothing to reload for"};
   const auto changes = proxy_.reload(check_config(options_.conf_file));
+  proxy_.set_most_clients(clients_within_limit(proxy_.config()));
   const auto text =
       changes.empty() ? "nothing has changed" : fmt::format("{}", fmt::join(changes, "; "));
   log_.write(LogSeverity::notice, fmt::format("reloaded '{}': {}", options_.conf_file, text));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <thread>
 
 #include "proxy/support/listening.hpp"
@@ -133,6 +134,39 @@ TEST(RunTest, WhatCannotStartSaysWhy) {
   std::tie(code, text) = run({"-c", "taken.yml", "-s", std::to_string(free_port())});
   EXPECT_EQ(code, 1);
   EXPECT_TRUE(says(text, "cannot listen on 127.0.0.1:" + std::to_string(server.port()))) << text;
+}
+
+TEST(RunTest, ClientsBeyondTheLimitOfDescriptorsAreClosedAtOnce) {
+  RedisServer server;
+  // 40 descriptors: 32 are kept, one listens, one is for the server; so there are six clients.
+  ProxyProgram proxy{redis_pool({server.port()}),
+                     {.process = {}, .arguments = {}, .descriptors = 40}};
+  std::vector<PlainClient> clients;
+  for (int i = 0; i < 6; ++i) {
+    clients.emplace_back(proxy.port());
+    EXPECT_EQ(clients.back().command({"PING"}).as_text(), "PONG");
+  }
+  PlainClient beyond{proxy.port()};
+  EXPECT_EQ(beyond.read_raw(), "") << "closed without a word, as nutcracker does";
+  EXPECT_EQ(clients.back().command({"SET", "a", "1"}).as_text(), "OK");
+}
+
+TEST(RunTest, ClientConnectionsMeansItOverAllWorkers) {
+  RedisServer server;
+  auto pool = redis_pool({server.port()});
+  pool.insert(pool.begin(), "client_connections: 3");
+  ProxyProgram proxy{pool, {.process = {"workers: 2"}, .arguments = {}}};
+  std::vector<PlainClient> clients;
+  int closed = 0;
+  for (int i = 0; i < 8; ++i) clients.emplace_back(proxy.port());
+  for (auto& client : clients) {
+    try {
+      client.command({"PING"});
+    } catch (const std::system_error&) {
+      ++closed;
+    }
+  }
+  EXPECT_EQ(closed, 5);
 }
 
 /// The fields that do not hang on time, on addresses or on how bytes came in.

@@ -52,6 +52,8 @@ bool ProxyProgram::try_start(const std::vector<std::string>& pool) {
       "-p", pid_file()};
   argv.insert(argv.end(), usual.begin(), usual.end());
   argv.insert(argv.end(), options_.arguments.begin(), options_.arguments.end());
+  if (options_.descriptors != 0)
+    argv.insert(argv.begin(), {"prlimit", "--nofile=" + std::to_string(options_.descriptors)});
   process_.emplace(argv, ProcessOptions{.directory = directory_.path(),
                                         .environment = {},
                                         .output = directory_ / "output"});

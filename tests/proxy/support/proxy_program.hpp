@@ -16,6 +16,7 @@ struct ProgramOptions {
   std::vector<std::string> process;    ///< lines of the map `sluice:`; `admin:` is there already
   std::vector<std::string> arguments;  ///< beside -c, -o and -s
   bool as_nutcracker = false;          ///< through a link of that name
+  int descriptors = 0;                 ///< that it may have; 0: as we
 };
 
 class ProxyProgram {
