@@ -32,7 +32,8 @@ std::optional<int> run_as_nutcracker(int argc, char** argv) {
   const auto line = proxy::parse_command_line(argc - begin + 1, argv + begin - 1, SLUICE_VERSION);
   fmt::print(stderr, "{}", line.text);
   if (line.exit_code) return line.exit_code;
-  return proxy::run(line.options, {.version = SLUICE_VERSION});
+  return proxy::run(line.options,
+                    {.version = SLUICE_VERSION, .arguments = {argv, argv + argc}, .path = {}});
 }
 
 void add_proxy_command(CLI::App& app, const Globals& globals, Action& action) {

@@ -70,6 +70,12 @@ Listener Listener::open(const Endpoint& endpoint, const ListenOptions& options) 
   return listener;
 }
 
+void Listener::adjust(const Endpoint& endpoint, const ListenOptions& options) const noexcept {
+  static_cast<void>(::listen(descriptor_, options.backlog));
+  if (endpoint.is_unix() && options.permissions)
+    static_cast<void>(::chmod(endpoint.unix_path.c_str(), *options.permissions));
+}
+
 Listener Listener::duplicate() const {
   Listener other{::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0)};
   if (other.descriptor_ < 0) throw std::system_error{errno, std::generic_category(), "dup"};

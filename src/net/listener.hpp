@@ -27,6 +27,8 @@ class Listener {
   /// A unix socket that is left over from a process that is gone is replaced. Throws std::system_error that names the
   /// endpoint (address in use, no permission), Error for an unknown host.
   static Listener open(const Endpoint& endpoint, const ListenOptions& options);
+  /// Other options for one that listens already: backlog and permissions. What the kernel refuses stays as it was.
+  void adjust(const Endpoint& endpoint, const ListenOptions& options) const noexcept;
   /// Another descriptor of the same queue of clients.
   Listener duplicate() const;
 

@@ -32,6 +32,14 @@ void Acceptor::close() noexcept {
   listener_ = {};
 }
 
+void Acceptor::take_waiting() {
+  for (;;) {
+    auto accepted = listener_.accept();
+    if (accepted.outcome != Outcome::accepted) return;
+    pool_.accept(std::move(accepted.socket));
+  }
+}
+
 void Acceptor::ready(Readiness) {
   if (listener_.descriptor() < 0) return;
   for (int i = 0; i < clients_a_turn; ++i) {

@@ -14,6 +14,8 @@ class Acceptor final : public Source {
   ~Acceptor() override;
 
   void ready(Readiness readiness) override;
+  /// Those whom the kernel has let in already, before close() would send them away.
+  void take_waiting();
   /// Listens no more.
   void close() noexcept;
 

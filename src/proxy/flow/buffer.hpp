@@ -61,6 +61,7 @@ class Buffer {
   std::string_view view() const noexcept { return {data_ + begin_, size()}; }
 
   void append(std::string_view bytes) {
+    if (bytes.empty()) return;  // there may be no memory yet to copy nothing to
     if (capacity_ - end_ < bytes.size()) make_room(bytes.size());
     std::memcpy(data_ + end_, bytes.data(), bytes.size());
     end_ += bytes.size();

@@ -19,6 +19,12 @@ constexpr std::size_t expectation_sinks = 8;
 // A client that leaves so many times its output limit lying is closed.
 constexpr std::size_t out_of_bounds = 4;
 
+constexpr std::size_t most_kept_size = std::size_t{16} << 10;
+constexpr std::size_t most_kept = 1024;
+
+// Much more than the way from one end of a connection to the other takes, within a site.
+constexpr std::chrono::milliseconds quiet_time{50};
+
 }  // namespace
 
 Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
@@ -63,9 +69,19 @@ void Client::close_later() {
 }
 
 void Client::drain() {
+  if (session_) session_->drain();
+  if (loop_.now() - last_active_ >= quiet_time && is_idle() && !reader_) drain_now();
+}
+
+void Client::drain_now() {
   draining_ = true;
   if (session_) session_->drain();
   loop_.flush_later(*this);
+}
+
+void Client::settle() {
+  settling_ = !line_.empty();
+  if (!paused() && is_too_far_ahead()) wait_for_room();
 }
 
 void Client::flushed() {
@@ -191,14 +207,19 @@ Client::Home Client::home_for(Words words, const Plan& plan) const {
   return {home, Failure::refused};
 }
 
+/// What it takes to ask again is kept, of a modest number of modest requests.
+bool Client::may_be_asked_again(const Plan& plan, std::size_t size) const noexcept {
+  return ((plan.read_only && pool_.settings().retry_reads) || plan.verb == SessionVerb::evalsha) &&
+         size <= most_kept_size && line_.size() <= most_kept;
+}
+
 void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
   if (!plan.keys.empty()) pool_.note_key(words[plan.keys.front()]);
   Upstream& upstream = home.upstream(variant_, number_);
   if (plan.expects_reply) {
     Request& request = line_up(plan);
     if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
-    if ((plan.read_only && pool_.settings().retry_reads) || plan.verb == SessionVerb::evalsha)
-      request.body = std::make_unique<std::string>(bytes);
+    if (may_be_asked_again(plan, bytes.size())) request.body = std::make_unique<std::string>(bytes);
     upstream.send(request, bytes);
   } else {
     upstream.send_only(bytes);
@@ -250,8 +271,8 @@ void Client::last_word(const Plan& plan) {
 }
 
 void Client::replied(Request& request, std::string_view reply) {
-  if (request.body && reply.starts_with("-NOSCRIPT") && session_ && session_->heal(request)) return;
-  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = {};
+  if (reply.starts_with('-') && session_ && session_->heal(request, reply)) return;
+  if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = "";
   if (is_beyond_bounds()) {  // one reply, however long, never makes it so
     pool_.counters().client_overflows.add();
     return close();
@@ -328,7 +349,8 @@ bool Client::is_silent(Quiet quiet, std::string_view reply) const noexcept {
 /// cannot be called back.
 bool Client::is_too_far_ahead() const noexcept {
   const auto& settings = pool_.settings();
-  return unsent() + parked_ + line_.size() * expected_ > settings.client_output_limit + expected_ ||
+  return (settling_ && !line_.empty()) ||
+         unsent() + parked_ + line_.size() * expected_ > settings.client_output_limit + expected_ ||
          line_.size() >= settings.client_pending_limit || loop_.blocks().is_full();
 }
 
@@ -351,7 +373,9 @@ void Client::there_is_room() {
 }
 
 void Client::go_on() {
-  if (!closing_ && !held_ && !crowded_ && !is_too_far_ahead()) resume();
+  if (closing_ || held_ || crowded_ || is_too_far_ahead()) return;
+  settling_ = false;
+  resume();
 }
 
 void Client::ended(int error) {

@@ -25,8 +25,14 @@ class Client final : public Stream, public Receiver {
   void close() noexcept;
   /// After the replies to what is under way.
   void close_later();
-  /// When it has nothing under way and nothing more has come from it.
+  /// When it has nothing under way and has said nothing for a moment: one that asks all the time would else lose what it
+  /// asks while the connection ends.
   void drain();
+  /// The same, however much it asks; what is under way is answered.
+  void drain_now();
+  /// Its requests from now on are looked at when those under way are answered: what serves them is about to change, and
+  /// they are not to overtake.
+  void settle();
 
   /// Told by the pool, which has struck it off those that wait.
   void there_is_room();
@@ -98,6 +104,7 @@ class Client final : public Stream, public Receiver {
   void hung_up() override;
 
   void serve(Words words, std::string_view bytes);
+  bool may_be_asked_again(const Plan& plan, std::size_t size) const noexcept;
   bool ask_again(Request& request, Failure failure);
   ClientSession& session();
   void last_word(const Plan& plan);
@@ -133,6 +140,7 @@ class Client final : public Stream, public Receiver {
   bool crowded_ = false;    // a server has to take its requests first
   bool closing_ = false;    // after the last reply
   bool draining_ = false;   // as soon as it is idle
+  bool settling_ = false;   // see settle()
 };
 
 }  // namespace sluice::proxy

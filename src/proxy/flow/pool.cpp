@@ -36,6 +36,7 @@ std::uint32_t next_random(std::uint32_t& state) noexcept {
 }
 
 constexpr std::size_t kept_readers = 16;
+constexpr std::chrono::milliseconds drain_look{20};  // between two looks for clients that are quiet
 
 }  // namespace
 
@@ -66,6 +67,7 @@ Pool::Pool(PoolSurroundings surroundings, std::shared_ptr<const PoolSettings> se
 Pool::~Pool() {
   loop().cancel(deadline_timer_);
   loop().cancel(recovery_timer_);
+  loop().cancel(drain_timer_);
   loop().cancel(subscribers_timer_);
   while (!clients_.empty()) clients_.back()->close();
   servers_.clear();
@@ -86,6 +88,18 @@ void Pool::apply(std::shared_ptr<const PoolSettings> settings) {
     make_servers({});
   }
   make_ring();
+  settle_clients(*before);
+  loop().cancel(deadline_timer_);  // a timeout may be shorter than it was
+  check_deadlines();
+}
+
+/// What a client asked for before is answered first: its next requests may go over other connections, or to other servers.
+void Pool::settle_clients(const PoolSettings& before) {
+  for (const auto& client : clients_) {
+    client->settle();
+    if (!wants_login()) client->set_logged_in(true);
+    if (client->variant().db == before.redis_db) client->variant().db = settings_->redis_db;
+  }
 }
 
 /// Takes over what serves on of the `old` ones; the rest retires.
@@ -194,9 +208,16 @@ void Pool::remove(Client& client) noexcept {
   clients_.pop_back();
 }
 
-void Pool::drain() {
+void Pool::drain(std::chrono::nanoseconds patience) {
   draining_ = true;
-  for (auto place = clients_.size(); place-- > 0;) clients_[place]->drain();
+  drain_quiet(Clock::add(loop().now(), patience));
+}
+
+void Pool::drain_quiet(SteadyTime until) {
+  const auto leave = loop().now() < until ? &Client::drain : &Client::drain_now;
+  for (const auto& client : clients_) (client.get()->*leave)();
+  drain_timer_ = clients_.empty() ? Loop::TimerId{}
+                                  : loop().after(drain_look, [this, until] { drain_quiet(until); });
 }
 
 std::unique_ptr<RequestReader> Pool::take_reader() {
@@ -211,7 +232,7 @@ void Pool::give_back(std::unique_ptr<RequestReader> reader) {
 }
 
 std::unique_ptr<net::Transport> Pool::connect(const Server& server) const {
-  return std::make_unique<net::Socket>(net::Socket::start_connect(server.addresses().front()));
+  return std::make_unique<net::Socket>(net::Socket::start_connect(server.addresses().current()));
 }
 
 void Pool::expect_deadline() {

@@ -85,8 +85,9 @@ class Pool {
   /// A connection that was accepted. Takes it over, or closes it when there are too many.
   void accept(net::Socket socket);
   std::size_t client_count() const noexcept { return clients_.size(); }
-  /// Clients are closed as soon as nothing of theirs is under way; new requests of theirs are served until then.
-  void drain();
+  /// Clients are closed when nothing of theirs is under way and they are quiet, after `patience` also those who are not;
+  /// requests of theirs are served until then.
+  void drain(std::chrono::nanoseconds patience);
   /// The client is finished: it is buried at the end of the turn.
   void remove(Client& client) noexcept;
 
@@ -134,6 +135,8 @@ class Pool {
   void plan_recovery();
   void recover();
   void check_deadlines();
+  void settle_clients(const PoolSettings& before);
+  void drain_quiet(SteadyTime until);
   void check_subscribers();
   SteadyTime soonest_deadline() const noexcept;
   void for_each_upstream(const std::function<void(Upstream&)>& visit);
@@ -159,6 +162,7 @@ class Pool {
   bool draining_ = false;
   Loop::TimerId deadline_timer_{};
   Loop::TimerId recovery_timer_{};
+  Loop::TimerId drain_timer_{};
   Loop::TimerId subscribers_timer_{};
 };
 

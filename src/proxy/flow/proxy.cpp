@@ -30,10 +30,15 @@ std::vector<WatchedPool> watched(const Config& config, std::size_t mbuf_size) {
   return pools;
 }
 
-/// Everything that decides of a listening socket.
-bool listen_alike(const PoolSettings& one, const PoolSettings& other) {
-  return one.listen == other.listen && one.backlog == other.backlog &&
-         one.reuseport == other.reuseport;
+net::ListenOptions listen_options(const PoolSettings& settings, std::size_t workers) {
+  return {.backlog = settings.backlog,
+          .share_port = settings.reuseport || workers > 1,
+          .permissions = settings.listen.permissions};
+}
+
+/// How long clients that go are waited for until they are quiet; the other half of the time is for those that are not.
+std::chrono::milliseconds patience_of(const Config& config) {
+  return config.process.drain_timeout / 2;
 }
 
 std::size_t memory_share(const ProcessSettings& settings) {
@@ -49,12 +54,14 @@ WatchOptions watch_options(const ProcessSettings& settings) {
           .hot_keys = {}};
 }
 
-Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited)
+Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited,
+             Resolver::Lookup lookup)
     : clock_(clock),
       config_(std::move(config)),
       mbuf_size_(mbuf_size),
       registry_(std::make_unique<Registry>(std::max<std::size_t>(config_.process.workers, 1),
-                                           watch_options(config_.process), clock)) {
+                                           watch_options(config_.process), clock)),
+      resolver_(std::move(lookup)) {
   registry_->set_pools(watched(config_, mbuf_size_));
   std::vector<std::string> fresh;
   for (const auto& settings : config_.pools) {
@@ -83,9 +90,7 @@ std::vector<net::Listener> Proxy::open(const PoolSettings& settings,
     return std::exchange(found->second, {});
   const auto& endpoint = settings.listen.endpoint;
   const auto workers = registry_->workers();
-  const net::ListenOptions options{.backlog = settings.backlog,
-                                   .share_port = settings.reuseport || workers > 1,
-                                   .permissions = settings.listen.permissions};
+  const auto options = listen_options(settings, workers);
   std::vector<net::Listener> listeners;
   const std::size_t count = endpoint.is_unix() ? 1 : workers;
   for (std::size_t i = 0; i < count; ++i)
@@ -112,44 +117,72 @@ std::vector<std::vector<PoolOrder>> Proxy::orders(const std::map<std::string, Po
   return orders;
 }
 
-std::vector<std::string> Proxy::reload(Config config) {
-  if (config.process.workers != config_.process.workers)
-    throw Error{
-        Errc::bad_argument,
-        "the number of workers cannot be changed by a reload: restart the proxy, or upgrade it"};
-  std::vector<std::string> changes, fresh;
-  std::map<std::string, Pool> pools;
+/// The sockets that listen where these settings say, whichever pool has them until now.
+const std::vector<net::Listener>* Proxy::listening_at(const net::Endpoint& endpoint) const {
+  for (const auto& [name, pool] : pools_)
+    if (pool.settings->listen.endpoint == endpoint) return &pool.listeners;
+  return nullptr;
+}
+
+/// A pool of the new configuration, with sockets of its own or with those of a pool that is there now.
+Proxy::Pool Proxy::renewed(const PoolSettings& settings, bool& fresh) const {
   InheritedListeners none;
+  const auto old = pools_.find(settings.name);
+  const bool known = old != pools_.end();
+  Pool pool{std::make_shared<const PoolSettings>(settings),
+            known ? old->second.shared : std::make_shared<SharedPool>(),
+            {}};
+  const auto* const same = listening_at(settings.listen.endpoint);
+  if (!same) {
+    pool.listeners = open(settings, none);
+  } else {
+    for (const auto& listener : *same) pool.listeners.push_back(listener.duplicate());
+  }
+  fresh = !known || same != &old->second.listeners || old->second.settings->redis != settings.redis;
+  return pool;
+}
+
+std::vector<std::string> Proxy::changes_to(const Config& config) const {
+  std::vector<std::string> changes;
   for (const auto& settings : config.pools) {
     const auto old = pools_.find(settings.name);
-    const bool known = old != pools_.end();
-    auto& pool = pools[settings.name];
-    pool.settings = std::make_shared<const PoolSettings>(settings);
-    pool.shared = known ? old->second.shared : std::make_shared<SharedPool>();
-    if (known && listen_alike(*old->second.settings, settings) &&
-        old->second.settings->redis == settings.redis) {
-      for (const auto& listener : old->second.listeners)
-        pool.listeners.push_back(listener.duplicate());
-    } else {
-      pool.listeners = open(settings, none);
-      fresh.push_back(settings.name);
-    }
-    if (!known)
+    if (old == pools_.end())
       changes.push_back(fmt::format("pool '{}' is new", settings.name));
     else if (*old->second.settings != settings)
       changes.push_back(fmt::format("pool '{}' has changed", settings.name));
   }
   for (const auto& [name, pool] : pools_)
-    if (!pools.contains(name)) changes.push_back(fmt::format("pool '{}' is gone", name));
+    if (std::ranges::find(config.pools, name, &PoolSettings::name) == config.pools.end())
+      changes.push_back(fmt::format("pool '{}' is gone", name));
+  return changes;
+}
+
+std::vector<std::string> Proxy::reload(Config config) {
+  if (config.process.workers != config_.process.workers)
+    throw Error{
+        Errc::bad_argument,
+        "the number of workers cannot be changed by a reload: restart the proxy, or upgrade it"};
+  auto changes = changes_to(config);
+  std::vector<std::string> fresh;
+  std::map<std::string, Pool> pools;
+  for (const auto& settings : config.pools) {
+    bool is_fresh = false;
+    pools.emplace(settings.name, renewed(settings, is_fresh));
+    if (is_fresh) fresh.push_back(settings.name);
+  }
   auto orders = this->orders(pools, fresh);
 
   // From here on nothing fails.
+  for (const auto& [name, pool] : pools)
+    for (const auto& listener : pool.listeners)
+      listener.adjust(pool.settings->listen.endpoint,
+                      listen_options(*pool.settings, workers_.size()));
   registry_->set_pools(watched(config, mbuf_size_));
   registry_->set_limits(watch_options(config.process));
   for (std::size_t number = 0; number < workers_.size(); ++number)
     workers_[number]->run([&] {
       workers_[number]->set_memory_limit(memory_share(config.process));
-      workers_[number]->apply(std::move(orders[number]));
+      workers_[number]->apply(std::move(orders[number]), patience_of(config));
     });
   pools_ = std::move(pools);
   config_ = std::move(config);
@@ -158,7 +191,7 @@ std::vector<std::string> Proxy::reload(Config config) {
 
 void Proxy::drain() {
   pools_.clear();  // our own descriptors of the listening sockets
-  for (auto& worker : workers_) worker->run([&] { worker->drain(); });
+  for (auto& worker : workers_) worker->run([&] { worker->drain(patience_of(config_)); });
 }
 
 std::int64_t Proxy::memory() const noexcept {

@@ -24,7 +24,8 @@ WatchOptions watch_options(const ProcessSettings& settings);
 class Proxy {
  public:
   /// Opens all sockets; serves from start() on. Throws Error or std::system_error that names what cannot be listened on.
-  Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited = {});
+  Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited = {},
+        Resolver::Lookup lookup = {});
   ~Proxy();
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
@@ -36,7 +37,8 @@ class Proxy {
   std::vector<std::string> reload(Config config);
   const Config& config() const noexcept { return config_; }
 
-  /// No new clients; those who are here are served until they have nothing under way.
+  /// No new clients; those who are here are served until they are quiet, or until half of drain_timeout is over, and then
+  /// until they have nothing under way.
   void drain();
   bool is_drained() const noexcept;
 
@@ -54,6 +56,9 @@ class Proxy {
     std::vector<net::Listener> listeners;  // our own descriptors; workers have duplicates
   };
 
+  const std::vector<net::Listener>* listening_at(const net::Endpoint& endpoint) const;
+  Pool renewed(const PoolSettings& settings, bool& fresh) const;
+  std::vector<std::string> changes_to(const Config& config) const;
   std::vector<net::Listener> open(const PoolSettings& settings,
                                   InheritedListeners& inherited) const;
   std::vector<std::vector<PoolOrder>> orders(const std::map<std::string, Pool>& pools,

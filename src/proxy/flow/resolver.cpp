@@ -31,6 +31,8 @@ std::vector<net::Address> known_addresses(const net::Endpoint& endpoint) {
   return addresses_of(endpoint);
 }
 
+Resolver::Resolver(Lookup lookup) : lookup_(lookup ? std::move(lookup) : addresses_of) {}
+
 Resolver::~Resolver() { end(); }
 
 void Resolver::end() {
@@ -58,7 +60,7 @@ void Resolver::run() {
     const auto question = std::move(questions_.front());
     questions_.pop_front();
     lock.unlock();
-    question.answer(addresses_of(question.endpoint));
+    question.answer(lookup_(question.endpoint));
     lock.lock();
   }
 }

@@ -21,7 +21,11 @@ class Resolver {
   /// `addresses`: empty when there is no such host now.
   using Answer = std::function<void(std::vector<net::Address> addresses)>;
 
-  Resolver() = default;
+  /// How a name is asked for; empty: there is no such host now. May take its time.
+  using Lookup = std::function<std::vector<net::Address>(const net::Endpoint&)>;
+
+  /// `lookup` empty: the name service of the system.
+  explicit Resolver(Lookup lookup = {});
   ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
@@ -38,6 +42,7 @@ class Resolver {
   };
   void run();
 
+  const Lookup lookup_;
   std::mutex mutex_;
   std::condition_variable asked_;
   std::deque<Question> questions_;

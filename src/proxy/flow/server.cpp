@@ -9,6 +9,8 @@
 namespace sluice::proxy {
 namespace {
 
+constexpr std::chrono::seconds between_looks{1};  // at a name whose connections fail
+
 Greeting& say(Greeting& greeting, std::initializer_list<std::string_view> words) {
   resp::append_command(greeting.bytes, {words.begin(), words.size()});
   ++greeting.replies;
@@ -68,6 +70,7 @@ Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> heal
       settings_(std::move(settings)),
       health_(std::move(health)),
       watch_(std::move(watch)),
+      is_name_(known_addresses(settings_.endpoint).empty()),
       addresses_(known_addresses(settings_.endpoint)),
       health_check_(std::make_unique<HealthCheck>(*this)),
       self_(std::make_shared<Server*>(this)) {
@@ -78,6 +81,7 @@ Server::~Server() {
   *self_ = nullptr;
   for (auto& link : links_)
     for (auto& upstream : link.upstreams) end(std::move(upstream));
+  for (auto& upstream : leaving_) end(std::move(upstream));
   for (auto* const singles : {&borrowed_, &spare_})
     for (auto& single : *singles) end(std::move(single.upstream));
 }
@@ -121,17 +125,14 @@ Upstream& Server::upstream(const Variant& variant, std::size_t client) {
   return *link.upstreams[link.upstreams.size() == 1 ? 0 : client % link.upstreams.size()];
 }
 
-std::unique_ptr<Upstream> Server::dedicated(const Variant& variant) {
-  return std::make_unique<Upstream>(pool_.loop(), *this, greeting(variant));
-}
-
 Borrowed Server::borrow(const Variant& variant) {
   const auto fits = [&](const Single& single) {
     return single.variant == variant && single.upstream->connected();
   };
   const auto spare = std::find_if(spare_.rbegin(), spare_.rend(), fits);
   if (spare == spare_.rend()) {
-    borrowed_.push_back({variant, dedicated(variant), {}});
+    borrowed_.push_back(
+        {variant, std::make_unique<Upstream>(pool_.loop(), *this, greeting(variant)), {}});
   } else {
     borrowed_.push_back(std::move(*spare));
     spare_.erase(std::next(spare).base());
@@ -145,7 +146,8 @@ void Server::take_back(Upstream& upstream, bool clean) {
   std::swap(*found, borrowed_.back());
   Single single = std::move(borrowed_.back());
   borrowed_.pop_back();
-  if (!clean || !upstream.connected() || !upstream.idle() || spare_.size() >= most_spare)
+  if (!clean || !upstream.connected() || has_moved(upstream) || !upstream.idle() ||
+      spare_.size() >= most_spare)
     return end(std::move(single.upstream));
   upstream.set_patient(false);
   single.since = pool_.loop().now();
@@ -153,9 +155,17 @@ void Server::take_back(Upstream& upstream, bool clean) {
 }
 
 void Server::tick() {
+  const auto interval = pool_.settings().resolve_interval;
+  if (is_name_ && interval.count() != 0 && pool_.loop().now() - asked_ >= interval) resolve();
+  std::erase_if(leaving_, [this](auto& upstream) {
+    const bool idle = upstream->idle();
+    if (idle) end(std::move(upstream));
+    return idle;
+  });
   const auto before = pool_.loop().now() - spare_time;
   std::erase_if(spare_, [&](Single& single) {
-    const bool old = single.since < before || !single.upstream->connected();
+    const bool old =
+        single.since < before || !single.upstream->connected() || has_moved(*single.upstream);
     if (old) end(std::move(single.upstream));
     return old;
   });
@@ -173,6 +183,7 @@ void Server::tick() {
 void Server::resolve(Upstream* waiting) {
   if (waiting) waiting_.push_back(waiting);
   if (std::exchange(asking_, true)) return;
+  asked_ = pool_.loop().now();
   pool_.resolver().ask(settings_.endpoint,
                        [&loop = pool_.loop(), self = self_](std::vector<net::Address> addresses) {
                          loop.post([self, addresses = std::move(addresses)]() mutable {
@@ -184,13 +195,33 @@ void Server::resolve(Upstream* waiting) {
 void Server::take_addresses(std::vector<net::Address> addresses) {
   asking_ = false;
   if (!addresses.empty())
-    addresses_ = std::move(addresses);  // an answer that fails does not forget the last good one
+    addresses_.take(std::move(addresses));  // one that fails does not forget the last good one
+  leave_old_addresses();
   for (Upstream* upstream : std::exchange(waiting_, {})) upstream->resolved();
+}
+
+void Server::look_again() {
+  if (is_name_ && pool_.loop().now() - asked_ >= between_looks) resolve();
+}
+
+bool Server::has_moved(const Upstream& upstream) const noexcept {
+  const auto* const address = upstream.address();
+  return is_name_ && address && !addresses_.contains(*address);
+}
+
+/// What goes over the old connections is answered there; others take their places.
+void Server::leave_old_addresses() {
+  for (auto& link : links_)
+    for (auto& upstream : link.upstreams)
+      if (has_moved(*upstream))
+        leaving_.push_back(std::exchange(
+            upstream, std::make_unique<Upstream>(pool_.loop(), *this, greeting(link.variant))));
 }
 
 void Server::for_each_upstream(const std::function<void(Upstream&)>& visit) {
   for (auto& link : links_)
     for (auto& upstream : link.upstreams) visit(*upstream);
+  for (auto& upstream : leaving_) visit(*upstream);
   for (auto& single : borrowed_) visit(*single.upstream);
 }
 
@@ -200,7 +231,9 @@ void Server::preconnect() {
 }
 
 bool Server::idle() const {
-  return borrowed_.empty() && std::ranges::all_of(links_, [](const Link& link) {
+  const auto is_idle = [](const auto& upstream) { return upstream->idle(); };
+  return borrowed_.empty() && std::ranges::all_of(leaving_, is_idle) &&
+         std::ranges::all_of(links_, [](const Link& link) {
            return std::ranges::all_of(link.upstreams,
                                       [](const auto& upstream) { return upstream->idle(); });
          });

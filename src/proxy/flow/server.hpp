@@ -9,6 +9,7 @@
 
 #include "net/transport.hpp"
 #include "proxy/config/config.hpp"
+#include "proxy/flow/addresses.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/upstream.hpp"
 #include "proxy/health/health.hpp"
@@ -75,15 +76,16 @@ class Server {
   /// The connection for a client; the same one each time, so that its requests stay in order. Takes what the pool's
   /// settings say of server_connections.
   Upstream& upstream(const Variant& variant, std::size_t client);
-  /// One that nobody shares; the caller owns it, and closes and buries it.
-  std::unique_ptr<Upstream> dedicated(const Variant& variant);
   /// One that nobody shares: timed, counted and, when it was given back clean, kept for the next by the server.
   Borrowed borrow(const Variant& variant);
   /// MULTI has been accepted before. Until then what follows it must wait: it would be done at once.
   bool takes_multi() const noexcept { return takes_multi_; }
   void note_takes_multi() noexcept { takes_multi_ = true; }
 
-  const std::vector<net::Address>& addresses() const noexcept { return addresses_; }
+  const Addresses& addresses() const noexcept { return addresses_; }
+  void skip(const net::Address& address) noexcept { addresses_.skip(address); }
+  /// A connection failed: the name may stand for something else by now.
+  void look_again();
   /// Asks for the addresses; upstreams that wait are told. Known ones are kept until then.
   void resolve(Upstream* waiting = nullptr);
   void forget(Upstream& waiting) noexcept { std::erase(waiting_, &waiting); }
@@ -116,16 +118,21 @@ class Server {
   void end(std::unique_ptr<Upstream> upstream);
   Greeting greeting(const Variant& variant) const;
   Link& link(const Variant& variant);
+  bool has_moved(const Upstream& upstream) const noexcept;
+  void leave_old_addresses();
   void take_addresses(std::vector<net::Address> addresses);
 
   Pool& pool_;
   ServerSettings settings_;
   std::shared_ptr<Health> health_;
   std::shared_ptr<ServerWatch> watch_;
-  std::vector<net::Address> addresses_;
+  bool is_name_;
+  Addresses addresses_;
   bool asking_ = false;
+  SteadyTime asked_{};
   std::vector<Upstream*> waiting_;
-  std::vector<Link> links_;  // the usual variant first
+  std::vector<Link> links_;                         // the usual variant first
+  std::vector<std::unique_ptr<Upstream>> leaving_;  // to addresses that the name has no more
   std::vector<Single> borrowed_;
   std::vector<Single> spare_;  // the one last used at the end
   bool takes_multi_ = false;

@@ -20,6 +20,13 @@ void Stream::attach(std::unique_ptr<net::Transport> transport) {
   transport_ = std::move(transport);
 }
 
+void Stream::replace(std::unique_ptr<net::Transport> transport) {
+  if (transport_) loop_.remove(transport_->descriptor());
+  transport_.reset();
+  readable_ = writable_ = hung_up_ = false;
+  attach(std::move(transport));
+}
+
 void Stream::detach() noexcept {
   ++generation_;
   if (transport_) loop_.remove(transport_->descriptor());

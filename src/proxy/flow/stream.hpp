@@ -33,6 +33,9 @@ class Stream : public Source {
   /// Closes the descriptor and forgets what was to be written; the derived class buries the object.
   void detach() noexcept;
 
+  /// Another connection in the place of one that did not come about; what is to be written stays. Throws as attach().
+  void replace(std::unique_ptr<net::Transport> transport);
+
   void write(std::string_view bytes) {
     out_.append(bytes);
     loop_.flush_later(*this);

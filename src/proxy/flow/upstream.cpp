@@ -107,31 +107,38 @@ void Upstream::start() {
     line_.push(request);
     server_.counters().out_queue.add();
   }
+  tried_ = 0;
   if (server_.addresses().empty()) {
     phase_ = Phase::resolving;
     server_.resolve(this);
     return;
   }
-  try {
-    attach(server_.pool().connect(server_));
-    phase_ = Phase::connecting;
-    server_.counters().server_connections.add();
-  } catch (const std::system_error& error) {
-    log(LogLevel::warning, fmt::format("connecting to server '{}' failed: {}",
-                                       server_.settings().name, error.code().message()));
+  static_cast<void>(begin_connection());
+}
+
+/// With the first address that lets it begin, of those that it has not tried; false: none does.
+bool Upstream::begin_connection() {
+  while (tried_ < server_.addresses().size()) {
+    ++tried_;
+    address_ = server_.addresses().current();
+    try {
+      replace(server_.pool().connect(server_));
+      if (phase_ != Phase::connecting) server_.counters().server_connections.add();
+      phase_ = Phase::connecting;
+      return true;
+    } catch (const std::system_error& error) {
+      log(LogLevel::warning, fmt::format("connecting to server '{}' failed: {}",
+                                         server_.settings().name, error.code().message()));
+    }
+    server_.skip(address_);
   }
+  return false;
 }
 
 void Upstream::resolved() {
   if (phase_ != Phase::resolving) return;
   if (server_.addresses().empty()) return lost(Failure::host_down, begun_);
-  try {
-    attach(server_.pool().connect(server_));
-    phase_ = Phase::connecting;
-    server_.counters().server_connections.add();
-  } catch (const std::system_error&) {
-    lost(Failure::refused, begun_);
-  }
+  if (!begin_connection()) lost(Failure::refused, begun_);
 }
 
 void Upstream::writable() {
@@ -205,6 +212,10 @@ bool Upstream::deliver(std::string_view reply) {
 }
 
 void Upstream::ended(int error) {
+  if (phase_ == Phase::connecting && error != 0) {
+    server_.skip(address_);
+    if (begin_connection()) return;
+  }
   auto& counters = server_.counters();
   if (error == 0)
     counters.server_eof.add();
@@ -238,6 +249,8 @@ void Upstream::lost(Failure failure, SteadyTime since) {
   log(LogLevel::warning, fmt::format("server '{}': connection lost with {} requests under way",
                                      server_.settings().name, line_.size()));
   server_.weigh_failure(since);
+  if (phase_ == Phase::connecting) server_.skip(address_);
+  server_.look_again();
   close(failure);
 }
 

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "net/endpoint.hpp"
 #include "proxy/flow/request.hpp"
 #include "proxy/flow/session/script_shelf.hpp"
 #include "proxy/flow/stream.hpp"
@@ -71,6 +72,10 @@ class Upstream final : public Stream, private Receiver {
   void listen(Listener* listener) noexcept { listener_ = listener; }
   GivenScripts& scripts() noexcept { return scripts_; }
 
+  /// Where it is connected to, or connecting. Null: nowhere.
+  const net::Address* address() const noexcept {
+    return phase_ == Phase::open || phase_ == Phase::connecting ? &address_ : nullptr;
+  }
   /// Connects if it does not already; failures are only logged and counted.
   void connect();
   /// The addresses that connect() wanted are known; none: there is no such host.
@@ -97,6 +102,7 @@ class Upstream final : public Stream, private Receiver {
   void failed(Request& request, Failure failure) override;
 
   void start();
+  bool begin_connection();
   void say(std::string_view bytes);
   bool hear(std::string_view message);
   void disconnect() noexcept;
@@ -120,7 +126,9 @@ class Upstream final : public Stream, private Receiver {
   std::uint32_t greeting_left_ = 0;  // replies to it that have not come
   bool patient_ = false;
   Phase phase_ = Phase::closed;
-  SteadyTime begun_{};  // when the connection was begun
+  net::Address address_;
+  std::size_t tried_ = 0;  // addresses, since it began to connect
+  SteadyTime begun_{};     // when the connection was begun
   SteadyTime
       heard_{};  // when the server last said something, or was last asked after a silence in which nothing was due
 };

@@ -55,7 +55,7 @@ void Worker::turn(std::chrono::milliseconds patience) {
   if (leaving_.empty()) drained_.store(true, std::memory_order_release);
 }
 
-void Worker::apply(std::vector<PoolOrder> pools) {
+void Worker::apply(std::vector<PoolOrder> pools, std::chrono::nanoseconds patience) {
   auto before = std::exchange(parts_, {});
   for (auto& order : pools) {
     const auto& name = order.settings->name;
@@ -78,26 +78,27 @@ void Worker::apply(std::vector<PoolOrder> pools) {
     for (auto& listener : *order.listeners)
       part.acceptors.push_back(std::make_unique<Acceptor>(*part.pool, std::move(listener)));
   }
-  for (auto& [name, part] : before) dismiss(std::move(part));
+  for (auto& [name, part] : before) dismiss(std::move(part), patience);
 }
 
 void Worker::close(std::vector<std::unique_ptr<Acceptor>>& acceptors) {
   for (auto& acceptor : acceptors) {
+    acceptor->take_waiting();
     acceptor->close();
     loop_.bury(std::move(acceptor));
   }
   acceptors.clear();
 }
 
-void Worker::dismiss(Part part) {
+void Worker::dismiss(Part part, std::chrono::nanoseconds patience) {
   close(part.acceptors);
-  part.pool->drain();
+  part.pool->drain(patience);
   leaving_.push_back(std::move(part.pool));
 }
 
-void Worker::drain() {
+void Worker::drain(std::chrono::nanoseconds patience) {
   draining_ = true;
-  for (auto& [name, part] : std::exchange(parts_, {})) dismiss(std::move(part));
+  for (auto& [name, part] : std::exchange(parts_, {})) dismiss(std::move(part), patience);
 }
 
 void Worker::run(const std::function<void()>& task) {

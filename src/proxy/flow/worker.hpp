@@ -38,13 +38,13 @@ class Worker {
 
   /// These pools and no others. The clients of a pool that goes leave it as in drain(). In the worker's thread, or before
   /// start().
-  void apply(std::vector<PoolOrder> pools);
+  void apply(std::vector<PoolOrder> pools, std::chrono::nanoseconds patience = {});
   /// Most bytes of buffers that it may use; 0: no limit. In the worker's thread, or before start().
   void set_memory_limit(std::size_t bytes) noexcept { loop_.blocks().set_limit(bytes); }
   /// Bytes of buffers in use. Any thread.
   std::int64_t memory() const noexcept { return loop_.blocks().in_use(); }
-  /// No more clients are accepted; those that are here leave when nothing of theirs is under way. In the worker's thread.
-  void drain();
+  /// No more clients are accepted; those that are here leave as Pool::drain() says. In the worker's thread.
+  void drain(std::chrono::nanoseconds patience);
   /// No client is left after drain(). Any thread.
   bool is_drained() const noexcept { return drained_.load(std::memory_order_acquire); }
 
@@ -68,7 +68,7 @@ class Worker {
   void make_room();
   Client* greediest() const noexcept;
   void close(std::vector<std::unique_ptr<Acceptor>>& acceptors);
-  void dismiss(Part part);
+  void dismiss(Part part, std::chrono::nanoseconds patience);
 
   Resolver& resolver_;
   Registry& registry_;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 #include <span>
+#include <system_error>
 
 #include "proxy/watch/documents.hpp"
 #include "resp/request_parser.hpp"
@@ -259,6 +260,9 @@ class AdminSession final : public Session {
     } catch (const Error& refused) {
       reply.clear();
       resp::ReplyWriter{reply}.error("ERR " + refused.message());
+    } catch (const std::system_error& failed) {
+      reply.clear();
+      resp::ReplyWriter{reply}.error(fmt::format("ERR {}", failed.what()));
     }
     output += reply;
     return Next::listen;

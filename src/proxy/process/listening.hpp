@@ -28,6 +28,8 @@ class Listening {
   int descriptor() const noexcept { return descriptor_; }
   /// Of a TCP socket: the port, also when 0 was asked for.
   std::uint16_t port() const;
+  /// It is ours, and the file goes with it.
+  void take_path(std::string path) { path_ = std::move(path); }
   /// Another process has it now: the file stays.
   void hand_on() noexcept { path_.clear(); }
 

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 
 #include "proxy/config/read.hpp"
 #include "proxy/process/daemon.hpp"
 #include "proxy/process/descriptor_limit.hpp"
+#include "proxy/process/heritage.hpp"
 #include "proxy/process/log_file.hpp"
 #include "proxy/process/pid_file.hpp"
 #include "proxy/process/serving.hpp"
@@ -51,7 +53,8 @@ std::string started(const Program& program) {
 
 int serve(const Options& options, const Program& program, LogFile& log) {
   std::optional<Daemon> daemon;
-  if (options.daemonize) daemon.emplace(Daemon::start());
+  auto heritage = Heritage::take();
+  if (options.daemonize && !heritage.is_successor()) daemon.emplace(Daemon::start());
   Signals signals;
   log.write(LogSeverity::notice, started(program));
   auto config = configuration(options.conf_file);
@@ -60,13 +63,24 @@ int serve(const Options& options, const Program& program, LogFile& log) {
     return failed;
   }
   raise_descriptor_limit();
-  Serving serving{options, program, std::move(*config), log, signals};
+  Serving serving{options, program, std::move(*config), {log, signals, heritage}};
   std::optional<PidFile> pid_file;
   if (!options.pid_file.empty()) pid_file.emplace(options.pid_file);
   if (daemon) daemon->ready();
+  heritage.ready();
   const int code = serving.run();
   log.write(LogSeverity::notice, "done");
   return code;
+}
+
+/// Where the file is that an upgrade starts: under the name that it was called by, if that is a path, since a new version may
+/// have come to another place behind a link.
+std::string path_of(const Program& program) {
+  namespace fs = std::filesystem;
+  const bool named =
+      !program.arguments.empty() && program.arguments[0].find('/') != std::string::npos;
+  return named ? fs::absolute(program.arguments[0]).string()
+               : fs::read_symlink("/proc/self/exe").string();
 }
 
 /// Who looks at the terminal is told, too, when the log goes elsewhere.
@@ -78,7 +92,8 @@ int refuse(const Options& options, LogFile& log, const std::exception& why) {
 
 }  // namespace
 
-int run(const Options& options, const Program& program) try {
+int run(const Options& options, Program program) try {
+  program.path = path_of(program);
   LogFile log{options.log_file, options.log_level};
   log.take_library_log();
   try {

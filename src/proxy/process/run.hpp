@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "proxy/process/options.hpp"
 
@@ -9,12 +10,14 @@ namespace sluice::proxy {
 
 /// What the process knows of its program.
 struct Program {
-  std::string version;  ///< our own
+  std::string version;                 ///< our own
+  std::vector<std::string> arguments;  ///< as it was started, its name first
+  std::string path;                    ///< filled by run()
 };
 
 /// Serves until a signal or the administration ends it; the exit code, as nutcracker's where it has one: 0 drained, 1 ended
 /// by INT, by a second TERM, or not started. Why it could not start is in the log, and on stderr.
 /// REQUIRES: no other thread is there yet.
-int run(const Options& options, const Program& program);
+int run(const Options& options, Program program);
 
 }  // namespace sluice::proxy

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -23,16 +24,20 @@ constexpr auto drain_look = 10ms;  // between two looks whether the last client 
 
 }  // namespace
 
-Serving::Serving(const Options& options, const Program& program, Config config, LogFile& log,
-                 Signals& signals)
+Serving::Serving(const Options& options, const Program& program, Config config, ProcessParts parts)
     : options_(options),
-      log_(log),
-      signals_(signals),
+      program_(program),
+      log_(parts.log),
+      signals_(parts.signals),
       actions_(actions()),
-      proxy_(system_clock(), std::move(config), options.mbuf_size) {
-  auto doors =
-      open_services(options_, proxy_.config().process,
-                    {proxy_.registry(), actions_, system_clock(), program.version}, open_listening);
+      proxy_(system_clock(), std::move(config), options.mbuf_size, parts.heritage.take_pools()) {
+  const auto open = [&](std::string_view what, const net::Endpoint& endpoint) {
+    auto listening = parts.heritage.open(what, endpoint);
+    doors_[door_name(what, endpoint)] = listening.descriptor();
+    return listening;
+  };
+  auto doors = open_services(options_, proxy_.config().process,
+                             {proxy_.registry(), actions_, system_clock(), program.version}, open);
   proxy_.start();
   side_server_.emplace(std::move(doors), system_clock());
 }
@@ -45,6 +50,7 @@ AdminActions Serving::actions() {
   AdminActions actions;
   actions.reload = [this] { return errands_.ask([this] { return reload(); }); };
   actions.check_config = [this] { return errands_.ask([this] { return check(); }); };
+  actions.upgrade = [this] { return errands_.ask([this] { return upgrade(); }); };
   actions.drain = [this] {
     static_cast<void>(errands_.ask([this] {
       drain("asked to drain");
@@ -134,6 +140,16 @@ void Serving::try_reload() {
 
 std::string Serving::check() {
   return text_of(diff(proxy_.config(), check_config(options_.conf_file)));
+}
+
+std::string Serving::upgrade() {
+  if (drained_by_) throw Error{Errc::closed, "it is ending, or has a successor already"};
+  const int successor = start_successor(program_.path, program_.arguments,
+                                        {.pools = proxy_.listening(), .doors = doors_});
+  side_server_->hand_on();
+  auto text = fmt::format("upgraded: process {} serves, {} leaves", successor, ::getpid());
+  drain(text);
+  return text;
 }
 
 }  // namespace sluice::proxy

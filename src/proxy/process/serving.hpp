@@ -8,6 +8,7 @@
 #include "proxy/flow/proxy.hpp"
 #include "proxy/process/admin.hpp"
 #include "proxy/process/errands.hpp"
+#include "proxy/process/heritage.hpp"
 #include "proxy/process/log_file.hpp"
 #include "proxy/process/options.hpp"
 #include "proxy/process/run.hpp"
@@ -16,11 +17,17 @@
 
 namespace sluice::proxy {
 
+/// What it is given by its process.
+struct ProcessParts {
+  LogFile& log;
+  Signals& signals;
+  Heritage& heritage;
+};
+
 class Serving {
  public:
   /// Opens all that the configuration names; throws Error or std::system_error when something of it cannot be had.
-  Serving(const Options& options, const Program& program, Config config, LogFile& log,
-          Signals& signals);
+  Serving(const Options& options, const Program& program, Config config, ProcessParts parts);
   ~Serving();
   Serving(const Serving&) = delete;
   Serving& operator=(const Serving&) = delete;
@@ -37,14 +44,17 @@ class Serving {
   std::string reload();
   void try_reload();
   std::string check();
+  std::string upgrade();
 
   const Options& options_;
+  const Program& program_;
   LogFile& log_;
   Signals& signals_;
   Errands errands_;
   AdminActions actions_;
   Proxy proxy_;
   std::optional<SideServer> side_server_;
+  std::map<std::string, int> doors_;      // descriptors, by door_name()
   std::optional<SteadyTime> drained_by_;  // while it drains
   std::optional<int> exit_code_;
 };

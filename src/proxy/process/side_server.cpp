@@ -106,7 +106,10 @@ class SideServer::Loop {
       for (Door& door : doors_) door.listening.hand_on();
   }
 
-  void hand_on() noexcept { handed_on_.store(true); }
+  void hand_on() noexcept {
+    handed_on_.store(true);
+    wake();
+  }
 
  private:
   void wake() noexcept { static_cast<void>(::eventfd_write(wake_, 1)); }
@@ -114,7 +117,7 @@ class SideServer::Loop {
   void run() {
     while (!stopping_.load()) {
       std::vector<pollfd> waits{{wake_, POLLIN, 0}};
-      const short accepting = doors_open_ ? POLLIN : 0;
+      const short accepting = doors_open_ && !handed_on_.load() ? POLLIN : 0;
       for (const Door& door : doors_) waits.push_back({door.listening.descriptor(), accepting, 0});
       for (const auto& client : clients_)
         waits.push_back({client->socket.descriptor(), client->events(), 0});

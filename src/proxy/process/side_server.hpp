@@ -48,7 +48,8 @@ class SideServer {
   SideServer(const SideServer&) = delete;
   SideServer& operator=(const SideServer&) = delete;
 
-  /// A successor has the doors too: the files of unix sockets stay when this ends. Any thread.
+  /// A successor has the doors too: nobody else is let in here, and the files of unix sockets stay when this ends. Any
+  /// thread.
   void hand_on() noexcept;
 
  private:

@@ -97,11 +97,13 @@ TEST_F(Retries, Fragments) {
   EXPECT_EQ(ask(client, "MGET " + a + " " + b), "*2 $1 1 $1 2");
   other_.on(reply_to("DBSIZE"), {.fault = LineFault::cut});
   EXPECT_EQ(ask(client, "DBSIZE"), ":2");
-  EXPECT_EQ(totals(proxy).retries, 2);
+  one_.on(reply_to("SCAN"), {.fault = LineFault::cut, .bytes = 5});
+  EXPECT_EQ(ask(client, "SCAN 0"), "*2 $1 1 *1 $" + std::to_string(a.size()) + " " + a);
+  EXPECT_EQ(totals(proxy).retries, 3);
   one_.on(reply_to("DEL"), {.fault = LineFault::cut});
   const auto reply = ask(client, "DEL " + a + " " + b);
   EXPECT_TRUE(is_loss(reply)) << reply;
-  EXPECT_EQ(totals(proxy).retries, 2);
+  EXPECT_EQ(totals(proxy).retries, 3);
 }
 
 TEST_F(Retries, NotOfWhatTookTooLong) {

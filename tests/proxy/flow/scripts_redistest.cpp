@@ -136,6 +136,17 @@ TEST_F(Scripts, FlushedBehindTheProxyAreNotHealedOutOfOrder) {
   EXPECT_EQ(ask_all(client, {evalsha(sha, key), "GET " + key}), (Texts{"*1 :11", "$2 11"}));
 }
 
+TEST_F(Scripts, WithMoreThanIsKeptAreGivenAgainTheNextTime) {
+  ProxyUnderTest proxy{ports()};
+  PlainClient client{proxy.port()};
+  const auto sha = load(client, increment);
+  const auto large = evalsha(sha, proxy.key_at(0)) + " " + std::string(50'000, 'x');
+  EXPECT_EQ(ask(client, large), "*1 :1");
+  flush(0);
+  EXPECT_EQ(ask(client, large), no_script);
+  EXPECT_EQ(ask(client, large), "*1 :2");
+}
+
 TEST_F(Scripts, AreRememberedForAllWorkers) {
   ProxyUnderTest proxy{ports(), {}, {"workers: 2"}};
   PlainClient client{proxy.port()};
@@ -178,9 +189,24 @@ TEST(LostScripts, AServerThatWasOutAtTheLoadIsGivenThemLater) {
   EXPECT_EQ(load(client, increment).substr(0, 4), "ERR ");
 }
 
+TEST_F(Scripts, LibrariesOfFunctionsAreLoadedOnEveryServer) {
+  ProxyUnderTest proxy{ports()};
+  PlainClient client{proxy.port()};
+  const std::string code =
+      "#!lua name=counting\nredis.register_function('up', function(keys) return "
+      "redis.call('INCR', keys[1]) end)";
+  EXPECT_EQ(text_of(client.command({"FUNCTION", "LOAD", "REPLACE", code})), "$8 counting");
+  for (std::size_t home = 0; home < 2; ++home)
+    EXPECT_EQ(ask(client, "FCALL up 1 " + proxy.key_at(home)), ":1");
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto server = direct(i);
+    EXPECT_EQ(ask(server, "FUNCTION FLUSH"), "+OK");
+  }
+}
+
 /// Each client counts its own key up, in pipelines of a script and a GET, while servers are flushed all the time.
 TEST_F(Scripts, KeepTheOrderOfSixteenClientsWhileServersAreFlushed) {
-  ProxyUnderTest proxy{ports(), {}, {"workers: 2"}};
+  ProxyUnderTest proxy{ports(), {"server_connections: 2"}, {"workers: 2"}};
   PlainClient client{proxy.port()};
   const auto sha = load(client, increment);
   std::atomic<bool> over{false};

@@ -9,6 +9,15 @@
 namespace sluice::test {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool has_own_allocator = true;
+#elif defined(__has_feature)
+constexpr bool has_own_allocator =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool has_own_allocator = false;
+#endif
+
 /// A connection without any memory of its own in this process.
 Descriptor connect_to(std::uint16_t port) {
   Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"};
@@ -33,9 +42,7 @@ void say(const Descriptor& socket, const std::string& bytes, std::string_view la
 }
 
 TEST(SessionMemory, AClientThatSaidWhoItIsIsSmall) {
-#if defined(__SANITIZE_ADDRESS__) || defined(SLUICE_ADDRESS_SANITIZER)
-  GTEST_SKIP() << "the sanitizer has an allocator of its own";
-#endif
+  if (has_own_allocator) GTEST_SKIP() << "the sanitizer has an allocator of its own";
   constexpr std::size_t clients = 1000, most_each = 512;
   RedisServer server;
   ProxyUnderTest proxy{{server.port()}};

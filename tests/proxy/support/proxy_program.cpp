@@ -1,8 +1,11 @@
 #include "proxy/support/proxy_program.hpp"
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 #include "proxy/support/listening.hpp"
 #include "proxy/support/raw_talk.hpp"
@@ -52,10 +55,28 @@ bool ProxyProgram::try_start(const std::vector<std::string>& pool) {
   process_.emplace(argv, ProcessOptions{.directory = directory_.path(),
                                         .environment = {},
                                         .output = directory_ / "output"});
-  if (comes_to_listen(*process_, port_)) return true;
+  if (comes_to_listen(*process_, port_) && has_started()) return true;
   process_->kill();
   process_.reset();
   return false;
+}
+
+ProxyProgram::~ProxyProgram() {
+  if (const pid_t successor = serving_pid();
+      successor > 0 && process_ && successor != process_->pid())
+    ::kill(successor, SIGKILL);  // not our child
+}
+
+pid_t ProxyProgram::serving_pid() const {
+  const auto text = text_of(pid_file());
+  return text.empty() ? -1 : static_cast<pid_t>(std::stol(text));
+}
+
+/// The file comes when everything is open.
+bool ProxyProgram::has_started() {
+  while (process_->running() && serving_pid() < 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  return process_->running();
 }
 
 Value ProxyProgram::ask(std::initializer_list<std::string_view> words) {

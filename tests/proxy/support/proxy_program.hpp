@@ -23,12 +23,18 @@ class ProxyProgram {
   /// A pool "alpha" that listens on port(), with these lines, as in Nutcracker.
   explicit ProxyProgram(std::vector<std::string> pool, ProgramOptions options = {});
 
+  ~ProxyProgram();
+  ProxyProgram(const ProxyProgram&) = delete;
+  ProxyProgram& operator=(const ProxyProgram&) = delete;
+
   std::uint16_t port() const noexcept { return port_; }
   std::uint16_t stats_port() const noexcept { return stats_port_; }
   std::string admin() const { return (directory_ / "admin").string(); }
   std::string config() const { return (directory_ / "nutcracker.yml").string(); }
   std::string pid_file() const { return (directory_ / "pid").string(); }
   std::string log() const;
+  /// Of the one that serves now: that of a successor, after an upgrade. -1: nobody.
+  pid_t serving_pid() const;
   Process& process() { return *process_; }
   const TempDir& directory() const noexcept { return directory_; }
 
@@ -41,6 +47,7 @@ class ProxyProgram {
   std::string statistics() const;
 
  private:
+  bool has_started();
   bool try_start(const std::vector<std::string>& pool);
 
   TempDir directory_;

@@ -1,7 +1,6 @@
 #include "proxy/flow/session/blocking.hpp"
 
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/session/one_home.hpp"
 #include "proxy/flow/session/session.hpp"
 
 namespace sluice::proxy {
@@ -45,8 +44,9 @@ void Blocked::finish(Request& request, std::string_view reply, bool clean) {
 
 void ClientSession::block(Words words, std::string_view bytes, const Plan& plan) {
   if (client_.has_hung_up()) return client_.close_later();
-  Server* const home = one_home(client_, words, plan);
+  Server* const home = client_.home_or_answer(words, plan);
   if (!home) return;
+  pool().note_key(words[plan.keys.front()]);
   Request& request = client_.line_up(plan);
   note_key(request, words[plan.keys.front()]);
   blocked_ = std::make_unique<Blocked>(client_, blocked_);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/retry.hpp"
 
 namespace sluice::proxy {
 
@@ -17,7 +18,17 @@ void Errand::ask(Server& server, std::string_view bytes) {
   Request& request = pool_.loop().requests().make();
   request.receiver = this;
   request.command = whole_.command;
+  request.read_only = whole_.read_only;
   server.upstream(variant_, client_).send(request, bytes);
+}
+
+bool Errand::ask_again(Request& request, Failure failure, Server& server, std::string_view bytes) {
+  if (!pool_.settings().retry_reads || !may_ask_again(request, whole_, failure)) return false;
+  if (!server.health().well()) return false;
+  request.retried = true;
+  pool_.counters().retries.add();
+  server.upstream(variant_, client_).send(request, bytes);
+  return true;
 }
 
 void Errand::drop(Request& request) { pool_.loop().requests().drop(request); }

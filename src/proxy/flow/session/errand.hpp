@@ -27,6 +27,8 @@ class Errand : public Receiver {
   }
   /// The outcome comes by replied() or failed(), possibly before this returns; both are to drop() the request.
   void ask(Server& server, std::string_view bytes);
+  /// A read whose connection broke was sent once more; see retry.hpp.
+  bool ask_again(Request& request, Failure failure, Server& server, std::string_view bytes);
   void drop(Request& request);
   /// The last word: the errand is gone when this returns.
   void give(std::string_view reply);

@@ -1,6 +1,7 @@
 // SCAN: one server after the other, each from its beginning to its end.
-#include <span>
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proxy/flow/pool.hpp"
@@ -34,11 +35,11 @@ std::optional<ScanReply> read_scan_reply(std::string_view reply) noexcept {
 
 class ScanErrand final : public Errand {
  public:
-  static void begin(Client& client, const Plan& plan, std::size_t place, std::string_view bytes) {
-    std::unique_ptr<ScanErrand> made{new ScanErrand{client, plan, place}};
+  static void begin(Client& client, const Plan& plan, std::size_t place, std::string bytes) {
+    std::unique_ptr<ScanErrand> made{new ScanErrand{client, plan, place, std::move(bytes)}};
     auto& errand = *made;
     own(std::move(made));
-    errand.ask(*client.pool().servers()[place], bytes);
+    errand.ask(errand.server_, errand.bytes_);
   }
 
   void replied(Request& request, std::string_view reply) override {
@@ -56,15 +57,28 @@ class ScanErrand final : public Errand {
   }
 
   void failed(Request& request, Failure failure) override {
+    if (is_of_pool() && ask_again(request, failure, server_, bytes_)) return;
     drop(request);
     give(failure);
   }
 
  private:
-  ScanErrand(Client& client, const Plan& plan, std::size_t place)
-      : Errand(client, plan), place_(place), servers_(client.pool().servers().size()) {}
+  ScanErrand(Client& client, const Plan& plan, std::size_t place, std::string bytes)
+      : Errand(client, plan),
+        server_(*client.pool().servers()[place]),
+        place_(place),
+        servers_(client.pool().servers().size()),
+        bytes_(std::move(bytes)) {}
 
+  /// A reload may have taken it away.
+  bool is_of_pool() const {
+    return std::ranges::any_of(pool_.servers(),
+                               [this](const auto& server) { return server.get() == &server_; });
+  }
+
+  Server& server_;
   std::size_t place_, servers_;
+  std::string bytes_;
 };
 
 }  // namespace
@@ -82,7 +96,7 @@ void ClientSession::scan(Words words, std::string_view, const Plan& plan) {
   asked[1] = own;
   std::string bytes;
   resp::append_command(bytes, asked);
-  ScanErrand::begin(client_, plan, cursor->place, bytes);
+  ScanErrand::begin(client_, plan, cursor->place, std::move(bytes));
 }
 
 }  // namespace sluice::proxy

@@ -1,5 +1,6 @@
 // Scripts by their sha. A script is loaded on all servers, and the proxy remembers it; so a server that lost it, or
-// never had it, is given it before its first EVALSHA on a connection, in the same line, and NOSCRIPT is not seen.
+// never had it, is given it before its first EVALSHA on a connection, in the same line, and NOSCRIPT is not seen. (Not so
+// in a transaction, where loading it would become a part of it.)
 //
 // A server that says NOSCRIPT all the same has been flushed behind our back. The script was not run, so it is given and
 // asked for again, unless the client has asked for more since: that would then be done before the script, and the client
@@ -37,6 +38,10 @@ void give_script(Pool& pool, Upstream& upstream, const std::string& sha) {
   const std::initializer_list<std::string_view> words{"SCRIPT", "LOAD", *body};
   resp::append_command(bytes, {words.begin(), words.size()});
   upstream.send_aside(bytes);
+}
+
+void forget_given(Server& server) {
+  server.for_each_upstream([](Upstream& upstream) { upstream.scripts().clear(); });
 }
 
 /// SCRIPT LOAD and SCRIPT FLUSH, on every server.
@@ -153,7 +158,12 @@ void ClientSession::evalsha(Words words, std::string_view bytes, const Plan& pla
   client_.send(*home, words, bytes, plan);
 }
 
-bool ClientSession::heal(Request& request) {
+bool ClientSession::heal(Request& request, std::string_view error) {
+  if (!error.starts_with("-NOSCRIPT")) return false;
+  if (!request.body) {  // too large to be kept: whose it is is not known any more
+    for (const auto& server : pool().servers()) forget_given(*server);
+    return false;
+  }
   const auto reader = pool().protocol().request_reader();
   if (reader->read(*request.body) != RequestReader::State::complete) return false;
   const auto words = reader->words();
@@ -161,7 +171,7 @@ bool ClientSession::heal(Request& request) {
   const auto plan = pool().protocol().plan(words);
   Server* const home = client_.home_for(words, plan).server;
   if (!home) return false;
-  home->for_each_upstream([](Upstream& upstream) { upstream.scripts().clear(); });
+  forget_given(*home);
   if (request.retried || has_behind(request, Behind::anything) || !pool().scripts().find(sha))
     return false;
   request.retried = true;

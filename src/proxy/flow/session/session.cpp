@@ -12,8 +12,8 @@ namespace sluice::proxy {
 struct ClientSession::Verb {
   SessionVerb verb;
   Handler handler;
-  bool
-      waits;  ///< for the replies to all that the client asked before: it goes another way, and would overtake them
+  /// For the replies to what was asked before: it goes another way, and would overtake it.
+  bool waits;
   bool harmless;    ///< a user who may only read may do it
   bool ends_queue;  ///< in a transaction it is done at once, not queued
 };
@@ -48,9 +48,9 @@ ClientSession::ClientSession(Client& client) : client_(client) {}
 ClientSession::~ClientSession() = default;
 
 const ClientSession::Verb& ClientSession::row_of(SessionVerb verb) noexcept {
-  static constexpr Verb none{SessionVerb::none, &ClientSession::not_served, false, false, false};
-  const auto* const row = std::ranges::find(verbs, verb, &Verb::verb);
-  return row != std::end(verbs) ? *row : none;
+  static_assert(std::size(verbs) == static_cast<std::size_t>(SessionVerb::scan),
+                "every verb but `none` has its row");
+  return *std::ranges::find(verbs, verb, &Verb::verb);
 }
 
 bool ClientSession::is_harmless(SessionVerb verb) noexcept { return row_of(verb).harmless; }
@@ -89,10 +89,6 @@ void ClientSession::serve(Words words, std::string_view bytes, const Plan& plan)
   const auto& row = row_of(plan.verb);
   if (row.waits && !client_.is_next()) return client_.postpone();
   (this->*row.handler)(words, bytes, plan);
-}
-
-void ClientSession::not_served(Words, std::string_view, const Plan&) {
-  answer("-ERR this command is not served here\r\n");
 }
 
 }  // namespace sluice::proxy

@@ -27,8 +27,8 @@ class ClientSession {
   bool intercept(Words words, std::string_view bytes, const Plan& plan);
   /// A request of Way::session.
   void serve(Words words, std::string_view bytes, const Plan& plan);
-  /// An EVALSHA was answered with NOSCRIPT. True: it has been asked again, and will be answered.
-  bool heal(Request& request);
+  /// A server answered with an error. True: it lacks a script, has been given it and asked again, and will answer.
+  bool heal(Request& request, std::string_view error);
 
   /// It waits on a server for what only it may get.
   bool is_blocked() const noexcept { return blocked_ != nullptr; }
@@ -42,11 +42,10 @@ class ClientSession {
  private:
   using Handler = void (ClientSession::*)(Words words, std::string_view bytes, const Plan& plan);
   struct Verb;
-  static const Verb verbs[];  // a verb without a row is not_served()
+  static const Verb verbs[];
   static const Verb& row_of(SessionVerb verb) noexcept;
   static bool is_harmless(SessionVerb verb) noexcept;
 
-  void not_served(Words words, std::string_view bytes, const Plan& plan);
   /// The verbs; what they have to know of one another is in the members below.
   // scripts.cpp
   void script_load(Words words, std::string_view bytes, const Plan& plan);

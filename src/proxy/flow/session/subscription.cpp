@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/subscription_line.hpp"
 #include "proxy/redis/wire.hpp"
 #include "resp/writer.hpp"
 #include "sluice/log.hpp"
@@ -14,20 +15,6 @@ namespace sluice::proxy {
 namespace {
 
 constexpr std::size_t name_cost = 64;  // beside its bytes
-
-struct KindRow {
-  std::string_view begin, end;
-};
-constexpr std::array<KindRow, Subscriptions::kinds> kind_rows{{
-    {"subscribe", "unsubscribe"},
-    {"psubscribe", "punsubscribe"},
-    {"ssubscribe", "sunsubscribe"},
-}};
-
-std::string_view verb_of(Subscriptions::Kind kind, bool begin) noexcept {
-  const auto& row = kind_rows[static_cast<std::size_t>(kind)];
-  return begin ? row.begin : row.end;
-}
 
 /// The first word of a push: "message", "subscribe" ... Empty: it has none.
 std::string_view word_of_push(std::string_view push) noexcept {
@@ -42,73 +29,6 @@ std::string_view word_of_push(std::string_view push) noexcept {
 }
 
 }  // namespace
-
-/// The connection to one home.
-class Subscriptions::Line final : public Listener {
- public:
-  Line(Subscriptions& owner, Server& server)
-      : owner_(owner),
-        server_(server),
-        connection_(server.borrow({.resp = 3, .db = owner.pool_.settings().redis_db})) {
-    connection_->listen(this);
-  }
-  ~Line() override {
-    if (connection_) connection_->listen(nullptr);
-  }
-
-  Server& server() const noexcept { return server_; }
-
-  /// To be sent with the next send().
-  void add(Kind kind, std::string_view name, bool begin, std::uint64_t number) {
-    if (!unsent_.empty() && (kind != unsent_kind_ || begin != unsent_begin_)) send();
-    unsent_kind_ = kind;
-    unsent_begin_ = begin;
-    unsent_.emplace_back(name);
-    expected_.push_back(number);
-    used_ = begin ? used_ + 1 : used_ - 1;
-  }
-
-  void send() {
-    if (unsent_.empty()) return;
-    std::string bytes;
-    const auto names = std::exchange(unsent_, {});
-    resp::append_command_header(bytes, names.size() + 1);
-    resp::append_bulk(bytes, verb_of(unsent_kind_, unsent_begin_));
-    for (const auto& name : names) resp::append_bulk(bytes, name);
-    if (connection_) connection_->send_only(bytes);
-  }
-
-  /// The number of what the server has confirmed; they come in the order asked.
-  std::optional<std::uint64_t> take_expected() {
-    if (expected_.empty()) return std::nullopt;
-    const auto number = expected_.front();
-    expected_.pop_front();
-    return number;
-  }
-
-  bool is_unused() const noexcept { return used_ == 0; }
-  void give_back() {
-    connection_->listen(nullptr);
-    connection_.give_back();
-  }
-  void close() noexcept {
-    if (connection_) connection_->listen(nullptr);
-    connection_.reset();
-  }
-
-  void heard(std::string_view message) override { owner_.heard(*this, message); }
-  void lost(std::string_view reply) override { owner_.end(reply); }
-
- private:
-  Subscriptions& owner_;
-  Server& server_;
-  Borrowed connection_;
-  std::size_t used_ = 0;  // subscriptions
-  std::deque<std::uint64_t> expected_;
-  std::vector<std::string> unsent_;
-  Kind unsent_kind_ = Kind::channel;
-  bool unsent_begin_ = true;
-};
 
 Subscriptions::Subscriptions(Client& client, Pool& pool) : client_(client), pool_(pool) {
   pool_.add_subscriber(*this);
@@ -275,9 +195,11 @@ void Subscriptions::confirmed(Line& line) {
   announce();
 }
 
+/// At once, unless it may be of a subscription that the client does not know of yet. (All that is awaited is of one
+/// request: it begins, or it ends.)
 void Subscriptions::pass(std::string_view message) {
   const bool resp3 = client_.variant().resp == 3;
-  if (awaited_.empty()) {
+  if (awaited_.empty() || !awaited_.front().begins) {
     if (!resp3) client_.push("*");
     client_.push(resp3 ? message : message.substr(1));
   } else {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/session/one_home.hpp"
 #include "proxy/flow/session/session.hpp"
 
 namespace sluice::proxy {
@@ -88,8 +87,17 @@ void Transaction::queue_early(std::string_view bytes) {
   client_.answer(queued_reply);
 }
 
+/// The one home of these keys, which is the transaction's if it has one. Null: there is none, and the client was told.
 Server* Transaction::home_of(Words words, const Plan& plan) {
-  return one_home(client_, words, plan, connection_ ? &connection_.server() : nullptr);
+  auto& pool = client_.pool();
+  pool.note_key(words[plan.keys.front()]);
+  Server* const ours = connection_ ? &connection_.server() : nullptr;
+  if (ours && pool.settings().distribution == Distribution::random) return ours;  // any will do
+  Server* const home = client_.home_or_answer(words, plan);
+  if (!home || !ours || home == ours) return home;
+  pool.counters().crossed_requests.add();
+  client_.answer(Failure::crossed);
+  return nullptr;
 }
 
 void Transaction::open_on(Server& home) {
