@@ -81,7 +81,7 @@ void Client::drain_now() {
 
 void Client::settle() {
   settling_ = !line_.empty();
-  if (settling_ && !paused()) wait_for_room();
+  if (!paused() && is_too_far_ahead()) wait_for_room();
 }
 
 void Client::flushed() {
@@ -348,10 +348,9 @@ bool Client::is_silent(Quiet quiet, std::string_view reply) const noexcept {
 /// What it would get if all its requests were answered as the last ones counts, too: those that are at the servers
 /// cannot be called back.
 bool Client::is_too_far_ahead() const noexcept {
-  if (settling_ && !line_.empty()) return true;
   const auto& settings = pool_.settings();
-  return unsent() + parked_ + line_.size() * expected_ >
-             settings.client_output_limit + expected_ ||
+  return (settling_ && !line_.empty()) ||
+         unsent() + parked_ + line_.size() * expected_ > settings.client_output_limit + expected_ ||
          line_.size() >= settings.client_pending_limit || loop_.blocks().is_full();
 }
 

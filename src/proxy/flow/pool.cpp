@@ -213,8 +213,6 @@ bool Pool::is_full() const noexcept {
 
 void Pool::remove(Client& client) noexcept {
   counters().client_connections.add(-1);
-<<<<<<< HEAD
-=======
   --shared_->clients;
   --around_.census.here;
   std::erase(waiting_for_room_, &client);

@@ -35,7 +35,6 @@ inline constexpr std::string_view any_key = "placeholder";
 struct SharedPool {
   std::atomic<std::size_t> clients{0};  ///< of all workers, for client_connections
   HealthVersion version{0};
-  std::atomic<std::size_t> clients{0};
   ScriptShelf scripts;
 
   std::shared_ptr<Health> health_of(const ServerSettings& server, const PoolSettings& pool);
