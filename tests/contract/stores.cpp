@@ -1,11 +1,20 @@
 #include "contract/stores.hpp"
 
+#include <fmt/format.h>
+
+#include "proxy/support/proxy_under_test.hpp"
+
 namespace sluice::test {
 namespace {
 
 RedisServer& shared_server() {
   static RedisServer server;
   return server;
+}
+
+std::string proxied_url() {
+  static ProxyUnderTest proxy{{shared_server().port()}, {"allow: [flushall]"}};
+  return fmt::format("redis://127.0.0.1:{}", proxy.port());
 }
 
 }  // namespace
@@ -15,6 +24,7 @@ std::string to_string(StoreKind kind) {
     case StoreKind::embedded_memory: return "embedded_memory";
     case StoreKind::embedded_folder: return "embedded_folder";
     case StoreKind::redis: return "redis";
+    case StoreKind::proxied: return "proxied";
   }
   return "unknown";
 }
@@ -32,9 +42,10 @@ void StoreContract::SetUp() {
       url_ = "embedded:" + (*folder_ / "data").string();
       break;
     case StoreKind::redis: url_ = shared_server().url(); break;
+    case StoreKind::proxied: url_ = proxied_url(); break;
   }
   store_ = open(url_);
-  if (GetParam() == StoreKind::redis) {
+  if (has_second()) {
     store_->run({"FLUSHALL"}).get();
     store_->run({"SCRIPT", "FLUSH"}).get();
   }

@@ -18,13 +18,18 @@
 
 namespace sluice::test {
 
-enum class StoreKind { embedded_memory, embedded_folder, redis };
+enum class StoreKind {
+  embedded_memory,
+  embedded_folder,
+  redis,
+  proxied,  ///< a redis behind our own proxy: all keys have one home
+};
 
 std::string to_string(StoreKind kind);
 inline void PrintTo(StoreKind kind, std::ostream* out) { *out << to_string(kind); }
 
-/// Gives a test a fresh Store of the kind that GetParam() names. The redis-server is started once a
-/// program and emptied for each test.
+/// Gives a test a fresh Store of the kind that GetParam() names. The redis-server and the proxy
+/// are started once a program; the server is emptied for each test.
 class StoreContract : public testing::TestWithParam<StoreKind> {
  public:
   Store& store() noexcept { return *store_; }
@@ -33,7 +38,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   /// Another Store of the same data, as another process has it. Only where has_second(): an
   /// embedded Store is alone.
   std::unique_ptr<Store> second() const { return open(url_); }
-  static bool has_second() { return GetParam() == StoreKind::redis; }
+  static bool has_second() { return GetParam() >= StoreKind::redis; }
 
   /// A key that no other test uses, {tagged} so that keys made from it belong together.
   static std::string name(std::string_view what);
@@ -51,9 +56,10 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
 }  // namespace sluice::test
 
 /// Runs a fixture that derives from StoreContract on every kind of Store.
-#define SLUICE_EVERY_STORE(fixture)                                                              \
-  INSTANTIATE_TEST_SUITE_P(                                                                      \
-      EveryStore, fixture,                                                                       \
-      testing::Values(sluice::test::StoreKind::embedded_memory,                                  \
-                      sluice::test::StoreKind::embedded_folder, sluice::test::StoreKind::redis), \
+#define SLUICE_EVERY_STORE(fixture)                                                             \
+  INSTANTIATE_TEST_SUITE_P(                                                                     \
+      EveryStore, fixture,                                                                      \
+      testing::Values(                                                                          \
+          sluice::test::StoreKind::embedded_memory, sluice::test::StoreKind::embedded_folder,   \
+          sluice::test::StoreKind::redis, sluice::test::StoreKind::proxied),                    \
       [](const auto& kind) { return sluice::test::to_string(kind.param); })
