@@ -1,11 +1,14 @@
 #include "net/socket.hpp"
 
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -84,6 +87,22 @@ Transfer Socket::write_some(std::string_view bytes) noexcept {
     sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
   return result_of(sent, false);
+}
+
+std::string peer_of(int descriptor) {
+  Address address;
+  address.size = sizeof address.storage;
+  if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0)
+    return {};
+  if (address.family() == AF_UNIX) return "unix";
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  if (::getnameinfo(address.get(), address.size, host.data(), host.size(), port.data(), port.size(),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return {};
+  return to_string(Endpoint{.host = host.data(),
+                            .port = static_cast<std::uint16_t>(std::atoi(port.data())),
+                            .unix_path = {}});
 }
 
 void Socket::shutdown() noexcept {

@@ -30,4 +30,8 @@ class Socket final : public Transport {
   int descriptor_ = -1;
 };
 
+/// Where the peer of a connected socket is: "127.0.0.1:4711", "[::1]:4711"; "unix" for a unix socket, empty when it has
+/// gone.
+std::string peer_of(int descriptor);
+
 }  // namespace sluice::net

@@ -59,7 +59,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
 #define SLUICE_EVERY_STORE(fixture)                                                             \
   INSTANTIATE_TEST_SUITE_P(                                                                     \
       EveryStore, fixture,                                                                      \
-      testing::Values(                                                                          \
-          sluice::test::StoreKind::embedded_memory, sluice::test::StoreKind::embedded_folder,   \
-          sluice::test::StoreKind::redis, sluice::test::StoreKind::proxied),                    \
+      testing::Values(sluice::test::StoreKind::embedded_memory,                                 \
+                      sluice::test::StoreKind::embedded_folder, sluice::test::StoreKind::redis, \
+                      sluice::test::StoreKind::proxied),                                        \
       [](const auto& kind) { return sluice::test::to_string(kind.param); })

@@ -159,6 +159,15 @@ ClientSession& Client::session() {
   return *session_;
 }
 
+ClientFigures Client::figures() const {
+  return {.id = pool_.id_of(*this),
+          .pool = pool_.settings().name,
+          .address = net::peer_of(descriptor()),
+          .idle = std::chrono::floor<std::chrono::milliseconds>(loop_.now() - last_active_),
+          .under_way = line_.size(),
+          .bytes = holds()};
+}
+
 bool Client::is_idle() const noexcept {
   return line_.empty() && unsent() == 0 && !held_ && !(session_ && session_->is_subscribed());
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "proxy/flow/client_figures.hpp"
 #include "proxy/flow/request.hpp"
 #include "proxy/flow/server.hpp"
 #include "proxy/flow/stream.hpp"
@@ -36,6 +37,7 @@ class Client final : public Stream, public Receiver {
 
   /// Told by the pool, which has struck it off those that wait.
   void there_is_room();
+  ClientFigures figures() const;
   /// What is buffered or kept for it, in bytes.
   std::size_t holds() const noexcept { return memory() + parked_; }
 

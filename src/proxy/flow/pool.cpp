@@ -205,6 +205,13 @@ void Pool::accept(net::Socket socket) {
   ++around_.census.here;
 }
 
+void Pool::list_clients(std::vector<ClientFigures>& figures, std::size_t most) const {
+  for (const auto& client : clients_) {
+    if (figures.size() >= most) return;
+    figures.push_back(client->figures());
+  }
+}
+
 bool Pool::is_full() const noexcept {
   const auto most = settings_->client_connections;
   return (most != 0 && shared_->clients.load() >= most) ||

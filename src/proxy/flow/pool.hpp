@@ -13,6 +13,7 @@
 
 #include "net/socket.hpp"
 #include "proxy/config/config.hpp"
+#include "proxy/flow/client_figures.hpp"
 #include "proxy/flow/loop.hpp"
 #include "proxy/flow/pool_tls.hpp"
 #include "proxy/flow/resolver.hpp"
@@ -94,6 +95,8 @@ class Pool {
   /// A connection that was accepted. Takes it over, or closes it when there are too many.
   void accept(net::Socket socket);
   std::size_t client_count() const noexcept { return clients_.size(); }
+  /// Up to `most` in all are added to `figures`.
+  void list_clients(std::vector<ClientFigures>& figures, std::size_t most) const;
   /// Clients are closed when nothing of theirs is under way and they are quiet, after `patience` also those who are not;
   /// requests of theirs are served until then.
   void drain(std::chrono::nanoseconds patience);

@@ -204,6 +204,15 @@ std::int64_t Proxy::memory() const noexcept {
   return sum;
 }
 
+std::vector<ClientFigures> Proxy::clients(std::size_t most) const {
+  std::vector<ClientFigures> figures;
+  for (const auto& worker : workers_)
+    worker->run([&] {
+      for (const auto& [name, pool] : worker->pools()) pool->list_clients(figures, most);
+    });
+  return figures;
+}
+
 bool Proxy::is_drained() const noexcept {
   return std::ranges::all_of(workers_, [](const auto& worker) { return worker->is_drained(); });
 }

@@ -1,6 +1,6 @@
 /// The proxy: its workers, and the configuration that they have. A value of Config goes in; what it says is served.
 ///
-/// Threads: one that starts, reloads and drains; is_drained() and clients() any.
+/// Threads: one that starts, reloads and drains; is_drained() any.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +41,9 @@ class Proxy {
   /// until they have nothing under way.
   void drain();
   bool is_drained() const noexcept;
+
+  /// The clients that are connected, `most` at most. The thread that starts and reloads; each worker is asked in its turn.
+  std::vector<ClientFigures> clients(std::size_t most) const;
 
   /// For a successor: descriptors of all listening sockets, by `listen` as written. They stay open here, too.
   std::map<std::string, std::vector<int>> listening() const;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -21,7 +22,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto drain_look = 10ms;  // between two looks whether the last client has left
+constexpr auto drain_look = 10ms;             // between two looks whether the last client has left
+constexpr std::size_t most_clients = 10'000;  // that are listed
+
+std::string as_json(const std::vector<ClientFigures>& clients) {
+  auto all = nlohmann::json::array();
+  for (const auto& client : clients)
+    all.push_back({{"id", client.id},
+                   {"pool", client.pool},
+                   {"address", client.address},
+                   {"idle_ms", client.idle.count()},
+                   {"under_way", client.under_way},
+                   {"bytes", client.bytes}});
+  return all.dump();
+}
 
 }  // namespace
 
@@ -52,6 +66,9 @@ AdminActions Serving::actions() {
   AdminActions actions;
   actions.reload = [this] { return errands_.ask([this] { return reload(); }); };
   actions.check_config = [this] { return errands_.ask([this] { return check(); }); };
+  actions.clients = [this] {
+    return errands_.ask([this] { return as_json(proxy_.clients(most_clients)); });
+  };
   actions.upgrade = [this] { return errands_.ask([this] { return upgrade(); }); };
   actions.drain = [this] {
     static_cast<void>(errands_.ask([this] {
