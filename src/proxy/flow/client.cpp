@@ -282,16 +282,22 @@ void Client::last_word(const Plan& plan) {
 void Client::replied(Request& request, std::string_view reply) {
   if (reply.starts_with('-') && session_ && session_->heal(request, reply)) return;
   if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = "";
-  if (is_beyond_bounds()) {  // one reply, however long, never makes it so
-    pool_.counters().client_overflows.add();
-    return close();
-  }
+  if (!overflown_ && is_beyond_bounds()) overflow();  // one reply, however long, never makes it so
+  if (overflown_) reply = "";
   expected_ = reply.size() >= expected_
                   ? reply.size()
                   : expected_ - (expected_ - reply.size()) / expectation_sinks;
   if (line_.head() != &request) return park(request, reply);
   pass_on(reply);
   release_answered();
+}
+
+/// It goes, but not now: whoever brings the reply may be a part of its session.
+void Client::overflow() {
+  pool_.counters().client_overflows.add();
+  overflown_ = closing_ = true;
+  pause();
+  pool_.dismiss(*this);
 }
 
 void Client::park(Request& request, std::string_view reply) {

@@ -110,6 +110,7 @@ class Client final : public Stream, public Receiver {
   bool ask_again(Request& request, Failure failure);
   ClientSession& session();
   void last_word(const Plan& plan);
+  void overflow();
   void park(Request& request, std::string_view reply);
   /// The head of the line leaves it with its reply.
   void pass_on(std::string_view reply);
@@ -140,6 +141,7 @@ class Client final : public Stream, public Receiver {
   bool held_ = false;       // by the session
   bool waits_ = false;      // the pool knows that it waits for room
   bool crowded_ = false;    // a server has to take its requests first
+  bool overflown_ = false;  // it has left too much lying: what still comes is dropped
   bool closing_ = false;    // after the last reply
   bool draining_ = false;   // as soon as it is idle
   bool settling_ = false;   // see settle()

@@ -70,6 +70,7 @@ Pool::~Pool() {
   loop().cancel(deadline_timer_);
   loop().cancel(recovery_timer_);
   loop().cancel(drain_timer_);
+  loop().cancel(dismissal_timer_);
   loop().cancel(subscribers_timer_);
   while (!clients_.empty()) clients_.back()->close();
   servers_.clear();
@@ -223,11 +224,21 @@ void Pool::remove(Client& client) noexcept {
   --shared_->clients;
   --around_.census.here;
   std::erase(waiting_for_room_, &client);
+  std::erase(dismissed_, &client);
   const auto place = client.place();
   std::swap(clients_[place], clients_.back());
   clients_[place]->set_place(place);
   loop().bury(std::move(clients_.back()));
   clients_.pop_back();
+}
+
+void Pool::dismiss(Client& client) {
+  if (dismissed_.empty())
+    dismissal_timer_ = loop().at(loop().now(), [this] {
+      for (auto dismissed = std::exchange(dismissed_, {}); Client* const one : dismissed)
+        one->close();
+    });
+  dismissed_.push_back(&client);
 }
 
 void Pool::drain(std::chrono::nanoseconds patience) {

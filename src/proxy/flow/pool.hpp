@@ -102,6 +102,8 @@ class Pool {
   void drain(std::chrono::nanoseconds patience);
   /// The client is finished: it is buried at the end of the turn.
   void remove(Client& client) noexcept;
+  /// It is closed when the events of this turn have been served.
+  void dismiss(Client& client);
 
   /// The reader for clients that are at the beginning of a request, which all share; and one of its own for a client that
   /// is in the middle, in exchange.
@@ -174,6 +176,8 @@ class Pool {
   std::vector<std::unique_ptr<RequestReader>> spare_readers_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<Client*> waiting_for_room_;
+  std::vector<Client*> dismissed_;
+  Loop::TimerId dismissal_timer_{};
   std::set<Subscriptions*> subscribers_;
   std::uint64_t last_client_ = 0;
   bool draining_ = false;
