@@ -9,7 +9,7 @@
 namespace sluice::test {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool has_own_allocator = true;
 #elif defined(__has_feature)
 constexpr bool has_own_allocator =
