@@ -139,7 +139,8 @@ class Pool {
 
   /// Statistics of a key that was asked for, and of a request that was answered.
   void note_key(std::string_view key) {
-    if (watches_keys_) around_.registry.worker(around_.worker).hot_keys.note(key, loop().now());
+    if (around_.registry.watches_keys())
+      around_.registry.worker(around_.worker).hot_keys.note(key, loop().now());
   }
   void observe(Server& server, const Request& request, std::string_view reply);
 
@@ -164,7 +165,6 @@ class Pool {
   const net::TlsFailure tls_failed_;
   SteadyTime tls_told_{};  // when a failed handshake was logged last
   std::shared_ptr<PoolWatch> watch_;
-  bool watches_keys_ = false;
   std::unique_ptr<Protocol> protocol_;
   std::vector<std::unique_ptr<Server>> servers_;  // in the order of the settings
   std::vector<std::unique_ptr<Server>>

@@ -51,6 +51,7 @@ WatchOptions watch_options(const ProcessSettings& settings) {
   return {.slow_log_entries = settings.slow_log_entries,
           .slow_log_threshold = settings.slow_log_threshold,
           .big_value = settings.big_value,
+          .watches_keys = settings.hot_keys,
           .hot_keys = {}};
 }
 

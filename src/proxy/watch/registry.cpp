@@ -41,12 +41,13 @@ std::int64_t Snapshot::total_connections() const noexcept {
 }
 
 Registry::Registry(std::size_t workers, WatchOptions options, Clock& clock)
-    : clock_(clock), started_(clock.steady()) {
+    : clock_(clock), started_(clock.steady()), watches_keys_(options.watches_keys) {
   for (std::size_t i = 0; i < workers; ++i)
     per_worker_.push_back(std::make_unique<WorkerWatch>(options, started_));
 }
 
 void Registry::set_limits(const WatchOptions& options) {
+  watches_keys_.store(options.watches_keys, std::memory_order_relaxed);
   for (const auto& worker : per_worker_) {
     worker->slow_log.set_limits(options.slow_log_entries, options.slow_log_threshold);
     worker->big_values.set_threshold(options.big_value);

@@ -5,6 +5,7 @@
 /// until the last worker has let go of it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,6 +40,7 @@ struct WatchOptions {
   std::size_t slow_log_entries = 128;
   std::chrono::microseconds slow_log_threshold{10000};
   std::uint64_t big_value = std::uint64_t{1} << 20;
+  bool watches_keys = false;  ///< whether hot keys are counted at all
   HotKeyOptions hot_keys;
 };
 
@@ -94,6 +96,8 @@ class Registry {
   std::size_t workers() const noexcept { return per_worker_.size(); }
   /// `worker` < workers().
   WorkerWatch& worker(std::size_t worker) noexcept { return *per_worker_[worker]; }
+  /// Whether keys are to be noted. Any thread; a load.
+  bool watches_keys() const noexcept { return watches_keys_.load(std::memory_order_relaxed); }
   /// New limits for all workers; hot keys keep theirs.
   void set_limits(const WatchOptions& options);
 
@@ -137,6 +141,7 @@ class Registry {
 
   Clock& clock_;
   const SteadyTime started_;
+  std::atomic<bool> watches_keys_;
   std::vector<std::unique_ptr<WorkerWatch>> per_worker_;
   mutable std::mutex mutex_;  // guards the maps, not what they lead to
   std::map<std::string, Pool, ByTwemproxy> pools_;

@@ -1,7 +1,10 @@
-/// Who is connected, as the administration tells it.
+/// Who is connected and what is asked most, as the administration tells it.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "proxy/support/nutcracker.hpp"
 #include "proxy/support/proxy_program.hpp"
@@ -31,6 +34,23 @@ TEST(ClientsTest, AreListedOfAllWorkersWithWhatIsUnderWay) {
     EXPECT_TRUE(client.at("address").get<std::string>().starts_with("127.0.0.1:"));
     EXPECT_EQ(client.at("under_way"), client.at("id") == id ? 1 : 0);
   }
+}
+
+bool tells_hot_keys(std::vector<std::string> process) {
+  RedisServer server;
+  ProxyProgram proxy{redis_pool({server.port()}), {.process = std::move(process), .arguments = {}}};
+  PlainClient client{proxy.port()};
+  std::string requests;
+  for (int i = 0; i < 20'000; ++i) requests += "*2\r\n$3\r\nGET\r\n$6\r\nhotkey\r\n";
+  client.send(requests);
+  for (int i = 0; i < 20'000; ++i) static_cast<void>(client.read());
+  const auto reply = proxy.ask({"HOTKEYS"});
+  return !reply.is_error() && !reply.as_items().empty();
+}
+
+TEST(HotKeysTest, AreCountedWhereTheSettingSaysSo) {
+  EXPECT_FALSE(tells_hot_keys({}));
+  EXPECT_TRUE(tells_hot_keys({"hot_keys: true"}));
 }
 
 }  // namespace
