@@ -20,9 +20,7 @@ void set_option(int descriptor, int level, int name, int value) {
   static_cast<void>(::setsockopt(descriptor, level, name, &value, sizeof value));
 }
 
-/// A silent peer is noticed after about a minute: 30 s of silence, then 3 probes of 10 s.
-void tune_tcp(int descriptor) {
-  set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+void keep_alive_of(int descriptor) {
   set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, 30);
   set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 10);
@@ -56,7 +54,10 @@ Socket::~Socket() {
 Socket Socket::start_connect(const Address& address) {
   Socket socket{::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   if (socket.descriptor_ < 0) throw std::system_error{errno, std::generic_category(), "socket"};
-  if (address.family() != AF_UNIX) tune_tcp(socket.descriptor_);
+  if (address.family() != AF_UNIX) {
+    set_option(socket.descriptor_, IPPROTO_TCP, TCP_NODELAY, 1);
+    socket.keep_alive();
+  }
   int result = 0;
   do {
     result = ::connect(socket.descriptor_, address.get(), address.size);
@@ -65,6 +66,8 @@ Socket Socket::start_connect(const Address& address) {
     throw std::system_error{errno, std::generic_category(), "connect"};
   return socket;
 }
+
+void Socket::keep_alive() noexcept { keep_alive_of(descriptor_); }
 
 int Socket::connect_error() const noexcept {
   int error = 0;

@@ -17,6 +17,8 @@ class Socket final : public Transport {
   /// Begins to connect; poll for writing, then ask connect_error(). TCP_NODELAY and keep-alive are
   /// on. Throws std::system_error when it is refused at once.
   static Socket start_connect(const Address& address);
+  /// A silent peer that has gone is noticed after about a minute: 30 s of silence, then 3 probes of 10 s.
+  void keep_alive() noexcept;
   /// After start_connect and readiness: 0 when connected, else the errno.
   int connect_error() const noexcept;
 

@@ -188,6 +188,7 @@ void Pool::accept(net::Socket socket) {
     return;  // and the socket closes
   }
   try {
+    if (settings_->tcpkeepalive) socket.keep_alive();
     std::unique_ptr<net::Transport> transport;
     if (tls_->listen)
       transport = tls_->listen->accept(std::move(socket), tls_failed_);

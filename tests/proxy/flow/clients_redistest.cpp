@@ -229,6 +229,30 @@ TEST_F(Clients, AreCounted) {
   EXPECT_EQ(client().command({"PING"}).as_text(), "PONG");
 }
 
+/// Whether the kernel's timer of the connections that clients have to this port is that of keep-alive (02 in the sixth
+/// column of /proc/net/tcp).
+bool is_kept_alive(std::uint16_t port) {
+  const auto local = fmt::format(":{:04X} ", port);
+  std::ifstream table{"/proc/net/tcp"};
+  for (std::string line; std::getline(table, line);) {
+    const auto at = line.find(local);
+    if (at == line.npos || at > 20) continue;  // the far side's port
+    const auto state = line.substr(at + local.size() + 14, 2),
+               timer = line.substr(at + local.size() + 35, 2);
+    if (state == "01") return timer == "02";
+  }
+  return false;
+}
+
+TEST_F(Clients, AreKeptAliveWhereTheSettingSaysSo) {
+  for (const bool wanted : {false, true}) {
+    auto& proxy = with({fmt::format("tcpkeepalive: {}", wanted)});
+    auto one = client();
+    ASSERT_EQ(one.command({"PING"}).as_text(), "PONG");
+    EXPECT_TRUE(RandomLoad::await([&] { return is_kept_alive(proxy.port()) == wanted; })) << wanted;
+  }
+}
+
 TEST_F(Clients, WhoIsSilentTooLongIsClosedButNotWhileItWaits) {
   auto& proxy = with({"client_idle_timeout: 300ms"});
   const auto key = proxy.key_at(0);
