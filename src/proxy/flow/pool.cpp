@@ -40,6 +40,15 @@ constexpr std::chrono::milliseconds drain_look{20};  // between two looks for cl
 
 }  // namespace
 
+bool ClientCensus::enter(std::size_t most) noexcept {
+  most = std::min(most, most_.load());
+  auto here = here_.load();
+  do {
+    if (here >= most) return false;
+  } while (!here_.compare_exchange_weak(here, here + 1));
+  return true;
+}
+
 std::shared_ptr<Health> SharedPool::health_of(const ServerSettings& server,
                                               const PoolSettings& pool) {
   const std::lock_guard lock{mutex_};
@@ -183,7 +192,7 @@ void Pool::recover() {
 
 void Pool::accept(net::Socket socket) {
   counters().client_accepted.add();
-  if (draining_ || is_full()) {
+  if (draining_ || !find_place()) {
     counters().client_refused.add();
     return;  // and the socket closes
   }
@@ -200,11 +209,10 @@ void Pool::accept(net::Socket socket) {
     log(LogLevel::error,
         fmt::format("pool '{}': a client is refused: {}", settings_->name, error.what()));
     counters().client_refused.add();
+    leave_place();
     return;
   }
   counters().client_connections.add();
-  ++shared_->clients;
-  ++around_.census.here;
 }
 
 void Pool::list_clients(std::vector<ClientFigures>& figures, std::size_t most) const {
@@ -214,16 +222,22 @@ void Pool::list_clients(std::vector<ClientFigures>& figures, std::size_t most) c
   }
 }
 
-bool Pool::is_full() const noexcept {
+bool Pool::find_place() noexcept {
   const auto most = settings_->client_connections;
-  return (most != 0 && shared_->clients.load() >= most) ||
-         around_.census.here.load() >= around_.census.most.load();
+  if (!shared_->clients.enter(most != 0 ? most : SIZE_MAX)) return false;
+  if (around_.census.enter()) return true;
+  shared_->clients.leave();
+  return false;
+}
+
+void Pool::leave_place() noexcept {
+  shared_->clients.leave();
+  around_.census.leave();
 }
 
 void Pool::remove(Client& client) noexcept {
   counters().client_connections.add(-1);
-  --shared_->clients;
-  --around_.census.here;
+  leave_place();
   std::erase(waiting_for_room_, &client);
   std::erase(dismissed_, &client);
   const auto place = client.place();

@@ -32,9 +32,23 @@ class Subscriptions;
 /// By it the home of what has no key is found: twemproxy's.
 inline constexpr std::string_view any_key = "placeholder";
 
+/// How many clients there are in all workers, and how many at most: beyond that they are closed at once, as nutcracker does.
+/// The process has one, so that descriptors are left for servers, and so has each pool with client_connections.
+class ClientCensus {
+ public:
+  void set_most(std::size_t most) noexcept { most_ = most; }
+  /// Takes a place if fewer than `most` are taken. Of workers that ask at the same time only one gets the last place.
+  bool enter(std::size_t most = SIZE_MAX) noexcept;
+  void leave() noexcept { --here_; }
+
+ private:
+  std::atomic<std::size_t> here_{0};
+  std::atomic<std::size_t> most_{SIZE_MAX};
+};
+
 /// What all workers share of a pool.
 struct SharedPool {
-  std::atomic<std::size_t> clients{0};  ///< of all workers, for client_connections
+  ClientCensus clients;  ///< of all workers, for client_connections
   HealthVersion version{0};
   ScriptShelf scripts;
 
@@ -43,13 +57,6 @@ struct SharedPool {
  private:
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Health>> healths_;  // by name and address
-};
-
-/// How many clients the process has, and how many at most: beyond that they are closed at once, as nutcracker does, so that
-/// descriptors are left for servers. A pool with client_connections has a limit of its own as well.
-struct ClientCensus {
-  std::atomic<std::size_t> here{0};
-  std::atomic<std::size_t> most{SIZE_MAX};
 };
 
 /// What a pool takes up of its worker.
@@ -150,7 +157,8 @@ class Pool {
   void plan_recovery();
   void recover();
   void check_deadlines();
-  bool is_full() const noexcept;
+  bool find_place() noexcept;
+  void leave_place() noexcept;
   void note_tls_failure(std::string_view reason);
   void settle_clients(const PoolSettings& before);
   void drain_quiet(SteadyTime until);

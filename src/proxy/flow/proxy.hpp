@@ -49,7 +49,7 @@ class Proxy {
   std::map<std::string, std::vector<int>> listening() const;
 
   /// So many clients at most, of all pools together. Any thread.
-  void set_most_clients(std::size_t most) noexcept { census_.most = most; }
+  void set_most_clients(std::size_t most) noexcept { census_.set_most(most); }
 
   Registry& registry() noexcept { return *registry_; }
   /// Bytes of buffers in use, of all workers. Any thread.

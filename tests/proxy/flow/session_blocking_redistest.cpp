@@ -107,12 +107,15 @@ TEST_F(Blocking, NothingIsTakenForAClientThatHasGone) {
 
 TEST_F(Blocking, ForAClientThatLeftWithItsRequestNothingIsAsked) {
   ProxyUnderTest proxy{ports()};
-  PlainClient client{proxy.port()};
-  auto server = direct(0);
-  const auto list = proxy.key_at(0);
+  PlainClient client{proxy.port()}, other{proxy.port()};
+  const auto list = proxy.key_at(0), there = proxy.key_at(1);
+  servers_[0]->stop();  // so that the first request is still under way when the client has left
   client.send(request("RPUSH " + list + " v") + request("BLPOP " + list + " 0") + request("PING"));
   client.finish_sending();
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ask(other, "GET " + there), "_");  // the loop has been round
+  servers_[0]->cont();
   EXPECT_EQ(read_bytes(client, 100), ":1\r\n");
+  auto server = direct(0);
   EXPECT_EQ(ask(server, "LLEN " + list), ":1");
 }
 
