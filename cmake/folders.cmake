@@ -6,6 +6,7 @@ function(sluice_folder name)
   target_include_directories(sluice_${name} PUBLIC
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(sluice_${name} PUBLIC ${ARG_LIBS} PRIVATE $<BUILD_INTERFACE:sluice_flags>)
+  sluice_precompile(sluice_${name})
 endfunction()
 
 # sluice_test(NAME SOURCES ... LIBS ... [NEEDS program ...] [SERIAL] [TIMEOUT s])
@@ -25,6 +26,7 @@ function(sluice_test name)
                         $<BUILD_INTERFACE:sluice_flags>)
   target_compile_definitions(${name} PRIVATE SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              SLUICE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  sluice_precompile(${name} tests)
   add_dependencies(tests ${name})
   if(ARG_NEEDS)
     add_dependencies(${name} ${ARG_NEEDS})

@@ -1,6 +1,7 @@
 /// `sluice bench`: what a store gives to this machine, in a few seconds. The programs under bench/ compare with peers.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <thread>

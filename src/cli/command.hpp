@@ -1,12 +1,16 @@
 /// What the commands of the program share: the global options, the store, and how they are added.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "sluice/store.hpp"
+
+namespace CLI {
+class App;  // its header takes seconds to compile: only what adds options includes it
+}
 
 namespace sluice::cli {
 

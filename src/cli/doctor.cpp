@@ -1,6 +1,7 @@
 /// `sluice doctor URL`: what is dangerous about a server, for programs that trust it with locks, numbers and stock.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>

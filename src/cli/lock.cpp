@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/absent_store.hpp"
 #include "cli/hold_and_run.hpp"
 #include "sluice/open.hpp"

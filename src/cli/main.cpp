@@ -1,6 +1,7 @@
 /// The program `sluice`: every noun of the library from the command line.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "cli/command.hpp"

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/hold_and_run.hpp"
 
 namespace sluice::cli {

@@ -1,6 +1,7 @@
 /// `sluice demo`: a hundred bottles, ten thousand buyers who all click at once, and the proof that all went well.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,0 +1,30 @@
+# sluice_precompile(TARGET [tests])
+#   In the trees of the sanitizers, what nearly every file includes is compiled once: a quarter to two fifths of the time to
+#   build them. The other trees do without, so that each file is known to include what it needs.
+function(sluice_precompile target)
+  if(NOT SLUICE_SANITIZE)
+    return()
+  endif()
+  # Programs are compiled -fPIE and libraries -fPIC: a precompiled header serves one of the two.
+  set(owner sluice_precompiled)
+  if(ARGV1 STREQUAL "tests")
+    set(owner sluice_precompiled_tests)
+  endif()
+  if(NOT TARGET ${owner})
+    set(headers <algorithm> <array> <atomic> <charconv> <chrono> <condition_variable> <coroutine> <cstdint> <deque>
+        <functional> <list> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view> <thread>
+        <unordered_map> <unordered_set> <utility> <variant> <vector> <fmt/format.h>)
+    set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
+    if(ARGV1 STREQUAL "tests")
+      add_executable(${owner} ${source})
+      target_link_libraries(${owner} PRIVATE GTest::gtest)
+      list(APPEND headers <filesystem> <fstream> <random> <gtest/gtest.h>)
+    else()
+      add_library(${owner} OBJECT ${source})
+    endif()
+    target_link_libraries(${owner} PRIVATE fmt::fmt sluice_flags)
+    target_precompile_headers(${owner} PRIVATE ${headers})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+endfunction()
