@@ -37,6 +37,9 @@ struct CallOptions {
   /// The call does no harm when it is executed twice (it carries a request id, say), so that it may be sent again
   /// after a broken connection. Commands that only read are repeated anyway.
   bool repeatable = false;
+  /// Nobody waits for the reply: it is read with the next one, or some 10 ms later, so that no thread has to wake for it.
+  /// The call itself is sent at once, as any other.
+  bool unhurried = false;
 };
 
 /// Commands and scripts to be sent together: one round trip, executed in order, not atomically.

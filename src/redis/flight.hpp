@@ -2,6 +2,7 @@
 /// allocation once it is warm.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@ class Flight {
         nullptr;  ///< null: its caller has given up (or it is the link's own PING)
     std::size_t replies_left = 0;
     std::string_view answered_by;  ///< see Request::answered_by()
+    ReadBy read_by = ReadBy::anybody;
   };
 
   bool empty() const noexcept { return size_ == 0; }
@@ -24,15 +26,21 @@ class Flight {
   Slot& front() noexcept { return slots_[first_]; }
   Slot& operator[](std::size_t i) noexcept { return slots_[(first_ + i) & (slots_.size() - 1)]; }
 
+  /// How many of them somebody of that kind reads.
+  std::size_t count(ReadBy reader) const noexcept {
+    return counts_[static_cast<std::size_t>(reader)];
+  }
+
   void push(Slot slot) {
     if (size_ == slots_.size()) grow();
     (*this)[size_++] = slot;
+    ++counts_[static_cast<std::size_t>(slot.read_by)];
   }
   void pop() noexcept {
+    --counts_[static_cast<std::size_t>(front().read_by)];
     first_ = (first_ + 1) & (slots_.size() - 1);
     --size_;
   }
-  void clear() noexcept { first_ = size_ = 0; }
 
  private:
   void grow() {
@@ -45,6 +53,7 @@ class Flight {
   std::vector<Slot> slots_;  // a power of two
   std::size_t first_ = 0;
   std::size_t size_ = 0;
+  std::array<std::size_t, 3> counts_{};
 };
 
 }  // namespace sluice::redis

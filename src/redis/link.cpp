@@ -43,6 +43,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
   {
     Lock lock{mutex_};
     expire(now, finished);
+    if (now >= look_at_) looks_ = flight_.count(ReadBy::passer) > 0;
     if (state_ == State::idle && is_wanted()) state_ = State::waiting;
     if (state_ == State::waiting && is_wanted() && now >= retry_at_) begin_attempt(lock);
     if ((state_ == State::connecting || state_ == State::greeting) && now >= attempt_ends_)
@@ -50,6 +51,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
            Errc::timeout);
     if (is_open()) mind_silence(now);
     flush(lock);
+    arm();
     if (state_ == State::lost && !reading_ && !writing_) bury(finished);
     next = next_tick();
   }
@@ -59,6 +61,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
 
 SteadyTime Link::next_tick() const {
   auto next = std::min(earliest_, silent_until_);
+  if (!looks_) next = std::min(next, look_at_);
   if (state_ == State::waiting && is_wanted()) next = std::min(next, retry_at_);
   if (state_ == State::connecting || state_ == State::greeting)
     next = std::min(next, attempt_ends_);

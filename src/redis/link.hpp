@@ -5,7 +5,7 @@
 /// one thread at a time reads, takes the replies to the operations at the front of `flight_`, and
 /// completes them when it has let the lock go. That thread is a caller that waits for a reply
 /// (drive()); one that leaves wakes another to follow it. While no caller reads, the reactor's
-/// thread does.
+/// thread does, if there may be something that somebody waits for (needs_ear()).
 ///
 ///     idle ─> waiting ─> connecting ─> greeting ─> ready ─> draining ┐
 ///               ^            |             |         |               |
@@ -65,6 +65,8 @@ class Link final : public Source, public Driver {
   // link_calls.cpp: calls and their ends
   void take(Operation& operation);
   std::exception_ptr refusal(const Operation& operation) const;
+  void drop_front();
+  void read_last();
   bool may_have_run(const Operation& operation, bool in_flight) const noexcept;
   void expire(SteadyTime now, Finished& finished);
   void settle(Finished& finished);
@@ -81,6 +83,7 @@ class Link final : public Source, public Driver {
   bool is_digesting_here() const noexcept;
   void take_one(Value& value, Finished& finished);
   void answer(Value& reply, Finished& finished);
+  bool needs_ear() const noexcept;
   void arm() noexcept;
   void stop_reading();
   void follow(Waiter& waiter, Lock& lock);
@@ -141,6 +144,8 @@ class Link final : public Source, public Driver {
   std::deque<Operation*> pending_;  // waiting for a connection
   std::size_t pending_bytes_ = 0;
   SteadyTime earliest_ = SteadyTime::max();  // no deadline is before
+  SteadyTime look_at_ = SteadyTime::max();   // for replies that nobody waits for
+  bool looks_ = false;                       // that time has come
 
   // The reader's.
   AdaptiveSpin spin_;

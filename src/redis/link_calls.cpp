@@ -5,10 +5,14 @@
 #include "base/fork.hpp"
 #include "redis/link.hpp"
 #include "sluice/metrics.hpp"
+#include "store/waiter.hpp"
 
 namespace sluice::redis {
 
 namespace {
+
+/// So long a reply that nobody waits for may lie there.
+constexpr std::chrono::milliseconds patience{10};
 
 std::exception_ptr failure(Errc code, const std::string& message, Effect effect) {
   if (effect == Effect::unknown) count(metrics().redis_unknown);
@@ -18,7 +22,7 @@ std::exception_ptr failure(Errc code, const std::string& message, Effect effect)
 }  // namespace
 
 void Link::submit(Operation& operation) {
-  const auto deadline = operation.deadline;
+  auto soonest = operation.deadline;
   Finished finished;
   bool needs_connection = false;
   if (forks_ !=
@@ -29,15 +33,23 @@ void Link::submit(Operation& operation) {
                 Effect::none));
     return finished.complete_all();
   }
+  // Whoever submits inside get() awaits next, and drives.
+  const Waiter* const waiter = Waiter::current();
+  if (waiter && waiter->would_drive(*this) && operation.read_by == ReadBy::anybody)
+    operation.read_by = ReadBy::caller;
   {
     Lock lock{mutex_};
     if (auto refused = refusal(operation)) {
       finished.fail(operation, std::move(refused));
     } else {
-      earliest_ = std::min(earliest_, deadline);
+      earliest_ = std::min(earliest_, soonest);
       if (state_ == State::ready) {
         take(operation);
-        if (!is_digesting_here()) flush(lock);
+        soonest = std::min(soonest, look_at_);
+        if (!is_digesting_here()) {
+          flush(lock);
+          arm();
+        }
       } else {
         pending_.push_back(&operation);
         pending_bytes_ += operation.request.size();
@@ -49,7 +61,7 @@ void Link::submit(Operation& operation) {
   if (needs_connection) {
     reactor_.wake();
   } else {
-    reactor_.wake_before(deadline);
+    reactor_.wake_before(soonest);
   }
 }
 
@@ -72,8 +84,18 @@ void Link::take(Operation& operation) {
   operation.starts_at = appended_;
   operation.answered = 0;
   appended_ += out_.size() - before;
-  flight_.push({&operation, operation.request.commands(), operation.request.answered_by()});
+  flight_.push({&operation, operation.request.commands(), operation.request.answered_by(),
+                operation.read_by});
+  if (operation.read_by == ReadBy::passer && look_at_ == SteadyTime::max())
+    look_at_ = system_clock().steady() + patience;
   count(metrics().redis_commands, operation.request.commands());
+}
+
+void Link::drop_front() {
+  flight_.pop();
+  if (look_at_ == SteadyTime::max() || flight_.count(ReadBy::passer) > 0) return;
+  look_at_ = SteadyTime::max();
+  looks_ = false;
 }
 
 void Link::send_pending() {
@@ -124,7 +146,7 @@ void Link::expire(SteadyTime now, Finished& finished) {
 /// truth.
 void Link::settle(Finished& finished) {
   std::deque<Operation*> again;
-  for (; !flight_.empty(); flight_.pop()) {
+  for (; !flight_.empty(); drop_front()) {
     Operation* const operation = flight_.front().operation;
     if (!operation) continue;
     operation->was_sent = may_have_run(*operation, true);
@@ -150,7 +172,18 @@ void Link::settle(Finished& finished) {
   }
 }
 
+/// What nobody was in a hurry to read may be there.
+void Link::read_last() {
+  Lock lock{mutex_};
+  if (reading_ || !is_open() || flight_.count(ReadBy::passer) == 0) return;
+  reading_ = true;
+  lock.unlock();
+  digest(socket_->read_some(buffer_));
+  stop_reading();
+}
+
 void Link::close() {
+  read_last();
   Finished finished;
   {
     const Lock lock{mutex_};
@@ -163,7 +196,7 @@ void Link::close() {
             failure(Errc::closed, fmt::format("the Store of {} was closed", server_),
                     may_have_run(*operation, in_flight) ? Effect::unknown : Effect::none));
     };
-    for (; !flight_.empty(); flight_.pop()) end(flight_.front().operation, true);
+    for (; !flight_.empty(); drop_front()) end(flight_.front().operation, true);
     for (Operation* const operation : pending_) end(operation, false);
     pending_.clear();
     if (socket_) socket_->shutdown();

@@ -90,6 +90,7 @@ void Link::drive(Waiter& waiter) {
 void Link::follow(Waiter& waiter, Lock& lock) {
   const bool crowded = followers_.size() >= few_followers;
   followers_.push_back(&waiter);
+  arm();
   lock.unlock();
   // In a crowd the core has other callers to run; when the turn comes round the reply is often there, and neither a
   // sleep nor a wake-up was needed (64 threads on 2 cores: twice as many calls a second).
@@ -221,7 +222,7 @@ void Link::answer(Value& reply, Finished& finished) {
   Operation* const operation = slot.operation;
   if (operation) operation->replies[operation->answered++] = std::move(reply);
   if (--slot.replies_left > 0) return;
-  flight_.pop();
+  drop_front();
   if (operation) finished.add(*operation);
   if (state_ == State::draining && flight_.empty()) lose("it became a replica");
 }
@@ -237,10 +238,18 @@ void Link::take_hint(const std::string& error) {
     state_ = State::draining;
 }
 
-/// Tells the reactor what to watch for: input only while no caller reads.
+/// Whether somebody waits, or may wait, for bytes that no caller is there to read.
+bool Link::needs_ear() const noexcept {
+  if (reading_) return false;
+  return !is_open() || flight_.count(ReadBy::anybody) > 0 || looks_ || !followers_.empty() ||
+         (kind_ == Kind::shared && channels_.any()) || silent_until_ != SteadyTime::max();
+}
+
+/// Tells the reactor what to watch for.
 void Link::arm() noexcept {
   if (!is_wired()) return;
-  const std::uint32_t wanted = (reading_ ? 0U : EPOLLIN) | (blocked_ ? EPOLLOUT : 0U);
+  const std::uint32_t wanted =
+      EPOLLRDHUP | (needs_ear() ? EPOLLIN : 0U) | (blocked_ ? EPOLLOUT : 0U);
   if (wanted == armed_) return;
   armed_ = wanted;
   reactor_.rearm(socket_->descriptor(), *this, wanted);
@@ -255,7 +264,11 @@ void Link::on_ready(std::uint32_t events) {
     blocked_ = false;
     flush(lock);
   }
-  if (reading_ || (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) == 0) return arm();
+  if (reading_) {  // the end of the connection is the reader's to find, who then arms again
+    if (blocked_) arm();
+    return;
+  }
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) == 0) return arm();
   reading_ = true;
   lock.unlock();
   net::Transfer transfer;

@@ -7,20 +7,34 @@
 #include <span>
 
 #include "redis/request.hpp"
+#include "sluice/store.hpp"
 #include "sluice/task.hpp"
 #include "sluice/value.hpp"
 
 namespace sluice::redis {
 
+/// Who reads a reply when it comes.
+enum class ReadBy : unsigned char {
+  caller,   ///< the thread that waits for it
+  anybody,  ///< the reactor's thread, at once, unless a caller is reading
+  passer,   ///< whoever reads the next one; nobody waits for this one
+};
+
 struct Operation {
-  Operation(const Request& what, std::span<Value> where, SteadyTime until, bool may_repeat,
-            Driver* driver)
-      : request(what), replies(where), deadline(until), repeatable(may_repeat), done(driver) {}
+  Operation(const Request& what, std::span<Value> where, SteadyTime until,
+            const CallOptions& options, Driver* driver)
+      : request(what),
+        replies(where),
+        deadline(until),
+        repeatable(options.repeatable),
+        read_by(options.unhurried ? ReadBy::passer : ReadBy::anybody),
+        done(driver) {}
 
   const Request& request;
   const std::span<Value> replies;  ///< one for each command of the request
   const SteadyTime deadline;
   const bool repeatable;
+  ReadBy read_by;
   std::exception_ptr failure;  ///< set: no replies
   Completion done;
 

@@ -32,8 +32,8 @@ SteadyTime deadline_of(const Client& client, const CallOptions& options,
 // The coroutines below hold the Client themselves: the Store may be gone before they end.
 
 Task<void> exchange(Link& link, const Request& request, std::span<Value> replies,
-                    SteadyTime deadline, bool repeatable) {
-  Operation operation{request, replies, deadline, repeatable, &link};
+                    SteadyTime deadline, CallOptions options) {
+  Operation operation{request, replies, deadline, options, &link};
   link.submit(operation);
   co_await operation.done;
   if (operation.failure) std::rethrow_exception(operation.failure);
@@ -47,7 +47,7 @@ Value checked(Value reply) {
 Task<Value> call(ClientPtr client, Request request, CallOptions options) {
   Value reply;
   Operation operation{
-      request, {&reply, 1}, deadline_of(*client, options), options.repeatable, &client->link()};
+      request, {&reply, 1}, deadline_of(*client, options), options, &client->link()};
   client->link().submit(operation);
   co_await operation.done;
   if (operation.failure) std::rethrow_exception(operation.failure);
@@ -58,7 +58,7 @@ Task<Value> call_script(ClientPtr client, Request request, CallOptions options) 
   const auto deadline = deadline_of(*client, options);
   for (int lesson = 0;; ++lesson) {
     Value reply;
-    Operation operation{request, {&reply, 1}, deadline, options.repeatable, &client->link()};
+    Operation operation{request, {&reply, 1}, deadline, options, &client->link()};
     client->link().submit(operation);
     co_await operation.done;
     if (operation.failure) std::rethrow_exception(operation.failure);
@@ -73,7 +73,7 @@ Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks
   Client::Loan loan{*client};
   Value reply;
   auto exchanged = exchange(loan.link(), request, {&reply, 1},
-                            deadline_of(*client, options, blocks_for), options.repeatable);
+                            deadline_of(*client, options, blocks_for), options);
   co_await exchanged;
   co_return checked(std::move(reply));
 }
@@ -109,7 +109,7 @@ void add_item(Request& request, const Batch::Item& item) {
 Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request,
                                         SteadyTime deadline, CallOptions options) {
   std::vector<Value> replies(batch.size());
-  auto exchanged = exchange(link, request, replies, deadline, options.repeatable);
+  auto exchanged = exchange(link, request, replies, deadline, options);
   co_await exchanged;
 
   // Only when somebody flushes the scripts in the middle of the batch.
@@ -123,7 +123,7 @@ Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request
     }
     if (forgotten.empty()) break;
     std::vector<Value> answers(forgotten.size());
-    auto repeated = exchange(link, again, answers, deadline, options.repeatable);
+    auto repeated = exchange(link, again, answers, deadline, options);
     co_await repeated;
     for (std::size_t i = 0; i < forgotten.size(); ++i)
       replies[forgotten[i]] = std::move(answers[i]);
@@ -158,7 +158,8 @@ Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
   request.add(words);
   request.set_answered_by(verb == "SUBSCRIBE" ? "subscribe" : "unsubscribe");
   Value reply;
-  auto exchanged = exchange(client->link(), request, {&reply, 1}, deadline_of(*client, {}), true);
+  auto exchanged = exchange(client->link(), request, {&reply, 1}, deadline_of(*client, {}),
+                            {.repeatable = true});
   co_await exchanged;
   checked(std::move(reply));
 }

@@ -17,8 +17,8 @@ const Script& FairQueue::renewal() const noexcept { return hash_hold_renewal(); 
 void FairQueue::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
   add_hash_hold(renewal, key(), hold, entries);
 }
-Task<Value> FairQueue::ask_end(const Identity& who, bool repeatable) {
-  return wire_.ask_end(who, repeatable);
+Task<Value> FairQueue::ask_end(const Identity& who, CallOptions options) {
+  return wire_.ask_end(who, options);
 }
 Task<Value> FairQueue::ask_give_up(const Identity& who) { return wire_.ask_give_up(who); }
 Task<Value> FairQueue::ask_recount(const Hold& hold, std::uint32_t entries) {

@@ -55,16 +55,16 @@ Task<Answer> FairWire::ask_acquire(Identity who, std::string inbox) const {
   const DurableReply reply = co_await asked;
   Answer answer = answer_of(script.name, reply.reply, channel);
   if (!answer.granted || reply.is_in_enough(terms_.durability)) co_return answer;
-  auto ending = ask_end(who, true);
+  auto ending = ask_end(who, {.repeatable = true});
   co_await ending;
   throw unsynced(names_.lock.key, reply, terms_.durability);
 }
 
-Task<Value> FairWire::ask_end(const Identity& who, bool repeatable) const {
+Task<Value> FairWire::ask_end(const Identity& who, CallOptions options) const {
   return store_.run(
       scripts::lock_fair_release,
       {names_.lock.key, names_.queue, names_.deadlines, names_.tickets, names_.lock.token},
-      {who.request, names_.lock.channel, ""}, {.repeatable = repeatable});
+      {who.request, names_.lock.channel, ""}, options);
 }
 
 Task<Value> FairWire::ask_give_up(const Identity& who) const {

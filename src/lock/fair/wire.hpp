@@ -34,7 +34,7 @@ class FairWire {
   /// empty: the request is not put into the queue. Throws Error (unsynced) when the replicas have it
   /// not in time; it is taken back then.
   Task<Answer> ask_acquire(Identity who, std::string inbox) const;
-  Task<Value> ask_end(const Identity& who, bool repeatable) const;
+  Task<Value> ask_end(const Identity& who, CallOptions options) const;
   /// The place in the queue too.
   Task<Value> ask_give_up(const Identity& who) const;
   Task<Value> ask_force_release() const;

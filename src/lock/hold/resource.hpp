@@ -44,10 +44,12 @@ class Resource {
 
   /// Ends the hold of that request. Harmless when repeated, but a copy is answered 0 where the
   /// first ended the hold. Reply: 1 ended, 0 gone.
-  virtual Task<Value> ask_end(const Identity& who, bool repeatable) = 0;
+  virtual Task<Value> ask_end(const Identity& who, CallOptions options) = 0;
   /// The same for a request whose outcome is not known: whatever it may have left behind, a place in
   /// a queue too. Repeatable.
-  virtual Task<Value> ask_give_up(const Identity& who) { return ask_end(who, true); }
+  virtual Task<Value> ask_give_up(const Identity& who) {
+    return ask_end(who, {.repeatable = true});
+  }
   /// Says how many entries there are from now on, and prolongs. Repeatable. Reply: 1 done, 0 gone.
   virtual Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) = 0;
 

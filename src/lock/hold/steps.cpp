@@ -25,7 +25,7 @@ Task<void> ask_and_report(std::shared_ptr<Resource> resource, Identity who) {
 /// Asks again for a release whose reply was lost. "Gone" is then the echo of the first request, if
 /// the hold is certain.
 Task<bool> end_again(std::shared_ptr<Hold> hold) {
-  auto asked = hold->resource->ask_end(hold->who, true);
+  auto asked = hold->resource->ask_end(hold->who, {.repeatable = true});
   const Value reply = co_await asked;
   co_return reply.as_integer() == 1 ||
       hold->watchdog->clock().steady() < hold->certain_until.load();
@@ -59,7 +59,7 @@ Task<ReleaseOutcome> end(std::shared_ptr<Hold> hold, Task<Value> asked, bool los
 Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
   const auto resource = hold->resource;
   try {
-    auto leaving = leave(std::move(hold));
+    auto leaving = leave(std::move(hold), {.unhurried = true});
     co_await leaving;
   } catch (const std::exception& failure) {
     report_failed_release(*resource, failure);
@@ -141,7 +141,7 @@ Task<bool> enter_again(std::shared_ptr<Hold> hold) {
   co_return false;
 }
 
-Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold) {
+Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options) {
   using Kind = ReleaseOutcome::Kind;
   using Outcome = Task<ReleaseOutcome>;
   Watchdog& watchdog = *hold->watchdog;
@@ -156,7 +156,7 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold) {
     if (hold->resource->pass_on(hold)) return Outcome::ready({.kind = Kind::released});
     hold->resource->ended(*hold);
   }
-  auto asked = hold->resource->ask_end(hold->who, false);
+  auto asked = hold->resource->ask_end(hold->who, options);
   if (!asked.is_ready()) return end(std::move(hold), std::move(asked), lost);
   return Outcome::ready(outcome_of(asked.get().as_integer() == 1, lost));
 }

@@ -30,7 +30,7 @@ Task<bool> enter_again(std::shared_ptr<Hold> hold);
 
 /// Leaves `hold`, and ends it with the last entry. What can be done without waiting is done at the
 /// call: await it.
-Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold);
+Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options = {});
 /// The same in the background: sent at once, the reply not waited for. Never throws.
 void leave_in_background(std::shared_ptr<Hold> hold) noexcept;
 

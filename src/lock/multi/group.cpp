@@ -21,8 +21,8 @@ const Script& Member::renewal() const noexcept { return scripts::lock_mutex_rene
 void Member::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
   wire_.add_to(renewal, hold, entries);
 }
-Task<Value> Member::ask_end(const Identity& who, bool repeatable) {
-  return wire_.ask_end(who, repeatable);
+Task<Value> Member::ask_end(const Identity& who, CallOptions options) {
+  return wire_.ask_end(who, options);
 }
 Task<Value> Member::ask_recount(const Hold& hold, std::uint32_t entries) {
   return wire_.ask_recount(hold, entries);
@@ -186,18 +186,18 @@ Task<Holds> Group::stand_in_line(Inbox::Box& box, const Identity& who, SteadyTim
 // --- the end ---
 
 /// `inbox`: of the ticket that may be in a queue; empty: none is.
-Task<Value> Group::ask_end(Identity who, bool repeatable, std::string inbox) {
+Task<Value> Group::ask_end(Identity who, CallOptions options, std::string inbox) {
   const fmt::format_int bound{terms_.hand_off.across_processes};
   const std::string ticket = members_.front()->wire().ticket_of(who, inbox);
   std::vector<std::string_view> args{who.request, {bound.data(), bound.size()}, ticket};
   for (const auto& member : members_) args.push_back(member->wire().names().channel);
-  auto asked = store_.run(scripts::lock_multi_release, keys_, args, {.repeatable = repeatable});
+  auto asked = store_.run(scripts::lock_multi_release, keys_, args, options);
   Value reply = co_await asked;
   if (!are_integers(reply, members_.size())) throw nonsense("lock/multi/release", reply);
   co_return reply;
 }
 
-Task<bool> Group::leave(Holds holds) {
+Task<bool> Group::leave(Holds holds, CallOptions options) {
   bool lost = false;
   bool known = false;  // to the server, as far as we know
   for (const auto& hold : holds) {
@@ -211,7 +211,7 @@ Task<bool> Group::leave(Holds holds) {
   const Identity who = holds.front()->who;
   std::optional<Value> reply;
   try {
-    auto asked = ask_end(who, false, {});
+    auto asked = ask_end(who, options, {});
     reply = co_await asked;
   } catch (const Error& failure) {
     if (!may_have_left_something(failure)) throw;
@@ -219,7 +219,7 @@ Task<bool> Group::leave(Holds holds) {
   const bool again =
       !reply;  // "gone" is then the echo of the first request, if the hold is certain
   if (again) {
-    auto asked = ask_end(who, true, {});
+    auto asked = ask_end(who, {.repeatable = true}, {});
     reply = co_await asked;
   }
   const SteadyTime now = watchdog_->clock().steady();
@@ -237,7 +237,7 @@ Task<void> Group::leave_and_report(Holds holds) {
   const auto self = shared_from_this();
   const std::string name = members_.front()->key();
   try {
-    auto leaving = leave(std::move(holds));
+    auto leaving = leave(std::move(holds), {.unhurried = true});
     co_await leaving;
   } catch (const std::exception& failure) {
     count(metrics().lock_release_failures);
@@ -259,7 +259,7 @@ Task<void> Group::give_up_and_report(Identity who) {
   const auto self = shared_from_this();
   const std::string name = members_.front()->key();
   try {
-    auto asked = ask_end(who, true, inbox_->channel());
+    auto asked = ask_end(who, {.repeatable = true}, inbox_->channel());
     co_await asked;
   } catch (const std::exception& failure) {
     count(metrics().lock_release_failures);

@@ -33,7 +33,7 @@ class Member final : public Resource {
 
   const Script& renewal() const noexcept override;
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
-  Task<Value> ask_end(const Identity& who, bool repeatable) override;
+  Task<Value> ask_end(const Identity& who, CallOptions options) override;
   Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
 
  private:
@@ -50,7 +50,7 @@ class Group : public std::enable_shared_from_this<Group> {
   /// refused. Throws Error; what may have come about all the same is taken back in the background.
   Task<Holds> enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop);
   /// Ends all holds of one request, with one script. False: at least one was lost before.
-  Task<bool> leave(Holds holds);
+  Task<bool> leave(Holds holds, CallOptions options = {});
   /// The same in the background: sent at once, the reply not waited for. Never throws.
   void leave_in_background(Holds holds) noexcept;
 
@@ -67,7 +67,7 @@ class Group : public std::enable_shared_from_this<Group> {
   Task<Holds> stand_in_line(Inbox::Box& box, const Identity& who, SteadyTime until,
                             std::stop_token stop);
   Holds begin_all(const Identity& who, const std::vector<FencingToken>& tokens, SteadyTime sent);
-  Task<Value> ask_end(Identity who, bool repeatable, std::string inbox);
+  Task<Value> ask_end(Identity who, CallOptions options, std::string inbox);
   Task<void> leave_and_report(Holds holds);
   Task<void> give_up_and_report(Identity who);
   void give_up(const Identity& who) noexcept;

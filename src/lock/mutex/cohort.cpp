@@ -28,8 +28,8 @@ const Script& Cohort::renewal() const noexcept { return hash_hold_renewal(); }
 void Cohort::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
   wire_.add_to(renewal, hold, entries);
 }
-Task<Value> Cohort::ask_end(const Identity& who, bool repeatable) {
-  return wire_.ask_end(who, repeatable);
+Task<Value> Cohort::ask_end(const Identity& who, CallOptions options) {
+  return wire_.ask_end(who, options);
 }
 Task<Value> Cohort::ask_give_up(const Identity& who) {
   return wire_.ask_give_up(who, inbox_->channel());

@@ -47,7 +47,7 @@ Task<Value> MutexWire::acquire_durably(Identity who, std::string ticket) const {
   DurableReply reply = co_await asked;
   const bool granted = answer_to_acquire(reply.reply).granted.has_value();
   if (!granted || reply.is_in_enough(terms_.durability)) co_return std::move(reply.reply);
-  auto ending = ask_end(who, true);
+  auto ending = ask_end(who, {.repeatable = true});
   co_await ending;
   throw unsynced(names_.key, reply, terms_.durability);
 }
@@ -71,10 +71,10 @@ Task<PassAnswer> MutexWire::ask_pass(const Identity& who, FencingToken last, con
                        .queued = {}};
 }
 
-Task<Value> MutexWire::ask_end(const Identity& who, bool repeatable) const {
+Task<Value> MutexWire::ask_end(const Identity& who, CallOptions options) const {
   const fmt::format_int bound{terms_.hand_off.across_processes};
   return store_.run(scripts::lock_mutex_release, {names_.key, names_.token, names_.queue},
-                    {who.request, names_.channel, text_of(bound), ""}, {.repeatable = repeatable});
+                    {who.request, names_.channel, text_of(bound), ""}, options);
 }
 
 Task<Value> MutexWire::ask_give_up(const Identity& who, const std::string& inbox) const {

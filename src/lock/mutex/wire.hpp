@@ -42,7 +42,7 @@ class MutexWire {
   /// handed over: ask_acquire(next) knows more then.
   Task<PassAnswer> ask_pass(const Identity& who, FencingToken last, const Identity& next,
                             const std::string& inbox) const;
-  Task<Value> ask_end(const Identity& who, bool repeatable) const;
+  Task<Value> ask_end(const Identity& who, CallOptions options) const;
   Task<Value> ask_give_up(const Identity& who, const std::string& inbox) const;
   Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) const;
   Task<Value> ask_force_release() const;

@@ -188,7 +188,7 @@ Task<void> Ballot::take_back() {
 }
 
 /// 1: ended, as far as a majority knows.
-Task<Value> Ballot::ask_end(const Identity&, bool) {
+Task<Value> Ballot::ask_end(const Identity&, CallOptions) {
   const auto self = shared_from_this();
   Clock& clock = watchdog_->clock();
   const std::size_t need = store_.majority();

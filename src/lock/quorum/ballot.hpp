@@ -30,7 +30,7 @@ class Ballot final : public Resource, public std::enable_shared_from_this<Ballot
 
   const Script& renewal() const noexcept override;
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
-  Task<Value> ask_end(const Identity& who, bool repeatable) override;
+  Task<Value> ask_end(const Identity& who, CallOptions options) override;
   /// There is no entering again: 0.
   Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
 

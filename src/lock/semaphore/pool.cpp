@@ -34,8 +34,8 @@ Pool::~Pool() = default;
 void Pool::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
   wire_.add_to(renewal, hold);
 }
-Task<Value> Pool::ask_end(const Identity& who, bool repeatable) {
-  return wire_.ask_end(who, repeatable);
+Task<Value> Pool::ask_end(const Identity& who, CallOptions options) {
+  return wire_.ask_end(who, options);
 }
 Task<Value> Pool::ask_give_up(const Identity& who) {
   return wire_.ask_give_up(who, inbox_->channel());

@@ -51,21 +51,22 @@ Task<PoolAnswer> PoolWire::ask_acquire(const Identity& who, const std::string& i
 }
 
 Task<Value> PoolWire::ask_release(const Identity& who, const std::string& ticket,
-                                  bool repeatable) const {
+                                  CallOptions options) const {
   const std::vector<std::string> members = members_of(who);
   const std::string_view keys[] = {names_.free, names_.holds, names_.queue, names_.people,
                                    names_.turns};
   std::vector<std::string_view> args{names_.channel, ticket};
   args.insert(args.end(), members.begin(), members.end());
-  return store_.run(scripts::lock_semaphore_release, keys, args, {.repeatable = repeatable});
+  return store_.run(scripts::lock_semaphore_release, keys, args, options);
 }
 
-Task<Value> PoolWire::ask_end(const Identity& who, bool repeatable) const {
-  return ask_release(who, {}, repeatable);
+Task<Value> PoolWire::ask_end(const Identity& who, CallOptions options) const {
+  return ask_release(who, {}, options);
 }
 
 Task<Value> PoolWire::ask_give_up(const Identity& who, const std::string& inbox) const {
-  return ask_release(who, fmt::format("{} {} {}", who.request, inbox, who.holder), true);
+  return ask_release(who, fmt::format("{} {} {}", who.request, inbox, who.holder),
+                     {.repeatable = true});
 }
 
 Task<bool> PoolWire::ask_end_once(std::string member, std::string request) const {

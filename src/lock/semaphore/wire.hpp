@@ -23,7 +23,7 @@ class PoolWire {
   /// the request is not put into the queue.
   Task<PoolAnswer> ask_acquire(const Identity& who, const std::string& inbox) const;
   /// Ends holds. Harmless when repeated, but a copy is answered 0. Reply: how many were held.
-  Task<Value> ask_end(const Identity& who, bool repeatable) const;
+  Task<Value> ask_end(const Identity& who, CallOptions options) const;
   /// The same, and the end of a wait.
   Task<Value> ask_give_up(const Identity& who, const std::string& inbox) const;
   /// Ends the hold of one member, by a request whose copies are answered as it was.
@@ -41,7 +41,8 @@ class PoolWire {
   void add_to(Renewal& renewal, const Hold& hold) const;
 
  private:
-  Task<Value> ask_release(const Identity& who, const std::string& ticket, bool repeatable) const;
+  Task<Value> ask_release(const Identity& who, const std::string& ticket,
+                          CallOptions options) const;
 
   Store& store_;
   const PoolNames names_;

@@ -18,8 +18,8 @@ const Script& Side::renewal() const noexcept { return SharedWire::renewal(mode_)
 void Side::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
   wire_->add_to(renewal, mode_, hold);
 }
-Task<Value> Side::ask_end(const Identity& who, bool repeatable) {
-  return wire_->ask_end(mode_, who, repeatable);
+Task<Value> Side::ask_end(const Identity& who, CallOptions options) {
+  return wire_->ask_end(mode_, who, options);
 }
 Task<Value> Side::ask_give_up(const Identity& who) {
   return wire_->ask_give_up(mode_, who, inbox_->channel());

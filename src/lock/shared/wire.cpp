@@ -66,7 +66,7 @@ Task<Answer> SharedWire::ask_acquire(Mode mode, const Identity& who,
     const DurableReply durable = co_await asked;
     Answer answer = answer_of(durable.reply);
     if (!answer.granted || durable.is_in_enough(terms_.durability)) co_return answer;
-    auto ending = ask_end(mode, who, true);
+    auto ending = ask_end(mode, who, {.repeatable = true});
     co_await ending;
     throw unsynced(names_.key, durable, terms_.durability);
   }
@@ -76,22 +76,22 @@ Task<Answer> SharedWire::ask_acquire(Mode mode, const Identity& who,
 }
 
 Task<Value> SharedWire::end(Mode mode, const Identity& who, std::string_view ticket,
-                            bool repeatable) const {
+                            CallOptions options) const {
   return store_.run(scripts::lock_shared_release,
                     {names_.key, names_.token, names_.writers, names_.readers},
                     {names_.hold_keys, names_.channel, preference_, overtaking_, hand_overs_,
                      who.request, letter_of(mode), ticket},
-                    {.repeatable = repeatable});
+                    options);
 }
 
-Task<Value> SharedWire::ask_end(Mode mode, const Identity& who, bool repeatable) const {
-  return end(mode, who, {}, repeatable);
+Task<Value> SharedWire::ask_end(Mode mode, const Identity& who, CallOptions options) const {
+  return end(mode, who, {}, options);
 }
 
 Task<Value> SharedWire::ask_give_up(Mode mode, const Identity& who,
                                     const std::string& inbox) const {
   const std::string ticket = ticket_of(mode, who, inbox);
-  return end(mode, who, ticket, true);
+  return end(mode, who, ticket, {.repeatable = true});
 }
 
 Task<Value> SharedWire::ask_recount(const Hold& hold, std::uint32_t entries) const {

@@ -31,7 +31,7 @@ class SharedWire {
   /// reads and wants to write; unsynced when the replicas have it not in time, and it is taken back
   /// then.
   Task<Answer> ask_acquire(Mode mode, const Identity& who, const std::string& inbox) const;
-  Task<Value> ask_end(Mode mode, const Identity& who, bool repeatable) const;
+  Task<Value> ask_end(Mode mode, const Identity& who, CallOptions options) const;
   Task<Value> ask_give_up(Mode mode, const Identity& who, const std::string& inbox) const;
   Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) const;
   Task<Value> ask_force_release() const;
@@ -41,7 +41,8 @@ class SharedWire {
  private:
   std::string ticket_of(Mode mode, const Identity& who, std::string_view inbox) const;
   Answer answer_of(const Value& reply) const;
-  Task<Value> end(Mode mode, const Identity& who, std::string_view ticket, bool repeatable) const;
+  Task<Value> end(Mode mode, const Identity& who, std::string_view ticket,
+                  CallOptions options) const;
 
   Store& store_;
   const SharedNames names_;

@@ -1,0 +1,132 @@
+// Who reads a reply, and that somebody does.
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "redis/at_server.hpp"
+#include "redis/fake_server.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeServer;
+
+constexpr CallOptions unhurried{.unhurried = true};
+
+Task<void> del(Store& store, std::promise<void>& done, CallOptions options = unhurried) {
+  auto asked = store.run({"DEL", "k"}, options);
+  co_await asked;
+  done.set_value();
+}
+
+bool comes(std::promise<void>& promise) {
+  return promise.get_future().wait_for(10s) == std::future_status::ready;
+}
+
+void answer_all(FakeServer::Peer& peer) {
+  while (!peer.command().empty()) peer.send(":1\r\n");
+}
+
+TEST(Reading, AReplyThatNobodyWaitsForIsReadAllTheSame) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (peer.greet()) answer_all(peer);
+  }};
+  const auto store = redis::open_redis(server.options());
+  for (int i = 0; i < 3; ++i) {
+    std::promise<void> done;
+    spawn(del(*store, done));
+    EXPECT_TRUE(comes(done));
+  }
+}
+
+TEST(Reading, ItIsReadWithTheNextOne) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (!peer.greet()) return;
+    while (!peer.command().empty()) {
+      if (peer.command().empty()) return;
+      peer.send(":1\r\n:2\r\n");
+    }
+  }};
+  const auto store = redis::open_redis(server.options());
+  for (int i = 0; i < 100; ++i) {
+    std::promise<void> done;
+    spawn(del(*store, done));
+    EXPECT_EQ(store->run({"GET", "k"}).get().as_integer(), 2);
+    EXPECT_EQ(done.get_future().wait_for(0s), std::future_status::ready);
+  }
+}
+
+TEST(Reading, OneThatSomebodyWaitsForElsewhereIsReadAtOnce) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (peer.greet()) answer_all(peer);
+  }};
+  const auto store = redis::open_redis(server.options());
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < 200; ++i) {
+    std::promise<void> done;
+    spawn(del(*store, done, {}));
+    ASSERT_TRUE(comes(done));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 1500ms) << "200 times 10 ms are 2 s";
+}
+
+TEST(Reading, ALostConnectionIsKnownToWhomIsInNoHurry) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    if (number == 0) return static_cast<void>(peer.command());
+    peer.wait_for_end();
+  }};
+  const auto store = redis::open_redis(server.options());
+  std::promise<void> done;
+  std::promise<Effect> failed;
+  spawn(del(*store, done, {.timeout = 1h, .unhurried = true}), [&](std::exception_ptr failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const Error& error) {
+      failed.set_value(error.effect());
+    }
+  });
+  auto effect = failed.get_future();
+  ASSERT_EQ(effect.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(effect.get(), Effect::unknown);
+}
+
+TEST(Reading, TheEndOfAnIdleConnectionIsNoticed) {
+  std::promise<void> again;
+  FakeServer server{[&](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    if (number == 1) again.set_value();
+    if (peer.command().empty()) return;
+    peer.send("+OK\r\n");
+    if (number > 0) peer.wait_for_end();
+  }};
+  const auto store = redis::open_redis(server.options());
+  EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), "OK");
+  EXPECT_TRUE(comes(again)) << "nothing is asked, and it connects anew";
+}
+
+TEST(Reading, WhatIsThereWhenTheStoreClosesCounts) {
+  for (int i = 0; i < 20; ++i) {
+    std::promise<void> sent;
+    FakeServer server{[&](FakeServer::Peer& peer, int) {
+      if (!peer.greet() || peer.command().empty()) return;
+      peer.send(":1\r\n");
+      if (peer.command().empty()) return;
+      peer.send(":1\r\n");
+      sent.set_value();
+      peer.wait_for_end();
+    }};
+    auto store = redis::open_redis(server.options());
+    store->run({"GET", "k"}).get();
+    std::promise<void> done;
+    bool failed = false;
+    spawn(del(*store, done), [&](std::exception_ptr) { failed = true; });
+    ASSERT_TRUE(comes(sent));
+    store.reset();
+    EXPECT_FALSE(failed);
+  }
+}
+
+}  // namespace
+}  // namespace sluice
