@@ -15,6 +15,7 @@
 #include "proxy/config/describe.hpp"
 #include "proxy/config/read.hpp"
 #include "proxy/process/options.hpp"
+#include "proxy/process/run.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::cli {
@@ -36,7 +37,7 @@ void print(const nlohmann::json& json) { fmt::print("{}\n", proxy::written(json)
 int check(const Globals& globals, const ProxyArgs& args) {
   std::string problem;
   try {
-    proxy::check_config(args.file);
+    proxy::test_config(args.file);
   } catch (const Error& wrong) {
     problem = wrong.message();
   }

@@ -60,6 +60,8 @@ Task<std::optional<Grant>> Line::stand(SteadyTime until, std::function<bool()> w
       const std::optional<Call> call = co_await listening;
       const SteadyTime now = clock.steady();
       if (call && call->kind == Call::Kind::grant) {
+        // The answer is later than this grant and knows nothing of it: the server has lost it. Or its clock was set back.
+        if (call->at < heard_->answer.time) break;
         handed_over_ = true;
         const Grant grant = grant_of(*call);
         heard_.reset();

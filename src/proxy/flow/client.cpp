@@ -274,6 +274,7 @@ void Client::answer(Failure failure) {
 }
 
 void Client::last_word(const Plan& plan) {
+  (plan.is_wish ? pool_.counters().client_eof : pool_.counters().client_err).add();
   if (plan.drop_pending && plan.reply.empty()) return close();
   if (!plan.reply.empty()) answer(plan.reply);
   close_later();

@@ -41,6 +41,14 @@ std::chrono::milliseconds patience_of(const Config& config) {
   return config.process.drain_timeout / 2;
 }
 
+/// The services beside the pools keep their sockets.
+constexpr std::pair<std::string_view, std::string ProcessSettings::*> fixed_settings[] = {
+    {"metrics", &ProcessSettings::metrics}, {"admin", &ProcessSettings::admin}};
+
+bool keeps_its_sockets(const PoolSettings& one, const PoolSettings& other) {
+  return one.listen.text == other.listen.text && one.reuseport != other.reuseport;
+}
+
 std::size_t memory_share(const ProcessSettings& settings) {
   return settings.memory_limit / std::max<std::size_t>(settings.workers, 1);
 }
@@ -154,11 +162,18 @@ std::vector<std::string> Proxy::changes_to(const Config& config) const {
     if (old == pools_.end())
       changes.push_back(fmt::format("pool '{}' is new", settings.name));
     else if (*old->second.settings != settings)
-      changes.push_back(fmt::format("pool '{}' has changed", settings.name));
+      changes.push_back(fmt::format("pool '{}' has changed{}", settings.name,
+                                    keeps_its_sockets(*old->second.settings, settings)
+                                        ? ", but 'reuseport' not before a restart or an upgrade"
+                                        : ""));
   }
   for (const auto& [name, pool] : pools_)
     if (std::ranges::find(config.pools, name, &PoolSettings::name) == config.pools.end())
       changes.push_back(fmt::format("pool '{}' is gone", name));
+  for (const auto& [name, field] : fixed_settings)
+    if (config.process.*field != config_.process.*field)
+      changes.push_back(fmt::format("'{}' stays '{}' until a restart or an upgrade", name,
+                                    config_.process.*field));
   return changes;
 }
 
@@ -168,6 +183,7 @@ std::vector<std::string> Proxy::reload(Config config) {
         Errc::bad_argument,
         "the number of workers cannot be changed by a reload: restart the proxy, or upgrade it"};
   auto changes = changes_to(config);
+  for (const auto& [name, field] : fixed_settings) config.process.*field = config_.process.*field;
   std::vector<std::string> fresh;
   std::map<std::string, Pool> pools;
   for (const auto& settings : config.pools) {

@@ -187,8 +187,10 @@ bool Upstream::deliver(std::string_view reply) {
   const auto before = generation();
   Request& request = line_.pop();
   auto& counters = server_.counters();
-  counters.responses.add();
-  counters.response_bytes.add(static_cast<std::int64_t>(reply.size()));
+  if (request.receiver != this) {
+    counters.responses.add();
+    counters.response_bytes.add(static_cast<std::int64_t>(reply.size()));
+  }
   counters.out_queue.add(-1);
   counters.out_queue_bytes.add(-static_cast<std::int64_t>(request.size));
   auto& pool = server_.pool();
@@ -365,6 +367,8 @@ void Upstream::replied(Request& request, std::string_view reply) {
     log(LogLevel::error,
         fmt::format("server '{}' refuses our greeting: {}", server_.settings().name,
                     reply.substr(1, line_end == reply.npos ? reply.npos : line_end - 1)));
+  }
+  if (!server_.pool().protocol().is_welcome(reply)) {
     turn_away(reply);
   } else if (greeting_left_ != 0 && --greeting_left_ == 0 && !behind_greeting_.empty()) {
     write(std::exchange(behind_greeting_, {}));
@@ -373,7 +377,6 @@ void Upstream::replied(Request& request, std::string_view reply) {
 
 /// Closes; whoever waits learns what the server said.
 void Upstream::turn_away(std::string_view reply) {
-  if (server_.pool().is_strict()) return lost(Failure::refused, begun_);
   if (greeting_.is_of_pool) server_.weigh_failure(begun_);
   const std::string error{reply};  // not of the buffer, which goes
   disconnect();

@@ -99,7 +99,10 @@ Plan MemcachedProtocol::serve(const Command& command, Plan plan, Words words, Wo
       plan.reply = "MN\r\n";
       return plan;
     case version: plan.way = Way::any; return plan;
-    case quit: plan.way = Way::close; return plan;
+    case quit:
+      plan.way = Way::close;
+      plan.is_wish = true;
+      return plan;
     case all_stats:
     case all_ok: return serve_all(command, plan);
     case never:

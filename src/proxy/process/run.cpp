@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "proxy/config/read.hpp"
+#include "proxy/flow/pool_tls.hpp"
 #include "proxy/process/daemon.hpp"
 #include "proxy/process/descriptor_limit.hpp"
 #include "proxy/process/heritage.hpp"
@@ -30,7 +31,7 @@ void say(std::string_view text) { fmt::print(stderr, "{}", text); }
 /// Empty, and the reason is told: the file is bad.
 std::optional<Config> configuration(const std::string& file) {
   try {
-    return check_config(file);
+    return test_config(file);
   } catch (const std::system_error& bad) {
     log(LogLevel::error, bad.what());
     return std::nullopt;
@@ -56,6 +57,7 @@ int serve(const Options& options, const Program& program, LogFile& log) {
   auto heritage = Heritage::take();
   if (options.daemonize && !heritage.is_successor()) daemon.emplace(Daemon::start());
   Signals signals;
+  signals.tell_crashes(options.log_file);
   log.write(LogSeverity::notice, started(program));
   auto config = configuration(options.conf_file);
   if (!config) {
@@ -91,6 +93,12 @@ int refuse(const Options& options, LogFile& log, const std::exception& why) {
 }
 
 }  // namespace
+
+Config test_config(const std::string& path) {
+  auto config = check_config(path);
+  for (const auto& pool : config.pools) PoolTls::read(pool);
+  return config;
+}
 
 int run(const Options& options, Program program) try {
   program.path = path_of(program);

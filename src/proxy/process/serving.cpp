@@ -14,6 +14,7 @@
 #include "proxy/config/diff.hpp"
 #include "proxy/config/read.hpp"
 #include "proxy/process/descriptor_limit.hpp"
+#include "proxy/process/run.hpp"
 #include "proxy/process/services.hpp"
 #include "sluice/error.hpp"
 
@@ -116,7 +117,10 @@ void Serving::obey(const SignalOrder& order) {
       else
         drain("told to end");
       break;
-    case Order::reopen: log_.reopen(); break;
+    case Order::reopen:
+      log_.reopen();
+      log_.write(LogSeverity::notice, "log file reopened after SIGHUP");
+      break;
     case Order::louder: set_level(log_.level() + 1); break;
     case Order::quieter: set_level(log_.level() - 1); break;
     case Order::reload: try_reload(); break;
@@ -159,7 +163,7 @@ void Serving::try_reload() {
 }
 
 std::string Serving::check() {
-  return text_of(diff(proxy_.config(), check_config(options_.conf_file)));
+  return text_of(diff(proxy_.config(), test_config(options_.conf_file)));
 }
 
 std::string Serving::upgrade() {

@@ -1,13 +1,19 @@
 #include "proxy/process/signals.hpp"
 
+#include <execinfo.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/signalfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <iterator>
+#include <memory>
 #include <system_error>
 
 namespace sluice::proxy {
@@ -22,6 +28,54 @@ constexpr SignalOrder orders[] = {
     {SIGUSR1, "SIGUSR1", Order::reload, ", reloading configuration"},
     {SIGUSR2, "SIGUSR2", Order::nothing, ""},
 };
+
+/// What the handler of a crash needs, made ready beforehand: in it there is neither memory nor a lock to be had.
+struct CrashReport {
+  std::string log_file;
+  int signals = -1;
+  std::array<std::string, std::size(orders)> lines;
+};
+std::atomic<const CrashReport*> crash_report{nullptr};
+
+constexpr struct {
+  int number;
+  std::string_view line;
+} deadly[] = {
+    {SIGSEGV, "signal 11 (SIGSEGV) received, core dumping"},
+    {SIGBUS, "signal 7 (SIGBUS) received, core dumping"},
+    {SIGFPE, "signal 8 (SIGFPE) received, core dumping"},
+    {SIGILL, "signal 4 (SIGILL) received, core dumping"},
+    {SIGABRT, "signal 6 (SIGABRT) received, core dumping"},
+};
+
+/// A time takes a lock to tell.
+void write_line(int file, std::string_view severity, std::string_view line) noexcept {
+  std::string_view parts[] = {"[.......................] ", severity, line, "\n"};
+  iovec pieces[std::size(parts)];
+  for (std::size_t i = 0; i < std::size(parts); ++i)
+    pieces[i] = {const_cast<char*>(parts[i].data()), parts[i].size()};
+  static_cast<void>(!::writev(file, pieces, static_cast<int>(std::size(pieces))));
+}
+
+extern "C" void tell_crash(int number) {
+  const auto* const report = crash_report.load();
+  int file = STDERR_FILENO;
+  if (!report->log_file.empty()) {
+    const int opened =
+        ::open(report->log_file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (opened >= 0) file = opened;
+  }
+  signalfd_siginfo came{};
+  while (::read(report->signals, &came, sizeof came) == static_cast<ssize_t>(sizeof came))
+    for (std::size_t i = 0; i < std::size(orders); ++i)
+      if (orders[i].number == static_cast<int>(came.ssi_signo))
+        write_line(file, "notice ", report->lines[i]);
+  for (const auto& signal : deadly)
+    if (signal.number == number) write_line(file, "alert ", signal.line);
+  void* frames[64];
+  ::backtrace_symbols_fd(frames, ::backtrace(frames, std::size(frames)), file);
+  std::raise(number);  // of its default action now
+}
 
 sigset_t watched() {
   sigset_t set;
@@ -54,6 +108,20 @@ std::optional<SignalOrder> Signals::next() {
   const auto* const found =
       std::ranges::find(orders, static_cast<int>(came.ssi_signo), &SignalOrder::number);
   return found == std::end(orders) ? std::nullopt : std::optional{*found};
+}
+
+void Signals::tell_crashes(const std::string& log_file) {
+  auto report = std::make_unique<CrashReport>();
+  report->log_file = log_file;
+  report->signals = descriptor_;
+  for (std::size_t i = 0; i < std::size(orders); ++i) report->lines[i] = to_string(orders[i]);
+  void* frame = nullptr;
+  static_cast<void>(::backtrace(&frame, 1));  // the first call loads a library
+  crash_report = report.release();            // for the life of the process
+  struct sigaction action {};
+  action.sa_handler = tell_crash;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_NODEFER;
+  for (const auto& signal : deadly) ::sigaction(signal.number, &action, nullptr);
 }
 
 std::string to_string(const SignalOrder& order) {

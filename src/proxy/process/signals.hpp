@@ -40,6 +40,10 @@ class Signals {
   /// Empty: none is there.
   std::optional<SignalOrder> next();
 
+  /// From now on a signal that the process dies of (SEGV, BUS, FPE, ILL, ABRT) is told in that file, with those that were still to
+  /// be read, and the stack; empty: on stderr. The process dies of it all the same. As nutcracker does of SEGV.
+  void tell_crashes(const std::string& log_file);
+
  private:
   int descriptor_;
   sigset_t before_;

@@ -106,6 +106,7 @@ struct Plan {
   bool read_only = false;     ///< may be asked again when its fate is unknown
   bool expects_reply = true;  ///< false: noreply; a server says nothing, and neither do we
   bool drop_pending = false;  ///< of `close`
+  bool is_wish = false;       ///< of `close`: the client has asked for it
   Quiet quiet = Quiet::no;
   std::uint8_t words_per_key = 1;     ///< of `homes`: 2 in MSET
   std::uint8_t items_per_key = 1;     ///< of Merge::by_key, in a reply: 2 in PUBSUB NUMSUB
@@ -164,6 +165,9 @@ class Protocol {
 
   /// An error of a server after which twemproxy closes the server's connection (-OOM, -BUSY, -LOADING).
   virtual bool is_server_trouble(std::string_view reply) const noexcept = 0;
+
+  /// Whether a server that answers our greeting (AUTH, SELECT, HELLO) so can be used.
+  virtual bool is_welcome(std::string_view reply) const noexcept { return !reply.starts_with('-'); }
 
   /// What is asked to learn whether a server is well, and whether the reply says so.
   virtual std::string_view health_question() const noexcept = 0;

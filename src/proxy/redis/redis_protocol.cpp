@@ -136,6 +136,7 @@ Plan RedisProtocol::plan_local(const resp::CommandSpec& spec, const Row& row, Wo
   reply_.clear();
   resp::ReplyWriter writer{reply_};
   if (spec.name == "quit") {
+    plan.is_wish = true;
     writer.simple("OK");
   } else if (words.size() == 2) {
     writer.bulk(words[1]);
@@ -211,6 +212,12 @@ bool RedisProtocol::is_server_trouble(std::string_view reply) const noexcept {
     const auto rest = reply.substr(std::min(reply.size(), trouble.size()));
     return reply.starts_with(trouble) && (rest.starts_with(' ') || rest.starts_with('\r'));
   });
+}
+
+bool RedisProtocol::is_welcome(std::string_view reply) const noexcept {
+  // Redis 6 and later, and those before.
+  return !reply.starts_with('-') || reply.contains("without any password configured") ||
+         reply.contains("no password is set");
 }
 
 std::string_view RedisProtocol::health_question() const noexcept { return "*1\r\n$4\r\nPING\r\n"; }

@@ -28,6 +28,8 @@ class RedisProtocol : public Protocol {
   void append_failure(std::string& out, Failure failure) const override;
   bool is_silent(Quiet, std::string_view) const noexcept override { return false; }
   bool is_server_trouble(std::string_view reply) const noexcept override;
+  /// Also of a server that has no password, and says so when we come with one.
+  bool is_welcome(std::string_view reply) const noexcept override;
   std::string_view health_question() const noexcept override;
   bool is_healthy(std::string_view reply) const noexcept override;
   std::string_view command_name(std::uint16_t command) const noexcept override;
@@ -77,6 +79,8 @@ class StrictRedisProtocol final : public RedisProtocol {
   Plan plan(Words words) override;
   void append_merged(std::string& out, Words words, const Plan& plan,
                      std::span<const FragmentReply> replies, bool partial) const override;
+  /// twemproxy goes on whatever the server says.
+  bool is_welcome(std::string_view) const noexcept override { return true; }
 
  private:
   /// How many words twemproxy takes, by which it tells the shapes of commands.

@@ -101,7 +101,10 @@ Plan StrictRedisProtocol::serve(const StrictRow& row, std::uint16_t command, Wor
       plan.reply = "+PONG\r\n";
       return plan;
     case Serves::auth: return authenticate(plan, words);
-    case Serves::quit: plan.way = Way::close; return plan;
+    case Serves::quit:
+      plan.way = Way::close;
+      plan.is_wish = true;
+      return plan;
   }
   plan.way = Way::close;
   plan.drop_pending = true;

@@ -45,6 +45,30 @@ TEST_F(Waiting, ReleaseDuringTheSecondLookIsNotMissed) {
   EXPECT_TRUE(visitor.in());
 }
 
+TEST_F(Waiting, AGrantThatTheServerForgotIsNoGrant) {
+  Mutex elsewhere{far_, "stock"};
+  Mutex mutex{line_, "stock"};
+  auto held = elsewhere.acquire().get();
+  Visitor visitor{mutex, 1h};
+  line_.plan = [](std::string_view call) {
+    return call == "lock/mutex/acquire" ? Fault::request_late : Fault::none;
+  };
+  clock_.advance(31s);  // it asks again
+  ASSERT_TRUE(visitor.waits());
+  held.release().get();  // the grant is there before the answer
+  store_->run({"FLUSHALL"}).get();
+  clock_.advance(5ms);
+  auto other = elsewhere.acquire().get();
+  heal();
+  line_.let_go();
+  EXPECT_TRUE(visitor.waits())
+      << "the answer is later than the grant, and says that another has it";
+  const auto token = other.token();
+  other.release().get();
+  ASSERT_TRUE(visitor.in());
+  EXPECT_GT(visitor.held->token(), token);
+}
+
 TEST_F(Waiting, EndOfTheLeaseWakesTheWaiter) {
   Mutex mutex{line_, "stock"};
   store_->run({"HSET", "stock", "a dead process:1", "1"}).get();

@@ -92,6 +92,20 @@ TEST_F(ReloadTest, ABadFileIsRefusedAsAWholeWithTheLineThatIsWrong) {
   EXPECT_EQ(PlainClient{two_.port()}.command({"DBSIZE"}).as_integer(), 0) << "nothing has changed";
 }
 
+TEST_F(ReloadTest, WhatItCannotChangeItNames) {
+  ProxyProgram proxy{pool({}, {at(one_)})};
+  const auto address = "127.0.0.1:" + std::to_string(free_port());
+  proxy.set_process({"metrics: " + address});
+  proxy.write(pool({"reuseport: true"}, {at(one_)}));
+  for (int i = 0; i < 2; ++i) {
+    const auto reply = proxy.ask({"RELOAD"});
+    ASSERT_FALSE(reply.is_error()) << reply.as_text();
+    EXPECT_TRUE(says(reply.as_text(), "'metrics' stays '' until a restart or an upgrade"))
+        << reply.as_text();
+    EXPECT_EQ(says(reply.as_text(), "'reuseport' not before"), i == 0) << reply.as_text();
+  }
+}
+
 TEST_F(ReloadTest, AnAddressThatIsTakenRefusesItAll) {
   ProxyProgram proxy{pool({}, {at(one_)})};
   proxy.write(pool({}, {at(two_)}), "beta:\n  listen: 127.0.0.1:" + std::to_string(three_.port()) +

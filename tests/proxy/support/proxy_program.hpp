@@ -34,8 +34,11 @@ class ProxyProgram {
   std::string config() const { return (directory_ / "nutcracker.yml").string(); }
   std::string pid_file() const { return (directory_ / "pid").string(); }
   std::string log() const;
+  std::filesystem::path log_file() const { return directory_ / "log"; }
   /// Of the one that serves now: that of a successor, after an upgrade. -1: nobody.
   pid_t serving_pid() const;
+  /// Other lines of the map `sluice:`, with the next write().
+  void set_process(std::vector<std::string> lines) { options_.process = std::move(lines); }
   Process& process() { return *process_; }
   const TempDir& directory() const noexcept { return directory_; }
 
