@@ -39,6 +39,8 @@ struct MultiLockOptions {
   /// slots are taken one slot after the other. Off: one script takes all names of a Store. Programs
   /// that set it differently exclude each other, and do not deadlock.
   bool slot_by_slot = false;
+  /// How many replicas must have a grant, of each server that is asked; see MutexOptions.
+  Durability durability{};
   /// What people see in `Mutex::info()` and `sluice locks`. Default: the name of the program.
   std::string label{};
 };

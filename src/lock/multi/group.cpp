@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lock/hold/durable.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/multi/acquire.lua.hpp"
@@ -68,6 +69,15 @@ Task<Group::Reply> Group::ask(Identity who, std::string inbox, bool keeps) {
       who.owner,        {lease.data(), lease.size()}, who.request, who.holder, ticket,
       keeps ? "1" : "", {bound.data(), bound.size()}};
   for (const auto& member : members_) args.push_back(member->wire().names().channel);
+  if (terms_.durability.replicas > 0) {
+    auto asked = run_durably(store_, scripts::lock_multi_acquire, keys_, args, terms_.durability);
+    const DurableReply durable = co_await asked;
+    Reply reply = reply_of(durable.reply);
+    if (reply.tokens.empty() || durable.is_in_enough(terms_.durability)) co_return reply;
+    auto ending = ask_end(who, {.repeatable = true}, inbox);
+    co_await ending;
+    throw unsynced(members_.front()->key(), durable, terms_.durability);
+  }
   auto asked = store_.run(scripts::lock_multi_acquire, keys_, args, {.repeatable = true});
   const Value reply = co_await asked;
   co_return reply_of(reply);

@@ -43,7 +43,7 @@ MultiLock::MultiLock(std::vector<MultiName> names, MultiLockOptions options)
       names_(names.size()) {
   const lock::MutexTerms terms{
       .terms = lock::Terms::of(options.lease, options.margin, options.watchdog),
-      .durability = {},
+      .durability = options.durability,
       .hand_off = {}};
   for (auto& part : lock::in_order(names, options.slot_by_slot))
     steps_.push_back(

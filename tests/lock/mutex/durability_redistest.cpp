@@ -5,6 +5,7 @@
 
 #include "lock/server_lock.hpp"
 #include "sluice/metrics.hpp"
+#include "sluice/multi_lock.hpp"
 
 namespace sluice {
 namespace {
@@ -67,6 +68,35 @@ TEST_F(Durable, ReplicaHasTheHoldBeforeItCounts) {
   Mutex mutex{*store_, "stock", {.durability = {.replicas = 1, .within = 5s}}};
   const auto held = mutex.acquire().get();
   EXPECT_EQ(there.command({"HGET", "stock", held.owner().text}), Value::bulk_string("1"));
+}
+
+TEST_F(Durable, ManyThatNoReplicaHasAreTakenBack) {
+  MultiLock both{*store_, {"one", "stock"}, {.durability = {.replicas = 1, .within = 50ms}}};
+  try {
+    (void)both.try_acquire().get();
+    FAIL() << "acquired without a replica";
+  } catch (const Error& failure) {
+    EXPECT_EQ(failure.errc(), Errc::unsynced);
+    EXPECT_EQ(failure.effect(), Effect::none);
+  }
+  EXPECT_EQ(side_.command({"EXISTS", "one", "stock"}), Value::integer(0));
+  // The same when they were waited for.
+  Mutex single{*store_, "stock"};
+  auto held = single.acquire().get();
+  auto waiting = std::async(std::launch::async, [&] { (void)both.acquire().get(); });
+  await_waiters(1);
+  held.release().get();
+  EXPECT_THROW(waiting.get(), Error);
+  EXPECT_EQ(side_.command({"EXISTS", "one", "stock"}), Value::integer(0));
+}
+
+TEST_F(Durable, ReplicaHasManyBeforeTheyCount) {
+  test::RedisServer replica{{"replicaof 127.0.0.1 " + std::to_string(server_.port())}};
+  test::PlainClient there{replica.port()};
+  await_replica(there);
+  MultiLock both{*store_, {"one", "two"}, {.durability = {.replicas = 1, .within = 5s}}};
+  const auto held = both.acquire().get();
+  EXPECT_EQ(there.command({"EXISTS", "one", "two"}), Value::integer(2));
 }
 
 TEST_F(Durable, HandOverToADurableWaiterIsOnTheReplicaToo) {
