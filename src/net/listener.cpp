@@ -25,18 +25,12 @@ void set(int descriptor, int level, int name) {
   static_cast<void>(::setsockopt(descriptor, level, name, &on, sizeof on));
 }
 
-/// Whether somebody answers at the unix socket: then it is not ours to replace.
-bool is_alive(const Address& address) {
-  const Socket probe{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-  return ::connect(probe.descriptor(), address.get(), address.size) == 0 || errno == EAGAIN;
-}
-
-void remove_leftover(const Endpoint& endpoint, const Address& address) {
+/// Whether nobody listens any more at the unix socket.
+bool is_left_over(const Endpoint& endpoint, const Address& address) {
   struct stat found {};
-  if (::lstat(endpoint.unix_path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode) ||
-      is_alive(address))
-    return;
-  static_cast<void>(::unlink(endpoint.unix_path.c_str()));
+  if (::lstat(endpoint.unix_path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return false;
+  const Socket probe{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  return ::connect(probe.descriptor(), address.get(), address.size) != 0 && errno == ECONNREFUSED;
 }
 
 }  // namespace
@@ -57,7 +51,10 @@ Listener Listener::open(const Endpoint& endpoint, const ListenOptions& options) 
   Listener listener{::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   if (listener.descriptor_ < 0) fail(endpoint);
   if (endpoint.is_unix()) {
-    remove_leftover(endpoint, address);
+    if (is_left_over(endpoint, address)) ::unlink(endpoint.unix_path.c_str());
+    // The file never has more than these from its birth, when the umask may take away more.
+    if (options.permissions && ::fchmod(listener.descriptor_, *options.permissions) != 0)
+      fail(endpoint);
   } else {
     set(listener.descriptor_, SOL_SOCKET, SO_REUSEADDR);
     if (options.share_port) set(listener.descriptor_, SOL_SOCKET, SO_REUSEPORT);

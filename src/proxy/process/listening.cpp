@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <system_error>
 
 #include "sluice/error.hpp"
 
@@ -17,24 +16,6 @@ namespace sluice::proxy {
 namespace {
 
 constexpr int backlog = 128;
-
-Error failure(const net::Endpoint& endpoint, const char* what, int number) {
-  const bool taken = number == EADDRINUSE;
-  return Error{taken ? Errc::in_use : Errc::connection,
-               fmt::format("cannot listen on {}: {}: {}{}", net::to_string(endpoint), what,
-                           std::strerror(number),
-                           taken ? "; another process has it, or choose another address" : "")};
-}
-
-/// True: there is a socket's file that nobody listens on.
-bool is_left_over(const net::Address& address, const std::string& path) {
-  struct stat found {};
-  if (::lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return false;
-  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const bool refused = ::connect(probe, address.get(), address.size) != 0 && errno == ECONNREFUSED;
-  ::close(probe);
-  return refused;
-}
 
 bool is_loopback(const net::Address& address) {
   if (address.family() == AF_UNIX) return true;
@@ -51,34 +32,30 @@ bool is_loopback(const net::Address& address) {
 }  // namespace
 
 Listening::~Listening() {
-  if (descriptor_ >= 0) ::close(descriptor_);
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
 Listening Listening::open(const net::Endpoint& endpoint, unsigned permissions) {
-  const net::Address address = net::resolve(endpoint).front();
-  Listening listening{::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-  const int descriptor = listening.descriptor_;
-  if (descriptor < 0) throw failure(endpoint, "socket", errno);
-  if (endpoint.is_unix()) {
-    if (is_left_over(address, endpoint.unix_path)) ::unlink(endpoint.unix_path.c_str());
-    // Before bind: the file then never has more than these, and the umask of other threads is left alone.
-    if (::fchmod(descriptor, permissions) != 0) throw failure(endpoint, "fchmod", errno);
-  } else {
-    const int yes = 1;
-    if (::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0)
-      throw failure(endpoint, "SO_REUSEADDR", errno);
+  try {
+    Listening listening{
+        net::Listener::open(endpoint, {.backlog = backlog, .permissions = permissions})};
+    listening.path_ = endpoint.unix_path;
+    return listening;
+  } catch (const Error&) {  // an unknown host
+    throw;
+  } catch (const std::system_error& refused) {
+    const bool taken = refused.code() == std::errc::address_in_use;
+    throw Error{taken ? Errc::in_use : Errc::connection,
+                fmt::format("{}{}", refused.what(),
+                            taken ? "; another process has it, or choose another address" : "")};
   }
-  if (::bind(descriptor, address.get(), address.size) != 0) throw failure(endpoint, "bind", errno);
-  listening.path_ = endpoint.unix_path;
-  if (::listen(descriptor, backlog) != 0) throw failure(endpoint, "listen", errno);
-  return listening;
 }
 
 std::uint16_t Listening::port() const {
   net::Address address;
   address.size = sizeof address.storage;
-  if (::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0)
+  if (::getsockname(descriptor(), reinterpret_cast<sockaddr*>(&address.storage), &address.size) !=
+      0)
     return 0;
   sockaddr_in6 in{};  // the port lies at the same place in both families
   std::memcpy(&in, &address.storage, sizeof in);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "net/endpoint.hpp"
+#include "net/listener.hpp"
 
 namespace sluice::proxy {
 
@@ -15,9 +16,9 @@ namespace sluice::proxy {
 class Listening {
  public:
   /// Takes over one that listens already, as an upgrade hands it on.
-  explicit Listening(int descriptor) noexcept : descriptor_(descriptor) {}
+  explicit Listening(net::Listener listener) noexcept : listener_(std::move(listener)) {}
   Listening(Listening&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::exchange(other.path_, {})) {}
+      : listener_(std::move(other.listener_)), path_(std::exchange(other.path_, {})) {}
   Listening& operator=(Listening&&) = delete;
   ~Listening();
 
@@ -25,7 +26,7 @@ class Listening {
   /// Throws Error{in_use} when another has the address, {bad_argument} or {connection} when it cannot be had.
   static Listening open(const net::Endpoint& endpoint, unsigned permissions = 0600);
 
-  int descriptor() const noexcept { return descriptor_; }
+  int descriptor() const noexcept { return listener_.descriptor(); }
   /// Of a TCP socket: the port, also when 0 was asked for.
   std::uint16_t port() const;
   /// It is ours, and the file goes with it.
@@ -34,7 +35,7 @@ class Listening {
   void hand_on() noexcept { path_.clear(); }
 
  private:
-  int descriptor_ = -1;
+  net::Listener listener_;
   std::string path_;
 };
 
