@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <limits>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "sluice/error.hpp"
@@ -23,6 +24,7 @@ using Outcome = Transfer::Outcome;
 std::string take_reason() {
   const auto code = ::ERR_get_error();
   ::ERR_clear_error();
+  if (ERR_SYSTEM_ERROR(code)) return std::generic_category().message(ERR_GET_REASON(code));
   const char* const reason = code != 0 ? ::ERR_reason_error_string(code) : nullptr;
   return reason ? reason : "unknown reason";
 }

@@ -133,7 +133,9 @@ TEST(RunTest, WhatCannotStartSaysWhy) {
          "    key: absent.key\n  servers:\n   - 127.0.0.1:1:1\n";
   std::tie(code, text) = run({"-t", "-c", "tls.yml"});
   EXPECT_EQ(code, 1);
-  EXPECT_TRUE(says(text, "pool 'alpha'") && says(text, "absent.pem")) << text;
+  EXPECT_TRUE(says(text, "pool 'alpha'") && says(text, "absent.pem") &&
+              says(text, "No such file or directory"))
+      << text;
 
   const RedisServer server;
   std::ofstream{folder / "taken.yml"} << "alpha:\n  listen: 127.0.0.1:" << server.port()
