@@ -2,14 +2,11 @@
 // the byte, and the connection ends at the same request.
 #include <gtest/gtest.h>
 
-#include "proxy/flow/request_stream.hpp"
-#include "proxy/flow/two_sides.hpp"
+#include "proxy/flow/strict_stream.hpp"
 #include "proxy/support/memcached.hpp"
 
 namespace sluice::test {
 namespace {
-
-using Sides = TwoSides<Memcached>;
 
 constexpr std::string_view patterns[] = {
     "get <key>",
@@ -58,7 +55,7 @@ Vocabulary vocabulary() {
           {"flags", number(65535)},        {"unique", number(400)}};
 }
 
-class StrictMemcached : public testing::Test {
+class StrictMemcached : public StrictStream<Memcached> {
  protected:
   std::string request(std::string_view pattern) {
     const auto words = fill(pattern, words_, random_, 20);
@@ -79,19 +76,18 @@ class StrictMemcached : public testing::Test {
     if (words.back() == "noreply") line += " noreply";
     return line + "\r\n" + data + "\r\n";
   }
-  Batch batch(std::size_t requests) {
+  Batch batch(std::size_t requests) override {
     Batch batch;
     for (; requests > 0; --requests) {
       const auto pattern = patterns[up_to(random_, std::size(patterns) - 1)];
-      if (has_failed_server_ && pattern.ends_with("..>"))
-        continue;  // as in strict_redis_redistest.cpp
+      if (has_failed_server_ && pattern.ends_with("..>")) continue;  // it comes last then
       batch.add(request(pattern), !pattern.ends_with("noreply"));
     }
     batch.add(request("version"), true);  // behind those that have no reply
     if (has_failed_server_) batch.add(request("get <key..>"), true);
     return batch;
   }
-  Batch ending() {
+  Batch ending() override {
     Batch batch;
     for (auto before = up_to(random_, 3); before > 0; --before)
       batch.add("set key:1 0 0 3\r\nend\r\n", true);
@@ -99,17 +95,6 @@ class StrictMemcached : public testing::Test {
     batch.add("get key:1\r\n", true);
     return batch;
   }
-  void compare(Sides& sides, std::size_t batches) {
-    for (std::size_t i = 0; i < batches && !HasFatalFailure(); ++i) {
-      sides.compare(batch(1 + up_to(random_, 120)));
-      if (i % 10 == 9 && !HasFatalFailure()) sides.compare_ending(ending());
-    }
-  }
-
-  std::uint64_t seed_ = seed();
-  testing::ScopedTrace trace_{__FILE__, __LINE__, fmt::format("SLUICE_SEED={}", seed_)};
-  Random random_{seed_};
-  bool has_failed_server_ = false;
   Vocabulary words_ = vocabulary();
 };
 
@@ -139,15 +124,8 @@ TEST_F(StrictMemcached, WithADeadServer) {
 TEST_F(StrictMemcached, WithAServerThatHangs) {
   Sides sides{3, {"timeout: 150"}};
   compare(sides, longer(5));
-  sides.stop(0);
-  has_failed_server_ = true;
-  for (std::size_t i = 0; i < longer(4) && !HasFatalFailure(); ++i) {
-    auto requests = batch(3);
-    requests.add("get " + sides.key_of(0) + "\r\n", true);
-    requests.add("get " + sides.key_of(0) + ' ' + sides.key_of(1) + "\r\n", true);
-    sides.compare(requests);
-  }
-  sides.cont(0);
+  compare_hung(sides, {"get " + sides.key_of(0) + "\r\n",
+                       "get " + sides.key_of(0) + ' ' + sides.key_of(1) + "\r\n"});
   sides.empty("flush_all\r\n", "OK\r\n");
 }
 

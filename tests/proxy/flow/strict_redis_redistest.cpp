@@ -7,15 +7,12 @@
 #include <array>
 #include <cstdlib>
 
-#include "proxy/flow/request_stream.hpp"
-#include "proxy/flow/two_sides.hpp"
+#include "proxy/flow/strict_stream.hpp"
 #include "resp/writer.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice::test {
 namespace {
-
-using Sides = TwoSides<RedisServer>;
 
 // What twemproxy 0.5.0 knows, but what answers by chance, by the clock, or by an order that is another in each server: those are
 // asked where there is one answer (a set of integers is sorted, a random member of a set that is asked for more than it has).
@@ -261,9 +258,9 @@ std::string wire(const std::vector<std::string>& words) {
   return bytes;
 }
 
-class StrictRedis : public testing::Test {
+class StrictRedis : public StrictStream<RedisServer> {
  protected:
-  Batch batch(std::size_t requests) {
+  Batch batch(std::size_t requests) override {
     Batch batch;
     for (; requests > 0; --requests) {
       auto words = fill(patterns[up_to(random_, std::size(patterns) - 1)], words_, random_, 20);
@@ -273,12 +270,11 @@ class StrictRedis : public testing::Test {
     if (has_failed_server_) batch.add(wire(fill("MGET <str..>", words_, random_, 20)), true);
     return batch;
   }
-  /// Where a server has failed it ends the connection, and how much of what is behind it was done already is a matter of
-  /// turns: it comes last.
+  /// It comes last where a server has failed.
   static bool is_cut_up_read(const std::vector<std::string>& words) {
     return (words.front() == "MGET" || words.front() == "mGeT") && words.size() > 2;
   }
-  Batch ending() {
+  Batch ending() override {
     Batch batch;  // without the cut-up read of batch()
     for (auto before = up_to(random_, 3); before > 0; --before)
       batch.add(wire({"SET", "str:1", "before the end"}), true);
@@ -287,18 +283,6 @@ class StrictRedis : public testing::Test {
     batch.add(wire({"SET", "str:1", "behind the end"}), true);
     return batch;
   }
-  /// Many batches, the connection kept, and now and then ended by what neither side takes.
-  void compare(Sides& sides, std::size_t batches) {
-    for (std::size_t i = 0; i < batches && !HasFatalFailure(); ++i) {
-      sides.compare(batch(1 + up_to(random_, 120)));
-      if (i % 10 == 9 && !HasFatalFailure()) sides.compare_ending(ending());
-    }
-  }
-
-  std::uint64_t seed_ = seed();
-  testing::ScopedTrace trace_{__FILE__, __LINE__, fmt::format("SLUICE_SEED={}", seed_)};
-  Random random_{seed_};
-  bool has_failed_server_ = false;
   Vocabulary words_ = vocabulary();
 };
 
@@ -339,16 +323,8 @@ TEST_F(StrictRedis, WithAServerThatIsEjected) {
 TEST_F(StrictRedis, WithAServerThatHangs) {
   Sides sides{3, {"redis: true", "timeout: 150"}};
   compare(sides, longer(5));
-  sides.stop(0);
-  has_failed_server_ = true;
-  for (std::size_t i = 0; i < longer(4) && !HasFatalFailure(); ++i) {
-    auto requests = batch(3);  // few, so that a stopped server takes them all
-    requests.add(wire({"GET", sides.key_of(0)}), true);
-    requests.add(wire({"MGET", sides.key_of(0), sides.key_of(1), sides.key_of(2)}), true);
-    sides.compare(requests);
-  }
-  sides.cont(0);
-  has_failed_server_ = false;
+  compare_hung(sides, {wire({"GET", sides.key_of(0)}),
+                       wire({"MGET", sides.key_of(0), sides.key_of(1), sides.key_of(2)})});
   sides.empty(wire({"FLUSHALL"}), "+OK\r\n");  // what it has made of those that it had got
   compare(sides, longer(10));
 }

@@ -1,0 +1,49 @@
+/// Long random streams for both sides of TwoSides: the connection kept, and now and then ended by what neither side takes.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "proxy/flow/request_stream.hpp"
+#include "proxy/flow/two_sides.hpp"
+
+namespace sluice::test {
+
+template <class Server>
+class StrictStream : public testing::Test {
+ protected:
+  using Sides = TwoSides<Server>;
+
+  /// So many requests that are answered.
+  virtual Batch batch(std::size_t requests) = 0;
+  /// Some that are answered, one that ends the connection, and one behind it.
+  virtual Batch ending() = 0;
+
+  void compare(Sides& sides, std::size_t batches) {
+    for (std::size_t i = 0; i < batches && !this->HasFatalFailure(); ++i) {
+      sides.compare(batch(1 + up_to(random_, 120)));
+      if (i % 10 == 9 && !this->HasFatalFailure()) sides.compare_ending(ending());
+    }
+  }
+  /// While server 0 hangs: few requests, so that it takes them all, and those of `more`.
+  void compare_hung(Sides& sides, const std::vector<std::string>& more) {
+    sides.stop(0);
+    has_failed_server_ = true;
+    for (std::size_t i = 0; i < longer(4) && !this->HasFatalFailure(); ++i) {
+      auto requests = batch(3);
+      for (const auto& request : more) requests.add(request, true);
+      sides.compare(requests);
+    }
+    sides.cont(0);
+    has_failed_server_ = false;
+  }
+
+  std::uint64_t seed_ = seed();
+  testing::ScopedTrace trace_{__FILE__, __LINE__, fmt::format("SLUICE_SEED={}", seed_)};
+  Random random_{seed_};
+  /// A batch ends with a read that is cut up then: where a server has failed it ends the connection, and how much of what is
+  /// behind it was done already is a matter of turns.
+  bool has_failed_server_ = false;
+};
+
+}  // namespace sluice::test
