@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include "sale/order_store_text.hpp"
 
@@ -127,9 +129,21 @@ class SqlOrderStore final : public OrderStore {
 };
 
 SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) {
-  guarded([&](Connection& at) {
-    for (const auto statement : dialect_.schema) at.sql << std::string{statement};
-  });
+  // Of processes that open a new database at the same moment SQLite lets one do it, and has no patience for the others.
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{2};
+  for (;;) {
+    try {
+      for (const auto statement : dialect_.schema) connection().sql << std::string{statement};
+      return;
+    } catch (const soci::soci_error& failure) {
+      const auto error = error_of(failure);
+      connection_.reset();
+      was_open_ = false;
+      if (!dialect_.classify(failure).busy || std::chrono::steady_clock::now() >= patience)
+        throw error;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
 }
 
 Connection& SqlOrderStore::connection() {

@@ -15,6 +15,7 @@ namespace sluice {
 /// What became of a statement that failed.
 struct SqlFailure {
   Errc code = Errc::database;
+  bool busy = false;     ///< another process has it at this moment, and will let it go
   bool refused = false;  ///< a constraint or trigger refused this row; the database itself is well
 };
 

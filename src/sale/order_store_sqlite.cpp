@@ -42,6 +42,7 @@ SqlFailure classify(const soci::soci_error& error) {
   const auto* const failure = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
   switch (failure ? failure->result() & 0xff : SQLITE_ERROR) {
     case SQLITE_CONSTRAINT: return {.code = Errc::database, .refused = true};
+    case SQLITE_BUSY: return {.code = Errc::database, .busy = true};
     case SQLITE_READONLY: return {.code = Errc::read_only};
     case SQLITE_FULL: return {.code = Errc::out_of_space};
     case SQLITE_CORRUPT:

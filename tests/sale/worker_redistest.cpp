@@ -1,8 +1,10 @@
 #include <sqlite3/soci-sqlite3.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <thread>
 
 #include "sale/order_entry.hpp"
@@ -224,6 +226,21 @@ TEST_F(SaleWorker, ADatabaseThatHasTheSaleWithAnotherStockIsRefused) {
     EXPECT_EQ(error.errc(), Errc::config_mismatch);
   }
   EXPECT_EQ(waiting(), 1);
+}
+
+TEST_F(SaleWorker, ManyMayOpenANewDatabaseAtTheSameMoment) {
+  for (int round = 0; round < 30; ++round) {
+    const auto url = "sqlite:" + (folder_ / ("new" + std::to_string(round))).string();
+    std::atomic<int> ready{0};
+    std::vector<std::future<void>> openings;
+    for (int i = 0; i < 6; ++i)
+      openings.push_back(std::async(std::launch::async, [&] {
+        ++ready;
+        while (ready < 6) std::this_thread::yield();
+        open_order_store(url)->add_sale(name_, 10);
+      }));
+    for (auto& opening : openings) EXPECT_NO_THROW(opening.get());
+  }
 }
 
 /// Trouble with the database in mid-sale: admission goes on, the orders wait, and all arrive when it is over.
