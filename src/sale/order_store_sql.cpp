@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "sale/order_store_text.hpp"
+#include "sluice/clock.hpp"
 
 namespace sluice {
 namespace {
@@ -130,7 +131,7 @@ class SqlOrderStore final : public OrderStore {
 
 SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) {
   // Of processes that open a new database at the same moment SQLite lets one do it, and has no patience for the others.
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{2};
+  const auto patience = system_clock().steady() + std::chrono::seconds{2};
   for (;;) {
     try {
       for (const auto statement : dialect_.schema) connection().sql << std::string{statement};
@@ -139,8 +140,7 @@ SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) 
       const auto error = error_of(failure);
       connection_.reset();
       was_open_ = false;
-      if (!dialect_.classify(failure).busy || std::chrono::steady_clock::now() >= patience)
-        throw error;
+      if (!dialect_.classify(failure).busy || system_clock().steady() >= patience) throw error;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
   }
