@@ -112,7 +112,8 @@ TEST_F(Blocking, ForAClientThatLeftWithItsRequestNothingIsAsked) {
   servers_[0]->stop();  // so that the first request is still under way when the client has left
   client.send(request("RPUSH " + list + " v") + request("BLPOP " + list + " 0") + request("PING"));
   client.finish_sending();
-  for (int i = 0; i < 3; ++i) ASSERT_EQ(ask(other, "GET " + there), "_");  // the loop has been round
+  for (int i = 0; i < 3; ++i)
+    ASSERT_EQ(ask(other, "GET " + there), "_");  // the loop has been round
   servers_[0]->cont();
   EXPECT_EQ(read_bytes(client, 100), ":1\r\n");
   auto server = direct(0);
