@@ -20,13 +20,6 @@ void set_option(int descriptor, int level, int name, int value) {
   static_cast<void>(::setsockopt(descriptor, level, name, &value, sizeof value));
 }
 
-void keep_alive_of(int descriptor) {
-  set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, 30);
-  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 10);
-  set_option(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
-}
-
 Transfer result_of(ssize_t moved, bool zero_is_end) noexcept {
   if (moved > 0) return {Transfer::Outcome::moved, static_cast<std::size_t>(moved), 0};
   if (moved == 0)
@@ -67,7 +60,12 @@ Socket Socket::start_connect(const Address& address) {
   return socket;
 }
 
-void Socket::keep_alive() noexcept { keep_alive_of(descriptor_); }
+void Socket::keep_alive() noexcept {
+  set_option(descriptor_, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(descriptor_, IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set_option(descriptor_, IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set_option(descriptor_, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
 
 int Socket::connect_error() const noexcept {
   int error = 0;

@@ -29,9 +29,9 @@ constexpr int failed = 1;
 void say(std::string_view text) { fmt::print(stderr, "{}", text); }
 
 /// Empty, and the reason is told: the file is bad.
-std::optional<Config> configuration(const std::string& file) {
+std::optional<Config> configuration(const std::string& file, Config (*read)(const std::string&)) {
   try {
-    return test_config(file);
+    return read(file);
   } catch (const std::system_error& bad) {
     log(LogLevel::error, bad.what());
     return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<Config> configuration(const std::string& file) {
 }
 
 int test_configuration(const Options& options) {
-  const bool ok = configuration(options.conf_file).has_value();
+  const bool ok = configuration(options.conf_file, test_config).has_value();
   say(test_conf_text(options.conf_file, ok));
   return ok ? 0 : failed;
 }
@@ -59,7 +59,8 @@ int serve(const Options& options, const Program& program, LogFile& log) {
   Signals signals;
   signals.tell_crashes(options.log_file);
   log.write(LogSeverity::notice, started(program));
-  auto config = configuration(options.conf_file);
+  auto config =
+      configuration(options.conf_file, check_config);  // the pools read their certificates
   if (!config) {
     say(test_conf_text(options.conf_file, false));
     return failed;
