@@ -12,9 +12,6 @@ if(SLUICE_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${SLUICE_CCACHE})
 endif()
 
-# What ccache needs where a precompiled header is used: the preprocessor tells of it, and it has no time in it.
-add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
-
 find_program(SLUICE_MOLD mold)
 if(SLUICE_MOLD)
   add_link_options(-fuse-ld=mold)
@@ -33,6 +30,8 @@ target_compile_options(sluice_flags INTERFACE
     -Wno-deprecated-declarations>)
 
 if(SLUICE_SANITIZE)
+  # What ccache needs where a precompiled header is used: the preprocessor tells of it, and it has no time in it.
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
   add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${SLUICE_SANITIZE})
   if(SLUICE_SANITIZE MATCHES "thread")
