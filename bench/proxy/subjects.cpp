@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "support/free_port.hpp"
 #include "support/plain_client.hpp"
 
 namespace sluice::bench {

@@ -2,6 +2,7 @@
 #include <regex>
 
 #include "cli/program.hpp"
+#include "support/free_port.hpp"
 
 namespace sluice {
 namespace {

@@ -1,5 +1,6 @@
 /// Commands that run while something is held, of every kind: one way for all.
 #include "cli/program.hpp"
+#include "support/free_port.hpp"
 
 namespace sluice {
 namespace {

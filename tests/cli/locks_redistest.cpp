@@ -4,6 +4,7 @@
 #include "cli/program.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/open.hpp"
+#include "support/free_port.hpp"
 
 namespace sluice {
 namespace {

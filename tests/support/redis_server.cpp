@@ -1,17 +1,12 @@
 #include "support/redis_server.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 
+#include "support/free_port.hpp"
 #include "support/plain_client.hpp"
 
 namespace sluice::test {
@@ -25,21 +20,6 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 }  // namespace
-
-std::uint16_t free_port() {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool bound = listener >= 0 &&
-                     ::bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  const int reason = errno;
-  if (listener >= 0) ::close(listener);
-  if (!bound) throw std::system_error{reason, std::generic_category(), "free_port"};
-  return ntohs(address.sin_port);
-}
 
 RedisServer::RedisServer(std::vector<std::string> config, Address address)
     : config_(std::move(config)), address_(address) {

@@ -12,10 +12,6 @@
 
 namespace sluice::test {
 
-/// A TCP port of 127.0.0.1 that nobody listens on. Another program may take it: be ready to try
-/// again.
-std::uint16_t free_port();
-
 class RedisServer {
  public:
   enum class Address { port, unix_socket };

@@ -10,6 +10,7 @@
 
 #include "proxy/config/read.hpp"
 #include "proxy/flow/proxy.hpp"
+#include "support/free_port.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
 

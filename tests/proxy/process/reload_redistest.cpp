@@ -7,6 +7,7 @@
 #include "proxy/support/load.hpp"
 #include "proxy/support/nutcracker.hpp"
 #include "proxy/support/proxy_program.hpp"
+#include "support/free_port.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice::test {

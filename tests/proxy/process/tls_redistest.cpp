@@ -8,6 +8,7 @@
 
 #include "proxy/support/listening.hpp"
 #include "proxy/support/proxy_program.hpp"
+#include "support/free_port.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice::test {

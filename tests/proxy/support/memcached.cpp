@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "proxy/support/listening.hpp"
-#include "support/redis_server.hpp"
+#include "support/free_port.hpp"
 
 namespace sluice::test {
 

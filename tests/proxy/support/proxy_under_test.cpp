@@ -7,7 +7,7 @@
 #include "proxy/config/read.hpp"
 #include "sluice/clock.hpp"
 #include "sluice/error.hpp"
-#include "support/redis_server.hpp"
+#include "support/free_port.hpp"
 
 namespace sluice::test {
 namespace {
