@@ -99,6 +99,7 @@ RequestParser::State RequestParser::typed_line(std::string_view buffer) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   words_.clear();
   if (!split_inline(line, text_, words_)) return refuse("unbalanced quotes in request");
+  if (words_.size() > limits_.words) return refuse("too many words in inline request");
   count_ = words_.size();
   at_ = end + 1;
   return finish();

@@ -115,6 +115,8 @@ TEST(RequestParser, AStrangerMayAskLittle) {
 
 TEST(RequestParser, HoldsTheOtherLimits) {
   EXPECT_EQ(refusal("*4\r\n", {.words = 3}), "Protocol error: invalid multibulk length");
+  EXPECT_EQ(refusal("a b c d\r\n", {.words = 3}),
+            "Protocol error: too many words in inline request");
   EXPECT_EQ(refusal("*1\r\n$6\r\n", {.bulk = 5}), "Protocol error: invalid bulk length");
   EXPECT_EQ(refusal("*2\r\n$5\r\nhello\r\n$5\r\n", {.whole = 20}),
             "Protocol error: too big request");
