@@ -20,7 +20,9 @@ void FairQueue::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries
 Task<Value> FairQueue::ask_end(const Identity& who, CallOptions options) {
   return wire_.ask_end(who, options);
 }
-Task<Value> FairQueue::ask_give_up(const Identity& who) { return wire_.ask_give_up(who); }
+GiveUp FairQueue::give_up(const Identity& who) const {
+  return [wire = wire_, who] { return wire.ask_give_up(who); };
+}
 Task<Value> FairQueue::ask_recount(const Hold& hold, std::uint32_t entries) {
   return ask_hash_recount(store(), key(), hold, entries);
 }
@@ -42,14 +44,14 @@ Task<std::shared_ptr<Hold>> FairQueue::try_enter(Identity who) {
     auto asking = wire_.ask_acquire(who, {});
     answer = co_await asking;
   } catch (const Error& failure) {
-    if (may_have_left_something(failure)) take_back(shared_from_this(), who);
+    if (may_have_left_something(failure)) take_back(*this, who);
     throw;
   }
   if (!answer.granted) co_return nullptr;
   const Terms& terms = wire_.terms().terms;
   const Grant grant{.token = *answer.granted, .since = sent, .ttl = terms.lease};
   if (auto hold = begin_hold(who, grant)) co_return hold;
-  take_back(shared_from_this(), who);
+  take_back(*this, who);
   throw granted_too_late(*this, terms);
 }
 
@@ -72,10 +74,10 @@ Task<std::shared_ptr<Hold>> FairQueue::stand(Identity who, SteadyTime until, std
     auto waiting = wait(who, until, std::move(stop));
     hold = co_await waiting;
   } catch (const Error& failure) {
-    if (failure.errc() != Errc::closed) take_back(shared_from_this(), who);
+    if (failure.errc() != Errc::closed) take_back(*this, who);
     throw;
   }
-  if (!hold) take_back(shared_from_this(), who);
+  if (!hold) take_back(*this, who);
   co_return hold;
 }
 

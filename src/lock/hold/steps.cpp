@@ -1,24 +1,34 @@
 #include "lock/hold/steps.hpp"
 
+#include "lock/hold/leftovers.hpp"
 #include "lock/hold/watchdog.hpp"
+#include "lock/per_store.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice::lock {
 namespace {
 
-void report_failed_release(const Resource& resource, const std::exception& failure) noexcept {
+void report_failed_release(const std::string& name, const std::exception& failure) noexcept {
   count(metrics().lock_release_failures);
-  log(LogLevel::error, "lock " + quoted(resource.key()) +
-                           " was not released and ends with its lease: " + failure.what());
+  log(LogLevel::error,
+      "lock " + quoted(name) + " was not released and ends with its lease: " + failure.what());
 }
 
-Task<void> ask_and_report(std::shared_ptr<Resource> resource, Identity who) {
+/// What is not answered is asked again when the server is there again; not of a closed Store, which may be gone.
+Task<void> give_up_and_report(Store& store, std::string name, std::string request, GiveUp give_up) {
   try {
-    auto asked = resource->ask_give_up(who);
+    auto asked = give_up();
     co_await asked;
+  } catch (const Error& failure) {
+    report_failed_release(name, failure);
+    if (failure.errc() == Errc::closed) co_return;
+    const auto again = [&store, name, request, give_up] {
+      take_back(store, name, request, give_up);
+    };
+    shared_of<Leftovers>(store)->keep(request, again);
   } catch (const std::exception& failure) {
-    report_failed_release(*resource, failure);
+    report_failed_release(name, failure);
   }
 }
 
@@ -62,7 +72,7 @@ Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
     auto leaving = leave(std::move(hold), {.unhurried = true});
     co_await leaving;
   } catch (const std::exception& failure) {
-    report_failed_release(*resource, failure);
+    report_failed_release(resource->key(), failure);
   }
 }
 
@@ -86,9 +96,15 @@ bool may_have_left_something(const Error& failure) noexcept {
   return failure.effect() != Effect::none && failure.errc() != Errc::closed;
 }
 
-void take_back(std::shared_ptr<Resource> resource, Identity who) noexcept {
+void take_back(const Resource& resource, const Identity& who) noexcept try {
+  take_back(resource.store(), resource.key(), who.request, resource.give_up(who));
+} catch (const std::exception&) {  // no memory for the words
+  count(metrics().lock_release_failures);
+}
+
+void take_back(Store& store, std::string name, std::string request, GiveUp give_up) noexcept {
   try {
-    spawn(ask_and_report(std::move(resource), std::move(who)));
+    spawn(give_up_and_report(store, std::move(name), std::move(request), std::move(give_up)));
   } catch (const std::exception&) {  // no memory for the coroutine
     count(metrics().lock_release_failures);
   }

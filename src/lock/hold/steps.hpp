@@ -35,7 +35,9 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options = {})
 void leave_in_background(std::shared_ptr<Hold> hold) noexcept;
 
 /// Ends in the background what a request of unknown outcome may have left behind. Never throws.
-void take_back(std::shared_ptr<Resource> resource, Identity who) noexcept;
+/// When the server does not answer, it is asked again later (see Leftovers).
+void take_back(const Resource& resource, const Identity& who) noexcept;
+void take_back(Store& store, std::string name, std::string request, GiveUp give_up) noexcept;
 /// Whether a request that failed so may have left something behind that can be taken back.
 bool may_have_left_something(const Error& failure) noexcept;
 

@@ -12,6 +12,7 @@ local call = redis.call
 -- include lock/wait/server_time.lua
 -- include lock/mutex/look_after.lua
 -- include lock/mutex/hand_over.lua
+-- include lock/mutex/has_looked.lua
 local owner, lease, request, holder, ticket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local many = #KEYS / 3
 
@@ -71,5 +72,6 @@ if ticket ~= '' then
   end
   call('PEXPIRE', queue, 120000)  -- whoever waits looks again within 30 s
   time = server_time()
+  has_looked(KEYS[3 * way - 2], request)
 end
 return {way, call('PTTL', KEYS[3 * way - 2]), time, held_by[way] and 0 or 1, kept}

@@ -196,11 +196,16 @@ Task<Holds> Group::stand_in_line(Inbox::Box& box, const Identity& who, SteadyTim
 // --- the end ---
 
 /// `inbox`: of the ticket that may be in a queue; empty: none is.
+std::vector<std::string> Group::words_of_end(const Identity& who, const std::string& inbox) const {
+  std::vector<std::string> words{who.request, std::to_string(terms_.hand_off.across_processes),
+                                 members_.front()->wire().ticket_of(who, inbox)};
+  for (const auto& member : members_) words.push_back(member->wire().names().channel);
+  return words;
+}
+
 Task<Value> Group::ask_end(Identity who, CallOptions options, std::string inbox) {
-  const fmt::format_int bound{terms_.hand_off.across_processes};
-  const std::string ticket = members_.front()->wire().ticket_of(who, inbox);
-  std::vector<std::string_view> args{who.request, {bound.data(), bound.size()}, ticket};
-  for (const auto& member : members_) args.push_back(member->wire().names().channel);
+  const auto words = words_of_end(who, inbox);
+  const std::vector<std::string_view> args{words.begin(), words.end()};
   auto asked = store_.run(scripts::lock_multi_release, keys_, args, options);
   Value reply = co_await asked;
   if (!are_integers(reply, members_.size())) throw nonsense("lock/multi/release", reply);
@@ -265,25 +270,19 @@ void Group::leave_in_background(Holds holds) noexcept {
   }
 }
 
-Task<void> Group::give_up_and_report(Identity who) {
-  const auto self = shared_from_this();
-  const std::string name = members_.front()->key();
-  try {
-    auto asked = ask_end(who, {.repeatable = true}, inbox_->channel());
-    co_await asked;
-  } catch (const std::exception& failure) {
-    count(metrics().lock_release_failures);
-    log(LogLevel::error, "what a request for lock " + quoted(name) + " and others left behind " +
-                             "ends with its lease: " + failure.what());
-  }
+/// Good as long as the Store, without this.
+GiveUp Group::giving_up(const Identity& who) const {
+  const auto words = words_of_end(who, inbox_->channel());
+  return [&store = store_, members = members_, keys = keys_, words] {
+    const std::vector<std::string_view> args{words.begin(), words.end()};
+    return store.run(scripts::lock_multi_release, keys, args, {.repeatable = true});
+  };
 }
 
-void Group::give_up(const Identity& who) noexcept {
-  try {
-    spawn(give_up_and_report(who));
-  } catch (const std::exception&) {
-    count(metrics().lock_release_failures);
-  }
+void Group::give_up(const Identity& who) noexcept try {
+  take_back(store_, members_.front()->key(), who.request, giving_up(who));
+} catch (const std::exception&) {  // no memory for the words
+  count(metrics().lock_release_failures);
 }
 
 }  // namespace sluice::lock

@@ -69,7 +69,8 @@ class Group : public std::enable_shared_from_this<Group> {
   Holds begin_all(const Identity& who, const std::vector<FencingToken>& tokens, SteadyTime sent);
   Task<Value> ask_end(Identity who, CallOptions options, std::string inbox);
   Task<void> leave_and_report(Holds holds);
-  Task<void> give_up_and_report(Identity who);
+  std::vector<std::string> words_of_end(const Identity& who, const std::string& inbox) const;
+  GiveUp giving_up(const Identity& who) const;
   void give_up(const Identity& who) noexcept;
 
   Store& store_;

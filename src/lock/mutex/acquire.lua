@@ -24,6 +24,7 @@ if request == ARGV[3] then
   return tonumber(call('GET', KEYS[2]))  -- nobody has counted on since: this hold is in the way
 end
 -- include lock/wait/server_time.lua
+-- include lock/mutex/has_looked.lua
 local time = 0
 if ARGV[5] ~= '' then
   if not call('LPOS', KEYS[3], ARGV[5]) then
@@ -31,5 +32,6 @@ if ARGV[5] ~= '' then
   end
   call('PEXPIRE', KEYS[3], 120000)  -- whoever waits looks again within 30 s
   time = server_time()
+  has_looked(lock, ARGV[3])
 end
 return {call('PTTL', lock), time, request and 0 or 1}

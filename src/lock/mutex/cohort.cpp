@@ -31,8 +31,8 @@ void Cohort::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) c
 Task<Value> Cohort::ask_end(const Identity& who, CallOptions options) {
   return wire_.ask_end(who, options);
 }
-Task<Value> Cohort::ask_give_up(const Identity& who) {
-  return wire_.ask_give_up(who, inbox_->channel());
+GiveUp Cohort::give_up(const Identity& who) const {
+  return [wire = wire_, who, inbox = inbox_->channel()] { return wire.ask_give_up(who, inbox); };
 }
 Task<Value> Cohort::ask_recount(const Hold& hold, std::uint32_t entries) {
   return wire_.ask_recount(hold, entries);
@@ -66,7 +66,7 @@ std::shared_ptr<Hold> Cohort::begin_alone(Identity who, const Answer& answer, St
   const Grant grant{.token = *answer.granted, .since = sent, .ttl = terms.lease};
   if (auto hold = begin(watchdog_, shared_from_this(), std::move(who), grant, terms)) return hold;
   count(metrics().lock_late);
-  take_back(shared_from_this(), std::move(who));
+  take_back(*this, who);
   throw granted_too_late(*this, terms);
 }
 
@@ -99,7 +99,7 @@ Task<Answer> Cohort::ask(Identity who, std::string inbox) {
     const Value reply = co_await asking;
     co_return wire_.answer_to_acquire(reply);
   } catch (const Error& failure) {
-    if (may_have_left_something(failure)) take_back(shared_from_this(), who);
+    if (may_have_left_something(failure)) take_back(*this, who);
     throw;
   }
 }
@@ -119,7 +119,7 @@ Task<std::shared_ptr<Hold>> Cohort::ask_first(Identity who, SteadyTime until,
     answer = wire_.answer_to_acquire(reply);
   } catch (const Error& error) {
     failure = std::current_exception();
-    if (may_have_left_something(error)) take_back(shared_from_this(), who);
+    if (may_have_left_something(error)) take_back(*this, who);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -224,7 +224,7 @@ Task<void> Cohort::stand_for_all(std::optional<Place> place, std::shared_ptr<Hol
       auto standing = stand_once(std::exchange(place, std::nullopt), ending);
       admission = co_await standing;
     } catch (...) {
-      if (ending) take_back(self, ending->who);
+      if (ending) take_back(*self, ending->who);
       fail_all(std::current_exception());
     }
     ending.reset();
@@ -240,7 +240,7 @@ Task<std::optional<Cohort::Admission>> Cohort::stand_once(std::optional<Place> p
   co_await opening;
   if (!place) place = place_for_first();
   if (!place) {
-    if (ending) take_back(shared_from_this(), ending->who);
+    if (ending) take_back(*this, ending->who);
     co_return std::nullopt;
   }
   if (ending) {
@@ -287,7 +287,7 @@ Task<std::optional<Cohort::Admission>> Cohort::stand(Place& place) {
     const std::lock_guard lock{mutex_};
     box_ = nullptr;
   }
-  take_back(shared_from_this(), who);
+  take_back(*this, who);
   if (failure) std::rethrow_exception(failure);
   co_return std::nullopt;
 }
@@ -305,7 +305,7 @@ Task<std::optional<Cohort::Admission>> Cohort::end_turn(std::shared_ptr<Hold> en
   try {
     answer = co_await passing;
   } catch (const Error&) {
-    take_back(shared_from_this(), next.who);
+    take_back(*this, next.who);
     throw;
   }
   if (answer.gone) co_return std::nullopt;
@@ -319,7 +319,7 @@ Task<std::optional<Cohort::Admission>> Cohort::end_turn(std::shared_ptr<Hold> en
       .token = {answer.kept->value - tokens + 1}, .since = sent, .ttl = wire_.terms().terms.lease};
   const Admission admission = admit(ending->who.request, grant, *answer.kept, false);
   if (admission == Admission::late || admission == Admission::unwanted) {
-    take_back(shared_from_this(), ending->who);
+    take_back(*this, ending->who);
     co_return std::nullopt;
   }
   co_return admission;

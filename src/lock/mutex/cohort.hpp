@@ -51,7 +51,7 @@ class Cohort final : public Resource, public std::enable_shared_from_this<Cohort
   const Script& renewal() const noexcept override;
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
   Task<Value> ask_end(const Identity& who, CallOptions options) override;
-  Task<Value> ask_give_up(const Identity& who) override;
+  GiveUp give_up(const Identity& who) const override;
   Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
   bool pass_on(const std::shared_ptr<Hold>& hold) override;
   void ended(const Hold& hold) override;

@@ -109,7 +109,7 @@ Task<std::vector<HeldPermit>> PermitSemaphore::enter(std::uint32_t permits, mill
   }
   if (held.size() < permits) {  // too late for the last of them: none
     held.clear();
-    lock::take_back(pool, who);
+    lock::take_back(*pool, who);
     throw lock::granted_too_late(*pool, pool->terms());
   }
   metrics().lock_wait.observe(store_.clock().steady() - began);

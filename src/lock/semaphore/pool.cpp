@@ -37,8 +37,8 @@ void Pool::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
 Task<Value> Pool::ask_end(const Identity& who, CallOptions options) {
   return wire_.ask_end(who, options);
 }
-Task<Value> Pool::ask_give_up(const Identity& who) {
-  return wire_.ask_give_up(who, inbox_->channel());
+GiveUp Pool::give_up(const Identity& who) const {
+  return [wire = wire_, who, inbox = inbox_->channel()] { return wire.ask_give_up(who, inbox); };
 }
 Task<Value> Pool::ask_recount(const Hold&, std::uint32_t) {
   return Task<Value>::ready(Value::integer(0));  // nobody enters a hold of permits again
@@ -72,14 +72,14 @@ Task<std::optional<bool>> Pool::look_once(const Visit& visit, const Admit& admit
     auto asking = wire_.ask_acquire(visit.who, no_inbox);
     said = co_await asking;
   } catch (const Error& failure) {
-    if (may_have_left_something(failure)) take_back(shared_from_this(), visit.who);
+    if (may_have_left_something(failure)) take_back(*this, visit.who);
     throw;
   }
   if (!said.answer.granted) co_return std::nullopt;
   const Grant grant{.token = {}, .since = sent, .ttl = visit.lease};
   if (admit(grant, false)) co_return true;
   count(metrics().lock_late);
-  take_back(shared_from_this(), visit.who);
+  take_back(*this, visit.who);
   throw granted_too_late(*this, terms_);
 }
 
@@ -108,7 +108,7 @@ Task<bool> Pool::wait(Visit visit, Admit admit) {
     const std::lock_guard lock{mutex_};
     places_.erase(here);
   }
-  if (!in) take_back(shared_from_this(), std::move(visit.who));
+  if (!in) take_back(*this, visit.who);
   if (failure) std::rethrow_exception(failure);
   co_return in;
 }

@@ -52,16 +52,22 @@ local function end_writing(owner)
   call_first(KEYS[3], foreign and 0 or call('PTTL', KEYS[1]))
 end
 
--- Who leaves the queue may have been the one to look whether somebody takes over.
+local queue = ARGV[7] == 'r' and KEYS[4] or KEYS[3]
+local was_first = ticket ~= '' and call('LINDEX', queue, 0) == ticket
+
+-- Who leaves the queue may have been the one to look whether somebody takes over; or the one that was
+-- told that what all wait for ends sooner than they know.
 local function look_for(ticket)
   local left = call('PTTL', KEYS[1])
   if left >= 0 and left <= tonumber(string.match(ticket, '^%a %S+ (%d+)')) then
     have_it_looked_at(left, 3)  -- one of these may be in, and stand still
+  elseif left >= 0 and was_first then
+    call_first(queue, left)
   end
 end
 
 if ticket ~= '' then
-  call('LREM', ARGV[7] == 'r' and KEYS[4] or KEYS[3], 0, ticket)
+  call('LREM', queue, 0, ticket)
 end
 local kind, entries, _, owner = hold_of(KEYS[1], request)
 if not kind then

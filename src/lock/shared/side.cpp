@@ -21,8 +21,10 @@ void Side::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
 Task<Value> Side::ask_end(const Identity& who, CallOptions options) {
   return wire_->ask_end(mode_, who, options);
 }
-Task<Value> Side::ask_give_up(const Identity& who) {
-  return wire_->ask_give_up(mode_, who, inbox_->channel());
+GiveUp Side::give_up(const Identity& who) const {
+  return [wire = wire_, mode = mode_, who, inbox = inbox_->channel()] {
+    return wire->ask_give_up(mode, who, inbox);
+  };
 }
 Task<Value> Side::ask_recount(const Hold& hold, std::uint32_t entries) {
   return wire_->ask_recount(hold, entries);
@@ -33,7 +35,7 @@ Task<Answer> Side::ask(const Identity& who, std::string inbox) {
     auto asking = wire_->ask_acquire(mode_, who, inbox);
     co_return co_await asking;
   } catch (const Error& failure) {
-    if (may_have_left_something(failure)) take_back(shared_from_this(), who);
+    if (may_have_left_something(failure)) take_back(*this, who);
     throw;
   }
 }
@@ -45,7 +47,7 @@ std::shared_ptr<Hold> Side::begin_asked(const Identity& who, const Answer& answe
   const Grant grant{.token = *answer.granted, .since = sent, .ttl = terms.lease};
   if (auto hold = begin(watchdog_, shared_from_this(), who, grant, terms)) return hold;
   count(metrics().lock_late);
-  take_back(shared_from_this(), who);
+  take_back(*this, who);
   throw granted_too_late(*this, terms);
 }
 
@@ -95,7 +97,7 @@ Task<std::shared_ptr<Hold>> Side::stand(Line& line, const Identity& who, SteadyT
   } catch (...) {
     failure = std::current_exception();
   }
-  take_back(shared_from_this(), who);
+  take_back(*this, who);
   if (failure) std::rethrow_exception(failure);
   co_return nullptr;
 }

@@ -32,7 +32,7 @@ class Side final : public Resource, public std::enable_shared_from_this<Side> {
   const Script& renewal() const noexcept override;
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
   Task<Value> ask_end(const Identity& who, CallOptions options) override;
-  Task<Value> ask_give_up(const Identity& who) override;
+  GiveUp give_up(const Identity& who) const override;
   Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
 
  private:

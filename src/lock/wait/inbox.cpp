@@ -1,8 +1,11 @@
 #include "lock/wait/inbox.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "base/random.hpp"
+#include "lock/per_store.hpp"
 #include "lock/wait/relay.hpp"
 #include "lock/words.hpp"
 #include "sluice/log.hpp"
@@ -34,7 +37,10 @@ std::optional<Call> call_of(std::string_view verb, std::string_view rest) {
 
 }  // namespace
 
-Inbox::Inbox(Store& store) : store_(store), channel_("sluice:inbox:" + random_hex_128()) {}
+Inbox::Inbox(Store& store)
+    : store_(store),
+      channel_("sluice:inbox:" + random_hex_128()),
+      leftovers_(shared_of<Leftovers>(store)) {}
 
 bool Inbox::is_open() const {
   const std::lock_guard lock{mutex_};
@@ -83,23 +89,37 @@ Task<void> Inbox::subscribe() {
   for (const auto& waiter : at_the_door) waiter->complete();
 }
 
+/// What nobody waits for any more is given up before those who wait look.
 void Inbox::hear(const Message& message) {
-  Relay relay;  // before the lock: what is completed under it runs after it
-  const std::lock_guard lock{mutex_};
   if (message.kind == Message::Kind::gap) {
-    for (const auto& [request, box] : boxes_) box->post({.kind = Call::Kind::look});
-    return;
+    leftovers_->give_up_all();
+    return call_all();
   }
   std::string_view rest = message.payload;
   const auto verb = take_word(rest);
-  const auto box = boxes_.find(take_word(rest));
-  if (box == boxes_.end()) return;  // its wait is over, and says so to the server by itself
+  const auto request = take_word(rest);
+  if (!call(request, verb, rest)) leftovers_->give_up(request);
+}
+
+void Inbox::call_all() {
+  const Relay relay;  // before the lock: what is completed under it runs after it
+  const std::lock_guard lock{mutex_};
+  for (const auto& [request, box] : boxes_) box->post({.kind = Call::Kind::look});
+}
+
+/// False: its wait is over, and has said so to the server by itself, or tried to.
+bool Inbox::call(std::string_view request, std::string_view verb, std::string_view rest) {
+  const Relay relay;
+  const std::lock_guard lock{mutex_};
+  const auto box = boxes_.find(request);
+  if (box == boxes_.end()) return false;
   if (const auto call = call_of(verb, rest)) {
     box->second->post(*call);
   } else {
-    log(LogLevel::warning, "an inbox was sent something that is no call: " +
-                               to_string(Value::bulk_string(message.payload)));
+    log(LogLevel::warning, fmt::format("an inbox was sent something that is no call: {} {}", verb,
+                                       to_string(Value::bulk_string(std::string{rest}))));
   }
+  return true;
 }
 
 Inbox::Box::Box(std::shared_ptr<Inbox> inbox, std::string request)

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lock/hold/leftovers.hpp"
 #include "sluice/held.hpp"
 #include "sluice/store.hpp"
 
@@ -73,9 +74,12 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   enum class Door { closed, opening, open };
   Task<void> subscribe();
   void hear(const Message& message);
+  bool call(std::string_view request, std::string_view verb, std::string_view rest);
+  void call_all();
 
   Store& store_;
   const std::string channel_;
+  const std::shared_ptr<Leftovers> leftovers_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string_view, Box*> boxes_;
   Door door_ = Door::closed;

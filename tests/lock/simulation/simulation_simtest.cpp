@@ -57,6 +57,10 @@ TEST(Seed, WhatWasFoundBefore) {
       {"fair", 138994, "the same"},
       {"shared", 4117, "the same"},
       {"shared", 346, "a hold after a lost one has its token"},
+      {"mutex", 66658, "a grant that the server has forgotten counts"},
+      {"mutex", 3042861, "who has looked too early is not told again"},
+      {"fair", 3007447, "a place that could not be given up gets the lock"},
+      {"shared", 3048091, "who knows that a hold ends sooner leaves, and tells nobody"},
   };
   for (const auto& [primitive, seed, what] : found_before) {
     const auto found = first_failure({.primitive = primitive}, {.first = seed, .last = seed});

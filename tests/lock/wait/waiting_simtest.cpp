@@ -69,6 +69,42 @@ TEST_F(Waiting, AGrantThatTheServerForgotIsNoGrant) {
   EXPECT_GT(visitor.held->token(), token);
 }
 
+TEST_F(Waiting, APlaceThatCouldNotBeGivenUpIsInNobodysWay) {
+  Mutex elsewhere{far_, "stock"};
+  Mutex mutex{line_, "stock"};
+  auto held = elsewhere.acquire().get();
+  {
+    Visitor impatient{mutex, 3s};
+    fail_all("lock/mutex/release", Fault::refused);
+    clock_.advance(3s);
+    EXPECT_FALSE(impatient.waits());
+  }
+  heal();
+  Visitor visitor{mutex, 1h};
+  held.release().get();  // to the place of the impatient one, which is first in the queue
+  EXPECT_TRUE(visitor.in());
+}
+
+TEST_F(Waiting, WhoHasLookedIsToldToLookAgain) {
+  test::FaultyStore third{*store_};
+  Mutex mutex{line_, "stock"}, elsewhere{far_, "stock"}, there{third, "stock"};
+  auto held = mutex.acquire().get();
+  Visitor first{elsewhere, 1h}, second{there, 1h}, next{elsewhere, 1h}, last{mutex, 1h};
+  held.release().get();
+  ASSERT_TRUE(first.in());
+  clock_.advance(2500ms);  // those who were told have looked, and seen that it was taken up
+  const auto stand_still = [](test::FaultyStore& line) {
+    line.hold_messages();
+    line.plan = [](std::string_view) { return Fault::request_late; };
+  };
+  stand_still(third);
+  first.held->release().get();
+  stand_still(far_);
+  ASSERT_TRUE(second.waits());
+  clock_.advance(4s);
+  EXPECT_TRUE(last.in()) << "the others stand still";
+}
+
 TEST_F(Waiting, EndOfTheLeaseWakesTheWaiter) {
   Mutex mutex{line_, "stock"};
   store_->run({"HSET", "stock", "a dead process:1", "1"}).get();
