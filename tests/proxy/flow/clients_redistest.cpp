@@ -14,6 +14,7 @@
 #include "proxy/support/proxy_under_test.hpp"
 #include "proxy/support/raw_talk.hpp"
 #include "resp/writer.hpp"
+#include "support/plain_client.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
 

@@ -5,11 +5,15 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "proxy/flow/random_load.hpp"
 #include "proxy/flow/totals.hpp"
+#include "proxy/support/memcached.hpp"
 #include "proxy/support/proxy_under_test.hpp"
+#include "resp/writer.hpp"
 #include "support/fault_proxy.hpp"
+#include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice::test {
@@ -17,16 +21,38 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using Servers = std::vector<std::unique_ptr<RedisServer>>;
+/// A server of either kind.
+class Peer {
+ public:
+  explicit Peer(Language language) {
+    if (language == Language::redis)
+      redis_.emplace();
+    else
+      memcached_.emplace();
+  }
 
-Servers servers(std::size_t count) {
+  std::uint16_t port() const { return redis_ ? redis_->port() : memcached_->port(); }
+  void kill() { redis_ ? redis_->kill() : memcached_->kill(); }
+  void start() { redis_ ? redis_->start() : memcached_->start(); }
+  void stop() { redis_ ? redis_->stop() : memcached_->stop(); }
+  void cont() { redis_ ? redis_->cont() : memcached_->cont(); }
+
+ private:
+  std::optional<RedisServer> redis_;
+  std::optional<Memcached> memcached_;
+};
+
+using Servers = std::vector<std::unique_ptr<Peer>>;
+
+Servers servers(std::size_t count, Language language) {
   Servers made;
-  for (; count > 0; --count) made.push_back(std::make_unique<RedisServer>());
+  for (; count > 0; --count) made.push_back(std::make_unique<Peer>(language));
   return made;
 }
 
-PoolLines pool(const std::vector<std::uint16_t>& ports, std::vector<std::string> lines) {
-  lines.insert(lines.begin(), "redis: true");
+PoolLines pool(const std::vector<std::uint16_t>& ports, std::vector<std::string> lines,
+               Language language = Language::redis) {
+  if (language == Language::redis) lines.insert(lines.begin(), "redis: true");
   lines.emplace_back("servers:");
   for (std::size_t i = 0; i < ports.size(); ++i)
     lines.push_back(fmt::format(" - 127.0.0.1:{}:1 s{}", ports[i], i + 1));
@@ -45,18 +71,20 @@ struct Pattern {
   bool recovers_alone = true;  ///< without the server that is out
   bool gathers = true;
   std::size_t workers = 1;
+  Language language = Language::redis;
 };
 void PrintTo(const Pattern& way, std::ostream* out) { *out << way.name; }
 
 class Failures : public testing::TestWithParam<Pattern> {
  protected:
-  Failures() : servers_(servers(3)) {
+  Failures() : servers_(servers(3, GetParam().language)) {
     auto lines = GetParam().lines;
     lines.insert(lines.end(),
                  {"timeout: 150", "server_failure_limit: 2", "server_retry_timeout: 200"});
-    proxy_.emplace(pool(ports(servers_), lines),
+    proxy_.emplace(pool(ports(servers_), lines, GetParam().language),
                    std::vector<std::string>{fmt::format("workers: {}", GetParam().workers)});
-    load_.emplace(proxy_->port(), RandomLoad::Options{.gathers = GetParam().gathers});
+    load_.emplace(proxy_->port(), RandomLoad::Options{.gathers = GetParam().gathers,
+                                                      .language = GetParam().language});
   }
   ~Failures() override {
     for (auto& server : servers_) server->cont();
@@ -132,7 +160,8 @@ TEST_P(Failures, RestartedAtOnce) {
   expect_recovery("the start");
   const auto begun = RandomLoad::Clock::now();
   for (int times = 3; times > 0; --times) {
-    servers_[2]->restart(false);
+    servers_[2]->kill();
+    servers_[2]->start();
     await_work_of(2);
   }
   expect_recovery("the first of three restarts", begun);
@@ -141,19 +170,18 @@ TEST_P(Failures, RestartedAtOnce) {
 
 TEST_P(Failures, ClientsThatVanishWithThousandsUnderWay) {
   std::string requests;
-  for (int i = 0; i < 500; ++i) {
-    resp::append_command(requests,
-                         std::vector<std::string_view>{"MGET", "key:1", "key:2", "key:3", "key:4"});
-    resp::append_command(requests, std::vector<std::string_view>{"SET", "vanished", "x"});
-    resp::append_command(requests, std::vector<std::string_view>{"GET", "key:5"});
-  }
+  const Asked asked[] = {{Asked::What::get_many, {"key:1", "key:2", "key:3", "key:4"}},
+                         {Asked::What::set, {"vanished"}},
+                         {Asked::What::get, {"key:5"}}};
+  for (int i = 0; i < 500; ++i)
+    for (const auto& each : asked) append_request(requests, GetParam().language, each);
   servers_[1]->stop();
   for (int times = 60; times > 0; --times) {
     if (times == 30) servers_[1]->cont();
     PlainClient client{proxy_->port()};
     client.send(requests);
     if (times % 2 == 0) client.finish_sending();
-    if (times % 3 == 0) static_cast<void>(client.read_for(5ms));
+    if (times % 3 == 0 && times < 30) static_cast<void>(client.read_raw());
   }
   await_work_of(1);
   expect_recovery("clients that vanished");
@@ -170,7 +198,9 @@ INSTANTIATE_TEST_SUITE_P(
         Pattern{"fail_three_connections",
                 {"on_failure: fail", "server_connections: 3", "partial_replies: true"},
                 false},
-        Pattern{"rehash_two_workers", {"auto_eject_hosts: true"}, true, true, 2}),
+        Pattern{"rehash_two_workers", {"auto_eject_hosts: true"}, true, true, 2},
+        Pattern{"memcached", {"auto_eject_hosts: true"}, true, true, 1, Language::memcached},
+        Pattern{"memcached_fail", {"on_failure: fail"}, false, true, 2, Language::memcached}),
     [](const auto& way) { return way.param.name; });
 
 TEST(Failure, ATimeoutIsOfItsOwnRequestAlone) {

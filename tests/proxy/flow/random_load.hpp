@@ -1,5 +1,4 @@
-/// Clients of a proxy that ask as fast as they can, and hold every reply against its request: each value begins with its
-/// key, so that a reply to another request is seen.
+/// Clients of a proxy that ask as fast as they can, and hold every reply against its request.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,15 +7,13 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <optional>
 #include <random>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include "resp/writer.hpp"
-#include "support/plain_client.hpp"
+#include "proxy/support/talk.hpp"
 
 namespace sluice::test {
 
@@ -28,6 +25,7 @@ class RandomLoad {
     std::size_t keys = 300;   ///< of which random ones are asked
     std::size_t padding = 0;  ///< bytes behind the key in a value
     bool gathers = true;      ///< MGET too
+    Language language = Language::redis;
   };
 
   RandomLoad(std::uint16_t port, Options options) : port_(port), options_(options) {
@@ -77,20 +75,18 @@ class RandomLoad {
   Time last_error() const noexcept { return last_error_; }
 
  private:
-  struct Asked {
-    enum class What : std::uint8_t { get, set, get_many } what;
-    std::vector<std::string> keys;
-  };
-
   void ask(std::size_t number) try {
     std::mt19937 random{static_cast<unsigned>(number)};
-    PlainClient client{port_};
+    const auto talk = connect(options_.language, port_);
     while (!over_) {
       std::string bytes;
       std::vector<Asked> asked;
-      for (std::size_t i = 0; i < options_.depth; ++i) add(random, bytes, asked);
-      client.send(bytes);
-      for (const auto& each : asked) check(each, client.read());
+      for (std::size_t i = 0; i < options_.depth; ++i) {
+        asked.push_back(draw(random));
+        append_request(bytes, options_.language, asked.back(), options_.padding);
+      }
+      talk->send(bytes);
+      for (const auto& each : asked) judge(each, talk->read(each));
     }
   } catch (const std::system_error& error) {
     note(fmt::format("client {}: {}", number, error.what()));
@@ -99,47 +95,21 @@ class RandomLoad {
   std::string key(std::mt19937& random) const {
     return fmt::format("key:{}", random() % options_.keys);
   }
-  void add(std::mt19937& random, std::string& bytes, std::vector<Asked>& asked) const {
+  Asked draw(std::mt19937& random) const {
     const auto form = random() % 8;
-    if (form == 0 && options_.gathers) {
-      asked.push_back(
-          {Asked::What::get_many, {key(random), key(random), key(random), key(random)}});
-      const auto& keys = asked.back().keys;
-      resp::append_command(
-          bytes, std::vector<std::string_view>{"MGET", keys[0], keys[1], keys[2], keys[3]});
-    } else if (form < 3) {
-      asked.push_back({Asked::What::set, {key(random)}});
-      const auto value = asked.back().keys[0] + '#' + std::string(options_.padding, 'x');
-      resp::append_command(bytes,
-                           std::vector<std::string_view>{"SET", asked.back().keys[0], value});
-    } else {
-      asked.push_back({Asked::What::get, {key(random)}});
-      resp::append_command(bytes, std::vector<std::string_view>{"GET", asked.back().keys[0]});
-    }
+    if (form == 0 && options_.gathers)
+      return {Asked::What::get_many, {key(random), key(random), key(random), key(random)}};
+    return {form < 3 ? Asked::What::set : Asked::What::get, {key(random)}};
   }
 
-  void check(const Asked& asked, const Value& reply) {
+  void judge(const Asked& asked, Talk::Outcome outcome) {
     ++replies_;
-    if (reply.is_error()) {
+    if (outcome == Talk::Outcome::error) {
       ++errors_;
       last_error_ = Clock::now();
-      return;
+    } else if (outcome == Talk::Outcome::wrong) {
+      note("a reply to another request came for " + asked.keys[0]);
     }
-    const auto fits = [&](const Value& value, const std::string& key) {
-      return value.is_null() || value.is_error() || value.as_text().starts_with(key + '#');
-    };
-    bool right = true;
-    switch (asked.what) {
-      case Asked::What::set: right = reply.as_text() == "OK"; break;
-      case Asked::What::get: right = fits(reply, asked.keys[0]); break;
-      case Asked::What::get_many: {
-        const auto& items = reply.as_items();
-        right = items.size() == asked.keys.size();
-        for (std::size_t i = 0; right && i < items.size(); ++i)
-          right = fits(items[i], asked.keys[i]);
-      }
-    }
-    if (!right) note("a reply to another request came for " + asked.keys[0]);
   }
 
   void note(std::string wrong) {
