@@ -290,6 +290,31 @@ TEST(Failure, CutInTheMiddleOfAReplyAtEveryByte) {
   EXPECT_EQ(client.command({"GET", keys[0]}).as_text(), "key:a#");
 }
 
+TEST(Failure, AServerOfAnotherLanguageFailsItsOwnRequests) {
+  RedisServer redis;
+  Memcached memcached;
+  for (const auto language : {Language::redis, Language::memcached}) {
+    const bool is_redis = language == Language::redis;
+    const auto right = is_redis ? redis.port() : memcached.port();
+    const auto wrong = is_redis ? memcached.port() : redis.port();
+    ProxyUnderTest proxy{pool({wrong, right}, {}, language)};
+    const auto talk = connect(language, proxy.port());
+    for (int times = 3; times > 0; --times) {
+      const Asked here{Asked::What::get, {proxy.key_at(1)}},
+          there{Asked::What::get, {proxy.key_at(0)}};
+      std::string requests;
+      for (const auto& asked : {there, here, there, there, here})
+        append_request(requests, language, asked);
+      talk->send(requests);
+      for (const auto& asked : {there, here, there, there, here})
+        EXPECT_EQ(talk->read(asked),
+                  asked.keys == here.keys ? Talk::Outcome::right : Talk::Outcome::error);
+    }
+    EXPECT_GE(totals(proxy, 0).server_err, 3);
+    EXPECT_EQ(totals(proxy, 1).server_err, 0);
+  }
+}
+
 TEST(Failure, AReplyThatIsTooLongFailsItsRequestAlone) {
   RedisServer server;
   ProxyUnderTest proxy{pool({server.port()}, {"reply_size_limit: 64kb", "auto_eject_hosts: true",
