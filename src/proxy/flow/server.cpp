@@ -223,6 +223,7 @@ void Server::for_each_upstream(const std::function<void(Upstream&)>& visit) {
     for (auto& upstream : link.upstreams) visit(*upstream);
   for (auto& upstream : leaving_) visit(*upstream);
   for (auto& single : borrowed_) visit(*single.upstream);
+  for (auto& single : spare_) visit(*single.upstream);
 }
 
 void Server::preconnect() {

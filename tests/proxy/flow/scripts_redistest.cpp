@@ -147,6 +147,64 @@ TEST_F(Scripts, WithMoreThanIsKeptAreGivenAgainTheNextTime) {
   EXPECT_EQ(ask(client, large), "*1 :2");
 }
 
+TEST_F(Scripts, AreBroughtToTransactions) {
+  ProxyUnderTest proxy{ports()};
+  PlainClient client{proxy.port()};
+  const auto sha = load(client, increment),
+             other = load(client, "return{redis.call('DECR',KEYS[1])}");
+  const auto key = proxy.key_at(0);
+  flush(0);
+  EXPECT_EQ(ask_all(client, {"MULTI", evalsha(sha, key), evalsha(other, key), "INCR " + key,
+                             evalsha(sha, key), "EXEC", "GET " + key}),
+            (Texts{"+OK", "+QUEUED", "+QUEUED", "+QUEUED", "+QUEUED", "*4 *1 :1 *1 :0 :1 *1 :2",
+                   "$1 2"}));
+  const auto third = load(client, "return{redis.call('INCRBY',KEYS[1],10)}");
+  flush(0);
+  EXPECT_EQ(ask_all(client, {"WATCH " + key, "MULTI", "INCR " + key, evalsha(third, key), "EXEC"}),
+            (Texts{"+OK", "+OK", "+QUEUED", "+QUEUED", "*2 :3 *1 :13"}));
+}
+
+TEST_F(Scripts, ThatAServerLosesInATransactionAreBroughtToTheNext) {
+  ProxyUnderTest proxy{ports()};
+  PlainClient client{proxy.port()};
+  const auto sha = load(client, increment);
+  const auto key = proxy.key_at(0);
+  const std::vector<std::string> transaction{"MULTI", evalsha(sha, key), "EXEC"};
+  EXPECT_EQ(ask_all(client, transaction)[2], "*1 *1 :1");
+  flush(0);
+  EXPECT_EQ(ask_all(client, transaction)[2], "*1 " + no_script);
+  EXPECT_EQ(ask_all(client, transaction)[2], "*1 *1 :2");
+}
+
+TEST(LostScripts, NothingIsDoneWhereTheyCannotBeBrought) {
+  RedisServer server;
+  ProxyUnderTest proxy{{server.port()}, {"timeout: 200"}};
+  PlainClient client{proxy.port()};
+  const auto sha = load(client, increment);
+  ASSERT_EQ(ask_all(client, {"MULTI", "INCR k"}), (Texts{"+OK", "+QUEUED"}));
+  server.stop();
+  client.send(request(evalsha(sha, "k")) + request("EXEC") + request("PING"));
+  EXPECT_EQ(text_of(client.read()).substr(0, 5), "-ERR ");
+  EXPECT_EQ(text_of(client.read()).substr(0, 5), "-EXEC");
+  EXPECT_EQ(text_of(client.read()), "+PONG");
+  server.cont();
+}
+
+TEST(LostScripts, TheProxyMayEndWhileItBringsOne) {
+  RedisServer server;
+  {
+    ProxyUnderTest proxy{{server.port()}};
+    PlainClient client{proxy.port()};
+    const auto sha = load(client, increment);
+    ASSERT_EQ(ask_all(client, {"MULTI", "INCR k"}), (Texts{"+OK", "+QUEUED"}));
+    server.stop();
+    client.send(request(evalsha(sha, "k")) + request("EXEC"));
+    ASSERT_TRUE(comes_true([&] { return totals(proxy, 0).out_queue == 1; }));
+  }
+  server.cont();
+  EXPECT_EQ(text_of(PlainClient{server.port()}.command({"EXISTS", "k"})), ":0");
+}
+
 TEST_F(Scripts, AreRememberedForAllWorkers) {
   ProxyUnderTest proxy{ports(), {}, {"workers: 2"}};
   PlainClient client{proxy.port()};

@@ -1,11 +1,13 @@
 // Scripts by their sha. A script is loaded on all servers, and the proxy remembers it; so a server that lost it, or
-// never had it, is given it before its first EVALSHA on a connection, in the same line, and NOSCRIPT is not seen. (Not so
-// in a transaction, where loading it would become a part of it.)
+// never had it, is given it before its first EVALSHA on a connection, in the same line, and NOSCRIPT is not seen. In a
+// transaction loading it would become a part of that, so it goes over another connection (transaction.cpp).
 //
 // A server that says NOSCRIPT all the same has been flushed behind our back. The script was not run, so it is given and
 // asked for again, unless the client has asked for more since: that would then be done before the script, and the client
 // has a right to the order. It gets the error, which tells it the truth (and its library will load the script), and the
 // next EVALSHA gives the script again.
+#include "proxy/flow/session/scripts.hpp"
+
 #include <algorithm>
 #include <initializer_list>
 
@@ -25,23 +27,6 @@ std::string sha_of(std::string_view word) {
   std::string sha{word};
   std::ranges::transform(sha, sha.begin(), resp::lower);
   return sha;
-}
-
-/// Before the first EVALSHA of a connection.
-void give_script(Pool& pool, Upstream& upstream, const std::string& sha) {
-  const GivenScripts::Validity now{upstream.generation(), pool.scripts().clearings()};
-  if (sha.size() != sha_size || upstream.scripts().has(sha, now)) return;
-  const auto body = pool.scripts().find(sha);
-  if (!body) return;
-  upstream.scripts().note(sha, now);
-  std::string bytes;
-  const std::initializer_list<std::string_view> words{"SCRIPT", "LOAD", *body};
-  resp::append_command(bytes, {words.begin(), words.size()});
-  upstream.send_aside(bytes);
-}
-
-void forget_given(Server& server) {
-  server.for_each_upstream([](Upstream& upstream) { upstream.scripts().clear(); });
 }
 
 /// SCRIPT LOAD and SCRIPT FLUSH, on every server.
@@ -143,6 +128,23 @@ class FlushErrand final : public ScriptErrand {
 
 }  // namespace
 
+std::string take_script_for(Pool& pool, Upstream& upstream, std::string_view word) {
+  const auto sha = sha_of(word);
+  const GivenScripts::Validity now{upstream.generation(), pool.scripts().clearings()};
+  if (sha.size() != sha_size || upstream.scripts().has(sha, now)) return {};
+  const auto body = pool.scripts().find(sha);
+  if (!body) return {};
+  upstream.scripts().note(sha, now);
+  std::string bytes;
+  const std::initializer_list<std::string_view> words{"SCRIPT", "LOAD", *body};
+  resp::append_command(bytes, {words.begin(), words.size()});
+  return bytes;
+}
+
+void forget_given(Server& server) {
+  server.for_each_upstream([](Upstream& upstream) { upstream.scripts().clear(); });
+}
+
 void ClientSession::script_load(Words words, std::string_view bytes, const Plan& plan) {
   LoadErrand::begin(client_, plan, words[2], bytes);
 }
@@ -151,10 +153,15 @@ void ClientSession::script_flush(Words, std::string_view bytes, const Plan& plan
   FlushErrand::begin(client_, plan, bytes);
 }
 
+void ClientSession::give_script(Upstream& upstream, std::string_view sha) {
+  const auto bytes = take_script_for(pool(), upstream, sha);
+  if (!bytes.empty()) upstream.send_aside(bytes);
+}
+
 void ClientSession::evalsha(Words words, std::string_view bytes, const Plan& plan) {
   Server* const home = client_.home_or_answer(words, plan);
   if (!home) return;
-  give_script(pool(), home->upstream(client_.variant(), client_.number()), sha_of(words[1]));
+  give_script(home->upstream(client_.variant(), client_.number()), words[1]);
   client_.send(*home, words, bytes, plan);
 }
 
@@ -177,7 +184,7 @@ bool ClientSession::heal(Request& request, std::string_view error) {
   request.retried = true;
   pool().counters().healed_scripts.add();
   auto& upstream = home->upstream(client_.variant(), client_.number());
-  give_script(pool(), upstream, sha);
+  give_script(upstream, sha);
   upstream.send(request, *request.body);
   return true;
 }

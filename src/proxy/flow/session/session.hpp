@@ -50,6 +50,7 @@ class ClientSession {
   // scripts.cpp
   void script_load(Words words, std::string_view bytes, const Plan& plan);
   void script_flush(Words words, std::string_view bytes, const Plan& plan);
+  void give_script(Upstream& upstream, std::string_view sha);
   void evalsha(Words words, std::string_view bytes, const Plan& plan);
   // listening.cpp
   Subscriptions& subscriptions();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/scripts.hpp"
 #include "proxy/flow/session/session.hpp"
 
 namespace sluice::proxy {
@@ -49,6 +50,7 @@ Transaction::Transaction(Client& client, std::unique_ptr<Transaction>& self)
 Transaction::~Transaction() {
   for (const auto& waiting : std::exchange(waiting_, {}))
     client_.pool().loop().requests().drop(*waiting.request);  // the client has gone, or it is ours
+  beside_.reset();
   connection_.reset();
 }
 
@@ -72,7 +74,9 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   if (!plan.keys.empty() && !(home = home_of(words, plan))) return spoil();
   if (spoiled_) return client_.answer(queued_reply);
   if (!home && !connection_) return queue_early(bytes);
-  if (!on_server_) open_on(connection_ ? connection_.server() : *home);
+  Server& server = connection_ ? connection_.server() : *home;
+  if (plan.verb == SessionVerb::evalsha) bring_script(server, words[1]);
+  if (!on_server_) open_on(server);
   if (lost_) return refuse(lost_connection);
   Request& request = of_client(plan, queued);
   if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
@@ -104,11 +108,24 @@ void Transaction::open_on(Server& home) {
   if (!connection_) connection_ = home.borrow(client_.variant());
   on_server_ = true;
   send(ours(opening), multi_bytes);
-  opening_ = !lost_ && !home.takes_multi();
-  if (opening_) client_.hold();
+  if (!lost_ && !home.takes_multi()) hold_back();
   for (std::uint32_t i = 0; i < early_count_ && !lost_; ++i)
     send(ours(early), i == 0 ? std::string_view{early_} : std::string_view{});
   early_ = {};
+}
+
+void Transaction::bring_script(Server& server, std::string_view sha) {
+  has_scripts_ = true;
+  if (!connection_) connection_ = server.borrow(client_.variant());
+  const auto bytes = take_script_for(client_.pool(), *connection_, sha);
+  if (bytes.empty()) return;
+  if (!on_server_) {
+    connection_->send_aside(bytes);
+    return notice_loss();
+  }
+  beside_ = server.borrow(client_.variant());
+  hold_back();
+  beside_->send(ours(bringing), bytes);
 }
 
 Request& Transaction::ours(Role role) {
@@ -127,7 +144,7 @@ Request& Transaction::of_client(const Plan& plan, Role role) {
 
 /// May lose the connection, and with the last request end the transaction.
 void Transaction::send(Request& request, std::string_view bytes) {
-  if (opening_)
+  if (held_back_)
     waiting_.push_back({&request, std::string{bytes}});
   else
     connection_->send(request, bytes);
@@ -193,12 +210,18 @@ void Transaction::replied(Request& request, std::string_view reply) {
   switch (static_cast<Role>(request.place)) {
     case early: return client_.pool().loop().requests().drop(request);
     case opening: client_.pool().loop().requests().drop(request); return opened(reply);
+    case bringing:
+      client_.pool().loop().requests().drop(request);
+      beside_.give_back();
+      return send_waiting();
     case queued: return pass(request, reply);
     case watching:
       pass(request, reply);
       holds_ = false;
       return client_.release();
     case executing:
+      if (has_scripts_ && reply.find("-NOSCRIPT ") != std::string_view::npos)
+        forget_given(connection_.server());
       pass(request, reply);
       return end(reply.front() != '-' || reply.starts_with("-EXECABORT"));
     case discarding: pass(request, reply); return end(reply.front() != '-');
@@ -211,6 +234,7 @@ void Transaction::failed(Request& request, Failure failure) {
   client_.pool().counters().forward_error.add();
   switch (static_cast<Role>(request.place)) {
     case early:
+    case bringing:
     case opening: client_.pool().loop().requests().drop(request); return lose(reply);
     case queued: pass(request, reply); return lose(reply);
     case watching: pass(request, reply); return end(false);
@@ -222,7 +246,11 @@ void Transaction::failed(Request& request, Failure failure) {
 void Transaction::opened(std::string_view reply) {
   if (reply.front() == '-') return lose(reply);
   connection_.server().note_takes_multi();
-  no_longer_opening();
+  send_waiting();
+}
+
+void Transaction::send_waiting() {
+  no_longer_held_back();
   for (const auto& waiting : std::exchange(waiting_, {}))  // the last of them may end us
     if (lost_)
       refuse_waiting(*waiting.request, lost_connection);
@@ -230,8 +258,14 @@ void Transaction::opened(std::string_view reply) {
       connection_->send(*waiting.request, waiting.bytes);
 }
 
-void Transaction::no_longer_opening() {
-  if (std::exchange(opening_, false) && !holds_) client_.release();
+void Transaction::hold_back() {
+  held_back_ = true;
+  client_.hold();
+}
+
+/// The client's next requests come in another turn.
+void Transaction::no_longer_held_back() {
+  if (std::exchange(held_back_, false) && !holds_) client_.release();
 }
 
 void Transaction::notice_loss() {
@@ -241,7 +275,7 @@ void Transaction::notice_loss() {
 void Transaction::lose(std::string_view reply) {
   lost_ = true;
   spoil();
-  no_longer_opening();
+  no_longer_held_back();
   const std::string text{reply};  // not of the connection's buffer, which goes
   connection_.reset();
   for (const auto& waiting : std::exchange(waiting_, {})) refuse_waiting(*waiting.request, text);
@@ -261,7 +295,7 @@ void Transaction::refuse_waiting(Request& request, std::string_view reply) {
 void Transaction::end(bool clean) {
   if (clean) connection_.give_back();
   Client& client = client_;
-  const bool held = holds_ || opening_;
+  const bool held = holds_ || held_back_;
   self_.reset();
   if (held) client.release();
 }

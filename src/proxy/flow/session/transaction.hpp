@@ -5,6 +5,9 @@
 /// MULTI is answered here and reaches the server with the first command; where the server has never accepted one, what
 /// follows waits until it has.
 ///
+/// A script that the server may lack is loaded before MULTI, or when that is under way, over a connection beside, and what
+/// follows waits for it. NOSCRIPT in the reply of EXEC is passed on; the next transaction brings the script.
+///
 /// An error before EXEC, also a key with another home or the loss of the connection, spoils the transaction: EXEC says
 /// -EXECABORT and nothing is done. When the connection is lost after EXEC was sent its reply says that nobody knows.
 #pragma once
@@ -45,7 +48,7 @@ class Transaction final : public Receiver {
 
  private:
   /// What a request is here; it stands in Request::place.
-  enum Role : std::uint32_t { opening, early, queued, watching, executing, discarding };
+  enum Role : std::uint32_t { opening, bringing, early, queued, watching, executing, discarding };
   struct Waiting {
     Request* request;
     std::string bytes;
@@ -60,8 +63,11 @@ class Transaction final : public Receiver {
   void send(Request& request, std::string_view bytes);
   void finish(std::string_view bytes, const Plan& plan, Role role);
   void pass(Request& request, std::string_view reply);
+  void bring_script(Server& server, std::string_view sha);
+  void hold_back();
+  void no_longer_held_back();
   void opened(std::string_view reply);
-  void no_longer_opening();
+  void send_waiting();
   void notice_loss();
   void lose(std::string_view reply);
   void refuse_waiting(Request& request, std::string_view reply);
@@ -70,12 +76,14 @@ class Transaction final : public Receiver {
   Client& client_;
   std::unique_ptr<Transaction>& self_;
   Borrowed connection_;
+  Borrowed beside_;    // brings a script
   std::string early_;  // commands before the home is known
   std::uint32_t early_count_ = 0;
-  std::vector<Waiting> waiting_;  // for the server to accept MULTI
+  std::vector<Waiting> waiting_;  // for the server to accept MULTI, or to have a script
   bool open_ = false;
   bool on_server_ = false;  // MULTI was sent
-  bool opening_ = false;    // and its reply is waited for; the client is held
+  bool held_back_ = false;  // until a reply has come, others wait and the client is held
+  bool has_scripts_ = false;
   bool spoiled_ = false;
   bool lost_ = false;
   bool holds_ = false;  // the client, until the reply to its last request has come
