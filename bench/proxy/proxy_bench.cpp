@@ -99,10 +99,13 @@ void compare(Report& report, const std::vector<Subject*>& subjects, const Load& 
                 .goal = 2.5});
 }
 
-/// Bytes that an idle connection costs: before a burst of all of them, and ten seconds after it.
-void weigh_idle_clients(Report& report, Subjects& subjects) {
+struct IdleMemory {
+  double before_burst, after_burst;  ///< bytes a connection
+};
+
+/// Of a proxy that has just been started: before a burst of all its clients, and ten seconds after it.
+IdleMemory weigh_idle_clients(const Subject& subject) {
   constexpr int connections = 1000;
-  const Subject subject = subjects.sluice();
   { test::PlainClient{subject.port}.command({"SET", "key", std::string(1024, 'x')}); }
   const double before = subject.memory();
   std::vector<test::PlainClient> clients;
@@ -114,21 +117,26 @@ void weigh_idle_clients(Report& report, Subjects& subjects) {
   for (auto& client : clients)
     for (int i = 0; i < 16; ++i) static_cast<void>(client.read());
   std::this_thread::sleep_for(10s);
-  const double after = (subject.memory() - before) / connections;
-  report.add({.figure = "memory of an idle client connection",
-              .unit = "bytes",
-              .values = {idle},
-              .peer = {},
-              .peer_values = {},
-              .goal = 512,
-              .at_most = true});
-  report.add({.figure = "the same 10 s after 1000 clients have asked 16 KiB each",
-              .unit = "bytes",
-              .values = {after},
-              .peer = {},
-              .peer_values = {},
-              .goal = 512,
-              .at_most = true});
+  return {idle, (subject.memory() - before) / connections};
+}
+
+void weigh_idle_clients(Report& report, Subjects& subjects, const Options& options) {
+  Row idle{.figure = "memory of an idle client connection",
+           .unit = "bytes",
+           .values = {},
+           .peer = {},
+           .peer_values = {},
+           .goal = 512,
+           .at_most = true};
+  Row after = idle;
+  after.figure = "the same 10 s after 1000 clients have asked 16 KiB each";
+  for (int round = 0; round < options.rounds; ++round) {
+    const auto memory = weigh_idle_clients(subjects.sluice());
+    idle.values.push_back(memory.before_burst);
+    after.values.push_back(memory.after_burst);
+  }
+  report.add(std::move(idle));
+  report.add(std::move(after));
 }
 
 void compare_workers(Report& report, Subjects& subjects, const Options& options) {
@@ -159,7 +167,7 @@ int main(int argc, char** argv) {
     auto floor = subjects.floor();
     for (const auto& load : loads) compare(report, {&ours, &nutcracker, &floor}, load, options);
   }
-  weigh_idle_clients(report, subjects);
+  weigh_idle_clients(report, subjects, options);
   compare_workers(report, subjects, options);
   report.print();
 }
