@@ -103,6 +103,11 @@ TEST_F(Waiting, WhoHasLookedIsToldToLookAgain) {
   ASSERT_TRUE(second.waits());
   clock_.advance(4s);
   EXPECT_TRUE(last.in()) << "the others stand still";
+  for (auto* const line : {&third, &far_}) {  // and go on
+    line->plan = [](std::string_view) { return Fault::none; };
+    line->let_messages_go();
+    line->let_go();
+  }
 }
 
 TEST_F(Waiting, EndOfTheLeaseWakesTheWaiter) {
