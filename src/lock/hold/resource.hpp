@@ -26,6 +26,7 @@ struct Renewal {
   std::vector<std::string> args;
 };
 
+/// Asks for the end of what one request has left behind. Reply: as Resource::ask_end.
 using GiveUp = std::function<Task<Value>()>;
 
 /// Threads: any. Nothing is decided here but how to ask.

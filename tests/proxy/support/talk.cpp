@@ -79,8 +79,8 @@ class MemcachedTalk final : public Talk {
       if (!line.starts_with("VALUE ")) return Outcome::wrong;
       const auto key = line.substr(6, line.find(' ', 6) - 6);
       const auto size = std::strtoul(line.c_str() + line.rfind(' '), nullptr, 10);
-      right =
-          right && std::ranges::count(asked.keys, key) > 0 && take(size + 2).starts_with(key + '#');
+      const auto value = take(size + 2);
+      right = right && std::ranges::count(asked.keys, key) > 0 && value.starts_with(key + '#');
     }
   }
 

@@ -76,7 +76,7 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   if (!home && !connection_) return queue_early(bytes);
   Server& server = connection_ ? connection_.server() : *home;
   if (plan.verb == SessionVerb::evalsha) bring_script(server, words[1]);
-  if (!on_server_) open_on(server);
+  if (!on_server_ && !lost_) open_on(server);
   if (lost_) return refuse(lost_connection);
   Request& request = of_client(plan, queued);
   if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
