@@ -2,7 +2,8 @@
 ///   fenced_books [URL [DATABASE]]     default: embedded: :memory:
 #include <fmt/format.h>
 
-// SOCI converts Boost's types where it was built with them. Here are none, and no need of Boost's headers.
+// SOCI converts Boost's types where it was built with them. Here are none, and no need of Boost's
+// headers.
 #include <soci-config.h>
 #undef SOCI_HAVE_BOOST
 #undef SOCI_HAVE_BOOST_DATE_TIME

@@ -12,7 +12,8 @@ int main(int count, char** words) {
 
   auto sale = sluice::Sale::create(*store, {.name = "bottles", .stock = 3}).get();
   for (const char* const buyer : {"ann", "bob", "ann", "cid", "dan"}) {
-    // The request id is made by the buyer's side once, and sent again with each retry of the same click.
+    // The request id is made by the buyer's side once, and sent again with each retry of the same
+    // click.
     const auto answer = sale.buy({buyer}, {fmt::format("click of {}", buyer)}).get();
     fmt::print("{}: {} {}\n", buyer, to_string(answer.outcome),
                answer.order ? answer.order->number : "");

@@ -7,7 +7,8 @@
 
 using namespace std::chrono_literals;
 
-/// Does a piece of the work. A real one hands the token to its database, which refuses a smaller one than it has seen:
+/// Does a piece of the work. A real one hands the token to its database, which refuses a smaller
+/// one than it has seen:
 ///     UPDATE books SET ..., token = :token WHERE token <= :token
 static bool close_books(sluice::FencingToken token, int page) {
   fmt::print("page {} closed under token {}\n", page, token.value);

@@ -1,5 +1,5 @@
-/// A shop's process: sells while a thread of its own brings the orders into the database, and proves it all in the end.
-/// Run as many of them as you like on one Redis.
+/// A shop's process: sells while a thread of its own brings the orders into the database, and
+/// proves it all in the end. Run as many of them as you like on one Redis.
 ///   sale_server [URL [DATABASE]]     default: embedded: and a database in the temporary folder
 #include <fmt/format.h>
 #include <unistd.h>

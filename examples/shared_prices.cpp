@@ -1,4 +1,5 @@
-/// Many tills read a price list that one office writes; it announces what it wrote before others may change it.
+/// Many tills read a price list that one office writes; it announces what it wrote before others
+/// may change it.
 ///   shared_prices [URL]     default: embedded:
 #include <fmt/format.h>
 

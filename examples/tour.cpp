@@ -7,12 +7,14 @@
 using namespace std::chrono_literals;
 
 int main(int count, char** words) {
-  // "embedded:/var/lib/app" keeps it on disk; "redis://127.0.0.1:6379" shares it between machines. Nothing else changes.
+  // "embedded:/var/lib/app" keeps it on disk; "redis://127.0.0.1:6379" shares it between machines.
+  // Nothing else changes.
   const auto store = sluice::open(count > 1 ? words[1] : "embedded:");
 
   sluice::Mutex mutex{*store, "books:closing"};
   if (auto held = mutex.try_acquire(5s).get()) {
-    // Whatever the lock protects can refuse a smaller token than it has seen: that stops a holder that slept too long.
+    // Whatever the lock protects can refuse a smaller token than it has seen: that stops a holder
+    // that slept too long.
     fmt::print("holding the lock, token {}\n", held->token().value);
   }  // released
 

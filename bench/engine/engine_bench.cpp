@@ -1,4 +1,5 @@
-/// The embedded Store: what one thread gets out of it, and what is left of that when four ask at once.
+/// The embedded Store: what one thread gets out of it, and what is left of that when four ask at
+/// once.
 #include <fmt/format.h>
 
 #include <memory>
@@ -16,7 +17,8 @@ using namespace sluice::bench;
 constexpr int threads = 4;
 constexpr std::size_t at_a_time = 16;  // between two looks at the clock
 
-/// One operation of each kind, by the thread of that number; threads share the Store and nothing else.
+/// One operation of each kind, by the thread of that number; threads share the Store and nothing
+/// else.
 class Work {
  public:
   explicit Work(Store& store) : store_(store) {

@@ -1,4 +1,5 @@
-/// Mutex: what an acquire and a release cost, beside two blocking EVALSHA of the same scripts through hiredis.
+/// Mutex: what an acquire and a release cost, beside two blocking EVALSHA of the same scripts
+/// through hiredis.
 #include <fmt/format.h>
 
 #include "figures.hpp"

@@ -1,4 +1,5 @@
-/// Many processes on one lock: how fast it goes from one to another, and what that costs the server.
+/// Many processes on one lock: how fast it goes from one to another, and what that costs the
+/// server.
 #include <fmt/format.h>
 #include <sys/mman.h>
 

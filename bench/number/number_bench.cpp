@@ -1,4 +1,5 @@
-/// Business numbers: 64 threads on one series against redis-benchmark's INCR with as many connections.
+/// Business numbers: 64 threads on one series against redis-benchmark's INCR with as many
+/// connections.
 #include <fmt/format.h>
 
 #include "sluice/number.hpp"

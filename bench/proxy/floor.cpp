@@ -1,6 +1,7 @@
-// The floor: the least that a proxy can do. One thread, epoll, the length of each request and reply, FNV-1a of the key to
-// choose one of the servers, replies in the order of the requests, one write for each connection and turn. No timeouts,
-// no statistics, no errors: what it cannot do ends it.
+// The floor: the least that a proxy can do. One thread, epoll, the length of each request and
+// reply, FNV-1a of the key to choose one of the servers, replies in the order of the requests, one
+// write for each connection and turn. No timeouts, no statistics, no errors: what it cannot do ends
+// it.
 //     proxy_floor LISTEN-PORT SERVER-PORT...
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -66,7 +67,8 @@ void flush(Peer& peer) {
   }
 }
 
-/// The number behind the type letter at `at`; moves `at` behind its line. -2: the line is not whole.
+/// The number behind the type letter at `at`; moves `at` behind its line. -2: the line is not
+/// whole.
 long number(std::string_view bytes, std::size_t& at) {
   long value = 0;
   std::size_t i = at + 1;

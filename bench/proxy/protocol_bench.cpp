@@ -1,5 +1,6 @@
-/// What the proxy thinks about one request and one reply, without sending anything: nanoseconds of one thread. The
-/// requests lie in one buffer behind one another, as a pipelining client sends them.
+/// What the proxy thinks about one request and one reply, without sending anything: nanoseconds of
+/// one thread. The requests lie in one buffer behind one another, as a pipelining client sends
+/// them.
 #include <functional>
 #include <stdexcept>
 #include <string>

@@ -1,6 +1,7 @@
-/// The proxy beside nutcracker and beside the floor (the least that a proxy can do), in front of the same two
-/// redis-servers, under the load of redis-benchmark with 50 connections. What counts is the processor time of the proxy for
-/// a request, as the scheduler counts it, and its ratio within one round.
+/// The proxy beside nutcracker and beside the floor (the least that a proxy can do), in front of
+/// the same two redis-servers, under the load of redis-benchmark with 50 connections. What counts
+/// is the processor time of the proxy for a request, as the scheduler counts it, and its ratio
+/// within one round.
 #include <fmt/format.h>
 
 #include <array>
@@ -103,7 +104,8 @@ struct IdleMemory {
   double before_burst, after_burst;  ///< bytes a connection
 };
 
-/// Of a proxy that has just been started: before a burst of all its clients, and ten seconds after it.
+/// Of a proxy that has just been started: before a burst of all its clients, and ten seconds after
+/// it.
 IdleMemory weigh_idle_clients(const Subject& subject) {
   constexpr int connections = 1000;
   { test::PlainClient{subject.port}.command({"SET", "key", std::string(1024, 'x')}); }

@@ -38,7 +38,8 @@ double Subject::cpu_us() const {
   return ns / 1000;
 }
 
-/// Of its own: not what it has mapped of files, such as a page of its code that it runs for the first time.
+/// Of its own: not what it has mapped of files, such as a page of its code that it runs for the
+/// first time.
 double Subject::memory() const {
   std::size_t whole = 0, resident = 0, of_files = 0;
   std::ifstream{fmt::format("/proc/{}/statm", process.pid())} >> whole >> resident >> of_files;

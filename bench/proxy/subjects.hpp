@@ -1,4 +1,5 @@
-/// The programs under comparison, each in front of the same two servers: ours, nutcracker, and the floor.
+/// The programs under comparison, each in front of the same two servers: ours, nutcracker, and the
+/// floor.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// A sale: admissions beside redis-benchmark with the same script, group commit on disk, and orders into SQLite.
+/// A sale: admissions beside redis-benchmark with the same script, group commit on disk, and orders
+/// into SQLite.
 #include <fmt/format.h>
 
 #include <atomic>

@@ -28,8 +28,9 @@ LoadFigures load(int port, const std::vector<std::string>& arguments) {
   char chunk[4096];
   while (const std::size_t got = std::fread(chunk, 1, sizeof chunk, output.get()))
     text.append(chunk, got);
-  // "test","rps","avg","min","p50","p95","p99","max" on the first line, the same quoted on the second; the name of the
-  // command may hold commas and quotes itself, so the figures are counted from its end.
+  // "test","rps","avg","min","p50","p95","p99","max" on the first line, the same quoted on the
+  // second; the name of the command may hold commas and quotes itself, so the figures are counted
+  // from its end.
   std::vector<double> fields;
   const auto line = text.find('\n');
   for (auto at = line == std::string::npos ? line : text.find("\",\"", line);

@@ -1,7 +1,8 @@
-/// What every benchmark shares: rates, medians, and a table in which a figure stands beside its floor and its peer.
+/// What every benchmark shares: rates, medians, and a table in which a figure stands beside its
+/// floor and its peer.
 ///
-/// A figure on a noisy machine is a ratio within one round: figure and peer are measured one after the other, several
-/// rounds long, and the median of the ratios counts.
+/// A figure on a noisy machine is a ratio within one round: figure and peer are measured one after
+/// the other, several rounds long, and the median of the ratios counts.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,8 @@ Options parse_options(int argc, char** argv);
 
 double median(std::vector<double> values);
 
-/// Calls `work` until the time is up; `work` returns how many operations it did. Operations a second.
+/// Calls `work` until the time is up; `work` returns how many operations it did. Operations a
+/// second.
 double rate(std::chrono::milliseconds duration, const std::function<std::size_t()>& work);
 
 /// The same with `threads` threads at once.

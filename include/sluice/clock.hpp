@@ -1,7 +1,7 @@
 /// Time, passed in. Nothing in the project reads a clock by itself.
 ///
-/// Threads: any. A timer's callback runs on the clock's own thread (SystemClock) or on the thread that advances it
-/// (VirtualClock); it must be short, must not block and must not throw.
+/// Threads: any. A timer's callback runs on the clock's own thread (SystemClock) or on the thread
+/// that advances it (VirtualClock); it must be short, must not block and must not throw.
 #pragma once
 
 #include <chrono>
@@ -29,8 +29,8 @@ class Clock {
 
   /// Runs `callback` once, at `when` or as soon after it as possible. O(log n).
   virtual TimerId at(SteadyTime when, std::function<void()> callback) = 0;
-  /// After it returns the callback does not run, and is not running (unless called from the callback itself).
-  /// False: it has run already.
+  /// After it returns the callback does not run, and is not running (unless called from the
+  /// callback itself). False: it has run already.
   virtual bool cancel(TimerId timer) = 0;
 
   TimerId after(std::chrono::nanoseconds delay, std::function<void()> callback) {
@@ -50,8 +50,8 @@ class Clock {
 /// The machine's clocks, and one thread for timers, started with the first timer.
 Clock& system_clock();
 
-/// A clock that stands still until it is told to move. `advance` fires due timers in order, on the calling thread;
-/// one thread at a time may call it.
+/// A clock that stands still until it is told to move. `advance` fires due timers in order, on the
+/// calling thread; one thread at a time may call it.
 class VirtualClock final : public Clock {
  public:
   explicit VirtualClock(WallTime start = WallTime{std::chrono::seconds{1'704'067'200}});

@@ -1,6 +1,7 @@
 /// What went wrong, and whether the effect may have happened all the same.
 ///
-/// A refusal ("held by another", "sold out") is a value in the return type of a verb; a failure is an Error.
+/// A refusal ("held by another", "sold out") is a value in the return type of a verb; a failure is
+/// an Error.
 #pragma once
 
 #include <string>
@@ -42,7 +43,8 @@ inline std::error_code make_error_code(Errc code) noexcept {
 
 std::string_view to_string(Effect effect) noexcept;
 
-/// Thrown by `Task::get()` and `co_await`. `what()` is one line that says what, where, and what to do.
+/// Thrown by `Task::get()` and `co_await`. `what()` is one line that says what, where, and what to
+/// do.
 class Error : public std::system_error {
  public:
   Error(Errc code, const std::string& message, Effect effect = Effect::none)

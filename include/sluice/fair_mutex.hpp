@@ -42,16 +42,16 @@ struct FairMutexOptions {
 /// Guarantee: what Mutex guarantees; and whoever waits gets in before all who came later, of
 ///   whatever process, while it lives. Nobody gets past a waiter: an acquire that does not wait is
 ///   refused while anybody does. A release gives the lock to the first that waits, and tells its
-///   process alone. A waiter of ours stays in the queue for as long as it waits. One that is dead or
-///   stands still costs those behind it two seconds, when its turn comes.
+///   process alone. A waiter of ours stays in the queue for as long as it waits. One that is dead
+///   or stands still costs those behind it two seconds, when its turn comes.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold or the queue after a failover; a
-///   place in the queue for a waiter that stood still when its turn came: it goes to the end; the two
-///   seconds when the two processes that are to look after it stand still too (30 then). What a Java program can do to the order: it takes the first of the queue to be dead by its own
-///   clock, after 5 minutes and more without news, so that a clock that is so much ahead lets it
-///   in before ours, which return to the front with their next look, within 30 seconds; each of its
-///   own waiters is dropped when it has waited so long. Losses are counted in
-///   `sluice_lock_lost_total`.
+///   place in the queue for a waiter that stood still when its turn came: it goes to the end; the
+///   two seconds when the two processes that are to look after it stand still too (30 then). What a
+///   Java program can do to the order: it takes the first of the queue to be dead by its own clock,
+///   after 5 minutes and more without news, so that a clock that is so much ahead lets it in before
+///   ours, which return to the front with their next look, within 30 seconds; each of its own
+///   waiters is dropped when it has waited so long. Losses are counted in `sluice_lock_lost_total`.
 /// Threads: any. The Store must outlive the FairMutex and every Held of it; a Held may outlive its
 ///   FairMutex. After a fork() the holds stay with the parent.
 /// In Redis: as Redisson's, hash NAME {owner: entries}, TTL = lease; list

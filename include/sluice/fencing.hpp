@@ -1,5 +1,5 @@
-/// Checkers of fencing tokens, to stand in front of whatever a lock protects: in memory, in Redis, in
-/// SQL.
+/// Checkers of fencing tokens, to stand in front of whatever a lock protects: in memory, in Redis,
+/// in SQL.
 ///
 /// A lease cannot stop a holder that was paused between its check and its write. A checker can: it
 /// keeps the largest token that it has seen, and refuses a smaller one (M. Kleppmann, "How to do
@@ -35,8 +35,8 @@ struct StaleToken {
 /// Guarantee: once a token was admitted for a resource, no smaller one is, until `forget`.
 /// Not guaranteed: anything across a restart of the process, or between two of them: use Fence or
 ///   SQL.
-/// Threads: any.
-/// Memory: some 100 bytes and the name for each resource, of which there are at most `most`; it never
+/// Threads: any. Memory: some 100 bytes and the name for each resource, of which there are at most
+/// `most`; it never
 ///   forgets one by itself, since that would let an old token in.
 ///
 ///     FenceGate gate;
@@ -69,17 +69,17 @@ class FenceGate {
 
 /// A checker in Redis, for data that lies there too.
 ///
-/// Guarantee: once a token was admitted no smaller one is, and `run` checks and writes in one atomic
-///   step, while the server keeps its data.
+/// Guarantee: once a token was admitted no smaller one is, and `run` checks and writes in one
+///   atomic step, while the server keeps its data.
 /// Not guaranteed: that what is written after `admit` by another command is still in time: that is
-///   what `run` is for. That a server which lost its data remembers the largest token; the tokens of
-///   its locks are then younger too.
+///   what `run` is for. That a server which lost its data remembers the largest token; the tokens
+///   of its locks are then younger too.
 /// Threads: any. The Store must outlive the Fence, the Fence its Tasks.
 /// In Redis: string sluice_fence:{NAME}, the largest token in decimal, no TTL. One round trip.
 ///
 ///     Fence fence{*store, "books"};
-///     const auto written = fence.run(token, {"{books}:total"}, {"SET", "{books}:total", "42"}).get();
-///     if (!written) return yield_to(written.error().largest);
+///     const auto written = fence.run(token, {"{books}:total"}, {"SET", "{books}:total",
+///     "42"}).get(); if (!written) return yield_to(written.error().largest);
 class Fence {
  public:
   /// Throws Error (bad_argument): an empty name, one above 1 MiB.
@@ -88,15 +88,16 @@ class Fence {
   /// Tokens of Sluice and of Redisson lie below: scripts compare them as doubles, exact up to here.
   static constexpr FencingToken largest_token{std::uint64_t{1} << 53};
 
-  /// Nothing, or StaleToken. A lost reply is asked for again, which is no harm. O(1). Throws Error: bad_argument for a token of 0 or above
-  /// `largest_token`; what the store throws.
+  /// Nothing, or StaleToken. A lost reply is asked for again, which is no harm. O(1). Throws Error:
+  /// bad_argument for a token of 0 or above `largest_token`; what the store throws.
   Task<std::expected<void, StaleToken>> admit(FencingToken token);
 
   /// Runs a command if the token is admitted, in the same atomic step: its reply, or StaleToken and
-  /// nothing was done. `keys`: all keys of the command; on a cluster they lie in the slot of the name
-  /// (write them with its {tag}). Not for commands that block, subscribe, run scripts, or have more
-  /// than 7,000 words. O(1) beside the command. Throws as `admit`, and the command's own error (effect unknown: it may have done a part). A lost reply is
-  /// an Error with effect unknown unless `options.repeatable` says that twice is no harm.
+  /// nothing was done. `keys`: all keys of the command; on a cluster they lie in the slot of the
+  /// name (write them with its {tag}). Not for commands that block, subscribe, run scripts, or have
+  /// more than 7,000 words. O(1) beside the command. Throws as `admit`, and the command's own error
+  /// (effect unknown: it may have done a part). A lost reply is an Error with effect unknown unless
+  /// `options.repeatable` says that twice is no harm.
   Task<std::expected<Value, StaleToken>> run(FencingToken token, Words keys, Words command,
                                              CallOptions options = {});
   Task<std::expected<Value, StaleToken>> run(FencingToken token,
@@ -118,11 +119,12 @@ class Fence {
   std::string key_;
 };
 
-/// Text of SQL statements that refuse an old token, for SQLite, PostgreSQL and MariaDB. The token is
-/// the parameter `:token`, to be bound as a 64-bit integer. A statement that changed no row was
+/// Text of SQL statements that refuse an old token, for SQLite, PostgreSQL and MariaDB. The token
+/// is the parameter `:token`, to be bound as a 64-bit integer. A statement that changed no row was
 /// refused, or found no row: `SELECT token` tells which, and what the largest is.
 ///
-/// Guarantee: the statement is one atomic step of the database, so that no check is needed before it.
+/// Guarantee: the statement is one atomic step of the database, so that no check is needed before
+///   it.
 /// Not guaranteed by MariaDB: that a row which an admitted statement leaves as it was is counted as
 ///   changed; its client needs CLIENT_FOUND_ROWS for that.
 /// Threads: any; nothing is kept.
@@ -152,9 +154,9 @@ std::string upsert(std::string_view table, std::initializer_list<std::string_vie
 inline constexpr std::string_view create_fences =
     "CREATE TABLE IF NOT EXISTS sluice_fences "
     "(name VARCHAR(255) NOT NULL PRIMARY KEY, token BIGINT NOT NULL)";
-/// ... and the first statement of each transaction, parameters `:name` and `:token`: one row changed:
-/// go on, the row is locked until the commit; none: roll back, a newer hold was here. SQLite and
-/// PostgreSQL.
+/// ... and the first statement of each transaction, parameters `:name` and `:token`: one row
+/// changed: go on, the row is locked until the commit; none: roll back, a newer hold was here.
+/// SQLite and PostgreSQL.
 inline constexpr std::string_view advance_fence =
     "INSERT INTO sluice_fences (name, token) VALUES (:name, :token) "
     "ON CONFLICT (name) DO UPDATE SET token = excluded.token "

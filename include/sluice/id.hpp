@@ -1,10 +1,13 @@
-/// 64-bit ids for rows and messages: sign 0, 31 bits of seconds since 2024-01-01T00:00:00Z, 32 bits of sequence.
+/// 64-bit ids for rows and messages: sign 0, 31 bits of seconds since 2024-01-01T00:00:00Z, 32 bits
+/// of sequence.
 ///
-/// Guarantee: unique and strictly rising in real time over all instances, while the store keeps its data: an id asked
-///   for after another was returned is larger. Time is the store's TIME and never goes back.
-/// Not guaranteed: uniqueness after the store lost its data within the same second. Ids fit a signed 64-bit column, but
-///   not a JavaScript number: send them as text.
-/// End of life: 2092-01-19T03:14:08Z, by an Error and not by a negative id. At most 2^32 - 1 ids a (UTC) day.
+/// Guarantee: unique and strictly rising in real time over all instances, while the store keeps its
+///   data: an id asked for after another was returned is larger. Time is the store's TIME and never
+///   goes back.
+/// Not guaranteed: uniqueness after the store lost its data within the same second. Ids fit a
+///   signed 64-bit column, but not a JavaScript number: send them as text.
+/// End of life: 2092-01-19T03:14:08Z, by an Error and not by a negative id. At most 2^32 - 1 ids a
+/// (UTC) day.
 /// Threads: any. Calls made at the same time travel together, one round trip for all.
 /// In Redis: hash NAME {last, day, sequence}, no TTL. One round trip, one script.
 ///
@@ -37,8 +40,9 @@ class IdWorker {
   IdWorker(IdWorker&&) noexcept;
   IdWorker& operator=(IdWorker&&) noexcept;
 
-  /// Throws what the store throws (with effect `unknown` an id may have been skipped, which harms nobody), and
-  /// Error{server} when the store's clock is outside the layout or the day's sequence is used up.
+  /// Throws what the store throws (with effect `unknown` an id may have been skipped, which harms
+  /// nobody), and Error{server} when the store's clock is outside the layout or the day's sequence
+  /// is used up.
   Task<std::int64_t> next();
 
   static std::int64_t compose(IdParts parts) noexcept {

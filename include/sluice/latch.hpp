@@ -30,16 +30,17 @@ struct LatchOptions {
 ///   call, even if it has been set anew since; nobody is let through otherwise. An opening is heard
 ///   within the time of a message; one whose message was lost is seen when the connection is back,
 ///   and after 30 s at the latest.
-/// Not guaranteed: that a count-down which the server never saw belongs to the count that stood when
-///   it was sent: if the latch is reset meanwhile, it counts for the new one. That an opening by a
-///   Java peer is noticed if the latch is set anew before the waiters look (we note openings, a Java
-///   peer does not). That a server which lost its data knows the count: the latch is then open.
+/// Not guaranteed: that a count-down which the server never saw belongs to the count that stood
+///   when it was sent: if the latch is reset meanwhile, it counts for the new one. That an opening
+///   by a Java peer is noticed if the latch is set anew before the waiters look (we note openings,
+///   a Java peer does not). That a server which lost its data knows the count: the latch is then
+///   open.
 /// Threads: any. The Store must outlive the Latch, the Latch its Tasks.
 /// In Redis: string NAME, the count, no TTL, gone at zero; sorted set sluice_latch_requests:{NAME}
 ///   (TTL `remember`) and string sluice_latch_opened:{NAME} (TTL 5 min); channel
-///   redisson_countdownlatch__channel__{NAME}, payload 0 at zero, 1 when set. Each verb is one round
-///   trip; a waiter adds a subscription (one for all waiters of a process), and one look for all
-///   that wake together.
+///   redisson_countdownlatch__channel__{NAME}, payload 0 at zero, 1 when set. Each verb is one
+///   round trip; a waiter adds a subscription (one for all waiters of a process), and one look for
+///   all that wake together.
 ///
 ///     Latch latch{*store, "import:2026-01-02"};
 ///     latch.try_set_count(3).get();            // the one who hands out the work
@@ -60,8 +61,9 @@ class Latch {
   /// again.
   Task<bool> try_set_count(std::int64_t count);
 
-  /// Sets the count, whatever it is; 0 opens the latch. Who waits goes on waiting for the new count,
-  /// unless the latch was open since its call. 0 to `largest_count`. Throws as `try_set_count`.
+  /// Sets the count, whatever it is; 0 opens the latch. Who waits goes on waiting for the new
+  /// count, unless the latch was open since its call. 0 to `largest_count`. Throws as
+  /// `try_set_count`.
   Task<void> reset(std::int64_t count);
 
   /// Brings the count down, to zero at most; at zero all waiters go on. The count that is left, 0:

@@ -120,9 +120,10 @@ struct LockReport {
 ///   of the search is found, if it is within the options. What is reported as a deadlock was one
 ///   for `second_look`, if each that acts is an Owner or a thread of its own.
 /// Not guaranteed: one moment: locks are read one after another. Coroutines that share a thread and
-///   have no Owner look like one that acts, and a circle through it may be none: give each an Owner.
-///   That a deadlock lasts: a wait may have an end, and so has a hold that is not renewed. Locks on
-///   other nodes of a cluster. What nobody but Java programs holds or waits for, of semaphores.
+///   have no Owner look like one that acts, and a circle through it may be none: give each an
+///   Owner. That a deadlock lasts: a wait may have an end, and so has a hold that is not renewed.
+///   Locks on other nodes of a cluster. What nobody but Java programs holds or waits for, of
+///   semaphores.
 /// Threads: any. The Store must outlive the LockWatch, the LockWatch its Tasks.
 /// In Redis: nothing. SCAN in two sweeps, so that no step takes long; O(keys of the server). Then
 ///   four to six commands for each lock, a hundred locks at a time. Needs Redis 6.

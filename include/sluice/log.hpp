@@ -1,6 +1,8 @@
-/// Where the library reports what no caller can be told: a lost connection, a dead letter, a cut file.
+/// Where the library reports what no caller can be told: a lost connection, a dead letter, a cut
+/// file.
 ///
-/// Silent until a program sets a sink. Threads: any; the sink is called by whichever thread has something to say.
+/// Silent until a program sets a sink. Threads: any; the sink is called by whichever thread has
+/// something to say.
 #pragma once
 
 #include <functional>
@@ -12,7 +14,8 @@ enum class LogLevel { debug, info, warning, error };
 
 using LogSink = std::function<void(LogLevel, std::string_view message)>;
 
-/// Replaces the sink; an empty one silences the library. A call under way in another thread may still use the old one.
+/// Replaces the sink; an empty one silences the library. A call under way in another thread may
+/// still use the old one.
 void set_log_sink(LogSink sink);
 
 void log(LogLevel level, std::string_view message);

@@ -1,4 +1,5 @@
-/// Counters of the whole process, in plain atomics. A program exports them as it likes; see metrics_table().
+/// Counters of the whole process, in plain atomics. A program exports them as it likes; see
+/// metrics_table().
 #pragma once
 
 #include <algorithm>

@@ -32,8 +32,8 @@ struct MultiLockOptions {
   std::chrono::milliseconds lease = std::chrono::seconds{30};
   /// Renew the leases while they are held.
   bool watchdog = true;
-  /// How much earlier than the server the holder believes the holds to be over. Default: lease / 100
-  /// + 2 ms.
+  /// How much earlier than the server the holder believes the holds to be over. Default: lease /
+  /// 100 + 2 ms.
   std::optional<std::chrono::milliseconds> margin{};
   /// One script takes names of one hash slot only, as a Redis Cluster demands; names of several
   /// slots are taken one slot after the other. Off: one script takes all names of a Store. Programs
@@ -47,8 +47,8 @@ struct MultiLockOptions {
 
 /// A hold of every name of a MultiLock. Its end releases all.
 ///
-/// Threads: one at a time, but for `valid`, `valid_for`, `tokens`, `token`, `owner` and `lost`, which
-///   any may call.
+/// Threads: one at a time, but for `valid`, `valid_for`, `tokens`, `token`, `owner` and `lost`,
+///   which any may call.
 class MultiHeld {
  public:
   struct Token {
@@ -109,13 +109,13 @@ class MultiHeld {
 ///   twice, in its queue, behind those who were there before.
 /// Not guaranteed: that nothing is held while waiting. The first attempt takes all or none, and
 ///   waits for the name in the way without holding any; when that was not enough, the names before
-///   the next one in the way are kept meanwhile, or nobody could promise an end. An order of several
-///   Stores when programs write the address of one server differently: use the same URL. One owner
-///   that enters again: every acquire is somebody new, and waits for himself.
+///   the next one in the way are kept meanwhile, or nobody could promise an end. An order of
+///   several Stores when programs write the address of one server differently: use the same URL.
+///   One owner that enters again: every acquire is somebody new, and waits for himself.
 /// Threads: any. The Stores must outlive the lock and every MultiHeld of it.
-/// In Redis: for each name what Mutex leaves. One round trip to acquire free names of one Store, one
-///   to release them, whatever their number; a wait adds one script for each name that comes to be
-///   in the way. Names of several Stores, or of several slots with `slot_by_slot`: one after
+/// In Redis: for each name what Mutex leaves. One round trip to acquire free names of one Store,
+///   one to release them, whatever their number; a wait adds one script for each name that comes to
+///   be in the way. Names of several Stores, or of several slots with `slot_by_slot`: one after
 ///   another. Renewals travel with those of all locks of the process.
 ///
 ///     MultiLock both{*store, {"account:7", "account:42"}};
@@ -124,8 +124,8 @@ class MultiLock {
  public:
   static constexpr std::size_t most_names = 1000;
 
-  /// Throws Error (bad_argument): no name, more than `most_names`, one that is empty, above 1 MiB or
-  /// given twice; a lease out of range, a margin that leaves nothing of it.
+  /// Throws Error (bad_argument): no name, more than `most_names`, one that is empty, above 1 MiB
+  /// or given twice; a lease out of range, a margin that leaves nothing of it.
   MultiLock(Store& store, const std::vector<std::string>& names, MultiLockOptions options = {});
   explicit MultiLock(std::vector<MultiName> names, MultiLockOptions options = {});
   ~MultiLock();
@@ -133,7 +133,8 @@ class MultiLock {
   MultiLock& operator=(const MultiLock&) = delete;
 
   /// Waits until all are held. Throws Error (connection, timeout, wrong_type ...): what may have
-  /// come about all the same is taken back in the background, and ends with its lease at the latest.
+  /// come about all the same is taken back in the background, and ends with its lease at the
+  /// latest.
   Task<MultiHeld> acquire();
   /// Waits up to `wait`, or until `stop` is requested. Empty: others held some all the while; now
   /// none is held. Without a wait: one round trip for each script. Throws as `acquire`.

@@ -63,11 +63,12 @@ struct MutexOptions {
 ///   the lock by the release itself, or looks when the holder's lease ends; nobody polls. Within a
 ///   process waiters have their turns in the order of their arrival.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
-///   `token()`); that an asynchronous replica knows of the hold after a failover (see `Durability`);
-///   an order among processes (see FairMutex), nor the place of a process that stands still for 2 s
-///   when its turn comes. A copy of an acquire that the server gets to only after the hold was
-///   released again (the first connection was lost while the copy lay in a buffer) leaves a hold of
-///   nobody until its lease ends. Losses are counted in `sluice_lock_lost_total`.
+///   `token()`); that an asynchronous replica knows of the hold after a failover (see
+///   `Durability`); an order among processes (see FairMutex), nor the place of a process that
+///   stands still for 2 s when its turn comes. A copy of an acquire that the server gets to only
+///   after the hold was released again (the first connection was lost while the copy lay in a
+///   buffer) leaves a hold of nobody until its lease ends. Losses are counted in
+///   `sluice_lock_lost_total`.
 /// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its
 ///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, and
 ///   their end releases nothing.

@@ -1,7 +1,8 @@
 /// Turns a URL into a Store: the one place that knows all kinds of them.
 ///
 ///     embedded:                                  in memory, gone with the Store
-///     embedded:/var/lib/app?fsync=everysec       in a folder; fsync = always (default), everysec or
+///     embedded:/var/lib/app?fsync=everysec       in a folder; fsync = always (default), everysec
+///     or
 ///                                                never
 ///     redis://[user[:password]@]host[:port][/db] a Redis or Valkey server; also valkey://
 ///     redis+unix://[user[:password]@]/path/sock  the same on a unix socket; also valkey+unix://

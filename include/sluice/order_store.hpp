@@ -1,9 +1,9 @@
 /// The database that admitted orders end in.
 ///
-/// Guarantee (of `open_order_store`): an insert is one transaction, on disk when it returns; an order is inserted once,
-///   however often it is given; the units of the inserted orders are exactly what the database's stock lost; the
-///   database itself refuses a second order under the same (sale, id), (sale, number) or (sale, buyer, n), and a
-///   stock below zero.
+/// Guarantee (of `open_order_store`): an insert is one transaction, on disk when it returns; an
+///   order is inserted once, however often it is given; the units of the inserted orders are
+///   exactly what the database's stock lost; the database itself refuses a second order under the
+///   same (sale, id), (sale, number) or (sale, buyer, n), and a stock below zero.
 /// Not guaranteed: anything about rows that other programs change.
 /// Threads: one at a time. Processes: as many as the database allows; each opens its own.
 ///
@@ -37,16 +37,19 @@ struct DatabaseStock {
   std::int64_t left;
 };
 
-/// Every function throws Error when the database cannot be used now: database (locked, gone), read_only, out_of_space,
-/// corrupt. The effect is `unknown` where a COMMIT was under way, else `none`; giving the same orders again is safe.
+/// Every function throws Error when the database cannot be used now: database (locked, gone),
+/// read_only, out_of_space, corrupt. The effect is `unknown` where a COMMIT was under way, else
+/// `none`; giving the same orders again is safe.
 class OrderStore {
  public:
   virtual ~OrderStore() = default;
 
-  /// Enters a sale and its stock, unless it is there. Throws Error{config_mismatch} when it is there with another stock.
+  /// Enters a sale and its stock, unless it is there. Throws Error{config_mismatch} when it is
+  /// there with another stock.
   virtual void add_sale(const std::string& sale, std::int64_t stock) = 0;
 
-  /// Brings the orders of one sale in, and takes their units off its stock. Rejects one by one what can never fit.
+  /// Brings the orders of one sale in, and takes their units off its stock. Rejects one by one what
+  /// can never fit.
   virtual InsertResult insert(const std::string& sale, std::span<const Order> orders) = 0;
 
   /// Up to `most` orders with an id above `after`, ids rising.
@@ -61,7 +64,8 @@ class OrderStore {
   virtual std::string describe() const = 0;
 };
 
-/// "sqlite:/path/to/orders.db" (created when it is not there), "sqlite::memory:" (gone with the OrderStore). The tables are made where they are missing.
+/// "sqlite:/path/to/orders.db" (created when it is not there), "sqlite::memory:" (gone with the
+/// OrderStore). The tables are made where they are missing.
 /// Throws Error: bad_argument for another scheme, and as OrderStore's functions.
 std::unique_ptr<OrderStore> open_order_store(const std::string& url);
 

@@ -1,14 +1,15 @@
 /// Moves admitted orders from the stream of a sale into the database.
 ///
-/// Guarantee: an entry is acknowledged only after the COMMIT that holds its order, so a worker may die anywhere: what it
-///   had goes to another one after `claim_after`, and the database takes a repeat for what it is. An entry that makes no
-///   order, that the database refuses for good, or that `most_deliveries` workers took without finishing, is moved to
-///   the dead letters with the reason, never dropped. While the database is locked, read-only or gone, entries
-///   wait and the worker tries again, logging what is wrong; admission does not notice.
+/// Guarantee: an entry is acknowledged only after the COMMIT that holds its order, so a worker may
+///   die anywhere: what it had goes to another one after `claim_after`, and the database takes a
+///   repeat for what it is. An entry that makes no order, that the database refuses for good, or
+///   that `most_deliveries` workers took without finishing, is moved to the dead letters with the
+///   reason, never dropped. While the database is locked, read-only or gone, entries wait and the
+///   worker tries again, logging what is wrong; admission does not notice.
 /// Not guaranteed: that orders reach the database in the order of their ids.
 /// Threads: one worker, one thread. Run as many workers as you like, in as many processes.
-/// In Redis: a consumer of its own in the group `workers` of {NAME}:orders; gone when the worker stops with nothing
-///   pending. A batch costs one round trip besides the database's work.
+/// In Redis: a consumer of its own in the group `workers` of {NAME}:orders; gone when the worker
+///   stops with nothing pending. A batch costs one round trip besides the database's work.
 ///
 ///     auto orders = open_order_store("sqlite:orders.db");
 ///     OrderWorker worker{store, sale, *orders};
@@ -27,16 +28,20 @@
 namespace sluice {
 
 struct OrderWorkerOptions {
-  /// Largest transaction, 1 to 4000 orders. More: more orders a second under a backlog, and more to do again after a
-  /// crash. A batch never waits to fill.
+  /// Largest transaction, 1 to 4000 orders. More: more orders a second under a backlog, and more to
+  /// do again after a crash. A batch never waits to fill.
   std::size_t batch = 4000;
-  /// How long an idle worker waits in one XREADGROUP BLOCK; also how long it may take to notice a stop.
+  /// How long an idle worker waits in one XREADGROUP BLOCK; also how long it may take to notice a
+  /// stop.
   std::chrono::milliseconds idle_wait{250};
-  /// An entry untouched for so long belongs to a dead worker. More than the longest transaction may take.
+  /// An entry untouched for so long belongs to a dead worker. More than the longest transaction may
+  /// take.
   std::chrono::milliseconds claim_after{30'000};
-  /// An entry delivered more often than this becomes a dead letter: whoever took it seems to die of it.
+  /// An entry delivered more often than this becomes a dead letter: whoever took it seems to die of
+  /// it.
   std::int64_t most_deliveries = 20;
-  /// Pause after a failure of the database or store: doubles from the first to the longest, with jitter.
+  /// Pause after a failure of the database or store: doubles from the first to the longest, with
+  /// jitter.
   std::chrono::milliseconds first_pause{50};
   std::chrono::milliseconds longest_pause{5'000};
 };
@@ -51,20 +56,21 @@ struct WorkerProgress {
   std::string last_failure;
 };
 
-/// REQUIRES: Store, Sale and OrderStore live longer. The OrderStore is this worker's alone while it works.
+/// REQUIRES: Store, Sale and OrderStore live longer. The OrderStore is this worker's alone while it
+/// works.
 class OrderWorker {
  public:
   /// Throws Error{bad_argument} for options out of range.
   OrderWorker(Store& store, const Sale& sale, OrderStore& orders, OrderWorkerOptions options = {});
   ~OrderWorker();
 
-  /// Works until `stop`, then finishes the batch under way and returns; what it has not read stays in the stream.
-  /// Blocks the thread. Throws only what trying again cannot mend: Error{config_mismatch} when the database has the sale
-  /// with another stock.
+  /// Works until `stop`, then finishes the batch under way and returns; what it has not read stays
+  /// in the stream. Blocks the thread. Throws only what trying again cannot mend:
+  /// Error{config_mismatch} when the database has the sale with another stock.
   void run(std::stop_token stop);
 
-  /// Works until the stream holds nothing that this worker may take, or `stop`. What other workers have pending may be
-  /// left, unless it is old enough to be claimed.
+  /// Works until the stream holds nothing that this worker may take, or `stop`. What other workers
+  /// have pending may be left, unless it is old enough to be claimed.
   void drain(std::stop_token stop = {});
 
   /// Any thread.

@@ -61,8 +61,8 @@ class HeldPermit : public Held {
 /// In Redis: string NAME, the free permits; sorted set {NAME}:timeout, the permits' 16 bytes by the
 ///   time when they end; channel redisson_sc:{NAME}: all as Redisson's. Beside them hash
 ///   sluice_permit_people:{NAME}, who holds; list sluice_permit_queue:{NAME} and hash
-///   sluice_permit_turns:{NAME} while somebody waits (2 minutes); strings sluice_permit_done:{NAME}:ID for a minute after a change. Round trips: as
-///   Semaphore.
+///   sluice_permit_turns:{NAME} while somebody waits (2 minutes); strings
+///   sluice_permit_done:{NAME}:ID for a minute after a change. Round trips: as Semaphore.
 ///
 ///     PermitSemaphore desks{*store, "desks"};
 ///     desks.try_set_permits(4).get();

@@ -33,8 +33,8 @@ struct QuorumLockOptions {
   /// be smaller than that of an earlier hold.
   bool fenced = true;
   /// A waiter that hears of no release asks again after a random pause, at first of `first_pause`,
-  /// then of twice as much each time up to `longest_pause`. Less finds a release sooner that was not
-  /// heard; more asks less.
+  /// then of twice as much each time up to `longest_pause`. Less finds a release sooner that was
+  /// not heard; more asks less.
   std::chrono::milliseconds first_pause{10};
   std::chrono::milliseconds longest_pause{500};
   /// What people see in `Mutex::info()` of a node. Default: the name of the program.
@@ -47,18 +47,18 @@ struct QuorumLockOptions {
 /// The nodes know nothing of each other: five servers on five machines, no replicas of one another.
 /// One node makes it a slower Mutex; an even number bears no more than one less.
 ///
-/// Guarantee: among holders whose `Held::valid()` is true there is at most one, while all clocks run
-///   at the same speed within the margin, and while not too many nodes forget a hold before its
+/// Guarantee: among holders whose `Held::valid()` is true there is at most one, while all clocks
+///   run at the same speed within the margin, and while not too many nodes forget a hold before its
 ///   time, by losing their data or by a clock that is set forward: a hold that all five have bears
 ///   two of these, one that three have bears none. The hold is certain for the lease, less the time
 ///   of the asking and the margin. A node that did not grant, or came back empty, takes the hold up
 ///   with the next renewal (the first comes soon where a node did not grant), and counts from then
 ///   on. With `fenced` tokens rise from hold to hold under the same conditions, and after data was
 ///   lost too where wall clocks do not go back.
-/// Not guaranteed: exclusion when more nodes forget than the hold can spare. Have them keep their data
-///   (appendonly, fsync always), or keep down for a lease one that has lost it.
-///   That a holder that was stopped notices before it acts: pass on the token. An order of waiters.
-///   That a renewal which a node executes only after the release leaves nothing: it leaves a hold of
+/// Not guaranteed: exclusion when more nodes forget than the hold can spare. Have them keep their
+///   data (appendonly, fsync always), or keep down for a lease one that has lost it. That a holder
+///   that was stopped notices before it acts: pass on the token. An order of waiters. That a
+///   renewal which a node executes only after the release leaves nothing: it leaves a hold of
 ///   nobody there until its lease ends.
 /// Threads: any. The Stores must outlive the lock, every Held of it, and the calls under way. After
 ///   a fork() the holds stay with the parent.
@@ -81,14 +81,15 @@ class QuorumLock {
   QuorumLock& operator=(const QuorumLock&) = delete;
 
   /// Waits until it is held. Throws Error when fewer than a majority of the nodes answer, naming
-  /// each and what is known of it; `errc` is that of all that failed if they agree, else connection;
-  /// timeout if none failed. What a minority has granted is released before, for which those nodes
-  /// are waited for as long as for any answer; what a node grants later, in the background: it ends
-  /// with its lease at the latest. Also (timeout): the grant took as long as its lease.
+  /// each and what is known of it; `errc` is that of all that failed if they agree, else
+  /// connection; timeout if none failed. What a minority has granted is released before, for which
+  /// those nodes are waited for as long as for any answer; what a node grants later, in the
+  /// background: it ends with its lease at the latest. Also (timeout): the grant took as long as
+  /// its lease.
   Task<Held> acquire();
-  /// Waits up to `wait`, or until `stop` is requested. Empty: another held it all the while, or those
-  /// who wanted it shared the nodes among them. Without a wait: one round of questions. Blocks at
-  /// most twice `node_timeout` longer (three times with `fenced`). Throws as `acquire`.
+  /// Waits up to `wait`, or until `stop` is requested. Empty: another held it all the while, or
+  /// those who wanted it shared the nodes among them. Without a wait: one round of questions.
+  /// Blocks at most twice `node_timeout` longer (three times with `fenced`). Throws as `acquire`.
   Task<std::optional<Held>> try_acquire(std::chrono::milliseconds wait = {},
                                         std::stop_token stop = {});
 

@@ -49,22 +49,22 @@ struct RateExceeded {
 /// acquire of the last interval.
 ///
 /// Guarantee: by the server's clock no half-open window of the length of `interval`, wherever it
-///   begins, has more than `rate` permits, to the microsecond; each permit is free again exactly one
-///   interval after it was taken, so nothing drifts. The clocks of the programs do not matter. A
-///   grant whose reply is lost and that is asked for again takes its permits once. Those who wait in
-///   one process are served in the order of their calls, only the first of them asks the server, and
-///   it sleeps until its permits are free: it does not poll.
+///   begins, has more than `rate` permits, to the microsecond; each permit is free again exactly
+///   one interval after it was taken, so nothing drifts. The clocks of the programs do not matter.
+///   A grant whose reply is lost and that is asked for again takes its permits once. Those who wait
+///   in one process are served in the order of their calls, only the first of them asks the server,
+///   and it sleeps until its permits are free: it does not poll.
 /// Not guaranteed: an order among processes. That a clock of the server which jumps keeps the rate:
 ///   forward, up to `rate` permits more get through at once, once; back, waiters wait up to one
 ///   interval longer, once (permits that were taken "in the future" count as taken now). That Java
 ///   peers keep it: they use their own clocks. That a server which lost its data remembers what was
-///   taken: up to `rate` permits more, once. That a wait ends before its time when permits are given
-///   back early (Redisson's `release`) or the rate is raised.
+///   taken: up to `rate` permits more, once. That a wait ends before its time when permits are
+///   given back early (Redisson's `release`) or the rate is raised.
 /// Threads: any. The Store must outlive the RateLimiter, the RateLimiter its Tasks.
-/// In Redis: hash NAME {rate, interval, type, keepAliveTime}; string {NAME}:value, the free permits;
-///   sorted set {NAME}:permits, what was taken when; the last two with :CLIENT added if
-///   `per_client`, and then with a TTL of two intervals. One round trip for each acquire; it creates
-///   the definition where there is none.
+/// In Redis: hash NAME {rate, interval, type, keepAliveTime}; string {NAME}:value, the free
+///   permits; sorted set {NAME}:permits, what was taken when; the last two with :CLIENT added if
+///   `per_client`, and then with a TTL of two intervals. One round trip for each acquire; it
+///   creates the definition where there is none.
 ///
 ///     RateLimiter limiter{*store, "mail", {.rate = 100, .interval = 1min}};
 ///     const auto grant = limiter.try_acquire().get();
@@ -80,23 +80,24 @@ class RateLimiter {
   RateLimiter& operator=(RateLimiter&&) noexcept;
 
   /// Takes permits, all or none. Waits up to `wait` for them, or until `stop` is requested; returns
-  /// at once when they cannot be there in time (as Guava's tryAcquire), and without asking the server when others of this
-  /// process are in front. O(log n) in the acquires of the last interval, and O(1) more for each
-  /// permit that has come back.
-  /// Throws Error: bad_argument for less than 1 permit or more than the rate; config_mismatch (effect
-  /// none); what the store throws: with effect unknown the permits may be taken, and are free again
-  /// after one interval.
+  /// at once when they cannot be there in time (as Guava's tryAcquire), and without asking the
+  /// server when others of this process are in front. O(log n) in the acquires of the last
+  /// interval, and O(1) more for each permit that has come back.
+  /// Throws Error: bad_argument for less than 1 permit or more than the rate; config_mismatch
+  /// (effect none); what the store throws: with effect unknown the permits may be taken, and are
+  /// free again after one interval.
   Task<Outcome> try_acquire(std::int64_t permits = 1, std::chrono::milliseconds wait = {},
                             std::stop_token stop = {});
   /// Waits as long as it takes. Throws as `try_acquire`.
   Task<RateGrant> acquire(std::int64_t permits = 1);
 
-  /// How many permits are free now; all of them where nobody has used the limiter yet, which defines
-  /// it. Throws config_mismatch, and what the store throws.
+  /// How many permits are free now; all of them where nobody has used the limiter yet, which
+  /// defines it. Throws config_mismatch, and what the store throws.
   Task<std::int64_t> available();
 
   /// Creates the definition if there is none. Whether rate, interval and kind of the options are in
-  /// force, from before or from now on. For programs that want to know early: an acquire does it too.
+  /// force, from before or from now on. For programs that want to know early: an acquire does it
+  /// too.
   Task<bool> try_set_rate();
   /// Changes the rate for everybody. What was taken counts on, so that no more than the new rate is
   /// let through in an interval from now. Other programs take it with their next call if they

@@ -1,17 +1,21 @@
-/// A flash sale: a stock that is never oversold, so many orders a buyer, every admitted order in a database.
+/// A flash sale: a stock that is never oversold, so many orders a buyer, every admitted order in a
+/// database.
 ///
-/// Guarantee: while the store keeps its data, the units of all admitted orders never exceed the stock; no buyer has more
-///   orders than the limit; an order gets all its units or none; order numbers are type + day + counter from 1, without a
-///   gap, dated by the store's clock in the zone of the sale; ids rise strictly. An admitted order stands in the stream
-///   in the same atomic step, and OrderWorker takes it from there into the database exactly once. The same buyer with
+/// Guarantee: while the store keeps its data, the units of all admitted orders never exceed the
+///   stock; no buyer has more orders than the limit; an order gets all its units or none; order
+///   numbers are type + day + counter from 1, without a gap, dated by the store's clock in the zone
+///   of the sale; ids rise strictly. An admitted order stands in the stream in the same atomic
+///   step, and OrderWorker takes it from there into the database exactly once. The same buyer with
 ///   the same request id always gets the same order, however often and however late he asks.
-/// Not guaranteed: any of it after the store lost its data (an asynchronous replica promoted, FLUSHALL). The database
-///   then refuses what is too much, and such orders end as dead letters (docs/sale.md), counted in
-///   `sluice_sale_dead_letters_total`. Ids and numbers are unique within a sale, not among sales.
+/// Not guaranteed: any of it after the store lost its data (an asynchronous replica promoted,
+///   FLUSHALL). The database then refuses what is too much, and such orders end as dead letters
+///   (docs/sale.md), counted in `sluice_sale_dead_letters_total`. Ids and numbers are unique within
+///   a sale, not among sales.
 /// Threads: any. Calls made at the same time travel together, in one round trip and one script.
-/// In Redis, all in the slot of NAME, no TTL: hash {NAME}:sale (definition, sold, counters), hash {NAME}:buyers (buyer to
-///   his latest order), hash {NAME}:requests (buyer and request to order), stream {NAME}:orders with the group `workers`
-///   (orders on their way), stream {NAME}:dead (orders that the database refused).
+/// In Redis, all in the slot of NAME, no TTL: hash {NAME}:sale (definition, sold, counters), hash
+///   {NAME}:buyers (buyer to his latest order), hash {NAME}:requests (buyer and request to order),
+///   stream {NAME}:orders with the group `workers` (orders on their way), stream {NAME}:dead
+///   (orders that the database refused).
 ///
 ///     auto sale = Sale::create(store, {.name = "maotai", .stock = 100}).get();
 ///     auto answer = sale.buy(BuyerId{"42"}, RequestId{"c1f0"}).get();
@@ -36,7 +40,8 @@ struct BuyerId {
   friend bool operator==(const BuyerId&, const BuyerId&) = default;
 };
 
-/// One wish to buy: 1 to 128 bytes of any kind, made by the buyer's side once and sent again with each retry.
+/// One wish to buy: 1 to 128 bytes of any kind, made by the buyer's side once and sent again with
+/// each retry.
 struct RequestId {
   std::string value;
   friend bool operator==(const RequestId&, const RequestId&) = default;
@@ -47,12 +52,14 @@ struct SaleDefinition {
   std::string name;
   /// Units to sell, 0 to 10^12.
   std::int64_t stock = 0;
-  /// From when (inclusive) and until when (exclusive) the store's clock lets buyers in; empty: no such bound.
+  /// From when (inclusive) and until when (exclusive) the store's clock lets buyers in; empty: no
+  /// such bound.
   std::optional<WallTime> opens_at = {};
   std::optional<WallTime> closes_at = {};
   /// Orders a buyer may have; 0: as many as he likes (ordinary goods).
   std::int64_t limit = 1;
-  /// Units of the largest order; 0: only the stock bounds it. The limit counts orders: bound the units here.
+  /// Units of the largest order; 0: only the stock bounds it. The limit counts orders: bound the
+  /// units here.
   std::int64_t largest_order = 0;
   /// What order numbers begin with: 1 to 16 letters, digits, '-' or '_'.
   std::string number_type = "MT";
@@ -121,11 +128,13 @@ struct DeadLetter {
   std::optional<Order> order;  ///< what they say; empty: they make no order
 };
 
-/// REQUIRES: the Store lives longer, and the Sale longer than its Tasks. Moving it leaves Tasks under way valid.
+/// REQUIRES: the Store lives longer, and the Sale longer than its Tasks. Moving it leaves Tasks
+/// under way valid.
 class Sale {
  public:
   /// Defines the sale in the store, or joins it where it is defined already, in the same words.
-  /// Throws Error: bad_argument (a field out of range; says which), config_mismatch (defined otherwise; says how).
+  /// Throws Error: bad_argument (a field out of range; says which), config_mismatch (defined
+  /// otherwise; says how).
   static Task<Sale> create(Store& store, SaleDefinition definition);
   /// Empty: the store knows no such sale.
   static Task<std::optional<Sale>> load(Store& store, std::string name);
@@ -136,9 +145,11 @@ class Sale {
 
   const SaleDefinition& definition() const noexcept;
 
-  /// Buys `units` for `buyer`, all or none. After an Error, also one with effect `unknown`, ask again with the same
-  /// request id: it ends in one order. One round trip, shared with the calls made meanwhile.
-  /// Throws Error: bad_argument (at once: empty or long id, units out of range), and what the store throws.
+  /// Buys `units` for `buyer`, all or none. After an Error, also one with effect `unknown`, ask
+  /// again with the same request id: it ends in one order. One round trip, shared with the calls
+  /// made meanwhile.
+  /// Throws Error: bad_argument (at once: empty or long id, units out of range), and what the store
+  /// throws.
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units = 1);
 
   Task<SaleStatus> status();
@@ -147,7 +158,8 @@ class Sale {
 
   /// Up to `most` dead letters after the one with id `after` (empty: from the oldest).
   Task<std::vector<DeadLetter>> dead_letters(std::string after = {}, std::size_t most = 100);
-  /// Sends a dead letter to the workers again, once its cause is gone. False: there is none with that id.
+  /// Sends a dead letter to the workers again, once its cause is gone. False: there is none with
+  /// that id.
   Task<bool> revive(std::string dead_letter_id);
 
  private:

@@ -1,4 +1,5 @@
-/// Proves a sale from what lies in the store and in the database, to the last unit; not from counters of programs.
+/// Proves a sale from what lies in the store and in the database, to the last unit; not from
+/// counters of programs.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +33,10 @@ struct Audit {
   }
 };
 
-/// Compares the store with the database: every unit, every order, every number. Reads in pages; keeps 8 bytes an
-/// order in memory. Blocks the thread, for about a second a million orders.
-/// Exact when nobody buys meanwhile. While orders are admitted the figures of the store and of the database are from
-/// different instants and may differ by what came in between; workers may run.
+/// Compares the store with the database: every unit, every order, every number. Reads in pages;
+/// keeps 8 bytes an order in memory. Blocks the thread, for about a second a million orders. Exact
+/// when nobody buys meanwhile. While orders are admitted the figures of the store and of the
+/// database are from different instants and may differ by what came in between; workers may run.
 /// Throws what the store and the database throw. The OrderStore is the audit's alone meanwhile.
 Audit audit(Store& store, const Sale& sale, OrderStore& orders);
 

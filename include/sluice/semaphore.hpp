@@ -20,8 +20,8 @@ class Pool;
 
 struct SemaphoreOptions {
   /// How long permits are held without renewal, and so how long those of a dead holder are missing.
-  /// Shorter brings them back sooner; longer survives longer pauses of the holder and outages of the
-  /// server. From 10 ms to 24 h.
+  /// Shorter brings them back sooner; longer survives longer pauses of the holder and outages of
+  /// the server. From 10 ms to 24 h.
   std::chrono::milliseconds lease = std::chrono::seconds{30};
   /// Renew the lease while permits are held, every third of it, all holds of the process together.
   /// Off: they come back when their lease is over, and are then lost for their holder.
@@ -61,8 +61,9 @@ struct SemaphoreInfo {
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`). That a
 ///   Java program waits in the same order: it takes whatever it finds free; while others of ours
 ///   wait, that is what a release leaves free for 10 ms after 16 hand-overs, at most once a second.
-///   What a Java program acquires belongs to nobody, and is missing when it dies. A copy of an acquire that the server gets to only after the release holds permits
-///   for nobody until their lease is over.
+///   What a Java program acquires belongs to nobody, and is missing when it dies. A copy of an
+///   acquire that the server gets to only after the release holds permits for nobody until their
+///   lease is over.
 /// Threads: any. The Store must outlive the Semaphore and every Held of it; a Held may outlive its
 ///   Semaphore. After a fork() the holds stay with the parent.
 /// In Redis: string NAME, the free permits, and channel redisson_sc:{NAME}, both as Redisson's;
@@ -109,9 +110,9 @@ class Semaphore {
                                         std::stop_token stop = {});
 
   /// Gives back what is nobody's hold: of a Java program, or drained. As Redisson it does not ask
-  /// whether anybody had them.
-  /// `request`: a name for this release of at most 200 bytes; whoever calls again with the same name
-  /// within a minute, after an Error of unknown effect, releases once. Default: each call is new.
+  /// whether anybody had them. `request`: a name for this release of at most 200 bytes; whoever
+  /// calls again with the same name within a minute, after an Error of unknown effect, releases
+  /// once. Default: each call is new.
   /// Throws Error (effect none or unknown).
   Task<void> release_unowned(std::uint32_t permits = 1, std::string request = {});
 

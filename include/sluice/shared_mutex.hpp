@@ -34,7 +34,8 @@ struct SharedMutexOptions {
   /// Where a grant has to be before it counts. Default: on the server.
   Durability durability{};
   enum class Preference {
-    writers,  ///< While a writer waits, newcomers wait behind it; after it, the next writer is next.
+    writers,  ///< While a writer waits, newcomers wait behind it; after it, the next writer is
+              ///< next.
     readers,  ///< Newcomers join those that read; after a writer, those that wait to read are next.
   };
   /// Who goes first. Readers first gives more throughput where most read; writers first gives
@@ -55,11 +56,11 @@ struct SharedMutexOptions {
 /// A lock that many may hold to read or one to write, shared by every process that names it, Java
 /// processes with Redisson included.
 ///
-/// Guarantee: among holders whose `Held::valid()` is true there is at most one that writes, and then
-///   nobody else reads but its own owner; while the server keeps its data and its clock and ours run
-///   at the same speed within the margin. A lost reply leaves no second hold, a repeated or late
-///   release touches no newer hold. A reader that died keeps a writer out for its lease at most,
-///   however long others read on. Neither readers nor writers of ours starve: see
+/// Guarantee: among holders whose `Held::valid()` is true there is at most one that writes, and
+///   then nobody else reads but its own owner; while the server keeps its data and its clock and
+///   ours run at the same speed within the margin. A lost reply leaves no second hold, a repeated
+///   or late release touches no newer hold. A reader that died keeps a writer out for its lease at
+///   most, however long others read on. Neither readers nor writers of ours starve: see
 ///   `SharedMutexOptions::overtaking`.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold after a failover; an order among
@@ -67,18 +68,19 @@ struct SharedMutexOptions {
 ///   a writer of ours that waits: Redisson knows no queue here. Losses are counted in
 ///   `sluice_lock_lost_total`.
 /// Entering again: an Owner may enter again what it is in. One that writes may also read, and goes
-///   on reading when it ends its write hold: all that wait to read then join it. One that reads
-///   may not also write: Error (bad_argument), at once. What an owner enters again has one token; a
-///   hold that it acquires after it lost one has a higher one, also where the server knows the old one.
-/// Threads: any. The Store must outlive the SharedMutex and every Held of it; a Held may outlive its
-///   SharedMutex. After a fork() the holds stay with the parent.
+///   on reading when it ends its write hold: all that wait to read then join it. One that reads may
+///   not also write: Error (bad_argument), at once. What an owner enters again has one token; a
+///   hold that it acquires after it lost one has a higher one, also where the server knows the old
+///   one.
+/// Threads: any. The Store must outlive the SharedMutex and every Held of it; a Held may outlive
+///   its SharedMutex. After a fork() the holds stay with the parent.
 /// In Redis: hash NAME {mode, owner: entries, owner:write: entries, sluice:...}, TTL = the longest
 ///   lease; for each entry of a reader the string {NAME}:OWNER:rwlock_timeout:N, TTL = its lease;
 ///   string redisson_lock_token:{NAME}, the fencing counter, which stays; channel
 ///   redisson_rwlock:{NAME}; lists sluice_rw_writers:{NAME} and sluice_rw_readers:{NAME} while
-///   somebody waits. One round trip to get in where nobody is in the way, one to release, which also
-///   lets the next ones in: they need none. Renewals: one script for 100 holds to read, one for 100
-///   to write.
+///   somebody waits. One round trip to get in where nobody is in the way, one to release, which
+///   also lets the next ones in: they need none. Renewals: one script for 100 holds to read, one
+///   for 100 to write.
 ///
 ///     SharedMutex prices{*store, "prices"};
 ///     { const std::shared_lock reading{prices}; show(price_list); }
@@ -91,9 +93,9 @@ class SharedMutex {
   SharedMutex(const SharedMutex&) = delete;
   SharedMutex& operator=(const SharedMutex&) = delete;
 
-  /// Waits until it may write. Throws Error: bad_argument, effect none, where `owner` reads and does
-  /// not write; connection, timeout, wrong_type ...: a hold that may have come about all the same
-  /// is taken back in the background, and ends with its lease at the latest.
+  /// Waits until it may write. Throws Error: bad_argument, effect none, where `owner` reads and
+  /// does not write; connection, timeout, wrong_type ...: a hold that may have come about all the
+  /// same is taken back in the background, and ends with its lease at the latest.
   Task<Held> acquire();
   Task<Held> acquire(const Owner& owner);
   /// Waits up to `wait`, or until `stop` is requested. Empty: others were in all the while. Without
@@ -117,17 +119,17 @@ class SharedMutex {
   /// of each queue the first 1000.
   Task<LockInfo> info();
 
-  /// Ends all holds, to read and to write, and lets those in that wait. The holders learn of it with
-  /// their next renewal. False: nobody was in.
+  /// Ends all holds, to read and to write, and lets those in that wait. The holders learn of it
+  /// with their next renewal. False: nobody was in.
   Task<bool> force_release();
 
   const std::string& name() const noexcept;
 
   // As the standard library wants it (SharedTimedMutex): the owner is the thread. Entering again is
   // allowed, and so is lock_shared() between lock() and unlock(). `lock...` and `try_lock...` throw
-  // Error when the store fails, and when a thread that reads wants to write. `unlock...` releases as
-  // ~Held does; it throws Error (bad_argument) when this thread is not in, but not when the hold was
-  // lost, which is logged and counted.
+  // Error when the store fails, and when a thread that reads wants to write. `unlock...` releases
+  // as ~Held does; it throws Error (bad_argument) when this thread is not in, but not when the hold
+  // was lost, which is logged and counted.
   void lock();
   bool try_lock();
   template <class Rep, class Period>

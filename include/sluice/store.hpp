@@ -1,11 +1,12 @@
-/// Where the state lives: a Redis or Valkey server, or the embedded engine. Primitives stand on this and know no more.
+/// Where the state lives: a Redis or Valkey server, or the embedded engine. Primitives stand on
+/// this and know no more.
 ///
-/// Guarantee: a command or script runs atomically; commands that one thread starts one after another on one Store are
-///   executed in that order. A reply that was given is as durable as the Store promises (embedded: `fsync`; Redis: its
-///   own configuration).
+/// Guarantee: a command or script runs atomically; commands that one thread starts one after
+///   another on one Store are executed in that order. A reply that was given is as durable as the
+///   Store promises (embedded: `fsync`; Redis: its own configuration).
 /// Not guaranteed: that a failed call had no effect: `Error::effect()` says what is known.
-/// Threads: any. Arguments are copied before a call returns its Task. Await every Task: a server is sent nothing before,
-///   while the embedded engine executes at the call.
+/// Threads: any. Arguments are copied before a call returns its Task. Await every Task: a server is
+///   sent nothing before, while the embedded engine executes at the call.
 #pragma once
 
 #include <functional>
@@ -32,13 +33,14 @@ struct Script {
 using Words = std::span<const std::string_view>;
 
 struct CallOptions {
-  /// How long to wait for the reply. 0: the Store's `command_timeout`. More: survives a slow server longer.
+  /// How long to wait for the reply. 0: the Store's `command_timeout`. More: survives a slow server
+  /// longer.
   std::chrono::milliseconds timeout{0};
-  /// The call does no harm when it is executed twice (it carries a request id, say), so that it may be sent again
-  /// after a broken connection. Commands that only read are repeated anyway.
+  /// The call does no harm when it is executed twice (it carries a request id, say), so that it may
+  /// be sent again after a broken connection. Commands that only read are repeated anyway.
   bool repeatable = false;
-  /// Nobody waits for the reply: it is read with the next one, or some 10 ms later, so that no thread has to wake for it.
-  /// The call itself is sent at once, as any other.
+  /// Nobody waits for the reply: it is read with the next one, or some 10 ms later, so that no
+  /// thread has to wake for it. The call itself is sent at once, as any other.
   bool unhurried = false;
 };
 
@@ -68,7 +70,8 @@ class Batch {
 struct Message {
   enum class Kind {
     published,
-    gap,  ///< The connection was lost and is back: messages may have been missed, look at the state itself.
+    gap,  ///< The connection was lost and is back: messages may have been missed, look at the state
+          ///< itself.
   };
   Kind kind = Kind::published;
   std::string channel;
@@ -77,8 +80,8 @@ struct Message {
 
 using MessageHandler = std::function<void(const Message&)>;
 
-/// Keeps a handler subscribed. When it is gone the handler does not run any more, and is not running
-/// (unless it is destroyed by the handler itself).
+/// Keeps a handler subscribed. When it is gone the handler does not run any more, and is not
+/// running (unless it is destroyed by the handler itself).
 class Listener {
  public:
   class Registration {
@@ -99,15 +102,16 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  /// Runs one command. Throws Error, also for an error reply. Blocking commands (BLPOP, XREADGROUP BLOCK ...) are
-  /// allowed and hold up nobody else; their own timeout is added to the call's.
+  /// Runs one command. Throws Error, also for an error reply. Blocking commands (BLPOP, XREADGROUP
+  /// BLOCK ...) are allowed and hold up nobody else; their own timeout is added to the call's.
   virtual Task<Value> run(Words command, CallOptions options = {}) = 0;
   /// Runs a script by its SHA-1, and teaches it to a server that has forgotten it.
   virtual Task<Value> run(const Script& script, Words keys, Words args,
                           CallOptions options = {}) = 0;
-  /// Runs a batch in one round trip. An error reply of one item is a Value of type error in its place; a lost
-  /// connection is thrown. A WAIT at its end waits until replicas have what the batch has written, on a connection
-  /// that nobody shares; the embedded engine has no replicas, and answers 0.
+  /// Runs a batch in one round trip. An error reply of one item is a Value of type error in its
+  /// place; a lost connection is thrown. A WAIT at its end waits until replicas have what the batch
+  /// has written, on a connection that nobody shares; the embedded engine has no replicas, and
+  /// answers 0.
   virtual Task<std::vector<Value>> run(Batch batch, CallOptions options = {}) = 0;
 
   Task<Value> run(std::initializer_list<std::string_view> command, CallOptions options = {}) {
@@ -118,14 +122,15 @@ class Store {
     return run(script, Words{keys.begin(), keys.size()}, Words{args.begin(), args.size()}, options);
   }
 
-  /// Subscribes `handler` to a channel; done once the server has confirmed it, so that no later message is missed.
-  /// Handlers of one channel share one subscription. A handler runs on whichever thread reads, in order, never twice at
-  /// once; it must be short and must not block.
+  /// Subscribes `handler` to a channel; done once the server has confirmed it, so that no later
+  /// message is missed. Handlers of one channel share one subscription. A handler runs on whichever
+  /// thread reads, in order, never twice at once; it must be short and must not block.
   virtual Task<Listener> listen(std::string channel, MessageHandler handler) = 0;
 
   /// Calls `handler` whenever the connection to the server was lost and there is a new one: what
-  /// stood there may not stand there any more. As listen's handlers it is called by whichever thread
-  /// reads, and must be short. A Store without a connection never calls it, and returns nothing.
+  /// stood there may not stand there any more. As listen's handlers it is called by whichever
+  /// thread reads, and must be short. A Store without a connection never calls it, and returns
+  /// nothing.
   virtual Listener on_reconnect(std::function<void()> handler);
 
   /// The clock by which waits and local validity are measured.

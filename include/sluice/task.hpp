@@ -1,10 +1,11 @@
-/// One API for threads and coroutines: a verb returns a Task; `.get()` blocks the thread, `co_await` suspends the
-/// coroutine.
+/// One API for threads and coroutines: a verb returns a Task; `.get()` blocks the thread,
+/// `co_await` suspends the coroutine.
 ///
-/// A Task is lazy: it starts when it is awaited or got, and is used once. A Task that is dropped unstarted does nothing.
-/// A coroutine that a thread waits for with `.get()` always continues on that thread, and the thread does the I/O
-/// itself while it waits (see Driver). A coroutine that nobody waits for (`spawn`) continues on whichever thread
-/// completes what it awaits, and must not block there.
+/// A Task is lazy: it starts when it is awaited or got, and is used once. A Task that is dropped
+/// unstarted does nothing. A coroutine that a thread waits for with `.get()` always continues on
+/// that thread, and the thread does the I/O itself while it waits (see Driver). A coroutine that
+/// nobody waits for (`spawn`) continues on whichever thread completes what it awaits, and must not
+/// block there.
 /// Threads: a Task belongs to one thread at a time.
 #pragma once
 
@@ -25,7 +26,8 @@ namespace sluice {
 
 class Waiter;
 
-/// Lets a thread that waits do the work it waits for, instead of sleeping until another thread has done it.
+/// Lets a thread that waits do the work it waits for, instead of sleeping until another thread has
+/// done it.
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -83,7 +85,8 @@ class PromiseBase {
   };
   Final final_suspend() const noexcept { return {}; }
 
-  /// Starts `self`. True: it is still running, and resumes `continuation` or wakes `waiter` when it ends.
+  /// Starts `self`. True: it is still running, and resumes `continuation` or wakes `waiter` when it
+  /// ends.
   bool start(std::coroutine_handle<> self, std::coroutine_handle<> continuation,
              Waiter* waiter = nullptr) {
     continuation_ = continuation;
@@ -214,7 +217,8 @@ inline Task<void> detail::Promise<void>::get_return_object() noexcept {
   return Task<void>{std::coroutine_handle<Promise>::from_promise(*this)};
 }
 
-/// Starts `task` and lets it go. Its failure goes to `failed`; without one it is logged as an error.
+/// Starts `task` and lets it go. Its failure goes to `failed`; without one it is logged as an
+/// error.
 void spawn(Task<void> task, std::function<void(std::exception_ptr)> failed = {});
 
 /// Starts all tasks at once and waits for all; results in the order of the tasks.

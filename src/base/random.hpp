@@ -6,7 +6,8 @@
 
 namespace sluice {
 
-/// 16 random bytes of the kernel as 32 hex digits. Throws std::system_error where the kernel has none.
+/// 16 random bytes of the kernel as 32 hex digits. Throws std::system_error where the kernel has
+/// none.
 std::string random_hex_128();
 /// A random (version 4) UUID: 36 characters, lower case.
 std::string random_uuid();

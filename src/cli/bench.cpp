@@ -1,4 +1,5 @@
-/// `sluice bench`: what a store gives to this machine, in a few seconds. The programs under bench/ compare with peers.
+/// `sluice bench`: what a store gives to this machine, in a few seconds. The programs under bench/
+/// compare with peers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

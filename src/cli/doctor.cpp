@@ -1,4 +1,5 @@
-/// `sluice doctor URL`: what is dangerous about a server, for programs that trust it with locks, numbers and stock.
+/// `sluice doctor URL`: what is dangerous about a server, for programs that trust it with locks,
+/// numbers and stock.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
-/// Exit codes of the program: one row for each reason, out of the way of what a locked command may return
-/// (they follow sysexits.h where it has a word for it).
+/// Exit codes of the program: one row for each reason, out of the way of what a locked command may
+/// return (they follow sysexits.h where it has a word for it).
 #pragma once
 
 #include <exception>
@@ -33,7 +33,8 @@ ExitCode exit_code_of(Errc code) noexcept;
 /// For --help.
 std::string exit_code_help();
 
-/// One line on stderr: what, where, what to do, and whether the effect may have happened. The code to exit with.
+/// One line on stderr: what, where, what to do, and whether the effect may have happened. The code
+/// to exit with.
 ExitCode report(const std::exception& failure);
 
 }  // namespace sluice::cli

@@ -60,8 +60,8 @@ struct Words {
 };
 
 /// Waits, runs the command, gives back. While it waits a signal ends the program; while the command
-/// runs signals are passed on to it, and when the hold is lost it gets TERM, and KILL after --grace.
-/// The exit code: the command's, or one of ours.
+/// runs signals are passed on to it, and when the hold is lost it gets TERM, and KILL after
+/// --grace. The exit code: the command's, or one of ours.
 int hold_and_run(const Globals& globals, const RunArgs& args, const Words& words,
                  const Prepare& prepare);
 

@@ -1,4 +1,5 @@
-/// `sluice latch NAME set N | count-down | show | wait [-- CMD]`: a gate that opens when the last of N has reported.
+/// `sluice latch NAME set N | count-down | show | wait [-- CMD]`: a gate that opens when the last
+/// of N has reported.
 #include "sluice/latch.hpp"
 
 #include <fmt/format.h>

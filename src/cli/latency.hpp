@@ -1,4 +1,5 @@
-/// How long things took, in log-linear buckets (8 to each power of two: quantiles are right within 13 %).
+/// How long things took, in log-linear buckets (8 to each power of two: quantiles are right within
+/// 13 %).
 #pragma once
 
 #include <array>

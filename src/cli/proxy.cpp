@@ -15,7 +15,8 @@
 namespace sluice::cli {
 namespace {
 
-/// Where the flags of nutcracker begin: the words before them count as its name. 0: the line is no such line.
+/// Where the flags of nutcracker begin: the words before them count as its name. 0: the line is no
+/// such line.
 int flags_begin(int argc, char** argv) {
   const std::string_view program{argc > 0 ? argv[0] : ""};
   if (program.substr(program.rfind('/') + 1) == "nutcracker") return 1;

@@ -18,7 +18,8 @@ struct AdminAddress {
   std::string get() const;
 };
 
-/// reload, check-config, stats, latency, slowlog, hotkeys, bigvalues, clients, loglevel, drain, upgrade.
+/// reload, check-config, stats, latency, slowlog, hotkeys, bigvalues, clients, loglevel, drain,
+/// upgrade.
 void add_proxy_admin(CLI::App& proxy, const Globals& globals, Action& action);
 /// top: live.
 void add_proxy_top(CLI::App& proxy, const Globals& globals, Action& action);

@@ -5,7 +5,8 @@
 namespace sluice::cli {
 namespace {
 
-/// Wakes the watcher when nobody sent a signal; blocked like the others, so it has no effect of its own.
+/// Wakes the watcher when nobody sent a signal; blocked like the others, so it has no effect of its
+/// own.
 constexpr int wake_up = SIGUSR2;
 
 sigset_t set_of(std::initializer_list<int> signals) {

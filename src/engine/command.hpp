@@ -1,4 +1,5 @@
-/// What the command families have in common: finding a key of one type, reading arguments, refusing.
+/// What the command families have in common: finding a key of one type, reading arguments,
+/// refusing.
 #pragma once
 
 #include <memory>
@@ -46,7 +47,8 @@ bool read_timeout(std::string_view word, std::int64_t& timeout_ms, Reply& reply)
 /// The COUNT of *RANDMEMBER and SPOP: within half the range, so that it can be negated and doubled.
 bool read_count(std::string_view word, std::int64_t& count, Reply& reply);
 
-/// How many SPOP, LPOP, ZPOPMIN and their kin are to take: the word behind the key, or one where there is none.
+/// How many SPOP, LPOP, ZPOPMIN and their kin are to take: the word behind the key, or one where
+/// there is none.
 bool read_pop_count(Words words, std::size_t& count, Reply& reply);
 
 template <class T>
@@ -63,7 +65,8 @@ inline Object* find(Context& context, std::string_view key) {
   return context.keys().find(key, context.now_ms());
 }
 
-/// The value of that type at a key, null where there is none. False: another type is there, and was refused.
+/// The value of that type at a key, null where there is none. False: another type is there, and was
+/// refused.
 template <class T>
 bool find_as(Context& context, std::string_view key, T*& found, Reply& reply) {
   Object* object = find(context, key);
@@ -82,8 +85,8 @@ void drop_if_empty(Context& context, std::string_view key, const T& value) {
   if (value.size() == 0) context.keys().erase(key);
 }
 
-/// The end of every ...STORE: the result takes the place of what stood at `key`; an empty one deletes it. Replies its size.
-/// `wakes`: somebody may be blocked on a key of this kind.
+/// The end of every ...STORE: the result takes the place of what stood at `key`; an empty one
+/// deletes it. Replies its size. `wakes`: somebody may be blocked on a key of this kind.
 template <class T>
 void store_result(Context& context, std::string_view key, std::unique_ptr<T> result, bool wakes,
                   Reply& reply) {
@@ -100,7 +103,8 @@ void store_result(Context& context, std::string_view key, std::unique_ptr<T> res
   reply.integer(static_cast<std::int64_t>(size));
 }
 
-/// The interval [first, last) of `size` elements that Redis's inclusive `start` and `end` name, negative from the end.
+/// The interval [first, last) of `size` elements that Redis's inclusive `start` and `end` name,
+/// negative from the end.
 struct Interval {
   std::size_t first = 0;
   std::size_t last = 0;

@@ -1,4 +1,5 @@
-/// What a command of the engine sees while it runs: the data, the frozen time, and where its effects go.
+/// What a command of the engine sees while it runs: the data, the frozen time, and where its
+/// effects go.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct Session {
 struct Block {
   std::vector<std::string> keys;
   std::int64_t timeout_ms = 0;  ///< 0: for ever
-  /// What to run then, instead of the command's own words, if not empty: XREAD's "$" means the end as it was at first.
+  /// What to run then, instead of the command's own words, if not empty: XREAD's "$" means the end
+  /// as it was at first.
   std::vector<std::string> words = {};
 };
 
@@ -51,7 +53,8 @@ class Context {
   void changed(std::size_t by = 1) noexcept { changes_ += by; }
   std::size_t changes() const noexcept { return changes_; }
 
-  /// Logs `command` instead of the command's own words (SET k v PXAT ..., SREM for SPOP). May be called several times.
+  /// Logs `command` instead of the command's own words (SET k v PXAT ..., SREM for SPOP). May be
+  /// called several times.
   void log_instead(std::initializer_list<std::string_view> command) {
     log_instead(Words{command.begin(), command.size()});
   }
@@ -59,9 +62,11 @@ class Context {
   /// The command's effects were logged by the commands that it ran (EVAL); its own words are not.
   void logged_already() noexcept { replaced_ = true; }
 
-  /// A list, sorted set or stream got something: whoever is blocked on `key` is served after this execution.
+  /// A list, sorted set or stream got something: whoever is blocked on `key` is served after this
+  /// execution.
   void signal(std::string_view key) { signalled_.emplace_back(key); }
-  /// Nothing there: wait, unless in a script (then the caller replies as if the time was up). REQUIRES: nothing replied.
+  /// Nothing there: wait, unless in a script (then the caller replies as if the time was up).
+  /// REQUIRES: nothing replied.
   void block(std::vector<std::string> keys, std::int64_t timeout_ms,
              std::vector<std::string> words = {}) {
     block_.push_back({std::move(keys), timeout_ms, std::move(words)});

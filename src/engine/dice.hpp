@@ -9,7 +9,8 @@ class Dice {
  public:
   explicit Dice(std::uint64_t seed) noexcept : state_(seed) {}
 
-  /// Uniform in [0, bound). REQUIRES: bound > 0. (Lemire's multiplication; the bias is below 2^-32 for our bounds.)
+  /// Uniform in [0, bound). REQUIRES: bound > 0. (Lemire's multiplication; the bias is below 2^-32
+  /// for our bounds.)
   std::uint64_t below(std::uint64_t bound) noexcept {
     return static_cast<std::uint64_t>((static_cast<Wide>(next()) * bound) >> 64);
   }

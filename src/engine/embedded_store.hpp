@@ -3,11 +3,11 @@
 /// Guarantee: one command or script at a time, in the order of the calls; with Fsync::always a
 ///   reply, also of a read, is given only when everything that it may have seen is on disk. A crash
 ///   loses nothing that was replied, and of each execution the file keeps all or nothing.
-/// Not guaranteed: with Fsync::everysec, the last second or two before a power cut; with Fsync::never,
-///   what the operating system had not written yet. (A crash of the process alone loses nothing
-///   replied in any mode.) A message may be delivered before the execution that published it is on
-///   disk. After a failed write the file does not have the effects of the calls that failed with
-///   effect `unknown`, but reads show them until the folder is opened anew.
+/// Not guaranteed: with Fsync::everysec, the last second or two before a power cut; with
+///   Fsync::never, what the operating system had not written yet. (A crash of the process alone
+///   loses nothing replied in any mode.) A message may be delivered before the execution that
+///   published it is on disk. After a failed write the file does not have the effects of the calls
+///   that failed with effect `unknown`, but reads show them until the folder is opened anew.
 /// Threads: any. The caller's thread executes, at the call and not only when the Task is awaited; a
 ///   blocking command suspends the Task and nobody else.
 /// On disk: see append_log.hpp; a redis-server 7 with `appendonly yes` and `dir` = the folder loads

@@ -125,7 +125,8 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
 
   const bool replaced = context.take_replaced();
   if (keyspaces_[static_cast<std::size_t>(database)]->has_expired()) {
-    // The DELs of keys that the command found past their time come before its own effect, but after its SELECT.
+    // The DELs of keys that the command found past their time come before its own effect, but after
+    // its SELECT.
     auto& effects = context.effects();
     const bool selected =
         effects.size() > effects_before && effects[effects_before].front() == "SELECT";

@@ -1,5 +1,6 @@
-/// The embedded engine's core: data, commands, scripts. No thread, no lock, no file, no clock of its own, so that a
-/// seed reproduces a run. EmbeddedStore puts a lock, a clock and a log around it.
+/// The embedded engine's core: data, commands, scripts. No thread, no lock, no file, no clock of
+/// its own, so that a seed reproduces a run. EmbeddedStore puts a lock, a clock and a log around
+/// it.
 #pragma once
 
 #include <array>
@@ -31,19 +32,22 @@ class Engine {
  public:
   static constexpr int databases = 16;
 
-  /// `seed` decides what SPOP, SRANDMEMBER and their kin draw; without one each engine draws otherwise.
+  /// `seed` decides what SPOP, SRANDMEMBER and their kin draw; without one each engine draws
+  /// otherwise.
   Engine();
   explicit Engine(std::uint64_t seed);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Runs one command from the outside: a plain command, EVAL, EVALSHA, SCRIPT ... Errors are replied, not thrown.
-  /// Afterwards `context` holds its effects (for the log), its messages and, when it has to wait, its Block.
+  /// Runs one command from the outside: a plain command, EVAL, EVALSHA, SCRIPT ... Errors are
+  /// replied, not thrown. Afterwards `context` holds its effects (for the log), its messages and,
+  /// when it has to wait, its Block.
   void execute(Context& context, Words words, Reply& reply);
   /// A script by its SHA-1, learned at first sight: the fast path of Store::run(Script).
   void execute(Context& context, const Script& script, Words keys, Words args, Reply& reply);
-  /// One command, from the outside or while a log is loaded: checks name and arity, runs it, notes its effect.
+  /// One command, from the outside or while a log is loaded: checks name and arity, runs it, notes
+  /// its effect.
   void call(Context& context, Words words, Reply& reply);
 
   /// A command that was found, for those who remember it: a script looks a name up once.
@@ -55,7 +59,8 @@ class Engine {
   /// Null: there is none of that name. The pointer is good as long as the engine.
   const Command* command_named(std::string_view name) const noexcept;
   const Command* subcommand_named(const Command& container, std::string_view name) const noexcept;
-  /// Runs a command that was found and notes its effect. REQUIRES: it has a handler, its arity and flags allow it.
+  /// Runs a command that was found and notes its effect. REQUIRES: it has a handler, its arity and
+  /// flags allow it.
   void run(Context& context, const Command& command, Words words, Reply& reply);
 
   Keyspace& keyspace(int database) noexcept {
@@ -63,7 +68,8 @@ class Engine {
   }
   ScriptRunner& scripts() noexcept { return *scripts_; }
 
-  /// Deletes up to `most` keys that are past their time in all databases, logging a DEL for each into the context.
+  /// Deletes up to `most` keys that are past their time in all databases, logging a DEL for each
+  /// into the context.
   std::size_t expire_some(Context& context, std::size_t most);
 
   static constexpr std::int64_t no_expiry = std::numeric_limits<std::int64_t>::max();
@@ -87,7 +93,8 @@ class Engine {
   std::function<std::size_t(std::string_view channel)> receivers;
   /// All channels that have a listener, for PUBSUB CHANNELS.
   std::function<std::vector<std::string>()> channels;
-  /// Appends "name:value\r\n" lines to a section of INFO ("server", "persistence" ...), given in lower case.
+  /// Appends "name:value\r\n" lines to a section of INFO ("server", "persistence" ...), given in
+  /// lower case.
   std::function<void(std::string_view section, std::string& info)> more_info;
   /// CONFIG SET of a parameter that the surroundings act upon; gives an error text, or empty.
   std::function<std::string(std::string_view name, std::string_view value)> configure;
@@ -103,7 +110,8 @@ class Engine {
   bool loading = false;
   /// False where nobody keeps a log: then effects are not even built.
   bool keeps_log = true;
-  /// The database that the log's end is in; -1 where the next effect has to SELECT one (a new file).
+  /// The database that the log's end is in; -1 where the next effect has to SELECT one (a new
+  /// file).
   int log_database = -1;
 
   Dice dice;
@@ -119,7 +127,8 @@ class Engine {
   std::vector<Command> commands_;  // by CommandSpec::index
 };
 
-/// Collects the handlers of a family; each family's file defines one such function (see engine.cpp).
+/// Collects the handlers of a family; each family's file defines one such function (see
+/// engine.cpp).
 class Handlers {
  public:
   struct Row {

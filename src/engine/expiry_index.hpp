@@ -1,7 +1,7 @@
 /// Which key ends first: a heap of entries, each of which knows its place in it.
 ///
-/// Renewing a lease moves one entry, so that the heap is never larger than the number of keys with an expiry,
-/// and "nothing is due" costs one comparison.
+/// Renewing a lease moves one entry, so that the heap is never larger than the number of keys with
+/// an expiry, and "nothing is due" costs one comparison.
 #pragma once
 
 #include <cstddef>

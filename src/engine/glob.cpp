@@ -30,7 +30,8 @@ bool class_matches(std::string_view pattern, std::size_t& i, char c) noexcept {
   return found != negated;
 }
 
-/// Matches one character against the element at `i`; leaves `i` behind it. REQUIRES: pattern[i] is no '*'.
+/// Matches one character against the element at `i`; leaves `i` behind it. REQUIRES: pattern[i] is
+/// no '*'.
 bool element_matches(std::string_view pattern, std::size_t& i, char c) noexcept {
   switch (pattern[i]) {
     case '?': ++i; return true;

@@ -1,4 +1,5 @@
-/// Patterns as KEYS, SCAN and PSUBSCRIBE know them: * ? [a-c] [^a] and \ before a character that means itself.
+/// Patterns as KEYS, SCAN and PSUBSCRIBE know them: * ? [a-c] [^a] and \ before a character that
+/// means itself.
 #pragma once
 
 #include <string_view>

@@ -24,7 +24,8 @@ std::uint64_t load(const char* at) noexcept {
 
 }  // namespace
 
-/// Eight bytes at a time through a multiplication whose halves are folded together, as wyhash and MUM do it.
+/// Eight bytes at a time through a multiplication whose halves are folded together, as wyhash and
+/// MUM do it.
 std::uint64_t hash_of(std::string_view text) noexcept {
   constexpr std::uint64_t odd1 = 0xa0761d6478bd642fULL;
   constexpr std::uint64_t odd2 = 0xe7037ed1a0b428dbULL;

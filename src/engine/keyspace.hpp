@@ -53,8 +53,8 @@ class Keyspace {
   Keyspace(const bool& keep_expired, std::int64_t& soonest_ms);
   ~Keyspace();
 
-  /// Null: no such key, or it is past its time at `now_ms` (it is deleted then, and reported to take_expired()).
-  /// The pointer is good until the next call that adds or removes keys.
+  /// Null: no such key, or it is past its time at `now_ms` (it is deleted then, and reported to
+  /// take_expired()). The pointer is good until the next call that adds or removes keys.
   Object* find(std::string_view key, std::int64_t now_ms) {
     Entry* entry = find_entry(key, now_ms);
     return entry ? &entry->object : nullptr;
@@ -84,9 +84,9 @@ class Keyspace {
     return expiries_.empty() ? never : expiries_.first_ms();
   }
   void clear();
-  /// SCAN: calls `visit(const Entry&)` for some keys and gives the next cursor, 0 at the end. Keys that are there all
-  /// the time are visited at least once, however the table grows. `visit` must not add or remove keys; keys that are
-  /// past their time are visited too.
+  /// SCAN: calls `visit(const Entry&)` for some keys and gives the next cursor, 0 at the end. Keys
+  /// that are there all the time are visited at least once, however the table grows. `visit` must
+  /// not add or remove keys; keys that are past their time are visited too.
   template <class Visit>
   std::uint64_t scan(std::uint64_t cursor, Visit&& visit) const {
     return table_.scan(cursor, [&](const Entry& entry) { visit(entry); });
@@ -98,10 +98,12 @@ class Keyspace {
   /// REQUIRES: size() > 0.
   const Entry& random(Dice& dice) const { return *table_.random(dice); }
 
-  /// Deletes the key that ends first if it is past its time; it is reported to take_expired(). False: none is due.
+  /// Deletes the key that ends first if it is past its time; it is reported to take_expired().
+  /// False: none is due.
   bool expire_first(std::int64_t now_ms);
 
-  /// Keys that were deleted because their time was over, since the last call; each is to be logged as DEL.
+  /// Keys that were deleted because their time was over, since the last call; each is to be logged
+  /// as DEL.
   bool has_expired() const noexcept { return !expired_.empty(); }
   std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
 

@@ -67,7 +67,8 @@ void DoubleText::write(double value) noexcept {
   if (std::fabs(value) < 4503599627370496.0 && value == std::trunc(value))  // 2^52
     return put(IntegerText{static_cast<std::int64_t>(value)});
 
-  // "-d.ddde+xx" is taken apart into digits and a power of ten, and put together without an exponent where it is small.
+  // "-d.ddde+xx" is taken apart into digits and a power of ten, and put together without an
+  // exponent where it is small.
   std::array<char, 32> scientific;
   const auto end = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
                                  std::fabs(value), std::chars_format::scientific);

@@ -10,7 +10,8 @@
 
 namespace sluice::engine {
 
-/// Strict: no blanks, no '+', no leading zeros, no "-0"; so that the text of a number is its only text.
+/// Strict: no blanks, no '+', no leading zeros, no "-0"; so that the text of a number is its only
+/// text.
 std::optional<std::int64_t> parse_integer(std::string_view text) noexcept;
 /// Not NaN, no blanks around it; "inf" and hexadecimal are numbers.
 std::optional<double> parse_double(std::string_view text);
@@ -34,7 +35,8 @@ class IntegerText {
   std::size_t size_;
 };
 
-/// The shortest text that reads back as the same double, laid out as Redis 7.2 does: "3", "0.1", "1e+21", "inf".
+/// The shortest text that reads back as the same double, laid out as Redis 7.2 does: "3", "0.1",
+/// "1e+21", "inf".
 class DoubleText {
  public:
   explicit DoubleText(double value) noexcept { write(value); }

@@ -1,5 +1,5 @@
-/// Where a command of the engine writes its reply: element by element, an aggregate announced by its size.
-/// So a reply becomes a Value, a Lua object or bytes without a tree in between.
+/// Where a command of the engine writes its reply: element by element, an aggregate announced by
+/// its size. So a reply becomes a Value, a Lua object or bytes without a tree in between.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 -- Take the next ids: seconds and sequence apart, since a Lua number holds 53 bits.
 -- KEYS[1] state hash   ARGV[1] how many   ARGV[2] epoch of the layout, seconds   ARGV[3] largest sequence
--- Reply: {'issued', seconds since the epoch, first sequence} · {'full', now, s} · {'range', now, s} (outside 31 bits)
+-- Reply: {'issued', seconds since the epoch, first sequence} · {'full', now, s} · {'range', now, s}
+--   (outside 31 bits)
 local state = redis.call('hmget', KEYS[1], 'last', 'day', 'sequence')
 local time = redis.call('time')
 local now = math.max(tonumber(time[1]), tonumber(state[1] or 0))

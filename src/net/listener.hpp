@@ -10,8 +10,8 @@ namespace sluice::net {
 
 struct ListenOptions {
   int backlog = 512;
-  bool share_port =
-      false;  ///< SO_REUSEPORT: others of this user may listen on it too, and the kernel spreads the clients
+  bool share_port = false;  ///< SO_REUSEPORT: others of this user may listen on it too, and the
+                            ///< kernel spreads the clients
   std::optional<unsigned> permissions;  ///< of a unix socket
 };
 
@@ -24,10 +24,12 @@ class Listener {
   Listener& operator=(Listener&& other) noexcept;
   ~Listener();
 
-  /// A unix socket that is left over from a process that is gone is replaced. Throws std::system_error that names the
-  /// endpoint (address in use, no permission), Error for an unknown host.
+  /// A unix socket that is left over from a process that is gone is replaced. Throws
+  /// std::system_error that names the endpoint (address in use, no permission), Error for an
+  /// unknown host.
   static Listener open(const Endpoint& endpoint, const ListenOptions& options);
-  /// Other options for one that listens already: backlog and permissions. What the kernel refuses stays as it was.
+  /// Other options for one that listens already: backlog and permissions. What the kernel refuses
+  /// stays as it was.
   void adjust(const Endpoint& endpoint, const ListenOptions& options) const noexcept;
   /// Another descriptor of the same queue of clients.
   Listener duplicate() const;

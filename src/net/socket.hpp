@@ -17,7 +17,8 @@ class Socket final : public Transport {
   /// Begins to connect; poll for writing, then ask connect_error(). TCP_NODELAY and keep-alive are
   /// on. Throws std::system_error when it is refused at once.
   static Socket start_connect(const Address& address);
-  /// A silent peer that has gone is noticed after about a minute: 30 s of silence, then 3 probes of 10 s.
+  /// A silent peer that has gone is noticed after about a minute: 30 s of silence, then 3 probes of
+  /// 10 s.
   void keep_alive() noexcept;
   /// After start_connect and readiness: 0 when connected, else the errno.
   int connect_error() const noexcept;
@@ -32,8 +33,8 @@ class Socket final : public Transport {
   int descriptor_ = -1;
 };
 
-/// Where the peer of a connected socket is: "127.0.0.1:4711", "[::1]:4711"; "unix" for a unix socket, empty when it has
-/// gone.
+/// Where the peer of a connected socket is: "127.0.0.1:4711", "[::1]:4711"; "unix" for a unix
+/// socket, empty when it has gone.
 std::string peer_of(int descriptor);
 
 }  // namespace sluice::net

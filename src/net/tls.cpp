@@ -37,7 +37,8 @@ int size_for_ssl(std::size_t size) noexcept {
   return static_cast<int>(std::min<std::size_t>(size, std::numeric_limits<int>::max()));
 }
 
-// The socket as a BIO: it sends without SIGPIPE and goes on after an interruption, which OpenSSL's own does not.
+// The socket as a BIO: it sends without SIGPIPE and goes on after an interruption, which OpenSSL's
+// own does not.
 
 Socket& socket_of(BIO* bio) noexcept { return *static_cast<Socket*>(::BIO_get_data(bio)); }
 

@@ -1,4 +1,5 @@
-/// TLS 1.2 and 1.3 around a socket, with OpenSSL. It never blocks; the handshake goes on as bytes are read and written.
+/// TLS 1.2 and 1.3 around a socket, with OpenSSL. It never blocks; the handshake goes on as bytes
+/// are read and written.
 #pragma once
 
 #include <functional>
@@ -17,8 +18,8 @@ namespace sluice::net {
 struct TlsFiles {
   std::string certificate;  ///< and those above it; empty: none is shown
   std::string key;
-  std::string
-      ca;  ///< whose certificates are trusted; empty: for a client the system's, for a server nobody is asked
+  std::string ca;      ///< whose certificates are trusted; empty: for a client the system's, for a
+                       ///< server nobody is asked
   bool verify = true;  ///< of a client: the certificate of the server, and its name
 };
 
@@ -34,8 +35,8 @@ class TlsContext {
 
   /// The side of the server. `failed` outlives the transport.
   std::unique_ptr<Transport> accept(Socket socket, const TlsFailure& failed) const;
-  /// The side of the client, over a socket that is connected or about to be. `host` is the name (or numeric address) that
-  /// the certificate must bear.
+  /// The side of the client, over a socket that is connected or about to be. `host` is the name (or
+  /// numeric address) that the certificate must bear.
   std::unique_ptr<Transport> connect(Socket socket, const std::string& host,
                                      const TlsFailure& failed) const;
 

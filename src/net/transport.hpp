@@ -36,8 +36,8 @@ class Transport {
   virtual Wants wants_to_read() const noexcept { return {.read = true, .write = false}; }
   virtual Wants wants_to_write() const noexcept { return {.read = false, .write = true}; }
 
-  /// Whether a read that fills less than its buffer has taken all there was, so that a reader on edge-triggered epoll
-  /// need not ask again. Not so where bytes are kept behind the descriptor.
+  /// Whether a read that fills less than its buffer has taken all there was, so that a reader on
+  /// edge-triggered epoll need not ask again. Not so where bytes are kept behind the descriptor.
   virtual bool short_read_drains() const noexcept { return false; }
 
   virtual int descriptor() const noexcept = 0;

@@ -3,7 +3,8 @@
 -- ARGV[1] how many   ARGV[2] largest number of a period   ARGV[3] definition of the series
 -- ARGV[4] how long a counter is kept after its period, ms
 -- ARGV[5..p+5] where the periods start, and where the last one ends; microseconds UTC
--- Reply: {'issued', now_us, period 1..p, first, how many} (fewer than asked: the period is full then)
+-- Reply: {'issued', now_us, period 1..p, first, how many} (fewer than asked: the period is full
+--   then)
 --        {'full', now_us, period} · {'range', now_us} (outside the table) · {'mismatch', stored definition}
 local state = redis.call('hmget', KEYS[1], 'definition', 'last')
 if state[1] and state[1] ~= ARGV[3] then return {'mismatch', state[1]} end

@@ -16,7 +16,8 @@ struct Calendar::Zone {
   /// The first instant whose local date is `day` or later.
   WallTime start_of(cctz::civil_day day) const {
     const auto found = zone.lookup(cctz::civil_second{day});
-    // Midnight may be skipped (the day begins at the transition) or come twice (it begins with the first).
+    // Midnight may be skipped (the day begins at the transition) or come twice (it begins with the
+    // first).
     return found.kind == cctz::time_zone::civil_lookup::SKIPPED ? found.trans : found.pre;
   }
 };

@@ -1,8 +1,9 @@
-/// The calendar of a series: which instants belong to which day, as a table that a script can compare numbers with.
+/// The calendar of a series: which instants belong to which day, as a table that a script can
+/// compare numbers with.
 ///
-/// Rule: day D is [first instant whose local date is >= D, first instant whose local date is > D). So a day once begun
-/// is never left where clocks go back over midnight, a missing 00:00 begins at the transition, and a date that does
-/// not exist has no period.
+/// Rule: day D is [first instant whose local date is >= D, first instant whose local date is > D).
+/// So a day once begun is never left where clocks go back over midnight, a missing 00:00 begins at
+/// the transition, and a date that does not exist has no period.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,8 @@ class Series::Impl {
   static constexpr std::size_t most_together = 4096;
 
   Task<std::vector<Outcome>> draw(std::size_t count) {
-    // The application's clock is only the first guess at where the server's is; the reply corrects it.
+    // The application's clock is only the first guess at where the server's is; the reply corrects
+    // it.
     if (!table_) table_ = calendar_.around(store_.clock().wall());
     for (int attempt = 0; attempt < 3; ++attempt) {
       auto asked = ask(count);

@@ -1,4 +1,5 @@
-/// Who listens to which channel, and to the coming back of the connection. The handlers of one channel share one subscription.
+/// Who listens to which channel, and to the coming back of the connection. The handlers of one
+/// channel share one subscription.
 #pragma once
 
 #include <atomic>

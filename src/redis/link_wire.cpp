@@ -92,8 +92,9 @@ void Link::follow(Waiter& waiter, Lock& lock) {
   followers_.push_back(&waiter);
   arm();
   lock.unlock();
-  // In a crowd the core has other callers to run; when the turn comes round the reply is often there, and neither a
-  // sleep nor a wake-up was needed (64 threads on 2 cores: twice as many calls a second).
+  // In a crowd the core has other callers to run; when the turn comes round the reply is often
+  // there, and neither a sleep nor a wake-up was needed (64 threads on 2 cores: twice as many calls
+  // a second).
   for (int turn = 0; crowded && turn < turns_given && !waiter.is_woken(); ++turn) ::sched_yield();
   waiter.event().wait();
   lock.lock();

@@ -3,8 +3,8 @@
 ///     RedisStore ── shares with its calls ──> Client ── owns ──> Reactor (the background thread)
 ///                                               │                  └── ticks ──> every Link
 ///                                               ├── shared Link: all calls and subscriptions
-///                                               ├── lent Links: one a blocking command, and spare ones
-///                                               └── Channels: the handlers
+///                                               ├── lent Links: one a blocking command, and spare
+///                                               ones └── Channels: the handlers
 #pragma once
 
 #include <memory>

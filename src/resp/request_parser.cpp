@@ -25,8 +25,9 @@ std::size_t find(std::string_view buffer, char c, std::size_t from) {
                           : static_cast<std::size_t>(found - buffer.data());
 }
 
-/// "<mark>digits\r\n" at `at`, which is moved behind it, of a number that needs no second look: at most nine digits, no
-/// sign, no leading zero. Anything else, right or wrong or not all there, is left to the slower way.
+/// "<mark>digits\r\n" at `at`, which is moved behind it, of a number that needs no second look: at
+/// most nine digits, no sign, no leading zero. Anything else, right or wrong or not all there, is
+/// left to the slower way.
 bool take_plain_number(const char*& at, const char* end, char mark, std::size_t& number) {
   constexpr std::ptrdiff_t most_digits = 9;
   constexpr std::ptrdiff_t least = 4;  // "$0\r\n"
@@ -65,9 +66,9 @@ void RequestParser::start() {
   count_ = 0;
 }
 
-/// The short way for what nearly always comes: an array that is all there, and in order. False: it is not, and nothing
-/// has been done; the slower way, which keeps its place and knows what is wrong, begins at the beginning. That costs a
-/// second look at the bytes, once for a request.
+/// The short way for what nearly always comes: an array that is all there, and in order. False: it
+/// is not, and nothing has been done; the slower way, which keeps its place and knows what is
+/// wrong, begins at the beginning. That costs a second look at the bytes, once for a request.
 bool RequestParser::take_whole(std::string_view buffer) {
   constexpr std::size_t least_word = 6;  // "$0\r\n\r\n"
   const char* at = buffer.data();

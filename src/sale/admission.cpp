@@ -63,7 +63,8 @@ Task<Admission> AdmissionDesk::decide(BuyerId buyer, RequestId request, std::int
 }
 
 Task<std::vector<Admission>> AdmissionDesk::decide_all(std::vector<Wish> wishes) {
-  // The application's clock is only the first guess at where the server's is; the reply corrects it.
+  // The application's clock is only the first guess at where the server's is; the reply corrects
+  // it.
   if (!days_) days_ = calendar_.around(store_.clock().wall());
   for (int attempt = 0; attempt < 3; ++attempt) {
     auto asked = ask(wishes);

@@ -4,9 +4,9 @@
 -- then two for each day: start, label; then three for each request: buyer, request, units
 -- Reply: {'range', now_us}, nothing decided: the store's clock is outside these days
 --        {letter or letter .. order, ...}, one for each request
--- A admitted, R the same request again, B bought already: with the order; S sold out, E fewer units left than asked,
--- F numbers of the day used up, W not started, C closed, N no such sale
--- An order is 'n seconds sequence number units issued_us request'; seconds and sequence make the id.
+-- A admitted, R the same request again, B bought already: with the order; S sold out, E fewer units
+-- left than asked, F numbers of the day used up, W not started, C closed, N no such sale An order
+-- is 'n seconds sequence number units issued_us request'; seconds and sequence make the id.
 local id_epoch, id_day, id_most = 1704067200, 86400, 4294967295
 
 local sale = redis.call('hmget', KEYS[1], 'stock', 'sold', 'limit', 'opens', 'closes', 'closed', 'type', 'digits',
@@ -27,7 +27,8 @@ local opens, closes = tonumber(sale[4]), tonumber(sale[5])
 local shut
 if sale[6] or (closes and now >= closes) then shut = 'C' elseif opens and now < opens then shut = 'W' end
 
--- The label of today; never an earlier one than before, also if clients disagree on where days begin.
+-- The label of today; never an earlier one than before, also if clients disagree on where days
+-- begin.
 local today = sale[10] or ''
 for at = 3, first - 2, 2 do
   if now >= tonumber(ARGV[at]) and ARGV[at + 1] > today then today = ARGV[at + 1] end

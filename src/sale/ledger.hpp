@@ -1,5 +1,5 @@
-/// The orders of a sale brought together from wherever they lie, in the order of their ids, while an audit looks at
-/// their ids, numbers and units.
+/// The orders of a sale brought together from wherever they lie, in the order of their ids, while
+/// an audit looks at their ids, numbers and units.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// An order as text ("n seconds sequence number units issued_us request", see admit.lua) and as an entry of a stream.
+/// An order as text ("n seconds sequence number units issued_us request", see admit.lua) and as an
+/// entry of a stream.
 #pragma once
 
 #include <optional>

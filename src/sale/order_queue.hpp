@@ -12,9 +12,9 @@
 
 namespace sluice {
 
-/// One consumer of the group. Every function is one round trip, blocks unless it returns a Task, and
-/// throws what the store throws. What a lost reply had delivered stays pending for this consumer, and
-/// is claimed like that of a dead one.
+/// One consumer of the group. Every function is one round trip, blocks unless it returns a Task,
+/// and throws what the store throws. What a lost reply had delivered stays pending for this
+/// consumer, and is claimed like that of a dead one.
 class OrderQueue {
  public:
   OrderQueue(Store& store, const std::string& sale, std::string consumer)
@@ -23,7 +23,8 @@ class OrderQueue {
   const std::string& consumer() const noexcept { return consumer_; }
 
   void acknowledge(std::span<const std::string> done);
-  /// Acknowledges `done` and reads what is there, without waiting; for entries_read(). REQUIRES: `done` lives on.
+  /// Acknowledges `done` and reads what is there, without waiting; for entries_read(). REQUIRES:
+  /// `done` lives on.
   Task<Value> acknowledge_and_read(std::span<const std::string> done, std::size_t most);
   static std::vector<OrderEntry> entries_read(const Value& reply);
   /// Waits up to `wait` for entries.

@@ -1,5 +1,5 @@
-/// SOCI without Boost: its headers offer conversions of Boost types where it was built with them. We use none, and
-/// need no Boost for them. Nothing in SOCI's binary interface depends on it.
+/// SOCI without Boost: its headers offer conversions of Boost types where it was built with them.
+/// We use none, and need no Boost for them. Nothing in SOCI's binary interface depends on it.
 #pragma once
 
 #include <soci-config.h>

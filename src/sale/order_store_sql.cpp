@@ -47,8 +47,8 @@ struct Columns {
   }
 };
 
-/// An open session with what is prepared in it. After a failure it is thrown away whole: that ends its transaction and
-/// leaves no statement half done.
+/// An open session with what is prepared in it. After a failure it is thrown away whole: that ends
+/// its transaction and leaves no statement half done.
 struct Connection {
   explicit Connection(const SqlDialect& dialect) {
     dialect.connect(sql);
@@ -76,7 +76,8 @@ class SqlOrderStore final : public OrderStore {
   std::string describe() const override { return dialect_.description; }
 
  private:
-  /// Runs `work` on a connection; whatever it throws ends the connection, the next call makes another.
+  /// Runs `work` on a connection; whatever it throws ends the connection, the next call makes
+  /// another.
   template <class Do>
   auto guarded(Do&& work) {
     committing_ = false;
@@ -130,7 +131,8 @@ class SqlOrderStore final : public OrderStore {
 };
 
 SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) {
-  // Of processes that open a new database at the same moment SQLite lets one do it, and has no patience for the others.
+  // Of processes that open a new database at the same moment SQLite lets one do it, and has no
+  // patience for the others.
   const auto patience = system_clock().steady() + std::chrono::seconds{2};
   for (;;) {
     try {

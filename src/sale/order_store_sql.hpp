@@ -24,13 +24,13 @@ struct SqlDialect {
   std::function<void(soci::session&)> connect;
   std::vector<std::string_view> on_connect;
   std::vector<std::string_view> schema;
-  std::string_view begin;  ///< a transaction that will write
-  std::string_view
-      insert_prefix;  ///< "INSERT INTO" or "INSERT IGNORE INTO": with the suffix, a repeat is no error
+  std::string_view begin;          ///< a transaction that will write
+  std::string_view insert_prefix;  ///< "INSERT INTO" or "INSERT IGNORE INTO": with the suffix, a
+                                   ///< repeat is no error
   std::string_view insert_suffix;
   SqlFailure (*classify)(const soci::soci_error&);
-  /// Throws Error when what was committed so far is not where it should be any more: a deleted file takes writes
-  /// without complaint.
+  /// Throws Error when what was committed so far is not where it should be any more: a deleted file
+  /// takes writes without complaint.
   std::function<void()> check_presence = {};
   /// Throws Error when a connection made again would begin an empty database.
   std::function<void()> check_before_reconnect = {};

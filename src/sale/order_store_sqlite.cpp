@@ -1,5 +1,6 @@
-/// SQLite in WAL mode with synchronous=FULL: a committed order survives a power failure. With NORMAL the last
-/// transactions before a power failure may be lost although they were acknowledged, so it is not offered.
+/// SQLite in WAL mode with synchronous=FULL: a committed order survives a power failure. With
+/// NORMAL the last transactions before a power failure may be lost although they were acknowledged,
+/// so it is not offered.
 #include <fmt/format.h>
 #include <sqlite3/soci-sqlite3.h>
 #include <sys/stat.h>
@@ -69,12 +70,11 @@ SqlDialect sqlite_dialect(const std::string& path) {
             connect(session, path);
             *opened = identity_of(path);
           },
-      .on_connect =
-          {"PRAGMA busy_timeout = 2000", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
-           "PRAGMA foreign_keys = ON",
-           // Buyers come in random order, so that a batch touches pages all over their index: keep them in
-           // memory (64 MiB at most) and write each back seldom.
-           "PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16000"},
+      .on_connect = {"PRAGMA busy_timeout = 2000", "PRAGMA journal_mode = WAL",
+                     "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON",
+                     // Buyers come in random order, so that a batch touches pages all over their
+                     // index: keep them in memory (64 MiB at most) and write each back seldom.
+                     "PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16000"},
       // BIGINT, not INTEGER: SOCI goes by the declared type, and reads an INTEGER as 32 bits.
       .schema = {"CREATE TABLE IF NOT EXISTS sale_stock ("
                  "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, initial BIGINT NOT NULL,"

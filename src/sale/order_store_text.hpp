@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-/// Valid UTF-8 stays as it is, but for control characters and '%', which become %XX. In text that is not UTF-8 every
-/// byte above 0x7e becomes %XX too.
+/// Valid UTF-8 stays as it is, but for control characters and '%', which become %XX. In text that
+/// is not UTF-8 every byte above 0x7e becomes %XX too.
 std::string to_column(std::string_view bytes);
 /// The other way round. Throws Error{corrupt} for a '%' that to_column() does not write.
 std::string from_column(std::string_view text);

@@ -14,8 +14,8 @@
 namespace sluice {
 namespace {
 
-/// Host and process for whoever looks at XINFO CONSUMERS; the random part keeps two workers of one process apart, and
-/// a restarted container from its predecessor with the same process id.
+/// Host and process for whoever looks at XINFO CONSUMERS; the random part keeps two workers of one
+/// process apart, and a restarted container from its predecessor with the same process id.
 std::string make_consumer_name() {
   char host[256] = "unknown";
   ::gethostname(host, sizeof host - 1);
@@ -46,7 +46,8 @@ bool is_final(const Error& failure) noexcept {
   }
 }
 
-/// A read under way while the worker is busy with the database. It acknowledges what was committed before.
+/// A read under way while the worker is busy with the database. It acknowledges what was committed
+/// before.
 struct ReadAhead {
   explicit ReadAhead(Driver* driver) : finished(driver) {}
 
@@ -151,7 +152,8 @@ void OrderWorker::Impl::bring_in_all(const std::stop_token& stop, bool until_emp
 }
 
 void OrderWorker::Impl::leave() {
-  try {  // once is enough: what is not acknowledged here is claimed, found in the database and acknowledged then
+  try {  // once is enough: what is not acknowledged here is claimed, found in the database and
+         // acknowledged then
     if (ahead_) await_read_ahead();  // the worker could not finish; what was read stays pending
     queue_.acknowledge(committed_);
     committed_.clear();
@@ -232,7 +234,8 @@ OrderWorker::Impl::Entries OrderWorker::Impl::claim(const std::stop_token& stop)
       alive.push_back(std::move(claimed.entries[i]));
       continue;
     }
-    // Workers may also have died of a database that was away. A write that succeeds now says that it is not.
+    // Workers may also have died of a database that was away. A write that succeeds now says that
+    // it is not.
     if (!attempt(stop, [&] { orders_.add_sale(sale_.name, sale_.stock); })) return alive;
     bury(claimed.entries[i].id,
          fmt::format("delivered {} times and never finished", claimed.deliveries[i]));
@@ -256,7 +259,8 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
   }
   InsertResult result;
   kept_at_ = clock_.steady();
-  // Not when it is time to claim: under a backlog the dead workers' entries would never have their turn.
+  // Not when it is time to claim: under a backlog the dead workers' entries would never have their
+  // turn.
   if (!stop.stop_requested() && clock_.steady() < next_claim_) read_ahead();
   if (!attempt(stop, [&] { result = insert(orders, ids); })) return false;
 
@@ -278,7 +282,8 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
 
 InsertResult OrderWorker::Impl::insert(const std::vector<Order>& orders,
                                        const std::vector<std::string>& ids) {
-  // While the database is away these stay ours, so that no other worker takes them, and counts them, in vain.
+  // While the database is away these stay ours, so that no other worker takes them, and counts
+  // them, in vain.
   if (clock_.steady() >= kept_at_ + options_.claim_after / 3) {
     queue_.keep(ids);
     kept_at_ = clock_.steady();

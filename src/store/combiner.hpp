@@ -1,11 +1,13 @@
 /// Exact coalescing: calls made while one is under way travel together in the next.
 ///
-/// No call waits for a batch to fill; a batch is what came while the last one was under way. Requests keep the order of
-/// their calls, and so do the replies. The way in which leader and followers share one flight is that of flat combining
-/// (Hendler, Incze, Shavit, Tzafrir, SPAA 2010), with a network in the middle.
+/// No call waits for a batch to fill; a batch is what came while the last one was under way.
+/// Requests keep the order of their calls, and so do the replies. The way in which leader and
+/// followers share one flight is that of flat combining (Hendler, Incze, Shavit, Tzafrir, SPAA
+/// 2010), with a network in the middle.
 ///
-/// A flight that is over at once, as the embedded engine's are, keeps the leader's thread. So that no thread serves the
-/// others for ever, it hands the lead to the next thread that waits after `most_in_a_row` such flights.
+/// A flight that is over at once, as the embedded engine's are, keeps the leader's thread. So that
+/// no thread serves the others for ever, it hands the lead to the next thread that waits after
+/// `most_in_a_row` such flights.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +26,8 @@ namespace sluice {
 template <class Request, class Reply>
 class Combiner {
  public:
-  /// Sends a batch; as many replies as requests, in their order. An exception goes to every caller of the batch.
-  /// Called only while a caller waits, and never twice at once.
+  /// Sends a batch; as many replies as requests, in their order. An exception goes to every caller
+  /// of the batch. Called only while a caller waits, and never twice at once.
   using Send = std::function<Task<std::vector<Reply>>(std::vector<Request>)>;
 
   static constexpr int most_in_a_row = 32;
@@ -81,8 +83,8 @@ class Combiner {
     bool suspended = false;
   };
 
-  /// Outlives the Combiner: the last caller may destroy it as soon as it has its reply, while flush() still looks for
-  /// the next batch.
+  /// Outlives the Combiner: the last caller may destroy it as soon as it has its reply, while
+  /// flush() still looks for the next batch.
   struct Shared {
     Shared(std::size_t most, Send sender) : largest(most), send(std::move(sender)) {}
 

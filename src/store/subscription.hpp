@@ -10,7 +10,8 @@
 
 namespace sluice {
 
-/// One consumer at a time. Keeps at most `most_kept` unread messages; older ones give way to a single gap.
+/// One consumer at a time. Keeps at most `most_kept` unread messages; older ones give way to a
+/// single gap.
 class Subscription {
  public:
   static Task<Subscription> open(Store& store, std::string channel);

@@ -99,7 +99,8 @@ void Waiter::run_once() {
       newest = older;
     }
     if (!ready_)
-      return;  // woken for another reason: the caller looks what has changed before anybody sleeps again
+      return;  // woken for another reason: the caller looks what has changed before anybody sleeps
+               // again
   }
   if (ready_) {
     Completion& completion = *ready_;

@@ -1,7 +1,9 @@
-/// A thread that waits in Task::get(): the coroutines it has to resume, the event it sleeps on, and what it drives.
+/// A thread that waits in Task::get(): the coroutines it has to resume, the event it sleeps on, and
+/// what it drives.
 ///
-/// Waiters are pooled and never freed: whoever completes a Completion may still be inside wake() when the thread has
-/// gone on, and then wakes a stranger for nothing instead of touching freed memory. Every wait tolerates that.
+/// Waiters are pooled and never freed: whoever completes a Completion may still be inside wake()
+/// when the thread has gone on, and then wakes a stranger for nothing instead of touching freed
+/// memory. Every wait tolerates that.
 #pragma once
 
 #include <atomic>
@@ -14,7 +16,8 @@ namespace sluice {
 
 class Waiter {
  public:
-  /// This thread's waiter while it is inside get(); null elsewhere, and while it resumes coroutines of nobody.
+  /// This thread's waiter while it is inside get(); null elsewhere, and while it resumes coroutines
+  /// of nobody.
   static Waiter* current() noexcept;
 
   /// Any thread: `completion` is complete, its coroutine is to be resumed here.
@@ -26,15 +29,17 @@ class Waiter {
   bool is_woken() const noexcept { return event_.is_set(); }
   /// For drivers that have nothing to do themselves.
   Event& event() noexcept { return event_; }
-  /// For drivers that sleep in poll(): an eventfd to poll beside their own descriptors while the event watches it
-  /// (Event::watch). This thread's alone; made when first asked for; -1 when the process has no descriptor left.
+  /// For drivers that sleep in poll(): an eventfd to poll beside their own descriptors while the
+  /// event watches it (Event::watch). This thread's alone; made when first asked for; -1 when the
+  /// process has no descriptor left.
   int wake_descriptor() noexcept;
 
   /// One step of the loop in get(): resumes one coroutine that was posted, else drives or sleeps.
   /// May return without having done anything.
   void run_once();
 
-  /// Whether this thread would drive `driver` for a completion that it awaits now. REQUIRES: on its own thread.
+  /// Whether this thread would drive `driver` for a completion that it awaits now. REQUIRES: on its
+  /// own thread.
   bool would_drive(const Driver& driver) const noexcept { return !driver_ || driver_ == &driver; }
   void start_driving(Driver& driver) noexcept;
   void stop_driving(const Driver& driver) noexcept;

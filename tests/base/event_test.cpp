@@ -51,7 +51,8 @@ TEST(Event, ADeadlineAtTheEndOfTimeIsNone) {
   EXPECT_TRUE(event.wait_until(SteadyTime::max()));
 }
 
-// What was written before set() is seen after wait() and take(): two threads hand a plain integer back and forth.
+// What was written before set() is seen after wait() and take(): two threads hand a plain integer
+// back and forth.
 TEST(Event, CarriesWhatWasWrittenBefore) {
   Event ping;
   Event pong;

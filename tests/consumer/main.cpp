@@ -1,4 +1,5 @@
-// What a user's first program does: it compiles with the installed headers and runs with the installed library alone.
+// What a user's first program does: it compiles with the installed headers and runs with the
+// installed library alone.
 #include <cstdio>
 #include <sluice/sluice.hpp>
 

@@ -1,5 +1,5 @@
-// What the documents show is compiled: every ```cpp block of README.md and docs/ is, word for word, a piece of a program
-// in examples/. And what they link to is there.
+// What the documents show is compiled: every ```cpp block of README.md and docs/ is, word for word,
+// a piece of a program in examples/. And what they link to is there.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-/// One connection to an engine on a clock of its own, for tests: replies as Values, effects as text.
+/// One connection to an engine on a clock of its own, for tests: replies as Values, effects as
+/// text.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// What goes around the commands: waiting, signals, messages, expiry, the database that the log is in.
+// What goes around the commands: waiting, signals, messages, expiry, the database that the log is
+// in.
 #include <gtest/gtest.h>
 
 #include "engine/engine_session.hpp"

@@ -1,4 +1,5 @@
-// What the engine logs, replayed into another engine, gives the same data: the promise of the append-only file.
+// What the engine logs, replayed into another engine, gives the same data: the promise of the
+// append-only file.
 #include <gtest/gtest.h>
 
 #include "engine/differential/grammar.hpp"

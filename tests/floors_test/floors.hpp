@@ -1,4 +1,5 @@
-/// Who may include what: the table of docs/architecture.md as the test reads it. To change the architecture, change both.
+/// Who may include what: the table of docs/architecture.md as the test reads it. To change the
+/// architecture, change both.
 #pragma once
 
 #include <array>
@@ -6,7 +7,8 @@
 
 namespace sluice::floors {
 
-/// A folder of src/ (or one of the programs beside it) and the folders that it may include besides itself.
+/// A folder of src/ (or one of the programs beside it) and the folders that it may include besides
+/// itself.
 struct Folder {
   std::string_view name;
   std::string_view may_include;  // words
@@ -40,7 +42,8 @@ inline constexpr std::array folders{
     Folder{"public", ""},
 };
 
-/// The floor that a public header stands on: include/sluice/<noun>.hpp may include what that folder may, publicly.
+/// The floor that a public header stands on: include/sluice/<noun>.hpp may include what that folder
+/// may, publicly.
 struct Noun {
   std::string_view name;
   std::string_view folder;
@@ -64,8 +67,8 @@ inline constexpr std::array nouns{
     Noun{"open", "open"},         Noun{"sluice", "open"},  // all of them
 };
 
-/// A library that is bought, or a part of the system that is not for everybody, and the paths that may include it.
-/// Paths are words that begin a path below src/ or are a program's folder.
+/// A library that is bought, or a part of the system that is not for everybody, and the paths that
+/// may include it. Paths are words that begin a path below src/ or are a program's folder.
 struct Library {
   std::string_view header;   // what the included name begins with
   std::string_view allowed;  // words; "*": anywhere

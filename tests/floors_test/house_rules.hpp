@@ -1,4 +1,5 @@
-/// The rules that a compiler does not know: floors, bought libraries, clocks, headers, the list of sources.
+/// The rules that a compiler does not know: floors, bought libraries, clocks, headers, the list of
+/// sources.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@ namespace sluice::floors {
 /// "src/base/log.cpp:3: base may not include store (\"store/waiter.hpp\")"
 using Findings = std::vector<std::string>;
 
-/// Includes go to the own folder, or down, as floors.hpp allows; public headers include the standard library and each
-/// other alone.
+/// Includes go to the own folder, or down, as floors.hpp allows; public headers include the
+/// standard library and each other alone.
 Findings check_floors(const SourceTree& tree);
 /// Libraries stay where floors.hpp puts them.
 Findings check_libraries(const SourceTree& tree);
@@ -20,8 +21,8 @@ Findings check_libraries(const SourceTree& tree);
 Findings check_clocks(const SourceTree& tree);
 /// Every header has `#pragma once`.
 Findings check_headers(const SourceTree& tree);
-/// Every source and script is named by the CMakeLists.txt of its folder or of the next one above that has one; a
-/// script may be included by another instead.
+/// Every source and script is named by the CMakeLists.txt of its folder or of the next one above
+/// that has one; a script may be included by another instead.
 Findings check_sources_are_built(const SourceTree& tree);
 
 }  // namespace sluice::floors

@@ -93,8 +93,8 @@ TEST(Series, CallersTravelTogether) {
   const std::string stats = side.command({"INFO", "commandstats"}).as_text();
   for (std::size_t i = 0; i < numbers.size(); ++i)
     EXPECT_EQ(numbers[i]->sequence, static_cast<std::int64_t>(i) + 2);
-  // The first goes alone, and while it is under way the others gather; more than two flights only where replies come
-  // before the last caller has asked.
+  // The first goes alone, and while it is under way the others gather; more than two flights only
+  // where replies come before the last caller has asked.
   const std::string_view counter = "cmdstat_evalsha:calls=";
   const auto at = stats.find(counter);
   ASSERT_NE(at, std::string::npos) << stats;

@@ -1,4 +1,5 @@
-// Ten thousand buyers click six times each while processes are killed, one every 200 ms, and started again.
+// Ten thousand buyers click six times each while processes are killed, one every 200 ms, and
+// started again.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -114,7 +115,8 @@ TEST(SaleCrash, FourProcessesKilledAtRandomOnRedis) {
   check_all(setting, *store);
 }
 
-// One process at a time holds the folder; what it told a buyer under fsync=always is there after SIGKILL.
+// One process at a time holds the folder; what it told a buyer under fsync=always is there after
+// SIGKILL.
 TEST(SaleCrash, OneProcessKilledAtRandomOnTheEmbeddedEngine) {
   auto random = random_source();
   const test::TempDir folder;
@@ -127,7 +129,8 @@ TEST(SaleCrash, OneProcessKilledAtRandomOnTheEmbeddedEngine) {
   int kills = 0;
   for (;;) {
     auto shop = test::start_shop(setting);
-    // Each life a little longer than the last: a slow build, too, gets through start and reload to its buyers.
+    // Each life a little longer than the last: a slow build, too, gets through start and reload to
+    // its buyers.
     const auto life =
         std::chrono::milliseconds{200 + random() % 200 + 20 * static_cast<unsigned>(kills)};
     if (const auto status = shop.wait_for(life)) {

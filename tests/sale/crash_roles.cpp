@@ -66,7 +66,8 @@ Admission buy(Sale& sale, const std::string& buyer, const std::string& request) 
   }
 }
 
-/// Round after round, each of the seller's buyers clicks once. The journal says how far an earlier life came.
+/// Round after round, each of the seller's buyers clicks once. The journal says how far an earlier
+/// life came.
 void sell(Sale& sale, const std::filesystem::path& path, int index, int sellers) {
   const auto done = lines_in(path);
   const Journal journal{path};
@@ -81,15 +82,14 @@ void sell(Sale& sale, const std::filesystem::path& path, int index, int sellers)
 }
 
 OrderWorkerOptions worker_options() {
-  return {
-      .batch = 500,
-      .idle_wait = 20ms,
-      .claim_after = 300ms,
-      // On a busy machine a worker may be killed twenty times before it has done its first batch, and that is the test's
-      // doing, not the orders'.
-      .most_deliveries = 1000,
-      .first_pause = 5ms,
-      .longest_pause = 50ms};
+  return {.batch = 500,
+          .idle_wait = 20ms,
+          .claim_after = 300ms,
+          // On a busy machine a worker may be killed twenty times before it has done its first
+          // batch, and that is the test's doing, not the orders'.
+          .most_deliveries = 1000,
+          .first_pause = 5ms,
+          .longest_pause = 50ms};
 }
 
 std::filesystem::path journal_of(const CrashSetting& setting, int index) {

@@ -30,7 +30,8 @@ struct Told {
   std::int64_t id = 0;
 };
 
-/// Serves every `sellers`-th buyer from `index` on, from where its journal ends; exits 0 when all have clicked.
+/// Serves every `sellers`-th buyer from `index` on, from where its journal ends; exits 0 when all
+/// have clicked.
 Process start_seller(const CrashSetting& setting, int index, int sellers);
 /// Brings orders in until SIGTERM.
 Process start_worker(const CrashSetting& setting);

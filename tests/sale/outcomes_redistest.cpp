@@ -63,7 +63,8 @@ TEST_F(SaleOutcomes, TheFirstBuyerIsNotTakenForASecond) {
   EXPECT_EQ(buy(sale, "first", "r").outcome, Outcome::admitted);
 }
 
-// A stock that was never loaded is an outcome and no script error "attempt to compare nil with number".
+// A stock that was never loaded is an outcome and no script error "attempt to compare nil with
+// number".
 TEST_F(SaleOutcomes, ASaleThatTheStoreLostIsNotLoaded) {
   auto sale = create({.stock = 1});
   store_->run({"DEL", "{" + sale.definition().name + "}:sale"}).get();

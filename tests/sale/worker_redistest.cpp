@@ -243,7 +243,8 @@ TEST_F(SaleWorker, ManyMayOpenANewDatabaseAtTheSameMoment) {
   }
 }
 
-/// Trouble with the database in mid-sale: admission goes on, the orders wait, and all arrive when it is over.
+/// Trouble with the database in mid-sale: admission goes on, the orders wait, and all arrive when
+/// it is over.
 class SaleTrouble : public SaleWorker {
  protected:
   /// `begin` makes trouble, `end` mends it.
@@ -270,7 +271,8 @@ class SaleTrouble : public SaleWorker {
     test::expect_clean(*store_, sale_, *open_order_store(url_));
   }
 
-  /// A database is three files in WAL mode, which cannot be moved at once: so all is in the one that is.
+  /// A database is three files in WAL mode, which cannot be moved at once: so all is in the one
+  /// that is.
   void move_away(const std::filesystem::path& to) const {
     {
       soci::session other{soci::sqlite3, "db=" + file_.string() + " timeout=10"};

@@ -139,7 +139,8 @@ TEST(Combiner, MayBeGoneAsSoonAsTheLastCallerIsAnswered) {
   EXPECT_EQ(combiner, nullptr);
 }
 
-/// Many threads; each sees its own replies, in order, and a flight is never begun before the last one has landed.
+/// Many threads; each sees its own replies, in order, and a flight is never begun before the last
+/// one has landed.
 void hammer(Combiner<int, int>::Send send, std::size_t largest) {
   constexpr int threads = 6;
   constexpr int calls = 500;
@@ -205,8 +206,9 @@ struct Started {
   };
 };
 
-// The first caller leads flights that are over at once, and a thousand others queue behind it, as if requests came
-// faster than flights end. It has to come home before they are all served, and they are served all the same.
+// The first caller leads flights that are over at once, and a thousand others queue behind it, as
+// if requests came faster than flights end. It has to come home before they are all served, and
+// they are served all the same.
 TEST(Combiner, ALeaderIsRelieved) {
   constexpr int others = 1000;
   Combiner<int, int>* shared = nullptr;

@@ -44,7 +44,8 @@ TEST(TaskThreads, NestedTasksContinueThereToo) {
   }
 }
 
-// The completion is made and awaited, completed by another thread, and gone: in every order that the threads meet in.
+// The completion is made and awaited, completed by another thread, and gone: in every order that
+// the threads meet in.
 TEST(TaskThreads, CompleteRacesWithAwait) {
   constexpr int rounds = 20'000;
   std::atomic<Completion*> slot{nullptr};
@@ -91,7 +92,8 @@ TEST(TaskThreads, WhenAllGathersFromManyThreads) {
   }
 }
 
-// Coroutines that nobody waits for hop from thread to thread; what they wrote is seen by the thread that waits.
+// Coroutines that nobody waits for hop from thread to thread; what they wrote is seen by the thread
+// that waits.
 TEST(TaskThreads, ASpawnedTaskIsCompletedFromElsewhere) {
   for (int i = 0; i < 500; ++i) {
     Completion start;
@@ -109,8 +111,8 @@ TEST(TaskThreads, ASpawnedTaskIsCompletedFromElsewhere) {
   }
 }
 
-// A root coroutine that is resumed by a stranger, without a Completion, ends on the stranger's thread, and get()
-// must hear of it although nothing was posted.
+// A root coroutine that is resumed by a stranger, without a Completion, ends on the stranger's
+// thread, and get() must hear of it although nothing was posted.
 TEST(TaskThreads, GetHearsOfAnEndOnAnotherThread) {
   struct Hop {
     std::jthread& stranger;

@@ -79,7 +79,8 @@ TEST(WaitUntil, OnARealClockTheThreadIsWoken) {
   EXPECT_GE(system_clock().steady(), deadline);
 }
 
-// The deadline and the completion at the same moment, on two threads: whoever says it was first is believed by both.
+// The deadline and the completion at the same moment, on two threads: whoever says it was first is
+// believed by both.
 TEST(WaitUntil, ACompletionAtTheDeadlineBelongsToOneSide) {
   for (int i = 0; i < 2000; ++i) {
     VirtualClock clock;

@@ -18,7 +18,8 @@
 namespace sluice::test {
 namespace {
 
-// Below those of outgoing connections (32768 and up on Linux), and of the ports that nutcracker listens on by default.
+// Below those of outgoing connections (32768 and up on Linux), and of the ports that nutcracker
+// listens on by default.
 constexpr std::uint16_t first_port = 10'000;
 constexpr std::uint16_t ports = 12'000;
 
@@ -31,7 +32,8 @@ bool is_free(std::uint16_t port) {
   return ::bind(listener.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
 }
 
-/// A socket of this name without a file: the kernel lets one process have it, and takes it back when that one ends.
+/// A socket of this name without a file: the kernel lets one process have it, and takes it back
+/// when that one ends.
 Descriptor claim(std::uint16_t port) {
   Descriptor held{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), "socket"};
   const auto name = "sluice-test-port-" + std::to_string(port);

@@ -1,5 +1,5 @@
-/// A checker that finds nothing proves nothing: for each rule a history that breaks it, and one that
-/// just does not.
+/// A checker that finds nothing proves nothing: for each rule a history that breaks it, and one
+/// that just does not.
 #include "support/history.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-/// Redisson 4 as it is seen on the wire: what the objects of a Java client do to the server, step by
-/// step, so that a test plays the other side without a Java machine. Names, fields, payloads and
+/// Redisson 4 as it is seen on the wire: what the objects of a Java client do to the server, step
+/// by step, so that a test plays the other side without a Java machine. Names, fields, payloads and
 /// replies are Redisson's; the scripts in redisson/ are our own words for its steps.
 ///
 ///     JavaPeer java{server.port()};

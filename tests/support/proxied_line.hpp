@@ -1,5 +1,5 @@
-/// One connection through the fault proxy, without its sockets: bytes come in on both sides, a judge
-/// decides over each whole request, reply and message, and what is to be written comes out.
+/// One connection through the fault proxy, without its sockets: bytes come in on both sides, a
+/// judge decides over each whole request, reply and message, and what is to be written comes out.
 ///
 ///     client -> from_client() -> requests -> judge -> to_server()
 ///     client <- to_client()   <- judge <- replies  <- from_server() <- server

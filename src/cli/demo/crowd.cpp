@@ -21,7 +21,8 @@ class Stand {
   }
 
  private:
-  /// Clicks once; a third of the buyers click again with the same request, a ninth a third time with a new one.
+  /// Clicks once; a third of the buyers click again with the same request, a ninth a third time
+  /// with a new one.
   Task<void> visit(std::uint64_t buyer) {
     const std::string name = fmt::format("buyer-{:06}", buyer);
     const std::string request = name + "-click";

@@ -1,4 +1,5 @@
-/// `sluice demo`: a hundred bottles, ten thousand buyers who all click at once, and the proof that all went well.
+/// `sluice demo`: a hundred bottles, ten thousand buyers who all click at once, and the proof that
+/// all went well.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -16,11 +16,13 @@ struct InstancePlan {
   int instances = 1;
 };
 
-/// Starts the processes, lets them click all at once, and adds up what they report. Blocks until the last has ended.
+/// Starts the processes, lets them click all at once, and adds up what they report. Blocks until
+/// the last has ended.
 /// Throws std::runtime_error when one of them fails.
 Tally hold_sale_in_processes(const InstancePlan& plan);
 
-/// What each of them runs: says "ready", waits for the end of its standard input, holds its part, prints its tally.
+/// What each of them runs: says "ready", waits for the end of its standard input, holds its part,
+/// prints its tally.
 int serve_instance(const std::string& store, const std::string& sale, const Crowd& crowd);
 
 }  // namespace sluice::cli

@@ -1,4 +1,5 @@
-// Strings as rows of bits; bit 0 is the highest of the first byte. BITFIELD is in bitfield_commands.cpp.
+// Strings as rows of bits; bit 0 is the highest of the first byte. BITFIELD is in
+// bitfield_commands.cpp.
 #include <algorithm>
 #include <array>
 #include <bit>

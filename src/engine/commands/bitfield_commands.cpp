@@ -155,8 +155,8 @@ void run(Context& context, Words words, bool may_write, Reply& reply) {
   if (needed > 0) {
     if (!text) text = as<std::string>(context.keys().put(words[1], std::string{}));
     if (text->size() < needed) {
-      text->resize(
-          needed);  // also where every step fails: then this is the change (Redis forgets to log it)
+      text->resize(needed);  // also where every step fails: then this is the change (Redis forgets
+                             // to log it)
       context.changed();
     }
   }

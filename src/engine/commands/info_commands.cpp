@@ -132,7 +132,8 @@ bool is_subcommand_of(const resp::CommandSpec& spec, const resp::CommandSpec& co
          spec.name[container.name.size()] == '|';
 }
 
-/// The ten elements of Redis 7; of ACL categories, tips and key specifications the table knows nothing.
+/// The ten elements of Redis 7; of ACL categories, tips and key specifications the table knows
+/// nothing.
 void describe(const resp::CommandSpec& spec, Reply& reply) {
   reply.array(10);
   reply.bulk(spec.name);

@@ -10,7 +10,8 @@
 
 namespace sluice::engine {
 
-/// `count` distinct places out of `size`, in random order. (The front of a Fisher-Yates shuffle.) REQUIRES: count <= size.
+/// `count` distinct places out of `size`, in random order. (The front of a Fisher-Yates shuffle.)
+/// REQUIRES: count <= size.
 inline std::vector<std::size_t> distinct_places(std::size_t size, std::size_t count, Dice& dice) {
   std::vector<std::size_t> places(size);
   std::iota(places.begin(), places.end(), std::size_t{0});

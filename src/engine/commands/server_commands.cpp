@@ -1,4 +1,5 @@
-// The engine as a server: PING, TIME, databases, publishing. What tells of it is in info_commands.cpp.
+// The engine as a server: PING, TIME, databases, publishing. What tells of it is in
+// info_commands.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>

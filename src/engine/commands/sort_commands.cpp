@@ -1,4 +1,5 @@
-// SORT and SORT_RO: the elements of a list, set or sorted set, by themselves or by other keys that are named after them.
+// SORT and SORT_RO: the elements of a list, set or sorted set, by themselves or by other keys that
+// are named after them.
 #include <algorithm>
 #include <cmath>
 #include <optional>

@@ -13,7 +13,8 @@ std::string_view pop_name(Extreme extreme) {
   return extreme == Extreme::min ? "ZPOPMIN" : "ZPOPMAX";
 }
 
-/// Calls `tell(Scored)` for `count` members from one side, then removes them. REQUIRES: count <= size.
+/// Calls `tell(Scored)` for `count` members from one side, then removes them. REQUIRES: count <=
+/// size.
 template <class Tell>
 void take(Context& context, std::string_view key, SortedSet& zset, Extreme extreme,
           std::size_t count, Tell&& tell) {

@@ -1,4 +1,5 @@
-// Sorted sets by range: of ranks, of scores, of bytes. Each range is an interval of ranks (score_range.hpp).
+// Sorted sets by range: of ranks, of scores, of bytes. Each range is an interval of ranks
+// (score_range.hpp).
 #include <algorithm>
 #include <optional>
 

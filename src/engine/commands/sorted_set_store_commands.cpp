@@ -1,4 +1,5 @@
-// Unions, intersections and differences of sorted sets (and of sets, whose members have the score 1).
+// Unions, intersections and differences of sorted sets (and of sets, whose members have the score
+// 1).
 #include <fmt/format.h>
 
 #include <algorithm>

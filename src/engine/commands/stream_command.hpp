@@ -25,7 +25,8 @@ bool read_stream_id(std::string_view word, StreamId& id, Reply& reply,
 bool read_range_start(std::string_view word, StreamId& id, Reply& reply);
 bool read_range_end(std::string_view word, StreamId& id, Reply& reply);
 
-/// MAXLEN or MINID with what follows them. `at` is the place of that word and moves behind the last one that was read.
+/// MAXLEN or MINID with what follows them. `at` is the place of that word and moves behind the last
+/// one that was read.
 bool read_trim(Words words, std::size_t& at, Stream::Trim& trim, Reply& reply);
 /// LIMIT, if it is there, and whether it fits.
 bool read_trim_limit(Words words, std::size_t& at, Stream::Trim& trim, Reply& reply);
@@ -34,7 +35,8 @@ void reply_id(Reply& reply, StreamId id);
 /// [id, [name, value, ...]]
 void reply_entry(Reply& reply, const Stream::Entry& entry);
 
-/// The stream and the group of it; false: one is not there or is something else, and that was refused.
+/// The stream and the group of it; false: one is not there or is something else, and that was
+/// refused.
 bool find_group(Context& context, std::string_view key, std::string_view name, Stream*& stream,
                 StreamGroup*& group, Reply& reply);
 

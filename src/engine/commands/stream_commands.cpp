@@ -90,7 +90,8 @@ bool settle_id(const Stream& stream, const Context& context, Add& add, Reply& re
   return add.id > stream.last_id || fail(reply, not_above);
 }
 
-/// Writes into the log what happened: the id that was given, and a trim that leaves the same entries.
+/// Writes into the log what happened: the id that was given, and a trim that leaves the same
+/// entries.
 void log_add(Context& context, Words words, const Add& add, const Stream& stream) {
   const StreamIdText id{add.id};
   std::vector<std::string_view> logged{words[0], words[1]};

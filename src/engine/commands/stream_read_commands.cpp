@@ -161,7 +161,8 @@ void reply_entries(Reply& reply, const std::vector<Stream::Entry>& entries) {
   for (const auto& entry : entries) reply_entry(reply, entry);
 }
 
-/// What the consumer was given before and has not acknowledged; a deleted entry has no fields any more.
+/// What the consumer was given before and has not acknowledged; a deleted entry has no fields any
+/// more.
 void reply_history(Context& context, const Read& read, const Source& source,
                    StreamGroup::Consumer& consumer, Reply& reply) {
   auto at = consumer.pending.upper_bound(source.after);
@@ -192,7 +193,8 @@ void move_group(const Stream& stream, StreamGroup& group, StreamId id) {
   group.last_id = id;
 }
 
-/// The log gets what was decided here: who got which entries, and how far the group is. One XCLAIM tells all of them.
+/// The log gets what was decided here: who got which entries, and how far the group is. One XCLAIM
+/// tells all of them.
 void log_delivery(Context& context, const Read& read, const Source& source,
                   const std::vector<Stream::Entry>& entries) {
   const IntegerText now{context.now_ms()};

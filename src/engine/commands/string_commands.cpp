@@ -1,4 +1,5 @@
-// Strings: reading, counting, changing in place. What sets a whole value is in string_set_commands.cpp.
+// Strings: reading, counting, changing in place. What sets a whole value is in
+// string_set_commands.cpp.
 #include <algorithm>
 #include <cmath>
 #include <limits>

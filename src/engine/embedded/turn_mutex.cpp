@@ -5,8 +5,8 @@
 namespace sluice::engine {
 namespace {
 
-// Long against what a turn's beginning costs (some 5 us, and a wake-up of each sleeper), short against what the scheduler
-// gives a thread anyway.
+// Long against what a turn's beginning costs (some 5 us, and a wake-up of each sleeper), short
+// against what the scheduler gives a thread anyway.
 constexpr std::chrono::microseconds turn{1000};
 
 // A look at the mutex takes its cache line from whoever works: one in some 100 ns is enough.
@@ -34,7 +34,8 @@ bool spinning_helps() noexcept {
 void TurnMutex::lock_slowly() noexcept {
   if (spin(polite, taken)) return;
   bool was_turn = sleep_through_turn();
-  // Whoever has slept cannot know whether others still do, and takes it so that its unlock wakes one of them.
+  // Whoever has slept cannot know whether others still do, and takes it so that its unlock wakes
+  // one of them.
   for (int as = taken; !spin(1, as);) {
     if (was_turn && (was_turn = sleep_through_turn()))
       continue;  // another was quicker, and has a turn now

@@ -1,15 +1,18 @@
-/// A mutex for sections of a microsecond or so. Where threads call without a pause, each has it for a turn.
+/// A mutex for sections of a microsecond or so. Where threads call without a pause, each has it for
+/// a turn.
 ///
-/// What a section touches lies in the cache of the core that ran the last one. If such threads took the mutex from each
-/// other at every section, each would wait for a hundred cache lines, and together they would do less than one alone.
-/// So whoever finds it taken
-///   1. watches for a moment whether it stays free, as it soon does unless somebody is at it without a pause;
+/// What a section touches lies in the cache of the core that ran the last one. If such threads took
+/// the mutex from each other at every section, each would wait for a hundred cache lines, and
+/// together they would do less than one alone. So whoever finds it taken
+///   1. watches for a moment whether it stays free, as it soon does unless somebody is at it
+///   without a pause;
 ///   2. sleeps to the end of the turn, if somebody has one;
 ///   3. tries for a moment to take it as soon as it is free, and so begins a turn of its own;
 ///   4. sleeps until an unlock wakes it (the section is a long one), and is at 3 again.
 ///
-/// Guarantee: mutual exclusion; no system call in a free lock() and its unlock(); a waiter spins for microseconds only
-///   between two sleeps. Not guaranteed: order. Threads: any; it is not recursive.
+/// Guarantee: mutual exclusion; no system call in a free lock() and its unlock(); a waiter spins
+///   for microseconds only between two sleeps. Not guaranteed: order. Threads: any; it is not
+///   recursive.
 #pragma once
 
 #include <atomic>

@@ -2,10 +2,10 @@
 ///
 /// An execution leaves its records in a buffer and gets a position; its caller waits until that
 /// position is committed. Whichever waiting thread finds nobody at it becomes the leader: it takes
-/// all that has gathered, writes and syncs it, wakes everybody whom that covers, and leaves the next
-/// round to one of those who came meanwhile. A thread in Task::get() so does its own fsync, without
-/// a hop; a background thread exists only once there are coroutines that no thread waits for, or the
-/// sync of each second.
+/// all that has gathered, writes and syncs it, wakes everybody whom that covers, and leaves the
+/// next round to one of those who came meanwhile. A thread in Task::get() so does its own fsync,
+/// without a hop; a background thread exists only once there are coroutines that no thread waits
+/// for, or the sync of each second.
 ///
 /// After a failed write or sync nobody knows what the disk holds, and a second attempt may lie. So
 /// it is final: the calls under way fail with effect `unknown`, nothing is appended any more, and

@@ -1,6 +1,7 @@
 /// The commands that scripts have called, by their names as they were written.
 ///
-/// Lua keeps one copy of each text, so where a name lies tells nearly always which one it is; the bytes decide.
+/// Lua keeps one copy of each text, so where a name lies tells nearly always which one it is; the
+/// bytes decide.
 #pragma once
 
 #include <array>

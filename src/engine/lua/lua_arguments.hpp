@@ -1,4 +1,5 @@
-/// The arguments of redis.call as words, without copies: texts are Lua's own, numbers are written beside them.
+/// The arguments of redis.call as words, without copies: texts are Lua's own, numbers are written
+/// beside them.
 #pragma once
 
 #include <array>
@@ -27,7 +28,8 @@ class LuaArguments {
   LuaArguments(const LuaArguments&) = delete;
   LuaArguments& operator=(const LuaArguments&) = delete;
 
-  /// Takes the arguments from the stack, where they have to stay. False: one is neither a text nor a number.
+  /// Takes the arguments from the stack, where they have to stay. False: one is neither a text nor
+  /// a number.
   bool take(lua_State* lua) {
     for (std::size_t i = 0; i < count_; ++i) {
       const int at = static_cast<int>(i) + 1;

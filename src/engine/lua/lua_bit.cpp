@@ -10,7 +10,8 @@ namespace sluice::engine {
 namespace {
 
 std::uint32_t bits_at(lua_State* lua, int index) {
-  // Adding 1.5 * 2^52 leaves the integer, modulo 2^32 and rounded to even, in the low bits of the mantissa.
+  // Adding 1.5 * 2^52 leaves the integer, modulo 2^32 and rounded to even, in the low bits of the
+  // mantissa.
   const double shifted = luaL_checknumber(lua, index) + 6755399441055744.0;
   return static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(shifted));
 }

@@ -1,4 +1,5 @@
-/// The library "cjson": JSON as in Mark Pulford's Lua CJSON 2.1. The work is in lua_cjson_encode.cpp and _decode.cpp.
+/// The library "cjson": JSON as in Mark Pulford's Lua CJSON 2.1. The work is in
+/// lua_cjson_encode.cpp and _decode.cpp.
 #include <climits>
 #include <new>
 

@@ -233,7 +233,8 @@ int pack(lua_State* lua) {
   return 1;
 }
 
-/// Pushes at most `limit` values (0: all) from `offset` on; with a limit, first the offset of the next, or -1.
+/// Pushes at most `limit` values (0: all) from `offset` on; with a limit, first the offset of the
+/// next, or -1.
 int unpack_from(lua_State* lua, int limit, int offset) {
   std::size_t size = 0;
   const char* bytes = luaL_checklstring(lua, 1, &size);

@@ -11,8 +11,9 @@
 
 namespace sluice::engine {
 
-/// Pieces of a few sizes that were used and may be used again: what a script allocates is small, and the next script
-/// wants the same. Lua says how large a piece is that it gives back, so none has a header.
+/// Pieces of a few sizes that were used and may be used again: what a script allocates is small,
+/// and the next script wants the same. Lua says how large a piece is that it gives back, so none
+/// has a header.
 class SmallPieces {
  public:
   static constexpr std::size_t largest = 256;
@@ -74,8 +75,9 @@ class SmallPieces {
   std::array<Shelf, largest / grain> shelves_;
 };
 
-/// Lua raises "not enough memory" where an allocation would pass the limit. While `lenient` the limit does not hold:
-/// in the middle of a command, which must not be torn apart, and where no script is there to catch the error.
+/// Lua raises "not enough memory" where an allocation would pass the limit. While `lenient` the
+/// limit does not hold: in the middle of a command, which must not be torn apart, and where no
+/// script is there to catch the error.
 struct LuaMemory {
   std::size_t used = 0;
   std::size_t limit = 0;

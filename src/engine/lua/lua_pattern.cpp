@@ -11,7 +11,8 @@ namespace {
 
 constexpr char escape = '%';
 
-/// What %a, %d and so on stand for; a capital letter for all else. Any other character stands for itself.
+/// What %a, %d and so on stand for; a capital letter for all else. Any other character stands for
+/// itself.
 bool in_class(unsigned char c, unsigned char name) {
   bool is = false;
   switch (std::tolower(name)) {

@@ -1,5 +1,5 @@
-/// Lua's patterns, with a bound on time and depth: the library's own matcher can run for years on a short pattern, where
-/// no hook reaches it, or fill the C stack.
+/// Lua's patterns, with a bound on time and depth: the library's own matcher can run for years on a
+/// short pattern, where no hook reaches it, or fill the C stack.
 #pragma once
 
 #include <array>
@@ -12,14 +12,16 @@ namespace sluice::engine {
 
 class LuaPattern {
  public:
-  /// Both texts have to lie in Lua strings, which end with a zero byte, for as long as the pattern is used.
+  /// Both texts have to lie in Lua strings, which end with a zero byte, for as long as the pattern
+  /// is used.
   LuaPattern(lua_State* lua, std::string_view text, std::string_view pattern)
       : lua_(lua), begin_(text.data()), end_(text.data() + text.size()), pattern_(pattern.data()) {}
   ~LuaPattern() = default;
   LuaPattern(const LuaPattern&) = delete;
   LuaPattern& operator=(const LuaPattern&) = delete;
 
-  /// The end of the match that begins at `at`; null: there is none. Raises an error for a malformed pattern.
+  /// The end of the match that begins at `at`; null: there is none. Raises an error for a malformed
+  /// pattern.
   const char* match(const char* at, const char* pattern);
   const char* match(const char* at) { return match(at, pattern_); }
 

@@ -35,7 +35,8 @@ std::string_view text_at(lua_State* lua, int index) {
   return {text, text == nullptr ? 0 : size};
 }
 
-/// The command that the first argument names, if words beyond that do not matter; found before or now.
+/// The command that the first argument names, if words beyond that do not matter; found before or
+/// now.
 const Engine::Command* command_named_first(lua_State* lua, Engine& engine, Words words) {
   auto& called = *static_cast<CalledCommands*>(lua_touserdata(lua, lua_upvalueindex(2)));
   if (const auto* known = called.find(words[0])) return known;

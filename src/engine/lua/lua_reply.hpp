@@ -8,8 +8,8 @@
 
 namespace sluice::engine {
 
-/// Leaves one value on the stack. In RESP2 null is false, a status {ok=}, an error {err=}; in RESP3 null is nil and
-/// doubles, maps, sets and verbatim texts are tables with a field of that name.
+/// Leaves one value on the stack. In RESP2 null is false, a status {ok=}, an error {err=}; in RESP3
+/// null is nil and doubles, maps, sets and verbatim texts are tables with a field of that name.
 class LuaReply final : public Reply {
  public:
   LuaReply(lua_State* lua, int protocol) noexcept : lua_(lua), resp3_(protocol == 3) {}

@@ -36,10 +36,12 @@ int refuse_global(lua_State* lua) {
                     luaL_checkstring(lua, 2));
 }
 
-/// A function of the base libraries; upvalue 2. It has no upvalues of its own, so that it can be called in place.
+/// A function of the base libraries; upvalue 2. It has no upvalues of its own, so that it can be
+/// called in place.
 int original(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(2))(lua); }
 
-/// A new coroutine counts its instructions from nothing, so it costs beforehand what it may run unseen.
+/// A new coroutine counts its instructions from nothing, so it costs beforehand what it may run
+/// unseen.
 int charge_coroutine(lua_State* lua) {
   spend_steps(lua, lua_hook_interval);
   return original(lua);
@@ -90,7 +92,8 @@ int protected_call(lua_State* lua) {
   return lua_gettop(lua);
 }
 
-/// Compiles the text on the stack at `index`; nil and a message where it is none. Bytecode could crash the machine.
+/// Compiles the text on the stack at `index`; nil and a message where it is none. Bytecode could
+/// crash the machine.
 int compile(lua_State* lua, int index, const char* name) {
   std::size_t size = 0;
   const char* text = lua_tolstring(lua, index, &size);
@@ -110,7 +113,8 @@ int load_string(lua_State* lua) {
   return compile(lua, 1, luaL_optstring(lua, 2, text));
 }
 
-/// load(function): the pieces are put together before they are compiled, so that the first bytes can be judged.
+/// load(function): the pieces are put together before they are compiled, so that the first bytes
+/// can be judged.
 int load_pieces(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TFUNCTION);
   const char* name = luaL_optstring(lua, 2, "=(load)");
@@ -131,7 +135,8 @@ int load_pieces(lua_State* lua) {
   return compile(lua, lua_gettop(lua), name);
 }
 
-/// A script may look and collect, but not change how the collector works for those that come after it.
+/// A script may look and collect, but not change how the collector works for those that come after
+/// it.
 int collect_garbage(lua_State* lua) {
   static constexpr const char* options[] = {"collect", "count",    "step",       "stop",
                                             "restart", "setpause", "setstepmul", nullptr};
@@ -147,7 +152,8 @@ int collect_garbage(lua_State* lua) {
   return 1;
 }
 
-/// The function `name` of the table at the top is replaced by `wrapper`, which has the veils and the old one as upvalues.
+/// The function `name` of the table at the top is replaced by `wrapper`, which has the veils and
+/// the old one as upvalues.
 void wrap(lua_State* lua, const char* name, lua_CFunction wrapper) {
   push_veils(lua);
   lua_getfield(lua, -2, name);
@@ -218,7 +224,8 @@ void open_sandbox(lua_State* lua) {
   for (const auto library : {luaopen_base, luaopen_table, luaopen_string, luaopen_math})
     open(lua, library);
   lua_pushvalue(lua, LUA_GLOBALSINDEX);
-  // newproxy: a finalizer would run where no limit holds. setfenv: the environment of a cached script would stay changed.
+  // newproxy: a finalizer would run where no limit holds. setfenv: the environment of a cached
+  // script would stay changed.
   remove(lua,
          {"dofile", "loadfile", "print", "newproxy", "setfenv", "getfenv", "module", "require"});
   for (const char* name : {"rawset", "setmetatable"}) wrap(lua, name, refuse_veil);

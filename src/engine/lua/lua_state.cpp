@@ -19,7 +19,8 @@ enum Slot { slot_handler = 1, slot_globals, slot_keys, slot_args, slots = slot_a
 // A table of so many words at most is filled again for the next script.
 constexpr std::size_t few_words = 32;
 
-// And so often: fields that a script adds and takes away again leave their places behind, which are then looked through.
+// And so often: fields that a script adds and takes away again leave their places behind, which are
+// then looked through.
 constexpr unsigned most_fills = 1000;
 
 char run_key;  // the registry's pointer to the ScriptRun
@@ -34,7 +35,8 @@ ScriptRun& run_of(lua_State* lua) {
 
 void on_count(lua_State* lua, lua_Debug*) { spend_steps(lua, lua_hook_interval); }
 
-/// The message handler: an error of any type becomes its text; where it was raised is noted in the run.
+/// The message handler: an error of any type becomes its text; where it was raised is noted in the
+/// run.
 int on_error(lua_State* lua) {
   auto& run = *static_cast<ScriptRun*>(lua_touserdata(lua, lua_upvalueindex(1)));
   lua_Debug where{};
@@ -127,7 +129,8 @@ std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
     pop();
     return std::unexpected(std::move(error));
   }
-  // The veil over the globals is there to refuse assignments; whoever makes none reads past it, in half the time.
+  // The veil over the globals is there to refuse assignments; whoever makes none reads past it, in
+  // half the time.
   const auto facts = facts_of(lua_);
   if (!facts.may_assign_globals) {
     lua_pushvalue(lua_, slot_globals);
@@ -149,8 +152,8 @@ void LuaState::give(LuaScript& script, Words keys, Words args) {
   give(args_, args);
 }
 
-/// A script may have done to its KEYS and ARGV whatever it liked, and none of that may reach the next one. So a table
-/// is filled again only where nothing but the new words is in it then.
+/// A script may have done to its KEYS and ARGV whatever it liked, and none of that may reach the
+/// next one. So a table is filled again only where nothing but the new words is in it then.
 void LuaState::give(Given& given, Words words) {
   if (words.size() > few_words || given.size > few_words || ++given.fills > most_fills)
     return give_new(given, words);

@@ -32,8 +32,8 @@ class LuaState {
   std::expected<LuaScript, std::string> compile(std::string_view text);
   void forget(LuaScript& script);
 
-  /// Runs a compiled script in `run` and leaves its one result on the stack; pop() it. An error is given as text
-  /// and leaves nothing.
+  /// Runs a compiled script in `run` and leaves its one result on the stack; pop() it. An error is
+  /// given as text and leaves nothing.
   std::expected<void, std::string> call(LuaScript& script, Words keys, Words args);
 
   lua_State* lua() noexcept { return lua_; }

@@ -1,4 +1,5 @@
-/// The functions of the string library that stock Lua runs without bound: rep, find, match, gmatch, gsub.
+/// The functions of the string library that stock Lua runs without bound: rep, find, match, gmatch,
+/// gsub.
 #include <algorithm>
 #include <cctype>
 #include <cstring>

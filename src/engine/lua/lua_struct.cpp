@@ -1,7 +1,9 @@
-/// The library "struct": Lua values to bytes and back by a format, as in Roberto Ierusalimschy's struct 0.2.
+/// The library "struct": Lua values to bytes and back by a format, as in Roberto Ierusalimschy's
+/// struct 0.2.
 ///
-/// Formats: < > byte order · ! alignment · x padding · b B h H l L T i I (with a size) integers · f d floats ·
-/// s text up to a zero · cN N bytes, c0 as many as the value before says (packing: the whole text) · space.
+/// Formats: < > byte order · ! alignment · x padding · b B h H l L T i I (with a size) integers · f
+/// d floats · s text up to a zero · cN N bytes, c0 as many as the value before says (packing: the
+/// whole text) · space.
 #include <algorithm>
 #include <bit>
 #include <climits>
@@ -36,7 +38,8 @@ class Format {
   bool done() const noexcept { return rest_.empty() || rest_.front() == '\0'; }
   bool little() const noexcept { return little_; }
 
-  /// The next option for data that begins `offset` bytes into the whole; byte order and alignment are obeyed here.
+  /// The next option for data that begins `offset` bytes into the whole; byte order and alignment
+  /// are obeyed here.
   Option next(std::size_t offset) {
     Option option;
     option.kind = take();
@@ -129,7 +132,8 @@ bool is_integer(char kind) noexcept {
 }
 bool is_signed(char kind) noexcept { return kind >= 'a'; }
 
-/// A Lua number as 64 bits: modulo 2^64 where it is an integer of that size, the nearest bound where it is not.
+/// A Lua number as 64 bits: modulo 2^64 where it is an integer of that size, the nearest bound
+/// where it is not.
 std::uint64_t to_bits(double number) noexcept {
   if (number < 0)
     return number <= -0x1p63 ? 1ULL << 63

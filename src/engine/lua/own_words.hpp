@@ -1,8 +1,9 @@
 /// KEYS and ARGV of one script alone, for a script that only looks words up in them.
 ///
 /// Nobody but this can change such tables, so that they are never searched for what a script may
-/// have left in them, and a word that is the same as in the last run stays where it is: it is neither
-/// hashed nor looked for among Lua's texts. Most of a script's words are the same from run to run.
+/// have left in them, and a word that is the same as in the last run stays where it is: it is
+/// neither hashed nor looked for among Lua's texts. Most of a script's words are the same from run
+/// to run.
 #pragma once
 
 #include <lua.hpp>
@@ -18,8 +19,8 @@ namespace sluice::engine {
 class OwnWords {
  public:
   /// Gives the function at the top of the stack an environment of its own, with the globals that it
-  /// reads out of the table at `globals`. Nothing: it may do more to its words than look them up, or
-  /// has ways to the globals that cannot be foreseen; it is left as it is.
+  /// reads out of the table at `globals`. Nothing: it may do more to its words than look them up,
+  /// or has ways to the globals that cannot be foreseen; it is left as it is.
   static std::optional<OwnWords> of(lua_State* lua, const ChunkFacts& facts, int globals);
 
   void give(lua_State* lua, Words keys, Words args);

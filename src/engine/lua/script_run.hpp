@@ -1,4 +1,5 @@
-/// The script that runs now: what the functions of its `redis` table need, and what it has left to spend.
+/// The script that runs now: what the functions of its `redis` table need, and what it has left to
+/// spend.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,19 @@
 namespace sluice::engine {
 
 struct ScriptLimits {
-  /// A script that runs longer is ended by an error; its writes stay, as everywhere in Redis. Measured when `clock` is
-  /// set, from the script's first `steps_a_look` steps on: most have ended by then. Less: other callers wait less for a
-  /// runaway script. Default: from where Redis calls a script busy.
+  /// A script that runs longer is ended by an error; its writes stay, as everywhere in Redis.
+  /// Measured when `clock` is set, from the script's first `steps_a_look` steps on: most have ended
+  /// by then. Less: other callers wait less for a runaway script. Default: from where Redis calls a
+  /// script busy.
   std::chrono::milliseconds time{5000};
   Clock* clock = nullptr;
-  /// Instructions of the Lua machine, whatever the clock says; so that a simulation ends the script at the same place.
+  /// Instructions of the Lua machine, whatever the clock says; so that a simulation ends the script
+  /// at the same place.
   std::uint64_t steps = 1'000'000'000;
   /// Of all that the scripts of an engine hold in Lua, cached functions included.
   std::size_t memory = 256UL << 20;
-  /// Scripts that came by EVAL and are remembered; the one used longest ago goes first. SCRIPT LOAD's are all kept.
+  /// Scripts that came by EVAL and are remembered; the one used longest ago goes first. SCRIPT
+  /// LOAD's are all kept.
   std::size_t cached = 500;
 };
 

@@ -1,7 +1,8 @@
 /// Lua scripts: EVAL, EVALSHA, SCRIPT and the fast path of Store::run(Script).
 ///
-/// A script runs in one go, on the thread of its caller and under the engine's lock, at one frozen time. Its writes
-/// gather in the Context as the effects of one execution; those made before an error stay, as in Redis.
+/// A script runs in one go, on the thread of its caller and under the engine's lock, at one frozen
+/// time. Its writes gather in the Context as the effects of one execution; those made before an
+/// error stay, as in Redis.
 #pragma once
 
 #include <cstdint>

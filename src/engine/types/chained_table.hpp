@@ -1,10 +1,11 @@
 /// A hash table of nodes that are found by their text: keys of a database, fields, members.
 ///
-/// It grows and shrinks a few buckets at a time, with each insertion and removal, so that no single command pays for
-/// a million moves. While it does there are two arrays of buckets, the old one being emptied from the front.
-/// A scan goes through the buckets in the order of their reversed bits: a bucket of a small array is, in that order,
-/// next to all buckets that it splits into, so a cursor stays good however the table is resized (Pieter Noordhuis's
-/// algorithm, from Redis's dict.c).
+/// It grows and shrinks a few buckets at a time, with each insertion and removal, so that no single
+/// command pays for a million moves. While it does there are two arrays of buckets, the old one
+/// being emptied from the front. A scan goes through the buckets in the order of their reversed
+/// bits: a bucket of a small array is, in that order, next to all buckets that it splits into, so a
+/// cursor stays good however the table is resized (Pieter Noordhuis's algorithm, from Redis's
+/// dict.c).
 #pragma once
 
 #include <cstddef>
@@ -85,8 +86,8 @@ class ChainedTable {
         for (Node* node = half.buckets[i]; node; node = node->next) visit(*node);
   }
 
-  /// Visits the nodes of one bucket (and of those that it splits into); gives the next cursor, 0 at the end.
-  /// `visit` must not change the table.
+  /// Visits the nodes of one bucket (and of those that it splits into); gives the next cursor, 0 at
+  /// the end. `visit` must not change the table.
   template <class Visit>
   std::uint64_t scan(std::uint64_t cursor, Visit&& visit) const {
     if (size_ == 0) return 0;
@@ -106,7 +107,8 @@ class ChainedTable {
     return cursor;
   }
 
-  /// A node by chance, nearly uniform (first a bucket, then one of its chain). REQUIRES: size() > 0.
+  /// A node by chance, nearly uniform (first a bucket, then one of its chain). REQUIRES: size() >
+  /// 0.
   Node* random(Dice& dice) const {
     Node* chain = nullptr;
     while (!chain) {

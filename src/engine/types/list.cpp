@@ -55,7 +55,8 @@ void List::trim(std::size_t first, std::size_t last) {
 }
 
 std::string_view List::encoding() const noexcept {
-  // Redis keeps up to 8 KiB in one listpack (list-max-listpack-size -2) and calls that, as 7.0 does, a quicklist.
+  // Redis keeps up to 8 KiB in one listpack (list-max-listpack-size -2) and calls that, as 7.0
+  // does, a quicklist.
   return "quicklist";
 }
 

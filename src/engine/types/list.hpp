@@ -24,7 +24,8 @@ class List {
   void set(std::size_t i, std::string_view item) { items_[i].assign(item); }
 
   void insert(std::size_t before, std::string_view item);
-  /// Removes items equal to `item`: the first `count` from the left, or from the right where it is negative; 0: all.
+  /// Removes items equal to `item`: the first `count` from the left, or from the right where it is
+  /// negative; 0: all.
   std::size_t remove(std::string_view item, std::int64_t count);
   /// Keeps [first, last).
   void trim(std::size_t first, std::size_t last);

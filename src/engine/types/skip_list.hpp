@@ -1,7 +1,8 @@
-/// Members in the order of (score, bytes), with their ranks: a skip list whose links know how many they pass.
+/// Members in the order of (score, bytes), with their ranks: a skip list whose links know how many
+/// they pass.
 ///
-/// W. Pugh, "Skip lists: a probabilistic alternative to balanced trees", 1990, with the widths of his "cookbook"; the
-/// levels are drawn from the hash of the member, so that a run is reproducible.
+/// W. Pugh, "Skip lists: a probabilistic alternative to balanced trees", 1990, with the widths of
+/// his "cookbook"; the levels are drawn from the hash of the member, so that a run is reproducible.
 #pragma once
 
 #include <array>
@@ -11,7 +12,8 @@
 
 namespace sluice::engine {
 
-/// A member; also a node of the ChainedTable that finds it by its text. Links and text follow the struct in memory.
+/// A member; also a node of the ChainedTable that finds it by its text. Links and text follow the
+/// struct in memory.
 struct Ranked {
   struct Link {
     Ranked* to;
@@ -57,7 +59,8 @@ class SkipList {
   Ranked* at(std::size_t rank) const noexcept;
   std::size_t rank_of(const Ranked* node) const noexcept;
 
-  /// How many at the front satisfy `before(const Ranked&)`. REQUIRES: none does after one that does not.
+  /// How many at the front satisfy `before(const Ranked&)`. REQUIRES: none does after one that does
+  /// not.
   template <class Before>
   std::size_t count_while(Before&& before) const {
     std::size_t rank = 0;

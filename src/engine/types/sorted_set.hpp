@@ -1,4 +1,5 @@
-/// Members with scores, in the order of score, then bytes. A few are a sorted array, many a skip list with a table.
+/// Members with scores, in the order of score, then bytes. A few are a sorted array, many a skip
+/// list with a table.
 ///
 /// Every range (by rank, by score, by bytes) is an interval of ranks: count_while() finds its ends.
 #pragma once
@@ -35,7 +36,8 @@ class SortedSet {
   /// Removes the ranks [first, last).
   void erase_range(std::size_t first, std::size_t last);
 
-  /// How many at the front satisfy `before(Scored)`. REQUIRES: none does after one that does not. O(log n).
+  /// How many at the front satisfy `before(Scored)`. REQUIRES: none does after one that does not.
+  /// O(log n).
   template <class Before>
   std::size_t count_while(Before&& before) const {
     if (many_)
@@ -53,7 +55,8 @@ class SortedSet {
     return low;
   }
 
-  /// `visit(Scored)` for the ranks [first, last), from the last to the first where `reverse` is set.
+  /// `visit(Scored)` for the ranks [first, last), from the last to the first where `reverse` is
+  /// set.
   /// REQUIRES: last <= size().
   template <class Visit>
   void for_range(std::size_t first, std::size_t last, bool reverse, Visit&& visit) const {

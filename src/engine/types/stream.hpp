@@ -40,7 +40,8 @@ class Stream {
   bool contains(StreamId id) const { return find(id).has_value(); }
   bool erase(StreamId id);
 
-  /// Calls visit(Entry) for the entries from `first` to `last`, forward or backward, until it gives false.
+  /// Calls visit(Entry) for the entries from `first` to `last`, forward or backward, until it gives
+  /// false.
   template <class Visit>
   void visit(StreamId first, StreamId last, Visit&& visit) const;
   template <class Visit>

@@ -1,7 +1,8 @@
 /// Up to a hundred neighbouring entries of a stream in one piece of memory.
 ///
-/// An entry's fields lie one after another in `bytes`: their count, then lengths and texts. Where an entry has the same
-/// field names as the block's first one, as most streams' entries do, only its values are there.
+/// An entry's fields lie one after another in `bytes`: their count, then lengths and texts. Where
+/// an entry has the same field names as the block's first one, as most streams' entries do, only
+/// its values are there.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// A consumer group: how far it has read, and what was delivered but not acknowledged (the pending entries).
+/// A consumer group: how far it has read, and what was delivered but not acknowledged (the pending
+/// entries).
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ class FairQueue : public Resource, public std::enable_shared_from_this<FairQueue
   /// Waits until `until` (steady), or until `stop` is requested. Null: not granted.
   Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
 
-  /// Ends whatever hold there is; the latest of this FairQueue learns it now. False: there was none.
+  /// Ends whatever hold there is; the latest of this FairQueue learns it now. False: there was
+  /// none.
   Task<bool> force_release();
 
   const Script& renewal() const noexcept override;

@@ -19,8 +19,8 @@ using std::chrono::milliseconds;
 namespace {
 
 /// A waiter that stands still costs two seconds: this, and until another has looked. Shorter than
-/// Terms::claim(), since a waiter of Redisson has the same time in this queue; and for holds that are
-/// not watched too, since all who wait are behind this one.
+/// Terms::claim(), since a waiter of Redisson has the same time in this queue; and for holds that
+/// are not watched too, since all who wait are behind this one.
 constexpr milliseconds time_to_claim{1500};
 
 constexpr std::string_view most_waiters = "1000";

@@ -31,8 +31,8 @@ class FairWire {
   const FairTerms& terms() const noexcept { return terms_; }
 
   /// Repeatable: a copy finds the request id of the first. `inbox`: where to hear of a hand-over;
-  /// empty: the request is not put into the queue. Throws Error (unsynced) when the replicas have it
-  /// not in time; it is taken back then.
+  /// empty: the request is not put into the queue. Throws Error (unsynced) when the replicas have
+  /// it not in time; it is taken back then.
   Task<Answer> ask_acquire(Identity who, std::string inbox) const;
   Task<Value> ask_end(const Identity& who, CallOptions options) const;
   /// The place in the queue too.

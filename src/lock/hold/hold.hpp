@@ -28,7 +28,8 @@ struct Terms {
   std::chrono::milliseconds margin{};
   bool watched = true;
 
-  /// Throws Error (bad_argument): a lease that is not from 10 ms to 24 h, a margin that leaves nothing of it.
+  /// Throws Error (bad_argument): a lease that is not from 10 ms to 24 h, a margin that leaves
+  /// nothing of it.
   static Terms of(std::chrono::milliseconds lease, std::optional<std::chrono::milliseconds> margin,
                   bool watched);
   friend auto operator<=>(const Terms&, const Terms&) = default;

@@ -49,9 +49,9 @@ class Resource {
   /// Ends the hold of that request. Harmless when repeated, but a copy is answered 0 where the
   /// first ended the hold. Reply: 1 ended, 0 gone.
   virtual Task<Value> ask_end(const Identity& who, CallOptions options) = 0;
-  /// The same for a request whose outcome is not known: asks for the end of whatever it may have left
-  /// behind, a place in a queue too. It may be asked again as long as there is the Store, when this
-  /// is gone too. Empty: such a request is taken back otherwise.
+  /// The same for a request whose outcome is not known: asks for the end of whatever it may have
+  /// left behind, a place in a queue too. It may be asked again as long as there is the Store, when
+  /// this is gone too. Empty: such a request is taken back otherwise.
   virtual GiveUp give_up(const Identity&) const { return {}; }
   /// Says how many entries there are from now on, and prolongs. Repeatable. Reply: 1 done, 0 gone.
   virtual Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) = 0;

@@ -15,7 +15,8 @@ void report_failed_release(const std::string& name, const std::exception& failur
       "lock " + quoted(name) + " was not released and ends with its lease: " + failure.what());
 }
 
-/// What is not answered is asked again when the server is there again; not of a closed Store, which may be gone.
+/// What is not answered is asked again when the server is there again; not of a closed Store, which
+/// may be gone.
 Task<void> give_up_and_report(Store& store, std::string name, std::string request, GiveUp give_up) {
   try {
     auto asked = give_up();

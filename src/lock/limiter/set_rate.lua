@@ -1,4 +1,5 @@
--- Change the rate of a limiter, or define it. The free permits are counted anew by the next acquire.
+-- Change the rate of a limiter, or define it. The free permits are counted anew by the next
+-- acquire.
 -- KEYS[1] definition hash
 -- ARGV[1] rate   ARGV[2] interval, ms   ARGV[3] kind   ARGV[4] keep alive, ms; 0: for ever
 -- Reply: 1 done; 0 it is of another kind.

@@ -91,7 +91,8 @@ Task<std::optional<MultiHeld>> MultiLock::enter(milliseconds wait, std::stop_tok
       metrics().lock_wait.observe(clock_.steady() - began);
       co_return MultiHeld{std::move(holding)};
     }
-    // The first were lost while the last were waited for: from the beginning, as far as there is time.
+    // The first were lost while the last were waited for: from the beginning, as far as there is
+    // time.
     if (!until || clock_.steady() >= *until || stop.stop_requested()) break;
   }
   count(metrics().lock_refused);

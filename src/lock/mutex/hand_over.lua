@@ -1,11 +1,11 @@
 -- Ends the hold of a lock and gives it to the first that waits and lives, else to nobody.
 -- KEYS[first], 1 where it is not given: lock hash   the next: fencing counter
--- the one after that: queue of tickets: "request lease claim inbox owner holder", times in ms
--- A process that nobody hears is dead: PUBLISH says how many heard. One that hears but stands still
--- gets `claim` ms to say that it has taken over; two others look after it then. Who was told to look
--- by the last hand-over, and has not looked yet, still will, and looks again when it sees a claim: the
--- field sluice:looks is "request till" of the last one told, until it looks. So a hand-over tells one,
--- not two.
+-- the one after that: queue of tickets: "request lease claim inbox owner holder", times in ms A
+-- process that nobody hears is dead: PUBLISH says how many heard. One that hears but stands still
+-- gets `claim` ms to say that it has taken over; two others look after it then. Who was told to
+-- look by the last hand-over, and has not looked yet, still will, and looks again when it sees a
+-- claim: the field sluice:looks is "request till" of the last one told, until it looks. So a
+-- hand-over tells one, not two.
 -- REQUIRES: lock/mutex/look_after
 -- After `bound` of these in a row others than us (`channel`), if any listen, get their chance: the
 -- lock is free then, and the first of the queue comes back 10 ms later.

@@ -1,6 +1,7 @@
--- Asks the first two processes that wait to look: one when `ms` are over, and half a second later the
--- other, should that one stand still too. Whom nobody hears is dead, and leaves. `told`: a request
--- that need not be told again. Returns who was told last, and in how many ms; nil: nobody was.
+-- Asks the first two processes that wait to look: one when `ms` are over, and half a second later
+-- the other, should that one stand still too. Whom nobody hears is dead, and leaves. `told`: a
+-- request that need not be told again. Returns who was told last, and in how many ms; nil: nobody
+-- was.
 local function have_it_looked_at(queue, ms, told)
   local last, after
   local place = 0
@@ -22,7 +23,8 @@ local function have_it_looked_at(queue, ms, told)
   return last, after
 end
 
--- Who leaves the queue may have been one of these, and the hold in the way one that nobody takes up.
+-- Who leaves the queue may have been one of these, and the hold in the way one that nobody takes
+-- up.
 local function hand_watch_on(lock, queue, ticket)
   local left = redis.call('PTTL', lock)
   if left >= 0 and left <= tonumber(string.match(ticket, '^%S+ %d+ (%d+)')) then

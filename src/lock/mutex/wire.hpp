@@ -34,8 +34,8 @@ class MutexWire {
   const MutexTerms& terms() const noexcept { return terms_; }
 
   /// Repeatable: a copy finds the request id of the first. `inbox`: where to hear of a hand-over;
-  /// empty: the request is not put into the queue. Throws Error (unsynced) when the replicas have it
-  /// not in time; it is taken back then. The reply is for answer_to_acquire().
+  /// empty: the request is not put into the queue. Throws Error (unsynced) when the replicas have
+  /// it not in time; it is taken back then. The reply is for answer_to_acquire().
   Task<Value> ask_acquire(const Identity& who, std::string_view inbox) const;
   Answer answer_to_acquire(const Value& reply) const;
   /// `last`: token of the turn that ends. Repeatable, but a copy is answered `gone` where the first

@@ -119,9 +119,9 @@ Task<std::shared_ptr<Hold>> Ballot::cast() {
   co_return hold;
 }
 
-/// Two majorities share a node, but its counter may be behind the largest token of the first. So the
-/// hold counts only when a majority of counters have it: the next majority then finds a node that
-/// gives a larger one. (The write-back of Attiya, Bar-Noy and Dolev, 1995.)
+/// Two majorities share a node, but its counter may be behind the largest token of the first. So
+/// the hold counts only when a majority of counters have it: the next majority then finds a node
+/// that gives a larger one. (The write-back of Attiya, Bar-Noy and Dolev, 1995.)
 Task<bool> Ballot::raise_counters(FencingToken token) {
   Clock& clock = watchdog_->clock();
   const std::size_t need = store_.majority();

@@ -4,8 +4,8 @@
 ///     acquire on all ──> a majority granted ──> their counters know the largest token ──> held
 ///              └──────> it cannot be one any more: what was granted is taken back
 ///
-/// A node's answer that comes after the decision is part of the hold, or is taken back when there is
-/// none.
+/// A node's answer that comes after the decision is part of the hold, or is taken back when there
+/// is none.
 #pragma once
 
 #include "lock/mutex/names.hpp"

@@ -17,8 +17,8 @@ class NodesStore final : public Store {
   std::size_t majority() const noexcept { return majority_of(nodes_.size()); }
 
   using Store::run;
-  /// Of each script whose reply is an array of 1 and 0: in each place 1 or 0 where so many nodes say
-  /// so that the rest cannot change it; nil where nobody can tell. Each node is asked once.
+  /// Of each script whose reply is an array of 1 and 0: in each place 1 or 0 where so many nodes
+  /// say so that the rest cannot change it; nil where nobody can tell. Each node is asked once.
   Task<std::vector<Value>> run(Batch batch, CallOptions options) override;
   /// Throws Error: no majority answers a single command.
   Task<Value> run(Words command, CallOptions options) override;

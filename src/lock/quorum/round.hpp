@@ -1,5 +1,5 @@
-/// One question to all nodes at once: it is decided as soon as enough of them have answered, and the
-/// others are heard in the background.
+/// One question to all nodes at once: it is decided as soon as enough of them have answered, and
+/// the others are heard in the background.
 #pragma once
 
 #include <functional>

@@ -1,10 +1,10 @@
 /// The permits of one name, as one Semaphore or PermitSemaphore of this process sees them: who gets
 /// some, and how it waits.
 ///
-/// Each wait has a ticket of its own in the server's queue. Whoever releases serves the heads of the
-/// queue, whatever program it is of; only a Java program does not know the queue and publishes how
-/// many are free. A pool that has waited once hears that, and its wait that is the head of the queue
-/// looks then.
+/// Each wait has a ticket of its own in the server's queue. Whoever releases serves the heads of
+/// the queue, whatever program it is of; only a Java program does not know the queue and publishes
+/// how many are free. A pool that has waited once hears that, and its wait that is the head of the
+/// queue looks then.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
--- Those who wait: the list KEYS[3] of tickets "request inbox HOLDER", first come first served: while
--- the head wants more than there is, whoever comes after it waits. A process that nobody hears is
--- dead: PUBLISH and NUMSUB say how many hear. One that hears but stands still has its permits for
--- `claim` ms only, until it says that it has taken over.
+-- Those who wait: the list KEYS[3] of tickets "request inbox HOLDER", first come first served:
+-- while the head wants more than there is, whoever comes after it waits. A process that nobody
+-- hears is dead: PUBLISH and NUMSUB say how many hear. One that hears but stands still has its
+-- permits for `claim` ms only, until it says that it has taken over.
 --
 -- Java programs do not know the queue, and take what they find free. They get their turn: after 16
 -- hand-overs, but at most once a second, what comes free stays free for 10 ms. The hash KEYS[5]
@@ -56,9 +56,9 @@ local function count_hand_over()
 end
 
 -- Gives to the heads what there is. `me` is whose question this is, and hears of it by the answer.
--- `moved`: there may be another head than before, who does not know.
--- Returns how many are free then; the ticket of the head, who lives and has to wait, or nil; whether
--- `me` has got what it waited for.
+-- `moved`: there may be another head than before, who does not know. Returns how many are free
+-- then; the ticket of the head, who lives and has to wait, or nil; whether `me` has got what it
+-- waited for.
 local function serve(me, moved)
   local free = tonumber(call('GET', KEYS[1]) or 0)
   local got = false

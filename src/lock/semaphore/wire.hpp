@@ -1,5 +1,5 @@
-/// The scripts of both semaphores as functions: what is asked, and what the answer means. Nothing is
-/// decided here.
+/// The scripts of both semaphores as functions: what is asked, and what the answer means. Nothing
+/// is decided here.
 #pragma once
 
 #include "lock/hold/hold.hpp"

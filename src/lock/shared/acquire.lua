@@ -1,5 +1,5 @@
--- Take a read-write lock to read or to write, or wait for it. Who writes may also read, and write by
--- another request; who reads may not also write. Re-entry of one hold is lock/shared/recount.
+-- Take a read-write lock to read or to write, or wait for it. Who writes may also read, and write
+-- by another request; who reads may not also write. Re-entry of one hold is lock/shared/recount.
 -- KEYS, ARGV[1] to ARGV[5]: see lock/shared/settle
 -- ARGV[6] request id   ARGV[7] kind: r or w   ARGV[8] owner   ARGV[9] lease, ms
 -- ARGV[10] holder, for people   ARGV[11] ticket (see lock/shared/settle); empty: do not wait

@@ -55,8 +55,8 @@ end
 local queue = ARGV[7] == 'r' and KEYS[4] or KEYS[3]
 local was_first = ticket ~= '' and call('LINDEX', queue, 0) == ticket
 
--- Who leaves the queue may have been the one to look whether somebody takes over; or the one that was
--- told that what all wait for ends sooner than they know.
+-- Who leaves the queue may have been the one to look whether somebody takes over; or the one that
+-- was told that what all wait for ends sooner than they know.
 local function look_for(ticket)
   local left = call('PTTL', KEYS[1])
   if left >= 0 and left <= tonumber(string.match(ticket, '^%a %S+ (%d+)')) then

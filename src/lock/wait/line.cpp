@@ -10,8 +10,8 @@ using std::chrono::milliseconds;
 
 void Line::heard(const Answer& answer, SteadyTime sent) { heard_ = Heard{answer, sent}; }
 
-/// The server granted at a time of its clock; the last answer ties that clock to ours. What is heard
-/// was granted before: that bounds the error of a clock that was set meanwhile.
+/// The server granted at a time of its clock; the last answer ties that clock to ours. What is
+/// heard was granted before: that bounds the error of a clock that was set meanwhile.
 Grant Line::grant_of(const Call& call) const {
   const SteadyTime now = box_.inbox().store().clock().steady();
   const SteadyTime since = heard_ ? heard_->sent + (call.at - heard_->answer.time) : now - call.ttl;
@@ -60,7 +60,8 @@ Task<std::optional<Grant>> Line::stand(SteadyTime until, std::function<bool()> w
       const std::optional<Call> call = co_await listening;
       const SteadyTime now = clock.steady();
       if (call && call->kind == Call::Kind::grant) {
-        // The answer is later than this grant and knows nothing of it: the server has lost it. Or its clock was set back.
+        // The answer is later than this grant and knows nothing of it: the server has lost it. Or
+        // its clock was set back.
         if (call->at < heard_->answer.time) break;
         handed_over_ = true;
         const Grant grant = grant_of(*call);

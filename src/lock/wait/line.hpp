@@ -40,9 +40,9 @@ class Line {
   /// An answer that came already, to a question sent at `sent`.
   void heard(const Answer& answer, SteadyTime sent);
 
-  /// Until granted, or `until` (steady), or `wanted` says no, which is asked after each Call::rouse.
-  /// Empty: not granted; the caller gives up the place in the queue. Throws what asking throws; the
-  /// place may be there all the same.
+  /// Until granted, or `until` (steady), or `wanted` says no, which is asked after each
+  /// Call::rouse. Empty: not granted; the caller gives up the place in the queue. Throws what
+  /// asking throws; the place may be there all the same.
   Task<std::optional<Grant>> stand(SteadyTime until, std::function<bool()> wanted);
   /// Whether the last grant came by message: for less than a lease, and to be confirmed soon.
   bool was_handed_over() const noexcept { return handed_over_; }

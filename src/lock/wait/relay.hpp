@@ -1,8 +1,8 @@
 /// Completes waiters one after another, not one inside another.
 ///
 /// A completed coroutine runs at once, may release, and so complete the next; a thousand of them
-/// would be a thousand frames on one stack. While a Relay is in scope on a thread, what is completed
-/// through it waits for its end; a Relay inside another leaves the work to the outer one.
+/// would be a thousand frames on one stack. While a Relay is in scope on a thread, what is
+/// completed through it waits for its end; a Relay inside another leaves the work to the outer one.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-/// What the commands say, for programs. Names are not always UTF-8; what is not is replaced when it is written.
+/// What the commands say, for programs. Names are not always UTF-8; what is not is replaced when it
+/// is written.
 #pragma once
 
 #include <nlohmann/json.hpp>

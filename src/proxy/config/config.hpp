@@ -1,5 +1,6 @@
-/// What the configuration file of the proxy says, read, checked and with its defaults: a value, which running pools
-/// share and a reload replaces as a whole. The table of all settings is settings.def; a setting is named as its member.
+/// What the configuration file of the proxy says, read, checked and with its defaults: a value,
+/// which running pools share and a reload replaces as a whole. The table of all settings is
+/// settings.def; a setting is named as its member.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,8 @@
 
 namespace sluice::proxy {
 
-/// Where something stands in the file, for messages. All are equal: what only moved in the file did not change.
+/// Where something stands in the file, for messages. All are equal: what only moved in the file did
+/// not change.
 struct FilePlace {
   std::size_t line = 0;
   std::size_t position = 0;  ///< among its like
@@ -45,8 +47,8 @@ struct Listen {
 
 struct ServerSettings {
   net::Endpoint endpoint;
-  std::string
-      name;  ///< what is hashed, and the name in statistics: given, else host:port, of port 11211 the host
+  std::string name;  ///< what is hashed, and the name in statistics: given, else host:port, of port
+                     ///< 11211 the host
   std::uint32_t weight = 1;
   std::string text;  ///< as written, without the name
   FilePlace place;

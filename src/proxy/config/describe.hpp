@@ -1,4 +1,5 @@
-/// The settings as texts: of a configuration with everything that it leaves unsaid, and the table of all there are.
+/// The settings as texts: of a configuration with everything that it leaves unsaid, and the table
+/// of all there are.
 #pragma once
 
 #include <string>

@@ -24,8 +24,8 @@ std::size_t line_of(const YAML::Mark& mark) {
   return mark.is_null() ? 1 : static_cast<std::size_t>(mark.line) + 1;
 }
 
-/// Builds the tree from yaml-cpp's events. `open_` is the way from the root to the node in hand; of a map it is known
-/// whether its next node is a key.
+/// Builds the tree from yaml-cpp's events. `open_` is the way from the root to the node in hand; of
+/// a map it is known whether its next node is a key.
 class Builder : public YAML::EventHandler {
  public:
   explicit Builder(std::string_view yaml) : yaml_(yaml) {}

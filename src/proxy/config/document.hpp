@@ -1,6 +1,6 @@
-/// A configuration file as a tree of plain text with line numbers: all that is to be known of YAML. What twemproxy
-/// refuses in its files is refused here too (anchors, aliases, tags, directives, document marks), so that a
-/// small file cannot become a large tree.
+/// A configuration file as a tree of plain text with line numbers: all that is to be known of YAML.
+/// What twemproxy refuses in its files is refused here too (anchors, aliases, tags, directives,
+/// document marks), so that a small file cannot become a large tree.
 #pragma once
 
 #include <cstddef>

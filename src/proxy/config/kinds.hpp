@@ -1,8 +1,8 @@
 /// How a value of each kind is read from the file and written again. A kind is a struct with
 ///   name     what the documentation calls it
 ///   secret   whether it is never shown
-///   read     takes it from a Node; throws Problem, or Error (without a line), saying what is wrong and what to do
-///   text     as it would be written in the file, in one line
+///   read     takes it from a Node; throws Problem, or Error (without a line), saying what is wrong
+///   and what to do text     as it would be written in the file, in one line
 #pragma once
 
 #include <chrono>

@@ -78,7 +78,8 @@ void ignored_weights(const PoolSettings& pool, Findings& findings) {
                              "Make them all 1, or use ketama or modula."));
 }
 
-/// twemproxy writes a name and a number into 86 bytes, and hashes what lies behind when they do not fit.
+/// twemproxy writes a name and a number into 86 bytes, and hashes what lies behind when they do not
+/// fit.
 void long_names(const PoolSettings& pool, Findings& findings) {
   constexpr std::size_t longest = 80;
   if (pool.distribution != Distribution::ketama) return;
@@ -175,7 +176,8 @@ void same_address_twice(const PoolSettings& pool, Findings& findings) {
   }
 }
 
-/// In twemproxy's statistics a server stands among the counters of its pool, and a pool among those of the process.
+/// In twemproxy's statistics a server stands among the counters of its pool, and a pool among those
+/// of the process.
 void name_of_a_counter(const PoolSettings& pool, Findings& findings) {
 #define COUNTER(name, kind, of_twemproxy, help) #name,
   static constexpr std::string_view of_pools[]{

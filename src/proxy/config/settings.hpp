@@ -38,8 +38,8 @@ inline std::span<const SettingRow> rows_of(const ProcessSettings&) { return proc
 inline std::span<const SettingRow> rows_of(const TlsSettings&) { return tls_rows; }
 inline std::span<const SettingRow> rows_of(const UserSettings&) { return user_rows; }
 
-/// Calls visit(row, kind, member...) for each setting, in the order of the table; with several targets (of one type) it
-/// gets the member of each.
+/// Calls visit(row, kind, member...) for each setting, in the order of the table; with several
+/// targets (of one type) it gets the member of each.
 #define SETTING(member, Kind, written, lowest, highest, whose, does) \
   visit(*row++, kinds::Kind{}, targets.member...);
 template <class Visit, class... Targets>

@@ -11,7 +11,8 @@ namespace {
 
 unsigned byte_of(char c) { return static_cast<unsigned char>(c); }
 
-/// How many bytes the character that `rest` begins with takes; 0: it is none, or one that a text does not have.
+/// How many bytes the character that `rest` begins with takes; 0: it is none, or one that a text
+/// does not have.
 std::size_t size_of_character(std::string_view rest) {
   const unsigned first = byte_of(rest[0]);
   if (first < 0x80) {

@@ -5,7 +5,8 @@
 
 namespace sluice::proxy {
 
-/// Refuses what is not UTF-8, control characters, directives (%) and document marks (---, ...). Throws Problem.
+/// Refuses what is not UTF-8, control characters, directives (%) and document marks (---, ...).
+/// Throws Problem.
 void check_text(std::string_view yaml);
 
 }  // namespace sluice::proxy

@@ -1,7 +1,8 @@
 /// Bytes on their way, and where their memory comes from.
 ///
-/// A connection that has nothing to keep has no memory: a Buffer takes a block when the first byte comes and gives it
-/// back with the last. Blocks of the usual size are kept for the next taker, in moderation (see BlockPool::trim).
+/// A connection that has nothing to keep has no memory: a Buffer takes a block when the first byte
+/// comes and gives it back with the last. Blocks of the usual size are kept for the next taker, in
+/// moderation (see BlockPool::trim).
 #pragma once
 
 #include <cstddef>
@@ -28,8 +29,8 @@ class BlockPool {
   char* take(std::size_t bytes);
   void give(char* memory, std::size_t bytes) noexcept;
 
-  /// To be called now and then: frees half of the blocks that nobody has needed since the last call, so that a burst is
-  /// forgotten within seconds. True: memory was freed.
+  /// To be called now and then: frees half of the blocks that nobody has needed since the last
+  /// call, so that a burst is forgotten within seconds. True: memory was freed.
   bool trim() noexcept;
 
   /// What is in use, in bytes, with what was charged; any thread.

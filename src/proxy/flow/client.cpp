@@ -11,8 +11,8 @@
 namespace sluice::proxy {
 namespace {
 
-// How long a reply may be, as long as none has come: fewer requests are let through at first than when replies have turned
-// out to be short.
+// How long a reply may be, as long as none has come: fewer requests are let through at first than
+// when replies have turned out to be short.
 constexpr std::size_t expected_at_first = std::size_t{512} << 10;
 // What a client is expected to get sinks by such a part with each reply that is shorter.
 constexpr std::size_t expectation_sinks = 8;
@@ -361,8 +361,8 @@ bool Client::is_silent(Quiet quiet, std::string_view reply) const noexcept {
   return quiet == Quiet::all || pool_.protocol().is_silent(quiet, reply);
 }
 
-/// What it would get if all its requests were answered as the last ones counts, too: those that are at the servers
-/// cannot be called back.
+/// What it would get if all its requests were answered as the last ones counts, too: those that are
+/// at the servers cannot be called back.
 bool Client::is_too_far_ahead() const noexcept {
   const auto& settings = pool_.settings();
   return (settling_ && !line_.empty()) ||

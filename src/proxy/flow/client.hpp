@@ -1,5 +1,5 @@
-/// A client's connection: its requests in the order asked, each served as its Plan says, and their replies in the same
-/// order.
+/// A client's connection: its requests in the order asked, each served as its Plan says, and their
+/// replies in the same order.
 #pragma once
 
 #include <memory>
@@ -26,13 +26,13 @@ class Client final : public Stream, public Receiver {
   void close() noexcept;
   /// After the replies to what is under way.
   void close_later();
-  /// When it has nothing under way and has said nothing for a moment: one that asks all the time would else lose what it
-  /// asks while the connection ends.
+  /// When it has nothing under way and has said nothing for a moment: one that asks all the time
+  /// would else lose what it asks while the connection ends.
   void drain();
   /// The same, however much it asks; what is under way is answered.
   void drain_now();
-  /// Its requests from now on are looked at when those under way are answered: what serves them is about to change, and
-  /// they are not to overtake.
+  /// Its requests from now on are looked at when those under way are answered: what serves them is
+  /// about to change, and they are not to overtake.
   void settle();
 
   /// Told by the pool, which has struck it off those that wait.
@@ -83,7 +83,8 @@ class Client final : public Stream, public Receiver {
     skipping_ = 2;
   }
   using Stream::has_hung_up;
-  /// What a server says by itself: written at once, between replies. REQUIRES: nothing is under way, or RESP3.
+  /// What a server says by itself: written at once, between replies. REQUIRES: nothing is under
+  /// way, or RESP3.
   void push(std::string_view bytes) { write(bytes); }
   bool is_closing() const noexcept { return closing_; }
 

@@ -133,7 +133,8 @@ void Gather::finish() {
     replies.push_back({fragment.reply, fragment.keys, fragment.failed});
   std::string merged;
   pool_.protocol().append_merged(merged, words_, plan_, replies, pool_.settings().partial_replies);
-  // twemproxy misses the values that it wanted to put together, and closes the client behind the error.
+  // twemproxy misses the values that it wanted to put together, and closes the client behind the
+  // error.
   whole_.last = pool_.is_strict() && plan_.merge == Merge::by_key &&
                 std::ranges::any_of(fragments_, &Fragment::failed);
   keep(-kept_);

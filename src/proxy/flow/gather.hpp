@@ -1,5 +1,5 @@
-/// A request that was cut in fragments, one for each home (or one for every server): it waits for the replies of all
-/// and gives the one that they make.
+/// A request that was cut in fragments, one for each home (or one for every server): it waits for
+/// the replies of all and gives the one that they make.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ class Pool;
 /// It is its own owner, and gone when its request has its outcome.
 class Gather final : public Receiver {
  public:
-  /// Sends the fragments. The outcome comes by whole.receiver, possibly before this returns. True: one of the servers has
-  /// more than enough to take.
+  /// Sends the fragments. The outcome comes by whole.receiver, possibly before this returns. True:
+  /// one of the servers has more than enough to take.
   static bool begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
                     const Plan& plan, const Variant& variant, std::size_t client);
 

@@ -1,8 +1,9 @@
-/// The turns of one worker: what is ready, what is due, and at the end one write for each connection that has something
-/// to say.
+/// The turns of one worker: what is ready, what is due, and at the end one write for each
+/// connection that has something to say.
 ///
-/// Descriptors are registered once, edge-triggered for both directions; nobody calls epoll_ctl again. Whoever has
-/// bytes to send says flush_later() and is flushed once at the end of the turn, however many requests went by.
+/// Descriptors are registered once, edge-triggered for both directions; nobody calls epoll_ctl
+/// again. Whoever has bytes to send says flush_later() and is flushed once at the end of the turn,
+/// however many requests went by.
 ///
 /// Threads: one, except post().
 #pragma once
@@ -21,8 +22,8 @@
 
 namespace sluice::proxy {
 
-/// Something with a descriptor. It lives until the turn in which it was buried is over, so that events of the same
-/// turn still find it.
+/// Something with a descriptor. It lives until the turn in which it was buried is over, so that
+/// events of the same turn still find it.
 class Source {
  public:
   struct Readiness {
@@ -54,7 +55,8 @@ class Loop {
 
   /// Throws std::system_error.
   void add(int descriptor, Source& source);
-  /// A listening socket, which several workers may share: level-triggered, and one of them is woken.
+  /// A listening socket, which several workers may share: level-triggered, and one of them is
+  /// woken.
   void add_listener(int descriptor, Source& source);
   void remove(int descriptor) noexcept;
 
@@ -75,7 +77,8 @@ class Loop {
       to_resume_.push_back(&source);
     }
   }
-  /// Its descriptor must have been removed. In this turn it may still be called, and must not ask for more.
+  /// Its descriptor must have been removed. In this turn it may still be called, and must not ask
+  /// for more.
   void bury(std::unique_ptr<Source> source);
 
   TimerId at(SteadyTime when, std::function<void()> callback);
@@ -93,7 +96,8 @@ class Loop {
   BlockPool& blocks() noexcept { return blocks_; }
   const BlockPool& blocks() const noexcept { return blocks_; }
   RequestPool& requests() noexcept { return requests_; }
-  /// Where a stream without leftovers reads into. Its contents are good until the next read of any stream.
+  /// Where a stream without leftovers reads into. Its contents are good until the next read of any
+  /// stream.
   std::span<char> scratch() noexcept { return {scratch_.get(), scratch_size}; }
 
  private:

@@ -106,7 +106,8 @@ void Pool::apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<c
   check_deadlines();
 }
 
-/// What a client asked for before is answered first: its next requests may go over other connections, or to other servers.
+/// What a client asked for before is answered first: its next requests may go over other
+/// connections, or to other servers.
 void Pool::settle_clients(const PoolSettings& before) {
   for (const auto& client : clients_) {
     client->settle();

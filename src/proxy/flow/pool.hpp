@@ -32,12 +32,14 @@ class Subscriptions;
 /// By it the home of what has no key is found: twemproxy's.
 inline constexpr std::string_view any_key = "placeholder";
 
-/// How many clients there are in all workers, and how many at most: beyond that they are closed at once, as nutcracker does.
-/// The process has one, so that descriptors are left for servers, and so has each pool with client_connections.
+/// How many clients there are in all workers, and how many at most: beyond that they are closed at
+/// once, as nutcracker does. The process has one, so that descriptors are left for servers, and so
+/// has each pool with client_connections.
 class ClientCensus {
  public:
   void set_most(std::size_t most) noexcept { most_ = most; }
-  /// Takes a place if fewer than `most` are taken. Of workers that ask at the same time only one gets the last place.
+  /// Takes a place if fewer than `most` are taken. Of workers that ask at the same time only one
+  /// gets the last place.
   bool enter(std::size_t most = SIZE_MAX) noexcept;
   void leave() noexcept { --here_; }
 
@@ -77,8 +79,9 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// Other settings from now on. Servers that stay keep their connections; those that go answer what they were asked.
-  /// What clients have sent is served by the new settings from the next request on.
+  /// Other settings from now on. Servers that stay keep their connections; those that go answer
+  /// what they were asked. What clients have sent is served by the new settings from the next
+  /// request on.
   void apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls);
 
   const PoolSettings& settings() const noexcept { return *settings_; }
@@ -104,16 +107,16 @@ class Pool {
   std::size_t client_count() const noexcept { return clients_.size(); }
   /// Up to `most` in all are added to `figures`.
   void list_clients(std::vector<ClientFigures>& figures, std::size_t most) const;
-  /// Clients are closed when nothing of theirs is under way and they are quiet, after `patience` also those who are not;
-  /// requests of theirs are served until then.
+  /// Clients are closed when nothing of theirs is under way and they are quiet, after `patience`
+  /// also those who are not; requests of theirs are served until then.
   void drain(std::chrono::nanoseconds patience);
   /// The client is finished: it is buried at the end of the turn.
   void remove(Client& client) noexcept;
   /// It is closed when the events of this turn have been served.
   void dismiss(Client& client);
 
-  /// The reader for clients that are at the beginning of a request, which all share; and one of its own for a client that
-  /// is in the middle, in exchange.
+  /// The reader for clients that are at the beginning of a request, which all share; and one of its
+  /// own for a client that is in the middle, in exchange.
   RequestReader& reader() noexcept { return *reader_; }
   std::unique_ptr<RequestReader> take_reader();
   void give_back(std::unique_ptr<RequestReader> reader);

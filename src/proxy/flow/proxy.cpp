@@ -36,7 +36,8 @@ net::ListenOptions listen_options(const PoolSettings& settings, std::size_t work
           .permissions = settings.listen.permissions};
 }
 
-/// How long clients that go are waited for until they are quiet; the other half of the time is for those that are not.
+/// How long clients that go are waited for until they are quiet; the other half of the time is for
+/// those that are not.
 std::chrono::milliseconds patience_of(const Config& config) {
   return config.process.drain_timeout / 2;
 }
@@ -94,7 +95,8 @@ void Proxy::start() {
   for (auto& worker : workers_) worker->start();
 }
 
-/// One socket for each worker, among which the kernel spreads the clients; a unix socket is one for all.
+/// One socket for each worker, among which the kernel spreads the clients; a unix socket is one for
+/// all.
 std::vector<net::Listener> Proxy::open(const PoolSettings& settings,
                                        InheritedListeners& inherited) const {
   if (const auto found = inherited.find(settings.listen.text); found != inherited.end())
@@ -109,8 +111,8 @@ std::vector<net::Listener> Proxy::open(const PoolSettings& settings,
   return listeners;
 }
 
-/// What each worker is told. Sockets are dealt out in turn, so that none is without a worker; a worker beyond their number
-/// shares one.
+/// What each worker is told. Sockets are dealt out in turn, so that none is without a worker; a
+/// worker beyond their number shares one.
 std::vector<std::vector<PoolOrder>> Proxy::orders(const std::map<std::string, Pool>& pools,
                                                   const std::vector<std::string>& fresh) const {
   const auto workers = registry_->workers();
@@ -136,7 +138,8 @@ const std::vector<net::Listener>* Proxy::listening_at(const net::Endpoint& endpo
   return nullptr;
 }
 
-/// A pool of the new configuration, with sockets of its own or with those of a pool that is there now.
+/// A pool of the new configuration, with sockets of its own or with those of a pool that is there
+/// now.
 Proxy::Pool Proxy::renewed(const PoolSettings& settings, bool& fresh) const {
   InheritedListeners none;
   const auto old = pools_.find(settings.name);

@@ -1,4 +1,5 @@
-/// The proxy: its workers, and the configuration that they have. A value of Config goes in; what it says is served.
+/// The proxy: its workers, and the configuration that they have. A value of Config goes in; what it
+/// says is served.
 ///
 /// Threads: one that starts, reloads and drains; is_drained() any.
 #pragma once
@@ -16,14 +17,16 @@
 
 namespace sluice::proxy {
 
-/// Listening sockets that another process has handed on: by `listen` as written, for each as many as it had.
+/// Listening sockets that another process has handed on: by `listen` as written, for each as many
+/// as it had.
 using InheritedListeners = std::map<std::string, std::vector<net::Listener>>;
 
 WatchOptions watch_options(const ProcessSettings& settings);
 
 class Proxy {
  public:
-  /// Opens all sockets; serves from start() on. Throws Error or std::system_error that names what cannot be listened on.
+  /// Opens all sockets; serves from start() on. Throws Error or std::system_error that names what
+  /// cannot be listened on.
   Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited = {},
         Resolver::Lookup lookup = {});
   ~Proxy();
@@ -32,20 +35,22 @@ class Proxy {
 
   void start();
 
-  /// All of it or nothing: throws when a new address cannot be listened on or `workers` differ, and nothing has changed
-  /// then. Clients stay connected. What changed, in a line each.
+  /// All of it or nothing: throws when a new address cannot be listened on or `workers` differ, and
+  /// nothing has changed then. Clients stay connected. What changed, in a line each.
   std::vector<std::string> reload(Config config);
   const Config& config() const noexcept { return config_; }
 
-  /// No new clients; those who are here are served until they are quiet, or until half of drain_timeout is over, and then
-  /// until they have nothing under way.
+  /// No new clients; those who are here are served until they are quiet, or until half of
+  /// drain_timeout is over, and then until they have nothing under way.
   void drain();
   bool is_drained() const noexcept;
 
-  /// The clients that are connected, `most` at most. The thread that starts and reloads; each worker is asked in its turn.
+  /// The clients that are connected, `most` at most. The thread that starts and reloads; each
+  /// worker is asked in its turn.
   std::vector<ClientFigures> clients(std::size_t most) const;
 
-  /// For a successor: descriptors of all listening sockets, by `listen` as written. They stay open here, too.
+  /// For a successor: descriptors of all listening sockets, by `listen` as written. They stay open
+  /// here, too.
   std::map<std::string, std::vector<int>> listening() const;
 
   /// So many clients at most, of all pools together. Any thread.

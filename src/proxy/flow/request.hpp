@@ -1,11 +1,13 @@
 /// One request on its way: what was asked, by whom, and where it is.
 ///
-/// Ownership: a Request belongs to its Receiver (a client, a gathering of fragments, an upstream's greeting) until the
-/// receiver has its outcome; the upstream only knows in which order replies will come. A receiver that goes away
-/// before its reply has come leaves the request to the upstream (receiver = null), which drops the reply.
+/// Ownership: a Request belongs to its Receiver (a client, a gathering of fragments, an upstream's
+/// greeting) until the receiver has its outcome; the upstream only knows in which order replies
+/// will come. A receiver that goes away before its reply has come leaves the request to the
+/// upstream (receiver = null), which drops the reply.
 ///
-///     client's line:    head -> next -> next          in the order asked; replies leave in this order
-///     upstream's line:  head -> behind -> behind      in the order sent; replies come in this order
+///     client's line:    head -> next -> next          in the order asked; replies leave in this
+///     order upstream's line:  head -> behind -> behind      in the order sent; replies come in
+///     this order
 #pragma once
 
 #include <algorithm>
@@ -25,7 +27,8 @@ namespace sluice::proxy {
 
 struct Request;
 
-/// Who gets the outcome of a request: exactly one call for each request that it gave to an upstream.
+/// Who gets the outcome of a request: exactly one call for each request that it gave to an
+/// upstream.
 class Receiver {
  public:
   virtual ~Receiver() = default;
@@ -59,7 +62,8 @@ class ParkedReply {
   std::array<char, 55> near_;  // what is not there is not initialised
 };
 
-/// Laid out by cache lines: what every request needs, its key for the logs, a reply that has to wait.
+/// Laid out by cache lines: what every request needs, its key for the logs, a reply that has to
+/// wait.
 struct alignas(64) Request {
   Receiver* receiver = nullptr;       ///< null: nobody waits for it any more
   Request* next = nullptr;            ///< in its client's line

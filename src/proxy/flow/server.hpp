@@ -1,4 +1,5 @@
-/// A server of a pool, as one worker sees it: its connections, its addresses, and what all workers share of it.
+/// A server of a pool, as one worker sees it: its connections, its addresses, and what all workers
+/// share of it.
 #pragma once
 
 #include <functional>
@@ -28,7 +29,8 @@ struct Variant {
 
 class Server;
 
-/// A connection that nobody shares, as long as this lives. Its server, though retired by a reload, lives longer.
+/// A connection that nobody shares, as long as this lives. Its server, though retired by a reload,
+/// lives longer.
 class Borrowed {
  public:
   Borrowed() = default;
@@ -73,12 +75,14 @@ class Server {
   ServerCounters& counters() const noexcept { return watch_->counters; }
   ServerWatch& watch() const noexcept { return *watch_; }
 
-  /// The connection for a client; the same one each time, so that its requests stay in order. Takes what the pool's
-  /// settings say of server_connections.
+  /// The connection for a client; the same one each time, so that its requests stay in order. Takes
+  /// what the pool's settings say of server_connections.
   Upstream& upstream(const Variant& variant, std::size_t client);
-  /// One that nobody shares: timed, counted and, when it was given back clean, kept for the next by the server.
+  /// One that nobody shares: timed, counted and, when it was given back clean, kept for the next by
+  /// the server.
   Borrowed borrow(const Variant& variant);
-  /// MULTI has been accepted before. Until then what follows it must wait: it would be done at once.
+  /// MULTI has been accepted before. Until then what follows it must wait: it would be done at
+  /// once.
   bool takes_multi() const noexcept { return takes_multi_; }
   void note_takes_multi() noexcept { takes_multi_ = true; }
 

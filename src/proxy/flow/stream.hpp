@@ -1,5 +1,5 @@
-/// A connection, to a client or to a server: bytes in, whole messages consumed from their front; bytes out, written
-/// once at the end of a turn.
+/// A connection, to a client or to a server: bytes in, whole messages consumed from their front;
+/// bytes out, written once at the end of a turn.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ class Stream : public Source {
   /// Closes the descriptor and forgets what was to be written; the derived class buries the object.
   void detach() noexcept;
 
-  /// Another connection in the place of one that did not come about; what is to be written stays. Throws as attach().
+  /// Another connection in the place of one that did not come about; what is to be written stays.
+  /// Throws as attach().
   void replace(std::unique_ptr<net::Transport> transport);
 
   void write(std::string_view bytes) {
@@ -46,23 +47,27 @@ class Stream : public Source {
   bool has_hung_up() const noexcept { return hung_up_; }
   void resume();
 
-  /// Whole messages from the front of `bytes`; gives how many bytes they were. What is left comes again with more behind
-  /// it. While paused it consumes nothing.
+  /// Whole messages from the front of `bytes`; gives how many bytes they were. What is left comes
+  /// again with more behind it. While paused it consumes nothing.
   virtual std::size_t consume(std::string_view bytes) = 0;
   /// At least so many bytes of the message in hand are missing.
   virtual std::size_t missing() const noexcept { return 1; }
-  /// The peer closed its side (0), or the connection failed (an errno). Called once; detach() is the answer.
+  /// The peer closed its side (0), or the connection failed (an errno). Called once; detach() is
+  /// the answer.
   virtual void ended(int error) = 0;
   /// The connection can be written to for the first time, or again.
   virtual void writable() {}
-  /// The peer will send no more; what it has sent may still have to be read. Also while paused; called once.
+  /// The peer will send no more; what it has sent may still have to be read. Also while paused;
+  /// called once.
   virtual void hung_up() {}
   /// All is written.
   virtual void flushed() {}
-  /// Asked when memory is short: it does not want to be read from, and says resume() when it does again.
+  /// Asked when memory is short: it does not want to be read from, and says resume() when it does
+  /// again.
   virtual bool gives_way() { return false; }
 
-  /// Changes when the connection is closed; whoever calls others in between sees by it whether it was.
+  /// Changes when the connection is closed; whoever calls others in between sees by it whether it
+  /// was.
   std::uint32_t generation() const noexcept { return generation_; }
 
   Loop& loop_;

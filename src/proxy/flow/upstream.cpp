@@ -28,7 +28,8 @@ Failure failure_of(int error) noexcept {
   }
 }
 
-/// When a connection that cannot even be begun counts as begun: of those of one turn the first tells all.
+/// When a connection that cannot even be begun counts as begun: of those of one turn the first
+/// tells all.
 SteadyTime before(SteadyTime now) noexcept { return now - SteadyTime::duration{1}; }
 
 int pending_error(int descriptor) noexcept {
@@ -230,7 +231,8 @@ void Upstream::ended(int error) {
   lost(failure_of(error), heard_);
 }
 
-/// The request fails that it answers; and those behind it, whose replies cannot be reached. The server is well.
+/// The request fails that it answers; and those behind it, whose replies cannot be reached. The
+/// server is well.
 void Upstream::refuse_long_reply() {
   log(LogLevel::error,
       fmt::format("server '{}' sent a reply beyond reply_size_limit; its connection is closed",

@@ -1,15 +1,17 @@
 /// One connection to a server, over which the requests of many clients go in one line.
 ///
-/// It connects when there is something to send, and again after it was lost. Replies come in the order of the
-/// requests; which reply is whose is known by that order alone, so a connection on which it is in doubt (bytes that are no
-/// reply, a reply that nobody asked for) is closed.
+/// It connects when there is something to send, and again after it was lost. Replies come in the
+/// order of the requests; which reply is whose is known by that order alone, so a connection on
+/// which it is in doubt (bytes that are no reply, a reply that nobody asked for) is closed.
 ///
-/// When a request's time is up its receiver has its failure, and the reply that may still come is dropped; the requests behind it
-/// keep their own time. A connection that has said nothing for twice the timeout is given up with all that is on
-/// it. (Strict: as twemproxy, with the first that is late.)
+/// When a request's time is up its receiver has its failure, and the reply that may still come is
+/// dropped; the requests behind it keep their own time. A connection that has said nothing for
+/// twice the timeout is given up with all that is on it. (Strict: as twemproxy, with the first that
+/// is late.)
 ///
-/// Requests wait until the server has accepted the greeting: none is done for another user or in another database
-/// than was meant. If it refuses they are answered with its error. (Strict: they follow at once, as in twemproxy.)
+/// Requests wait until the server has accepted the greeting: none is done for another user or in
+/// another database than was meant. If it refuses they are answered with its error. (Strict: they
+/// follow at once, as in twemproxy.)
 #pragma once
 
 #include <memory>
@@ -49,7 +51,8 @@ class Upstream final : public Stream, private Receiver {
   Upstream(Loop& loop, Server& server, Greeting greeting);
   ~Upstream() override;
 
-  /// The outcome comes by request.receiver, possibly before this returns (when no connection can even be begun).
+  /// The outcome comes by request.receiver, possibly before this returns (when no connection can
+  /// even be begun).
   void send(Request& request, std::string_view bytes);
   /// A request that no reply will come to.
   void send_only(std::string_view bytes);
@@ -65,8 +68,8 @@ class Upstream final : public Stream, private Receiver {
   std::size_t under_way() const noexcept { return line_.size(); }
   /// Changes when the connection is lost or closed.
   using Stream::generation;
-  /// Whether a request may take as long as it likes; only connecting and the greeting are timed then. For connections of
-  /// one client.
+  /// Whether a request may take as long as it likes; only connecting and the greeting are timed
+  /// then. For connections of one client.
   void set_patient(bool patient) noexcept { patient_ = patient; }
   /// Null: nobody listens.
   void listen(Listener* listener) noexcept { listener_ = listener; }
@@ -129,8 +132,8 @@ class Upstream final : public Stream, private Receiver {
   net::Address address_;
   std::size_t tried_ = 0;  // addresses, since it began to connect
   SteadyTime begun_{};     // when the connection was begun
-  SteadyTime
-      heard_{};  // when the server last said something, or was last asked after a silence in which nothing was due
+  SteadyTime heard_{};  // when the server last said something, or was last asked after a silence in
+                        // which nothing was due
 };
 
 }  // namespace sluice::proxy

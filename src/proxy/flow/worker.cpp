@@ -122,8 +122,8 @@ std::map<std::string, Pool*> Worker::pools() const {
   return pools;
 }
 
-/// Memory is at its limit and nothing has got less since the last tick: those who hold the most have to go, or nobody would
-/// be served any more.
+/// Memory is at its limit and nothing has got less since the last tick: those who hold the most
+/// have to go, or nobody would be served any more.
 void Worker::end_standstill() {
   const auto used = loop_.blocks().in_use();
   const auto before = std::exchange(used_when_full_, loop_.blocks().is_full() ? used : 0);

@@ -37,14 +37,15 @@ class Worker {
   /// The thread begins.
   void start();
 
-  /// These pools and no others. The clients of a pool that goes leave it as in drain(). In the worker's thread, or before
-  /// start().
+  /// These pools and no others. The clients of a pool that goes leave it as in drain(). In the
+  /// worker's thread, or before start().
   void apply(std::vector<PoolOrder> pools, std::chrono::nanoseconds patience = {});
   /// Most bytes of buffers that it may use; 0: no limit. In the worker's thread, or before start().
   void set_memory_limit(std::size_t bytes) noexcept { loop_.blocks().set_limit(bytes); }
   /// Bytes of buffers in use. Any thread.
   std::int64_t memory() const noexcept { return loop_.blocks().in_use(); }
-  /// No more clients are accepted; those that are here leave as Pool::drain() says. In the worker's thread.
+  /// No more clients are accepted; those that are here leave as Pool::drain() says. In the worker's
+  /// thread.
   void drain(std::chrono::nanoseconds patience);
   /// No client is left after drain(). Any thread.
   bool is_drained() const noexcept { return drained_.load(std::memory_order_acquire); }

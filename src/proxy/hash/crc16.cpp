@@ -1,5 +1,5 @@
-// CRC-16 (CCITT, XMODEM's form) in an accumulator of 32 bits that is never cut: the upper half keeps shifted history.
-// So it is not the CRC-16 of Redis Cluster, though it uses that table.
+// CRC-16 (CCITT, XMODEM's form) in an accumulator of 32 bits that is never cut: the upper half
+// keeps shifted history. So it is not the CRC-16 of Redis Cluster, though it uses that table.
 #include <array>
 
 #include "proxy/hash/functions.hpp"

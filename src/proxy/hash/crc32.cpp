@@ -1,5 +1,5 @@
-// libmemcached's crc32: 15 bits of the CRC-32. The points of a ketama ring spread over 32 bits, so such hashes find only
-// the first few of them: lint warns.
+// libmemcached's crc32: 15 bits of the CRC-32. The points of a ketama ring spread over 32 bits, so
+// such hashes find only the first few of them: lint warns.
 #include "proxy/hash/functions.hpp"
 
 namespace sluice::proxy::hashes {

@@ -1,5 +1,5 @@
-// What twemproxy calls FNV-1a of 64 bits: start and prime are cut to 32 bits before the work. As multiplication and xor
-// carry nothing downwards, it is the low half of the real one.
+// What twemproxy calls FNV-1a of 64 bits: start and prime are cut to 32 bits before the work. As
+// multiplication and xor carry nothing downwards, it is the low half of the real one.
 #include "proxy/hash/functions.hpp"
 
 namespace sluice::proxy::hashes {

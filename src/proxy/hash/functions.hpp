@@ -1,5 +1,5 @@
-/// The hash functions themselves, one in each file; hash.cpp lists them. `Byte` is how a function that adds a `char`
-/// sees it: signed char (x86-64) or unsigned char (ARM).
+/// The hash functions themselves, one in each file; hash.cpp lists them. `Byte` is how a function
+/// that adds a `char` sees it: signed char (x86-64) or unsigned char (ARM).
 #pragma once
 
 #include <cstdint>

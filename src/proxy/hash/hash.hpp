@@ -23,7 +23,8 @@ enum class Hash : std::uint8_t {
   jenkins
 };
 
-/// How bytes from 0x80 on count where the function adds a `char`: signed on x86-64 (the rule), unsigned on ARM.
+/// How bytes from 0x80 on count where the function adds a `char`: signed on x86-64 (the rule),
+/// unsigned on ARM.
 enum class CharSign : std::uint8_t { is_signed, is_unsigned };
 
 using HashFunction = std::uint32_t (*)(std::string_view key) noexcept;

@@ -1,5 +1,5 @@
-/// MD5 (RFC 1321), for places on the ring, never for security. Our own, since it must give the same where the system's
-/// cryptography refuses it (FIPS), and takes no allocation for a key.
+/// MD5 (RFC 1321), for places on the ring, never for security. Our own, since it must give the same
+/// where the system's cryptography refuses it (FIPS), and takes no allocation for a key.
 #pragma once
 
 #include <array>
@@ -8,7 +8,8 @@
 
 namespace sluice::proxy {
 
-/// The digest as four words; their bytes, little endian, one after another are the 16 bytes that others print.
+/// The digest as four words; their bytes, little endian, one after another are the 16 bytes that
+/// others print.
 std::array<std::uint32_t, 4> md5_words(std::string_view bytes) noexcept;
 
 }  // namespace sluice::proxy

@@ -1,11 +1,13 @@
-/// Whether a server takes requests. One for each server of a pool, shared by all workers; pure but for a mutex: time is
-/// passed in.
+/// Whether a server takes requests. One for each server of a pool, shared by all workers; pure but
+/// for a mutex: time is passed in.
 ///
-///     well --(limit failures in a row)--> out --(retry time, then a health check that succeeds)--> well
+///     well --(limit failures in a row)--> out --(retry time, then a health check that succeeds)-->
+///     well
 ///                                          ^------------------(it fails)------------------'
 ///
-/// A failure counts once for an incident: what had begun before the last failure that counted tells nothing new, so
-/// ten connections that a restart breaks are one failure. (twemproxy counts each connection.)
+/// A failure counts once for an incident: what had begun before the last failure that counted tells
+/// nothing new, so ten connections that a restart breaks are one failure. (twemproxy counts each
+/// connection.)
 #pragma once
 
 #include <atomic>
@@ -29,7 +31,8 @@ struct HealthPolicy {
 };
 HealthPolicy health_policy(const PoolSettings& pool);
 
-/// Changes of any server of a pool, so that workers see by one number that they must make their ring again.
+/// Changes of any server of a pool, so that workers see by one number that they must make their
+/// ring again.
 using HealthVersion = std::atomic<std::uint64_t>;
 
 class Health {

@@ -1,4 +1,5 @@
-/// Keys that a meta command sends in base64 (flag b): the ring goes by the bytes that they stand for.
+/// Keys that a meta command sends in base64 (flag b): the ring goes by the bytes that they stand
+/// for.
 #pragma once
 
 #include <string>

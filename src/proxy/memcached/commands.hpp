@@ -49,11 +49,12 @@ std::span<const MemcachedCommand> memcached_commands() noexcept;
 /// Lower case alone, as in memcached. Null: unknown.
 const MemcachedCommand* find_memcached_command(std::string_view name) noexcept;
 
-/// The size of the data that follow this line, when it is one that memcached understands: then a server takes the data
-/// as data, and not as commands. Empty: none follow.
+/// The size of the data that follow this line, when it is one that memcached understands: then a
+/// server takes the data as data, and not as commands. Empty: none follow.
 std::optional<std::size_t> memcached_data_size(Words line) noexcept;
 
-/// Compat::strict: twemproxy 0.5.0 takes this line. `line` is without the data, `has_data` tells that they are there.
+/// Compat::strict: twemproxy 0.5.0 takes this line. `line` is without the data, `has_data` tells
+/// that they are there.
 bool twemproxy_takes(const MemcachedCommand& command, Words line, bool has_data) noexcept;
 
 inline constexpr std::size_t longest_memcached_key = 250;

@@ -121,8 +121,8 @@ Plan MemcachedProtocol::serve_keys(const Command& command, Plan plan, Words line
   return plan;
 }
 
-/// A quiet flag is taken out: a server that said nothing would leave open whose reply the next one is. is_silent() then
-/// drops what the flag would have.
+/// A quiet flag is taken out: a server that said nothing would leave open whose reply the next one
+/// is. is_silent() then drops what the flag would have.
 Plan MemcachedProtocol::serve_meta(const Command& command, Plan plan, Words words, Words line) {
   const auto flags = line.subspan(command.least);
   plan.way = Way::one;

@@ -16,8 +16,8 @@ struct MemcachedLimits {
       false;  ///< a line ends with CR LF, and whatever is bad ends the connection without a word
 };
 
-/// A request is a line, and for the commands that store also a block of data, which is the last of its words.
-/// An empty line has one empty word: it has an answer too.
+/// A request is a line, and for the commands that store also a block of data, which is the last of
+/// its words. An empty line has one empty word: it has an answer too.
 class MemcachedRequestReader final : public RequestReader {
  public:
   explicit MemcachedRequestReader(MemcachedLimits limits) : limits_(limits) {}

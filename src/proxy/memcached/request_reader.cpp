@@ -57,7 +57,8 @@ RequestReader::State MemcachedRequestReader::read_line(std::string_view buffer) 
 RequestReader::State MemcachedRequestReader::read_data(std::string_view buffer) {
   const auto end = line_ + *data_;
   if (buffer.size() < end + line_end) return wait_for(end + line_end - buffer.size());
-  // What follows data of a wrong length could be data or commands; nobody can tell, so nothing more is read.
+  // What follows data of a wrong length could be data or commands; nobody can tell, so nothing more
+  // is read.
   if (buffer.substr(end, line_end) != "\r\n") return refuse("bad data chunk");
   split(buffer.substr(0, line_ - (limits_.strict ? 2 : 1)));  // again: the buffer may have moved
   words_.push_back(buffer.substr(line_, *data_));

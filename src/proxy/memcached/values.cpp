@@ -20,8 +20,9 @@ std::string_view word_at(std::string_view line, int place) noexcept {
   return line.substr(0, line.find(' '));
 }
 
-/// Puts the values of a fragment at the places of its keys. A server answers in the order of the keys and leaves out
-/// what it has not. `close_up`: what follows moves up into its place. False: it has answered something else.
+/// Puts the values of a fragment at the places of its keys. A server answers in the order of the
+/// keys and leaves out what it has not. `close_up`: what follows moves up into its place. False: it
+/// has answered something else.
 bool place_values(std::span<std::string_view> by_key, Words words, const Plan& plan,
                   const FragmentReply& fragment, bool close_up) {
   auto rest = fragment.reply;

@@ -1,7 +1,9 @@
-/// Administration in RESP, for `sluice proxy ...`, redis-cli and any Redis client: on a unix socket that the user of the
-/// proxy alone can open, or on a loopback port. The commands are a table; HELP prints it.
+/// Administration in RESP, for `sluice proxy ...`, redis-cli and any Redis client: on a unix socket
+/// that the user of the proxy alone can open, or on a loopback port. The commands are a table; HELP
+/// prints it.
 ///
-/// Reply: lists are arrays; STATS and CLIENTS are JSON in one string. Errors: -ERR, with a sentence that says why.
+/// Reply: lists are arrays; STATS and CLIENTS are JSON in one string. Errors: -ERR, with a sentence
+///   that says why.
 #pragma once
 
 #include <functional>
@@ -13,8 +15,8 @@
 
 namespace sluice::proxy {
 
-/// What the process does when it is asked. Called on the thread of the SideServer: short. An empty one answers -ERR. One
-/// that throws Error answers -ERR and its message.
+/// What the process does when it is asked. Called on the thread of the SideServer: short. An empty
+/// one answers -ERR. One that throws Error answers -ERR and its message.
 struct AdminActions {
   std::function<std::string()> clients;  ///< JSON array of the clients that are connected
   std::function<std::string()> reload;   ///< reads the file again; what changed, in a line or more
@@ -28,7 +30,8 @@ struct AdminActions {
 /// `registry` and `actions` outlive the sessions.
 std::unique_ptr<Session> admin_session(Registry& registry, const AdminActions& actions);
 
-/// The endpoint of the setting `admin:`. Throws Error{bad_argument} for an address that others than this machine reach.
+/// The endpoint of the setting `admin:`. Throws Error{bad_argument} for an address that others than
+/// this machine reach.
 Door admin_door(const std::string& address, Registry& registry, const AdminActions& actions,
                 const OpenListening& open = open_listening);
 

@@ -16,12 +16,13 @@ namespace sluice::proxy {
 /// Threads: one.
 class AdminClient {
  public:
-  /// Connects to "host:port" or "/path", within `patience`. Throws Error{bad_argument} or {connection}.
+  /// Connects to "host:port" or "/path", within `patience`. Throws Error{bad_argument} or
+  /// {connection}.
   explicit AdminClient(const std::string& address,
                        std::chrono::milliseconds patience = std::chrono::seconds{10});
 
-  /// The reply; an error reply is a Value. Throws Error{connection} or {timeout}, with an unknown effect: the command may
-  /// have been carried out.
+  /// The reply; an error reply is a Value. Throws Error{connection} or {timeout}, with an unknown
+  /// effect: the command may have been carried out.
   Value ask(std::span<const std::string_view> words);
 
  private:

@@ -10,8 +10,8 @@ namespace sluice::proxy {
 /// As many as the system lets this user have: the soft limit becomes the hard one.
 void raise_descriptor_limit() noexcept;
 
-/// How many clients the limit leaves room for, by twemproxy's rule: all descriptors but those of the connections to servers,
-/// one to listen for each pool and 32 for the rest.
+/// How many clients the limit leaves room for, by twemproxy's rule: all descriptors but those of
+/// the connections to servers, one to listen for each pool and 32 for the rest.
 std::size_t clients_within_limit(const Config& config) noexcept;
 
 }  // namespace sluice::proxy

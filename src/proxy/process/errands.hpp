@@ -1,4 +1,5 @@
-/// What other threads want done by the one that runs the process: it alone reloads, upgrades and drains.
+/// What other threads want done by the one that runs the process: it alone reloads, upgrades and
+/// drains.
 #pragma once
 
 #include <deque>
@@ -18,8 +19,8 @@ class Errands {
   Errands(const Errands&) = delete;
   Errands& operator=(const Errands&) = delete;
 
-  /// Any other thread: returns what `errand` returned, or throws what it threw, once run_all() has come to it. Throws
-  /// Error{closed} after end().
+  /// Any other thread: returns what `errand` returned, or throws what it threw, once run_all() has
+  /// come to it. Throws Error{closed} after end().
   std::string ask(Errand errand);
 
   /// Readable when somebody asked.

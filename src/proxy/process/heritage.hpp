@@ -1,8 +1,9 @@
-/// What a process that upgrades itself hands on to its successor: the sockets that listen, and a pipe to say on that it
-/// serves.
+/// What a process that upgrades itself hands on to its successor: the sockets that listen, and a
+/// pipe to say on that it serves.
 ///
-/// Both use the same queues of clients meanwhile, so that none is refused. The descriptors' numbers travel in an
-/// environment variable, as JSON: {"ready": 5, "pools": {"127.0.0.1:22121": [6, 7]}, "doors": {"admin /run/p.sock": 8}}.
+/// Both use the same queues of clients meanwhile, so that none is refused. The descriptors' numbers
+/// travel in an environment variable, as JSON: {"ready": 5, "pools": {"127.0.0.1:22121": [6, 7]},
+/// "doors": {"admin /run/p.sock": 8}}.
 #pragma once
 
 #include <map>
@@ -26,7 +27,8 @@ std::string door_name(std::string_view what, const net::Endpoint& endpoint);
 /// The side of the successor.
 class Heritage {
  public:
-  /// Of a process that nobody handed anything: empty. Throws Error{bad_argument} for a variable that is none of ours.
+  /// Of a process that nobody handed anything: empty. Throws Error{bad_argument} for a variable
+  /// that is none of ours.
   static Heritage take();
   Heritage() = default;
   ~Heritage();
@@ -46,8 +48,9 @@ class Heritage {
   std::map<std::string, Listening> doors_;
 };
 
-/// Starts `path` with these arguments as our successor and waits until it serves. Its process id. Throws Error when it cannot
-/// be started, ends, or does not serve in time; it is gone then, and all is as before.
+/// Starts `path` with these arguments as our successor and waits until it serves. Its process id.
+/// Throws Error when it cannot be started, ends, or does not serve in time; it is gone then, and
+/// all is as before.
 int start_successor(const std::string& path, const std::vector<std::string>& arguments,
                     const Handover& handover);
 

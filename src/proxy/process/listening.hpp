@@ -22,8 +22,10 @@ class Listening {
   Listening& operator=(Listening&&) = delete;
   ~Listening();
 
-  /// Non-blocking. A unix socket gets `permissions` from its birth; a file that nobody listens on any more is replaced.
-  /// Throws Error{in_use} when another has the address, {bad_argument} or {connection} when it cannot be had.
+  /// Non-blocking. A unix socket gets `permissions` from its birth; a file that nobody listens on
+  /// any more is replaced.
+  /// Throws Error{in_use} when another has the address, {bad_argument} or {connection} when it
+  /// cannot be had.
   static Listening open(const net::Endpoint& endpoint, unsigned permissions = 0600);
 
   int descriptor() const noexcept { return listener_.descriptor(); }
@@ -39,8 +41,8 @@ class Listening {
   std::string path_;
 };
 
-/// How a service gets its socket; `what` names the service ("statistics", "metrics", "admin"). One that was started by an
-/// upgrade gives the socket that its predecessor handed on.
+/// How a service gets its socket; `what` names the service ("statistics", "metrics", "admin"). One
+/// that was started by an upgrade gives the socket that its predecessor handed on.
 using OpenListening = std::function<Listening(std::string_view what, const net::Endpoint&)>;
 /// The plain way: Listening::open.
 Listening open_listening(std::string_view what, const net::Endpoint& endpoint);

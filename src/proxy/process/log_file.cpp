@@ -44,8 +44,8 @@ LogSeverity severity_of(LogLevel level) {
 
 }  // namespace
 
-/// Each line is one write() to the end of the file, so that lines of several processes do not mix (an upgrade has two)
-/// and none is lost in a buffer.
+/// Each line is one write() to the end of the file, so that lines of several processes do not mix
+/// (an upgrade has two) and none is lost in a buffer.
 class LogFile::File final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit File(std::string path) : path_(std::move(path)), descriptor_(open()) {

@@ -2,7 +2,8 @@
 ///
 ///     [2026-11-21 13:17:29.699] notice sluice-0.1.0 started on pid 29516
 ///
-/// (Where nutcracker names a line of its source, the level stands.) No line holds a password, a value or a line end.
+/// (Where nutcracker names a line of its source, the level stands.) No line holds a password, a
+/// value or a line end.
 #pragma once
 
 #include <atomic>
@@ -48,7 +49,8 @@ class LogFile {
 
   int level() const noexcept { return level_.load(std::memory_order_relaxed); }
   void set_level(int level) noexcept;  ///< held within 0 .. 11
-  /// After the file was moved away (HUP). If it cannot be opened that is said on stderr, and the old one is gone on with.
+  /// After the file was moved away (HUP). If it cannot be opened that is said on stderr, and the
+  /// old one is gone on with.
   void reopen();
   /// Hands what the library has to say (sluice::log) to this log, until it is destroyed.
   void take_library_log();

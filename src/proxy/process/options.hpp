@@ -1,7 +1,8 @@
 /// The command line of nutcracker: the same flags, texts and exit codes.
 ///
-/// Other than nutcracker's: the statistics are served on 127.0.0.1 unless -a says otherwise (nutcracker: 0.0.0.0), since
-/// they tell names of servers to anybody who connects; -m is checked and has no further effect.
+/// Other than nutcracker's: the statistics are served on 127.0.0.1 unless -a says otherwise
+/// (nutcracker: 0.0.0.0), since they tell names of servers to anybody who connects; -m is checked
+/// and has no further effect.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,8 @@ struct Options {
   std::size_t mbuf_size = 16384;
 };
 
-/// What the command line comes to: options to run with, or what to print on stderr and the code to exit with.
+/// What the command line comes to: options to run with, or what to print on stderr and the code to
+/// exit with.
 struct CommandLine {
   Options options;
   std::optional<int> exit_code;

@@ -1,5 +1,6 @@
-/// The file that names the process, as nutcracker's -p. It is overwritten whatever it says, since twemproxy does so and
-/// a number in a file proves nothing; that two do not serve the same ports, the ports see to.
+/// The file that names the process, as nutcracker's -p. It is overwritten whatever it says, since
+/// twemproxy does so and a number in a file proves nothing; that two do not serve the same ports,
+/// the ports see to.
 #pragma once
 
 #include <string>

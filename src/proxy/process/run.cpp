@@ -76,8 +76,8 @@ int serve(const Options& options, const Program& program, LogFile& log) {
   return code;
 }
 
-/// Where the file is that an upgrade starts: under the name that it was called by, if that is a path, since a new version may
-/// have come to another place behind a link.
+/// Where the file is that an upgrade starts: under the name that it was called by, if that is a
+/// path, since a new version may have come to another place behind a link.
 std::string path_of(const Program& program) {
   namespace fs = std::filesystem;
   const bool named =

@@ -1,4 +1,5 @@
-/// The proxy as a process: started as nutcracker is, reloaded, drained and ended by signals and by its administration.
+/// The proxy as a process: started as nutcracker is, reloaded, drained and ended by signals and by
+/// its administration.
 #pragma once
 
 #include <string>
@@ -16,11 +17,13 @@ struct Program {
   std::string path;                    ///< filled by run()
 };
 
-/// check_config(), and the certificates and keys that it names are read: what `-t` tests. Throws Error of what is wrong.
+/// check_config(), and the certificates and keys that it names are read: what `-t` tests. Throws
+/// Error of what is wrong.
 Config test_config(const std::string& path);
 
-/// Serves until a signal or the administration ends it; the exit code, as nutcracker's where it has one: 0 drained, 1 ended
-/// by INT, by a second TERM, or not started. Why it could not start is in the log, and on stderr.
+/// Serves until a signal or the administration ends it; the exit code, as nutcracker's where it has
+/// one: 0 drained, 1 ended by INT, by a second TERM, or not started. Why it could not start is in
+/// the log, and on stderr.
 /// REQUIRES: no other thread is there yet.
 int run(const Options& options, Program program);
 

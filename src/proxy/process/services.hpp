@@ -1,4 +1,5 @@
-/// What is served beside the data path, put together: twemproxy's statistics, /metrics, the administration.
+/// What is served beside the data path, put together: twemproxy's statistics, /metrics, the
+/// administration.
 #pragma once
 
 #include <string>
@@ -20,9 +21,10 @@ struct ServiceSources {
   std::string version;  ///< our own
 };
 
-/// The doors for a SideServer: statistics at -a and -s always, metrics and administration if the file names an address.
-/// The statistics are made anew when they are asked for, but not more often than every -i ms or every second, whichever
-/// is less: nutcracker's may be -i ms old. Throws Error for an address that cannot be had.
+/// The doors for a SideServer: statistics at -a and -s always, metrics and administration if the
+/// file names an address. The statistics are made anew when they are asked for, but not more often
+/// than every -i ms or every second, whichever is less: nutcracker's may be -i ms old. Throws Error
+/// for an address that cannot be had.
 std::vector<Door> open_services(const Options& options, const ProcessSettings& settings,
                                 const ServiceSources& sources,
                                 const OpenListening& open = open_listening);

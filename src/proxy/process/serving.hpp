@@ -1,5 +1,5 @@
-/// The proxy and what is served beside it, from ready to ended. The thread that made it carries out what signals and the
-/// administration order, one after the other.
+/// The proxy and what is served beside it, from ready to ended. The thread that made it carries out
+/// what signals and the administration order, one after the other.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,8 @@ struct ProcessParts {
 
 class Serving {
  public:
-  /// Opens all that the configuration names; throws Error or std::system_error when something of it cannot be had.
+  /// Opens all that the configuration names; throws Error or std::system_error when something of it
+  /// cannot be had.
   Serving(const Options& options, const Program& program, Config config, ProcessParts parts);
   ~Serving();
   Serving(const Serving&) = delete;

@@ -21,8 +21,8 @@ namespace {
 
 using Outcome = net::Transfer::Outcome;
 
-/// How long a client may take to close after its last answer. Closing first, with bytes of its unread, could cost it the
-/// answer.
+/// How long a client may take to close after its last answer. Closing first, with bytes of its
+/// unread, could cost it the answer.
 constexpr std::chrono::seconds farewell{1};
 constexpr std::chrono::seconds between_looks{1};  // for idle clients
 

@@ -1,8 +1,9 @@
 /// One thread that serves all that is beside the data path: statistics, metrics, administration.
 ///
-/// None of its clients can hold up another for longer than a session's own work, nor make it keep much: a client's
-/// input is bounded, it is not read from while it has not taken its output, it is closed when it is idle for too long,
-/// and when there are too many the one that is idle longest gives way.
+/// None of its clients can hold up another for longer than a session's own work, nor make it keep
+/// much: a client's input is bounded, it is not read from while it has not taken its output, it is
+/// closed when it is idle for too long, and when there are too many the one that is idle longest
+/// gives way.
 #pragma once
 
 #include <chrono>
@@ -24,8 +25,8 @@ class Session {
 
   /// What it says first, appended to `output`.
   virtual Next greet(std::string& /*output*/) { return Next::listen; }
-  /// Takes from the front of `input` what is complete, and answers. It may leave some, when the answer is large: it is
-  /// asked again once that is written. `close`: once the answer is written.
+  /// Takes from the front of `input` what is complete, and answers. It may leave some, when the
+  /// answer is large: it is asked again once that is written. `close`: once the answer is written.
   virtual Next talk(std::string& input, std::string& output) = 0;
 };
 
@@ -48,8 +49,8 @@ class SideServer {
   SideServer(const SideServer&) = delete;
   SideServer& operator=(const SideServer&) = delete;
 
-  /// A successor has the doors too: nobody else is let in here, and the files of unix sockets stay when this ends. Any
-  /// thread.
+  /// A successor has the doors too: nobody else is let in here, and the files of unix sockets stay
+  /// when this ends. Any thread.
   void hand_on() noexcept;
 
  private:

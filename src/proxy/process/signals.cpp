@@ -29,7 +29,8 @@ constexpr SignalOrder orders[] = {
     {SIGUSR2, "SIGUSR2", Order::nothing, ""},
 };
 
-/// What the handler of a crash needs, made ready beforehand: in it there is neither memory nor a lock to be had.
+/// What the handler of a crash needs, made ready beforehand: in it there is neither memory nor a
+/// lock to be had.
 struct CrashReport {
   std::string log_file;
   int signals = -1;
@@ -90,7 +91,8 @@ Signals::Signals() {
   const sigset_t set = watched();
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
   std::signal(SIGPIPE, SIG_IGN);
-  // A disposition of "ignore", which -d leaves for HUP, would drop the signal before the descriptor tells it.
+  // A disposition of "ignore", which -d leaves for HUP, would drop the signal before the descriptor
+  // tells it.
   std::signal(SIGHUP, SIG_DFL);
   descriptor_ = ::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   if (descriptor_ < 0) throw std::system_error{errno, std::generic_category(), "signalfd"};

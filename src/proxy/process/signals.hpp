@@ -26,8 +26,8 @@ struct SignalOrder {
   std::string_view action;  ///< as the log tells it
 };
 
-/// Blocks the signals for this thread and those that it starts; ignores PIPE. Make it before any other thread.
-/// One at a time.
+/// Blocks the signals for this thread and those that it starts; ignores PIPE. Make it before any
+/// other thread. One at a time.
 class Signals {
  public:
   Signals();
@@ -40,8 +40,9 @@ class Signals {
   /// Empty: none is there.
   std::optional<SignalOrder> next();
 
-  /// From now on a signal that the process dies of (SEGV, BUS, FPE, ILL, ABRT) is told in that file, with those that were still to
-  /// be read, and the stack; empty: on stderr. The process dies of it all the same. As nutcracker does of SEGV.
+  /// From now on a signal that the process dies of (SEGV, BUS, FPE, ILL, ABRT) is told in that
+  /// file, with those that were still to be read, and the stack; empty: on stderr. The process dies
+  /// of it all the same. As nutcracker does of SEGV.
   void tell_crashes(const std::string& log_file);
 
  private:

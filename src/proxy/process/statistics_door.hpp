@@ -10,7 +10,8 @@
 
 namespace sluice::proxy {
 
-/// Makes the text when asked, but not more often than every `interval`: however many ask, the cost is bounded.
+/// Makes the text when asked, but not more often than every `interval`: however many ask, the cost
+/// is bounded.
 /// Threads: one.
 class CachedText {
  public:

@@ -1,6 +1,6 @@
-/// What the flow of requests has to know of a protocol, Redis or memcached: where a request and a reply end, how a
-/// request is to be served, how it is cut in fragments and how their replies become one. All of it is pure: no socket,
-/// no clock, no server.
+/// What the flow of requests has to know of a protocol, Redis or memcached: where a request and a
+/// reply end, how a request is to be served, how it is cut in fragments and how their replies
+/// become one. All of it is pure: no socket, no clock, no server.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,28 @@ namespace sluice::proxy {
 
 using Words = std::span<const std::string_view>;
 
-/// Finds the requests in what a client sends. As resp::RequestParser: `buffer` begins with the first byte of the
-/// request in hand and holds at least what it held at the last call; bytes seen before are not read again.
+/// Finds the requests in what a client sends. As resp::RequestParser: `buffer` begins with the
+/// first byte of the request in hand and holds at least what it held at the last call; bytes seen
+/// before are not read again.
 class RequestReader {
  public:
   enum class State : std::uint8_t { incomplete, complete, bad };
   virtual ~RequestReader() = default;
 
   virtual State read(std::string_view buffer) = 0;
-  /// Of a complete request; good until the buffer changes or read() is called. Empty: to be ignored.
+  /// Of a complete request; good until the buffer changes or read() is called. Empty: to be
+  /// ignored.
   virtual Words words() const noexcept = 0;
   virtual std::size_t size() const noexcept = 0;
   virtual std::size_t missing() const noexcept = 0;
-  /// Of a bad one: the reply for the client before it is closed ("-ERR Protocol error: ...\r\n"), behind the replies that
-  /// it still waits for. Empty (strict): it is closed at once, without them.
+  /// Of a bad one: the reply for the client before it is closed ("-ERR Protocol error: ...\r\n"),
+  /// behind the replies that it still waits for. Empty (strict): it is closed at once, without
+  /// them.
   virtual std::string error_reply() const = 0;
 };
 
-/// Finds the replies in what a server sends; the same contract. A push (RESP3) is a reply with is_push().
+/// Finds the replies in what a server sends; the same contract. A push (RESP3) is a reply with
+/// is_push().
 class ReplyReader {
  public:
   using State = RequestReader::State;
@@ -47,7 +51,8 @@ class ReplyReader {
 
 /// How a request is served.
 enum class Way : std::uint8_t {
-  one,  ///< by the server of its keys; if their homes differ, refused (strict: by that of the first key)
+  one,  ///< by the server of its keys; if their homes differ, refused (strict: by that of the first
+        ///< key)
   homes,    ///< fragmented: each home gets one request for its keys, and the replies are merged
   every,    ///< by every server of the pool, and the replies are merged
   any,      ///< by the server of the key "placeholder"
@@ -86,17 +91,19 @@ enum class SessionVerb : std::uint8_t {
 /// How the replies of fragments become one.
 enum class Merge : std::uint8_t {
   none,
-  by_key,  ///< arrays: their elements in the order of the keys (MGET); memcached: VALUE blocks, one END
-  sum,           ///< integers
-  all_ok,        ///< +OK, or the first error
-  first,         ///< all should be equal: the first, or the first error
+  by_key,  ///< arrays: their elements in the order of the keys (MGET); memcached: VALUE blocks, one
+           ///< END
+  sum,     ///< integers
+  all_ok,  ///< +OK, or the first error
+  first,   ///< all should be equal: the first, or the first error
   concatenate,   ///< arrays after one another (KEYS)
   all_elements,  ///< arrays of 0 and 1: the minimum at each place (SCRIPT EXISTS)
   found,         ///< the first that is not null (RANDOMKEY)
 };
 
-/// Replies that the client has not asked to see (a quiet flag), which servers give us all the same so that their order
-/// tells whose they are. Pass it to Protocol::is_silent() with the reply; `all` is for the client alone, who drops any.
+/// Replies that the client has not asked to see (a quiet flag), which servers give us all the same
+/// so that their order tells whose they are. Pass it to Protocol::is_silent() with the reply; `all`
+/// is for the client alone, who drops any.
 enum class Quiet : std::uint8_t { no, hit, miss, all };
 
 struct Plan {
@@ -112,12 +119,14 @@ struct Plan {
   std::uint8_t items_per_key = 1;     ///< of Merge::by_key, in a reply: 2 in PUBSUB NUMSUB
   std::uint16_t command = 0;          ///< for statistics: Protocol::command_name(command)
   std::span<const std::size_t> keys;  ///< positions in words; good until the next plan()
-  /// Not empty: the key by which the home is found, where its word is not it (base64); good until the next plan().
+  /// Not empty: the key by which the home is found, where its word is not it (base64); good until
+  /// the next plan().
   std::string_view route;
-  /// Of local, refused and close; may be empty: the client wants no reply. Good until the next plan().
+  /// Of local, refused and close; may be empty: the client wants no reply. Good until the next
+  /// plan().
   std::string_view reply;
-  std::string_view
-      forward;  ///< what servers get instead of the client's bytes; empty: those; good until the next plan()
+  std::string_view forward;  ///< what servers get instead of the client's bytes; empty: those; good
+                             ///< until the next plan()
 };
 
 /// Why a request has no answer of a server.
@@ -154,8 +163,9 @@ class Protocol {
   /// The request for one home: `keys` are places among plan.keys.
   virtual void append_fragment(std::string& out, Words words, const Plan& plan,
                                std::span<const std::uint32_t> keys) const = 0;
-  /// The one reply made of all, in the order in which fragments were made. `partial`: failed ones become errors (nulls in RESP2
-  /// that have no place for them are not used: an error is an element) instead of one error for all.
+  /// The one reply made of all, in the order in which fragments were made. `partial`: failed ones
+  /// become errors (nulls in RESP2 that have no place for them are not used: an error is an
+  /// element) instead of one error for all.
   virtual void append_merged(std::string& out, Words words, const Plan& plan,
                              std::span<const FragmentReply> replies, bool partial) const = 0;
 
@@ -163,7 +173,8 @@ class Protocol {
   /// The client gets nothing for this reply.
   virtual bool is_silent(Quiet quiet, std::string_view reply) const noexcept = 0;
 
-  /// An error of a server after which twemproxy closes the server's connection (-OOM, -BUSY, -LOADING).
+  /// An error of a server after which twemproxy closes the server's connection (-OOM, -BUSY,
+  /// -LOADING).
   virtual bool is_server_trouble(std::string_view reply) const noexcept = 0;
 
   /// Whether a server that answers our greeting (AUTH, SELECT, HELLO) so can be used.
@@ -179,7 +190,8 @@ class Protocol {
 
 struct PoolSettings;
 
-/// twemproxy's -m: with Compat::strict a key that does not fit in one of its buffers closes the client.
+/// twemproxy's -m: with Compat::strict a key that does not fit in one of its buffers closes the
+/// client.
 inline constexpr std::size_t default_mbuf_size = 16384;
 
 std::unique_ptr<Protocol> make_redis_protocol(const PoolSettings& settings,

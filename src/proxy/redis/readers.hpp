@@ -10,7 +10,8 @@ namespace sluice::proxy {
 
 class RedisRequestReader final : public RequestReader {
  public:
-  /// `strict`: a typed line is refused, and whatever is bad ends the connection without a word, as in twemproxy.
+  /// `strict`: a typed line is refused, and whatever is bad ends the connection without a word, as
+  /// in twemproxy.
   RedisRequestReader(resp::RequestLimits limits, bool strict) : parser_(limits), strict_(strict) {}
 
   State read(std::string_view buffer) override;
@@ -24,8 +25,9 @@ class RedisRequestReader final : public RequestReader {
   bool strict_;
 };
 
-/// A reply is over when as many elements have come as its headers have promised. So one number stands for all the
-/// aggregates that are open, however deep, and there is nothing that nesting could exhaust.
+/// A reply is over when as many elements have come as its headers have promised. So one number
+/// stands for all the aggregates that are open, however deep, and there is nothing that nesting
+/// could exhaust.
 class RedisReplyReader final : public ReplyReader {
  public:
   explicit RedisReplyReader(std::size_t size_limit) : size_limit_(size_limit) {}

@@ -181,7 +181,8 @@ std::unique_ptr<ReplyReader> RedisProtocol::reply_reader() const {
   return std::make_unique<RedisReplyReader>(reply_size_limit_);
 }
 
-/// The words before the keys, the name in lower case as twemproxy writes it, then the keys with what belongs to them.
+/// The words before the keys, the name in lower case as twemproxy writes it, then the keys with
+/// what belongs to them.
 void RedisProtocol::append_fragment(std::string& out, Words words, const Plan& plan,
                                     std::span<const std::uint32_t> keys) const {
   const auto before = words.first(plan.keys.front());

@@ -1,5 +1,5 @@
-/// The protocol of Redis, as a pool speaks it by default: what the table of resp knows is served, or refused with an
-/// error that says why.
+/// The protocol of Redis, as a pool speaks it by default: what the table of resp knows is served,
+/// or refused with an error that says why.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-/// What the proxy says to a client of Redis in its own name. Redis's words where Redis would say it.
+/// What the proxy says to a client of Redis in its own name. Redis's words where Redis would say
+/// it.
 #pragma once
 
 #include <string>

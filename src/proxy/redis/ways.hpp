@@ -1,5 +1,5 @@
-/// How each command of Redis is served: the table of resp and, for what differs from "by the server of its keys",
-/// ways.def.
+/// How each command of Redis is served: the table of resp and, for what differs from "by the server
+/// of its keys", ways.def.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,8 @@ struct RedisWay {
   Never never = Never::server;  ///< of Way::refused
 };
 
-/// Empty: nobody has decided. A container without a subcommand is Way::refused: its arity never fits.
+/// Empty: nobody has decided. A container without a subcommand is Way::refused: its arity never
+/// fits.
 std::optional<RedisWay> way_of(const resp::CommandSpec& spec) noexcept;
 
 /// `allow` has "config|get", "config get" or "config", in any case.

@@ -1,4 +1,5 @@
-/// What finding the end of a reply needs to know of RESP, for the reader of servers and for merging.
+/// What finding the end of a reply needs to know of RESP, for the reader of servers and for
+/// merging.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +24,15 @@ struct Element {
   bool is_error() const noexcept { return type == '-' || type == '!'; }
 };
 
-/// The element at the front of `bytes`. A line longer than `line_limit`, streamed strings and aggregates, and whatever
-/// no server sends are bad. `scanned`: of a cut line, how far it has been read; kept by the caller.
+/// The element at the front of `bytes`. A line longer than `line_limit`, streamed strings and
+/// aggregates, and whatever no server sends are bad. `scanned`: of a cut line, how far it has been
+/// read; kept by the caller.
 Element element_at(std::string_view bytes, std::size_t& scanned) noexcept;
 
 inline constexpr std::size_t reply_line_limit = std::size_t{64} << 10;
 
-/// REQUIRES: `bytes` begins with a whole reply that a reader has found. The size of its first value, with the
-/// attributes before it.
+/// REQUIRES: `bytes` begins with a whole reply that a reader has found. The size of its first
+/// value, with the attributes before it.
 std::size_t reply_size(std::string_view bytes) noexcept;
 /// The same without the attributes at its front.
 std::string_view without_attributes(std::string_view reply) noexcept;

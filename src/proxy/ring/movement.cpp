@@ -31,7 +31,8 @@ class Tally {
   std::uint64_t total_ = 0;
 };
 
-/// The hashes after which two tables of modula begin together again; all, when a ring is among them.
+/// The hashes after which two tables of modula begin together again; all, when a ring is among
+/// them.
 std::uint64_t period_of(const Homes& before, const Homes& after) {
   const auto all = std::uint64_t{before.largest_hash()} + 1;
   const auto is_table = [](const Homes& homes) {

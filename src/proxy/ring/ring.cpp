@@ -25,8 +25,8 @@ std::uint32_t total_weight(Servers servers, Indices live) {
   return total;
 }
 
-/// How many names of a server are digested, four points each. Every step in float, as twemproxy rounds it; only the
-/// small addition is made in double.
+/// How many names of a server are digested, four points each. Every step in float, as twemproxy
+/// rounds it; only the small addition is made in double.
 std::uint32_t digests_of(std::uint32_t weight, std::uint32_t total, std::size_t live) {
   constexpr float digests_of_a_server = 160.0F;
   const float share = static_cast<float>(weight) / static_cast<float>(total);
@@ -47,13 +47,14 @@ Points ketama_points(Servers servers, Indices live) {
       for (const auto value : md5_words(name)) points.push_back({value, index});
     }
   }
-  // Of points with one value the first is found. The sort of twemproxy is glibc's qsort, which merges, and so leaves
-  // them in the order of the servers; stable_sort promises it.
+  // Of points with one value the first is found. The sort of twemproxy is glibc's qsort, which
+  // merges, and so leaves them in the order of the servers; stable_sort promises it.
   std::ranges::stable_sort(points, {}, &Ring::Point::value);
   return points;
 }
 
-/// Each server stands at the last place of its run in twemproxy's table, so that a table of any weights is small.
+/// Each server stands at the last place of its run in twemproxy's table, so that a table of any
+/// weights is small.
 Points modula_points(Servers servers, Indices live) {
   Points points;
   std::uint32_t places = 0;
@@ -94,8 +95,8 @@ Ring::Ring(Distribution distribution, Servers servers, Indices live) : distribut
   index_points(last_place);
 }
 
-/// A table over the upper bits of a place tells where the search begins; it has about two entries a point, so that
-/// the search seldom takes a second step.
+/// A table over the upper bits of a place tells where the search begins; it has about two entries a
+/// point, so that the search seldom takes a second step.
 void Ring::index_points(std::uint32_t last_place) {
   points_.push_back(
       {last_hash, points_.front().server});  // past the last point the ring begins anew

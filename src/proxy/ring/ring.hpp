@@ -1,4 +1,5 @@
-/// Which server has a key: a pure value, made once for each set of live servers, and then only asked.
+/// Which server has a key: a pure value, made once for each set of live servers, and then only
+/// asked.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +26,8 @@ struct HashTag {
   bool operator==(const HashTag&) const = default;
 };
 
-/// What of `key` is hashed: between the first opening tag and the first closing one after it when there is anything
-/// there, else all of it.
+/// What of `key` is hashed: between the first opening tag and the first closing one after it when
+/// there is anything there, else all of it.
 std::string_view hashed_part(std::string_view key, std::optional<HashTag> tag) noexcept;
 
 struct RingServer {
@@ -36,24 +37,27 @@ struct RingServer {
 
 class Ring {
  public:
-  /// A server's place. It has the places after the point before it up to its own (ketama: hashes, and past the last
-  /// point the first one's server; modula: hash % sum of weights, so that a server's point ends its run).
+  /// A server's place. It has the places after the point before it up to its own (ketama: hashes,
+  /// and past the last point the first one's server; modula: hash % sum of weights, so that a
+  /// server's point ends its run).
   struct Point {
     std::uint32_t value;
     std::uint32_t server;
   };
 
   Ring() = default;
-  /// `servers`: all of the pool in twemproxy's order; `live`: which of them take part (empty: all), an index each.
-  /// The indices that server_of() gives are of `servers`. O(points log points).
-  /// A server whose weight is too small a share may get no point at all, as in twemproxy.
+  /// `servers`: all of the pool in twemproxy's order; `live`: which of them take part (empty: all),
+  /// an index each. The indices that server_of() gives are of `servers`. O(points log points). A
+  /// server whose weight is too small a share may get no point at all, as in twemproxy.
   Ring(Distribution distribution, std::span<const RingServer> servers,
        std::span<const std::uint32_t> live = {});
 
-  /// REQUIRES: !empty(). `random` counts for Distribution::random alone. O(1) on average, no allocation.
+  /// REQUIRES: !empty(). `random` counts for Distribution::random alone. O(1) on average, no
+  /// allocation.
   std::uint32_t server_of(std::uint32_t hash, std::uint32_t random = 0) const noexcept;
 
-  /// The server of a hash, and the last hash up to which it is the same one. REQUIRES: ketama or modula, !empty().
+  /// The server of a hash, and the last hash up to which it is the same one. REQUIRES: ketama or
+  /// modula, !empty().
   struct Run {
     std::uint32_t server;
     std::uint32_t last;

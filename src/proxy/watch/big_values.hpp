@@ -1,5 +1,5 @@
-/// The largest requests and replies of late: at most `entries` of them, one for each key and command; older than
-/// `memory` they are forgotten. One list for each worker.
+/// The largest requests and replies of late: at most `entries` of them, one for each key and
+/// command; older than `memory` they are forgotten. One list for each worker.
 #pragma once
 
 #include <atomic>

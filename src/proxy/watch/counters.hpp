@@ -1,5 +1,5 @@
-/// What the workers count. Each worker has counters of its own, which it alone writes; others read them at any time
-/// and add them up. The tables are counters.def.
+/// What the workers count. Each worker has counters of its own, which it alone writes; others read
+/// them at any time and add them up. The tables are counters.def.
 #pragma once
 
 #include <algorithm>

@@ -14,13 +14,14 @@ struct DocumentHead {
   std::string version;  ///< of the nutcracker that this stands in for
 };
 
-/// Byte for byte in nutcracker's format: one line, its fields alone, in its order. Names are escaped as JSON asks, which
-/// nutcracker leaves out.
+/// Byte for byte in nutcracker's format: one line, its fields alone, in its order. Names are
+/// escaped as JSON asks, which nutcracker leaves out.
 std::string twemproxy_document(const Snapshot& snapshot, const DocumentHead& head);
 
-/// Everything: {"at_us", "uptime_s", "pools": [{"name", "counters": {...}, "commands": [{"name", "latency"}], "servers":
-/// [{"name", "counters", "latency"}]}]}. A latency is {"count", "mean_us", "p50_us", "p99_us", "p999_us", "max_us",
-/// "buckets": [[bucket, count], ...]} with the buckets of LatencyBuckets, so that a reader can take differences.
+/// Everything: {"at_us", "uptime_s", "pools": [{"name", "counters": {...}, "commands": [{"name",
+/// "latency"}], "servers": [{"name", "counters", "latency"}]}]}. A latency is {"count", "mean_us",
+/// "p50_us", "p99_us", "p999_us", "max_us", "buckets": [[bucket, count], ...]} with the buckets of
+/// LatencyBuckets, so that a reader can take differences.
 std::string statistics_json(const Snapshot& snapshot);
 
 }  // namespace sluice::proxy

@@ -1,10 +1,12 @@
-/// The keys that are asked for most, of late: Space-Saving (Metwally and others, 2005) over a sample of the requests,
-/// whose counts halve every half-life.
+/// The keys that are asked for most, of late: Space-Saving (Metwally and others, 2005) over a
+/// sample of the requests, whose counts halve every half-life.
 ///
-/// A key that makes up more than 1/slots of the sample is among the entries for certain; an estimate is too high by
-/// `surplus` at most, and is judged by what is certain. One request in `sample` on average is looked at, after a random
-/// number of others, so that a stream with a period is seen fairly.
-/// Threads: note() is for one; the rest for any. A note that meets a reader is left out, it never waits.
+/// A key that makes up more than 1/slots of the sample is among the entries for certain; an
+/// estimate is too high by `surplus` at most, and is judged by what is certain. One request in
+/// `sample` on average is looked at, after a random number of others, so that a stream with a
+/// period is seen fairly.
+/// Threads: note() is for one; the rest for any. A note that meets a reader is left out, it never
+///   waits.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
-/// How often something took how long, in buckets that are fine enough for percentiles: below 16 us one for each
-/// microsecond, above 16 for each power of two, so that a value is known to 1/16 of itself at worst and a percentile,
-/// given as the middle of its bucket, to about 3 %. What took longer than 134 s counts as that.
+/// How often something took how long, in buckets that are fine enough for percentiles: below 16 us
+/// one for each microsecond, above 16 for each power of two, so that a value is known to 1/16 of
+/// itself at worst and a percentile, given as the middle of its bucket, to about 3 %. What took
+/// longer than 134 s counts as that.
 #pragma once
 
 #include <algorithm>

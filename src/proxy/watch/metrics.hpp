@@ -10,9 +10,10 @@
 
 namespace sluice::proxy {
 
-/// sluice_proxy_build_info, sluice_proxy_uptime_seconds; for each row of counters.def sluice_proxy_<metric_name> with the
-/// labels pool and, of servers, server; sluice_proxy_command_seconds{pool,command} and sluice_proxy_server_seconds{pool,
-/// server}, histograms whose bounds are the powers of two from 64 us to 67 s.
+/// sluice_proxy_build_info, sluice_proxy_uptime_seconds; for each row of counters.def
+/// sluice_proxy_<metric_name> with the labels pool and, of servers, server;
+/// sluice_proxy_command_seconds{pool,command} and sluice_proxy_server_seconds{pool, server},
+/// histograms whose bounds are the powers of two from 64 us to 67 s.
 std::vector<prometheus::MetricFamily> metric_families(const Snapshot& snapshot,
                                                       const std::string& version);
 

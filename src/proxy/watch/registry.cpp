@@ -62,7 +62,8 @@ void Registry::set_pools(std::vector<WatchedPool> pools) {
   }
   for (auto& wanted : pools) {
     Pool& pool = pools_[wanted.name];
-    // A pool that changes its protocol counts other commands: new counters, in the place of the old ones.
+    // A pool that changes its protocol counts other commands: new counters, in the place of the old
+    // ones.
     if (pool.settings.commands != wanted.commands) pool.workers.clear();
     pool.workers.resize(workers());
     pool.in_force = true;

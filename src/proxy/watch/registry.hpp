@@ -1,8 +1,8 @@
 /// All that the workers count, by worker, pool and server, and its sum.
 ///
-/// A worker asks once for its PoolWatch and ServerWatch, when it takes up a configuration, and then counts into them
-/// without a lock. What has the same name keeps its counters over reloads; what a reload takes away stays in the sum
-/// until the last worker has let go of it.
+/// A worker asks once for its PoolWatch and ServerWatch, when it takes up a configuration, and then
+/// counts into them without a lock. What has the same name keeps its counters over reloads; what a
+/// reload takes away stays in the sum until the last worker has let go of it.
 #pragma once
 
 #include <atomic>

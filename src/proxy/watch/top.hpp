@@ -1,4 +1,5 @@
-/// What `sluice proxy top` shows: the difference of two statistics (statistics_json), as figures, text and JSON. Pure.
+/// What `sluice proxy top` shows: the difference of two statistics (statistics_json), as figures,
+/// text and JSON. Pure.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ struct TopFrame {
   std::vector<HotKey> hot_keys;
 };
 
-/// Both are from statistics_json(). What `before` does not have counts from zero, and so does what began anew since.
+/// Both are from statistics_json(). What `before` does not have counts from zero, and so does what
+/// began anew since.
 /// Throws Error{protocol} for text that is none.
 TopFrame top_frame(std::string_view before, std::string_view now);
 

@@ -1,7 +1,7 @@
 /// Tables of commands with the replies that they must give, in RESP3, and what they must log.
 ///
-/// They run on the engine (commands_test) and, for the replies, on a real redis-server (commands_redistest), so that a
-/// table cannot be wrong about Redis.
+/// They run on the engine (commands_test) and, for the replies, on a real redis-server
+/// (commands_redistest), so that a table cannot be wrong about Redis.
 #pragma once
 
 #include <span>
@@ -19,11 +19,13 @@ struct CommandCase {
 struct CommandTable {
   std::string_view name;
   std::span<const CommandCase> cases;
-  /// Whether a redis-server gives the same: not where time passes or chance decides, nor where 7.2 differs from 7.0.
+  /// Whether a redis-server gives the same: not where time passes or chance decides, nor where 7.2
+  /// differs from 7.0.
   bool same_on_redis = true;
 };
 
-// One file each. A table begins with an empty database at 2023-11-14T22:13:20Z (1,700,000,000,000 ms).
+// One file each. A table begins with an empty database at 2023-11-14T22:13:20Z (1,700,000,000,000
+// ms).
 std::span<const CommandTable> string_tables();
 std::span<const CommandTable> bit_tables();
 std::span<const CommandTable> key_tables();

@@ -182,7 +182,8 @@ void expect_same(const Kind& kind) {
 
 TEST(Differential, EngineAnswersAsRedisDoes) { expect_same({.templates = command_templates}); }
 
-/// Without streams: a stream's ids come from the commands before, which a key of any type breaks off.
+/// Without streams: a stream's ids come from the commands before, which a key of any type breaks
+/// off.
 TEST(Differential, WhateverStandsAtAKey) {
   std::vector<std::string_view> templates;
   std::ranges::copy_if(command_templates, std::back_inserter(templates),

@@ -97,8 +97,9 @@ std::size_t group_size(std::span<const std::string_view> tokens) {
   throw std::logic_error{"a template with an open bracket"};
 }
 
-/// A SCAN without its COUNT may end anywhere, a draw without its count is one, a set that is not sorted has an order only
-/// where the result is stored, and the sets that are read by name need equal scores.
+/// A SCAN without its COUNT may end anywhere, a draw without its count is one, a set that is not
+/// sorted has an order only where the result is stored, and the sets that are read by name need
+/// equal scores.
 bool may_be_spoilt(const Command& command) {
   static constexpr std::array parts{"SCAN"sv, "RAND"sv, "SPOP"sv};
   const bool scores = command[0] == "ZADD" && command[1].starts_with('y');

@@ -1,5 +1,5 @@
-/// What the differential test asks of both sides. The grammar is described in grammar.hpp.
-/// Left out for both: what draws lots (SPOP, SRANDMEMBER, RANDOMKEY, HRANDFIELD), what tells of the server
+/// What the differential test asks of both sides. The grammar is described in grammar.hpp. Left out
+/// for both: what draws lots (SPOP, SRANDMEMBER, RANDOMKEY, HRANDFIELD), what tells of the server
 /// itself (INFO, CONFIG, CLIENT), and what Redis leaves open: trimming "about" a size, ranges by
 /// name where scores differ.
 #pragma once

@@ -1,4 +1,5 @@
-// The embedded Store in memory: replies, errors, batches, messages, waiting calls, expiry, many threads.
+// The embedded Store in memory: replies, errors, batches, messages, waiting calls, expiry, many
+// threads.
 #include "engine/embedded_store.hpp"
 
 #include <gtest/gtest.h>

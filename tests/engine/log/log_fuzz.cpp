@@ -1,4 +1,5 @@
-// Any bytes as a log: they are refused with an Error, or loaded; and what was loaded is loaded again, whole.
+// Any bytes as a log: they are refused with an Error, or loaded; and what was loaded is loaded
+// again, whole.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

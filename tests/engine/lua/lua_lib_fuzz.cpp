@@ -1,5 +1,5 @@
-// The libraries that read a script's bytes, on any bytes: decoders give a value or an error, and what was decoded
-// survives being encoded and decoded again. The first byte chooses.
+// The libraries that read a script's bytes, on any bytes: decoders give a value or an error, and
+// what was decoded survives being encoded and decoded again. The first byte chooses.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +22,8 @@ constexpr Target targets[] = {
     {"local ok, v = pcall(cjson.decode, ARGV[1]) if not ok then return 'refused' end "
      "local again, text = pcall(cjson.encode, v) if not again then return 'refused' end "
      "if text:find('inf') or text:find('nan') then return 'refused' end "
-     "return #cjson.encode(cjson.decode(text)) == #text and 'good' or 'bad'"},  // an object's order is not kept
+     "return #cjson.encode(cjson.decode(text)) == #text and 'good' or 'bad'"},  // an object's order
+                                                                                // is not kept
     {"local ok = pcall(cmsgpack.unpack, ARGV[1]) return 'good'"},
     {"local ok, v = pcall(cmsgpack.unpack_one, ARGV[1]) return 'good'"},
     {"local n = ARGV[1]:byte() or 0 local f, d = ARGV[1]:sub(2, 1 + n % 32), ARGV[1]:sub(2 + n % "

@@ -1,4 +1,5 @@
-// KEYS and ARGV are one script's own: whatever it does to them, the next one finds its words and nothing else.
+// KEYS and ARGV are one script's own: whatever it does to them, the next one finds its words and
+// nothing else.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -87,7 +88,8 @@ TEST_F(ScriptWords, OfTheSameScriptThatOnlyLooksThemUp) {
   EXPECT_EQ(eval("local i = 0 return ARGV[i + 1] .. KEYS[#KEYS]", {"a"}), "\"akey\"");
 }
 
-// The words of a run are there again in the next one, which a script that keeps the tables of its own to itself relies on.
+// The words of a run are there again in the next one, which a script that keeps the tables of its
+// own to itself relies on.
 TEST_F(ScriptWords, OfTheSameScriptThatChangesThem) {
   for (const std::string change :
        {"ARGV[1] = 'x'", "ARGV[1] = nil", "local a = ARGV a[1] = 'x'", "table.insert(ARGV, 1, 'x')",

@@ -1,4 +1,5 @@
-/// Owners of a fair lock: who enters again, who waits twice, who is shown; and the standard library.
+/// Owners of a fair lock: who enters again, who waits twice, who is shown; and the standard
+/// library.
 #include <mutex>
 #include <thread>
 

@@ -1,5 +1,5 @@
-/// The wire, and a Java peer with Redisson 4, played by the steps that its RRateLimiter takes on the
-/// server, with a clock of its own.
+/// The wire, and a Java peer with Redisson 4, played by the steps that its RRateLimiter takes on
+/// the server, with a clock of its own.
 #include "lock/server_lock.hpp"
 #include "sluice/rate_limiter.hpp"
 

@@ -399,9 +399,9 @@ TEST_F(Quorum, WrongNodesAreSaid) {
   EXPECT_THROW(QuorumLock(stores, "stock", {.first_pause = 2s, .longest_pause = 1s}), Error);
 }
 
-/// Clients that come and go: two are never certain at once, and tokens rise; though they lose, double
-/// and delay what they say, or though one node of five sets its clock forward again and again. (Not
-/// both: a hold of three nodes cannot spare one that forgets it.)
+/// Clients that come and go: two are never certain at once, and tokens rise; though they lose,
+/// double and delay what they say, or though one node of five sets its clock forward again and
+/// again. (Not both: a hold of three nodes cannot spare one that forgets it.)
 class Storm {
  public:
   enum class Weather { faults, clock_jumps };

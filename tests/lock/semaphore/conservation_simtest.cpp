@@ -1,5 +1,5 @@
-/// Permits are conserved: a simulation of processes that acquire, wait, cancel, release and die on a
-/// bad line, in virtual time. A failure prints its seed.
+/// Permits are conserved: a simulation of processes that acquire, wait, cancel, release and die on
+/// a bad line, in virtual time. A failure prints its seed.
 #include <array>
 #include <list>
 #include <random>

@@ -1,5 +1,5 @@
-/// Many that read and write at random, on bad lines, in virtual time: never a writer beside somebody
-/// else, and nobody is forgotten.
+/// Many that read and write at random, on bad lines, in virtual time: never a writer beside
+/// somebody else, and nobody is forgotten.
 #include <array>
 #include <list>
 #include <random>

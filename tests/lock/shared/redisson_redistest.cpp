@@ -1,4 +1,5 @@
-/// Java programs and ours on one read-write lock: they keep each other out and wake each other. (P06)
+/// Java programs and ours on one read-write lock: they keep each other out and wake each other.
+/// (P06)
 #include <future>
 
 #include "lock/shared/server_shared.hpp"

@@ -1,4 +1,5 @@
-/// SharedMutex behind the standard library's locks. (Time stands still; the threads do not need it.)
+/// SharedMutex behind the standard library's locks. (Time stands still; the threads do not need
+/// it.)
 #include <mutex>
 #include <shared_mutex>
 #include <thread>

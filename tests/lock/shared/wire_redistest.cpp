@@ -1,5 +1,6 @@
-/// The wire of a read-write lock, step by step, as golden texts: what Redisson's RReadWriteLock leaves
-/// on the server is what we leave there, but for what begins with "sluice" and for the counter.
+/// The wire of a read-write lock, step by step, as golden texts: what Redisson's RReadWriteLock
+/// leaves on the server is what we leave there, but for what begins with "sluice" and for the
+/// counter.
 #include <functional>
 
 #include "lock/shared/server_shared.hpp"

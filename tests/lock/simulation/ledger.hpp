@@ -1,11 +1,12 @@
 /// Who believes to be in, and who waits, for one name: what the programs write down, and what must
 /// be true of it after every step.
 ///
-/// - No two who exclude each other hold validly at once, tokens rise, permits suffice (tests/support/
-///   history.hpp). A hold that was granted before the server lost its data is left out of this.
+/// - No two who exclude each other hold validly at once, tokens rise, permits suffice
+///   (tests/support/ history.hpp). A hold that was granted before the server lost its data is left
+///   out of this.
 /// - A hold that is not valid never becomes valid again, and its holder is told at once.
-/// - A hold of data that are lost is not valid beyond its lease, and not longer than it takes to ask
-///   the server where the process runs and is connected.
+/// - A hold of data that are lost is not valid beyond its lease, and not longer than it takes to
+///   ask the server where the process runs and is connected.
 #pragma once
 
 #include <list>

@@ -1,6 +1,6 @@
-/// One simulated process, and its clock: the time is everybody's, but while the process stands still
-/// neither a timer nor the network gets through to it. When it goes on it finds the time passed, and
-/// all that waited, in no order between timers and network.
+/// One simulated process, and its clock: the time is everybody's, but while the process stands
+/// still neither a timer nor the network gets through to it. When it goes on it finds the time
+/// passed, and all that waited, in no order between timers and network.
 #pragma once
 
 #include <deque>

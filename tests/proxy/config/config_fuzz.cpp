@@ -1,5 +1,5 @@
-// The reader of configurations on any bytes: it takes them or refuses them with a line; what it takes can be written out
-// and read again, has homes for keys, and can be linted.
+// The reader of configurations on any bytes: it takes them or refuses them with a line; what it
+// takes can be written out and read again, has homes for keys, and can be linted.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

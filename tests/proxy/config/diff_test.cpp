@@ -39,7 +39,8 @@ TEST(ConfigDiff, ModulaMovesMost) {
   const auto result =
       diff(with("  distribution: modula\n", three), with("  distribution: modula\n", four));
   EXPECT_TRUE(only(result).exact);
-  // Of twelve places one stays with each server: the orders are one two three, and one two four three.
+  // Of twelve places one stays with each server: the orders are one two three, and one two four
+  // three.
   EXPECT_NEAR(only(result).moved, 9.0 / 12, 0.0001);
 }
 

@@ -245,13 +245,13 @@ TEST(BesideNutcracker, FilesAreTakenAndRefusedAlike) {
 /// What nutcracker makes something else of than is written, we refuse; docs/proxy.md names each.
 TEST(BesideNutcracker, WhatItMisreadsWeRefuse) {
   Files files_of_test;
-  for (
-      const auto& file : std::vector<std::string>{
-          with("timeout: 99999999999"),        // wraps to another number
-          served_by("h:1:4294967297"),         // weight 1
-          listening("/tmp/sluice.sock abc"),   // no permissions
-          listening("/tmp/sluice.sock 0999"),  // the digits before the first that is not octal
-          "a:\n  listen:\n   - 127.0.0.1:1\n  servers: h:1:1\n"}) {  // a list where there is one value
+  for (const auto& file : std::vector<std::string>{
+           with("timeout: 99999999999"),        // wraps to another number
+           served_by("h:1:4294967297"),         // weight 1
+           listening("/tmp/sluice.sock abc"),   // no permissions
+           listening("/tmp/sluice.sock 0999"),  // the digits before the first that is not octal
+           "a:\n  listen:\n   - 127.0.0.1:1\n  servers: h:1:1\n"}) {  // a list where there is one
+                                                                      // value
     EXPECT_TRUE(files_of_test.nutcracker_takes(file)) << file;
     EXPECT_FALSE(files_of_test.we_take(file)) << file;
   }

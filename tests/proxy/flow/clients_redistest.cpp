@@ -1,4 +1,5 @@
-// Clients that are slow, silent, many, or never read: bytes in any pieces, memory within bounds, the others served.
+// Clients that are slow, silent, many, or never read: bytes in any pieces, memory within bounds,
+// the others served.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -85,7 +86,8 @@ TEST_F(Clients, CutAtEveryByte) {
   const std::string replies = "+OK\r\n*2\r\n$5\r\nvalue\r\n$-1\r\n$5\r\nvalue\r\n";
   for (std::size_t at = 1; at < requests.size(); ++at) {
     client.send(requests.substr(0, at));
-    // Something that comes behind it has been served: so the proxy has most likely read the first piece.
+    // Something that comes behind it has been served: so the proxy has most likely read the first
+    // piece.
     ASSERT_EQ(watch.command({"PING"}).as_text(), "PONG");
     client.send(requests.substr(at));
     std::string got;
@@ -177,7 +179,8 @@ TEST_F(Clients, MemoryHasALimitForAll) {
     greedy.back().send(requests);
   }
   std::int64_t most = 0;
-  // What was under way is more than the limit: some are closed, the greediest first, and the rest fits.
+  // What was under way is more than the limit: some are closed, the greediest first, and the rest
+  // fits.
   ASSERT_TRUE(RandomLoad::await([&] {
     most = std::max(most, memory());
     return totals(proxy).client_evictions > 0 && memory() < static_cast<std::int64_t>(32 * mib);
@@ -230,8 +233,8 @@ TEST_F(Clients, AreCounted) {
   EXPECT_EQ(client().command({"PING"}).as_text(), "PONG");
 }
 
-/// Whether the kernel's timer of the connections that clients have to this port is that of keep-alive (02 in the sixth
-/// column of /proc/net/tcp).
+/// Whether the kernel's timer of the connections that clients have to this port is that of
+/// keep-alive (02 in the sixth column of /proc/net/tcp).
 bool is_kept_alive(std::uint16_t port) {
   const auto local = fmt::format(":{:04X} ", port);
   std::ifstream table{"/proc/net/tcp"};

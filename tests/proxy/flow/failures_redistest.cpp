@@ -1,5 +1,5 @@
-// Servers that are killed, stopped, slow, cut off or talk nonsense, under load: no reply to another request, errors
-// counted, and all well again afterwards.
+// Servers that are killed, stopped, slow, cut off or talk nonsense, under load: no reply to another
+// request, errors counted, and all well again afterwards.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -208,7 +208,8 @@ TEST(Failure, ATimeoutIsOfItsOwnRequestAlone) {
   ProxyUnderTest proxy{pool({server.port()}, {"timeout: 300", "auto_eject_hosts: true"})};
   PlainClient slow{proxy.port()}, neighbour{proxy.port()};
   ASSERT_EQ(neighbour.command({"SET", "k", "k#"}).as_text(), "OK");
-  // Half a second of work; what comes behind it after 0.25 s waits as long, which is within its own time.
+  // Half a second of work; what comes behind it after 0.25 s waits as long, which is within its own
+  // time.
   std::string script;
   resp::append_command(script,
                        std::vector<std::string_view>{

@@ -1,4 +1,5 @@
-/// Debian's tools for memcached (libmemcached) through the proxy, with two real memcached behind it.
+/// Debian's tools for memcached (libmemcached) through the proxy, with two real memcached behind
+/// it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /// Random requests from a list of patterns, so that two proxies can be asked the same.
 ///
-/// A pattern is a line of words. A word `<kind>` stands for a random one of its kind; `<kind..>` for one to `many` of them;
-/// all else is taken as it is.
+/// A pattern is a line of words. A word `<kind>` stands for a random one of its kind; `<kind..>`
+/// for one to `many` of them; all else is taken as it is.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,8 @@ inline std::size_t up_to(Random& random, std::size_t most) {
   return std::uniform_int_distribution<std::size_t>{0, most}(random);
 }
 
-/// Any bytes; lengths are mostly small, now and then about the 16 KiB of twemproxy's buffers, seldom very long.
+/// Any bytes; lengths are mostly small, now and then about the 16 KiB of twemproxy's buffers,
+/// seldom very long.
 inline std::string random_value(Random& random) {
   static constexpr std::size_t mbuf = 16384;
   std::size_t size = up_to(random, 40);
@@ -63,7 +64,8 @@ inline std::vector<std::string> fill(std::string_view pattern, const Vocabulary&
   return words;
 }
 
-/// A seed for what is random in a test: SLUICE_SEED, else a new one; and how many times as long it shall be: SLUICE_LONG.
+/// A seed for what is random in a test: SLUICE_SEED, else a new one; and how many times as long it
+/// shall be: SLUICE_LONG.
 inline std::uint64_t seed() {
   const char* const given = std::getenv("SLUICE_SEED");
   return given ? std::strtoull(given, nullptr, 10) : std::random_device{}();

@@ -262,7 +262,8 @@ TEST_F(Scripts, LibrariesOfFunctionsAreLoadedOnEveryServer) {
   }
 }
 
-/// Each client counts its own key up, in pipelines of a script and a GET, while servers are flushed all the time.
+/// Each client counts its own key up, in pipelines of a script and a GET, while servers are flushed
+/// all the time.
 TEST_F(Scripts, KeepTheOrderOfSixteenClientsWhileServersAreFlushed) {
   ProxyUnderTest proxy{ports(), {"server_connections: 2"}, {"workers: 2"}};
   PlainClient client{proxy.port()};

@@ -1,4 +1,5 @@
-// Sessions of every kind at once while servers cut connections: each request has its one reply, in its place.
+// Sessions of every kind at once while servers cut connections: each request has its one reply, in
+// its place.
 #include <random>
 
 #include "proxy/flow/two_servers.hpp"

@@ -1,5 +1,5 @@
-// The same stream for nutcracker and for our proxy in strict mode before servers of memcached: every reply is the same to
-// the byte, and the connection ends at the same request.
+// The same stream for nutcracker and for our proxy in strict mode before servers of memcached:
+// every reply is the same to the byte, and the connection ends at the same request.
 #include <gtest/gtest.h>
 
 #include "proxy/flow/strict_stream.hpp"

@@ -1,5 +1,6 @@
-// The same long pipelined stream for nutcracker and for our proxy in strict mode, each with servers of its own that have
-// the same names and data: every reply is the same to the byte, and the connection ends at the same request.
+// The same long pipelined stream for nutcracker and for our proxy in strict mode, each with servers
+// of its own that have the same names and data: every reply is the same to the byte, and the
+// connection ends at the same request.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +15,9 @@
 namespace sluice::test {
 namespace {
 
-// What twemproxy 0.5.0 knows, but what answers by chance, by the clock, or by an order that is another in each server: those are
-// asked where there is one answer (a set of integers is sorted, a random member of a set that is asked for more than it has).
+// What twemproxy 0.5.0 knows, but what answers by chance, by the clock, or by an order that is
+// another in each server: those are asked where there is one answer (a set of integers is sorted, a
+// random member of a set that is asked for more than it has).
 constexpr std::string_view patterns[] = {
     // Strings.
     "GET <str>",

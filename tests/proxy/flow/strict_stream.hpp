@@ -1,4 +1,5 @@
-/// Long random streams for both sides of TwoSides: the connection kept, and now and then ended by what neither side takes.
+/// Long random streams for both sides of TwoSides: the connection kept, and now and then ended by
+/// what neither side takes.
 #pragma once
 
 #include <fmt/format.h>
@@ -41,8 +42,8 @@ class StrictStream : public testing::Test {
   std::uint64_t seed_ = seed();
   testing::ScopedTrace trace_{__FILE__, __LINE__, fmt::format("SLUICE_SEED={}", seed_)};
   Random random_{seed_};
-  /// A batch ends with a read that is cut up then: where a server has failed it ends the connection, and how much of what is
-  /// behind it was done already is a matter of turns.
+  /// A batch ends with a read that is cut up then: where a server has failed it ends the
+  /// connection, and how much of what is behind it was done already is a matter of turns.
   bool has_failed_server_ = false;
 };
 

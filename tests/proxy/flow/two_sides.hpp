@@ -1,4 +1,5 @@
-/// nutcracker and our proxy in strict mode beside each other, each with servers of its own, asked the same.
+/// nutcracker and our proxy in strict mode beside each other, each with servers of its own, asked
+/// the same.
 #pragma once
 
 #include <fmt/format.h>
@@ -61,8 +62,8 @@ class TwoSides {
       if (auto key = fmt::format("of:{}:{}", server, i); homes_.of(key) == server) return key;
   }
 
-  /// Both sides get it; each reply must be the same. Both end the connection behind a failure that stands for several
-  /// values; what nutcracker has said in the same turn behind it does not count.
+  /// Both sides get it; each reply must be the same. Both end the connection behind a failure that
+  /// stands for several values; what nutcracker has said in the same turn behind it does not count.
   void compare(const Batch& batch) {
     auto theirs = answers(theirs_, batch), ours = answers(ours_, batch);
     for (std::size_t i = 0; i < std::min(theirs.replies.size(), ours.replies.size()); ++i) {

@@ -1,4 +1,5 @@
-// What the functions are known to give elsewhere; that they are twemproxy's is shown by the maps of ../ring.
+// What the functions are known to give elsewhere; that they are twemproxy's is shown by the maps of
+// ../ring.
 #include "proxy/hash/hash.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Compat::strict against a running nutcracker, and what is served beyond it against a running memcached.
+// Compat::strict against a running nutcracker, and what is served beyond it against a running
+// memcached.
 #include <gtest/gtest.h>
 
 #include "proxy/memcached/asking.hpp"

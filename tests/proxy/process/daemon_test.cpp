@@ -12,8 +12,8 @@ namespace {
 
 pid_t session_of_the_test = 0;
 
-/// Starts a daemon, in a child of this process; `body` is what it does. Gives the exit code of what was started, and
-/// what the daemon wrote.
+/// Starts a daemon, in a child of this process; `body` is what it does. Gives the exit code of what
+/// was started, and what the daemon wrote.
 std::pair<int, std::string> start_daemon(void (*body)(Daemon daemon, int tell)) {
   std::array<int, 2> pipe{};
   EXPECT_EQ(::pipe(pipe.data()), 0);

@@ -41,8 +41,8 @@ void replace(std::string& text, std::string_view what, std::string_view with) {
     text.replace(at, what.size(), with);
 }
 
-/// As ours says it: the name and version, the defaults that Debian's build or we set otherwise, and without the carriage
-/// returns of its usage.
+/// As ours says it: the name and version, the defaults that Debian's build or we set otherwise, and
+/// without the carriage returns of its usage.
 std::string in_our_words(std::string text) {
   replace(text, "This is nutcracker-0.5.0", "This is nutcracker-0.5.0 as sluice-9.9");
   replace(text, "/var/log/nutcracker/nutcracker.log", "stderr");

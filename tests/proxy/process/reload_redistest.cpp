@@ -1,4 +1,5 @@
-/// Other settings while clients pipeline: nobody is refused, no reply is lost, none comes to another request.
+/// Other settings while clients pipeline: nobody is refused, no reply is lost, none comes to
+/// another request.
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -1,4 +1,5 @@
-/// TLS towards clients (redis-cli --tls) and towards servers (redis-server --tls-port), with certificates of the test.
+/// TLS towards clients (redis-cli --tls) and towards servers (redis-server --tls-port), with
+/// certificates of the test.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

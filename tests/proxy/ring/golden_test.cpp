@@ -1,4 +1,5 @@
-// Where nutcracker 0.5.0 on x86-64 has sent keys: golden/twemproxy_map.json says how it was recorded.
+// Where nutcracker 0.5.0 on x86-64 has sent keys: golden/twemproxy_map.json says how it was
+// recorded.
 #include <gtest/gtest.h>
 
 #include <algorithm>

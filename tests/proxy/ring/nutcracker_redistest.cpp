@@ -1,4 +1,5 @@
-// Our homes beside those of a real nutcracker, for random pools: names, weights, ports, unix sockets, tags, binary keys.
+// Our homes beside those of a real nutcracker, for random pools: names, weights, ports, unix
+// sockets, tags, binary keys.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -16,7 +16,8 @@ std::vector<RingServer> servers_of(std::vector<std::uint32_t> weights) {
   return servers;
 }
 
-/// As the facts say it, without a table: the first point that is not before the place, else the first of all.
+/// As the facts say it, without a table: the first point that is not before the place, else the
+/// first of all.
 std::uint32_t slow_search(const Ring& ring, std::uint32_t place) {
   for (const auto& point : ring.points())
     if (point.value >= place) return point.server;

@@ -1,5 +1,6 @@
-/// Holds a strict plan against what a running nutcracker does with the same bytes: before them a read, whose reply is
-/// lost if twemproxy drops what is pending, and behind them another, which tells that the connection goes on.
+/// Holds a strict plan against what a running nutcracker does with the same bytes: before them a
+/// read, whose reply is lost if twemproxy drops what is pending, and behind them another, which
+/// tells that the connection goes on.
 #pragma once
 
 #include <gtest/gtest.h>

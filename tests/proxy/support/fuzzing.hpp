@@ -1,4 +1,5 @@
-/// What the fuzz targets of the protocols have in common: bytes in pieces must give what the same bytes give at once.
+/// What the fuzz targets of the protocols have in common: bytes in pieces must give what the same
+/// bytes give at once.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-/// Clients that never rest: each asks in pipelines for keys of its own, and checks that every reply is there, in its
-/// place, and carries the key that was asked for.
+/// Clients that never rest: each asks in pipelines for keys of its own, and checks that every reply
+/// is there, in its place, and carries the key that was asked for.
 #pragma once
 
 #include <atomic>

@@ -13,8 +13,8 @@ namespace sluice::test {
 
 class Memcached {
  public:
-  /// `arguments`: more of its command line ("-I", "2m"). Returns when it listens. Throws std::runtime_error with what it
-  /// said if it does not.
+  /// `arguments`: more of its command line ("-I", "2m"). Returns when it listens. Throws
+  /// std::runtime_error with what it said if it does not.
   explicit Memcached(std::vector<std::string> arguments = {});
 
   std::uint16_t port() const noexcept { return port_; }

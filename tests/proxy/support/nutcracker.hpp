@@ -1,5 +1,5 @@
-/// A real nutcracker (twemproxy) for a test: the peer that our proxy is compared with. One pool or several, on free
-/// loopback ports, gone with its owner.
+/// A real nutcracker (twemproxy) for a test: the peer that our proxy is compared with. One pool or
+/// several, on free loopback ports, gone with its owner.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@ namespace sluice::test {
 
 class Nutcracker {
  public:
-  /// A pool "alpha" that listens on port(). `lines`: the other directives and the servers, as in nutcracker.yml without
-  /// the indentation of the pool ("redis: true", "servers:", " - 127.0.0.1:6379:1").
+  /// A pool "alpha" that listens on port(). `lines`: the other directives and the servers, as in
+  /// nutcracker.yml without the indentation of the pool ("redis: true", "servers:", " -
+  /// 127.0.0.1:6379:1").
   explicit Nutcracker(std::vector<std::string> lines, std::vector<std::string> arguments = {});
 
   std::uint16_t port() const noexcept { return port_; }

@@ -1,5 +1,5 @@
-/// A whole proxy inside the test: the text of a configuration goes in, clients connect to its port. Gone with its
-/// owner.
+/// A whole proxy inside the test: the text of a configuration goes in, clients connect to its port.
+/// Gone with its owner.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct PoolLines {
 
 class ProxyUnderTest {
  public:
-  /// One pool of Redis servers at these ports of 127.0.0.1, named "a", "b" ...; `settings`: further lines of it, each "name:
-  /// value". `process`: lines of the map `sluice:`.
+  /// One pool of Redis servers at these ports of 127.0.0.1, named "a", "b" ...; `settings`: further
+  /// lines of it, each "name: value". `process`: lines of the map `sluice:`.
   explicit ProxyUnderTest(std::vector<std::uint16_t> servers,
                           std::vector<std::string> settings = {},
                           std::vector<std::string> process = {});

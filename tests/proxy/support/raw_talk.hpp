@@ -12,8 +12,8 @@ struct Said {
   bool closed = false;
 };
 
-/// Sends `bytes` on a connection of its own and reads until `last` is the end of what came, or the peer closes.
-/// `last` empty: until it closes.
+/// Sends `bytes` on a connection of its own and reads until `last` is the end of what came, or the
+/// peer closes. `last` empty: until it closes.
 Said talk(std::uint16_t port, std::string_view bytes, std::string_view last);
 
 }  // namespace sluice::test

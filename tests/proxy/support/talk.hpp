@@ -1,5 +1,6 @@
-/// A client of a proxy under load, in Redis's language or memcached's: what it asks, and whether what comes is an answer
-/// to that. Each value begins with its key and '#', so that a reply to another request is seen.
+/// A client of a proxy under load, in Redis's language or memcached's: what it asks, and whether
+/// what comes is an answer to that. Each value begins with its key and '#', so that a reply to
+/// another request is seen.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// Servers that answer each Redis request with their own number, so that a client behind a proxy learns where a key
-/// went. All of them live in one thread; they are gone with their owner.
+/// Servers that answer each Redis request with their own number, so that a client behind a proxy
+/// learns where a key went. All of them live in one thread; they are gone with their owner.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@ namespace sluice::test {
 
 class TellingServers {
  public:
-  /// Tries to listen on each: "host:0" is any free port; "/name" a unix socket in a folder of ours. One that another
-  /// program has is left out.
+  /// Tries to listen on each: "host:0" is any free port; "/name" a unix socket in a folder of ours.
+  /// One that another program has is left out.
   explicit TellingServers(const std::vector<std::string>& wanted);
   ~TellingServers();
   TellingServers(const TellingServers&) = delete;

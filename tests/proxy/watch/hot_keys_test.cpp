@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 
 constexpr SteadyTime start{1h};
 
-/// `hot` asked for in `share` of `count` requests, the others each for a key of its own, over `lasting`.
+/// `hot` asked for in `share` of `count` requests, the others each for a key of its own, over
+/// `lasting`.
 SteadyTime ask(HotKeys& keys, std::string_view hot, double share, int count, SteadyTime from,
                std::chrono::nanoseconds lasting) {
   std::mt19937 random{11};

@@ -1,6 +1,6 @@
-/// A client that waits on a server (BLPOP, XREAD BLOCK ...), on a connection of its own and for as long as it has asked for:
-/// the pool's timeout does not count. Its next requests wait with it. When it leaves, the connection is closed at once,
-/// so that no element is taken for nobody.
+/// A client that waits on a server (BLPOP, XREAD BLOCK ...), on a connection of its own and for as
+/// long as it has asked for: the pool's timeout does not count. Its next requests wait with it.
+/// When it leaves, the connection is closed at once, so that no element is taken for nobody.
 #pragma once
 
 #include <memory>

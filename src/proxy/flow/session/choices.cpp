@@ -10,8 +10,8 @@
 namespace sluice::proxy {
 namespace {
 
-// No server is known to have more. Which there are only servers know: the first request in one that is not there gets
-// the server's own error.
+// No server is known to have more. Which there are only servers know: the first request in one that
+// is not there gets the server's own error.
 constexpr int most_databases = 16384;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// CLIENT: what a client tells of itself and asks about itself. Of the servers' connections nothing is set: other clients
-// share them.
+// CLIENT: what a client tells of itself and asks about itself. Of the servers' connections nothing
+// is set: other clients share them.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-/// What is asked of servers in the place of a client's request, whose reply is made of what they say.
+/// What is asked of servers in the place of a client's request, whose reply is made of what they
+/// say.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,8 @@ class Errand : public Receiver {
     Errand& self = *errand;
     self.self_ = std::move(errand);
   }
-  /// The outcome comes by replied() or failed(), possibly before this returns; both are to drop() the request.
+  /// The outcome comes by replied() or failed(), possibly before this returns; both are to drop()
+  /// the request.
   void ask(Server& server, std::string_view bytes);
   /// A read whose connection broke was sent once more; see retry.hpp.
   bool ask_again(Request& request, Failure failure, Server& server, std::string_view bytes);

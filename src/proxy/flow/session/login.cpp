@@ -33,7 +33,8 @@ struct Login {
   bool read_only = false;
 };
 
-/// The default user has the password of redis_auth; where clients need not log in it has none, and any will do.
+/// The default user has the password of redis_auth; where clients need not log in it has none, and
+/// any will do.
 Login check(const Pool& pool, std::string_view user, std::string_view password) {
   const auto& settings = pool.settings();
   Login login;

@@ -1,8 +1,8 @@
 /// Where a SCAN over all servers stands, in the one number that a client knows.
 ///
-/// Its lowest 12 bits tell which server, the rest is that server's own cursor; 0 is the beginning and the end, as ever.
-/// A server's cursor is below the size of its table of keys, so with fewer than 2^41 keys on a server the number stays
-/// below 2^53, which every client can hold.
+/// Its lowest 12 bits tell which server, the rest is that server's own cursor; 0 is the beginning
+/// and the end, as ever. A server's cursor is below the size of its table of keys, so with fewer
+/// than 2^41 keys on a server the number stays below 2^53, which every client can hold.
 ///
 /// Guarantee: as Redis gives it: what is there from the beginning to the end is seen at least once.
 /// Not guaranteed: that a scan goes on over a reload that changes the list of servers. Begin again.
@@ -29,8 +29,8 @@ struct ScanCursor {
 /// Empty: no number that next_scan_cursor() could have given for so many servers.
 std::optional<ScanCursor> read_scan_cursor(std::string_view text, std::size_t servers) noexcept;
 
-/// What follows the server's answer `cursor` (decimal): the same server, the next, or the end. Empty: it has no number that
-/// can be passed on.
+/// What follows the server's answer `cursor` (decimal): the same server, the next, or the end.
+/// Empty: it has no number that can be passed on.
 std::optional<std::string> next_scan_cursor(std::size_t place, std::string_view cursor,
                                             std::size_t servers);
 

@@ -1,8 +1,8 @@
-/// The scripts that clients have loaded through the proxy, so that a server that lacks one can be given it. One for a
-/// pool, shared by all workers.
+/// The scripts that clients have loaded through the proxy, so that a server that lacks one can be
+/// given it. One for a pool, shared by all workers.
 ///
-/// What it keeps is bounded in number and bytes; what was not asked for longest is forgotten first, and its loss is no worse
-/// than a server's: the client sees NOSCRIPT and loads it.
+/// What it keeps is bounded in number and bytes; what was not asked for longest is forgotten first,
+/// and its loss is no worse than a server's: the client sees NOSCRIPT and loads it.
 #pragma once
 
 #include <atomic>
@@ -55,8 +55,8 @@ class ScriptShelf {
   std::size_t bytes_ = 0;
 };
 
-/// Which scripts a connection has given to its server. Another connection may lead to another server, or to one that has
-/// been started again, so each knows only of itself.
+/// Which scripts a connection has given to its server. Another connection may lead to another
+/// server, or to one that has been started again, so each knows only of itself.
 class GivenScripts {
  public:
   /// What is known is of this connection, and of this state of the shelf.

@@ -1,11 +1,13 @@
-// Scripts by their sha. A script is loaded on all servers, and the proxy remembers it; so a server that lost it, or
-// never had it, is given it before its first EVALSHA on a connection, in the same line, and NOSCRIPT is not seen. In a
-// transaction loading it would become a part of that, so it goes over another connection (transaction.cpp).
+// Scripts by their sha. A script is loaded on all servers, and the proxy remembers it; so a server
+// that lost it, or never had it, is given it before its first EVALSHA on a connection, in the same
+// line, and NOSCRIPT is not seen. In a transaction loading it would become a part of that, so it
+// goes over another connection (transaction.cpp).
 //
-// A server that says NOSCRIPT all the same has been flushed behind our back. The script was not run, so it is given and
-// asked for again, unless the client has asked for more since: that would then be done before the script, and the client
-// has a right to the order. It gets the error, which tells it the truth (and its library will load the script), and the
-// next EVALSHA gives the script again.
+// A server that says NOSCRIPT all the same has been flushed behind our back. The script was not
+// run, so it is given and asked for again, unless the client has asked for more since: that would
+// then be done before the script, and the client has a right to the order. It gets the error, which
+// tells it the truth (and its library will load the script), and the next EVALSHA gives the script
+// again.
 #include "proxy/flow/session/scripts.hpp"
 
 #include <algorithm>

@@ -10,8 +10,9 @@ class Pool;
 class Server;
 class Upstream;
 
-/// SCRIPT LOAD of the script that an EVALSHA names by `sha`, where the connection's server may lack it; from now on it
-/// counts as given over this connection. Empty: it was given before, or nobody has loaded it through the proxy.
+/// SCRIPT LOAD of the script that an EVALSHA names by `sha`, where the connection's server may lack
+/// it; from now on it counts as given over this connection. Empty: it was given before, or nobody
+/// has loaded it through the proxy.
 std::string take_script_for(Pool& pool, Upstream& upstream, std::string_view sha);
 
 /// The server has lost what it was given.

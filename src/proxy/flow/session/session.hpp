@@ -1,6 +1,7 @@
-/// What a client's connection is beyond a line of requests: who the client is, which protocol and database it has
-/// chosen, and whether it is in a transaction, waits on a server or listens to channels. Made when it is first needed, and
-/// small: most clients say HELLO and who they are, and no more.
+/// What a client's connection is beyond a line of requests: who the client is, which protocol and
+/// database it has chosen, and whether it is in a transaction, waits on a server or listens to
+/// channels. Made when it is first needed, and small: most clients say HELLO and who they are, and
+/// no more.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,8 @@ class ClientSession {
   bool intercept(Words words, std::string_view bytes, const Plan& plan);
   /// A request of Way::session.
   void serve(Words words, std::string_view bytes, const Plan& plan);
-  /// A server answered with an error. True: it lacks a script, has been given it and asked again, and will answer.
+  /// A server answered with an error. True: it lacks a script, has been given it and asked again,
+  /// and will answer.
   bool heal(Request& request, std::string_view error);
 
   /// It waits on a server for what only it may get.

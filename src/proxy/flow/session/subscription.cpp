@@ -195,8 +195,8 @@ void Subscriptions::confirmed(Line& line) {
   announce();
 }
 
-/// At once, unless it may be of a subscription that the client does not know of yet. (All that is awaited is of one
-/// request: it begins, or it ends.)
+/// At once, unless it may be of a subscription that the client does not know of yet. (All that is
+/// awaited is of one request: it begins, or it ends.)
 void Subscriptions::pass(std::string_view message) {
   const bool resp3 = client_.variant().resp == 3;
   if (awaited_.empty() || !awaited_.front().begins) {

@@ -1,18 +1,21 @@
 /// What a client listens to: channels, patterns, sharded channels.
 ///
-/// A channel's home is that of its name, as of a key, so PUBLISH and SUBSCRIBE meet there; a pattern, and with
-/// `distribution: random` every channel, is subscribed on all servers that are well. For each home the client has a connection of
-/// its own, made when it is needed. It speaks RESP3 whatever the client speaks: there a message cannot be taken for a reply. (So
-/// servers have to be of Redis 6 or later.) For a client of RESP2 the first byte is changed, no more.
+/// A channel's home is that of its name, as of a key, so PUBLISH and SUBSCRIBE meet there; a
+/// pattern, and with `distribution: random` every channel, is subscribed on all servers that are
+/// well. For each home the client has a connection of its own, made when it is needed. It speaks
+/// RESP3 whatever the client speaks: there a message cannot be taken for a reply. (So servers have
+/// to be of Redis 6 or later.) For a client of RESP2 the first byte is changed, no more.
 ///
-/// Guarantee: confirmations come in the order asked and count as Redis counts, over all servers; a message comes behind
-///   the confirmation of its subscription, and messages of one server come in its order.
-/// Not guaranteed: that a message is seen whose publisher spoke while a server was lost. Then the client's connection is
-///   closed (after a loss, or when a channel has another home because of a reload or an ejected server): its library
-///   subscribes again when its connection ends, and knows then that messages may be missing. To subscribe again behind its back
-///   would hide the gap. Counted in lost_subscribers.
-/// Bounds: a client that leaves more than client_output_limit of messages untaken is closed, and so many bytes of names
-///   (with 64 for each) it may subscribe to. Counted in slow_subscribers.
+/// Guarantee: confirmations come in the order asked and count as Redis counts, over all servers; a
+///   message comes behind the confirmation of its subscription, and messages of one server come in
+///   its order.
+/// Not guaranteed: that a message is seen whose publisher spoke while a server was lost. Then the
+///   client's connection is closed (after a loss, or when a channel has another home because of a
+///   reload or an ejected server): its library subscribes again when its connection ends, and knows
+///   then that messages may be missing. To subscribe again behind its back would hide the gap.
+///   Counted in lost_subscribers.
+/// Bounds: a client that leaves more than client_output_limit of messages untaken is closed, and so
+///   many bytes of names (with 64 for each) it may subscribe to. Counted in slow_subscribers.
 #pragma once
 
 #include <array>

@@ -28,7 +28,8 @@ class Subscriptions::Line final : public Listener {
   /// May lose the connection.
   void send();
 
-  /// The number of what the server has confirmed; they come in the order asked. Empty: it was asked for nothing.
+  /// The number of what the server has confirmed; they come in the order asked. Empty: it was asked
+  /// for nothing.
   std::optional<std::uint64_t> take_expected();
 
   /// Nothing is subscribed on it, or will be.

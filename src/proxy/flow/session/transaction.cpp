@@ -91,7 +91,8 @@ void Transaction::queue_early(std::string_view bytes) {
   client_.answer(queued_reply);
 }
 
-/// The one home of these keys, which is the transaction's if it has one. Null: there is none, and the client was told.
+/// The one home of these keys, which is the transaction's if it has one. Null: there is none, and
+/// the client was told.
 Server* Transaction::home_of(Words words, const Plan& plan) {
   auto& pool = client_.pool();
   pool.note_key(words[plan.keys.front()]);

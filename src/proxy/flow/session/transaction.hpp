@@ -1,15 +1,17 @@
-/// A client's transaction, from WATCH or MULTI to EXEC, DISCARD or UNWATCH: on a connection of its own, to the home of its
-/// keys.
+/// A client's transaction, from WATCH or MULTI to EXEC, DISCARD or UNWATCH: on a connection of its
+/// own, to the home of its keys.
 ///
-/// The first key decides which home that is. What has no key and comes before it is queued here and handed on with it.
-/// MULTI is answered here and reaches the server with the first command; where the server has never accepted one, what
-/// follows waits until it has.
+/// The first key decides which home that is. What has no key and comes before it is queued here and
+/// handed on with it. MULTI is answered here and reaches the server with the first command; where
+/// the server has never accepted one, what follows waits until it has.
 ///
-/// A script that the server may lack is loaded before MULTI, or when that is under way, over a connection beside, and what
-/// follows waits for it. NOSCRIPT in the reply of EXEC is passed on; the next transaction brings the script.
+/// A script that the server may lack is loaded before MULTI, or when that is under way, over a
+/// connection beside, and what follows waits for it. NOSCRIPT in the reply of EXEC is passed on;
+/// the next transaction brings the script.
 ///
-/// An error before EXEC, also a key with another home or the loss of the connection, spoils the transaction: EXEC says
-/// -EXECABORT and nothing is done. When the connection is lost after EXEC was sent its reply says that nobody knows.
+/// An error before EXEC, also a key with another home or the loss of the connection, spoils the
+/// transaction: EXEC says -EXECABORT and nothing is done. When the connection is lost after EXEC
+/// was sent its reply says that nobody knows.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +34,8 @@ class Transaction final : public Receiver {
   /// Between MULTI and its end; before it, there are only watched keys.
   bool is_open() const noexcept { return open_; }
 
-  /// Each answers the client. REQUIRES of watch(), unwatch(), begin(): nothing of the client is under way.
+  /// Each answers the client. REQUIRES of watch(), unwatch(), begin(): nothing of the client is
+  /// under way.
   void watch(Words words, std::string_view bytes, const Plan& plan);
   void unwatch(std::string_view bytes, const Plan& plan);
   void begin();
