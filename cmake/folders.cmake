@@ -24,8 +24,6 @@ function(sluice_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} sluice_test_support GTest::gtest_main
                         $<BUILD_INTERFACE:sluice_flags>)
-  target_compile_definitions(${name} PRIVATE SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                             SLUICE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   sluice_precompile(${name} tests)
   add_dependencies(tests ${name})
   if(ARG_NEEDS)

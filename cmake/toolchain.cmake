@@ -4,12 +4,13 @@ if(SLUICE_SANITIZE MATCHES "address" AND NOT SLUICE_FUZZ)
 else()
   set(CMAKE_CXX_FLAGS_DEBUG "-Og -g1")
 endif()
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 find_program(SLUICE_CCACHE ccache)
 if(SLUICE_CCACHE)
-  # The second word lets ccache take files that use a precompiled header.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${SLUICE_CCACHE})
+  # Precompiled headers are allowed, and one cache serves every checkout of the repository, wherever it lies.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${SLUICE_CCACHE})
 endif()
 
 find_program(SLUICE_MOLD mold)
@@ -29,9 +30,11 @@ target_compile_options(sluice_flags INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-designated-field-initializers -Wno-missing-field-initializers
     -Wno-deprecated-declarations>)
 
+# What ccache needs where a precompiled header is used: the preprocessor tells of it, and it has no time in it.
+add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+                    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+
 if(SLUICE_SANITIZE)
-  # What ccache needs where a precompiled header is used: the preprocessor tells of it, and it has no time in it.
-  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
   add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${SLUICE_SANITIZE})
   if(SLUICE_SANITIZE MATCHES "thread")

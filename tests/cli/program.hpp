@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/paths.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
@@ -37,7 +38,7 @@ inline std::string read_file(const std::filesystem::path& path) {
 class Program : public testing::Test {
  protected:
   Process start(std::vector<std::string> arguments, const std::string& output) {
-    arguments.insert(arguments.begin(), SLUICE_BINARY_DIR "/sluice");
+    arguments.insert(arguments.begin(), test::built_path("sluice"));
     return Process{arguments,
                    {.directory = folder_.path(), .environment = {}, .output = folder_ / output}};
   }

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.hpp"
+
 namespace sluice {
 namespace {
 
@@ -63,7 +65,7 @@ bool is_piece_of(const Lines& piece, const Lines& whole) {
 }
 
 const fs::path& root() {
-  static const fs::path path{SLUICE_SOURCE_DIR};
+  static const fs::path path{test::source_path()};
   return path;
 }
 

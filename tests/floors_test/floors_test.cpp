@@ -3,12 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "floors_test/house_rules.hpp"
+#include "support/paths.hpp"
 
 namespace sluice::floors {
 namespace {
 
 const SourceTree& repository() {
-  static const auto tree = read_source_tree(SLUICE_SOURCE_DIR);
+  static const auto tree = read_source_tree(test::source_path());
   return tree;
 }
 

@@ -6,6 +6,7 @@
 
 #include "sluice/lock.hpp"
 #include "sluice/open.hpp"
+#include "support/paths.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
@@ -21,7 +22,7 @@ class ServerLock : public testing::Test {
   test::Process worker(const std::string& verb, const std::string& number,
                        const std::string& path) {
     return test::Process{
-        {SLUICE_BINARY_DIR "/tests/lock/lock_worker", verb, server_.url(), "stock", number, path}};
+        {test::built_path("tests/lock/lock_worker"), verb, server_.url(), "stock", number, path}};
   }
   /// What a worker that holds waits at.
   std::string gate() {

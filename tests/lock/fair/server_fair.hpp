@@ -5,13 +5,14 @@
 #include <future>
 
 #include "lock/server_lock.hpp"
+#include "support/paths.hpp"
 
 namespace sluice {
 
 class ServerFair : public ServerLock {
  protected:
   test::Process fair_worker(int lease_ms = 30'000) const {
-    return test::Process{{SLUICE_BINARY_DIR "/tests/lock/fair_worker", server_.url(), "stock",
+    return test::Process{{test::built_path("tests/lock/fair_worker"), server_.url(), "stock",
                           std::to_string(lease_ms)}};
   }
   void await_queue(int many) {

@@ -5,6 +5,7 @@
 
 #include "lock/virtual_lock.hpp"
 #include "sluice/fencing.hpp"
+#include "support/paths.hpp"
 
 namespace sluice {
 namespace {
@@ -104,7 +105,7 @@ TEST_F(FenceTest, LostRepliesDoNoHarm) {
 
 /// What stands between ```lua and ``` in the page.
 std::string lua_of_the_page() {
-  std::ifstream page{SLUICE_SOURCE_DIR "/docs/fencing.md"};
+  std::ifstream page{test::source_path("docs/fencing.md")};
   std::ostringstream lines;
   bool inside = false;
   for (std::string line; std::getline(page, line);) {

@@ -6,13 +6,14 @@
 #include "sluice/permit_semaphore.hpp"
 #include "sluice/semaphore.hpp"
 #include "support/java_peer.hpp"
+#include "support/paths.hpp"
 
 namespace sluice {
 
 class ServerSemaphore : public ServerLock {
  protected:
   test::Process semaphore_worker(const std::string& verb, const std::string& rounds) {
-    return test::Process{{SLUICE_BINARY_DIR "/tests/lock/semaphore_worker", verb, server_.url(),
+    return test::Process{{test::built_path("tests/lock/semaphore_worker"), verb, server_.url(),
                           "desks", rounds, record_}};
   }
   /// Waits until so many tickets stand in the queue.

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "proxy/config/read.hpp"
+#include "support/paths.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -55,7 +56,7 @@ TEST(Describe, HidesSecrets) {
 }
 
 TEST(Settings, TheTableOfTheDocumentationIsThisOne) {
-  std::ifstream file{SLUICE_SOURCE_DIR "/docs/proxy.md", std::ios::binary};
+  std::ifstream file{test::source_path("docs/proxy.md"), std::ios::binary};
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
   EXPECT_THAT(text, HasSubstr(settings_as_markdown()))
       << "replace the tables of docs/proxy.md by `sluice proxy describe --markdown`";

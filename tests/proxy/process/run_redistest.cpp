@@ -13,6 +13,7 @@
 #include "proxy/support/nutcracker.hpp"
 #include "proxy/support/proxy_program.hpp"
 #include "support/free_port.hpp"
+#include "support/paths.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice::test {
@@ -113,7 +114,7 @@ TEST(RunTest, SignalsReopenTheLogAndChangeItsLevel) {
 TEST(RunTest, WhatCannotStartSaysWhy) {
   const TempDir folder;
   const auto run = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {SLUICE_BINARY_DIR "/sluice", "proxy"});
+    arguments.insert(arguments.begin(), {test::built_path("sluice"), "proxy"});
     Process process{arguments,
                     {.directory = folder.path(), .environment = {}, .output = folder / "out"}};
     const int code = process.wait();

@@ -10,6 +10,7 @@
 #include "proxy/support/listening.hpp"
 #include "proxy/support/proxy_program.hpp"
 #include "support/free_port.hpp"
+#include "support/paths.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice::test {
@@ -143,7 +144,7 @@ TEST_F(TlsTest, AFileThatWillNotDoIsNamedAtTheStartAndAtAReload) {
   EXPECT_NE(reply.as_text().find(bad), std::string::npos) << reply.as_text();
   EXPECT_EQ(cli(proxy.port(), "ping").second, "PONG\n") << "all goes on as before";
   const auto [code, text] = files().shell(
-      fmt::format("{}/sluice proxy -c {} -s {}", SLUICE_BINARY_DIR, proxy.config(), free_port()));
+      fmt::format("{}/sluice proxy -c {} -s {}", test::built_path(), proxy.config(), free_port()));
   EXPECT_EQ(code, 1);
   EXPECT_NE(text.find(bad), std::string::npos) << text;
 }

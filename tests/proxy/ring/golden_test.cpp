@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "proxy/ring/ring.hpp"
+#include "support/paths.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -54,7 +55,7 @@ std::vector<std::string> words_of(std::string text) {
 }
 
 TEST(Golden, EveryKeyIsWhereTwemproxyHasIt) {
-  std::ifstream file{SLUICE_SOURCE_DIR "/tests/proxy/ring/golden/twemproxy_map.json"};
+  std::ifstream file{test::source_path("tests/proxy/ring/golden/twemproxy_map.json")};
   const auto golden = nlohmann::json::parse(file);
   std::size_t maps = 0;
   for (const auto& [name, digits] : golden["map"].items()) {

@@ -10,6 +10,7 @@
 #include "proxy/support/listening.hpp"
 #include "proxy/support/raw_talk.hpp"
 #include "support/free_port.hpp"
+#include "support/paths.hpp"
 
 namespace sluice::test {
 
@@ -40,11 +41,11 @@ void ProxyProgram::write(const std::vector<std::string>& pool, const std::string
 
 bool ProxyProgram::try_start(const std::vector<std::string>& pool) {
   write(pool);
-  std::vector<std::string> argv{SLUICE_BINARY_DIR "/sluice", "proxy"};
+  std::vector<std::string> argv{test::built_path("sluice"), "proxy"};
   if (options_.as_nutcracker) {
     const auto link = directory_ / "nutcracker";
     std::filesystem::remove(link);
-    std::filesystem::create_symlink(SLUICE_BINARY_DIR "/sluice", link);
+    std::filesystem::create_symlink(test::built_path("sluice"), link);
     argv = {link.string()};
   }
   const std::vector<std::string> usual{
