@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "floors_test/house_rules.hpp"
+#include "floors_test/style_rules.hpp"
 #include "support/paths.hpp"
 
 namespace sluice::floors {
@@ -28,6 +29,12 @@ TEST(House, LibrariesStayInTheirRooms) { expect_none(check_libraries(repository(
 TEST(House, NobodyReadsAClockButTheClock) { expect_none(check_clocks(repository())); }
 TEST(House, HeadersAreReadOnce) { expect_none(check_headers(repository())); }
 TEST(House, EverySourceIsBuilt) { expect_none(check_sources_are_built(repository())); }
+TEST(House, LinesFitInto100Columns) { expect_none(check_lines(repository())); }
+TEST(House, FunctionsFitOnAScreen) { expect_none(check_functions(repository())); }
+TEST(House, AClassHasItsNameToItself) { expect_none(check_class_names(repository())); }
+TEST(House, HeadersOfTheStandardLibraryAreNamed) {
+  expect_none(check_standard_headers(repository()));
+}
 
 // The rules themselves, on files that break them.
 
@@ -145,6 +152,58 @@ TEST(Sources, ThatNoCMakeFileNamesAreFound) {
   EXPECT_EQ(check_sources_are_built(tree),
             (Lines{"src/id/c.cpp:1: is named by no CMakeLists.txt",
                    "src/id/last.lua:1: is named by no CMakeLists.txt"}));
+}
+
+TEST(Style, ALineTooLongIsFound) {
+  const std::string fits(100, 'x');
+  EXPECT_EQ(check_lines({{"src/id/a.def", fits + "\n" + fits + "x\n"}}),
+            (Lines{"src/id/a.def:2: 101 columns"}));
+  std::string wide;
+  for (int i = 0; i < 100; ++i) wide += "\u00e9";  // two bytes, one column
+  EXPECT_EQ(check_lines({{"src/id/a.lua", wide}}), Lines{});
+}
+
+TEST(Style, AFunctionTooLongIsFound) {
+  const auto body = [](const std::string& indent, int lines) {
+    std::string text;
+    for (int i = 0; i < lines; ++i) text += indent + "  work();\n";
+    return text;
+  };
+  EXPECT_EQ(check_functions(
+                {{"src/id/a.cpp", "\nint a(int x,\n      int y) {\n" + body("", 58) + "}\n"}}),
+            (Lines{"src/id/a.cpp:2: a function of 61 lines"}));
+  EXPECT_EQ(check_functions({{"src/id/a.cpp", "int a() {\n" + body("", 58) + "}\n"}}), Lines{});
+  EXPECT_EQ(check_functions(
+                {{"src/id/a.hpp", "class A {\n  int a() {\n" + body("  ", 59) + "  }\n};\n"}}),
+            (Lines{"src/id/a.hpp:2: a function of 61 lines"}));
+  EXPECT_EQ(check_functions({{"src/id/a.hpp", "struct A {\n" + body("", 80) + "};\n"},
+                             {"tests/id/a.cpp", "int a() {\n" + body("", 80) + "}\n"}}),
+            Lines{});
+}
+
+TEST(Style, AClassNameInAFamilyOfNamespacesIsFound) {
+  const auto of = [](const std::string& space, const std::string& what) {
+    return "namespace " + space + " {\n" + what + "\n}  // namespace " + space + "\n";
+  };
+  EXPECT_EQ(check_class_names({{"src/id/a.hpp", of("sluice", "class Line {")},
+                               {"src/id/b.hpp", of("sluice::id", "struct Line final : Base {")}}),
+            (Lines{"src/id/b.hpp:2: sluice::id::Line is also sluice::Line (src/id/a.hpp:2)"}));
+  EXPECT_EQ(check_class_names(
+                {{"src/id/a.hpp", of("sluice::id", "class Line {")},
+                 {"src/id/b.hpp", of("sluice::lock", "class Line {")},
+                 {"src/id/c.hpp", of("sluice", "class Line;")},
+                 {"src/id/d.cpp", "namespace sluice {\n" + of("", "class Line {") + "}\n"}}),
+            Lines{});
+}
+
+TEST(Style, AStandardHeaderThatNobodyNamesIsFound) {
+  EXPECT_EQ(check_standard_headers({{"src/id/a.hpp", "// std::set\nstd::vector<int> a;\n"}}),
+            (Lines{"src/id/a.hpp:2: wants <vector>"}));
+  EXPECT_EQ(
+      check_standard_headers({{"src/id/a.hpp", "#include <vector>\n"},
+                              {"src/id/b.hpp", "#include \"id/a.hpp\"\nstd::vector<int> b;\n"},
+                              {"src/id/c.cpp", "auto text = \"std::vector\";\n"}}),
+      Lines{});
 }
 
 }  // namespace

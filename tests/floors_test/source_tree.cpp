@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array folders{"include", "src", "tests", "bench", "examples"};
-constexpr std::array<std::string_view, 4> kinds{".hpp", ".cpp", ".lua", ".txt"};
+constexpr std::array<std::string_view, 5> kinds{".hpp", ".cpp", ".lua", ".def", ".txt"};
 
 bool is_read(const fs::path& path) {
   const auto kind = path.extension().string();

@@ -9,7 +9,8 @@ namespace sluice::floors {
 
 using SourceTree = std::map<std::string, std::string>;
 
-/// Reads what the rules look at: C++, Lua and CMakeLists.txt in the folders that hold code.
+/// Reads what the rules look at: C++, Lua, tables (.def) and CMakeLists.txt in the folders that
+/// hold code.
 SourceTree read_source_tree(const std::filesystem::path& root);
 
 }  // namespace sluice::floors
