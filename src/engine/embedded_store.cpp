@@ -8,7 +8,7 @@
 #include "engine/embedded/embedded_core.hpp"
 #include "engine/log/append_log.hpp"
 #include "engine/log/append_log_rewrite.hpp"
-#include "engine/number_text.hpp"
+#include "engine/types/number_text.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/engine.hpp"
-#include "engine/value_reply.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/core/value_reply.hpp"
 
 namespace sluice::engine {
 

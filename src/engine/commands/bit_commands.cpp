@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstring>
 
-#include "engine/command.hpp"
 #include "engine/commands/bits.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 

@@ -3,8 +3,8 @@
 #include <limits>
 #include <optional>
 
-#include "engine/command.hpp"
 #include "engine/commands/bits.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine/reply.hpp"
+#include "engine/core/reply.hpp"
 
 namespace sluice::engine {
 

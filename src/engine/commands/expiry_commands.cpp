@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "engine/command.hpp"
 #include "engine/commands/expiry_time.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine/context.hpp"
-#include "engine/reply.hpp"
+#include "engine/core/context.hpp"
+#include "engine/core/reply.hpp"
 
 namespace sluice::engine {
 

@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "engine/command.hpp"
 #include "engine/commands/random_picks.hpp"
 #include "engine/commands/scan.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "engine/command.hpp"
-#include "engine/glob.hpp"
+#include "engine/core/command.hpp"
+#include "engine/core/glob.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {

@@ -1,7 +1,7 @@
 // Keys whatever they hold: DEL, EXISTS, TYPE, RENAME, COPY, MOVE, TOUCH, OBJECT.
 #include <fmt/format.h>
 
-#include "engine/command.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

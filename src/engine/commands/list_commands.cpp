@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "engine/command.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

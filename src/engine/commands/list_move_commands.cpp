@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "engine/command.hpp"
 #include "engine/commands/pop_keys.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "engine/context.hpp"
-#include "engine/reply.hpp"
+#include "engine/core/context.hpp"
+#include "engine/core/reply.hpp"
 
 namespace sluice::engine {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dice.hpp"
+#include "engine/types/random.hpp"
 
 namespace sluice::engine {
 

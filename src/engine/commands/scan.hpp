@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/command.hpp"
-#include "engine/glob.hpp"
+#include "engine/core/command.hpp"
+#include "engine/core/glob.hpp"
 
 namespace sluice::engine {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "engine/command.hpp"
+#include "engine/core/command.hpp"
 #include "engine/types/sorted_set.hpp"
 
 namespace sluice::engine {

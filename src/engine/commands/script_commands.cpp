@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "engine/command.hpp"
+#include "engine/core/command.hpp"
 #include "engine/lua/lua_result.hpp"
 #include "engine/lua/scripts.hpp"
 

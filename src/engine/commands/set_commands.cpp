@@ -1,9 +1,9 @@
 // Sets, one at a time; what combines them is in set_algebra_commands.cpp.
 #include <algorithm>
 
-#include "engine/command.hpp"
 #include "engine/commands/random_picks.hpp"
 #include "engine/commands/scan.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

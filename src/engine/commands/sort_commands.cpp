@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "engine/command.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

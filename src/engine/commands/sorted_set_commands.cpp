@@ -3,9 +3,9 @@
 #include <limits>
 #include <optional>
 
-#include "engine/command.hpp"
 #include "engine/commands/random_picks.hpp"
 #include "engine/commands/scan.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

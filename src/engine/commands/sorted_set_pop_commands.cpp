@@ -1,8 +1,8 @@
 // Sorted sets as priority queues. What waits is logged as the command that does not.
 #include <algorithm>
 
-#include "engine/command.hpp"
 #include "engine/commands/pop_keys.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "engine/command.hpp"
 #include "engine/commands/score_range.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

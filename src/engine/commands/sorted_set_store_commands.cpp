@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "engine/command.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

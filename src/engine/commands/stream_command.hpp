@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/command.hpp"
+#include "engine/core/command.hpp"
 #include "engine/types/stream.hpp"
 
 namespace sluice::engine {

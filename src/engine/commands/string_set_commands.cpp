@@ -1,8 +1,8 @@
 // Strings: setting and taking a whole value. Times of expiry are logged absolute.
 #include <optional>
 
-#include "engine/command.hpp"
 #include "engine/commands/expiry_time.hpp"
+#include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {

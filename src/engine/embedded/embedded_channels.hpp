@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/context.hpp"
+#include "engine/core/context.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {

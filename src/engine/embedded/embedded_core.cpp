@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/keyspace.hpp"
+#include "engine/core/keyspace.hpp"
+#include "engine/core/value_reply.hpp"
 #include "engine/log/append_log_snapshot.hpp"
 #include "engine/lua/scripts.hpp"
-#include "engine/value_reply.hpp"
 
 namespace sluice::engine {
 namespace {

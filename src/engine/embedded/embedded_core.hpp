@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/engine.hpp"
 #include "engine/embedded/embedded_channels.hpp"
 #include "engine/embedded/embedded_waiting.hpp"
 #include "engine/embedded/turn_mutex.hpp"
-#include "engine/engine.hpp"
 #include "engine/log/append_log_committer.hpp"
 #include "engine/lua/script_run.hpp"
 #include "sluice/store.hpp"

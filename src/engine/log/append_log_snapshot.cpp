@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/core/object.hpp"
 #include "engine/log/append_log_record.hpp"
-#include "engine/number_text.hpp"
-#include "engine/types/object.hpp"
+#include "engine/types/number_text.hpp"
 
 namespace sluice::engine {
 namespace {

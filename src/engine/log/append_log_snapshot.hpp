@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/engine.hpp"
-#include "engine/keyspace.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/core/keyspace.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {

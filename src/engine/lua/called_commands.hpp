@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine/engine.hpp"
+#include "engine/core/engine.hpp"
 
 namespace sluice::engine {
 

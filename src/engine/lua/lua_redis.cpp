@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/sha1.hpp"
-#include "engine/engine.hpp"
+#include "engine/core/engine.hpp"
 #include "engine/lua/called_commands.hpp"
 #include "engine/lua/lua_arguments.hpp"
 #include "engine/lua/lua_libraries.hpp"

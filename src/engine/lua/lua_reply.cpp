@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/number_text.hpp"
+#include "engine/types/number_text.hpp"
 
 namespace sluice::engine {
 

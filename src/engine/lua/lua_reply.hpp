@@ -4,7 +4,7 @@
 #include <array>
 #include <lua.hpp>
 
-#include "engine/reply.hpp"
+#include "engine/core/reply.hpp"
 
 namespace sluice::engine {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/reply.hpp"
+#include "engine/core/reply.hpp"
 
 namespace sluice::engine {
 

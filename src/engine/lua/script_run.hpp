@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/context.hpp"
+#include "engine/core/context.hpp"
 #include "engine/lua/lua_memory.hpp"
 #include "sluice/clock.hpp"
 

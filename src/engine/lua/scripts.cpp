@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/sha1.hpp"
-#include "engine/engine.hpp"
+#include "engine/core/engine.hpp"
 #include "engine/lua/lua_result.hpp"
 #include "engine/lua/script_header.hpp"
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "engine/context.hpp"
+#include "engine/core/context.hpp"
 #include "engine/lua/lua_state.hpp"
 #include "engine/lua/script_run.hpp"
 

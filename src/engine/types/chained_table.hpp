@@ -16,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/dice.hpp"
+#include "engine/types/random.hpp"
 
 namespace sluice::engine {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/number_text.hpp"
 #include "engine/types/chained_table.hpp"
+#include "engine/types/number_text.hpp"
 
 namespace sluice::engine {
 

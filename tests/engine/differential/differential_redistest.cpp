@@ -15,12 +15,12 @@
 #include <optional>
 #include <span>
 
+#include "engine/core/engine.hpp"
+#include "engine/core/keyspace.hpp"
+#include "engine/core/value_reply.hpp"
 #include "engine/differential/compare.hpp"
 #include "engine/differential/grammar.hpp"
 #include "engine/differential/templates.hpp"
-#include "engine/engine.hpp"
-#include "engine/keyspace.hpp"
-#include "engine/value_reply.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
 

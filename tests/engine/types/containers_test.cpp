@@ -6,12 +6,12 @@
 #include <set>
 #include <string>
 
-#include "engine/command.hpp"
-#include "engine/engine.hpp"
-#include "engine/glob.hpp"
-#include "engine/keyspace.hpp"
+#include "engine/core/command.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/core/glob.hpp"
+#include "engine/core/keyspace.hpp"
+#include "engine/core/object.hpp"
 #include "engine/types/hash.hpp"
-#include "engine/types/object.hpp"
 #include "engine/types/set.hpp"
 #include "engine/types/sorted_set.hpp"
 

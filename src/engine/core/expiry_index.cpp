@@ -1,8 +1,8 @@
-#include "engine/expiry_index.hpp"
+#include "engine/core/expiry_index.hpp"
 
 #include <algorithm>
 
-#include "engine/keyspace.hpp"
+#include "engine/core/keyspace.hpp"
 
 namespace sluice::engine {
 

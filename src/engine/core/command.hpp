@@ -7,12 +7,12 @@
 #include <string>
 #include <string_view>
 
-#include "engine/context.hpp"
-#include "engine/engine.hpp"
-#include "engine/keyspace.hpp"
-#include "engine/number_text.hpp"
-#include "engine/reply.hpp"
-#include "engine/types/object.hpp"
+#include "engine/core/context.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/core/keyspace.hpp"
+#include "engine/core/object.hpp"
+#include "engine/core/reply.hpp"
+#include "engine/types/number_text.hpp"
 
 namespace sluice::engine {
 

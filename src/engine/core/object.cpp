@@ -1,6 +1,6 @@
-#include "engine/types/object.hpp"
+#include "engine/core/object.hpp"
 
-#include "engine/number_text.hpp"
+#include "engine/types/number_text.hpp"
 
 namespace sluice::engine {
 namespace {

@@ -1,9 +1,9 @@
-#include "engine/keyspace.hpp"
+#include "engine/core/keyspace.hpp"
 
 #include <cstring>
 #include <new>
 
-#include "engine/types/object.hpp"
+#include "engine/core/object.hpp"
 
 namespace sluice::engine {
 namespace {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/expiry_index.hpp"
+#include "engine/core/expiry_index.hpp"
 #include "engine/types/chained_table.hpp"
 
 namespace sluice::engine {

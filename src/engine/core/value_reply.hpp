@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/reply.hpp"
+#include "engine/core/reply.hpp"
 #include "sluice/value.hpp"
 
 namespace sluice::engine {

@@ -1,4 +1,4 @@
-#include "engine/glob.hpp"
+#include "engine/core/glob.hpp"
 
 #include <utility>
 

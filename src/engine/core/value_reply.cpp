@@ -1,9 +1,9 @@
-#include "engine/value_reply.hpp"
+#include "engine/core/value_reply.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "engine/number_text.hpp"
+#include "engine/types/number_text.hpp"
 
 namespace sluice::engine {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/reply.hpp"
+#include "engine/core/reply.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {

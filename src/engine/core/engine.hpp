@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/context.hpp"
-#include "engine/dice.hpp"
-#include "engine/reply.hpp"
+#include "engine/core/context.hpp"
+#include "engine/core/reply.hpp"
+#include "engine/types/random.hpp"
 
 namespace sluice::resp {
 struct CommandSpec;

@@ -1,4 +1,4 @@
-#include "engine/engine.hpp"
+#include "engine/core/engine.hpp"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/random.hpp"
-#include "engine/command.hpp"
-#include "engine/keyspace.hpp"
+#include "engine/core/command.hpp"
+#include "engine/core/keyspace.hpp"
+#include "engine/core/object.hpp"
 #include "engine/lua/scripts.hpp"
-#include "engine/types/object.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {

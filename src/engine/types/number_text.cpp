@@ -1,4 +1,4 @@
-#include "engine/number_text.hpp"
+#include "engine/types/number_text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
-#include "engine/context.hpp"
+#include "engine/core/context.hpp"
 
-#include "engine/engine.hpp"
+#include "engine/core/engine.hpp"
 
 namespace sluice::engine {
 

@@ -1,4 +1,4 @@
-#include "engine/command.hpp"
+#include "engine/core/command.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 /// All kinds of object, complete: to make, copy or destroy one.
 #pragma once
 
-#include "engine/keyspace.hpp"
+#include "engine/core/keyspace.hpp"
 #include "engine/types/hash.hpp"
 #include "engine/types/list.hpp"
 #include "engine/types/set.hpp"
