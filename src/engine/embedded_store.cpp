@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "engine/embedded/embedded_core.hpp"
+#include "engine/embedded/locked_engine.hpp"
+#include "engine/embedded/rewriter.hpp"
 #include "engine/log/append_log.hpp"
-#include "engine/log/append_log_rewrite.hpp"
 #include "engine/types/number_text.hpp"
 #include "resp/command_table.hpp"
 
@@ -17,11 +17,11 @@ namespace {
 /// A batch is not atomic: others get a turn after so many of its items.
 constexpr std::size_t items_a_section = 64;
 
-using Section = EmbeddedCore::Section;
+using Section = LockedEngine::Section;
 
 /// Everything that stands between the engine and the disk.
 struct Durability {
-  Durability(EmbeddedCore& core, const EmbeddedOptions& options, std::unique_ptr<Folder> folder)
+  Durability(LockedEngine& core, const EmbeddedOptions& options, std::unique_ptr<Folder> folder)
       : log(std::move(folder), [&core](Words words) { core.replay(words); }),
         committer(log, options.fsync, core.clock()),
         rewriter(core, log, committer) {}
@@ -126,7 +126,7 @@ class PassiveStore final : public EmbeddedStore {
 
   const EmbeddedOptions options_;
   const std::unique_ptr<FolderLock> lock_;
-  EmbeddedCore core_;
+  LockedEngine core_;
   OpenReport report_;
   std::unique_ptr<Durability> durability_;
 };
@@ -207,7 +207,7 @@ Task<Value> PassiveStore::reply(Outcome&& outcome) {
 /// The end of a wait, also when the coroutine is destroyed in the middle of it.
 class WaitEnd {
  public:
-  WaitEnd(EmbeddedCore& core, WaitingCalls::Call call) : core_(core), call_(std::move(call)) {
+  WaitEnd(LockedEngine& core, WaitingCalls::Call call) : core_(core), call_(std::move(call)) {
     if (call_->timeout_ms > 0)
       timer_ =
           core_.clock().after(std::chrono::milliseconds{call_->timeout_ms}, [&core, call = call_] {
@@ -222,7 +222,7 @@ class WaitEnd {
   WaitEnd& operator=(const WaitEnd&) = delete;
 
  private:
-  EmbeddedCore& core_;
+  LockedEngine& core_;
   WaitingCalls::Call call_;
   std::optional<Clock::TimerId> timer_;
 };

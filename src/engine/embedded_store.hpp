@@ -19,8 +19,8 @@
 #include <memory>
 #include <string>
 
-#include "engine/log/append_log_committer.hpp"
-#include "engine/log/append_log_loader.hpp"
+#include "engine/log/committer.hpp"
+#include "engine/log/loader.hpp"
 #include "engine/lua/script_run.hpp"
 #include "sluice/store.hpp"
 

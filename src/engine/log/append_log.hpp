@@ -17,9 +17,9 @@
 #include <string>
 #include <string_view>
 
-#include "engine/log/append_log_loader.hpp"
-#include "engine/log/append_log_manifest.hpp"
 #include "engine/log/file.hpp"
+#include "engine/log/loader.hpp"
+#include "engine/log/manifest.hpp"
 
 namespace sluice::engine {
 

@@ -1,8 +1,7 @@
-#include "engine/log/append_log_record.hpp"
-
 #include <gtest/gtest.h>
 
-#include "engine/log/append_log_manifest.hpp"
+#include "engine/log/manifest.hpp"
+#include "engine/log/record.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::engine {

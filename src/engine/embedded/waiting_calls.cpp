@@ -1,4 +1,4 @@
-#include "engine/embedded/embedded_waiting.hpp"
+#include "engine/embedded/waiting_calls.hpp"
 
 #include <utility>
 

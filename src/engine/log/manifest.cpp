@@ -1,4 +1,4 @@
-#include "engine/log/append_log_manifest.hpp"
+#include "engine/log/manifest.hpp"
 
 #include <fmt/format.h>
 

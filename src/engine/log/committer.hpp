@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "engine/log/append_log.hpp"
-#include "engine/log/append_log_record.hpp"
+#include "engine/log/record.hpp"
 #include "sluice/error.hpp"
 #include "sluice/task.hpp"
 

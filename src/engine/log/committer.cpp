@@ -1,4 +1,4 @@
-#include "engine/log/append_log_committer.hpp"
+#include "engine/log/committer.hpp"
 
 #include <fmt/format.h>
 

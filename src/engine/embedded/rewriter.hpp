@@ -10,16 +10,16 @@
 #include <string>
 #include <thread>
 
-#include "engine/embedded/embedded_core.hpp"
+#include "engine/embedded/locked_engine.hpp"
+#include "engine/embedded/snapshot.hpp"
 #include "engine/log/append_log.hpp"
-#include "engine/log/append_log_committer.hpp"
-#include "engine/log/append_log_snapshot.hpp"
+#include "engine/log/committer.hpp"
 
 namespace sluice::engine {
 
 class LogRewriter {
  public:
-  LogRewriter(EmbeddedCore& core, AppendLog& log, LogCommitter& committer)
+  LogRewriter(LockedEngine& core, AppendLog& log, LogCommitter& committer)
       : core_(core), log_(log), committer_(committer) {}
   /// Gives up a rewrite under way.
   ~LogRewriter();
@@ -45,7 +45,7 @@ class LogRewriter {
   template <class Change>
   void change_files(LogCommitter::Lead& lead, Change&& change);
 
-  EmbeddedCore& core_;
+  LockedEngine& core_;
   AppendLog& log_;
   LogCommitter& committer_;
 

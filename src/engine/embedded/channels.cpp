@@ -1,4 +1,4 @@
-#include "engine/embedded/embedded_channels.hpp"
+#include "engine/embedded/channels.hpp"
 
 #include <fmt/format.h>
 

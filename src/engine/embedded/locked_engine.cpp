@@ -1,4 +1,4 @@
-#include "engine/embedded/embedded_core.hpp"
+#include "engine/embedded/locked_engine.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "engine/core/keyspace.hpp"
 #include "engine/core/value_reply.hpp"
-#include "engine/log/append_log_snapshot.hpp"
+#include "engine/embedded/snapshot.hpp"
 #include "engine/lua/scripts.hpp"
 
 namespace sluice::engine {
@@ -26,7 +26,7 @@ std::vector<std::string_view> views(const std::vector<std::string>& words) {
 
 }  // namespace
 
-EmbeddedCore::EmbeddedCore(Clock& clock, const ScriptLimits& scripts) : clock_(clock) {
+LockedEngine::LockedEngine(Clock& clock, const ScriptLimits& scripts) : clock_(clock) {
   ScriptLimits limits = scripts;
   if (!limits.clock) limits.clock = &clock;
   engine_.scripts().set_limits(limits);
@@ -35,7 +35,7 @@ EmbeddedCore::EmbeddedCore(Clock& clock, const ScriptLimits& scripts) : clock_(c
   engine_.channels = [this] { return channels_->names(); };
 }
 
-void EmbeddedCore::close() {
+void LockedEngine::close() {
   std::vector<std::unique_ptr<Clock::TimerId>> timers;
   {
     const std::unique_lock lock{mutex_};
@@ -46,7 +46,7 @@ void EmbeddedCore::close() {
   for (const auto& timer : timers) clock_.cancel(*timer);
 }
 
-void EmbeddedCore::log_to(LogCommitter* committer) {
+void LockedEngine::log_to(LogCommitter* committer) {
   committer_ = committer;
   engine_.keeps_log = committer != nullptr;
   engine_.log_database = -1;
@@ -59,7 +59,7 @@ void EmbeddedCore::log_to(LogCommitter* committer) {
   }
 }
 
-void EmbeddedCore::replay(Words words) {
+void LockedEngine::replay(Words words) {
   Context context{engine_, session_, now_us()};
   ValueReply reply;
   engine_.call(context, words, reply);
@@ -68,17 +68,17 @@ void EmbeddedCore::replay(Words words) {
     throw Error{Errc::corrupt, fmt::format("'{}' is answered {}", words.front(), value.as_text())};
 }
 
-void EmbeddedCore::end_replay() {
+void LockedEngine::end_replay() {
   session_ = {};
   engine_.loading = false;
 }
 
-std::int64_t EmbeddedCore::now_us() {
+std::int64_t LockedEngine::now_us() {
   last_us_ = std::max(last_us_, std::int64_t{clock_.wall().time_since_epoch().count()});
   return last_us_;
 }
 
-std::optional<std::string> EmbeddedCore::before_write(const resp::CommandSpec& spec, Words words) {
+std::optional<std::string> LockedEngine::before_write(const resp::CommandSpec& spec, Words words) {
   if (!refusal_.empty()) return refusal_;
   if (snapshot_) snapshot_->before_write(spec, words);
   return std::nullopt;
@@ -87,7 +87,7 @@ std::optional<std::string> EmbeddedCore::before_write(const resp::CommandSpec& s
 // --- one execution ---
 
 template <class Run>
-Outcome EmbeddedCore::Section::run(Run&& run) {
+Outcome LockedEngine::Section::run(Run&& run) {
   const auto now = core_.now_us();
   core_.expire(now, expired_at_once);
   if (core_.committer_ && core_.committer_->has_failed() != !core_.refusal_.empty())
@@ -106,14 +106,14 @@ Outcome EmbeddedCore::Section::run(Run&& run) {
   return outcome;
 }
 
-Outcome EmbeddedCore::Section::execute(Words words) {
+Outcome LockedEngine::Section::execute(Words words) {
   auto outcome =
       run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
   serve_waiting();
   return outcome;
 }
 
-Outcome EmbeddedCore::Section::execute(const Script& script, Words keys, Words args) {
+Outcome LockedEngine::Section::execute(const Script& script, Words keys, Words args) {
   auto outcome = run([&](Context& context, Reply& reply) {
     core_.engine_.execute(context, script, keys, args, reply);
   });
@@ -121,7 +121,7 @@ Outcome EmbeddedCore::Section::execute(const Script& script, Words keys, Words a
   return outcome;
 }
 
-void EmbeddedCore::finish(Context& context, Outcome& outcome) {
+void LockedEngine::finish(Context& context, Outcome& outcome) {
   outcome.wrote = !context.effects().empty();
   // Once the log has failed a read waits for nothing: nothing will come.
   if (committer_ && (outcome.wrote || refusal_.empty()))
@@ -132,14 +132,14 @@ void EmbeddedCore::finish(Context& context, Outcome& outcome) {
   plan_expiry(context.now_us());
 }
 
-void EmbeddedCore::note_failure() {
+void LockedEngine::note_failure() {
   const auto failure = committer_->failure();
   refusal_ = failure ? "MISCONF " + failure->message() : "";
 }
 
 // --- calls that wait ---
 
-void EmbeddedCore::Section::execute_or_wait(const WaitingCalls::Call& call) {
+void LockedEngine::Section::execute_or_wait(const WaitingCalls::Call& call) {
   const auto words = views(call->words);
   auto outcome =
       run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
@@ -155,16 +155,16 @@ void EmbeddedCore::Section::execute_or_wait(const WaitingCalls::Call& call) {
   serve_waiting();
 }
 
-void EmbeddedCore::Section::serve(const WaitingCalls::Call& call, Outcome&& outcome) {
+void LockedEngine::Section::serve(const WaitingCalls::Call& call, Outcome&& outcome) {
   call->reply = std::move(outcome.reply);
   call->position = outcome.position;
   call->wrote = outcome.wrote;
   served_.push_back(call);
 }
 
-bool EmbeddedCore::Section::stop_waiting(WaitingCall& call) { return core_.waiting_.remove(call); }
+bool LockedEngine::Section::stop_waiting(WaitingCall& call) { return core_.waiting_.remove(call); }
 
-void EmbeddedCore::Section::serve_waiting() {
+void LockedEngine::Section::serve_waiting() {
   for (std::size_t i = 0; i < core_.signalled_.size(); ++i) {  // serving may signal more (BLMOVE)
     const auto key = core_.signalled_[i];
     for (const auto& call : core_.waiting_.of(key)) {
@@ -180,7 +180,7 @@ void EmbeddedCore::Section::serve_waiting() {
   core_.signalled_.clear();
 }
 
-EmbeddedCore::Section::~Section() {
+LockedEngine::Section::~Section() {
   lock_.unlock();
   for (const auto& call : served_) call->done.complete();
   core_.channels_->deliver();
@@ -188,7 +188,7 @@ EmbeddedCore::Section::~Section() {
 
 // --- expiry ---
 
-void EmbeddedCore::expire(std::int64_t now_us, std::size_t most) {
+void LockedEngine::expire(std::int64_t now_us, std::size_t most) {
   if (engine_.soonest_expiry_ms() >= now_us / 1000) return;
   Context context{engine_, session_, now_us};
   engine_.expire_some(context, most);
@@ -196,7 +196,7 @@ void EmbeddedCore::expire(std::int64_t now_us, std::size_t most) {
   if (committer_) committer_->append(context.effects());
 }
 
-void EmbeddedCore::plan_expiry(std::int64_t now_us) {
+void LockedEngine::plan_expiry(std::int64_t now_us) {
   const auto first = engine_.soonest_expiry_ms();
   if (first == Engine::no_expiry) return;
   const auto now = now_us / 1000;
@@ -208,7 +208,7 @@ void EmbeddedCore::plan_expiry(std::int64_t now_us) {
       clock_.after(std::chrono::milliseconds{at - now}, [this, &timer] { expire_in_time(&timer); });
 }
 
-void EmbeddedCore::expire_in_time(const Clock::TimerId* own) {
+void LockedEngine::expire_in_time(const Clock::TimerId* own) {
   const Section section{*this};
   if (expiry_planned_ms_ == Keyspace::never) return;  // closing
   std::erase_if(expiry_timers_, [&](const auto& timer) { return timer.get() == own; });

@@ -1,11 +1,11 @@
-#include "engine/log/append_log_loader.hpp"
+#include "engine/log/loader.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "engine/log/append_log_record.hpp"
+#include "engine/log/record.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::engine {

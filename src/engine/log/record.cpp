@@ -1,4 +1,4 @@
-#include "engine/log/append_log_record.hpp"
+#include "engine/log/record.hpp"
 
 #include <algorithm>
 #include <charconv>

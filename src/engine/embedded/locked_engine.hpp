@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "engine/core/engine.hpp"
-#include "engine/embedded/embedded_channels.hpp"
-#include "engine/embedded/embedded_waiting.hpp"
+#include "engine/embedded/channels.hpp"
 #include "engine/embedded/turn_mutex.hpp"
-#include "engine/log/append_log_committer.hpp"
+#include "engine/embedded/waiting_calls.hpp"
+#include "engine/log/committer.hpp"
 #include "engine/lua/script_run.hpp"
 #include "sluice/store.hpp"
 
@@ -30,19 +30,19 @@ struct Outcome {
   std::optional<Block> block;  ///< instead of a reply
 };
 
-class EmbeddedCore {
+class LockedEngine {
  public:
-  EmbeddedCore(Clock& clock, const ScriptLimits& scripts);
+  LockedEngine(Clock& clock, const ScriptLimits& scripts);
   /// REQUIRES: no Section is open, nobody waits.
-  ~EmbeddedCore() { close(); }
-  EmbeddedCore(const EmbeddedCore&) = delete;
-  EmbeddedCore& operator=(const EmbeddedCore&) = delete;
+  ~LockedEngine() { close(); }
+  LockedEngine(const LockedEngine&) = delete;
+  LockedEngine& operator=(const LockedEngine&) = delete;
 
   /// While it lives the engine is this thread's. Then it unlocks, and tells whoever was served or
   /// listens.
   class Section {
    public:
-    explicit Section(EmbeddedCore& core) : core_(core), lock_(core.mutex_) {}
+    explicit Section(LockedEngine& core) : core_(core), lock_(core.mutex_) {}
     ~Section();
 
     Outcome execute(Words words);
@@ -53,16 +53,16 @@ class EmbeddedCore {
     bool stop_waiting(WaitingCall& call);
 
     Engine& engine() noexcept { return core_.engine_; }
-    EmbeddedCore& core() noexcept { return core_; }
+    LockedEngine& core() noexcept { return core_; }
 
    private:
-    friend class EmbeddedCore;
+    friend class LockedEngine;
     template <class Run>
     Outcome run(Run&& run);
     void serve(const WaitingCalls::Call& call, Outcome&& outcome);
     void serve_waiting();
 
-    EmbeddedCore& core_;
+    LockedEngine& core_;
     std::unique_lock<TurnMutex> lock_;
     std::vector<WaitingCalls::Call> served_;
   };

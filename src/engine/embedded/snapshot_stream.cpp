@@ -1,7 +1,7 @@
 // A stream in the log: its entries, what it counts, its groups, and what each consumer has pending.
 #include "engine/core/object.hpp"
-#include "engine/log/append_log_record.hpp"
-#include "engine/log/append_log_snapshot.hpp"
+#include "engine/embedded/snapshot.hpp"
+#include "engine/log/record.hpp"
 #include "engine/types/number_text.hpp"
 
 namespace sluice::engine {

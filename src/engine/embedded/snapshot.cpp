@@ -1,10 +1,10 @@
-#include "engine/log/append_log_snapshot.hpp"
+#include "engine/embedded/snapshot.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "engine/core/object.hpp"
-#include "engine/log/append_log_record.hpp"
+#include "engine/log/record.hpp"
 #include "engine/types/number_text.hpp"
 
 namespace sluice::engine {

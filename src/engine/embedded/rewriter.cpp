@@ -1,4 +1,4 @@
-#include "engine/log/append_log_rewrite.hpp"
+#include "engine/embedded/rewriter.hpp"
 
 #include <fmt/format.h>
 
@@ -17,16 +17,16 @@ constexpr std::size_t bytes_a_slice = 32 * 1024;
 /// Takes the snapshot out of the engine, however the rewrite ends.
 class Watching {
  public:
-  explicit Watching(EmbeddedCore& core) : core_(core) {}
+  explicit Watching(LockedEngine& core) : core_(core) {}
   ~Watching() {
-    const EmbeddedCore::Section section{core_};
+    const LockedEngine::Section section{core_};
     core_.set_snapshot(nullptr);
   }
   Watching(const Watching&) = delete;
   Watching& operator=(const Watching&) = delete;
 
  private:
-  EmbeddedCore& core_;
+  LockedEngine& core_;
 };
 
 /// A file that nobody needs unless it is kept.
@@ -106,14 +106,14 @@ void LogRewriter::rewrite() {
 
 bool LogRewriter::begin(Snapshot& snapshot) {
   if (committer_.has_failed()) {
-    EmbeddedCore::Section section{core_};
+    LockedEngine::Section section{core_};
     core_.set_snapshot(&snapshot);
     return false;
   }
   Drafted increment{log_, log_.draft_increment()};
   LogCommitter::Lead lead{committer_};
   {
-    EmbeddedCore::Section section{core_};
+    LockedEngine::Section section{core_};
     lead.cut();
     core_.begin_file();
     core_.set_snapshot(&snapshot);
@@ -128,7 +128,7 @@ void LogRewriter::write_base(Snapshot& snapshot, File& base) {
   for (bool more = true; more;) {
     std::string records;
     {
-      EmbeddedCore::Section section{core_};
+      LockedEngine::Section section{core_};
       more = snapshot.collect(bytes_a_slice);
       records = snapshot.take();
       if (snapshot.is_spoilt())
@@ -153,7 +153,7 @@ void LogRewriter::finish(const AppendLog::Draft& base, bool increment_begun) {
   Drafted increment{log_, log_.draft_increment()};
   change_files(lead, [&](bool& broken) { log_.use_base(base, &*increment, broken); });
   increment.keep();
-  EmbeddedCore::Section section{core_};
+  LockedEngine::Section section{core_};
   lead.recover();
   core_.begin_file();
 }
