@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "engine/commands/random_picks.hpp"
 #include "engine/commands/scan.hpp"
 #include "engine/core/command.hpp"
 
@@ -145,12 +144,12 @@ void random_fields(const Hash& hash, std::int64_t count, bool values, Context& c
                    Reply& reply) {
   std::vector<const Hash::Field*> picked;
   if (count < 0) {
-    for (; count < 0; ++count) picked.push_back(&hash.random(context.engine().dice));
+    for (; count < 0; ++count) picked.push_back(&hash.random(context.engine().rng));
   } else {
     std::vector<const Hash::Field*> all;
     hash.for_each([&](const Hash::Field& field) { all.push_back(&field); });
     const auto most = std::min(all.size(), static_cast<std::size_t>(count));
-    for (const auto place : distinct_places(all.size(), most, context.engine().dice))
+    for (const auto place : distinct_indexes(all.size(), most, context.engine().rng))
       picked.push_back(all[place]);
   }
   const bool pairs = values && context.session().protocol == 3;
@@ -170,7 +169,7 @@ void hrandfield(Context& context, Words words, Reply& reply) {
   Hash* hash = nullptr;
   if (!find_as(context, words[1], hash, reply)) return;
   if (words.size() == 2)
-    return hash ? reply.bulk(hash->random(context.engine().dice).name) : reply.null();
+    return hash ? reply.bulk(hash->random(context.engine().rng).name) : reply.null();
   if (!hash) return reply.array(0);
   random_fields(*hash, count, words.size() == 4, context, reply);
 }

@@ -71,7 +71,7 @@ void keys_matching(Context& context, Words words, Reply& reply) {
 void randomkey(Context& context, Words, Reply& reply) {
   auto& keys = context.keys();
   while (keys.size() > 0) {
-    const std::string key{keys.random(context.engine().dice).key()};
+    const std::string key{keys.random(context.engine().rng).key()};
     if (context.engine().loading || keys.find_entry(key, context.now_ms())) return reply.bulk(key);
   }
   reply.null();

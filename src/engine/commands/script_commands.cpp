@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "engine/core/command.hpp"
-#include "engine/lua/lua_result.hpp"
+#include "engine/lua/result.hpp"
 #include "engine/lua/scripts.hpp"
 
 namespace sluice::engine {

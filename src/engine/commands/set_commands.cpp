@@ -1,7 +1,6 @@
 // Sets, one at a time; what combines them is in set_algebra_commands.cpp.
 #include <algorithm>
 
-#include "engine/commands/random_picks.hpp"
 #include "engine/commands/scan.hpp"
 #include "engine/core/command.hpp"
 
@@ -71,12 +70,12 @@ void smove(Context& context, Words words, Reply& reply) {
 }
 
 /// Up to `count` different members by chance.
-std::vector<std::string> pick(const Set& set, std::size_t count, Dice& dice) {
+std::vector<std::string> pick(const Set& set, std::size_t count, SeededRandom& rng) {
   std::vector<std::string> all;
   all.reserve(set.size());
   set.for_each([&](std::string_view member) { all.emplace_back(member); });
   std::vector<std::string> picked;
-  for (const auto place : distinct_places(all.size(), std::min(count, all.size()), dice))
+  for (const auto place : distinct_indexes(all.size(), std::min(count, all.size()), rng))
     picked.push_back(std::move(all[place]));
   return picked;
 }
@@ -104,9 +103,9 @@ void spop(Context& context, Words words, Reply& reply) {
   if (!set) return several ? reply.set(0) : reply.null();
   std::vector<std::string> picked;
   if (several)
-    picked = pick(*set, count, context.engine().dice);
+    picked = pick(*set, count, context.engine().rng);
   else
-    picked.push_back(set->random(context.engine().dice));
+    picked.push_back(set->random(context.engine().rng));
   if (several) reply.set(picked.size());
   for (const auto& member : picked) reply.bulk(member);
   remove_picked(context, words[1], *set, picked);
@@ -118,15 +117,15 @@ void srandmember(Context& context, Words words, Reply& reply) {
   if (words.size() == 3 && !read_count(words[2], count, reply)) return;
   Set* set = nullptr;
   if (!find_as(context, words[1], set, reply)) return;
-  auto& dice = context.engine().dice;
-  if (words.size() == 2) return set ? reply.bulk(set->random(dice)) : reply.null();
+  auto& rng = context.engine().rng;
+  if (words.size() == 2) return set ? reply.bulk(set->random(rng)) : reply.null();
   if (!set || count == 0) return reply.array(0);
   if (count < 0) {
     reply.array(static_cast<std::size_t>(-count));
-    for (; count < 0; ++count) reply.bulk(set->random(dice));
+    for (; count < 0; ++count) reply.bulk(set->random(rng));
     return;
   }
-  const auto picked = pick(*set, static_cast<std::size_t>(count), dice);
+  const auto picked = pick(*set, static_cast<std::size_t>(count), rng);
   reply.array(picked.size());
   for (const auto& member : picked) reply.bulk(member);
 }

@@ -3,7 +3,6 @@
 #include <limits>
 #include <optional>
 
-#include "engine/commands/random_picks.hpp"
 #include "engine/commands/scan.hpp"
 #include "engine/core/command.hpp"
 
@@ -155,13 +154,13 @@ void rank(Context& context, Words words, Reply& reply) {
 /// ZRANDMEMBER with a count: positive without repeats, negative with.
 void random_members(const SortedSet& zset, std::int64_t count, bool scores, Context& context,
                     Reply& reply) {
-  auto& dice = context.engine().dice;
+  auto& rng = context.engine().rng;
   std::vector<std::size_t> places;
   if (count < 0)
-    for (; count < 0; ++count) places.push_back(dice.below(zset.size()));
+    for (; count < 0; ++count) places.push_back(rng.below(zset.size()));
   else
     places =
-        distinct_places(zset.size(), std::min(zset.size(), static_cast<std::size_t>(count)), dice);
+        distinct_indexes(zset.size(), std::min(zset.size(), static_cast<std::size_t>(count)), rng);
   const bool pairs = scores && context.session().protocol == 3;
   reply.array(places.size() * (scores && !pairs ? 2 : 1));
   for (const auto place : places) {
@@ -180,7 +179,7 @@ void zrandmember(Context& context, Words words, Reply& reply) {
   SortedSet* zset = nullptr;
   if (!find_as(context, words[1], zset, reply)) return;
   if (words.size() == 2)
-    return zset ? reply.bulk(zset->at(context.engine().dice.below(zset->size())).member)
+    return zset ? reply.bulk(zset->at(context.engine().rng.below(zset->size())).member)
                 : reply.null();
   if (!zset) return reply.array(0);
   random_members(*zset, count, words.size() == 4, context, reply);

@@ -69,14 +69,14 @@ void Handlers::add(std::string_view name, Handler handler) {
 
 Engine::Engine() : Engine(random_below(std::numeric_limits<std::uint64_t>::max())) {}
 
-Engine::Engine(std::uint64_t seed) : dice(seed) {
+Engine::Engine(std::uint64_t seed) : rng(seed) {
   for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading, soonest_ms_);
   commands_.reserve(resp::all_commands().size());
   for (const auto& spec : resp::all_commands())
     commands_.push_back({&spec, nullptr, spec.has(resp::flag_container)});
   Handlers handlers{commands_};
   for (const auto add_family : families) add_family(handlers);
-  for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[dice.below(16)];
+  for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[rng.below(16)];
   scripts_ = std::make_unique<ScriptRunner>(*this);
 }
 

@@ -114,7 +114,7 @@ class Engine {
   /// file).
   int log_database = -1;
 
-  Dice dice;
+  SeededRandom rng;
   /// For INFO: 40 hex digits, another one for each engine.
   std::string run_id;
   std::uint64_t commands_run = 0;

@@ -96,7 +96,7 @@ class Keyspace {
     table_.for_each([&](const Entry& entry) { visit(entry); });
   }
   /// REQUIRES: size() > 0.
-  const Entry& random(Dice& dice) const { return *table_.random(dice); }
+  const Entry& random(SeededRandom& rng) const { return *table_.random(rng); }
 
   /// Deletes the key that ends first if it is past its time; it is reported to take_expired().
   /// False: none is due.

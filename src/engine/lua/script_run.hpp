@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/core/context.hpp"
-#include "engine/lua/lua_memory.hpp"
+#include "engine/lua/memory.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::engine {

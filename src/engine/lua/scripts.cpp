@@ -8,7 +8,7 @@
 
 #include "base/sha1.hpp"
 #include "engine/core/engine.hpp"
-#include "engine/lua/lua_result.hpp"
+#include "engine/lua/result.hpp"
 #include "engine/lua/script_header.hpp"
 
 namespace sluice::engine {

@@ -14,8 +14,8 @@
 #include <unordered_map>
 
 #include "engine/core/context.hpp"
-#include "engine/lua/lua_state.hpp"
 #include "engine/lua/script_run.hpp"
+#include "engine/lua/state.hpp"
 
 namespace sluice::engine {
 

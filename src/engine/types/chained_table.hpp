@@ -109,17 +109,17 @@ class ChainedTable {
 
   /// A node by chance, nearly uniform (first a bucket, then one of its chain). REQUIRES: size() >
   /// 0.
-  Node* random(Dice& dice) const {
+  Node* random(SeededRandom& rng) const {
     Node* chain = nullptr;
     while (!chain) {
       const auto all = halves_[0].count + halves_[1].count;
-      const auto i = dice.below(all);
+      const auto i = rng.below(all);
       chain =
           i < halves_[0].count ? halves_[0].buckets[i] : halves_[1].buckets[i - halves_[0].count];
     }
     std::size_t length = 0;
     for (Node* node = chain; node; node = node->next) ++length;
-    for (auto skip = length > 1 ? dice.below(length) : 0; skip > 0; --skip) chain = chain->next;
+    for (auto skip = length > 1 ? rng.below(length) : 0; skip > 0; --skip) chain = chain->next;
     return chain;
   }
 

@@ -44,8 +44,8 @@ class Hash {
     return 0;
   }
   /// REQUIRES: size() > 0.
-  const Field& random(Dice& dice) const {
-    return table_ ? table_->random(dice)->field : few_[dice.below(few_.size())];
+  const Field& random(SeededRandom& rng) const {
+    return table_ ? table_->random(rng)->field : few_[rng.below(few_.size())];
   }
 
   std::string_view encoding() const noexcept { return table_ ? "hashtable" : "listpack"; }

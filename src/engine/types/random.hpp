@@ -1,13 +1,17 @@
-/// The engine's own randomness (SPOP, SRANDMEMBER ...): one seed, one run.
+/// The engine's own randomness (SPOP, SRANDMEMBER ...): the same seed draws the same elements.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 namespace sluice::engine {
 
-class Dice {
+class SeededRandom {
  public:
-  explicit Dice(std::uint64_t seed) noexcept : state_(seed) {}
+  explicit SeededRandom(std::uint64_t seed) noexcept : state_(seed) {}
 
   /// Uniform in [0, bound). REQUIRES: bound > 0. (Lemire's multiplication; the bias is below 2^-32
   /// for our bounds.)
@@ -28,5 +32,16 @@ class Dice {
 
   std::uint64_t state_;
 };
+
+/// `count` distinct indexes below `size`, in random order. (The front of a Fisher-Yates shuffle.)
+/// REQUIRES: count <= size.
+inline std::vector<std::size_t> distinct_indexes(std::size_t size, std::size_t count,
+                                                 SeededRandom& rng) {
+  std::vector<std::size_t> indexes(size);
+  std::iota(indexes.begin(), indexes.end(), std::size_t{0});
+  for (std::size_t i = 0; i < count; ++i) std::swap(indexes[i], indexes[i + rng.below(size - i)]);
+  indexes.resize(count);
+  return indexes;
+}
 
 }  // namespace sluice::engine

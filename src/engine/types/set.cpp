@@ -62,11 +62,11 @@ bool Set::erase(std::string_view member) {
   return std::erase(few_, member) > 0;
 }
 
-std::string Set::random(Dice& dice) const {
-  if (table_) return table_->random(dice)->member;
+std::string Set::random(SeededRandom& rng) const {
+  if (table_) return table_->random(rng)->member;
   if (!numbers_.empty())
-    return std::string{IntegerText{numbers_[dice.below(numbers_.size())]}.view()};
-  return few_[dice.below(few_.size())];
+    return std::string{IntegerText{numbers_[rng.below(numbers_.size())]}.view()};
+  return few_[rng.below(few_.size())];
 }
 
 void Set::leave_numbers(std::string_view coming) {

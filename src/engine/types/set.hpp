@@ -43,7 +43,7 @@ class Set {
     return 0;
   }
   /// REQUIRES: size() > 0.
-  std::string random(Dice& dice) const;
+  std::string random(SeededRandom& rng) const;
 
   std::string_view encoding() const noexcept {
     return table_ ? "hashtable" : few_.empty() ? "intset" : "listpack";

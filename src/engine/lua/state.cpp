@@ -1,13 +1,13 @@
-#include "engine/lua/lua_state.hpp"
+#include "engine/lua/state.hpp"
 
 #include <fmt/format.h>
 
 #include <new>
 
-#include "engine/lua/lua_chunk.hpp"
-#include "engine/lua/lua_redis.hpp"
-#include "engine/lua/lua_reply.hpp"
-#include "engine/lua/lua_sandbox.hpp"
+#include "engine/lua/bytecode.hpp"
+#include "engine/lua/redis.hpp"
+#include "engine/lua/reply.hpp"
+#include "engine/lua/sandbox.hpp"
 
 namespace sluice::engine {
 
@@ -136,7 +136,7 @@ std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
     lua_pushvalue(lua_, slot_globals);
     lua_setfenv(lua_, -2);
   }
-  LuaScript script{.own = OwnWords::of(lua_, facts, slot_globals)};
+  LuaScript script{.own = PrivateArguments::of(lua_, facts, slot_globals)};
   script.function = luaL_ref(lua_, LUA_REGISTRYINDEX);
   return script;
 }

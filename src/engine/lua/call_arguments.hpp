@@ -15,9 +15,9 @@
 
 namespace sluice::engine {
 
-class LuaArguments {
+class CallArguments {
  public:
-  explicit LuaArguments(int count) : count_(static_cast<std::size_t>(count)) {
+  explicit CallArguments(int count) : count_(static_cast<std::size_t>(count)) {
     words_ = reinterpret_cast<std::string_view*>(few_words_);
     if (count_ <= few) return;
     more_words_.resize(count_);
@@ -25,8 +25,8 @@ class LuaArguments {
     words_ = more_words_.data();
     digits_ = more_digits_.data();
   }
-  LuaArguments(const LuaArguments&) = delete;
-  LuaArguments& operator=(const LuaArguments&) = delete;
+  CallArguments(const CallArguments&) = delete;
+  CallArguments& operator=(const CallArguments&) = delete;
 
   /// Takes the arguments from the stack, where they have to stay. False: one is neither a text nor
   /// a number.

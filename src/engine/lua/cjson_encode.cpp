@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/lua/lua_cjson_config.hpp"
+#include "engine/lua/cjson.hpp"
 
 namespace sluice::engine {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/lua/lua_libraries.hpp"
+#include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
 

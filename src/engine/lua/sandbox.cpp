@@ -1,9 +1,9 @@
-#include "engine/lua/lua_sandbox.hpp"
+#include "engine/lua/sandbox.hpp"
 
 #include <cstring>
 #include <string>
 
-#include "engine/lua/lua_libraries.hpp"
+#include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
 

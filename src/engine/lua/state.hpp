@@ -7,17 +7,17 @@
 #include <string>
 #include <string_view>
 
-#include "engine/lua/lua_libraries.hpp"
-#include "engine/lua/lua_memory.hpp"
-#include "engine/lua/own_words.hpp"
+#include "engine/lua/libraries.hpp"
+#include "engine/lua/memory.hpp"
+#include "engine/lua/private_arguments.hpp"
 #include "engine/lua/script_run.hpp"
 
 namespace sluice::engine {
 
 /// A script as the Lua machine has it.
 struct LuaScript {
-  int function = LUA_NOREF;     ///< in the registry
-  std::optional<OwnWords> own;  ///< else it shares KEYS and ARGV with the others
+  int function = LUA_NOREF;             ///< in the registry
+  std::optional<PrivateArguments> own;  ///< else it shares KEYS and ARGV with the others
 };
 
 class LuaState {

@@ -1,4 +1,4 @@
-#include "engine/lua/own_words.hpp"
+#include "engine/lua/private_arguments.hpp"
 
 #include <algorithm>
 
@@ -23,10 +23,11 @@ bool are_harmless(const std::vector<std::string>& globals) {
 
 }  // namespace
 
-std::optional<OwnWords> OwnWords::of(lua_State* lua, const ChunkFacts& facts, int globals) {
+std::optional<PrivateArguments> PrivateArguments::of(lua_State* lua, const ChunkFacts& facts,
+                                                     int globals) {
   if (facts.may_assign_globals || !facts.only_looks_words_up || !are_harmless(facts.globals))
     return std::nullopt;
-  OwnWords words;
+  PrivateArguments words;
   lua_newtable(lua);
   for (const auto& name : facts.globals) {
     lua_pushlstring(lua, name.data(), name.size());
@@ -42,7 +43,7 @@ std::optional<OwnWords> OwnWords::of(lua_State* lua, const ChunkFacts& facts, in
   return words;
 }
 
-void OwnWords::make(lua_State* lua, Table& table) {
+void PrivateArguments::make(lua_State* lua, Table& table) {
   luaL_unref(lua, LUA_REGISTRYINDEX, table.reference);
   table.held.clear();
   table.large = false;
@@ -54,12 +55,12 @@ void OwnWords::make(lua_State* lua, Table& table) {
   lua_pop(lua, 1);
 }
 
-void OwnWords::give(lua_State* lua, Words keys, Words args) {
+void PrivateArguments::give(lua_State* lua, Words keys, Words args) {
   fill(lua, keys_, keys);
   fill(lua, args_, args);
 }
 
-void OwnWords::fill(lua_State* lua, Table& table, Words words) {
+void PrivateArguments::fill(lua_State* lua, Table& table, Words words) {
   auto& held = table.held;
   table.large = words.size() > few_words;
   held.reserve(words.size());
@@ -86,12 +87,12 @@ void OwnWords::fill(lua_State* lua, Table& table, Words words) {
   lua_settop(lua, before);
 }
 
-void OwnWords::let_go_of_large(lua_State* lua) {
+void PrivateArguments::let_go_of_large(lua_State* lua) {
   for (Table* const table : {&keys_, &args_})
     if (table->large) make(lua, *table);
 }
 
-void OwnWords::forget(lua_State* lua) {
+void PrivateArguments::forget(lua_State* lua) {
   for (const int reference : {environment_, keys_.reference, args_.reference})
     luaL_unref(lua, LUA_REGISTRYINDEX, reference);
 }

@@ -1,9 +1,9 @@
-#include "engine/lua/lua_pattern.hpp"
+#include "engine/lua/pattern.hpp"
 
 #include <cctype>
 #include <cstring>
 
-#include "engine/lua/lua_libraries.hpp"
+#include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
 

@@ -1,4 +1,4 @@
-#include "engine/lua/lua_reply.hpp"
+#include "engine/lua/reply.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,11 @@
 /// The library "cjson": JSON as in Mark Pulford's Lua CJSON 2.1. The work is in
 /// lua_cjson_encode.cpp and _decode.cpp.
+#include "engine/lua/cjson.hpp"
+
 #include <climits>
 #include <new>
 
-#include "engine/lua/lua_cjson_config.hpp"
-#include "engine/lua/lua_libraries.hpp"
+#include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/lua/lua_libraries.hpp"
-#include "engine/lua/lua_pattern.hpp"
+#include "engine/lua/libraries.hpp"
+#include "engine/lua/pattern.hpp"
 
 namespace sluice::engine {
 

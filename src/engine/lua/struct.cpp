@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "engine/lua/lua_libraries.hpp"
+#include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
 

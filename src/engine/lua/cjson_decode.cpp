@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/lua/lua_cjson_config.hpp"
+#include "engine/lua/cjson.hpp"
 
 namespace sluice::engine {
 

@@ -2,7 +2,7 @@
 // its constants; the functions written inside it; and what a debugger wants. A count is an int, a
 // text a size_t with its bytes. Everything is in the form of this machine, since nobody else is to
 // read it.
-#include "engine/lua/lua_chunk.hpp"
+#include "engine/lua/bytecode.hpp"
 
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "engine/lua/lua_result.hpp"
+#include "engine/lua/result.hpp"
 
 #include <algorithm>
 #include <cstdint>

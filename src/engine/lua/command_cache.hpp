@@ -14,7 +14,7 @@
 namespace sluice::engine {
 
 /// It lives in Lua's memory, which destroys nothing.
-class CalledCommands {
+class CommandCache {
  public:
   /// Null: it is not remembered.
   const Engine::Command* find(std::string_view name) const noexcept {

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/lua/lua_libraries.hpp"
+#include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
 

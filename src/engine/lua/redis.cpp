@@ -1,4 +1,4 @@
-#include "engine/lua/lua_redis.hpp"
+#include "engine/lua/redis.hpp"
 
 #include <exception>
 #include <new>
@@ -9,11 +9,11 @@
 
 #include "base/sha1.hpp"
 #include "engine/core/engine.hpp"
-#include "engine/lua/called_commands.hpp"
-#include "engine/lua/lua_arguments.hpp"
-#include "engine/lua/lua_libraries.hpp"
-#include "engine/lua/lua_reply.hpp"
-#include "engine/lua/lua_result.hpp"
+#include "engine/lua/call_arguments.hpp"
+#include "engine/lua/command_cache.hpp"
+#include "engine/lua/libraries.hpp"
+#include "engine/lua/reply.hpp"
+#include "engine/lua/result.hpp"
 #include "resp/command_table.hpp"
 #include "sluice/log.hpp"
 
@@ -38,7 +38,7 @@ std::string_view text_at(lua_State* lua, int index) {
 /// The command that the first argument names, if words beyond that do not matter; found before or
 /// now.
 const Engine::Command* command_named_first(lua_State* lua, Engine& engine, Words words) {
-  auto& called = *static_cast<CalledCommands*>(lua_touserdata(lua, lua_upvalueindex(2)));
+  auto& called = *static_cast<CommandCache*>(lua_touserdata(lua, lua_upvalueindex(2)));
   if (const auto* known = called.find(words[0])) return known;
   const auto* command = engine.command_named(words[0]);
   if (command != nullptr) called.remember(words[0], *command);
@@ -84,7 +84,7 @@ bool call_command(lua_State* lua) {
     push_error(lua, "ERR Please specify at least one argument for this redis lib call");
     return true;
   }
-  LuaArguments arguments(count);
+  CallArguments arguments(count);
   if (!arguments.take(lua)) {
     push_error(lua, "ERR Lua redis lib command arguments must be strings or integers");
     return true;
@@ -247,9 +247,9 @@ constexpr Constant constants[] = {
 }  // namespace
 
 void push_redis_library(lua_State* lua, ScriptRun& run) {
-  static_assert(std::is_trivially_destructible_v<CalledCommands>);
+  static_assert(std::is_trivially_destructible_v<CommandCache>);
   lua_newtable(lua);
-  new (lua_newuserdata(lua, sizeof(CalledCommands))) CalledCommands;
+  new (lua_newuserdata(lua, sizeof(CommandCache))) CommandCache;
   for (const auto& function : with_run) {
     lua_pushlightuserdata(lua, &run);
     lua_pushvalue(lua, -2);

@@ -11,17 +11,17 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/lua/lua_chunk.hpp"
+#include "engine/lua/bytecode.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {
 
-class OwnWords {
+class PrivateArguments {
  public:
   /// Gives the function at the top of the stack an environment of its own, with the globals that it
   /// reads out of the table at `globals`. Nothing: it may do more to its words than look them up,
   /// or has ways to the globals that cannot be foreseen; it is left as it is.
-  static std::optional<OwnWords> of(lua_State* lua, const ChunkFacts& facts, int globals);
+  static std::optional<PrivateArguments> of(lua_State* lua, const ChunkFacts& facts, int globals);
 
   void give(lua_State* lua, Words keys, Words args);
   /// After the run: many or long words are not kept until the next one.
@@ -37,7 +37,7 @@ class OwnWords {
     bool large = false;
   };
 
-  OwnWords() = default;
+  PrivateArguments() = default;
   void make(lua_State* lua, Table& table);
   void fill(lua_State* lua, Table& table, Words words);
 
