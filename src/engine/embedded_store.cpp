@@ -8,7 +8,7 @@
 #include "engine/embedded/locked_engine.hpp"
 #include "engine/embedded/rewriter.hpp"
 #include "engine/log/append_log.hpp"
-#include "engine/types/number_text.hpp"
+#include "engine/types/text.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {
@@ -177,7 +177,7 @@ PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<Folde
 
 Task<Value> PassiveStore::run(Words command, CallOptions) {
   if (auto refused = refusal_of(command)) return failed<Value>(*std::move(refused));
-  if (same_word(command.front(), "bgrewriteaof")) return start_rewrite();
+  if (is_word(command.front(), "bgrewriteaof")) return start_rewrite();
   std::optional<Outcome> outcome;
   {
     Section section{core_};

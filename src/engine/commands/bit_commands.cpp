@@ -1,15 +1,18 @@
-// Strings as rows of bits; bit 0 is the highest of the first byte. BITFIELD is in
-// bitfield_commands.cpp.
+// Strings as rows of bits; bit 0 is the highest of the first byte.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 
-#include "engine/commands/bits.hpp"
+#include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 
 namespace sluice::engine {
 
+namespace {
+
+/// The offset of a bit; "#3" counts fields of `width` bits where `width` is not 0. False: refused.
 bool read_bit_offset(std::string_view word, std::int64_t width, std::int64_t& offset,
                      Reply& reply) {
   constexpr std::string_view error = "ERR bit offset is not an integer or out of range";
@@ -20,8 +23,6 @@ bool read_bit_offset(std::string_view word, std::int64_t width, std::int64_t& of
   if (in_fields && __builtin_mul_overflow(offset, width, &offset)) return fail(reply, error);
   return offset / 8 < static_cast<std::int64_t>(longest_string) || fail(reply, error);
 }
-
-namespace {
 
 bool bit_at(std::string_view text, std::size_t i) {
   return (static_cast<unsigned char>(text[i / 8]) >> (7 - i % 8) & 1) != 0;
@@ -34,7 +35,7 @@ void setbit(Context& context, Words words, Reply& reply) {
     return reply.error("ERR bit is not an integer or out of range");
   std::string* text = nullptr;
   if (!find_as(context, words[1], text, reply)) return;
-  if (!text) text = as<std::string>(context.keys().put(words[1], std::string{}));
+  if (!text) text = &make<std::string>(context, words[1]);
   const auto place = static_cast<std::size_t>(offset);
   const auto before = text->size();
   if (before <= place / 8) text->resize(place / 8 + 1);
@@ -86,8 +87,8 @@ struct BitRange {
     if (!words.empty() && !read_integer(words[0], start, reply)) return false;
     end_given = words.size() > 1;
     if (end_given && !read_integer(words[1], end, reply)) return false;
-    bits = words.size() > 2 && same_word(words[2], "bit");
-    return words.size() < 3 || bits || same_word(words[2], "byte") || fail(reply, syntax_error);
+    bits = words.size() > 2 && is_word(words[2], "bit");
+    return words.size() < 3 || bits || is_word(words[2], "byte") || fail(reply, syntax_error);
   }
   bool is_backward() const noexcept { return start < 0 && end < 0 && start > end; }
   Interval in(std::size_t bytes) const {
@@ -140,7 +141,7 @@ void bitpos(Context& context, Words words, Reply& reply) {
   const auto place = find_bit(*text, wanted, part.first, part.last);
   // Behind the string all bits are 0, unless the caller said where to stop.
   if (place == part.last && (wanted || range.end_given)) return reply.integer(-1);
-  reply.integer(static_cast<std::int64_t>(place));
+  reply.count(place);
 }
 
 using Combine = unsigned char (*)(unsigned char, unsigned char);
@@ -173,7 +174,7 @@ std::string combined(const std::vector<std::string_view>& texts, Combine combine
 
 void bitop(Context& context, Words words, Reply& reply) {
   const auto* operation = std::ranges::find_if(
-      operations, [&](const Operation& row) { return same_word(words[1], row.name); });
+      operations, [&](const Operation& row) { return is_word(words[1], row.name); });
   if (operation == std::end(operations)) return reply.error(syntax_error);
   if (!operation->combine && words.size() != 4)
     return reply.error("ERR BITOP NOT must be called with a single source key.");
@@ -183,27 +184,167 @@ void bitop(Context& context, Words words, Reply& reply) {
     if (!find_as(context, key, text, reply)) return;
     texts.push_back(text ? std::string_view{*text} : std::string_view{});
   }
-  auto result = combined(texts, operation->combine);
-  const auto size = result.size();
-  if (size > 0) {
-    context.keys().put(words[2], std::move(result));
-    context.changed();
-  } else if (find(context, words[2])) {
-    context.keys().erase(words[2]);
-    context.changed();
-    context.log_instead({"DEL", words[2]});
-  }
-  reply.integer(static_cast<std::int64_t>(size));
+  store_result(context, words[2], combined(texts, operation->combine), false, reply);
 }
 
-constexpr Handlers::Row rows[] = {{"setbit", setbit},
-                                  {"getbit", getbit},
-                                  {"bitcount", bitcount},
-                                  {"bitpos", bitpos},
-                                  {"bitop", bitop}};
+// --- BITFIELD: whole numbers of 1 to 64 bits anywhere in a string ---
+
+__extension__ using Wide = __int128;
+
+enum class Overflow { wrap, saturate, refuse };
+constexpr Choice<Overflow> overflows[] = {
+    {"wrap", Overflow::wrap}, {"sat", Overflow::saturate}, {"fail", Overflow::refuse}};
+enum class Verb { get, set, add };
+
+/// "i16", "u8": a type of number.
+struct Field {
+  bool is_signed = false;
+  int width = 0;
+
+  Wide least() const noexcept { return is_signed ? -(Wide{1} << (width - 1)) : Wide{0}; }
+  Wide most() const noexcept { return (Wide{1} << (is_signed ? width - 1 : width)) - 1; }
+};
+
+struct Step {
+  Verb verb = Verb::get;
+  Field field;
+  std::size_t offset = 0;
+  std::int64_t operand = 0;
+  Overflow overflow = Overflow::wrap;
+};
+
+bool read_field(std::string_view word, Field& field, Reply& reply) {
+  field.is_signed = word.starts_with('i');
+  const auto width = word.empty() ? std::nullopt : parse_integer(word.substr(1));
+  const bool good = (field.is_signed || word.starts_with('u')) && width && *width >= 1 &&
+                    *width <= (field.is_signed ? 64 : 63);
+  if (!good)
+    return fail(reply,
+                "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not "
+                "supported but i64 is.");
+  field.width = static_cast<int>(*width);
+  return true;
+}
+
+/// Reads one step at words[i] and leaves `i` behind it.
+bool read_step(Words words, std::size_t& i, Step& step, Reply& reply) {
+  const auto left = words.size() - i - 1;
+  const auto& verb = words[i];
+  if (is_word(verb, "get") && left >= 2)
+    step.verb = Verb::get;
+  else if (is_word(verb, "set") && left >= 3)
+    step.verb = Verb::set;
+  else if (is_word(verb, "incrby") && left >= 3)
+    step.verb = Verb::add;
+  else
+    return fail(reply, syntax_error);
+  std::int64_t offset = 0;
+  if (!read_field(words[i + 1], step.field, reply) ||
+      !read_bit_offset(words[i + 2], step.field.width, offset, reply))
+    return false;
+  step.offset = static_cast<std::size_t>(offset);
+  if (step.verb != Verb::get && !read_integer(words[i + 3], step.operand, reply)) return false;
+  i += step.verb == Verb::get ? 3 : 4;
+  return true;
+}
+
+bool read_steps(Words words, bool may_write, std::vector<Step>& steps, Reply& reply) {
+  auto overflow = Overflow::wrap;
+  for (std::size_t i = 2; i < words.size();) {
+    if (is_word(words[i], "overflow") && i + 1 < words.size()) {
+      if (!choose(words[i + 1], overflows, overflow))
+        return fail(reply, "ERR Invalid OVERFLOW type specified");
+      i += 2;
+      continue;
+    }
+    Step step{.overflow = overflow};
+    if (!read_step(words, i, step, reply)) return false;
+    if (step.verb != Verb::get && !may_write)
+      return fail(reply, "ERR BITFIELD_RO only supports the GET subcommand");
+    steps.push_back(step);
+  }
+  return true;
+}
+
+std::int64_t value_at(std::string_view text, const Step& step) {
+  std::uint64_t bits = 0;
+  for (auto i = step.offset; i < step.offset + static_cast<std::size_t>(step.field.width); ++i) {
+    const auto byte = i / 8 < text.size() ? static_cast<unsigned char>(text[i / 8]) : 0U;
+    bits = bits << 1 | (byte >> (7 - i % 8) & 1U);
+  }
+  const int unused = step.field.is_signed ? 64 - step.field.width : 0;
+  return static_cast<std::int64_t>(bits << unused) >> unused;
+}
+
+void put_at(std::string& text, const Step& step, std::int64_t value) {
+  const auto width = static_cast<std::size_t>(step.field.width);
+  for (std::size_t i = 0; i < width; ++i) {
+    const auto place = step.offset + i;
+    const auto mask = static_cast<unsigned char>(0x80U >> place % 8);
+    const bool one = (static_cast<std::uint64_t>(value) >> (width - 1 - i) & 1U) != 0;
+    const auto byte = static_cast<unsigned char>(text[place / 8]);
+    text[place / 8] = static_cast<char>(one ? byte | mask : byte & ~mask);
+  }
+}
+
+/// The sum as it fits into the field; empty: it does not, and OVERFLOW FAIL was asked for.
+std::optional<std::int64_t> fitted(Wide sum, const Step& step) {
+  const auto& field = step.field;
+  if (sum >= field.least() && sum <= field.most()) return static_cast<std::int64_t>(sum);
+  if (step.overflow == Overflow::refuse) return std::nullopt;
+  if (step.overflow == Overflow::saturate)
+    return static_cast<std::int64_t>(sum < field.least() ? field.least() : field.most());
+  const int unused = 64 - field.width;
+  const auto bits = static_cast<std::uint64_t>(sum) << unused;
+  return field.is_signed ? static_cast<std::int64_t>(bits) >> unused
+                         : static_cast<std::int64_t>(bits >> unused);
+}
+
+void perform(Context& context, const Step& step, std::string* text, Reply& reply) {
+  const auto old = value_at(text ? std::string_view{*text} : std::string_view{}, step);
+  if (step.verb == Verb::get) return reply.integer(old);
+  // A SET to an unsigned field takes the operand's bits, so that -1 overflows upwards.
+  const Wide operand = step.verb == Verb::set && !step.field.is_signed
+                           ? static_cast<Wide>(static_cast<std::uint64_t>(step.operand))
+                           : static_cast<Wide>(step.operand);
+  const auto value = fitted(step.verb == Verb::add ? Wide{old} + operand : operand, step);
+  if (!value) return reply.null();
+  put_at(*text, step, *value);
+  context.changed();
+  reply.integer(step.verb == Verb::add ? *value : old);
+}
+
+template <bool may_write>
+void bitfield(Context& context, Words words, Reply& reply) {
+  std::vector<Step> steps;
+  if (!read_steps(words, may_write, steps, reply)) return;
+  std::string* text = nullptr;
+  if (!find_as(context, words[1], text, reply)) return;
+  std::size_t needed = 0;
+  for (const auto& step : steps)
+    if (step.verb != Verb::get)
+      needed = std::max(needed, (step.offset + static_cast<std::size_t>(step.field.width) + 7) / 8);
+  if (needed > 0 && !text) text = &make<std::string>(context, words[1]);
+  if (needed > 0 && text->size() < needed) {
+    text->resize(needed);
+    context.changed();  // also where every step fails; Redis forgets to log it then
+  }
+  reply.array(steps.size());
+  for (const auto& step : steps) perform(context, step, text, reply);
+}
+
+constexpr CommandRow rows[] = {
+    {"setbit", setbit},
+    {"getbit", getbit},
+    {"bitcount", bitcount},
+    {"bitpos", bitpos},
+    {"bitop", bitop},
+    {"bitfield", bitfield<true>},
+    {"bitfield_ro", bitfield<false>},
+};
 
 }  // namespace
 
-void add_bit_commands(Handlers& handlers) { handlers.add(rows); }
+CommandRows bit_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
-#include "engine/core/glob.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {
@@ -14,9 +14,8 @@ namespace {
 std::string server_section(Context& context) {
   const auto& engine = context.engine();
   return fmt::format(
-      "redis_version:7.2.0\r\nserver_name:sluice\r\nredis_mode:standalone\r\nprocess_id:{}\r\nrun_"
-      "id:{}\r\n"
-      "server_time_usec:{}\r\nuptime_in_seconds:{}\r\n",
+      "redis_version:7.2.0\r\nserver_name:sluice\r\nredis_mode:standalone\r\n"
+      "process_id:{}\r\nrun_id:{}\r\nserver_time_usec:{}\r\nuptime_in_seconds:{}\r\n",
       ::getpid(), engine.run_id, context.now_us(),
       (context.now_us() - engine.started_us) / 1'000'000);
 }
@@ -38,7 +37,7 @@ std::string keyspace_section(Context& context) {
   return text;
 }
 
-std::string nothing_of_its_own(Context&) { return {}; }
+std::string empty_section(Context&) { return {}; }
 
 struct Section {
   std::string_view name;
@@ -46,8 +45,8 @@ struct Section {
   std::string (*text)(Context&);
 };
 constexpr Section sections[] = {
-    {"server", "Server", server_section},       {"clients", "Clients", nothing_of_its_own},
-    {"memory", "Memory", nothing_of_its_own},   {"persistence", "Persistence", nothing_of_its_own},
+    {"server", "Server", server_section},       {"clients", "Clients", empty_section},
+    {"memory", "Memory", empty_section},        {"persistence", "Persistence", empty_section},
     {"stats", "Stats", stats_section},          {"replication", "Replication", replication_section},
     {"keyspace", "Keyspace", keyspace_section},
 };
@@ -56,8 +55,8 @@ void info(Context& context, Words words, Reply& reply) {
   const auto names = words.subspan(1);
   const auto wanted = [&](std::string_view name) {
     return names.empty() || std::ranges::any_of(names, [&](std::string_view word) {
-             return same_word(word, name) || same_word(word, "default") || same_word(word, "all") ||
-                    same_word(word, "everything");
+             return is_word(word, name) || is_word(word, "default") || is_word(word, "all") ||
+                    is_word(word, "everything");
            });
   };
   std::string text;
@@ -80,7 +79,7 @@ void config_get(Context& context, Words words, Reply& reply) {
   for (const auto& [name, value] : found) reply.bulk(name), reply.bulk(value);
 }
 
-/// Of parameters that the surroundings do not know only the value is kept.
+/// A parameter that `configure` does not know is kept and has no effect.
 void config_set(Context& context, Words words, Reply& reply) {
   if (words.size() % 2 == 1) return refuse_arity(reply, "config|set");
   auto& engine = context.engine();
@@ -101,45 +100,18 @@ void config_resetstat(Context& context, Words, Reply& reply) {
   reply.ok();
 }
 
-struct FlagName {
-  resp::CommandFlag flag;
-  std::string_view name;
-};
-constexpr FlagName flag_names[] = {
-    {resp::flag_write, "write"},
-    {resp::flag_readonly, "readonly"},
-    {resp::flag_denyoom, "denyoom"},
-    {resp::flag_admin, "admin"},
-    {resp::flag_pubsub, "pubsub"},
-    {resp::flag_noscript, "noscript"},
-    {resp::flag_blocking, "blocking"},
-    {resp::flag_loading, "loading"},
-    {resp::flag_stale, "stale"},
-    {resp::flag_skip_monitor, "skip_monitor"},
-    {resp::flag_skip_slowlog, "skip_slowlog"},
-    {resp::flag_asking, "asking"},
-    {resp::flag_fast, "fast"},
-    {resp::flag_no_auth, "no_auth"},
-    {resp::flag_movablekeys, "movablekeys"},
-    {resp::flag_no_multi, "no_multi"},
-    {resp::flag_allow_busy, "allow_busy"},
-    {resp::flag_no_async_loading, "no_async_loading"},
-    {resp::flag_no_mandatory_keys, "no_mandatory_keys"},
-};
-
 bool is_subcommand_of(const resp::CommandSpec& spec, const resp::CommandSpec& container) {
   return spec.name.size() > container.name.size() && spec.name.starts_with(container.name) &&
          spec.name[container.name.size()] == '|';
 }
 
-/// The ten elements of Redis 7; of ACL categories, tips and key specifications the table knows
-/// nothing.
+/// The ten elements of Redis 7; ACL categories, tips and key specifications are not in the table.
 void describe(const resp::CommandSpec& spec, Reply& reply) {
   reply.array(10);
   reply.bulk(spec.name);
   reply.integer(spec.arity);
   std::vector<std::string_view> flags;
-  for (const auto& [flag, name] : flag_names)
+  for (const auto& [flag, name] : resp::flag_names())
     if (spec.has(flag)) flags.push_back(name);
   reply.set(flags.size());
   for (const auto flag : flags) reply.simple(flag);
@@ -199,7 +171,7 @@ void command_getkeys(Context&, Words words, Reply& reply) {
   for (const auto place : positions) reply.bulk(asked[place]);
 }
 
-/// The table holds no prose: names with nothing said about them.
+/// The table holds no descriptions: the names alone.
 void command_docs(Context&, Words words, Reply& reply) {
   std::vector<std::string_view> names;
   for (const auto& name : words.subspan(2))
@@ -208,7 +180,7 @@ void command_docs(Context&, Words words, Reply& reply) {
   for (const auto& name : names) reply.bulk(name), reply.map(0);
 }
 
-constexpr Handlers::Row rows[] = {
+constexpr CommandRow rows[] = {
     {"info", info},
     {"config|get", config_get},
     {"config|set", config_set},
@@ -223,6 +195,6 @@ constexpr Handlers::Row rows[] = {
 
 }  // namespace
 
-void add_info_commands(Handlers& handlers) { handlers.add(rows); }
+CommandRows info_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

@@ -1,6 +1,9 @@
-// Keys whatever they hold: DEL, EXISTS, TYPE, RENAME, COPY, MOVE, TOUCH, OBJECT.
+// Keys, whatever they hold: DEL, EXISTS, TYPE, RENAME, COPY, MOVE, OBJECT, EXPIRE, TTL ...
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 
 namespace sluice::engine {
@@ -26,7 +29,7 @@ void type(Context& context, Words words, Reply& reply) {
   reply.simple(object ? type_name(*object) : "none");
 }
 
-/// Somebody may be blocked on what can be popped or read.
+/// A caller may be blocked on a list, sorted set or stream.
 void signal_if_waited_for(Context& context, std::string_view key, const Object& object) {
   if (!std::holds_alternative<std::string>(object)) context.signal(key);
 }
@@ -54,14 +57,12 @@ void renamenx(Context& context, Words words, Reply& reply) {
   if (const int done = rename_key(context, words, true, reply); done >= 0) reply.integer(done);
 }
 
-bool read_database(std::string_view word, int& database, Reply& reply) {
-  std::int64_t number = 0;
-  if (!read_integer(word, number, reply)) return false;
-  if (number != static_cast<std::int32_t>(number))
+/// As COPY and MOVE read it: they have an error of their own for a number beyond 32 bits.
+bool read_other_database(std::string_view word, int& database, Reply& reply) {
+  const auto number = parse_integer(word);
+  if (number && *number != static_cast<std::int32_t>(*number))
     return fail(reply, "ERR value is out of range, value must between -2147483648 and 2147483647");
-  if (number < 0 || number >= Engine::databases) return fail(reply, "ERR DB index is out of range");
-  database = static_cast<int>(number);
-  return true;
+  return read_database(word, database, reply);
 }
 
 /// Looks a key up in another database than the session's, where what has expired is logged at once.
@@ -76,10 +77,10 @@ void copy(Context& context, Words words, Reply& reply) {
   int database = context.session().database;
   bool replace = false;
   for (std::size_t i = 3; i < words.size(); ++i) {
-    if (same_word(words[i], "replace")) {
+    if (is_word(words[i], "replace")) {
       replace = true;
-    } else if (same_word(words[i], "db") && i + 1 < words.size()) {
-      if (!read_database(words[++i], database, reply)) return;
+    } else if (is_word(words[i], "db") && i + 1 < words.size()) {
+      if (!read_other_database(words[++i], database, reply)) return;
     } else {
       return reply.error(syntax_error);
     }
@@ -98,7 +99,7 @@ void copy(Context& context, Words words, Reply& reply) {
 
 void move(Context& context, Words words, Reply& reply) {
   int database = 0;
-  if (!read_database(words[2], database, reply)) return;
+  if (!read_other_database(words[2], database, reply)) return;
   if (database == context.session().database)
     return reply.error("ERR source and destination objects are the same");
   Entry* entry = context.keys().find_entry(words[1], context.now_ms());
@@ -115,7 +116,7 @@ void object_encoding(Context& context, Words words, Reply& reply) {
   const Object* object = find(context, words[2]);
   object ? reply.bulk(encoding_of(*object)) : reply.null();
 }
-/// Objects are not shared, and nobody counts their use: what a fresh Redis object would answer.
+/// Objects are not shared, and their use is not counted: what a fresh Redis object would answer.
 template <std::int64_t answer>
 void object_number(Context& context, Words words, Reply& reply) {
   find(context, words[2]) ? reply.integer(answer) : reply.null();
@@ -124,11 +125,83 @@ void object_freq(Context& context, Words words, Reply& reply) {
   if (!find(context, words[2])) return reply.null();
   reply.error(
       "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that "
-      "when switching "
-      "between policies at runtime LRU and LFU data will take some time to adjust.");
+      "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
 }
 
-constexpr Handlers::Row rows[] = {
+// --- times of expiry; they are logged absolute (PEXPIREAT) ---
+
+/// NX XX GT LT.
+struct Conditions {
+  bool missing = false;
+  bool present = false;
+  bool later = false;
+  bool earlier = false;
+
+  bool hold(std::int64_t old_ms, std::int64_t new_ms) const noexcept {
+    const bool none = old_ms == Keyspace::never;  // for ever: later than any time
+    if (missing && !none) return false;
+    if (present && none) return false;
+    if (later && (none || new_ms <= old_ms)) return false;
+    return !earlier || none || new_ms < old_ms;
+  }
+};
+
+bool read_conditions(Words words, Conditions& conditions, Reply& reply) {
+  for (const auto& word : words) {
+    if (is_word(word, "nx"))
+      conditions.missing = true;
+    else if (is_word(word, "xx"))
+      conditions.present = true;
+    else if (is_word(word, "gt"))
+      conditions.later = true;
+    else if (is_word(word, "lt"))
+      conditions.earlier = true;
+    else
+      return fail(reply, fmt::format("ERR Unsupported option {}", shown(word)));
+  }
+  if (conditions.missing && (conditions.present || conditions.later || conditions.earlier))
+    return fail(reply, "ERR NX and XX, GT or LT options at the same time are not compatible");
+  if (conditions.later && conditions.earlier)
+    return fail(reply, "ERR GT and LT options at the same time are not compatible");
+  return true;
+}
+
+template <bool seconds, bool relative>
+void expire(Context& context, Words words, Reply& reply) {
+  constexpr std::string_view name =
+      relative ? (seconds ? "expire" : "pexpire") : (seconds ? "expireat" : "pexpireat");
+  Conditions conditions;
+  if (words.size() > 3 && !read_conditions(words.subspan(3), conditions, reply)) return;
+  std::int64_t at_ms = 0;
+  if (!read_expiry(context, words[2], {seconds, relative}, false, name, at_ms, reply)) return;
+  Entry* entry = context.keys().find_entry(words[1], context.now_ms());
+  if (!entry || !conditions.hold(entry->expiry_ms, at_ms)) return reply.integer(0);
+  context.changed();
+  if (set_expiry(context, words[1], *entry, at_ms))
+    context.log_instead({"PEXPIREAT", words[1], IntegerText{at_ms}});
+  reply.integer(1);
+}
+
+/// -2: no such key, -1: for ever.
+template <bool seconds, bool relative>
+void expiry_of(Context& context, Words words, Reply& reply) {
+  const Entry* entry = context.keys().find_entry(words[1], context.now_ms());
+  if (!entry) return reply.integer(-2);
+  if (entry->expiry_ms == Keyspace::never) return reply.integer(-1);
+  auto ms = entry->expiry_ms;
+  if (relative) ms = std::max<std::int64_t>(ms - context.now_ms(), 0);
+  reply.integer(seconds ? (ms + 500) / 1000 : ms);
+}
+
+void persist(Context& context, Words words, Reply& reply) {
+  Entry* entry = context.keys().find_entry(words[1], context.now_ms());
+  if (!entry || entry->expiry_ms == Keyspace::never) return reply.integer(0);
+  context.keys().set_expiry_ms(*entry, Keyspace::never);
+  context.changed();
+  reply.integer(1);
+}
+
+constexpr CommandRow rows[] = {
     {"del", del},
     {"unlink", del},
     {"exists", exists},
@@ -142,10 +215,19 @@ constexpr Handlers::Row rows[] = {
     {"object|refcount", object_number<1>},
     {"object|idletime", object_number<0>},
     {"object|freq", object_freq},
+    {"expire", expire<true, true>},
+    {"pexpire", expire<false, true>},
+    {"expireat", expire<true, false>},
+    {"pexpireat", expire<false, false>},
+    {"ttl", expiry_of<true, true>},
+    {"pttl", expiry_of<false, true>},
+    {"expiretime", expiry_of<true, false>},
+    {"pexpiretime", expiry_of<false, false>},
+    {"persist", persist},
 };
 
 }  // namespace
 
-void add_key_commands(Handlers& handlers) { handlers.add(rows); }
+CommandRows key_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

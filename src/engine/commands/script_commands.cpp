@@ -1,7 +1,4 @@
-#include <fmt/format.h>
-
-#include <cstdint>
-
+#include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 #include "engine/lua/result.hpp"
 #include "engine/lua/scripts.hpp"
@@ -23,19 +20,14 @@ bool read_call(Words words, bool read_only, ScriptRunner::Call& call, Reply& rep
   return true;
 }
 
-template <bool read_only>
+using Evaluate = void (ScriptRunner::*)(Context&, std::string_view script,
+                                        const ScriptRunner::Call&, Reply&);
+
+template <Evaluate evaluate, bool read_only>
 void eval(Context& context, Words words, Reply& reply) {
   ScriptRunner::Call call;
   if (!read_call(words, read_only, call, reply)) return;
-  context.engine().scripts().eval(context, words[1], call, reply);
-  context.logged_already();
-}
-
-template <bool read_only>
-void evalsha(Context& context, Words words, Reply& reply) {
-  ScriptRunner::Call call;
-  if (!read_call(words, read_only, call, reply)) return;
-  context.engine().scripts().evalsha(context, words[1], call, reply);
+  (context.engine().scripts().*evaluate)(context, words[1], call, reply);
   context.logged_already();
 }
 
@@ -53,32 +45,38 @@ void script_exists(Context& context, Words words, Reply& reply) {
 void script_flush(Context& context, Words words, Reply& reply) {
   const bool known =
       words.size() == 2 ||
-      (words.size() == 3 && (same_word(words[2], "sync") || same_word(words[2], "async")));
+      (words.size() == 3 && (is_word(words[2], "sync") || is_word(words[2], "async")));
   if (!known) return reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
   context.engine().scripts().flush();
   reply.ok();
 }
 
-/// One script runs at a time, on its caller's thread: whoever can ask finds none.
+/// One script runs at a time, under the engine's lock: no script runs while SCRIPT KILL does.
 void script_kill(Context&, Words, Reply& reply) {
   reply.error("NOTBUSY No scripts in execution right now.");
 }
 
 void script_debug(Context&, Words words, Reply& reply) {
-  if (same_word(words[2], "no")) return reply.ok();
-  if (same_word(words[2], "yes") || same_word(words[2], "sync"))
+  if (is_word(words[2], "no")) return reply.ok();
+  if (is_word(words[2], "yes") || is_word(words[2], "sync"))
     return reply.error("ERR The embedded engine has no debugger for scripts");
   reply.error("ERR Use SCRIPT DEBUG YES/SYNC/NO");
 }
 
-constexpr Handlers::Row commands[] = {
-    {"eval", eval<false>},          {"eval_ro", eval<true>},      {"evalsha", evalsha<false>},
-    {"evalsha_ro", evalsha<true>},  {"script|load", script_load}, {"script|exists", script_exists},
-    {"script|flush", script_flush}, {"script|kill", script_kill}, {"script|debug", script_debug},
+constexpr CommandRow rows[] = {
+    {"eval", eval<&ScriptRunner::eval, false>},
+    {"eval_ro", eval<&ScriptRunner::eval, true>},
+    {"evalsha", eval<&ScriptRunner::evalsha, false>},
+    {"evalsha_ro", eval<&ScriptRunner::evalsha, true>},
+    {"script|load", script_load},
+    {"script|exists", script_exists},
+    {"script|flush", script_flush},
+    {"script|kill", script_kill},
+    {"script|debug", script_debug},
 };
 
 }  // namespace
 
-void add_script_commands(Handlers& handlers) { handlers.add(commands); }
+CommandRows script_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

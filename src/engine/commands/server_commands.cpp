@@ -1,12 +1,6 @@
-// The engine as a server: PING, TIME, databases, publishing. What tells of it is in
-// info_commands.cpp.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <set>
-
+// The engine as a server: PING, TIME, databases, publishing. INFO is in info_commands.cpp.
+#include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
-#include "engine/core/glob.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -24,16 +18,8 @@ void time(Context& context, Words, Reply& reply) {
   reply.bulk(IntegerText{context.now_us() % 1'000'000});
 }
 
-bool read_database(std::string_view word, int& database, Reply& reply, std::string_view error) {
-  std::int64_t number = 0;
-  if (!read_integer(word, number, reply, error)) return false;
-  if (number < 0 || number >= Engine::databases) return fail(reply, "ERR DB index is out of range");
-  database = static_cast<int>(number);
-  return true;
-}
-
 void select(Context& context, Words words, Reply& reply) {
-  if (read_database(words[1], context.session().database, reply, not_an_integer)) reply.ok();
+  if (read_database(words[1], context.session().database, reply)) reply.ok();
 }
 
 void swapdb(Context& context, Words words, Reply& reply) {
@@ -50,7 +36,7 @@ void swapdb(Context& context, Words words, Reply& reply) {
 bool read_flush(Words words, Reply& reply) {
   const bool good =
       words.size() == 1 ||
-      (words.size() == 2 && (same_word(words[1], "async") || same_word(words[1], "sync")));
+      (words.size() == 2 && (is_word(words[1], "async") || is_word(words[1], "sync")));
   return good || fail(reply, syntax_error);
 }
 
@@ -70,7 +56,7 @@ void flushall(Context& context, Words words, Reply& reply) {
 }
 
 void publish(Context& context, Words words, Reply& reply) {
-  reply.integer(static_cast<std::int64_t>(context.publish(words[1], words[2])));
+  reply.count(context.publish(words[1], words[2]));
 }
 
 void pubsub_channels(Context& context, Words words, Reply& reply) {
@@ -88,7 +74,7 @@ void pubsub_numsub(Context& context, Words words, Reply& reply) {
   reply.array(2 * (words.size() - 2));
   for (const auto& channel : words.subspan(2)) {
     reply.bulk(channel);
-    reply.integer(receivers ? static_cast<std::int64_t>(receivers(channel)) : 0);
+    reply.count(receivers ? receivers(channel) : 0);
   }
 }
 
@@ -108,7 +94,7 @@ void role(Context&, Words, Reply& reply) {
   reply.array(0);
 }
 
-constexpr Handlers::Row rows[] = {
+constexpr CommandRow rows[] = {
     {"ping", ping},
     {"echo", echo},
     {"time", time},
@@ -125,6 +111,6 @@ constexpr Handlers::Row rows[] = {
 
 }  // namespace
 
-void add_server_commands(Handlers& handlers) { handlers.add(rows); }
+CommandRows server_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

@@ -1,55 +1,31 @@
-// Sets, one at a time; what combines them is in set_algebra_commands.cpp.
+// Sets, one at a time and combined.
 #include <algorithm>
 
-#include "engine/commands/scan.hpp"
+#include "engine/commands/collections.hpp"
+#include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {
 
-void sadd(Context& context, Words words, Reply& reply) {
-  Set* set = nullptr;
-  if (!find_as(context, words[1], set, reply)) return;
-  if (!set) set = &make<Set>(context, words[1]);
+void sadd(Context& context, Words words, Set* found, Reply& reply) {
+  auto& set = value_or_new(context, words[1], found);
   std::size_t added = 0;
-  for (const auto& member : words.subspan(2)) added += set->add(member) ? 1 : 0;
-  if (added > 0) context.changed(added);
-  reply.integer(static_cast<std::int64_t>(added));
+  for (const auto& member : words.subspan(2)) added += set.add(member) ? 1U : 0U;
+  context.changed(added);
+  reply.count(added);
 }
 
-void srem(Context& context, Words words, Reply& reply) {
-  Set* set = nullptr;
-  if (!find_as(context, words[1], set, reply)) return;
-  std::size_t removed = 0;
-  if (set) {
-    for (const auto& member : words.subspan(2)) removed += set->erase(member) ? 1 : 0;
-    drop_if_empty(context, words[1], *set);
-  }
-  if (removed > 0) context.changed(removed);
-  reply.integer(static_cast<std::int64_t>(removed));
+void sismember(Context&, Words words, Set* set, Reply& reply) {
+  reply.integer(set && set->contains(words[2]) ? 1 : 0);
 }
 
-void scard(Context& context, Words words, Reply& reply) {
-  Set* set = nullptr;
-  if (find_as(context, words[1], set, reply))
-    reply.integer(set ? static_cast<std::int64_t>(set->size()) : 0);
-}
-
-void sismember(Context& context, Words words, Reply& reply) {
-  Set* set = nullptr;
-  if (find_as(context, words[1], set, reply)) reply.integer(set && set->contains(words[2]) ? 1 : 0);
-}
-
-void smismember(Context& context, Words words, Reply& reply) {
-  Set* set = nullptr;
-  if (!find_as(context, words[1], set, reply)) return;
+void smismember(Context&, Words words, Set* set, Reply& reply) {
   reply.array(words.size() - 2);
   for (const auto& member : words.subspan(2)) reply.integer(set && set->contains(member) ? 1 : 0);
 }
 
-void smembers(Context& context, Words words, Reply& reply) {
-  Set* set = nullptr;
-  if (!find_as(context, words[1], set, reply)) return;
+void smembers(Context&, Words, Set* set, Reply& reply) {
   reply.set(set ? set->size() : 0);
   if (set) set->for_each([&](std::string_view member) { reply.bulk(member); });
 }
@@ -64,20 +40,9 @@ void smove(Context& context, Words words, Reply& reply) {
   if (from == to) return reply.integer(from->contains(member) ? 1 : 0);
   if (!from->erase(member)) return reply.integer(0);
   drop_if_empty(context, words[1], *from);
-  (to ? *to : make<Set>(context, words[2])).add(member);
+  value_or_new(context, words[2], to).add(member);
   context.changed();
   reply.integer(1);
-}
-
-/// Up to `count` different members by chance.
-std::vector<std::string> pick(const Set& set, std::size_t count, SeededRandom& rng) {
-  std::vector<std::string> all;
-  all.reserve(set.size());
-  set.for_each([&](std::string_view member) { all.emplace_back(member); });
-  std::vector<std::string> picked;
-  for (const auto place : distinct_indexes(all.size(), std::min(count, all.size()), rng))
-    picked.push_back(std::move(all[place]));
-  return picked;
 }
 
 void remove_picked(Context& context, std::string_view key, Set& set,
@@ -101,11 +66,9 @@ void spop(Context& context, Words words, Reply& reply) {
   Set* set = nullptr;
   if (!find_as(context, words[1], set, reply)) return;
   if (!set) return several ? reply.set(0) : reply.null();
-  std::vector<std::string> picked;
-  if (several)
-    picked = pick(*set, count, context.engine().rng);
-  else
-    picked.push_back(set->random(context.engine().rng));
+  auto& rng = context.engine().rng;
+  const auto picked =
+      several ? pick(*set, static_cast<std::int64_t>(count), rng) : std::vector{set->random(rng)};
   if (several) reply.set(picked.size());
   for (const auto& member : picked) reply.bulk(member);
   remove_picked(context, words[1], *set, picked);
@@ -119,46 +82,124 @@ void srandmember(Context& context, Words words, Reply& reply) {
   if (!find_as(context, words[1], set, reply)) return;
   auto& rng = context.engine().rng;
   if (words.size() == 2) return set ? reply.bulk(set->random(rng)) : reply.null();
-  if (!set || count == 0) return reply.array(0);
-  if (count < 0) {
-    reply.array(static_cast<std::size_t>(-count));
-    for (; count < 0; ++count) reply.bulk(set->random(rng));
-    return;
-  }
-  const auto picked = pick(*set, static_cast<std::size_t>(count), rng);
+  if (!set) return reply.array(0);
+  const auto picked = pick(*set, count, rng);
   reply.array(picked.size());
   for (const auto& member : picked) reply.bulk(member);
 }
 
-void sscan(Context& context, Words words, Reply& reply) {
-  ScanOptions options;
-  Set* set = nullptr;
-  if (!read_cursor(words[2], options.cursor, reply) || !find_as(context, words[1], set, reply))
-    return;
-  std::vector<std::string> found;
-  if (!set) return reply_scan(reply, 0, found);
-  if (!read_scan(words, 2, false, options, reply)) return;
-  const auto cursor = scan_some(*set, options, [&](std::string_view member) {
-    if (options.matches(member)) found.emplace_back(member);
-  });
-  reply_scan(reply, cursor, found);
+// --- intersections, unions, differences ---
+
+/// The sets at some keys, null where there is no such key. False: refused.
+bool find_sets(Context& context, Words keys, std::vector<const Set*>& sets, Reply& reply) {
+  for (const auto& key : keys) {
+    Set* set = nullptr;
+    if (!find_as(context, key, set, reply)) return false;
+    sets.push_back(set);
+  }
+  return true;
 }
 
-constexpr Handlers::Row rows[] = {
-    {"sadd", sadd},
-    {"srem", srem},
-    {"scard", scard},
-    {"sismember", sismember},
-    {"smismember", smismember},
-    {"smembers", smembers},
+/// Visits the members of the intersection until `visit` says false. Starts from the smallest set.
+template <class Visit>
+void intersect(std::vector<const Set*> sets, Visit&& visit) {
+  if (std::ranges::find(sets, nullptr) != sets.end()) return;
+  std::ranges::sort(sets, {}, &Set::size);
+  bool more = true;
+  sets.front()->for_each([&](std::string_view member) {
+    if (more && std::all_of(sets.begin() + 1, sets.end(),
+                            [&](const Set* set) { return set->contains(member); }))
+      more = visit(member);
+  });
+}
+
+std::unique_ptr<Set> intersection(const std::vector<const Set*>& sets) {
+  auto result = std::make_unique<Set>();
+  intersect(sets, [&](std::string_view member) { return result->add(member), true; });
+  return result;
+}
+
+std::unique_ptr<Set> union_of(const std::vector<const Set*>& sets) {
+  auto result = std::make_unique<Set>();
+  for (const auto* set : sets)
+    if (set) set->for_each([&](std::string_view member) { result->add(member); });
+  return result;
+}
+
+std::unique_ptr<Set> difference(const std::vector<const Set*>& sets) {
+  auto result = std::make_unique<Set>();
+  if (!sets.front()) return result;
+  sets.front()->for_each([&](std::string_view member) {
+    const auto has = [&](const Set* set) { return set && set->contains(member); };
+    if (std::none_of(sets.begin() + 1, sets.end(), has)) result->add(member);
+  });
+  return result;
+}
+
+using Operation = std::unique_ptr<Set> (*)(const std::vector<const Set*>& sets);
+
+template <Operation operation>
+void tell(Context& context, Words words, Reply& reply) {
+  std::vector<const Set*> sets;
+  if (!find_sets(context, words.subspan(1), sets, reply)) return;
+  const auto result = operation(sets);
+  reply.set(result->size());
+  result->for_each([&](std::string_view member) { reply.bulk(member); });
+}
+
+template <Operation operation>
+void store(Context& context, Words words, Reply& reply) {
+  std::vector<const Set*> sets;
+  if (!find_sets(context, words.subspan(2), sets, reply)) return;
+  auto result = operation(sets);
+  store_result(context, words[1], std::move(result), false, reply);
+}
+
+void sintercard(Context& context, Words words, Reply& reply) {
+  std::int64_t count = 0;
+  if (!read_integer_between(words[1], 1, largest_integer, count, reply,
+                            "ERR numkeys should be greater than 0"))
+    return;
+  if (static_cast<std::uint64_t>(count) > words.size() - 2)
+    return reply.error("ERR Number of keys can't be greater than number of args");
+  const auto keys = words.subspan(2, static_cast<std::size_t>(count));
+  std::int64_t limit = 0;
+  const auto options = words.subspan(2 + keys.size());
+  for (std::size_t i = 0; i < options.size(); i += 2) {
+    if (!is_word(options[i], "limit") || i + 1 == options.size()) return reply.error(syntax_error);
+    if (!read_integer_between(options[i + 1], 0, largest_integer, limit, reply,
+                              "ERR LIMIT can't be negative"))
+      return;
+  }
+  std::vector<const Set*> sets;
+  if (!find_sets(context, keys, sets, reply)) return;
+  std::int64_t found = 0;
+  intersect(std::move(sets), [&](std::string_view) { return ++found != limit; });
+  reply.integer(found);
+}
+
+constexpr CommandRow rows[] = {
+    {"sadd", on<Set, sadd>},
+    {"srem", on<Set, remove_elements>},
+    {"scard", on<Set, reply_size>},
+    {"sismember", on<Set, sismember>},
+    {"smismember", on<Set, smismember>},
+    {"smembers", on<Set, smembers>},
     {"smove", smove},
     {"spop", spop},
     {"srandmember", srandmember},
-    {"sscan", sscan},
+    {"sscan", scan_elements<Set>},
+    {"sinter", tell<intersection>},
+    {"sunion", tell<union_of>},
+    {"sdiff", tell<difference>},
+    {"sinterstore", store<intersection>},
+    {"sunionstore", store<union_of>},
+    {"sdiffstore", store<difference>},
+    {"sintercard", sintercard},
 };
 
 }  // namespace
 
-void add_set_commands(Handlers& handlers) { handlers.add(rows); }
+CommandRows set_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 
 namespace sluice::engine {
@@ -23,23 +24,23 @@ struct SortOptions {
 bool read_options(Words words, bool may_store, SortOptions& out, Reply& reply) {
   for (std::size_t i = 2; i < words.size(); ++i) {
     const auto left = words.size() - i - 1;
-    if (same_word(words[i], "asc")) {
+    if (is_word(words[i], "asc")) {
       out.descending = false;
-    } else if (same_word(words[i], "desc")) {
+    } else if (is_word(words[i], "desc")) {
       out.descending = true;
-    } else if (same_word(words[i], "alpha")) {
+    } else if (is_word(words[i], "alpha")) {
       out.alpha = true;
-    } else if (same_word(words[i], "limit") && left >= 2) {
+    } else if (is_word(words[i], "limit") && left >= 2) {
       if (!read_integer(words[i + 1], out.offset, reply) ||
           !read_integer(words[i + 2], out.count, reply))
         return false;
       i += 2;
-    } else if (may_store && same_word(words[i], "store") && left >= 1) {
+    } else if (may_store && is_word(words[i], "store") && left >= 1) {
       out.store = words[++i];
-    } else if (same_word(words[i], "by") && left >= 1) {
+    } else if (is_word(words[i], "by") && left >= 1) {
       out.by = words[++i];
       out.unsorted = out.by.find('*') == std::string_view::npos;
-    } else if (same_word(words[i], "get") && left >= 1) {
+    } else if (is_word(words[i], "get") && left >= 1) {
       out.get.push_back(words[++i]);
     } else {
       return fail(reply, syntax_error);
@@ -164,10 +165,10 @@ void sort(Context& context, Words words, Reply& reply) {
   for (const auto& value : values) value ? reply.bulk(*value) : reply.null();
 }
 
-constexpr Handlers::Row rows[] = {{"sort", sort<true>}, {"sort_ro", sort<false>}};
+constexpr CommandRow rows[] = {{"sort", sort<true>}, {"sort_ro", sort<false>}};
 
 }  // namespace
 
-void add_sort_commands(Handlers& handlers) { handlers.add(rows); }
+CommandRows sort_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

@@ -1,9 +1,10 @@
 // Sorted sets, member by member.
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
-#include "engine/commands/scan.hpp"
+#include "engine/commands/collections.hpp"
+#include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 
 namespace sluice::engine {
@@ -30,7 +31,7 @@ std::size_t read_flags(Words words, AddOptions& options) {
   for (std::size_t i = 2; i < words.size(); ++i) {
     bool known = false;
     for (const auto& row : rows)
-      if (same_word(words[i], row.word)) options.*row.flag = known = true;
+      if (is_word(words[i], row.word)) options.*row.flag = known = true;
     if (!known) return i;
   }
   return words.size();
@@ -98,7 +99,7 @@ void zadd(Context& context, Words words, Reply& reply) {
   Added added;
   if (!add_all(context, words[1], pairs, options, added, reply)) return;
   if (options.increment) return added.score ? reply.number(*added.score) : reply.null();
-  reply.integer(static_cast<std::int64_t>(added.created + (options.changed ? added.updated : 0)));
+  reply.count(added.created + (options.changed ? added.updated : 0));
 }
 
 void zincrby(Context& context, Words words, Reply& reply) {
@@ -107,109 +108,125 @@ void zincrby(Context& context, Words words, Reply& reply) {
     reply.number(*added.score);
 }
 
-void zrem(Context& context, Words words, Reply& reply) {
-  SortedSet* zset = nullptr;
-  if (!find_as(context, words[1], zset, reply)) return;
-  std::size_t removed = 0;
-  if (zset) {
-    for (const auto& member : words.subspan(2)) removed += zset->erase(member) ? 1 : 0;
-    drop_if_empty(context, words[1], *zset);
-  }
-  if (removed > 0) context.changed(removed);
-  reply.integer(static_cast<std::int64_t>(removed));
-}
-
-void zcard(Context& context, Words words, Reply& reply) {
-  SortedSet* zset = nullptr;
-  if (find_as(context, words[1], zset, reply))
-    reply.integer(zset ? static_cast<std::int64_t>(zset->size()) : 0);
-}
-
 void reply_score(const SortedSet* zset, std::string_view member, Reply& reply) {
   const auto score = zset ? zset->score(member) : std::nullopt;
   score ? reply.number(*score) : reply.null();
 }
 
-void zscore(Context& context, Words words, Reply& reply) {
-  SortedSet* zset = nullptr;
-  if (find_as(context, words[1], zset, reply)) reply_score(zset, words[2], reply);
+void zscore(Context&, Words words, SortedSet* zset, Reply& reply) {
+  reply_score(zset, words[2], reply);
 }
 
-void zmscore(Context& context, Words words, Reply& reply) {
-  SortedSet* zset = nullptr;
-  if (!find_as(context, words[1], zset, reply)) return;
+void zmscore(Context&, Words words, SortedSet* zset, Reply& reply) {
   reply.array(words.size() - 2);
   for (const auto& member : words.subspan(2)) reply_score(zset, member, reply);
 }
 
 template <bool reverse>
-void rank(Context& context, Words words, Reply& reply) {
-  SortedSet* zset = nullptr;
-  if (!find_as(context, words[1], zset, reply)) return;
+void rank(Context&, Words words, SortedSet* zset, Reply& reply) {
   const auto place = zset ? zset->rank(words[2]) : std::nullopt;
   if (!place) return reply.null();
-  reply.integer(static_cast<std::int64_t>(reverse ? zset->size() - 1 - *place : *place));
-}
-
-/// ZRANDMEMBER with a count: positive without repeats, negative with.
-void random_members(const SortedSet& zset, std::int64_t count, bool scores, Context& context,
-                    Reply& reply) {
-  auto& rng = context.engine().rng;
-  std::vector<std::size_t> places;
-  if (count < 0)
-    for (; count < 0; ++count) places.push_back(rng.below(zset.size()));
-  else
-    places =
-        distinct_indexes(zset.size(), std::min(zset.size(), static_cast<std::size_t>(count)), rng);
-  const bool pairs = scores && context.session().protocol == 3;
-  reply.array(places.size() * (scores && !pairs ? 2 : 1));
-  for (const auto place : places) {
-    const auto item = zset.at(place);
-    if (pairs) reply.array(2);
-    reply.bulk(item.member);
-    if (scores) reply.number(item.score);
-  }
+  reply.count(reverse ? zset->size() - 1 - *place : *place);
 }
 
 void zrandmember(Context& context, Words words, Reply& reply) {
   std::int64_t count = 0;
   if (words.size() > 2 && !read_count(words[2], count, reply)) return;
-  if (words.size() > 4 || (words.size() == 4 && !same_word(words[3], "withscores")))
-    return reply.error(syntax_error);
+  const bool scores = words.size() == 4 && is_word(words[3], "withscores");
+  if (words.size() > 3 && !scores) return reply.error(syntax_error);
   SortedSet* zset = nullptr;
   if (!find_as(context, words[1], zset, reply)) return;
-  if (words.size() == 2)
-    return zset ? reply.bulk(zset->at(context.engine().rng.below(zset->size())).member)
-                : reply.null();
+  auto& rng = context.engine().rng;
+  if (words.size() == 2) return zset ? reply.bulk(zset->random(rng).member) : reply.null();
   if (!zset) return reply.array(0);
-  random_members(*zset, count, words.size() == 4, context, reply);
+  const auto picked = pick(*zset, count, rng);
+  PairReply pairs{reply, picked.size(), scores, nests_pairs(context)};
+  for (const auto& item : picked) pairs.add(item);
 }
 
-void zscan(Context& context, Words words, Reply& reply) {
-  ScanOptions options;
+// --- as a priority queue; what waits is logged as the command that does not ---
+
+enum class Extreme { min, max };
+
+std::string_view pop_name(Extreme extreme) {
+  return extreme == Extreme::min ? "ZPOPMIN" : "ZPOPMAX";
+}
+
+/// Calls `tell(Scored)` for `count` members from one side, then removes them. REQUIRES: count <=
+/// size.
+template <class Tell>
+void take(Context& context, std::string_view key, SortedSet& zset, Extreme extreme,
+          std::size_t count, Tell&& tell) {
+  const bool reverse = extreme == Extreme::max;
+  const Interval part = reverse ? Interval{zset.size() - count, zset.size()} : Interval{0, count};
+  zset.for_range(part.first, part.last, reverse, tell);
+  zset.erase_range(part.first, part.last);
+  if (count > 0) context.changed(count);
+  drop_if_empty(context, key, zset);
+}
+
+template <Extreme extreme>
+void pop(Context& context, Words words, Reply& reply) {
+  if (words.size() > 3) return reply.error(syntax_error);
+  const bool several = words.size() == 3;
+  std::size_t count = 0;
+  if (!read_pop_count(words, count, reply)) return;
   SortedSet* zset = nullptr;
-  if (!read_cursor(words[2], options.cursor, reply) || !find_as(context, words[1], zset, reply))
-    return;
-  std::vector<std::string> found;
-  if (!zset) return reply_scan(reply, 0, found);
-  if (!read_scan(words, 2, false, options, reply)) return;
-  const auto cursor = scan_some(*zset, options, [&](const Scored& item) {
-    if (!options.matches(item.member)) return;
-    found.emplace_back(item.member);
-    found.emplace_back(DoubleText{item.score}.view());
-  });
-  reply_scan(reply, cursor, found);
+  if (!find_as(context, words[1], zset, reply)) return;
+  if (!zset) return reply.array(0);
+  count = std::min(zset->size(), count);
+  PairReply pairs{reply, count, true, several && nests_pairs(context)};
+  take(context, words[1], *zset, extreme, count, [&](const Scored& item) { pairs.add(item); });
 }
 
-constexpr Handlers::Row rows[] = {
-    {"zadd", zadd},         {"zincrby", zincrby},     {"zrem", zrem},
-    {"zcard", zcard},       {"zscore", zscore},       {"zmscore", zmscore},
-    {"zrank", rank<false>}, {"zrevrank", rank<true>}, {"zrandmember", zrandmember},
-    {"zscan", zscan},
+template <Extreme extreme>
+void blocking_pop(Context& context, Words words, Reply& reply) {
+  pop_or_wait<SortedSet>(context, words, reply, [&](std::string_view key, SortedSet& zset) {
+    reply.array(3);
+    reply.bulk(key);
+    take(context, key, zset, extreme, 1, [&](const Scored& item) {
+      reply.bulk(item.member);
+      reply.number(item.score);
+    });
+    context.log_instead({pop_name(extreme), key});
+  });
+}
+
+bool pop_several(Context& context, const PopKeys& pop, Reply& reply) {
+  static constexpr Choice<Extreme> extremes[] = {{"min", Extreme::min}, {"max", Extreme::max}};
+  Extreme extreme{};
+  if (!choose(pop.end, extremes, extreme)) return reply.error(syntax_error), true;
+  return pop_first<SortedSet>(context, pop.keys, reply, [&](std::string_view key, SortedSet& zset) {
+    const auto taken = std::min(zset.size(), static_cast<std::size_t>(pop.count));
+    reply.array(2);
+    reply.bulk(key);
+    PairReply pairs{reply, taken, true, true};
+    take(context, key, zset, extreme, taken, [&](const Scored& item) { pairs.add(item); });
+    context.log_instead({pop_name(extreme), key, IntegerText{static_cast<std::int64_t>(taken)}});
+  });
+}
+
+constexpr CommandRow rows[] = {
+    {"zadd", zadd},
+    {"zincrby", zincrby},
+    {"zrem", on<SortedSet, remove_elements>},
+    {"zcard", on<SortedSet, reply_size>},
+    {"zscore", on<SortedSet, zscore>},
+    {"zmscore", on<SortedSet, zmscore>},
+    {"zrank", on<SortedSet, rank<false>>},
+    {"zrevrank", on<SortedSet, rank<true>>},
+    {"zrandmember", zrandmember},
+    {"zscan", scan_elements<SortedSet>},
+    {"zpopmin", pop<Extreme::min>},
+    {"zpopmax", pop<Extreme::max>},
+    {"bzpopmin", blocking_pop<Extreme::min>},
+    {"bzpopmax", blocking_pop<Extreme::max>},
+    {"zmpop", pop_at_once<pop_several>},
+    {"bzmpop", pop_several_or_wait<pop_several>},
 };
 
 }  // namespace
 
-void add_sorted_set_commands(Handlers& handlers) { handlers.add(rows); }
+CommandRows sorted_set_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/commands/collections.hpp"
+#include "engine/commands/families.hpp"
 #include "engine/commands/score_range.hpp"
 #include "engine/core/command.hpp"
 
@@ -35,18 +37,16 @@ struct RangeQuery {
     const bool may_reverse = !reverse, may_choose = !by;
     for (std::size_t i = 0; i < options.size(); ++i) {
       const auto& word = options[i];
-      if (may_have_scores && same_word(word, "withscores")) {
+      if (may_have_scores && is_word(word, "withscores")) {
         scores = true;
-      } else if (same_word(word, "limit") && i + 2 < options.size()) {
-        if (!read_integer(options[i + 1], offset, reply) ||
-            !read_integer(options[i + 2], limit, reply))
-          return false;
+      } else if (is_word(word, "limit") && i + 2 < options.size()) {
+        if (!read_integers(options.subspan(i + 1), offset, limit, reply)) return false;
         i += 2;
-      } else if (may_reverse && same_word(word, "rev")) {
+      } else if (may_reverse && is_word(word, "rev")) {
         reverse = true;
-      } else if (may_choose && same_word(word, "bylex")) {
+      } else if (may_choose && is_word(word, "bylex")) {
         by = By::lex;
-      } else if (may_choose && same_word(word, "byscore")) {
+      } else if (may_choose && is_word(word, "byscore")) {
         by = By::score;
       } else {
         return fail(reply, syntax_error);
@@ -79,13 +79,9 @@ void tell(Context& context, Words words, RangeQuery query, Reply& reply) {
   if (!find_as(context, words[1], zset, reply)) return;
   if (!zset) return reply.array(0);
   const auto part = query.in(*zset);
-  const bool pairs = query.scores && context.session().protocol == 3;
-  reply.array(part.size() * (query.scores && !pairs ? 2 : 1));
-  zset->for_range(part.first, part.last, query.is_reverse(), [&](const Scored& item) {
-    if (pairs) reply.array(2);
-    reply.bulk(item.member);
-    if (query.scores) reply.number(item.score);
-  });
+  PairReply pairs{reply, part.size(), query.scores, nests_pairs(context)};
+  zset->for_range(part.first, part.last, query.is_reverse(),
+                  [&](const Scored& item) { pairs.add(item); });
 }
 
 void zrange(Context& context, Words words, Reply& reply) { tell(context, words, {}, reply); }
@@ -132,10 +128,10 @@ void remove_range(Context& context, Words words, Reply& reply) {
     drop_if_empty(context, words[1], *zset);
     context.changed(part.size());
   }
-  reply.integer(static_cast<std::int64_t>(part.size()));
+  reply.count(part.size());
 }
 
-constexpr Handlers::Row rows[] = {
+constexpr CommandRow rows[] = {
     {"zrange", zrange},
     {"zrevrange", zrange_by<By::rank, true>},
     {"zrangebyscore", zrange_by<By::score, false>},
@@ -152,6 +148,6 @@ constexpr Handlers::Row rows[] = {
 
 }  // namespace
 
-void add_sorted_set_range_commands(Handlers& handlers) { handlers.add(rows); }
+CommandRows sorted_set_range_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

@@ -7,6 +7,8 @@
 #include <limits>
 #include <optional>
 
+#include "engine/commands/collections.hpp"
+#include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 
 namespace sluice::engine {
@@ -35,6 +37,8 @@ struct Input {
 };
 
 enum class Aggregate { sum, min, max };
+constexpr Choice<Aggregate> aggregates[] = {
+    {"sum", Aggregate::sum}, {"min", Aggregate::min}, {"max", Aggregate::max}};
 
 double aggregated(Aggregate aggregate, double one, double other) noexcept {
   if (aggregate == Aggregate::min) return std::min(one, other);
@@ -76,31 +80,19 @@ bool read_weights(Words weights, std::vector<Input>& inputs, Reply& reply) {
   return true;
 }
 
-bool read_aggregate(std::string_view word, Aggregate& aggregate, Reply& reply) {
-  if (same_word(word, "sum"))
-    aggregate = Aggregate::sum;
-  else if (same_word(word, "min"))
-    aggregate = Aggregate::min;
-  else if (same_word(word, "max"))
-    aggregate = Aggregate::max;
-  else
-    return fail(reply, syntax_error);
-  return true;
-}
-
 bool read_options(Words options, const Form& form, Combination& out, Reply& reply) {
   for (std::size_t i = 0; i < options.size(); ++i) {
     const auto left = options.size() - i - 1;
-    if (form.weights && same_word(options[i], "weights") && left >= out.inputs.size()) {
+    if (form.weights && is_word(options[i], "weights") && left >= out.inputs.size()) {
       if (!read_weights(options.subspan(i + 1), out.inputs, reply)) return false;
       i += out.inputs.size();
-    } else if (form.weights && same_word(options[i], "aggregate") && left >= 1) {
-      if (!read_aggregate(options[++i], out.aggregate, reply)) return false;
-    } else if (form.scores && same_word(options[i], "withscores")) {
+    } else if (form.weights && is_word(options[i], "aggregate") && left >= 1) {
+      if (!choose(options[++i], aggregates, out.aggregate)) return fail(reply, syntax_error);
+    } else if (form.scores && is_word(options[i], "withscores")) {
       out.scores = true;
-    } else if (form.limit && same_word(options[i], "limit") && left >= 1) {
-      if (!read_integer_between(options[++i], 0, std::numeric_limits<std::int64_t>::max(),
-                                out.limit, reply, "ERR LIMIT can't be negative"))
+    } else if (form.limit && is_word(options[i], "limit") && left >= 1) {
+      if (!read_integer_between(options[++i], 0, largest_integer, out.limit, reply,
+                                "ERR LIMIT can't be negative"))
         return false;
     } else {
       return fail(reply, syntax_error);
@@ -177,13 +169,8 @@ void tell(Context& context, Words words, Reply& reply) {
   Combination from;
   if (!read(context, words.subspan(1), form, from, reply)) return;
   const auto result = combine(form.kind, from);
-  const bool pairs = from.scores && context.session().protocol == 3;
-  reply.array(result->size() * (from.scores && !pairs ? 2 : 1));
-  result->for_each([&](const Scored& item) {
-    if (pairs) reply.array(2);
-    reply.bulk(item.member);
-    if (from.scores) reply.number(item.score);
-  });
+  PairReply pairs{reply, result->size(), from.scores, nests_pairs(context)};
+  result->for_each([&](const Scored& item) { pairs.add(item); });
 }
 
 template <const Form& form>
@@ -200,7 +187,7 @@ void zintercard(Context& context, Words words, Reply& reply) {
   reply.integer(static_cast<std::int64_t>(combine(Kind::intersect, from)->size()));
 }
 
-constexpr Handlers::Row rows[] = {
+constexpr CommandRow rows[] = {
     {"zunion", tell<unions>},
     {"zinter", tell<intersections>},
     {"zdiff", tell<differences>},
@@ -212,6 +199,6 @@ constexpr Handlers::Row rows[] = {
 
 }  // namespace
 
-void add_sorted_set_store_commands(Handlers& handlers) { handlers.add(rows); }
+CommandRows sorted_set_store_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "engine/commands/families.hpp"
 #include "engine/commands/stream_command.hpp"
 
 namespace sluice::engine {
@@ -49,7 +50,7 @@ struct PendingQuery {
 bool read_pending_query(Words words, PendingQuery& query, Reply& reply) {
   std::size_t at = 3;
   if (words.size() < 6 || words.size() > 9) return fail(reply, syntax_error);
-  if (same_word(words[3], "idle")) {
+  if (is_word(words[3], "idle")) {
     if (!read_integer(words[4], query.min_idle, reply)) return false;
     if (words.size() < 8) return fail(reply, syntax_error);
     at = 5;
@@ -100,13 +101,14 @@ void xpending(Context& context, Words words, Reply& reply) {
     reply_id(reply, id);
     reply.bulk(pending->consumer->name);
     reply.integer(idle_ms(context, *pending));
-    reply.integer(static_cast<std::int64_t>(pending->deliveries));
+    reply.count(pending->deliveries);
   }
 }
 
 // --- XCLAIM and XAUTOCLAIM ---
 
-/// Entries that changed hands, for the log: one XCLAIM for each number of deliveries in a row.
+/// Logs the entries that went to the consumer: one XCLAIM for those in a row that were delivered
+/// alike.
 class ClaimLog {
  public:
   ClaimLog(Context& context, Words words, const StreamGroup& group)
@@ -128,14 +130,8 @@ class ClaimLog {
 
   void flush() {
     if (ids_.empty()) return;
-    const IntegerText time{delivered_ms_};
-    const IntegerText deliveries{static_cast<std::int64_t>(deliveries_)};
-    const StreamIdText last{group_.last_id};
-    std::vector<std::string_view> claim{"XCLAIM", words_[1], words_[2], words_[3], "0"};
-    for (const auto& id : ids_) claim.push_back(id.view());
-    claim.insert(claim.end(), {"TIME", time.view(), "RETRYCOUNT", deliveries.view(), "FORCE",
-                               "JUSTID", "LASTID", last.view()});
-    context_.log_instead(Words{claim});
+    log_claim(context_, {words_[1], words_[2], words_[3], delivered_ms_, deliveries_}, ids_,
+              group_.last_id);
     ids_.clear();
   }
 
@@ -147,17 +143,6 @@ class ClaimLog {
   std::uint64_t deliveries_ = 0;
   std::int64_t delivered_ms_ = 0;
 };
-
-StreamGroup::Consumer& claimer(Context& context, StreamGroup& group, Words words) {
-  auto* consumer = group.find_consumer(words[3]);
-  if (!consumer) {
-    consumer = &group.add_consumer(words[3], context.now_ms());
-    context.changed();
-    context.log_instead({"XGROUP", "CREATECONSUMER", words[1], words[2], words[3]});
-  }
-  consumer->seen_ms = context.now_ms();
-  return *consumer;
-}
 
 struct Claim {
   std::int64_t min_idle = 0;
@@ -172,22 +157,22 @@ struct Claim {
 bool read_claim_option(Context& context, Words words, std::size_t& at, Claim& claim, Reply& reply) {
   const auto word = words[at];
   const bool more = at + 1 < words.size();
-  if (same_word(word, "force")) return claim.force = true;
-  if (same_word(word, "justid")) return claim.just_id = true;
-  if (same_word(word, "idle") && more) {
+  if (is_word(word, "force")) return claim.force = true;
+  if (is_word(word, "justid")) return claim.just_id = true;
+  if (is_word(word, "idle") && more) {
     std::int64_t idle = 0;
     if (!read_integer(words[++at], idle, reply, "ERR Invalid IDLE option argument for XCLAIM"))
       return false;
     claim.delivered_ms = context.now_ms() - std::min(idle, context.now_ms());
     return true;
   }
-  if (same_word(word, "time") && more)
+  if (is_word(word, "time") && more)
     return read_integer(words[++at], claim.delivered_ms, reply,
                         "ERR Invalid TIME option argument for XCLAIM");
-  if (same_word(word, "retrycount") && more)
+  if (is_word(word, "retrycount") && more)
     return read_integer(words[++at], claim.deliveries, reply,
                         "ERR Invalid RETRYCOUNT option argument for XCLAIM");
-  if (same_word(word, "lastid") && more) return read_stream_id(words[++at], claim.last_id, reply);
+  if (is_word(word, "lastid") && more) return read_stream_id(words[++at], claim.last_id, reply);
   return fail(reply, fmt::format("ERR Unrecognized XCLAIM option '{}'", word));
 }
 
@@ -247,7 +232,7 @@ void xclaim(Context& context, Words words, Reply& reply) {
   const bool moved = claim.last_id > group->last_id;
   if (moved) group->last_id = claim.last_id;
 
-  auto& consumer = claimer(context, *group, words);
+  auto& consumer = consumer_of(context, *group, words[1], words[2], words[3]);
   ClaimLog log{context, words, *group};
   std::vector<StreamId> claimed;
   for (const auto id : claim.ids) {
@@ -266,10 +251,7 @@ void xclaim(Context& context, Words words, Reply& reply) {
   log.flush();
   if (moved && claimed.empty()) {
     context.changed();
-    const StreamIdText last{group->last_id};
-    const IntegerText read{group->entries_read};
-    context.log_instead(
-        {"XGROUP", "SETID", words[1], words[2], last.view(), "ENTRIESREAD", read.view()});
+    log_position(context, words[1], words[2], *group);
   }
   reply_claimed(reply, *stream, claimed, claim.just_id);
 }
@@ -289,11 +271,11 @@ bool read_auto_claim(Context& context, Words words, AutoClaim& wanted, Reply& re
   claim.delivered_ms = context.now_ms();
   if (!read_range_start(words[5], wanted.start, reply)) return false;
   for (std::size_t at = 6; at < words.size(); ++at) {
-    if (same_word(words[at], "count") && at + 1 < words.size()) {
-      constexpr auto most = std::numeric_limits<std::int64_t>::max() / 32;
-      if (!read_integer_between(words[++at], 1, most, wanted.count, reply, "ERR COUNT must be > 0"))
+    if (is_word(words[at], "count") && at + 1 < words.size()) {
+      if (!read_integer_between(words[++at], 1, largest_integer / 32, wanted.count, reply,
+                                "ERR COUNT must be > 0"))
         return false;
-    } else if (same_word(words[at], "justid")) {
+    } else if (is_word(words[at], "justid")) {
       claim.just_id = true;
     } else {
       return fail(reply, syntax_error);
@@ -303,15 +285,15 @@ bool read_auto_claim(Context& context, Words words, AutoClaim& wanted, Reply& re
 }
 
 void xautoclaim(Context& context, Words words, Reply& reply) {
-  constexpr std::int64_t looks_per_claim =
-      10;  // so that many that are not idle do not hold up the engine
+  // As many entries that are not idle must not hold up the engine.
+  constexpr std::int64_t looks_per_claim = 10;
   Stream* stream = nullptr;
   StreamGroup* group = nullptr;
   AutoClaim wanted;
   if (!read_auto_claim(context, words, wanted, reply)) return;
   if (!find_group(context, words[1], words[2], stream, group, reply)) return;
 
-  auto& consumer = claimer(context, *group, words);
+  auto& consumer = consumer_of(context, *group, words[1], words[2], words[3]);
   ClaimLog log{context, words, *group};
   std::vector<StreamId> claimed;
   std::vector<StreamId> deleted;
@@ -341,11 +323,11 @@ void xautoclaim(Context& context, Words words, Reply& reply) {
   for (const auto id : deleted) reply_id(reply, id);
 }
 
-constexpr Handlers::Row commands[] = {
+constexpr CommandRow rows[] = {
     {"xpending", xpending}, {"xclaim", xclaim}, {"xautoclaim", xautoclaim}};
 
 }  // namespace
 
-void add_stream_claim_commands(Handlers& handlers) { handlers.add(commands); }
+CommandRows stream_claim_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/commands/families.hpp"
 #include "engine/commands/stream_command.hpp"
 
 namespace sluice::engine {
@@ -41,26 +42,26 @@ bool read_timeout_ms(std::string_view word, std::int64_t& timeout_ms, Reply& rep
 
 /// The words up to STREAMS.
 bool read_options(Context& context, Words words, Read& read, Reply& reply) {
-  const bool may_group = same_word(words[0], "xreadgroup");
+  const bool may_group = is_word(words[0], "xreadgroup");
   for (std::size_t at = 1; at < words.size(); ++at) {
     const auto left = words.size() - at - 1;
-    if (same_word(words[at], "block") && left >= 1) {
+    if (is_word(words[at], "block") && left >= 1) {
       if (context.in_script())
         return fail(
             reply,
             fmt::format("ERR {} command is not allowed with BLOCK option from scripts", words[0]));
       if (!read_timeout_ms(words[++at], read.timeout_ms, reply)) return false;
-    } else if (same_word(words[at], "count") && left >= 1) {
+    } else if (is_word(words[at], "count") && left >= 1) {
       if (!read_integer(words[++at], read.count, reply)) return false;
       read.count = std::max<std::int64_t>(read.count, 0);
-    } else if (same_word(words[at], "streams") && left >= 1) {
+    } else if (is_word(words[at], "streams") && left >= 1) {
       read.streams_at = at + 1;
       if (left % 2 != 0)
         return fail(reply,
                     "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must "
                     "be specified.");
       break;
-    } else if (same_word(words[at], "group") && left >= 2) {
+    } else if (is_word(words[at], "group") && left >= 2) {
       if (!may_group)
         return fail(
             reply,
@@ -68,7 +69,7 @@ bool read_options(Context& context, Words words, Read& read, Reply& reply) {
       read.in_group = true;
       read.group = words[++at];
       read.consumer = words[++at];
-    } else if (same_word(words[at], "noack")) {
+    } else if (is_word(words[at], "noack")) {
       if (!may_group)
         return fail(
             reply,
@@ -85,15 +86,12 @@ bool read_options(Context& context, Words words, Read& read, Reply& reply) {
 bool find_source(Context& context, const Read& read, Source& source, Reply& reply) {
   if (!find_as(context, source.key, source.stream, reply)) return false;
   if (!read.in_group) return true;
-  if (source.stream)
-    if (const auto found = source.stream->groups.find(read.group);
-        found != source.stream->groups.end())
-      source.group = &found->second;
-  if (source.group) return true;
-  reply.error(
-      fmt::format("NOGROUP No such key '{}' or consumer group '{}' in XREADGROUP with GROUP option",
-                  source.key, read.group));
-  return false;
+  source.group = group_of(source.stream, read.group);
+  return source.group ||
+         fail(reply, fmt::format(
+                         "NOGROUP No such key '{}' or consumer group '{}' in XREADGROUP with GROUP "
+                         "option",
+                         source.key, read.group));
 }
 
 bool read_position(const Read& read, Source& source, Reply& reply) {
@@ -142,23 +140,12 @@ bool read_sources(Context& context, Words words, Read& read, Reply& reply) {
 }
 
 std::size_t most(const Read& read) {
-  return read.count == 0 ? ~std::size_t{0} : static_cast<std::size_t>(read.count);
+  return read.count == 0 ? all_entries : static_cast<std::size_t>(read.count);
 }
 
 std::vector<Stream::Entry> entries_after(const Stream& stream, StreamId after, std::size_t most) {
-  std::vector<Stream::Entry> entries;
   const auto first = after.next();
-  if (first)
-    stream.visit(*first, StreamId::max(), [&](const Stream::Entry& entry) {
-      entries.push_back(entry);
-      return entries.size() < most;
-    });
-  return entries;
-}
-
-void reply_entries(Reply& reply, const std::vector<Stream::Entry>& entries) {
-  reply.array(entries.size());
-  for (const auto& entry : entries) reply_entry(reply, entry);
+  return first ? entries_of(stream, *first, StreamId::max(), most) : std::vector<Stream::Entry>{};
 }
 
 /// What the consumer was given before and has not acknowledged; a deleted entry has no fields any
@@ -193,25 +180,17 @@ void move_group(const Stream& stream, StreamGroup& group, StreamId id) {
   group.last_id = id;
 }
 
-/// The log gets what was decided here: who got which entries, and how far the group is. One XCLAIM
-/// tells all of them.
+/// Logs which entries the consumer was given and how far the group is.
 void log_delivery(Context& context, const Read& read, const Source& source,
                   const std::vector<Stream::Entry>& entries) {
-  const IntegerText now{context.now_ms()};
-  const StreamIdText last{source.group->last_id};
-  const IntegerText entries_read{source.group->entries_read};
   if (!read.noack) {
     std::vector<StreamIdText> ids;
     ids.reserve(entries.size());
     for (const auto& entry : entries) ids.emplace_back(entry.id());
-    std::vector<std::string_view> claim{"XCLAIM", source.key, read.group, read.consumer, "0"};
-    for (const auto& id : ids) claim.push_back(id.view());
-    claim.insert(claim.end(),
-                 {"TIME", now.view(), "RETRYCOUNT", "1", "FORCE", "JUSTID", "LASTID", last.view()});
-    context.log_instead(Words{claim});
+    log_claim(context, {source.key, read.group, read.consumer, context.now_ms()}, ids,
+              source.group->last_id);
   }
-  context.log_instead(
-      {"XGROUP", "SETID", source.key, read.group, last.view(), "ENTRIESREAD", entries_read.view()});
+  log_position(context, source.key, read.group, *source.group);
 }
 
 void deliver_fresh(Context& context, const Read& read, const Source& source,
@@ -225,17 +204,6 @@ void deliver_fresh(Context& context, const Read& read, const Source& source,
   if (entries.empty()) return;
   context.changed(entries.size());
   log_delivery(context, read, source, entries);
-}
-
-StreamGroup::Consumer& consumer_of(Context& context, const Read& read, const Source& source) {
-  auto* consumer = source.group->find_consumer(read.consumer);
-  if (!consumer) {
-    consumer = &source.group->add_consumer(read.consumer, context.now_ms());
-    context.changed();
-    context.log_instead({"XGROUP", "CREATECONSUMER", source.key, read.group, read.consumer});
-  }
-  consumer->seen_ms = context.now_ms();
-  return *consumer;
 }
 
 /// Waits for the keys; what "$" means is settled now.
@@ -267,7 +235,8 @@ void xread(Context& context, Words words, Reply& reply) {
   keep_ready_with_entries(read);
   const auto ready = std::ranges::count_if(read.sources, &Source::ready);
   if (ready == 0 && read.in_group)
-    for (const auto& source : read.sources) consumer_of(context, read, source);
+    for (const auto& source : read.sources)
+      consumer_of(context, *source.group, source.key, read.group, read.consumer);
   if (ready == 0) return read.timeout_ms < 0 ? reply.null_array() : wait(context, words, read);
 
   const bool as_map = context.session().protocol == 3;
@@ -281,16 +250,16 @@ void xread(Context& context, Words words, Reply& reply) {
       reply_entries(reply, entries_after(*source.stream, source.after, most(read)));
       continue;
     }
-    auto& consumer = consumer_of(context, read, source);
+    auto& consumer = consumer_of(context, *source.group, source.key, read.group, read.consumer);
     source.fresh ? deliver_fresh(context, read, source, consumer, reply)
                  : reply_history(context, read, source, consumer, reply);
   }
 }
 
-constexpr Handlers::Row commands[] = {{"xread", xread}, {"xreadgroup", xread}};
+constexpr CommandRow rows[] = {{"xread", xread}, {"xreadgroup", xread}};
 
 }  // namespace
 
-void add_stream_read_commands(Handlers& handlers) { handlers.add(commands); }
+CommandRows stream_read_commands() noexcept { return rows; }
 
 }  // namespace sluice::engine

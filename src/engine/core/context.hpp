@@ -1,9 +1,8 @@
-/// What a command of the engine sees while it runs: the data, the frozen time, and where its
-/// effects go.
+/// What a command sees while it runs: the data, the frozen time, and where its effects go.
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,8 +26,8 @@ struct Session {
 struct Block {
   std::vector<std::string> keys;
   std::int64_t timeout_ms = 0;  ///< 0: for ever
-  /// What to run then, instead of the command's own words, if not empty: XREAD's "$" means the end
-  /// as it was at first.
+  /// If not empty, run this instead of the command's own words: XREAD's "$" means the end of the
+  /// stream as it was at first.
   std::vector<std::string> words = {};
 };
 
@@ -59,13 +58,13 @@ class Context {
     log_instead(Words{command.begin(), command.size()});
   }
   void log_instead(Words command);
-  /// The command's effects were logged by the commands that it ran (EVAL); its own words are not.
+  /// EVAL: the commands that the script ran have logged their effects.
   void logged_already() noexcept { replaced_ = true; }
 
-  /// A list, sorted set or stream got something: whoever is blocked on `key` is served after this
+  /// A list, sorted set or stream got something: callers blocked on `key` are served after this
   /// execution.
   void signal(std::string_view key) { signalled_.emplace_back(key); }
-  /// Nothing there: wait, unless in a script (then the caller replies as if the time was up).
+  /// Nothing is there: wait, unless in a script (then the command replies as after its timeout).
   /// REQUIRES: nothing replied.
   void block(std::vector<std::string> keys, std::int64_t timeout_ms,
              std::vector<std::string> words = {}) {
@@ -101,5 +100,11 @@ class Context {
 
 /// A command. `words[0]` is its name; the arity has been checked.
 using Handler = void (*)(Context& context, Words words, Reply& reply);
+
+struct CommandRow {
+  std::string_view name;  ///< lower case; of a subcommand "xgroup|create"
+  Handler handler;
+};
+using CommandRows = std::span<const CommandRow>;
 
 }  // namespace sluice::engine

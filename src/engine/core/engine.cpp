@@ -3,43 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
-#include "base/random.hpp"
 #include "engine/core/command.hpp"
 #include "engine/core/keyspace.hpp"
-#include "engine/core/object.hpp"
-#include "engine/lua/scripts.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {
 namespace {
-
-constexpr void (*families[])(Handlers&) = {
-    add_string_commands,
-    add_string_set_commands,
-    add_bit_commands,
-    add_bitfield_commands,
-    add_key_commands,
-    add_expiry_commands,
-    add_scan_commands,
-    add_sort_commands,
-    add_hash_commands,
-    add_list_commands,
-    add_list_move_commands,
-    add_set_commands,
-    add_set_algebra_commands,
-    add_sorted_set_commands,
-    add_sorted_set_range_commands,
-    add_sorted_set_store_commands,
-    add_sorted_set_pop_commands,
-    add_stream_commands,
-    add_server_commands,
-    add_info_commands,
-    add_script_commands,
-};
 
 std::string upper(std::string_view text) {
   std::string raised{text};
@@ -61,23 +33,20 @@ std::string unknown_command(Words words) {
 
 }  // namespace
 
-void Handlers::add(std::string_view name, Handler handler) {
-  const auto* spec = resp::find_command(name);
-  if (!spec) throw std::logic_error{fmt::format("the command table has no '{}'", name)};
-  slots_[spec->index].handler = handler;
+void Engine::add(CommandRows rows) {
+  for (const auto& row : rows) {
+    const auto* spec = resp::find_command(row.name);
+    if (!spec) throw std::logic_error{fmt::format("the command table has no '{}'", row.name)};
+    commands_[spec->index].handler = row.handler;
+  }
 }
-
-Engine::Engine() : Engine(random_below(std::numeric_limits<std::uint64_t>::max())) {}
 
 Engine::Engine(std::uint64_t seed) : rng(seed) {
   for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading, soonest_ms_);
   commands_.reserve(resp::all_commands().size());
   for (const auto& spec : resp::all_commands())
     commands_.push_back({&spec, nullptr, spec.has(resp::flag_container)});
-  Handlers handlers{commands_};
-  for (const auto add_family : families) add_family(handlers);
   for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[rng.below(16)];
-  scripts_ = std::make_unique<ScriptRunner>(*this);
 }
 
 Engine::~Engine() = default;
@@ -93,9 +62,7 @@ const Engine::Command* Engine::subcommand_named(const Command& container,
   return spec ? &commands_[spec->index] : nullptr;
 }
 
-void Engine::execute(Context& context, Words words, Reply& reply) { call(context, words, reply); }
-
-void Engine::call(Context& context, Words words, Reply& reply) {
+void Engine::execute(Context& context, Words words, Reply& reply) {
   if (words.empty()) return reply.error("ERR empty command");
   const auto* command = command_named(words[0]);
   if (command && command->has_subcommands && words.size() > 1) {
@@ -124,9 +91,9 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
   command.handler(context, words, reply);
 
   const bool replaced = context.take_replaced();
-  if (keyspaces_[static_cast<std::size_t>(database)]->has_expired()) {
-    // The DELs of keys that the command found past their time come before its own effect, but after
-    // its SELECT.
+  if (keyspace(database).has_expired()) {
+    // The DELs of keys that the command found expired come before its own effect, but after its
+    // SELECT.
     auto& effects = context.effects();
     const bool selected =
         effects.size() > effects_before && effects[effects_before].front() == "SELECT";
@@ -136,7 +103,7 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
     const auto begin = effects.begin() + static_cast<std::ptrdiff_t>(place);
     std::rotate(begin, begin + static_cast<std::ptrdiff_t>(own), effects.end());
   }
-  // EVAL and its kin write nothing themselves; what their commands did is noted already.
+  // EVAL writes nothing itself; its commands have logged their effects.
   if (!replaced && context.changes() != changes_before && command.spec->has(resp::flag_write))
     log(context, database, words);
 }
@@ -151,10 +118,8 @@ void Engine::log(Context& context, int database, Words command) {
 }
 
 void Engine::log_expired(Context& context, int database) {
-  for (const auto& key : keyspaces_[static_cast<std::size_t>(database)]->take_expired()) {
-    const std::string_view words[] = {"DEL", key};
-    log(context, database, words);
-  }
+  for (const auto& key : keyspace(database).take_expired())
+    log(context, database, std::array<std::string_view, 2>{"DEL", key});
 }
 
 std::size_t Engine::expire_some(Context& context, std::size_t most) {
@@ -178,6 +143,22 @@ void Engine::find_soonest_expiry() noexcept {
 
 void Engine::swap_databases(int one, int other) noexcept {
   std::swap(keyspaces_[static_cast<std::size_t>(one)], keyspaces_[static_cast<std::size_t>(other)]);
+}
+
+// --- Context ---
+
+Keyspace& Context::keys() noexcept { return engine_.keyspace(session_.database); }
+
+void Context::log_instead(Words command) {
+  engine_.log(*this, session_.database, command);
+  replaced_ = true;
+}
+
+std::size_t Context::publish(std::string_view channel, std::string_view payload) {
+  const std::size_t receivers = engine_.receivers ? engine_.receivers(channel) : 0;
+  if (engine_.receivers && receivers == 0) return 0;  // a later listener does not get this message
+  published_.push_back({std::string{channel}, std::string{payload}});
+  return receivers;
 }
 
 }  // namespace sluice::engine

@@ -1,6 +1,6 @@
-/// The embedded engine's core: data, commands, scripts. No thread, no lock, no file, no clock of
-/// its own, so that a seed reproduces a run. EmbeddedStore puts a lock, a clock and a log around
-/// it.
+/// The databases and the commands that run on them. No thread, no lock, no file, no clock of its
+/// own, so that a seed reproduces a run. RedisEngine adds the commands and the scripts,
+/// EmbeddedStore a lock, a clock and a log.
 #pragma once
 
 #include <array>
@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,31 +25,21 @@ struct CommandSpec;
 namespace sluice::engine {
 
 class Keyspace;
-class ScriptRunner;  // Lua: scripts.hpp
+class ScriptRunner;  // lua/scripts.hpp
 
 class Engine {
  public:
   static constexpr int databases = 16;
 
-  /// `seed` decides what SPOP, SRANDMEMBER and their kin draw; without one each engine draws
-  /// otherwise.
-  Engine();
-  explicit Engine(std::uint64_t seed);
-  ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Runs one command from the outside: a plain command, EVAL, EVALSHA, SCRIPT ... Errors are
+  /// Runs one command from the outside or from a log: a plain command, EVAL, SCRIPT ... Errors are
   /// replied, not thrown. Afterwards `context` holds its effects (for the log), its messages and,
   /// when it has to wait, its Block.
   void execute(Context& context, Words words, Reply& reply);
-  /// A script by its SHA-1, learned at first sight: the fast path of Store::run(Script).
-  void execute(Context& context, const Script& script, Words keys, Words args, Reply& reply);
-  /// One command, from the outside or while a log is loaded: checks name and arity, runs it, notes
-  /// its effect.
-  void call(Context& context, Words words, Reply& reply);
 
-  /// A command that was found, for those who remember it: a script looks a name up once.
+  /// A row of the command table with its handler. A script looks it up once and remembers it.
   struct Command {
     const resp::CommandSpec* spec = nullptr;
     Handler handler = nullptr;  ///< null: not offered here
@@ -59,8 +48,8 @@ class Engine {
   /// Null: there is none of that name. The pointer is good as long as the engine.
   const Command* command_named(std::string_view name) const noexcept;
   const Command* subcommand_named(const Command& container, std::string_view name) const noexcept;
-  /// Runs a command that was found and notes its effect. REQUIRES: it has a handler, its arity and
-  /// flags allow it.
+  /// Runs a command that was found and notes its effect. REQUIRES: it has a handler, and its arity
+  /// and flags allow it.
   void run(Context& context, const Command& command, Words words, Reply& reply);
 
   Keyspace& keyspace(int database) noexcept {
@@ -68,13 +57,12 @@ class Engine {
   }
   ScriptRunner& scripts() noexcept { return *scripts_; }
 
-  /// Deletes up to `most` keys that are past their time in all databases, logging a DEL for each
-  /// into the context.
+  /// Deletes up to `most` expired keys in all databases, logging a DEL for each into the context.
   std::size_t expire_some(Context& context, std::size_t most);
 
   static constexpr std::int64_t no_expiry = std::numeric_limits<std::int64_t>::max();
-  /// No key of any database ends before; no_expiry: none ends. It may lie too early, by keys that
-  /// are gone, and is right after find_soonest_expiry().
+  /// No key of any database expires before this; no_expiry: none expires. It may lie too early, by
+  /// keys that are gone, and is right after find_soonest_expiry().
   std::int64_t soonest_expiry_ms() const noexcept { return soonest_ms_; }
   /// O(databases).
   void find_soonest_expiry() noexcept;
@@ -84,7 +72,7 @@ class Engine {
 
   /// Notes an effect in the context, preceded by SELECT where the log's end is in another database.
   void log(Context& context, int database, Words command);
-  /// Logs a DEL for each key of `database` that was found past its time.
+  /// Logs a DEL for each key of `database` that was found expired.
   void log_expired(Context& context, int database);
 
   // What only the surroundings know; each may be left empty.
@@ -99,7 +87,7 @@ class Engine {
   /// CONFIG SET of a parameter that the surroundings act upon; gives an error text, or empty.
   std::function<std::string(std::string_view name, std::string_view value)> configure;
 
-  /// Asked before each command that may write, with its words; a text refuses it with that error.
+  /// Asked before each command that may write; a text refuses the command with that error.
   std::function<std::optional<std::string>(const resp::CommandSpec& spec, Words words)>
       before_write;
 
@@ -108,65 +96,31 @@ class Engine {
 
   /// While a log is loaded nothing expires and nothing is logged.
   bool loading = false;
-  /// False where nobody keeps a log: then effects are not even built.
+  /// False where no log is kept: then effects are not even built.
   bool keeps_log = true;
   /// The database that the log's end is in; -1 where the next effect has to SELECT one (a new
   /// file).
   int log_database = -1;
 
   SeededRandom rng;
-  /// For INFO: 40 hex digits, another one for each engine.
+  /// For INFO: 40 hex digits, others for each engine.
   std::string run_id;
   std::uint64_t commands_run = 0;
   std::int64_t started_us = 0;  ///< time of the first command, 0 before it
 
+ protected:
+  explicit Engine(std::uint64_t seed);
+  ~Engine();
+
+  /// Throws std::logic_error where the command table has no such name.
+  void add(CommandRows rows);
+  void set_scripts(ScriptRunner& scripts) noexcept { scripts_ = &scripts; }
+
  private:
   std::int64_t soonest_ms_ = no_expiry;
   std::array<std::unique_ptr<Keyspace>, databases> keyspaces_;
-  std::unique_ptr<ScriptRunner> scripts_;
+  ScriptRunner* scripts_ = nullptr;
   std::vector<Command> commands_;  // by CommandSpec::index
 };
-
-/// Collects the handlers of a family; each family's file defines one such function (see
-/// engine.cpp).
-class Handlers {
- public:
-  struct Row {
-    std::string_view name;  ///< lower case; of a subcommand "xgroup|create"
-    Handler handler;
-  };
-
-  explicit Handlers(std::vector<Engine::Command>& slots) : slots_(slots) {}
-  /// Throws std::logic_error where the command table has no such name.
-  void add(std::string_view name, Handler handler);
-  void add(std::span<const Row> rows) {
-    for (const auto& row : rows) add(row.name, row.handler);
-  }
-
- private:
-  std::vector<Engine::Command>& slots_;
-};
-
-void add_string_commands(Handlers& handlers);
-void add_string_set_commands(Handlers& handlers);
-void add_bit_commands(Handlers& handlers);
-void add_bitfield_commands(Handlers& handlers);
-void add_key_commands(Handlers& handlers);
-void add_expiry_commands(Handlers& handlers);
-void add_scan_commands(Handlers& handlers);
-void add_sort_commands(Handlers& handlers);
-void add_hash_commands(Handlers& handlers);
-void add_list_commands(Handlers& handlers);
-void add_list_move_commands(Handlers& handlers);
-void add_set_commands(Handlers& handlers);
-void add_set_algebra_commands(Handlers& handlers);
-void add_sorted_set_commands(Handlers& handlers);
-void add_sorted_set_range_commands(Handlers& handlers);
-void add_sorted_set_store_commands(Handlers& handlers);
-void add_sorted_set_pop_commands(Handlers& handlers);
-void add_stream_commands(Handlers& handlers);
-void add_server_commands(Handlers& handlers);
-void add_info_commands(Handlers& handlers);
-void add_script_commands(Handlers& handlers);
 
 }  // namespace sluice::engine

@@ -2,31 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "engine/core/expiry_index.hpp"
-#include "engine/types/chained_table.hpp"
+#include "engine/core/object.hpp"
 
 namespace sluice::engine {
-
-class Hash;       // hash.hpp
-class List;       // list.hpp
-class Set;        // set.hpp
-class SortedSet;  // sorted_set.hpp
-class Stream;     // stream.hpp
-
-/// Who makes or destroys one includes object.hpp.
-using Object =
-    std::variant<std::string, std::unique_ptr<Hash>, std::unique_ptr<List>, std::unique_ptr<Set>,
-                 std::unique_ptr<SortedSet>, std::unique_ptr<Stream>>;
-
-/// As TYPE answers: "string", "hash", "list", "set", "zset", "stream".
-std::string_view type_name(const Object& object) noexcept;
 
 /// A key with its object, in one piece of memory: the text of the key follows the struct.
 struct Entry {
@@ -68,8 +52,8 @@ class Keyspace {
   /// Inserts or replaces; the expiry is cleared.
   Object& put(std::string_view key, Object object);
   bool erase(std::string_view key);
-  std::int64_t expiry_ms(
-      std::string_view key) const;  ///< `never` where there is none or no such key
+  /// `never` where there is none, or no such key.
+  std::int64_t expiry_ms(std::string_view key) const;
   void set_expiry_ms(std::string_view key, std::int64_t at_ms);
   void set_expiry_ms(Entry& entry, std::int64_t at_ms) {
     expiries_.set(entry, at_ms);
@@ -77,9 +61,8 @@ class Keyspace {
   }
 
   std::size_t size() const noexcept { return table_.size(); }
-  std::size_t expiring() const noexcept {
-    return expiries_.size();
-  }  ///< keys with a time of expiry
+  /// How many keys have a time of expiry.
+  std::size_t expiring() const noexcept { return expiries_.size(); }
   std::int64_t first_expiry_ms() const noexcept {
     return expiries_.empty() ? never : expiries_.first_ms();
   }

@@ -1,13 +1,12 @@
 #include "engine/core/object.hpp"
 
-#include "engine/types/number_text.hpp"
+#include "engine/types/text.hpp"
 
 namespace sluice::engine {
 namespace {
 
 std::string_view encoding(const std::string& text) noexcept {
-  constexpr std::size_t embedded_at_most =
-      44;  // bytes that Redis keeps in one allocation with the object
+  constexpr std::size_t embedded_at_most = 44;  // bytes that Redis allocates with the object
   if (parse_integer(text)) return "int";
   return text.size() <= embedded_at_most ? "embstr" : "raw";
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/core/keyspace.hpp"
-#include "engine/core/value_reply.hpp"
+#include "engine/core/reply.hpp"
 #include "engine/embedded/snapshot.hpp"
 #include "engine/lua/scripts.hpp"
 
@@ -62,7 +62,7 @@ void LockedEngine::log_to(LogCommitter* committer) {
 void LockedEngine::replay(Words words) {
   Context context{engine_, session_, now_us()};
   ValueReply reply;
-  engine_.call(context, words, reply);
+  engine_.execute(context, words, reply);
   const Value value = reply.take();
   if (value.is_error())
     throw Error{Errc::corrupt, fmt::format("'{}' is answered {}", words.front(), value.as_text())};
@@ -115,7 +115,7 @@ Outcome LockedEngine::Section::execute(Words words) {
 
 Outcome LockedEngine::Section::execute(const Script& script, Words keys, Words args) {
   auto outcome = run([&](Context& context, Reply& reply) {
-    core_.engine_.execute(context, script, keys, args, reply);
+    core_.engine_.scripts().run(context, script, {keys, args}, reply);
   });
   serve_waiting();
   return outcome;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/engine.hpp"
+#include "engine/commands/redis_engine.hpp"
 #include "engine/embedded/channels.hpp"
 #include "engine/embedded/turn_mutex.hpp"
 #include "engine/embedded/waiting_calls.hpp"
@@ -96,7 +96,7 @@ class LockedEngine {
 
   Clock& clock_;
   TurnMutex mutex_;
-  Engine engine_;
+  RedisEngine engine_;
   Session session_;
   std::int64_t last_us_ = 0;
   LogCommitter* committer_ = nullptr;

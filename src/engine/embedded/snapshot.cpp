@@ -5,7 +5,7 @@
 
 #include "engine/core/object.hpp"
 #include "engine/log/record.hpp"
-#include "engine/types/number_text.hpp"
+#include "engine/types/text.hpp"
 
 namespace sluice::engine {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/types/number_text.hpp"
+#include "engine/types/text.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {

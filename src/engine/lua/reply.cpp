@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/types/number_text.hpp"
+#include "engine/types/text.hpp"
 
 namespace sluice::engine {
 

@@ -63,6 +63,7 @@ class ScriptRunner {
   std::expected<Scripts::iterator, std::string> learn(std::string_view sha1, std::string_view text,
                                                       bool keep);
   void evict();
+  void run(Context& context, const Script& script, bool keep, const Call& call, Reply& reply);
   void execute(Context& context, Scripts::iterator script, const Call& call, Reply& reply);
 
   ScriptRun run_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/types/chained_table.hpp"
-#include "engine/types/number_text.hpp"
+#include "engine/types/text.hpp"
 
 namespace sluice::engine {
 

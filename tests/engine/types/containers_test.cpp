@@ -8,7 +8,7 @@
 
 #include "engine/core/command.hpp"
 #include "engine/core/engine.hpp"
-#include "engine/core/glob.hpp"
+#include "engine/types/text.hpp"
 #include "engine/core/keyspace.hpp"
 #include "engine/core/object.hpp"
 #include "engine/types/hash.hpp"

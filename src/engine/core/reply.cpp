@@ -1,9 +1,9 @@
-#include "engine/core/value_reply.hpp"
+#include "engine/core/reply.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "engine/types/number_text.hpp"
+#include "engine/types/text.hpp"
 
 namespace sluice::engine {
 

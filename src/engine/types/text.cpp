@@ -1,4 +1,4 @@
-#include "engine/types/number_text.hpp"
+#include "engine/types/text.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace sluice::engine {
 namespace {
@@ -26,6 +27,44 @@ std::optional<Number> parse_with(Convert convert, std::string_view text) {
   if (end != terminated.data() + text.size() || std::isnan(value)) return std::nullopt;
   if (errno == ERANGE && (std::isinf(value) || value == 0)) return std::nullopt;
   return value;
+}
+
+/// Matches one character against the class that opens at `i` ("[..."); leaves `i` behind it.
+/// An unfinished class ends with the pattern.
+bool class_matches(std::string_view pattern, std::size_t& i, char c) noexcept {
+  ++i;
+  const bool negated = i < pattern.size() && pattern[i] == '^';
+  if (negated) ++i;
+  bool found = false;
+  const auto byte = static_cast<unsigned char>(c);
+  for (; i < pattern.size() && pattern[i] != ']'; ++i) {
+    if (pattern[i] == '\\' && i + 1 < pattern.size()) {
+      found |= pattern[++i] == c;
+    } else if (i + 2 < pattern.size() && pattern[i + 1] == '-') {
+      auto low = static_cast<unsigned char>(pattern[i]);
+      auto high = static_cast<unsigned char>(pattern[i + 2]);
+      if (low > high) std::swap(low, high);
+      found |= low <= byte && byte <= high;
+      i += 2;
+    } else {
+      found |= pattern[i] == c;
+    }
+  }
+  if (i < pattern.size()) ++i;
+  return found != negated;
+}
+
+/// Matches one character against the element at `i`; leaves `i` behind it. REQUIRES: pattern[i] is
+/// no '*'.
+bool element_matches(std::string_view pattern, std::size_t& i, char c) noexcept {
+  switch (pattern[i]) {
+    case '?': ++i; return true;
+    case '[': return class_matches(pattern, i, c);
+    case '\\':
+      if (i + 1 < pattern.size()) ++i;
+      [[fallthrough]];
+    default: return pattern[i++] == c;
+  }
 }
 
 }  // namespace
@@ -67,8 +106,7 @@ void DoubleText::write(double value) noexcept {
   if (std::fabs(value) < 4503599627370496.0 && value == std::trunc(value))  // 2^52
     return put(IntegerText{static_cast<std::int64_t>(value)});
 
-  // "-d.ddde+xx" is taken apart into digits and a power of ten, and put together without an
-  // exponent where it is small.
+  // Takes "d.ddde+xx" apart into digits and a power of ten.
   std::array<char, 32> scientific;
   const auto end = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
                                  std::fabs(value), std::chars_format::scientific);
@@ -77,15 +115,18 @@ void DoubleText::write(double value) noexcept {
   const auto mark = all.find('e');
   int exponent = 0;
   std::from_chars(all.data() + mark + (all[mark + 1] == '+' ? 2 : 1), end.ptr, exponent);
-  std::array<char, 24> digit_text;
-  digit_text[0] = all[0];
+  std::array<char, 24> digits;
+  digits[0] = all[0];
   const auto fraction = mark > 2 ? all.substr(2, mark - 2) : std::string_view{};
-  std::copy(fraction.begin(), fraction.end(), digit_text.begin() + 1);
-  const std::string_view digits{digit_text.data(), fraction.size() + 1};
+  std::ranges::copy(fraction, digits.begin() + 1);
+  if (value < 0) put("-");
+  write_digits({digits.data(), fraction.size() + 1}, exponent);
+}
+
+/// Without an exponent where the text stays short.
+void DoubleText::write_digits(std::string_view digits, int exponent) noexcept {
   const int count = static_cast<int>(digits.size());
   const int power = exponent - count + 1;  // value = digits * 10^power
-
-  if (value < 0) put("-");
   if (power >= 0 && exponent < count + 7) {
     put(digits);
     put_zeros(power);
@@ -118,13 +159,26 @@ void DoubleText::put_zeros(int count) noexcept {
   size_ += static_cast<std::size_t>(count);
 }
 
-bool same_word(std::string_view text, std::string_view lower) noexcept {
-  if (text.size() != lower.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != lower[i]) return false;
+bool glob_matches(std::string_view pattern, std::string_view text) noexcept {
+  // After a mismatch only the latest '*' has to be tried again, with one character more.
+  std::size_t p = 0, t = 0;
+  std::size_t star = std::string_view::npos, star_text = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = ++p;
+      star_text = t;
+      continue;
+    }
+    if (p < pattern.size() && element_matches(pattern, p, text[t])) {
+      ++t;
+      continue;
+    }
+    if (star == std::string_view::npos) return false;
+    p = star;
+    t = ++star_text;
   }
-  return true;
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
 }
 
 }  // namespace sluice::engine

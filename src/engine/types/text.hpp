@@ -1,4 +1,4 @@
-/// Numbers as Redis reads and writes them.
+/// Numbers and patterns as Redis reads and writes them.
 #pragma once
 
 #include <array>
@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "resp/letters.hpp"
 
 namespace sluice::engine {
 
@@ -45,6 +47,7 @@ class DoubleText {
 
  private:
   void write(double value) noexcept;
+  void write_digits(std::string_view digits, int exponent) noexcept;
   void put(std::string_view text) noexcept;
   void put_zeros(int count) noexcept;
 
@@ -52,7 +55,10 @@ class DoubleText {
   std::size_t size_ = 0;
 };
 
-/// Equal but for the case of ASCII letters. REQUIRES: `lower` is in lower case.
-bool same_word(std::string_view text, std::string_view lower) noexcept;
+using resp::is_word;
+
+/// Patterns as KEYS, SCAN and PUBSUB CHANNELS know them: * ? [a-c] [^a] and \ before a character
+/// that means itself. At most O(pattern * text) steps.
+bool glob_matches(std::string_view pattern, std::string_view text) noexcept;
 
 }  // namespace sluice::engine
