@@ -2,8 +2,10 @@
 /// commands.def.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,17 @@ enum class KeyRule : std::uint8_t {
   migrated,  ///< the words behind KEYS, when the key at the fixed position is empty: MIGRATE
 };
 
+/// Where a blocking command says how long it may wait.
+struct TimeoutRule {
+  enum class Form : std::uint8_t {
+    none,
+    seconds,  ///< the word at `at`, which counts from the end where it is negative
+    block,    ///< milliseconds, behind the option BLOCK, which no word before `at` is
+  };
+  Form form = Form::none;
+  std::int8_t at = 0;
+};
+
 struct CommandSpec {
   std::string_view name;  ///< lower case; a subcommand is "xgroup|create"
   int arity;              ///< words including the name; negative: at least that many
@@ -49,6 +62,7 @@ struct CommandSpec {
   std::size_t index;  ///< place in all_commands()
   KeyRule rule = KeyRule::none;
   std::uint8_t rule_at = 0;
+  TimeoutRule timeout = {};
 
   bool has(CommandFlag flag) const noexcept { return (flags & flag) != 0; }
   bool arity_fits(std::size_t words) const noexcept {
@@ -74,5 +88,10 @@ const CommandSpec* find_command(std::span<const std::string_view> words) noexcep
 /// like keys. O(number of words).
 bool keys_of(const CommandSpec& spec, std::span<const std::string_view> words,
              std::vector<std::size_t>& positions);
+
+/// How long a command with flag_blocking may wait, as its words say; max(): for ever; 0: not known,
+/// or a text that the server will refuse. Empty: it does not wait (XREAD without BLOCK).
+std::optional<std::chrono::milliseconds> waiting_time(const CommandSpec& spec,
+                                                      std::span<const std::string_view> words);
 
 }  // namespace sluice::resp

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "resp/command_table.hpp"
-#include "resp/inline_words.hpp"
+#include "resp/request_parser.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
 

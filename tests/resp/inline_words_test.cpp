@@ -1,4 +1,4 @@
-#include "resp/inline_words.hpp"
+#include "resp/request_parser.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,15 +1,12 @@
 // Strings as rows of bits; bit 0 is the highest of the first byte.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
-#include <optional>
 
 #include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 /// The offset of a bit; "#3" counts fields of `width` bits where `width` is not 0. False: refused.
@@ -153,8 +150,7 @@ constexpr Operation operations[] = {
     {"and", [](unsigned char a, unsigned char b) { return static_cast<unsigned char>(a & b); }},
     {"or", [](unsigned char a, unsigned char b) { return static_cast<unsigned char>(a | b); }},
     {"xor", [](unsigned char a, unsigned char b) { return static_cast<unsigned char>(a ^ b); }},
-    {"not", nullptr},
-};
+    {"not", nullptr}};
 
 std::string combined(const std::vector<std::string_view>& texts, Combine combine) {
   const auto size = std::ranges::max(texts, {}, &std::string_view::size).size();
@@ -197,7 +193,7 @@ constexpr Choice<Overflow> overflows[] = {
 enum class Verb { get, set, add };
 
 /// "i16", "u8": a type of number.
-struct Field {
+struct IntegerType {
   bool is_signed = false;
   int width = 0;
 
@@ -207,22 +203,22 @@ struct Field {
 
 struct Step {
   Verb verb = Verb::get;
-  Field field;
+  IntegerType type;
   std::size_t offset = 0;
   std::int64_t operand = 0;
   Overflow overflow = Overflow::wrap;
 };
 
-bool read_field(std::string_view word, Field& field, Reply& reply) {
-  field.is_signed = word.starts_with('i');
+bool read_type(std::string_view word, IntegerType& type, Reply& reply) {
+  type.is_signed = word.starts_with('i');
   const auto width = word.empty() ? std::nullopt : parse_integer(word.substr(1));
-  const bool good = (field.is_signed || word.starts_with('u')) && width && *width >= 1 &&
-                    *width <= (field.is_signed ? 64 : 63);
+  const bool good = (type.is_signed || word.starts_with('u')) && width && *width >= 1 &&
+                    *width <= (type.is_signed ? 64 : 63);
   if (!good)
     return fail(reply,
                 "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not "
                 "supported but i64 is.");
-  field.width = static_cast<int>(*width);
+  type.width = static_cast<int>(*width);
   return true;
 }
 
@@ -239,8 +235,8 @@ bool read_step(Words words, std::size_t& i, Step& step, Reply& reply) {
   else
     return fail(reply, syntax_error);
   std::int64_t offset = 0;
-  if (!read_field(words[i + 1], step.field, reply) ||
-      !read_bit_offset(words[i + 2], step.field.width, offset, reply))
+  if (!read_type(words[i + 1], step.type, reply) ||
+      !read_bit_offset(words[i + 2], step.type.width, offset, reply))
     return false;
   step.offset = static_cast<std::size_t>(offset);
   if (step.verb != Verb::get && !read_integer(words[i + 3], step.operand, reply)) return false;
@@ -268,16 +264,16 @@ bool read_steps(Words words, bool may_write, std::vector<Step>& steps, Reply& re
 
 std::int64_t value_at(std::string_view text, const Step& step) {
   std::uint64_t bits = 0;
-  for (auto i = step.offset; i < step.offset + static_cast<std::size_t>(step.field.width); ++i) {
+  for (auto i = step.offset; i < step.offset + static_cast<std::size_t>(step.type.width); ++i) {
     const auto byte = i / 8 < text.size() ? static_cast<unsigned char>(text[i / 8]) : 0U;
     bits = bits << 1 | (byte >> (7 - i % 8) & 1U);
   }
-  const int unused = step.field.is_signed ? 64 - step.field.width : 0;
+  const int unused = step.type.is_signed ? 64 - step.type.width : 0;
   return static_cast<std::int64_t>(bits << unused) >> unused;
 }
 
 void put_at(std::string& text, const Step& step, std::int64_t value) {
-  const auto width = static_cast<std::size_t>(step.field.width);
+  const auto width = static_cast<std::size_t>(step.type.width);
   for (std::size_t i = 0; i < width; ++i) {
     const auto place = step.offset + i;
     const auto mask = static_cast<unsigned char>(0x80U >> place % 8);
@@ -289,22 +285,22 @@ void put_at(std::string& text, const Step& step, std::int64_t value) {
 
 /// The sum as it fits into the field; empty: it does not, and OVERFLOW FAIL was asked for.
 std::optional<std::int64_t> fitted(Wide sum, const Step& step) {
-  const auto& field = step.field;
-  if (sum >= field.least() && sum <= field.most()) return static_cast<std::int64_t>(sum);
+  const auto& type = step.type;
+  if (sum >= type.least() && sum <= type.most()) return static_cast<std::int64_t>(sum);
   if (step.overflow == Overflow::refuse) return std::nullopt;
   if (step.overflow == Overflow::saturate)
-    return static_cast<std::int64_t>(sum < field.least() ? field.least() : field.most());
-  const int unused = 64 - field.width;
+    return static_cast<std::int64_t>(sum < type.least() ? type.least() : type.most());
+  const int unused = 64 - type.width;
   const auto bits = static_cast<std::uint64_t>(sum) << unused;
-  return field.is_signed ? static_cast<std::int64_t>(bits) >> unused
-                         : static_cast<std::int64_t>(bits >> unused);
+  return type.is_signed ? static_cast<std::int64_t>(bits) >> unused
+                        : static_cast<std::int64_t>(bits >> unused);
 }
 
 void perform(Context& context, const Step& step, std::string* text, Reply& reply) {
   const auto old = value_at(text ? std::string_view{*text} : std::string_view{}, step);
   if (step.verb == Verb::get) return reply.integer(old);
   // A SET to an unsigned field takes the operand's bits, so that -1 overflows upwards.
-  const Wide operand = step.verb == Verb::set && !step.field.is_signed
+  const Wide operand = step.verb == Verb::set && !step.type.is_signed
                            ? static_cast<Wide>(static_cast<std::uint64_t>(step.operand))
                            : static_cast<Wide>(step.operand);
   const auto value = fitted(step.verb == Verb::add ? Wide{old} + operand : operand, step);
@@ -323,7 +319,7 @@ void bitfield(Context& context, Words words, Reply& reply) {
   std::size_t needed = 0;
   for (const auto& step : steps)
     if (step.verb != Verb::get)
-      needed = std::max(needed, (step.offset + static_cast<std::size_t>(step.field.width) + 7) / 8);
+      needed = std::max(needed, (step.offset + static_cast<std::size_t>(step.type.width) + 7) / 8);
   if (needed > 0 && !text) text = &make<std::string>(context, words[1]);
   if (needed > 0 && text->size() < needed) {
     text->resize(needed);
@@ -334,13 +330,9 @@ void bitfield(Context& context, Words words, Reply& reply) {
 }
 
 constexpr CommandRow rows[] = {
+    {"bitcount", bitcount}, {"bitfield", bitfield<true>}, {"bitfield_ro", bitfield<false>},
+    {"bitop", bitop},       {"bitpos", bitpos},           {"getbit", getbit},
     {"setbit", setbit},
-    {"getbit", getbit},
-    {"bitcount", bitcount},
-    {"bitpos", bitpos},
-    {"bitop", bitop},
-    {"bitfield", bitfield<true>},
-    {"bitfield_ro", bitfield<false>},
 };
 
 }  // namespace

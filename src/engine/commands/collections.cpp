@@ -1,7 +1,5 @@
 #include "engine/commands/collections.hpp"
 
-#include <charconv>
-
 namespace sluice::engine {
 
 bool read_cursor(std::string_view word, std::uint64_t& cursor, Reply& reply) {

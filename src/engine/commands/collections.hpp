@@ -93,9 +93,9 @@ class PairReply {
       : reply_(reply), with_values_(with_values), nested_(with_values && nested) {
     reply.array(elements * (with_values && !nested ? 2 : 1));
   }
-  void add(std::string_view name, std::string_view value) {
-    add(name);
-    if (with_values_) reply_.bulk(value);
+  void add(const Hash::Field* field) {
+    add(field->name);
+    if (with_values_) reply_.bulk(field->value);
   }
   void add(const Scored& item) {
     add(item.member);
@@ -117,6 +117,9 @@ inline bool nests_pairs(Context& context) { return context.session().protocol ==
 
 // --- picking by chance ---
 
+inline std::string_view name_of(const Hash::Field& field) { return field.name; }
+inline std::string_view name_of(const Scored& item) { return item.member; }
+
 // What is kept of an element until it is replied. A member of a set may be a number, whose text
 // does not last.
 inline std::string kept(std::string_view member) { return std::string{member}; }
@@ -137,7 +140,32 @@ auto pick(const T& value, std::int64_t count, SeededRandom& rng) {
   return picked;
 }
 
+/// HRANDFIELD, ZRANDMEMBER: "key [count [WITHVALUES|WITHSCORES]]".
+template <class T>
+void random_elements(Context& context, Words words, Reply& reply) {
+  constexpr std::string_view option = std::is_same_v<T, Hash> ? "withvalues" : "withscores";
+  std::int64_t count = 0;
+  if (words.size() > 2 && !read_count(words[2], count, reply)) return;
+  const bool values = words.size() == 4 && is_word(words[3], option);
+  if (words.size() > 3 && !values) return reply.error(syntax_error);
+  T* value = nullptr;
+  if (!find_as(context, words[1], value, reply)) return;
+  auto& rng = context.engine().rng;
+  if (words.size() == 2) return value ? reply.bulk(name_of(value->random(rng))) : reply.null();
+  if (!value) return reply.array(0);
+  const auto picked = pick(*value, count, rng);
+  PairReply pairs{reply, picked.size(), values, nests_pairs(context)};
+  for (const auto& element : picked) pairs.add(element);
+}
+
 // --- popping ---
+
+/// SPOP, ZPOPMIN, ZPOPMAX: "key [count]". False: refused.
+template <class T>
+bool find_to_pop(Context& context, Words words, T*& value, std::size_t& count, Reply& reply) {
+  if (words.size() > 3) return fail(reply, syntax_error);
+  return read_pop_count(words, count, reply) && find_as(context, words[1], value, reply);
+}
 
 /// "numkeys key [key ...] LEFT|RIGHT|MIN|MAX [COUNT count]"
 struct PopKeys {

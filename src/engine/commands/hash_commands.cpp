@@ -99,38 +99,23 @@ void hincrbyfloat(Context& context, Words words, Reply& reply) {
   reply.bulk(result);
 }
 
-void hrandfield(Context& context, Words words, Reply& reply) {
-  std::int64_t count = 0;
-  if (words.size() > 2 && !read_count(words[2], count, reply)) return;
-  const bool values = words.size() == 4 && is_word(words[3], "withvalues");
-  if (words.size() > 3 && !values) return reply.error(syntax_error);
-  Hash* hash = nullptr;
-  if (!find_as(context, words[1], hash, reply)) return;
-  auto& rng = context.engine().rng;
-  if (words.size() == 2) return hash ? reply.bulk(hash->random(rng).name) : reply.null();
-  if (!hash) return reply.array(0);
-  const auto picked = pick(*hash, count, rng);
-  PairReply pairs{reply, picked.size(), values, nests_pairs(context)};
-  for (const auto* field : picked) pairs.add(field->name, field->value);
-}
-
 constexpr CommandRow rows[] = {
-    {"hset", hset},
-    {"hmset", hmset},
-    {"hsetnx", on<Hash, hsetnx>},
-    {"hget", on<Hash, hget>},
-    {"hmget", on<Hash, hmget>},
-    {"hgetall", on<Hash, hgetall>},
     {"hdel", on<Hash, remove_elements>},
-    {"hlen", on<Hash, reply_size>},
     {"hexists", on<Hash, hexists>},
-    {"hstrlen", on<Hash, hstrlen>},
+    {"hget", on<Hash, hget>},
+    {"hgetall", on<Hash, hgetall>},
     {"hincrby", hincrby},
     {"hincrbyfloat", hincrbyfloat},
     {"hkeys", on<Hash, all_of<&Hash::Field::name>>},
-    {"hvals", on<Hash, all_of<&Hash::Field::value>>},
-    {"hrandfield", hrandfield},
+    {"hlen", on<Hash, reply_size>},
+    {"hmget", on<Hash, hmget>},
+    {"hmset", hmset},
+    {"hrandfield", random_elements<Hash>},
     {"hscan", scan_elements<Hash>},
+    {"hset", hset},
+    {"hsetnx", on<Hash, hsetnx>},
+    {"hstrlen", on<Hash, hstrlen>},
+    {"hvals", on<Hash, all_of<&Hash::Field::value>>},
 };
 
 }  // namespace

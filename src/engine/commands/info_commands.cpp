@@ -39,12 +39,12 @@ std::string keyspace_section(Context& context) {
 
 std::string empty_section(Context&) { return {}; }
 
-struct Section {
+struct InfoSection {
   std::string_view name;
   std::string_view title;
   std::string (*text)(Context&);
 };
-constexpr Section sections[] = {
+constexpr InfoSection sections[] = {
     {"server", "Server", server_section},       {"clients", "Clients", empty_section},
     {"memory", "Memory", empty_section},        {"persistence", "Persistence", empty_section},
     {"stats", "Stats", stats_section},          {"replication", "Replication", replication_section},
@@ -181,16 +181,11 @@ void command_docs(Context&, Words words, Reply& reply) {
 }
 
 constexpr CommandRow rows[] = {
-    {"info", info},
-    {"config|get", config_get},
-    {"config|set", config_set},
-    {"config|resetstat", config_resetstat},
-    {"command", command},
-    {"command|count", command_count},
-    {"command|info", command_info},
-    {"command|list", command_list},
-    {"command|docs", command_docs},
-    {"command|getkeys", command_getkeys},
+    {"command", command},           {"command|count", command_count},
+    {"command|docs", command_docs}, {"command|getkeys", command_getkeys},
+    {"command|info", command_info}, {"command|list", command_list},
+    {"config|get", config_get},     {"config|resetstat", config_resetstat},
+    {"config|set", config_set},     {"info", info},
 };
 
 }  // namespace

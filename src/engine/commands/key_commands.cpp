@@ -147,17 +147,15 @@ struct Conditions {
 };
 
 bool read_conditions(Words words, Conditions& conditions, Reply& reply) {
+  static constexpr Choice<bool Conditions::*> flags[] = {{"nx", &Conditions::missing},
+                                                         {"xx", &Conditions::present},
+                                                         {"gt", &Conditions::later},
+                                                         {"lt", &Conditions::earlier}};
   for (const auto& word : words) {
-    if (is_word(word, "nx"))
-      conditions.missing = true;
-    else if (is_word(word, "xx"))
-      conditions.present = true;
-    else if (is_word(word, "gt"))
-      conditions.later = true;
-    else if (is_word(word, "lt"))
-      conditions.earlier = true;
-    else
+    bool Conditions::*flag = nullptr;
+    if (!choose(word, flags, flag))
       return fail(reply, fmt::format("ERR Unsupported option {}", shown(word)));
+    conditions.*flag = true;
   }
   if (conditions.missing && (conditions.present || conditions.later || conditions.earlier))
     return fail(reply, "ERR NX and XX, GT or LT options at the same time are not compatible");
@@ -202,28 +200,28 @@ void persist(Context& context, Words words, Reply& reply) {
 }
 
 constexpr CommandRow rows[] = {
-    {"del", del},
-    {"unlink", del},
-    {"exists", exists},
-    {"touch", exists},
-    {"type", type},
-    {"rename", rename},
-    {"renamenx", renamenx},
     {"copy", copy},
+    {"del", del},
+    {"exists", exists},
+    {"expire", expire<true, true>},
+    {"expireat", expire<true, false>},
+    {"expiretime", expiry_of<true, false>},
     {"move", move},
     {"object|encoding", object_encoding},
-    {"object|refcount", object_number<1>},
-    {"object|idletime", object_number<0>},
     {"object|freq", object_freq},
-    {"expire", expire<true, true>},
-    {"pexpire", expire<false, true>},
-    {"expireat", expire<true, false>},
-    {"pexpireat", expire<false, false>},
-    {"ttl", expiry_of<true, true>},
-    {"pttl", expiry_of<false, true>},
-    {"expiretime", expiry_of<true, false>},
-    {"pexpiretime", expiry_of<false, false>},
+    {"object|idletime", object_number<0>},
+    {"object|refcount", object_number<1>},
     {"persist", persist},
+    {"pexpire", expire<false, true>},
+    {"pexpireat", expire<false, false>},
+    {"pexpiretime", expiry_of<false, false>},
+    {"pttl", expiry_of<false, true>},
+    {"rename", rename},
+    {"renamenx", renamenx},
+    {"touch", exists},
+    {"ttl", expiry_of<true, true>},
+    {"type", type},
+    {"unlink", del},
 };
 
 }  // namespace

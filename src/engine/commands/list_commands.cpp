@@ -1,7 +1,5 @@
 // Lists. A command that waits is run again when one of its keys is signalled; it is logged as the
 // command that does not wait.
-#include <algorithm>
-#include <limits>
 
 #include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
@@ -260,28 +258,28 @@ bool pop_several(Context& context, const PopKeys& pop, Reply& reply) {
 }
 
 constexpr CommandRow rows[] = {
-    {"lpush", on<List, push<End::left, false>>},
-    {"rpush", on<List, push<End::right, false>>},
-    {"lpushx", on<List, push<End::left, true>>},
-    {"rpushx", on<List, push<End::right, true>>},
-    {"lpop", pop<End::left>},
-    {"rpop", pop<End::right>},
-    {"llen", on<List, reply_size>},
-    {"lrange", lrange},
-    {"lindex", on<List, lindex>},
-    {"lset", on<List, lset>},
-    {"lrem", lrem},
-    {"ltrim", ltrim},
-    {"linsert", linsert},
-    {"lpos", lpos},
-    {"lmove", lmove},
-    {"rpoplpush", rpoplpush},
     {"blmove", blmove},
-    {"brpoplpush", brpoplpush},
+    {"blmpop", pop_several_or_wait<pop_several>},
     {"blpop", blocking_pop<End::left>},
     {"brpop", blocking_pop<End::right>},
+    {"brpoplpush", brpoplpush},
+    {"lindex", on<List, lindex>},
+    {"linsert", linsert},
+    {"llen", on<List, reply_size>},
+    {"lmove", lmove},
     {"lmpop", pop_at_once<pop_several>},
-    {"blmpop", pop_several_or_wait<pop_several>},
+    {"lpop", pop<End::left>},
+    {"lpos", lpos},
+    {"lpush", on<List, push<End::left, false>>},
+    {"lpushx", on<List, push<End::left, true>>},
+    {"lrange", lrange},
+    {"lrem", lrem},
+    {"lset", on<List, lset>},
+    {"ltrim", ltrim},
+    {"rpop", pop<End::right>},
+    {"rpoplpush", rpoplpush},
+    {"rpush", on<List, push<End::right, false>>},
+    {"rpushx", on<List, push<End::right, true>>},
 };
 
 }  // namespace

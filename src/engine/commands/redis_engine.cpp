@@ -1,7 +1,5 @@
 #include "engine/commands/redis_engine.hpp"
 
-#include <limits>
-
 #include "base/random.hpp"
 #include "engine/commands/families.hpp"
 

@@ -44,7 +44,7 @@ void randomkey(Context& context, Words, Reply& reply) {
 void dbsize(Context& context, Words, Reply& reply) { reply.count(context.keys().size()); }
 
 constexpr CommandRow rows[] = {
-    {"scan", scan}, {"keys", keys_matching}, {"randomkey", randomkey}, {"dbsize", dbsize}};
+    {"dbsize", dbsize}, {"keys", keys_matching}, {"randomkey", randomkey}, {"scan", scan}};
 
 }  // namespace
 

@@ -1,10 +1,9 @@
 #include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
-#include "engine/lua/result.hpp"
+#include "engine/lua/reply.hpp"
 #include "engine/lua/scripts.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 /// The keys and arguments behind the script and the number of keys. False: refused.
@@ -68,11 +67,11 @@ constexpr CommandRow rows[] = {
     {"eval_ro", eval<&ScriptRunner::eval, true>},
     {"evalsha", eval<&ScriptRunner::evalsha, false>},
     {"evalsha_ro", eval<&ScriptRunner::evalsha, true>},
-    {"script|load", script_load},
+    {"script|debug", script_debug},
     {"script|exists", script_exists},
     {"script|flush", script_flush},
     {"script|kill", script_kill},
-    {"script|debug", script_debug},
+    {"script|load", script_load},
 };
 
 }  // namespace

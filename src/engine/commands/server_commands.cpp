@@ -95,18 +95,18 @@ void role(Context&, Words, Reply& reply) {
 }
 
 constexpr CommandRow rows[] = {
-    {"ping", ping},
     {"echo", echo},
-    {"time", time},
-    {"select", select},
-    {"swapdb", swapdb},
-    {"flushdb", flushdb},
     {"flushall", flushall},
+    {"flushdb", flushdb},
+    {"ping", ping},
     {"publish", publish},
     {"pubsub|channels", pubsub_channels},
     {"pubsub|numsub", pubsub_numsub},
-    {"wait", wait},
     {"role", role},
+    {"select", select},
+    {"swapdb", swapdb},
+    {"time", time},
+    {"wait", wait},
 };
 
 }  // namespace

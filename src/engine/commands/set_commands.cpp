@@ -1,5 +1,4 @@
 // Sets, one at a time and combined.
-#include <algorithm>
 
 #include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
@@ -59,12 +58,10 @@ void remove_picked(Context& context, std::string_view key, Set& set,
 }
 
 void spop(Context& context, Words words, Reply& reply) {
-  if (words.size() > 3) return reply.error(syntax_error);
   const bool several = words.size() == 3;
   std::size_t count = 0;
-  if (!read_pop_count(words, count, reply)) return;
   Set* set = nullptr;
-  if (!find_as(context, words[1], set, reply)) return;
+  if (!find_to_pop(context, words, set, count, reply)) return;
   if (!set) return several ? reply.set(0) : reply.null();
   auto& rng = context.engine().rng;
   const auto picked =
@@ -180,22 +177,22 @@ void sintercard(Context& context, Words words, Reply& reply) {
 
 constexpr CommandRow rows[] = {
     {"sadd", on<Set, sadd>},
-    {"srem", on<Set, remove_elements>},
     {"scard", on<Set, reply_size>},
+    {"sdiff", tell<difference>},
+    {"sdiffstore", store<difference>},
+    {"sinter", tell<intersection>},
+    {"sintercard", sintercard},
+    {"sinterstore", store<intersection>},
     {"sismember", on<Set, sismember>},
-    {"smismember", on<Set, smismember>},
     {"smembers", on<Set, smembers>},
+    {"smismember", on<Set, smismember>},
     {"smove", smove},
     {"spop", spop},
     {"srandmember", srandmember},
+    {"srem", on<Set, remove_elements>},
     {"sscan", scan_elements<Set>},
-    {"sinter", tell<intersection>},
     {"sunion", tell<union_of>},
-    {"sdiff", tell<difference>},
-    {"sinterstore", store<intersection>},
     {"sunionstore", store<union_of>},
-    {"sdiffstore", store<difference>},
-    {"sintercard", sintercard},
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 // are named after them.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"

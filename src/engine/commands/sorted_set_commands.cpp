@@ -1,7 +1,5 @@
 // Sorted sets, member by member.
-#include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
@@ -21,20 +19,14 @@ struct AddOptions {
 
 /// Reads the flags; gives the place of the first score.
 std::size_t read_flags(Words words, AddOptions& options) {
-  struct Row {
-    std::string_view word;
-    bool AddOptions::*flag;
-  };
-  static constexpr Row rows[] = {{"nx", &AddOptions::only_new}, {"xx", &AddOptions::only_present},
-                                 {"gt", &AddOptions::greater},  {"lt", &AddOptions::less},
-                                 {"ch", &AddOptions::changed},  {"incr", &AddOptions::increment}};
-  for (std::size_t i = 2; i < words.size(); ++i) {
-    bool known = false;
-    for (const auto& row : rows)
-      if (is_word(words[i], row.word)) options.*row.flag = known = true;
-    if (!known) return i;
-  }
-  return words.size();
+  static constexpr Choice<bool AddOptions::*> flags[] = {
+      {"nx", &AddOptions::only_new}, {"xx", &AddOptions::only_present},
+      {"gt", &AddOptions::greater},  {"lt", &AddOptions::less},
+      {"ch", &AddOptions::changed},  {"incr", &AddOptions::increment}};
+  std::size_t at = 2;
+  for (bool AddOptions::*flag = nullptr; at < words.size() && choose(words[at], flags, flag); ++at)
+    options.*flag = true;
+  return at;
 }
 
 bool check_flags(const AddOptions& options, std::size_t words, Reply& reply) {
@@ -129,21 +121,6 @@ void rank(Context&, Words words, SortedSet* zset, Reply& reply) {
   reply.count(reverse ? zset->size() - 1 - *place : *place);
 }
 
-void zrandmember(Context& context, Words words, Reply& reply) {
-  std::int64_t count = 0;
-  if (words.size() > 2 && !read_count(words[2], count, reply)) return;
-  const bool scores = words.size() == 4 && is_word(words[3], "withscores");
-  if (words.size() > 3 && !scores) return reply.error(syntax_error);
-  SortedSet* zset = nullptr;
-  if (!find_as(context, words[1], zset, reply)) return;
-  auto& rng = context.engine().rng;
-  if (words.size() == 2) return zset ? reply.bulk(zset->random(rng).member) : reply.null();
-  if (!zset) return reply.array(0);
-  const auto picked = pick(*zset, count, rng);
-  PairReply pairs{reply, picked.size(), scores, nests_pairs(context)};
-  for (const auto& item : picked) pairs.add(item);
-}
-
 // --- as a priority queue; what waits is logged as the command that does not ---
 
 enum class Extreme { min, max };
@@ -167,15 +144,12 @@ void take(Context& context, std::string_view key, SortedSet& zset, Extreme extre
 
 template <Extreme extreme>
 void pop(Context& context, Words words, Reply& reply) {
-  if (words.size() > 3) return reply.error(syntax_error);
-  const bool several = words.size() == 3;
   std::size_t count = 0;
-  if (!read_pop_count(words, count, reply)) return;
   SortedSet* zset = nullptr;
-  if (!find_as(context, words[1], zset, reply)) return;
+  if (!find_to_pop(context, words, zset, count, reply)) return;
   if (!zset) return reply.array(0);
   count = std::min(zset->size(), count);
-  PairReply pairs{reply, count, true, several && nests_pairs(context)};
+  PairReply pairs{reply, count, true, words.size() == 3 && nests_pairs(context)};
   take(context, words[1], *zset, extreme, count, [&](const Scored& item) { pairs.add(item); });
 }
 
@@ -207,22 +181,22 @@ bool pop_several(Context& context, const PopKeys& pop, Reply& reply) {
 }
 
 constexpr CommandRow rows[] = {
-    {"zadd", zadd},
-    {"zincrby", zincrby},
-    {"zrem", on<SortedSet, remove_elements>},
-    {"zcard", on<SortedSet, reply_size>},
-    {"zscore", on<SortedSet, zscore>},
-    {"zmscore", on<SortedSet, zmscore>},
-    {"zrank", on<SortedSet, rank<false>>},
-    {"zrevrank", on<SortedSet, rank<true>>},
-    {"zrandmember", zrandmember},
-    {"zscan", scan_elements<SortedSet>},
-    {"zpopmin", pop<Extreme::min>},
-    {"zpopmax", pop<Extreme::max>},
-    {"bzpopmin", blocking_pop<Extreme::min>},
-    {"bzpopmax", blocking_pop<Extreme::max>},
-    {"zmpop", pop_at_once<pop_several>},
     {"bzmpop", pop_several_or_wait<pop_several>},
+    {"bzpopmax", blocking_pop<Extreme::max>},
+    {"bzpopmin", blocking_pop<Extreme::min>},
+    {"zadd", zadd},
+    {"zcard", on<SortedSet, reply_size>},
+    {"zincrby", zincrby},
+    {"zmpop", pop_at_once<pop_several>},
+    {"zmscore", on<SortedSet, zmscore>},
+    {"zpopmax", pop<Extreme::max>},
+    {"zpopmin", pop<Extreme::min>},
+    {"zrandmember", random_elements<SortedSet>},
+    {"zrank", on<SortedSet, rank<false>>},
+    {"zrem", on<SortedSet, remove_elements>},
+    {"zrevrank", on<SortedSet, rank<true>>},
+    {"zscan", scan_elements<SortedSet>},
+    {"zscore", on<SortedSet, zscore>},
 };
 
 }  // namespace

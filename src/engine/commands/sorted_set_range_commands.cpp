@@ -1,15 +1,100 @@
-// Sorted sets by range: of ranks, of scores, of bytes. Each range is an interval of ranks
-// (score_range.hpp).
-#include <algorithm>
-#include <optional>
+// Sorted sets by range: of ranks, of scores, of bytes. Each range becomes an interval of ranks.
 
 #include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
-#include "engine/commands/score_range.hpp"
 #include "engine/core/command.hpp"
 
 namespace sluice::engine {
 namespace {
+
+struct ScoreEnd {
+  double score = 0;
+  bool exclusive = false;
+};
+/// "-", "+", "[text" or "(text".
+struct LexEnd {
+  enum class Kind { least, most, text };
+  Kind kind = Kind::text;
+  std::string_view text;
+  bool exclusive = false;
+};
+
+bool read_end(std::string_view word, ScoreEnd& end) {
+  end.exclusive = word.starts_with('(');
+  const auto score = parse_double(end.exclusive ? word.substr(1) : word);
+  end.score = score.value_or(0);
+  return score.has_value();
+}
+
+bool read_end(std::string_view word, LexEnd& end) {
+  if (word == "-") return end.kind = LexEnd::Kind::least, true;
+  if (word == "+") return end.kind = LexEnd::Kind::most, true;
+  if (!word.starts_with('[') && !word.starts_with('(')) return false;
+  end = {LexEnd::Kind::text, word.substr(1), word.front() == '('};
+  return true;
+}
+
+/// Whether a member comes before the first of a range that begins at `end`.
+bool before_from(std::string_view member, const LexEnd& end) {
+  if (end.kind != LexEnd::Kind::text) return end.kind == LexEnd::Kind::most;
+  return end.exclusive ? member <= end.text : member < end.text;
+}
+/// Whether a member comes before the end of a range that stops at `end`.
+bool within_to(std::string_view member, const LexEnd& end) {
+  if (end.kind != LexEnd::Kind::text) return end.kind == LexEnd::Kind::most;
+  return end.exclusive ? member < end.text : member <= end.text;
+}
+
+Interval between(std::size_t first, std::size_t last) {
+  return first < last ? Interval{first, last} : Interval{};
+}
+
+Interval interval_between(const SortedSet& zset, const ScoreEnd& from, const ScoreEnd& to) {
+  const auto first = zset.count_while([&](const Scored& item) {
+    return from.exclusive ? item.score <= from.score : item.score < from.score;
+  });
+  const auto last = zset.count_while([&](const Scored& item) {
+    return to.exclusive ? item.score < to.score : item.score <= to.score;
+  });
+  return between(first, last);
+}
+
+Interval interval_between(const SortedSet& zset, const LexEnd& from, const LexEnd& to) {
+  const auto first =
+      zset.count_while([&](const Scored& item) { return before_from(item.member, from); });
+  const auto last =
+      zset.count_while([&](const Scored& item) { return within_to(item.member, to); });
+  return between(first, last);
+}
+
+/// BYSCORE, BYLEX or by rank: what the two ends of a range are.
+enum class By { rank, score, lex };
+struct Ends {
+  By by = By::rank;
+  std::int64_t start = 0, stop = 0;
+  ScoreEnd from_score, to_score;
+  LexEnd from_lex, to_lex;
+
+  /// `reverse`: the greater end is named first, and ranks count from the greatest.
+  bool read(std::string_view first, std::string_view second, bool reverse, Reply& reply) {
+    if (by == By::rank)
+      return read_integer(first, start, reply) && read_integer(second, stop, reply);
+    if (reverse) std::swap(first, second);
+    if (by == By::score)
+      return (read_end(first, from_score) && read_end(second, to_score)) ||
+             fail(reply, "ERR min or max is not a float");
+    return (read_end(first, from_lex) && read_end(second, to_lex)) ||
+           fail(reply, "ERR min or max not valid string range item");
+  }
+
+  Interval in(const SortedSet& zset, bool reverse) const {
+    if (by == By::score) return interval_between(zset, from_score, to_score);
+    if (by == By::lex) return interval_between(zset, from_lex, to_lex);
+    const auto named = interval_of(start, stop, zset.size());
+    if (!reverse || named.size() == 0) return named;
+    return {zset.size() - named.last, zset.size() - named.first};
+  }
+};
 
 /// A member of the ZRANGE family, as its name and its options say.
 struct RangeQuery {
@@ -107,22 +192,28 @@ void zrangestore(Context& context, Words words, Reply& reply) {
   store_result(context, words[1], std::move(result), true, reply);
 }
 
+/// The set at words[1], and the part of it between words[2] and words[3]. False: refused.
+template <By by>
+bool find_part(Context& context, Words words, SortedSet*& zset, Interval& part, Reply& reply) {
+  Ends ends{.by = by};
+  if (!ends.read(words[2], words[3], false, reply) || !find_as(context, words[1], zset, reply))
+    return false;
+  if (zset) part = ends.in(*zset, false);
+  return true;
+}
+
 template <By by>
 void count(Context& context, Words words, Reply& reply) {
-  Ends ends{.by = by};
-  if (!ends.read(words[2], words[3], false, reply)) return;
   SortedSet* zset = nullptr;
-  if (!find_as(context, words[1], zset, reply)) return;
-  reply.integer(zset ? static_cast<std::int64_t>(ends.in(*zset, false).size()) : 0);
+  Interval part;
+  if (find_part<by>(context, words, zset, part, reply)) reply.count(part.size());
 }
 
 template <By by>
 void remove_range(Context& context, Words words, Reply& reply) {
-  Ends ends{.by = by};
-  if (!ends.read(words[2], words[3], false, reply)) return;
   SortedSet* zset = nullptr;
-  if (!find_as(context, words[1], zset, reply)) return;
-  const auto part = zset ? ends.in(*zset, false) : Interval{};
+  Interval part;
+  if (!find_part<by>(context, words, zset, part, reply)) return;
   if (part.size() > 0) {
     zset->erase_range(part.first, part.last);
     drop_if_empty(context, words[1], *zset);
@@ -132,18 +223,18 @@ void remove_range(Context& context, Words words, Reply& reply) {
 }
 
 constexpr CommandRow rows[] = {
-    {"zrange", zrange},
-    {"zrevrange", zrange_by<By::rank, true>},
-    {"zrangebyscore", zrange_by<By::score, false>},
-    {"zrevrangebyscore", zrange_by<By::score, true>},
-    {"zrangebylex", zrange_by<By::lex, false>},
-    {"zrevrangebylex", zrange_by<By::lex, true>},
-    {"zrangestore", zrangestore},
     {"zcount", count<By::score>},
     {"zlexcount", count<By::lex>},
+    {"zrange", zrange},
+    {"zrangebylex", zrange_by<By::lex, false>},
+    {"zrangebyscore", zrange_by<By::score, false>},
+    {"zrangestore", zrangestore},
+    {"zremrangebylex", remove_range<By::lex>},
     {"zremrangebyrank", remove_range<By::rank>},
     {"zremrangebyscore", remove_range<By::score>},
-    {"zremrangebylex", remove_range<By::lex>},
+    {"zrevrange", zrange_by<By::rank, true>},
+    {"zrevrangebylex", zrange_by<By::lex, true>},
+    {"zrevrangebyscore", zrange_by<By::score, true>},
 };
 
 }  // namespace

@@ -1,11 +1,8 @@
-// Unions, intersections and differences of sorted sets (and of sets, whose members have the score
-// 1).
+// Unions, intersections and differences of sorted sets, and of sets, whose members have the
+// score 1.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <optional>
 
 #include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
@@ -54,11 +51,9 @@ struct Combination {
   std::int64_t limit = 0;
 };
 
-enum class Kind { unite, intersect, subtract };
-
-/// Which options a command knows.
+/// What a command does with its inputs, and which options it knows.
 struct Form {
-  Kind kind;
+  void (*combine)(const Combination& from, SortedSet& result);
   std::string_view name;
   bool weights = true;  ///< WEIGHTS and AGGREGATE
   bool scores = true;   ///< WITHSCORES
@@ -149,52 +144,49 @@ void subtract(const Combination& from, SortedSet& result) {
   });
 }
 
-std::unique_ptr<SortedSet> combine(Kind kind, const Combination& from) {
-  auto result = std::make_unique<SortedSet>();
-  constexpr void (*ways[])(const Combination&, SortedSet&) = {unite, intersect, subtract};
-  ways[static_cast<std::size_t>(kind)](from, *result);
-  return result;
-}
-
-constexpr Form unions{Kind::unite, "zunion"};
-constexpr Form intersections{Kind::intersect, "zinter"};
-constexpr Form differences{Kind::subtract, "zdiff", false};
-constexpr Form union_stores{Kind::unite, "zunionstore", true, false};
-constexpr Form intersection_stores{Kind::intersect, "zinterstore", true, false};
-constexpr Form difference_stores{Kind::subtract, "zdiffstore", false, false};
-constexpr Form cardinalities{Kind::intersect, "zintercard", false, false, true};
+constexpr Form unions{unite, "zunion"};
+constexpr Form intersections{intersect, "zinter"};
+constexpr Form differences{subtract, "zdiff", false};
+constexpr Form union_stores{unite, "zunionstore", true, false};
+constexpr Form intersection_stores{intersect, "zinterstore", true, false};
+constexpr Form difference_stores{subtract, "zdiffstore", false, false};
+constexpr Form cardinalities{intersect, "zintercard", false, false, true};
 
 template <const Form& form>
 void tell(Context& context, Words words, Reply& reply) {
   Combination from;
   if (!read(context, words.subspan(1), form, from, reply)) return;
-  const auto result = combine(form.kind, from);
-  PairReply pairs{reply, result->size(), from.scores, nests_pairs(context)};
-  result->for_each([&](const Scored& item) { pairs.add(item); });
+  SortedSet result;
+  form.combine(from, result);
+  PairReply pairs{reply, result.size(), from.scores, nests_pairs(context)};
+  result.for_each([&](const Scored& item) { pairs.add(item); });
 }
 
 template <const Form& form>
 void store(Context& context, Words words, Reply& reply) {
   Combination from;
   if (!read(context, words.subspan(2), form, from, reply)) return;
-  auto result = combine(form.kind, from);
+  auto result = std::make_unique<SortedSet>();
+  form.combine(from, *result);
   store_result(context, words[1], std::move(result), true, reply);
 }
 
 void zintercard(Context& context, Words words, Reply& reply) {
   Combination from;
   if (!read(context, words.subspan(1), cardinalities, from, reply)) return;
-  reply.integer(static_cast<std::int64_t>(combine(Kind::intersect, from)->size()));
+  SortedSet result;
+  intersect(from, result);
+  reply.count(result.size());
 }
 
 constexpr CommandRow rows[] = {
-    {"zunion", tell<unions>},
-    {"zinter", tell<intersections>},
     {"zdiff", tell<differences>},
-    {"zunionstore", store<union_stores>},
-    {"zinterstore", store<intersection_stores>},
     {"zdiffstore", store<difference_stores>},
+    {"zinter", tell<intersections>},
     {"zintercard", zintercard},
+    {"zinterstore", store<intersection_stores>},
+    {"zunion", tell<unions>},
+    {"zunionstore", store<union_stores>},
 };
 
 }  // namespace

@@ -2,14 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <vector>
 
 #include "engine/commands/families.hpp"
 #include "engine/commands/stream_command.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 std::int64_t idle_ms(const Context& context, const StreamGroup::Pending& pending) {
@@ -324,7 +321,7 @@ void xautoclaim(Context& context, Words words, Reply& reply) {
 }
 
 constexpr CommandRow rows[] = {
-    {"xpending", xpending}, {"xclaim", xclaim}, {"xautoclaim", xautoclaim}};
+    {"xautoclaim", xautoclaim}, {"xclaim", xclaim}, {"xpending", xpending}};
 
 }  // namespace
 

@@ -1,15 +1,11 @@
 /// XADD, XLEN, XRANGE, XREVRANGE, XDEL, XTRIM, XSETID.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
 #include "engine/commands/stream_command.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 struct Add {
@@ -222,12 +218,12 @@ void xsetid(Context& context, Words words, Reply& reply) {
 
 constexpr CommandRow rows[] = {
     {"xadd", xadd},
+    {"xdel", xdel},
     {"xlen", on<Stream, reply_size>},
     {"xrange", xrange<false>},
     {"xrevrange", xrange<true>},
-    {"xdel", xdel},
-    {"xtrim", xtrim},
     {"xsetid", xsetid},
+    {"xtrim", xtrim},
 };
 
 }  // namespace

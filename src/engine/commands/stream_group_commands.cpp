@@ -2,14 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <vector>
 
 #include "engine/commands/families.hpp"
 #include "engine/commands/stream_command.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 struct Create {
@@ -287,15 +284,15 @@ void xinfo_consumers(Context& context, Words words, Reply& reply) {
 }
 
 constexpr CommandRow rows[] = {
+    {"xack", xack},
     {"xgroup|create", xgroup_create},
-    {"xgroup|setid", xgroup_setid},
-    {"xgroup|destroy", xgroup_destroy},
     {"xgroup|createconsumer", xgroup_createconsumer},
     {"xgroup|delconsumer", xgroup_delconsumer},
-    {"xack", xack},
-    {"xinfo|stream", xinfo_stream},
-    {"xinfo|groups", xinfo_groups},
+    {"xgroup|destroy", xgroup_destroy},
+    {"xgroup|setid", xgroup_setid},
     {"xinfo|consumers", xinfo_consumers},
+    {"xinfo|groups", xinfo_groups},
+    {"xinfo|stream", xinfo_stream},
 };
 
 }  // namespace

@@ -2,18 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "engine/commands/families.hpp"
 #include "engine/commands/stream_command.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 /// One stream to be read and what is known of it.
-struct Source {
+struct WantedStream {
   std::string_view key;
   std::string_view from;  ///< the word: an id, "$" or ">"
   StreamId after;         ///< read what is after this
@@ -31,7 +28,7 @@ struct Read {
   std::int64_t timeout_ms = -1;  ///< -1: do not wait
   bool noack = false;
   std::size_t streams_at = 0;  ///< place of the first key
-  std::vector<Source> sources;
+  std::vector<WantedStream> streams;
 };
 
 bool read_timeout_ms(std::string_view word, std::int64_t& timeout_ms, Reply& reply) {
@@ -83,19 +80,19 @@ bool read_options(Context& context, Words words, Read& read, Reply& reply) {
   return read.in_group || !may_group || fail(reply, "ERR Missing GROUP option for XREADGROUP");
 }
 
-bool find_source(Context& context, const Read& read, Source& source, Reply& reply) {
-  if (!find_as(context, source.key, source.stream, reply)) return false;
+bool find_wanted(Context& context, const Read& read, WantedStream& wanted, Reply& reply) {
+  if (!find_as(context, wanted.key, wanted.stream, reply)) return false;
   if (!read.in_group) return true;
-  source.group = group_of(source.stream, read.group);
-  return source.group ||
+  wanted.group = group_of(wanted.stream, read.group);
+  return wanted.group ||
          fail(reply, fmt::format(
                          "NOGROUP No such key '{}' or consumer group '{}' in XREADGROUP with GROUP "
                          "option",
-                         source.key, read.group));
+                         wanted.key, read.group));
 }
 
-bool read_position(const Read& read, Source& source, Reply& reply) {
-  if (source.from == "$") {
+bool read_position(const Read& read, WantedStream& wanted, Reply& reply) {
+  if (wanted.from == "$") {
     if (read.in_group)
       return fail(reply,
                   "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the "
@@ -103,37 +100,37 @@ bool read_position(const Read& read, Source& source, Reply& reply) {
                   "consumer by specifying a proper ID, or use the > ID to get new messages. The $ "
                   "ID would just return "
                   "an empty result set.");
-    source.after = source.stream ? source.stream->last_id : StreamId{};
+    wanted.after = wanted.stream ? wanted.stream->last_id : StreamId{};
     return true;
   }
-  if (source.from == ">") {
+  if (wanted.from == ">") {
     if (!read.in_group)
       return fail(reply,
                   "ERR The > ID can be specified only when calling XREADGROUP using the GROUP "
                   "<group> <consumer> option.");
-    source.fresh = true;
-    source.after = source.group->last_id;
+    wanted.fresh = true;
+    wanted.after = wanted.group->last_id;
     return true;
   }
-  return read_stream_id(source.from, source.after, reply);
+  return read_stream_id(wanted.from, wanted.after, reply);
 }
 
-bool read_sources(Context& context, Words words, Read& read, Reply& reply) {
+bool read_streams(Context& context, Words words, Read& read, Reply& reply) {
   const auto count = (words.size() - read.streams_at) / 2;
-  read.sources.resize(count);
+  read.streams.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    auto& source = read.sources[i];
-    source.key = words[read.streams_at + i];
-    source.from = words[read.streams_at + count + i];
-    if (!find_source(context, read, source, reply) || !read_position(read, source, reply))
+    auto& wanted = read.streams[i];
+    wanted.key = words[read.streams_at + i];
+    wanted.from = words[read.streams_at + count + i];
+    if (!find_wanted(context, read, wanted, reply) || !read_position(read, wanted, reply))
       return false;
-    const bool history = read.in_group && !source.fresh;
+    const bool history = read.in_group && !wanted.fresh;
     const bool news =
-        source.stream && source.stream->size() > 0 && source.stream->last_id > source.after;
+        wanted.stream && wanted.stream->size() > 0 && wanted.stream->last_id > wanted.after;
     const bool again = std::any_of(
-        read.sources.begin(), read.sources.begin() + static_cast<std::ptrdiff_t>(i),
-        [&](const Source& other) { return source.fresh && other.group == source.group; });
-    source.ready =
+        read.streams.begin(), read.streams.begin() + static_cast<std::ptrdiff_t>(i),
+        [&](const WantedStream& other) { return wanted.fresh && other.group == wanted.group; });
+    wanted.ready =
         history || (news && !again);  // what is delivered to the first is not new to the second
   }
   return true;
@@ -150,15 +147,15 @@ std::vector<Stream::Entry> entries_after(const Stream& stream, StreamId after, s
 
 /// What the consumer was given before and has not acknowledged; a deleted entry has no fields any
 /// more.
-void reply_history(Context& context, const Read& read, const Source& source,
+void reply_history(Context& context, const Read& read, const WantedStream& wanted,
                    StreamGroup::Consumer& consumer, Reply& reply) {
-  auto at = consumer.pending.upper_bound(source.after);
+  auto at = consumer.pending.upper_bound(wanted.after);
   const auto begin = at;
   std::size_t count = 0;
   for (; at != consumer.pending.end() && count < most(read); ++at) ++count;
   reply.array(count);
   for (at = begin; count > 0; ++at, --count) {
-    const auto entry = source.stream->find(at->first);
+    const auto entry = wanted.stream->find(at->first);
     if (entry) {
       at->second->delivered_ms = context.now_ms();
       ++at->second->deliveries;
@@ -181,39 +178,39 @@ void move_group(const Stream& stream, StreamGroup& group, StreamId id) {
 }
 
 /// Logs which entries the consumer was given and how far the group is.
-void log_delivery(Context& context, const Read& read, const Source& source,
+void log_delivery(Context& context, const Read& read, const WantedStream& wanted,
                   const std::vector<Stream::Entry>& entries) {
   if (!read.noack) {
     std::vector<StreamIdText> ids;
     ids.reserve(entries.size());
     for (const auto& entry : entries) ids.emplace_back(entry.id());
-    log_claim(context, {source.key, read.group, read.consumer, context.now_ms()}, ids,
-              source.group->last_id);
+    log_claim(context, {wanted.key, read.group, read.consumer, context.now_ms()}, ids,
+              wanted.group->last_id);
   }
-  log_position(context, source.key, read.group, *source.group);
+  log_position(context, wanted.key, read.group, *wanted.group);
 }
 
-void deliver_fresh(Context& context, const Read& read, const Source& source,
+void deliver_fresh(Context& context, const Read& read, const WantedStream& wanted,
                    StreamGroup::Consumer& consumer, Reply& reply) {
-  const auto entries = entries_after(*source.stream, source.after, most(read));
+  const auto entries = entries_after(*wanted.stream, wanted.after, most(read));
   reply_entries(reply, entries);
   for (const auto& entry : entries) {
-    move_group(*source.stream, *source.group, entry.id());
-    if (!read.noack) source.group->assign(entry.id(), consumer, context.now_ms(), 1);
+    move_group(*wanted.stream, *wanted.group, entry.id());
+    if (!read.noack) wanted.group->assign(entry.id(), consumer, context.now_ms(), 1);
   }
   if (entries.empty()) return;
   context.changed(entries.size());
-  log_delivery(context, read, source, entries);
+  log_delivery(context, read, wanted, entries);
 }
 
 /// Waits for the keys; what "$" means is settled now.
 void wait(Context& context, Words words, const Read& read) {
   std::vector<std::string> keys;
   std::vector<std::string> again{words.begin(), words.end()};
-  for (std::size_t i = 0; i < read.sources.size(); ++i) {
-    keys.emplace_back(read.sources[i].key);
-    if (read.sources[i].from == "$")
-      again[read.streams_at + read.sources.size() + i] = StreamIdText{read.sources[i].after}.view();
+  for (std::size_t i = 0; i < read.streams.size(); ++i) {
+    keys.emplace_back(read.streams[i].key);
+    if (read.streams[i].from == "$")
+      again[read.streams_at + read.streams.size() + i] = StreamIdText{read.streams[i].after}.view();
   }
   context.block(std::move(keys), read.timeout_ms, std::move(again));
 }
@@ -221,38 +218,38 @@ void wait(Context& context, Words words, const Read& read) {
 /// The last id may be that of an entry that was deleted, or of none (XSETID): a reader would be
 /// answered with nothing, at once and again and again.
 void keep_ready_with_entries(Read& read) {
-  for (auto& source : read.sources) {
-    const bool history = read.in_group && !source.fresh;
-    if (source.ready && !history)
-      source.ready = !entries_after(*source.stream, source.after, 1).empty();
+  for (auto& wanted : read.streams) {
+    const bool history = read.in_group && !wanted.fresh;
+    if (wanted.ready && !history)
+      wanted.ready = !entries_after(*wanted.stream, wanted.after, 1).empty();
   }
 }
 
 void xread(Context& context, Words words, Reply& reply) {
   Read read;
-  if (!read_options(context, words, read, reply) || !read_sources(context, words, read, reply))
+  if (!read_options(context, words, read, reply) || !read_streams(context, words, read, reply))
     return;
   keep_ready_with_entries(read);
-  const auto ready = std::ranges::count_if(read.sources, &Source::ready);
+  const auto ready = std::ranges::count_if(read.streams, &WantedStream::ready);
   if (ready == 0 && read.in_group)
-    for (const auto& source : read.sources)
-      consumer_of(context, *source.group, source.key, read.group, read.consumer);
+    for (const auto& wanted : read.streams)
+      consumer_of(context, *wanted.group, wanted.key, read.group, read.consumer);
   if (ready == 0) return read.timeout_ms < 0 ? reply.null_array() : wait(context, words, read);
 
   const bool as_map = context.session().protocol == 3;
   as_map ? reply.map(static_cast<std::size_t>(ready))
          : reply.array(static_cast<std::size_t>(ready));
-  for (const auto& source : read.sources) {
-    if (!source.ready) continue;
+  for (const auto& wanted : read.streams) {
+    if (!wanted.ready) continue;
     if (!as_map) reply.array(2);
-    reply.bulk(source.key);
+    reply.bulk(wanted.key);
     if (!read.in_group) {
-      reply_entries(reply, entries_after(*source.stream, source.after, most(read)));
+      reply_entries(reply, entries_after(*wanted.stream, wanted.after, most(read)));
       continue;
     }
-    auto& consumer = consumer_of(context, *source.group, source.key, read.group, read.consumer);
-    source.fresh ? deliver_fresh(context, read, source, consumer, reply)
-                 : reply_history(context, read, source, consumer, reply);
+    auto& consumer = consumer_of(context, *wanted.group, wanted.key, read.group, read.consumer);
+    wanted.fresh ? deliver_fresh(context, read, wanted, consumer, reply)
+                 : reply_history(context, read, wanted, consumer, reply);
   }
 }
 

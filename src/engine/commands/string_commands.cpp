@@ -1,8 +1,5 @@
 // Strings, but for their bits.
-#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <optional>
 
 #include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
@@ -257,27 +254,27 @@ void msetnx(Context& context, Words words, Reply& reply) {
 }
 
 constexpr CommandRow rows[] = {
-    {"get", on<std::string, get>},
-    {"mget", mget},
-    {"strlen", on<std::string, reply_size>},
-    {"getrange", getrange},
-    {"substr", getrange},
-    {"incr", incr},
-    {"decr", decr},
-    {"incrby", incrby},
-    {"decrby", decrby},
-    {"incrbyfloat", on<std::string, incrbyfloat>},
     {"append", on<std::string, append>},
-    {"setrange", setrange},
-    {"set", set},
-    {"setnx", setnx},
-    {"setex", set_with_time<true>},
-    {"psetex", set_with_time<false>},
-    {"getset", on<std::string, getset>},
+    {"decr", decr},
+    {"decrby", decrby},
+    {"get", on<std::string, get>},
     {"getdel", on<std::string, getdel>},
     {"getex", getex},
+    {"getrange", getrange},
+    {"getset", on<std::string, getset>},
+    {"incr", incr},
+    {"incrby", incrby},
+    {"incrbyfloat", on<std::string, incrbyfloat>},
+    {"mget", mget},
     {"mset", mset},
     {"msetnx", msetnx},
+    {"psetex", set_with_time<false>},
+    {"set", set},
+    {"setex", set_with_time<true>},
+    {"setnx", setnx},
+    {"setrange", setrange},
+    {"strlen", on<std::string, reply_size>},
+    {"substr", getrange},
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
 
 #include "engine/core/command.hpp"
 #include "engine/core/keyspace.hpp"

@@ -1,7 +1,6 @@
 #include "engine/core/keyspace.hpp"
 
 #include <cstring>
-#include <new>
 
 namespace sluice::engine {
 Entry* Entry::make(std::string_view key, std::uint64_t hash, Object&& object) {

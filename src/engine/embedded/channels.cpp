@@ -99,12 +99,12 @@ void Channels::deliver(Lock& lock, const Message& message) {
   if (found == handlers_.end()) return;
   auto handlers = found->second;
   for (auto& handler : handlers) {
-    const bool registered =
-        is_registered(message.channel, handler);  // one before it may have removed it
+    // A handler that ran before may have removed this one.
+    const bool registered = is_registered(message.channel, handler);
     running_ = registered ? handler.get() : nullptr;
     lock.unlock();
     if (registered) run(*handler, message);
-    handler = nullptr;  // may be the last to hold it, and what it holds may come back here
+    handler = nullptr;  // outside the lock: destroying it may call back into this class
     lock.lock();
     running_ = nullptr;
     idle_.notify_all();

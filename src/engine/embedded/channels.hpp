@@ -1,9 +1,8 @@
 /// Publish/subscribe inside the process.
 ///
-/// Executions post their messages in their order, under the engine's lock; whichever thread then
-/// comes first delivers all there are, one after another, outside that lock. A handler may use the
-/// Store again: what it publishes is put at the end, and is delivered by the same thread after the
-///   handler has returned.
+/// Executions post their messages in order, under the engine's lock. The first thread that leaves
+/// the lock delivers all of them, outside the lock. A handler may use the Store: the same thread
+/// delivers what the handler publishes, after the handler has returned.
 #pragma once
 
 #include <atomic>

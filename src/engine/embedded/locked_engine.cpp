@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "engine/core/keyspace.hpp"
 #include "engine/core/reply.hpp"
 #include "engine/embedded/snapshot.hpp"
@@ -13,8 +10,8 @@
 namespace sluice::engine {
 namespace {
 
-// Expired keys are invisible at once; giving their memory back may take a little longer. A few go
-// with each execution, the rest with a timer that neither runs often nor long.
+// Expired keys are invisible at once; their memory is freed later. Each execution frees a few keys,
+// a timer the rest; it runs neither often nor long.
 constexpr std::size_t expired_at_once = 8;
 constexpr std::size_t expired_by_timer = 2000;
 constexpr std::int64_t expiry_grain_ms = 100;
@@ -87,45 +84,49 @@ std::optional<std::string> LockedEngine::before_write(const resp::CommandSpec& s
 // --- one execution ---
 
 template <class Run>
-Outcome LockedEngine::Section::run(Run&& run) {
-  const auto now = core_.now_us();
-  core_.expire(now, expired_at_once);
-  if (core_.committer_ && core_.committer_->has_failed() != !core_.refusal_.empty())
-    core_.note_failure();
-  Context context{core_.engine_, core_.session_, now};
+ExecutionResult LockedEngine::Section::run(Run&& run) {
+  const auto now = owner_.now_us();
+  owner_.expire(now, expired_at_once);
+  if (owner_.committer_ && owner_.committer_->has_failed() != !owner_.refusal_.empty())
+    owner_.note_failure();
+  Context context{owner_.engine_, owner_.session_, now};
   ValueReply reply;
   run(context, reply);
-  Outcome outcome;
+  ExecutionResult result;
   if (auto& blocks = context.blocks(); !blocks.empty()) {
-    outcome.block = std::move(blocks.front());
+    result.block = std::move(blocks.front());
   } else {
-    outcome.reply = reply.take();
+    result.reply = reply.take();
   }
-  core_.session_.database = 0;  // a script may have selected another
-  core_.finish(context, outcome);
-  return outcome;
+  owner_.session_.database = 0;  // a script may have selected another
+  owner_.finish(context, result);
+  return result;
 }
 
-Outcome LockedEngine::Section::execute(Words words) {
-  auto outcome =
-      run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
+ExecutionResult LockedEngine::Section::run_command(Words words) {
+  return run(
+      [&](Context& context, Reply& reply) { owner_.engine_.execute(context, words, reply); });
+}
+
+ExecutionResult LockedEngine::Section::execute(Words words) {
+  auto result = run_command(words);
   serve_waiting();
-  return outcome;
+  return result;
 }
 
-Outcome LockedEngine::Section::execute(const Script& script, Words keys, Words args) {
-  auto outcome = run([&](Context& context, Reply& reply) {
-    core_.engine_.scripts().run(context, script, {keys, args}, reply);
+ExecutionResult LockedEngine::Section::execute(const Script& script, Words keys, Words args) {
+  auto result = run([&](Context& context, Reply& reply) {
+    owner_.engine_.scripts().run(context, script, {keys, args}, reply);
   });
   serve_waiting();
-  return outcome;
+  return result;
 }
 
-void LockedEngine::finish(Context& context, Outcome& outcome) {
-  outcome.wrote = !context.effects().empty();
-  // Once the log has failed a read waits for nothing: nothing will come.
-  if (committer_ && (outcome.wrote || refusal_.empty()))
-    outcome.position = committer_->append(context.effects());
+void LockedEngine::finish(Context& context, ExecutionResult& result) {
+  result.wrote = !context.effects().empty();
+  // After the log has failed nothing is committed any more, so a read must not wait for it.
+  if (committer_ && (result.wrote || refusal_.empty()))
+    result.position = committer_->append(context.effects());
   channels_->post(context.published());
   auto& signalled = context.signalled();
   if (!waiting_.empty()) std::ranges::move(signalled, std::back_inserter(signalled_));
@@ -140,50 +141,45 @@ void LockedEngine::note_failure() {
 // --- calls that wait ---
 
 void LockedEngine::Section::execute_or_wait(const WaitingCalls::Call& call) {
-  const auto words = views(call->words);
-  auto outcome =
-      run([&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
-  if (outcome.block) {
-    call->keys = std::move(outcome.block->keys);
-    call->timeout_ms = outcome.block->timeout_ms;
-    if (!outcome.block->words.empty()) call->words = std::move(outcome.block->words);
-    if (!outcome.block->words.empty()) call->words = std::move(outcome.block->words);
-    core_.waiting_.add(call);
+  auto result = run_command(views(call->words));
+  if (result.block) {
+    call->keys = std::move(result.block->keys);
+    call->timeout_ms = result.block->timeout_ms;
+    if (!result.block->words.empty()) call->words = std::move(result.block->words);
+    owner_.waiting_.add(call);
   } else {
-    serve(call, std::move(outcome));
+    serve(call, std::move(result));
   }
   serve_waiting();
 }
 
-void LockedEngine::Section::serve(const WaitingCalls::Call& call, Outcome&& outcome) {
-  call->reply = std::move(outcome.reply);
-  call->position = outcome.position;
-  call->wrote = outcome.wrote;
+void LockedEngine::Section::serve(const WaitingCalls::Call& call, ExecutionResult&& result) {
+  call->reply = std::move(result.reply);
+  call->position = result.position;
+  call->wrote = result.wrote;
   served_.push_back(call);
 }
 
-bool LockedEngine::Section::stop_waiting(WaitingCall& call) { return core_.waiting_.remove(call); }
+bool LockedEngine::Section::stop_waiting(WaitingCall& call) { return owner_.waiting_.remove(call); }
 
 void LockedEngine::Section::serve_waiting() {
-  for (std::size_t i = 0; i < core_.signalled_.size(); ++i) {  // serving may signal more (BLMOVE)
-    const auto key = core_.signalled_[i];
-    for (const auto& call : core_.waiting_.of(key)) {
+  for (std::size_t i = 0; i < owner_.signalled_.size(); ++i) {  // serving may signal more (BLMOVE)
+    const auto key = owner_.signalled_[i];
+    for (const auto& call : owner_.waiting_.of(key)) {
       if (!call->is_waiting) continue;
-      const auto words = views(call->words);
-      auto outcome = run(
-          [&](Context& context, Reply& reply) { core_.engine_.execute(context, words, reply); });
-      if (outcome.block) continue;
-      core_.waiting_.remove(*call);
-      serve(call, std::move(outcome));
+      auto result = run_command(views(call->words));
+      if (result.block) continue;
+      owner_.waiting_.remove(*call);
+      serve(call, std::move(result));
     }
   }
-  core_.signalled_.clear();
+  owner_.signalled_.clear();
 }
 
 LockedEngine::Section::~Section() {
   lock_.unlock();
   for (const auto& call : served_) call->done.complete();
-  core_.channels_->deliver();
+  owner_.channels_->deliver();
 }
 
 // --- expiry ---

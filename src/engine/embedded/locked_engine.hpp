@@ -1,5 +1,5 @@
-/// The engine under its lock: executions one after another, each with its effects in the log, its
-/// messages in the outbox, and whoever waited for its keys served.
+/// The engine under its lock. After each execution its effects are in the log, its messages in the
+/// outbox, and the calls that waited for its keys are served.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace sluice::engine {
 
 class Snapshot;
 
-struct Outcome {
+struct ExecutionResult {
   Value reply;
   std::uint64_t position = 0;  ///< in the log: what has to be committed before the reply is given
   bool wrote = false;
@@ -33,36 +33,37 @@ struct Outcome {
 class LockedEngine {
  public:
   LockedEngine(Clock& clock, const ScriptLimits& scripts);
-  /// REQUIRES: no Section is open, nobody waits.
+  /// REQUIRES: no Section is open, no call waits.
   ~LockedEngine() { close(); }
   LockedEngine(const LockedEngine&) = delete;
   LockedEngine& operator=(const LockedEngine&) = delete;
 
-  /// While it lives the engine is this thread's. Then it unlocks, and tells whoever was served or
-  /// listens.
+  /// Holds the engine's lock. Its end unlocks, completes the calls that were served, and delivers
+  /// the messages.
   class Section {
    public:
-    explicit Section(LockedEngine& core) : core_(core), lock_(core.mutex_) {}
+    explicit Section(LockedEngine& owner) : owner_(owner), lock_(owner.mutex_) {}
     ~Section();
 
-    Outcome execute(Words words);
-    Outcome execute(const Script& script, Words keys, Words args);
-    /// Executes; when there is nothing yet, the call is put among those that wait.
+    ExecutionResult execute(Words words);
+    ExecutionResult execute(const Script& script, Words keys, Words args);
+    /// Executes; a call that has to wait is entered among the waiting calls.
     void execute_or_wait(const WaitingCalls::Call& call);
     /// False: it was served already.
     bool stop_waiting(WaitingCall& call);
 
-    Engine& engine() noexcept { return core_.engine_; }
-    LockedEngine& core() noexcept { return core_; }
+    Engine& engine() noexcept { return owner_.engine_; }
+    LockedEngine& owner() noexcept { return owner_; }
 
    private:
     friend class LockedEngine;
     template <class Run>
-    Outcome run(Run&& run);
-    void serve(const WaitingCalls::Call& call, Outcome&& outcome);
+    ExecutionResult run(Run&& run);
+    ExecutionResult run_command(Words words);
+    void serve(const WaitingCalls::Call& call, ExecutionResult&& result);
     void serve_waiting();
 
-    LockedEngine& core_;
+    LockedEngine& owner_;
     std::unique_lock<TurnMutex> lock_;
     std::vector<WaitingCalls::Call> served_;
   };
@@ -70,7 +71,7 @@ class LockedEngine {
   Channels& channels() noexcept { return *channels_; }
   Clock& clock() noexcept { return clock_; }
 
-  /// Before all else: one command of a log that is being loaded. Throws Error{corrupt}.
+  /// One command of a log that is being loaded. Throws Error{corrupt}.
   void replay(Words words);
   void begin_replay() noexcept { engine_.loading = true; }
   void end_replay();
@@ -82,14 +83,14 @@ class LockedEngine {
   /// The next effects go to a new file. REQUIRES: a Section.
   void begin_file() noexcept { engine_.log_database = -1; }
   Engine& engine() noexcept { return engine_; }
-  /// Sees each key before it changes; null: nobody. REQUIRES: a Section.
+  /// The snapshot sees each key before it changes; null: there is none. REQUIRES: a Section.
   void set_snapshot(Snapshot* snapshot) noexcept { snapshot_ = snapshot; }
   std::int64_t now_us();  ///< never goes back. REQUIRES: a Section.
 
  private:
   std::optional<std::string> before_write(const resp::CommandSpec& spec, Words words);
   void note_failure();
-  void finish(Context& context, Outcome& outcome);
+  void finish(Context& context, ExecutionResult& result);
   void expire(std::int64_t now_us, std::size_t most);
   void plan_expiry(std::int64_t now_us);
   void expire_in_time(const Clock::TimerId* own);
@@ -101,7 +102,7 @@ class LockedEngine {
   std::int64_t last_us_ = 0;
   LogCommitter* committer_ = nullptr;
   Snapshot* snapshot_ = nullptr;
-  std::string refusal_;  // of writes; empty: they are welcome
+  std::string refusal_;  // the error for writes after the log has failed; else empty
   std::shared_ptr<Channels> channels_ = std::make_shared<Channels>();
   WaitingCalls waiting_;
   std::vector<std::string> signalled_;

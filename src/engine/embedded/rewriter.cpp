@@ -2,42 +2,39 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <system_error>
-
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice::engine {
 namespace {
 
-/// Of records that are gathered while the engine is held: a few tens of microseconds' worth.
+/// Bytes of records that are gathered in one section: some tens of microseconds.
 constexpr std::size_t bytes_a_slice = 32 * 1024;
 
 /// Takes the snapshot out of the engine, however the rewrite ends.
-class Watching {
+class SnapshotGuard {
  public:
-  explicit Watching(LockedEngine& core) : core_(core) {}
-  ~Watching() {
-    const LockedEngine::Section section{core_};
-    core_.set_snapshot(nullptr);
+  explicit SnapshotGuard(LockedEngine& engine) : engine_(engine) {}
+  ~SnapshotGuard() {
+    const LockedEngine::Section section{engine_};
+    engine_.set_snapshot(nullptr);
   }
-  Watching(const Watching&) = delete;
-  Watching& operator=(const Watching&) = delete;
+  SnapshotGuard(const SnapshotGuard&) = delete;
+  SnapshotGuard& operator=(const SnapshotGuard&) = delete;
 
  private:
-  LockedEngine& core_;
+  LockedEngine& engine_;
 };
 
-/// A file that nobody needs unless it is kept.
-class Drafted {
+/// A new file that is discarded unless it is kept.
+class DraftGuard {
  public:
-  Drafted(AppendLog& log, AppendLog::Draft draft) : log_(log), draft_(std::move(draft)) {}
-  ~Drafted() {
+  DraftGuard(AppendLog& log, AppendLog::Draft draft) : log_(log), draft_(std::move(draft)) {}
+  ~DraftGuard() {
     if (draft_.file) log_.discard(std::move(draft_));
   }
-  Drafted(const Drafted&) = delete;
-  Drafted& operator=(const Drafted&) = delete;
+  DraftGuard(const DraftGuard&) = delete;
+  DraftGuard& operator=(const DraftGuard&) = delete;
 
   const AppendLog::Draft& operator*() const noexcept { return draft_; }
   void keep() noexcept { draft_.file = nullptr; }
@@ -95,10 +92,10 @@ void LogRewriter::run() {
 }
 
 void LogRewriter::rewrite() {
-  Snapshot snapshot{core_.engine()};
-  const Watching watching{core_};
+  Snapshot snapshot{engine_.engine()};
+  const SnapshotGuard guard{engine_};
   const bool increment_begun = begin(snapshot);
-  Drafted base{log_, log_.draft_base()};
+  DraftGuard base{log_, log_.draft_base()};
   write_base(snapshot, *(*base).file);
   finish(*base, increment_begun);
   base.keep();
@@ -106,17 +103,17 @@ void LogRewriter::rewrite() {
 
 bool LogRewriter::begin(Snapshot& snapshot) {
   if (committer_.has_failed()) {
-    LockedEngine::Section section{core_};
-    core_.set_snapshot(&snapshot);
+    LockedEngine::Section section{engine_};
+    engine_.set_snapshot(&snapshot);
     return false;
   }
-  Drafted increment{log_, log_.draft_increment()};
+  DraftGuard increment{log_, log_.draft_increment()};
   LogCommitter::Lead lead{committer_};
   {
-    LockedEngine::Section section{core_};
+    LockedEngine::Section section{engine_};
     lead.cut();
-    core_.begin_file();
-    core_.set_snapshot(&snapshot);
+    engine_.begin_file();
+    engine_.set_snapshot(&snapshot);
   }
   if (!lead.flush()) throw *committer_.failure();
   change_files(lead, [&](bool& broken) { log_.use_increment(*increment, broken); });
@@ -128,7 +125,7 @@ void LogRewriter::write_base(Snapshot& snapshot, File& base) {
   for (bool more = true; more;) {
     std::string records;
     {
-      LockedEngine::Section section{core_};
+      LockedEngine::Section section{engine_};
       more = snapshot.collect(bytes_a_slice);
       records = snapshot.take();
       if (snapshot.is_spoilt())
@@ -150,12 +147,12 @@ void LogRewriter::finish(const AppendLog::Draft& base, bool increment_begun) {
     return change_files(lead, [&](bool& broken) { log_.use_base(base, nullptr, broken); });
   }
   // It had failed before the snapshot, and nothing was written since: the base is all there is.
-  Drafted increment{log_, log_.draft_increment()};
+  DraftGuard increment{log_, log_.draft_increment()};
   change_files(lead, [&](bool& broken) { log_.use_base(base, &*increment, broken); });
   increment.keep();
-  LockedEngine::Section section{core_};
+  LockedEngine::Section section{engine_};
   lead.recover();
-  core_.begin_file();
+  engine_.begin_file();
 }
 
 template <class Change>

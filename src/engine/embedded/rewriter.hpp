@@ -1,5 +1,5 @@
 /// Makes the append-only file small again, in the background and without fork: see append_log.hpp
-/// for the files and append_log_snapshot.hpp for the data.
+/// for the files and snapshot.hpp for the data.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ namespace sluice::engine {
 
 class LogRewriter {
  public:
-  LogRewriter(LockedEngine& core, AppendLog& log, LogCommitter& committer)
-      : core_(core), log_(log), committer_(committer) {}
+  LogRewriter(LockedEngine& engine, AppendLog& log, LogCommitter& committer)
+      : engine_(engine), log_(log), committer_(committer) {}
   /// Gives up a rewrite under way.
   ~LogRewriter();
 
@@ -40,12 +40,11 @@ class LogRewriter {
   bool begin(Snapshot& snapshot);
   void write_base(Snapshot& snapshot, File& base);
   void finish(const AppendLog::Draft& base, bool increment_begun);
-  /// Runs `change` with the lead; what goes wrong after the manifest was renamed is the end of the
-  /// log.
+  /// Runs `change` with the lead; an error after the manifest was renamed is a failure of the log.
   template <class Change>
   void change_files(LogCommitter::Lead& lead, Change&& change);
 
-  LockedEngine& core_;
+  LockedEngine& engine_;
   AppendLog& log_;
   LogCommitter& committer_;
 

@@ -1,11 +1,11 @@
 /// The commands that make the data of one moment, collected in pieces while the engine goes on.
 ///
-/// Right because of three facts. (1) A key that nobody writes after that moment still is, when the
-/// scan reaches it, what it was then. (2) A key that somebody does write is copied before its first
-/// write, so that copy too is what it was then; the scan passes over it. (3) A key that is gone by
-/// its expiry is deleted in the log after that moment, so it does not matter whether it is in the
-/// copy. A key may be copied twice (a table that grows shows it again): both copies are the same,
-/// and each begins with DEL unless it replaces by itself.
+/// Why it is right: (1) A key that is not written after that moment is unchanged when the scan
+/// reaches it. (2) A key that is written is copied before its first write, and the scan passes over
+/// it. (3) A key that expires is deleted in the log after that moment, so it does not matter
+/// whether it was copied. A key may be copied twice (a table that grows shows it again): both
+/// copies are the same, and each begins with DEL unless it replaces by itself. Elements are written
+/// 64 to a command, as Redis does.
 ///
 /// Threads: under the engine's lock.
 #pragma once
@@ -23,13 +23,6 @@
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {
-
-/// Appends records that make `entry`'s key and value anew: its elements by 64 to a command, as
-/// Redis writes them.
-void append_entry(std::string& out, const Entry& entry);
-
-/// XADD, XSETID, XGROUP and XCLAIM: entries, numbers, groups and what they have pending.
-void append_stream(std::string& out, std::string_view key, const Stream& stream);
 
 class Snapshot {
  public:
@@ -59,8 +52,8 @@ class Snapshot {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return hash_of(text); }
   };
-  std::unordered_set<std::string, Hasher, std::equal_to<>>
-      written_;  // since that moment; the scan passes over them
+  // Since that moment; the scan passes over them.
+  std::unordered_set<std::string, Hasher, std::equal_to<>> written_;
   std::vector<std::size_t> positions_;
 };
 

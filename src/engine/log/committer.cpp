@@ -32,7 +32,7 @@ LogCommitter::~LogCommitter() {
     take_gathered();
     write_gathered(lock, policy_ != Fsync::never);
   }
-  // Of coroutines that nobody waits for, as the release of a lock by its guard.
+  // Waits of coroutines that no thread waits for, as the release of a lock by its guard.
   const auto done = take_done();
   lock.unlock();
   for (Wait* const wait : done) {
@@ -135,17 +135,17 @@ void LogCommitter::step_down(Lock& lock) {
   if (wanting_lead_ > 0) {
     free_.notify_all();
   } else if (has_work()) {
-    next = heir();
-    const auto hopeless = [](const Wait* wait) { return wait->waiter_ == nullptr; };
-    if (!next && (commit_wanted_ || std::ranges::any_of(waits_, hopeless))) wake_thread();
+    next = next_leader();
+    const auto has_no_thread = [](const Wait* wait) { return wait->waiter_ == nullptr; };
+    if (!next && (commit_wanted_ || std::ranges::any_of(waits_, has_no_thread))) wake_thread();
   }
   lock.unlock();
-  // Those who are done first: what they do next then travels in the round of the heir.
+  // First the callers that are done: what they append next is then in the next leader's write.
   for (Wait* const wait : done) wait->done_.complete();
   if (next) next->wake();
 }
 
-/// Waits that are covered now, or never will be.
+/// Takes out the waits that are committed now, or never will be.
 std::vector<LogCommitter::Wait*> LogCommitter::take_done() {
   std::vector<Wait*> done;
   std::erase_if(waits_, [&](Wait* wait) {
@@ -158,8 +158,8 @@ std::vector<LogCommitter::Wait*> LogCommitter::take_done() {
   return done;
 }
 
-/// A thread that sleeps in drive() and has a reason to stay: one of its waits is not covered yet.
-Waiter* LogCommitter::heir() const {
+/// A thread that sleeps in drive() with a wait that is not committed yet; null: there is none.
+Waiter* LogCommitter::next_leader() const {
   const auto sleeps = [&](const Wait* wait) {
     return std::ranges::find(sleepers_, wait->waiter_) != sleepers_.end();
   };
@@ -170,8 +170,8 @@ Waiter* LogCommitter::heir() const {
 void LogCommitter::fail(const std::system_error& error) {
   const auto message = fmt::format(
       "{}; the effects of the calls under way may be lost. The engine takes no more writes and "
-      "still answers reads; "
-      "make the disk good again, then run BGREWRITEAOF or open the folder anew",
+      "still answers reads; make the disk good again, then run BGREWRITEAOF or open the folder "
+      "anew",
       error.what());
   log(LogLevel::error, message);
   failure_.emplace(error_of_disk(error).errc(), message, Effect::unknown);
@@ -200,7 +200,7 @@ void LogCommitter::run_thread() {
       lock.lock();
     } else {
       if (failed_ || is_committed(appended_)) commit_wanted_ = false;
-      thread_wanted_.wait(lock);  // whoever leads now looks again before it steps down
+      thread_wanted_.wait(lock);  // the present leader looks for work before it steps down
     }
   }
 }
@@ -231,7 +231,7 @@ void LogCommitter::sync_written(Lock& lock) {
   lock.lock();
   if (!error || failed_) return;
   fail(*error);
-  if (leading_) return;  // the leader tells everybody
+  if (leading_) return;  // the leader completes the waits
   leading_ = true;
   step_down(lock);
   lock.lock();

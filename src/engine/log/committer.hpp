@@ -1,15 +1,15 @@
 /// Group commit: executions that wait together reach the disk with one write and one fdatasync.
 ///
 /// An execution leaves its records in a buffer and gets a position; its caller waits until that
-/// position is committed. Whichever waiting thread finds nobody at it becomes the leader: it takes
-/// all that has gathered, writes and syncs it, wakes everybody whom that covers, and leaves the
-/// next round to one of those who came meanwhile. A thread in Task::get() so does its own fsync,
-/// without a hop; a background thread exists only once there are coroutines that no thread waits
-/// for, or the sync of each second.
+/// position is committed. A waiting thread that finds no leader becomes the leader: it writes and
+/// syncs all that has gathered, completes the waits that this covers, and hands the lead to a
+/// thread whose wait came meanwhile. So a thread in Task::get() does its own fsync, without a
+/// thread switch. A background thread exists only for coroutines that no thread waits for, and for
+/// the sync of each second.
 ///
-/// After a failed write or sync nobody knows what the disk holds, and a second attempt may lie. So
-/// it is final: the calls under way fail with effect `unknown`, nothing is appended any more, and
-/// only a rewritten base ends this state.
+/// After a failed write or sync it is not known what the disk holds, and a second fsync may report
+/// success falsely. So a failure is final: the calls under way fail with effect `unknown`, nothing
+/// is appended any more, and only a rewritten base ends this state.
 #pragma once
 
 #include <atomic>
@@ -35,14 +35,14 @@ namespace sluice::engine {
 enum class Fsync {
   always,    ///< when it is on disk
   everysec,  ///< when the operating system has it; it goes to disk each second
-  never,     ///< when the operating system has it; it goes to disk when that likes
+  never,     ///< when the operating system has it; that decides when it goes to disk
 };
 
 class LogCommitter final : public Driver {
  public:
   LogCommitter(AppendLog& log, Fsync policy, Clock& clock)
       : log_(log), policy_(policy), clock_(clock) {}
-  /// Commits what is left. REQUIRES: nobody waits.
+  /// Commits what is left. REQUIRES: no thread waits.
   ~LogCommitter() override;
 
   /// Gathers the records of one execution. REQUIRES: the engine's lock. Gives position().
@@ -74,17 +74,17 @@ class LogCommitter final : public Driver {
     const std::uint64_t position_;
     const Effect effect_;
     Completion done_;
-    Waiter* waiter_ = nullptr;  // of the thread that will come and drive; null: there is none
+    Waiter* waiter_ = nullptr;  // of the thread that will call drive(); null: there is none
     std::optional<Error> error_;
   };
 
-  /// Nobody waits for what was appended: let the background thread commit it.
+  /// No caller waits for what was appended: the background thread commits it.
   void commit_soon();
 
   void drive(Waiter& waiter) override;
 
-  /// The exclusive right to the log's files, for as long as it lives; to change which file is
-  /// appended to.
+  /// Leads as long as it lives: nothing is written meanwhile, so that the log's files can be
+  /// changed.
   class Lead {
    public:
     explicit Lead(LogCommitter& committer);
@@ -117,7 +117,7 @@ class LogCommitter final : public Driver {
   void lead(Lock& lock);
   void step_down(Lock& lock);
   std::vector<Wait*> take_done();
-  Waiter* heir() const;
+  Waiter* next_leader() const;
   void fail(const std::system_error& error);
 
   void wake_thread();
@@ -141,8 +141,8 @@ class LogCommitter final : public Driver {
   std::vector<Wait*> waits_;
   std::vector<Waiter*> sleepers_;  // threads inside drive()
 
-  std::condition_variable free_;  // the lead is to be had
-  int wanting_lead_ = 0;          // who would switch files
+  std::condition_variable free_;  // there is no leader
+  int wanting_lead_ = 0;          // threads in the constructor of Lead
   std::condition_variable thread_wanted_;
   bool commit_wanted_ = false;
   bool stopping_ = false;

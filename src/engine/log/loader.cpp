@@ -1,11 +1,12 @@
-#include "engine/log/loader.hpp"
-
+// Reads the files of a log and hands out their commands; a MULTI only when its EXEC is there.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
+#include "engine/log/append_log.hpp"
 #include "engine/log/record.hpp"
+#include "resp/letters.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::engine {
@@ -81,10 +82,10 @@ class Loader {
 
   void take_record() {
     const auto name = words_.front();
-    if (is(name, "multi")) {
+    if (resp::is_word(name, "multi")) {
       if (transaction_at_) damaged(window_.offset(), "MULTI inside MULTI");
       transaction_at_ = window_.offset();
-    } else if (is(name, "exec")) {
+    } else if (resp::is_word(name, "exec")) {
       if (!transaction_at_) damaged(window_.offset(), "EXEC without MULTI");
       for (const auto& command : transaction_) run({command.begin(), command.end()});
       transaction_.clear();
@@ -121,14 +122,11 @@ class Loader {
     throw Error{
         Errc::corrupt,
         fmt::format("{} is damaged at byte {}: {}; nothing was changed. Restore it from a backup, "
-                    "or keep a copy "
-                    "and run 'redis-check-aof --fix' on it, which drops all that comes after",
+                    "or keep a copy and run 'redis-check-aof --fix' on it, which drops all that "
+                    "comes after",
                     name_, offset, why)};
   }
 
-  static bool is(std::string_view word, std::string_view lower) {
-    return std::ranges::equal(word, lower, [](char a, char b) { return (a | 0x20) == b; });
-  }
   /// A file system may lengthen a file before it has written the data: zeros, after a power cut.
   static bool is_blank(std::string_view bytes) {
     return std::ranges::all_of(bytes, [](char c) { return c == '\0'; });

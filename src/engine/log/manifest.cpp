@@ -11,7 +11,7 @@
 namespace sluice::engine {
 namespace {
 
-using Entry = Manifest::Entry;
+using LogFile = Manifest::LogFile;
 
 constexpr std::string_view stem = "appendonly.aof";
 
@@ -43,8 +43,8 @@ std::map<std::string_view, std::string_view> fields_of(std::string_view line, st
   return fields;
 }
 
-Entry entry_of(const std::map<std::string_view, std::string_view>& fields, std::size_t line) {
-  Entry entry{.name = std::string{fields.at("file")}};
+LogFile entry_of(const std::map<std::string_view, std::string_view>& fields, std::size_t line) {
+  LogFile entry{.name = std::string{fields.at("file")}};
   if (entry.name.find('/') != std::string::npos || entry.name == "." || entry.name == "..")
     refuse(line, "a file name with a path");
   const auto digits = fields.at("seq");
@@ -57,7 +57,7 @@ Entry entry_of(const std::map<std::string_view, std::string_view>& fields, std::
 
 void add(Manifest& manifest, std::string_view text, std::size_t line) {
   const auto fields = fields_of(text, line);
-  Entry entry = entry_of(fields, line);
+  LogFile entry = entry_of(fields, line);
   const auto type = fields.at("type");
   if (type == "b") {
     if (manifest.base) refuse(line, "a second base file");
@@ -73,24 +73,24 @@ void add(Manifest& manifest, std::string_view text, std::size_t line) {
   }
 }
 
-std::string line_of(const Entry& entry, char type) {
+std::string line_of(const LogFile& entry, char type) {
   return fmt::format("file {} seq {} type {}\n", entry.name, entry.sequence, type);
 }
 
 }  // namespace
 
-Entry Manifest::next_base() const {
+LogFile Manifest::next_base() const {
   const auto sequence = base ? base->sequence + 1 : 1;
   return {fmt::format("{}.{}.base.aof", stem, sequence), sequence};
 }
 
-Entry Manifest::next_increment() const {
+LogFile Manifest::next_increment() const {
   const auto sequence = increments.empty() ? 1 : increments.back().sequence + 1;
   return {fmt::format("{}.{}.incr.aof", stem, sequence), sequence};
 }
 
 bool Manifest::lists(std::string_view name) const {
-  const auto named = [&](const Entry& entry) { return entry.name == name; };
+  const auto named = [&](const LogFile& entry) { return entry.name == name; };
   return (base && named(*base)) || std::ranges::any_of(increments, named);
 }
 

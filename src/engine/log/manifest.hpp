@@ -14,18 +14,18 @@ struct Manifest {
   static constexpr std::string_view file_name = "appendonly.aof.manifest";
   static constexpr std::size_t largest_file = 1 << 20;
 
-  struct Entry {
+  struct LogFile {
     std::string name;
     std::uint64_t sequence = 1;
   };
 
-  std::optional<Entry> base;
-  std::vector<Entry> increments;  ///< sequences rise; the last is the one that is appended to
-  std::vector<Entry> history;     ///< superseded, to be removed
+  std::optional<LogFile> base;
+  std::vector<LogFile> increments;  ///< sequences rise; the last is the one that is appended to
+  std::vector<LogFile> history;     ///< superseded, to be removed
 
   /// The name and number for a file that comes after those listed.
-  Entry next_base() const;
-  Entry next_increment() const;
+  LogFile next_base() const;
+  LogFile next_increment() const;
   bool lists(std::string_view name) const;
 };
 
@@ -33,7 +33,7 @@ struct Manifest {
 Manifest parse_manifest(std::string_view text);
 std::string to_text(const Manifest& manifest);
 
-/// A name that this or a former rewrite may have left; others in the folder are not ours to touch.
+/// A name that a rewrite may have left; other files in the folder are never removed.
 bool is_log_file(std::string_view name);
 
 }  // namespace sluice::engine

@@ -1,26 +1,18 @@
 #include "engine/log/record.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <limits>
 #include <optional>
+
+#include "resp/writer.hpp"
 
 namespace sluice::engine {
 namespace {
 
 constexpr std::size_t longest_word = std::size_t{512} << 20;
 constexpr std::size_t most_words = std::numeric_limits<int>::max();
-constexpr std::size_t longest_number = 20;
 constexpr std::size_t longest_comment = 1024;
-
-void append_number(std::string& out, char kind, std::size_t number) {
-  char digits[longest_number];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  out += kind;
-  out.append(digits, end);
-  out += "\r\n";
-}
 
 /// Walks over the bytes of one record.
 class Scanner {
@@ -98,15 +90,6 @@ ParsedRecord parse_comment(std::string_view bytes) {
 
 }  // namespace
 
-void append_record(std::string& out, Words words) {
-  append_number(out, '*', words.size());
-  for (const auto word : words) {
-    append_number(out, '$', word.size());
-    out += word;
-    out += "\r\n";
-  }
-}
-
 ParsedRecord parse_record(std::string_view bytes, std::vector<std::string_view>& words) {
   words.clear();
   if (bytes.empty()) return {};
@@ -148,12 +131,12 @@ void append_execution(std::string& out, const std::vector<std::vector<std::strin
   };
   const bool together = std::ranges::count_if(effects, std::not_fn(is_select)) > 1;
   std::vector<std::string_view> words;
-  if (together) append_record(out, {"MULTI"});
+  if (together) resp::append_command(out, {"MULTI"});
   for (const auto& effect : effects) {
     words.assign(effect.begin(), effect.end());
-    append_record(out, words);
+    resp::append_command(out, words);
   }
-  if (together) append_record(out, {"EXEC"});
+  if (together) resp::append_command(out, {"EXEC"});
 }
 
 }  // namespace sluice::engine

@@ -1,4 +1,5 @@
-/// One record of the append-only file: a command as a RESP array of bulk strings. Pure.
+/// One record of the append-only file: a command as the client sends it, resp::append_command().
+/// Pure.
 #pragma once
 
 #include <cstddef>
@@ -6,20 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/store.hpp"
-
 namespace sluice::engine {
-
-void append_record(std::string& out, Words words);
-inline void append_record(std::string& out, std::initializer_list<std::string_view> words) {
-  append_record(out, Words{words.begin(), words.size()});
-}
 
 /// What stands at the beginning of some bytes.
 struct ParsedRecord {
   enum class Kind {
     record,
-    comment,     ///< "#TS:1700000000\r\n" and its like, to be skipped
+    comment,     ///< as "#TS:1700000000\r\n", to be skipped
     incomplete,  ///< right as far as it goes
     damaged,
   };
@@ -37,8 +31,7 @@ ParsedRecord parse_record(std::string_view bytes, std::vector<std::string_view>&
 bool hides_records(std::string_view incomplete);
 
 /// The effects of one execution: a single one bare, several as MULTI ... EXEC, so that a torn tail
-/// takes all or none.
-/// A SELECT alone makes no difference, so it needs no MULTI.
+/// takes all or none. A SELECT beside a single effect needs no MULTI.
 void append_execution(std::string& out, const std::vector<std::vector<std::string>>& effects);
 
 }  // namespace sluice::engine

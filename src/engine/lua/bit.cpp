@@ -6,7 +6,6 @@
 #include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 std::uint32_t bits_at(lua_State* lua, int index) {

@@ -1,7 +1,7 @@
 // Lua 5.1 writes a function as: name of the source, two line numbers, four bytes; its instructions;
 // its constants; the functions written inside it; and what a debugger wants. A count is an int, a
-// text a size_t with its bytes. Everything is in the form of this machine, since nobody else is to
-// read it.
+// text a size_t with its bytes. Everything is in the form of this machine, since no other process
+// reads it.
 #include "engine/lua/bytecode.hpp"
 
 #include <cstdint>

@@ -24,7 +24,6 @@ inline CjsonConfig& cjson_config(lua_State* lua) {
   return *static_cast<CjsonConfig*>(lua_touserdata(lua, lua_upvalueindex(1)));
 }
 
-int cjson_encode(lua_State* lua);
 int cjson_decode(lua_State* lua);
 
 }  // namespace sluice::engine

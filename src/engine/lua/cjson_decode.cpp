@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "engine/lua/cjson.hpp"
+#include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 enum class Token {
@@ -216,7 +216,7 @@ class Decoder {
   /// Pushes the value that begins with `token`.
   void value(Token token) {
     switch (token) {
-      case Token::string: lua_pushlstring(lua_, lexer_.text().data(), lexer_.text().size()); return;
+      case Token::string: push_text(lua_, lexer_.text()); return;
       case Token::number: lua_pushnumber(lua_, lexer_.number()); return;
       case Token::boolean: lua_pushboolean(lua_, lexer_.boolean()); return;
       case Token::null: lua_pushlightuserdata(lua_, nullptr); return;
@@ -233,17 +233,23 @@ class Decoder {
     lua_newtable(lua_);
   }
 
+  /// `end`, or the first token behind a comma.
+  Token after_element(Token end, const char* separator, const char* next) {
+    Token token = lexer_.next();
+    if (token == end) return token;
+    if (token != Token::comma) unexpected(separator, token);
+    token = lexer_.next();
+    if (token == end) unexpected(next, token);
+    return token;
+  }
+
   void array() {
     descend();
     Token token = lexer_.next();
     for (int i = 1; token != Token::array_end; ++i) {
       value(token);
       lua_rawseti(lua_, -2, i);
-      token = lexer_.next();
-      if (token == Token::array_end) break;
-      if (token != Token::comma) unexpected("comma or array end", token);
-      token = lexer_.next();
-      if (token == Token::array_end) unexpected("value", token);
+      token = after_element(Token::array_end, "comma or array end", "value");
     }
     --depth_;
   }
@@ -253,15 +259,11 @@ class Decoder {
     Token token = lexer_.next();
     while (token != Token::object_end) {
       if (token != Token::string) unexpected("object key string", token);
-      lua_pushlstring(lua_, lexer_.text().data(), lexer_.text().size());
+      push_text(lua_, lexer_.text());
       if (const Token colon = lexer_.next(); colon != Token::colon) unexpected("colon", colon);
       value(lexer_.next());
       lua_rawset(lua_, -3);
-      token = lexer_.next();
-      if (token == Token::object_end) break;
-      if (token != Token::comma) unexpected("comma or object end", token);
-      token = lexer_.next();
-      if (token == Token::object_end) unexpected("object key string", token);
+      token = after_element(Token::object_end, "comma or object end", "object key string");
     }
     --depth_;
   }
@@ -276,9 +278,7 @@ class Decoder {
 
 int cjson_decode(lua_State* lua) {
   luaL_argcheck(lua, lua_gettop(lua) == 1, 1, "expected 1 argument");
-  std::size_t size = 0;
-  const char* text = luaL_checklstring(lua, 1, &size);
-  Decoder decoder(lua, {text, size}, cjson_config(lua));
+  Decoder decoder(lua, checked_text(lua, 1), cjson_config(lua));
   decoder.whole();
   return 1;
 }

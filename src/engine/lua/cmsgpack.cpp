@@ -1,4 +1,4 @@
-/// The library "cmsgpack": MessagePack as in lua-cmsgpack 0.4.0 (no bin, ext and timestamp types).
+// The library "cmsgpack": MessagePack as in lua-cmsgpack 0.4.0 (no bin, ext and timestamp types).
 #include <algorithm>
 #include <bit>
 #include <climits>
@@ -12,7 +12,6 @@
 #include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 constexpr int deepest_written = 16;  // deeper tables become nil, as in the original
@@ -189,7 +188,7 @@ class Unpacker {
 
   void string(std::size_t size) {
     const auto text = take(size);
-    lua_pushlstring(lua_, text.data(), text.size());
+    push_text(lua_, text);
   }
 
   void descend(int depth) {
@@ -229,23 +228,21 @@ int pack(lua_State* lua) {
     packer.value(0);
     lua_pop(lua, 1);
   }
-  lua_pushlstring(lua, packer.bytes().data(), packer.bytes().size());
-  return 1;
+  return push_text(lua, packer.bytes());
 }
 
 /// Pushes at most `limit` values (0: all) from `offset` on; with a limit, first the offset of the
 /// next, or -1.
 int unpack_from(lua_State* lua, int limit, int offset) {
-  std::size_t size = 0;
-  const char* bytes = luaL_checklstring(lua, 1, &size);
-  const int length = static_cast<int>(size);
+  const auto bytes = checked_text(lua, 1);
+  const int length = static_cast<int>(bytes.size());
   if (offset < 0 || limit < 0)
     return luaL_error(lua, "Invalid request to unpack with offset of %d and limit of %d.", offset,
                       length);
   if (offset > length)
     return luaL_error(lua, "Start offset %d greater than input length %d.", offset, length);
 
-  Unpacker unpacker(lua, {bytes + offset, size - static_cast<std::size_t>(offset)});
+  Unpacker unpacker(lua, bytes.substr(static_cast<std::size_t>(offset)));
   int count = 0;
   for (; (limit == 0 || count < limit) && !unpacker.done(); ++count) {
     luaL_checkstack(lua, 1, "in function mp_unpack_full");
@@ -253,7 +250,7 @@ int unpack_from(lua_State* lua, int limit, int offset) {
   }
   if (limit == 0) return count;
   luaL_checkstack(lua, 1, "in function mp_unpack_full");
-  lua_pushnumber(lua, unpacker.done() ? -1 : static_cast<double>(size - unpacker.left()));
+  lua_pushnumber(lua, unpacker.done() ? -1 : static_cast<double>(bytes.size() - unpacker.left()));
   lua_insert(lua, -(count + 1));
   return count + 1;
 }
@@ -267,23 +264,22 @@ int unpack_limit(lua_State* lua) {
   return unpack_from(lua, limit, static_cast<int>(luaL_optinteger(lua, 3, 0)));
 }
 
-constexpr luaL_Reg functions[] = {{"pack", pack},
-                                  {"unpack", unpack},
-                                  {"unpack_one", unpack_one},
-                                  {"unpack_limit", unpack_limit},
-                                  {nullptr, nullptr}};
+constexpr luaL_Reg functions[] = {
+    {"pack", pack},
+    {"unpack", unpack},
+    {"unpack_one", unpack_one},
+    {"unpack_limit", unpack_limit},
+    {nullptr, nullptr},
+};
 
 }  // namespace
 
 void push_cmsgpack_library(lua_State* lua) {
   lua_newtable(lua);
   add_functions(lua, functions);
-  lua_pushliteral(lua, "cmsgpack");
-  lua_setfield(lua, -2, "_NAME");
-  lua_pushliteral(lua, "lua-cmsgpack 0.4.0");
-  lua_setfield(lua, -2, "_VERSION");
-  lua_pushliteral(lua, "MessagePack C implementation for Lua");
-  lua_setfield(lua, -2, "_DESCRIPTION");
+  set_text(lua, "_NAME", "cmsgpack");
+  set_text(lua, "_VERSION", "lua-cmsgpack 0.4.0");
+  set_text(lua, "_DESCRIPTION", "MessagePack C implementation for Lua");
 }
 
 }  // namespace sluice::engine

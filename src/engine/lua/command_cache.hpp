@@ -1,7 +1,6 @@
 /// The commands that scripts have called, by their names as they were written.
 ///
-/// Lua keeps one copy of each text, so where a name lies tells nearly always which one it is; the
-/// bytes decide.
+/// Lua keeps one copy of each string, so the address of a name selects its place; the bytes decide.
 #pragma once
 
 #include <array>
@@ -36,7 +35,6 @@ class CommandCache {
 
  private:
   static constexpr std::size_t places = 64;
-
   static constexpr std::size_t longest = 24;
 
   struct Place {

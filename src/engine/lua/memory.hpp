@@ -11,9 +11,8 @@
 
 namespace sluice::engine {
 
-/// Pieces of a few sizes that were used and may be used again: what a script allocates is small,
-/// and the next script wants the same. Lua says how large a piece is that it gives back, so none
-/// has a header.
+/// Free lists of small sizes: what a script allocates is small, and the next script wants the same.
+/// Lua says how large a piece is that it frees, so no piece has a header.
 class SmallPieces {
  public:
   static constexpr std::size_t largest = 256;
@@ -22,22 +21,22 @@ class SmallPieces {
   SmallPieces(const SmallPieces&) = delete;
   SmallPieces& operator=(const SmallPieces&) = delete;
   ~SmallPieces() {
-    for (auto& shelf : shelves_)
-      while (shelf.first) std::free(std::exchange(shelf.first, shelf.first->next));
+    for (auto& list : lists_)
+      while (list.first) std::free(std::exchange(list.first, list.first->next));
   }
 
   /// REQUIRES: 0 < size <= largest. Null: the process has no memory left.
   void* take(std::size_t size) noexcept {
-    Shelf& shelf = shelf_of(size);
-    if (shelf.first == nullptr) return std::malloc(rounded(size));
-    --shelf.count;
-    return std::exchange(shelf.first, shelf.first->next);
+    FreeList& list = list_of(size);
+    if (list.first == nullptr) return std::malloc(rounded(size));
+    --list.count;
+    return std::exchange(list.first, list.first->next);
   }
   void put(void* piece, std::size_t size) noexcept {
-    Shelf& shelf = shelf_of(size);
-    if (shelf.count == most) return std::free(piece);
-    ++shelf.count;
-    shelf.first = new (piece) Piece{shelf.first};
+    FreeList& list = list_of(size);
+    if (list.count == most) return std::free(piece);
+    ++list.count;
+    list.first = new (piece) Piece{list.first};
   }
   /// Whether pieces of both sizes are the same.
   static bool alike(std::size_t one, std::size_t other) noexcept {
@@ -48,7 +47,7 @@ class SmallPieces {
   static constexpr std::size_t grain = 16;
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define SLUICE_WATCHED_MEMORY  // a piece that lies on a shelf would hide a use of it
+#define SLUICE_WATCHED_MEMORY  // a free list would hide a use after free
 #endif
 #elif defined(__SANITIZE_ADDRESS__)
 #define SLUICE_WATCHED_MEMORY
@@ -62,7 +61,7 @@ class SmallPieces {
   struct Piece {
     Piece* next;
   };
-  struct Shelf {
+  struct FreeList {
     Piece* first = nullptr;
     std::size_t count = 0;
   };
@@ -70,9 +69,9 @@ class SmallPieces {
   static std::size_t rounded(std::size_t size) noexcept {
     return (size + grain - 1) / grain * grain;
   }
-  Shelf& shelf_of(std::size_t size) noexcept { return shelves_[(size - 1) / grain]; }
+  FreeList& list_of(std::size_t size) noexcept { return lists_[(size - 1) / grain]; }
 
-  std::array<Shelf, largest / grain> shelves_;
+  std::array<FreeList, largest / grain> lists_;
 };
 
 /// Lua raises "not enough memory" where an allocation would pass the limit. While `lenient` the

@@ -6,7 +6,6 @@
 #include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 constexpr char escape = '%';

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
+#include "engine/lua/libraries.hpp"
+
 namespace sluice::engine {
 namespace {
 
 constexpr std::size_t few_words = 32;
 constexpr std::size_t short_word = 1024;
 
-/// Globals through which nobody comes to another table of globals, or to a register of the caller.
+/// Globals through which a script can reach neither another table of globals nor a register of its
+/// caller.
 constexpr std::string_view harmless[] = {
     "ARGV",   "KEYS",   "assert", "bit",      "cjson",    "cmsgpack", "error",
     "ipairs", "math",   "next",   "pairs",    "pcall",    "redis",    "select",
@@ -30,7 +33,7 @@ std::optional<PrivateArguments> PrivateArguments::of(lua_State* lua, const Chunk
   PrivateArguments words;
   lua_newtable(lua);
   for (const auto& name : facts.globals) {
-    lua_pushlstring(lua, name.data(), name.size());
+    push_text(lua, name);
     lua_pushvalue(lua, -1);
     lua_rawget(lua, globals);
     lua_rawset(lua, -3);
@@ -70,7 +73,7 @@ void PrivateArguments::fill(lua_State* lua, Table& table, Words words) {
     if (lua_gettop(lua) == before) lua_rawgeti(lua, LUA_REGISTRYINDEX, table.reference);
     std::string_view kept;
     if (i < words.size()) {
-      lua_pushlstring(lua, words[i].data(), words[i].size());
+      push_text(lua, words[i]);
       kept = {lua_tostring(lua, -1), words[i].size()};
       table.large = table.large || kept.size() > short_word;
     } else {

@@ -1,9 +1,8 @@
-/// KEYS and ARGV of one script alone, for a script that only looks words up in them.
+/// KEYS and ARGV tables of one script alone, for a script that only looks words up in them.
 ///
-/// Nobody but this can change such tables, so that they are never searched for what a script may
-/// have left in them, and a word that is the same as in the last run stays where it is: it is
-/// neither hashed nor looked for among Lua's texts. Most of a script's words are the same from run
-/// to run.
+/// Such a script cannot change its tables, so they need not be searched for what it left in them,
+/// and a word that is the same as in the last run (as most are) stays where it is: Lua neither
+/// hashes it nor looks for it among its strings.
 #pragma once
 
 #include <lua.hpp>
@@ -19,8 +18,8 @@ namespace sluice::engine {
 class PrivateArguments {
  public:
   /// Gives the function at the top of the stack an environment of its own, with the globals that it
-  /// reads out of the table at `globals`. Nothing: it may do more to its words than look them up,
-  /// or has ways to the globals that cannot be foreseen; it is left as it is.
+  /// reads, taken from the table at `globals`. Empty: the script may do more to its words than look
+  /// them up, or reach the globals in other ways; it is left as it is.
   static std::optional<PrivateArguments> of(lua_State* lua, const ChunkFacts& facts, int globals);
 
   void give(lua_State* lua, Words keys, Words args);

@@ -1,5 +1,3 @@
-#include "engine/lua/redis.hpp"
-
 #include <exception>
 #include <new>
 #include <optional>
@@ -13,17 +11,15 @@
 #include "engine/lua/command_cache.hpp"
 #include "engine/lua/libraries.hpp"
 #include "engine/lua/reply.hpp"
-#include "engine/lua/result.hpp"
 #include "resp/command_table.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 constexpr std::string_view version = "7.2.0";
 constexpr int version_number = 0x00070200;
-constexpr std::uint64_t steps_per_call = 50;  // what a command costs, measured in instructions
+constexpr std::uint64_t steps_per_call = 50;  // what a command costs in instructions
 
 ScriptRun& run_of(lua_State* lua) {
   return *static_cast<ScriptRun*>(lua_touserdata(lua, lua_upvalueindex(1)));
@@ -35,8 +31,7 @@ std::string_view text_at(lua_State* lua, int index) {
   return {text, text == nullptr ? 0 : size};
 }
 
-/// The command that the first argument names, if words beyond that do not matter; found before or
-/// now.
+/// The command that the first argument names, from the cache or the table.
 const Engine::Command* command_named_first(lua_State* lua, Engine& engine, Words words) {
   auto& called = *static_cast<CommandCache*>(lua_touserdata(lua, lua_upvalueindex(2)));
   if (const auto* known = called.find(words[0])) return known;
@@ -45,7 +40,7 @@ const Engine::Command* command_named_first(lua_State* lua, Engine& engine, Words
   return command;
 }
 
-/// What reaches others, as a write does; PUBSUB and its kin only tell.
+/// Reaches other clients, as a write does; PUBSUB only reports.
 bool publishes(const resp::CommandSpec& spec) {
   return spec.has(resp::flag_pubsub) && (spec.name == "publish" || spec.name == "spublish");
 }
@@ -122,23 +117,20 @@ int pcall(lua_State* lua) {
   return 1;
 }
 
+int push_field(lua_State* lua, const char* name, std::string_view text) {
+  lua_createtable(lua, 0, 1);
+  set_text(lua, name, text);
+  return 1;
+}
+
 /// The single text argument; false: an error table was pushed.
 bool one_text(lua_State* lua, std::string_view& text) {
   if (lua_gettop(lua) != 1 || lua_type(lua, 1) != LUA_TSTRING) {
-    lua_createtable(lua, 0, 1);
-    lua_pushliteral(lua, "ERR wrong number or type of arguments");
-    lua_setfield(lua, -2, "err");
+    push_field(lua, "err", "ERR wrong number or type of arguments");
     return false;
   }
   text = text_at(lua, 1);
   return true;
-}
-
-int push_field(lua_State* lua, const char* name, std::string_view text) {
-  lua_createtable(lua, 0, 1);
-  lua_pushlstring(lua, text.data(), text.size());
-  lua_setfield(lua, -2, name);
-  return 1;
 }
 
 /// redis.error_reply: a text without a code gets ERR.
@@ -159,9 +151,7 @@ int status_reply(lua_State* lua) {
 
 int sha1hex(lua_State* lua) {
   if (lua_gettop(lua) != 1) raise_error(lua, "ERR wrong number of arguments");
-  const auto digest = sha1_hex(text_at(lua, 1));
-  lua_pushlstring(lua, digest.data(), digest.size());
-  return 1;
+  return push_text(lua, sha1_hex(text_at(lua, 1)));
 }
 
 int log(lua_State* lua) {
@@ -217,7 +207,11 @@ int acl_check_cmd(lua_State* lua) {
   return push_boolean(lua, true);
 }
 
-constexpr luaL_Reg with_run[] = {{"call", call}, {"pcall", pcall}, {"setresp", setresp}};
+constexpr luaL_Reg with_run[] = {
+    {"call", call},
+    {"pcall", pcall},
+    {"setresp", setresp},
+};
 
 constexpr luaL_Reg plain[] = {
     {"error_reply", error_reply},
@@ -262,8 +256,7 @@ void push_redis_library(lua_State* lua, ScriptRun& run) {
     lua_pushinteger(lua, constant.value);
     lua_setfield(lua, -2, constant.name);
   }
-  lua_pushlstring(lua, version.data(), version.size());
-  lua_setfield(lua, -2, "REDIS_VERSION");
+  set_text(lua, "REDIS_VERSION", version);
 }
 
 }  // namespace sluice::engine

@@ -1,8 +1,11 @@
-/// A command's reply as Lua values, pushed as it comes: redis.call(...) to the script.
+/// Replies and Lua values, both ways: what redis.call(...) gives a script, and what a script
+/// returns.
 #pragma once
 
 #include <array>
 #include <lua.hpp>
+#include <string>
+#include <string_view>
 
 #include "engine/core/reply.hpp"
 
@@ -41,7 +44,6 @@ class LuaReply final : public Reply {
   };
 
   void open(Kind kind, std::size_t size);
-  void push_text(std::string_view text) { lua_pushlstring(lua_, text.data(), text.size()); }
   void push_field(const char* name, std::string_view text);
   void done();              ///< the value on top is whole: it goes into the aggregate around it
   bool add_to(Open& open);  ///< true: it was the last one
@@ -59,5 +61,14 @@ class LuaReply final : public Reply {
 void push_error(lua_State* lua, std::string_view text);
 /// Raises {err = text}; gives nothing back.
 [[noreturn]] void raise_error(lua_State* lua, std::string_view text);
+
+/// Replies the value at the top of the stack and pops it, as Redis converts: a number becomes an
+/// integer (truncated), a table an array up to its first nil, unless it has a field err, ok,
+/// double, map, set, big_number or verbatim_string; true is 1 and false null, unless the script has
+/// asked for RESP3.
+void reply_result(lua_State* lua, Reply& reply, int protocol);
+
+/// A status or error is one line: line ends become blanks.
+std::string one_line(std::string_view text);
 
 }  // namespace sluice::engine

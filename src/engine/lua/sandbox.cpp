@@ -1,12 +1,9 @@
-#include "engine/lua/sandbox.hpp"
-
 #include <cstring>
 #include <string>
 
 #include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 constexpr const char* readonly = "Attempt to modify a readonly table";
@@ -131,7 +128,7 @@ int load_pieces(lua_State* lua) {
     text.append(piece, size);
     lua_pop(lua, 1);
   }
-  lua_pushlstring(lua, text.data(), text.size());
+  push_text(lua, text);
   return compile(lua, lua_gettop(lua), name);
 }
 
@@ -192,6 +189,12 @@ void open(lua_State* lua, lua_CFunction library) {
 }
 
 }  // namespace
+
+std::string_view checked_text(lua_State* lua, int index) {
+  std::size_t size = 0;
+  const char* text = luaL_checklstring(lua, index, &size);
+  return {text, size};
+}
 
 void add_functions(lua_State* lua, const luaL_Reg* functions) {
   for (; functions->name != nullptr; ++functions)

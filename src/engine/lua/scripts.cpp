@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-
 #include "base/sha1.hpp"
 #include "engine/core/engine.hpp"
-#include "engine/lua/result.hpp"
+#include "engine/lua/reply.hpp"
 #include "resp/letters.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 constexpr std::string_view no_script = "NOSCRIPT No matching script. Please use EVAL.";
@@ -109,7 +104,7 @@ class InScript {
 
 }  // namespace
 
-std::size_t ScriptRunner::Hash::operator()(std::string_view sha1) const noexcept {
+std::size_t ScriptRunner::Sha1Hash::operator()(std::string_view sha1) const noexcept {
   // Any part of a SHA-1 is a good hash, but hex digits leave some bits the same.
   std::uint64_t first = 0;
   std::memcpy(&first, sha1.data(), std::min(sha1.size(), sizeof first));

@@ -2,26 +2,29 @@
 
 #include <fmt/format.h>
 
-#include <new>
-
 #include "engine/lua/bytecode.hpp"
-#include "engine/lua/redis.hpp"
+#include "engine/lua/libraries.hpp"
 #include "engine/lua/reply.hpp"
-#include "engine/lua/sandbox.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 // What lies at the bottom of the stack all the time.
-enum Slot { slot_handler = 1, slot_globals, slot_keys, slot_args, slots = slot_args };
+enum StackSlot { slot_handler = 1, slot_globals, slot_keys, slot_args, slots = slot_args };
 
-// A table of so many words at most is filled again for the next script.
+// A table of at most so many words is filled again for the next script, and at most so often:
+// fields that a script adds and removes leave empty places, which every search passes.
 constexpr std::size_t few_words = 32;
-
-// And so often: fields that a script adds and takes away again leave their places behind, which are
-// then looked through.
 constexpr unsigned most_fills = 1000;
+
+struct Library {
+  const char* name;
+  void (*push)(lua_State*);
+};
+constexpr Library libraries[] = {{"bit", push_bit_library},
+                                 {"cjson", push_cjson_library},
+                                 {"cmsgpack", push_cmsgpack_library},
+                                 {"struct", push_struct_library}};
 
 char run_key;  // the registry's pointer to the ScriptRun
 
@@ -61,17 +64,16 @@ int on_error(lua_State* lua) {
   return 1;
 }
 
-int on_panic(lua_State*) {
-  throw std::bad_alloc();
-}  // no script is there to catch: only memory can be the reason
+/// Outside a script only a lack of memory can be the reason.
+int on_panic(lua_State*) { throw std::bad_alloc(); }
 
 }  // namespace
 
 void spend_steps(lua_State* lua, std::uint64_t steps) {
   ScriptRun& run = run_of(lua);
   if (!spend(run, steps)) return;
-  lua_sethook(lua, on_count, LUA_MASKCOUNT,
-              1);  // every instruction is one too many now: pcall cannot go on
+  // The hook runs at every instruction from now on, so that pcall cannot go on.
+  lua_sethook(lua, on_count, LUA_MASKCOUNT, 1);
   const auto text = fmt::format("ERR script ran longer than {} ms or {} steps and was ended",
                                 run.limits.time.count(), run.limits.steps);
   push_error(lua, text);
@@ -98,14 +100,10 @@ LuaState::LuaState(ScriptRun& run)
   set_protected(lua_, "math");
   push_redis_library(lua_, run_);
   set_protected(lua_, "redis");
-  push_bit_library(lua_);
-  set_protected(lua_, "bit");
-  push_cjson_library(lua_);
-  set_protected(lua_, "cjson");
-  push_cmsgpack_library(lua_);
-  set_protected(lua_, "cmsgpack");
-  push_struct_library(lua_);
-  set_protected(lua_, "struct");
+  for (const auto& library : libraries) {
+    library.push(lua_);
+    set_protected(lua_, library.name);
+  }
   close_sandbox(lua_);
 
   lua_pushlightuserdata(lua_, &run_);
@@ -129,8 +127,8 @@ std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
     pop();
     return std::unexpected(std::move(error));
   }
-  // The veil over the globals is there to refuse assignments; whoever makes none reads past it, in
-  // half the time.
+  // The veil over the globals refuses assignments. A script that makes none reads the globals
+  // directly, in half the time.
   const auto facts = facts_of(lua_);
   if (!facts.may_assign_globals) {
     lua_pushvalue(lua_, slot_globals);
@@ -152,8 +150,8 @@ void LuaState::give(LuaScript& script, Words keys, Words args) {
   give(args_, args);
 }
 
-/// A script may have done to its KEYS and ARGV whatever it liked, and none of that may reach the
-/// next one. So a table is filled again only where nothing but the new words is in it then.
+/// Nothing that a script did to its KEYS and ARGV may reach the next one: a table is used again
+/// only if it then holds the new words and nothing else.
 void LuaState::give(Given& given, Words words) {
   if (words.size() > few_words || given.size > few_words || ++given.fills > most_fills)
     return give_new(given, words);
@@ -175,7 +173,7 @@ void LuaState::give_new(Given& given, Words words) {
 void LuaState::fill(Given& given, Words words) {
   int index = 0;
   for (const auto& word : words) {
-    lua_pushlstring(lua_, word.data(), word.size());
+    push_text(lua_, word);
     lua_rawseti(lua_, given.slot, ++index);
   }
   for (auto old = words.size(); old < given.size; ++old) {

@@ -17,7 +17,7 @@ namespace sluice::engine {
 /// A script as the Lua machine has it.
 struct LuaScript {
   int function = LUA_NOREF;             ///< in the registry
-  std::optional<PrivateArguments> own;  ///< else it shares KEYS and ARGV with the others
+  std::optional<PrivateArguments> own;  ///< empty: KEYS and ARGV are shared
 };
 
 class LuaState {

@@ -1,5 +1,5 @@
-/// The functions of the string library that stock Lua runs without bound: rep, find, match, gmatch,
-/// gsub.
+// The functions of the string library that stock Lua runs without bound: rep, find, match, gmatch,
+// gsub.
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -10,25 +10,13 @@
 #include "engine/lua/pattern.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 constexpr std::size_t longest = 512UL << 20;
 
-std::string_view text_at(lua_State* lua, int index) {
-  std::size_t size = 0;
-  const char* text = luaL_checklstring(lua, index, &size);
-  return {text, size};
-}
-
-int push_text(lua_State* lua, std::string_view text) {
-  lua_pushlstring(lua, text.data(), text.size());
-  return 1;
-}
-
-/// Judges the size first, and takes no time for an empty text.
+/// Checks the size first, and takes no time for an empty text.
 int rep(lua_State* lua) {
-  const auto text = text_at(lua, 1);
+  const auto text = checked_text(lua, 1);
   const double count = luaL_checknumber(lua, 2);
   if (!(count >= 1) || text.empty()) return push_text(lua, "");
   if (static_cast<double>(text.size()) * count > static_cast<double>(longest))
@@ -58,8 +46,8 @@ int find_plain(lua_State* lua, std::string_view text, std::string_view wanted, s
 
 template <bool positions>
 int find_or_match(lua_State* lua) {
-  const auto text = text_at(lua, 1);
-  const auto wanted = text_at(lua, 2);
+  const auto text = checked_text(lua, 1);
+  const auto wanted = checked_text(lua, 2);
   const auto start = start_at(lua, text.size());
   const auto nothing = [&] { return lua_pushnil(lua), 1; };
   if (positions && (lua_toboolean(lua, 4) != 0 ||
@@ -86,8 +74,8 @@ int find_or_match(lua_State* lua) {
 
 /// One step of gmatch; upvalues: text, pattern, where to go on.
 int next_match(lua_State* lua) {
-  const auto text = text_at(lua, lua_upvalueindex(1));
-  LuaPattern pattern(lua, text, text_at(lua, lua_upvalueindex(2)));
+  const auto text = checked_text(lua, lua_upvalueindex(1));
+  LuaPattern pattern(lua, text, checked_text(lua, lua_upvalueindex(2)));
   for (const char* at = text.data() + lua_tointeger(lua, lua_upvalueindex(3)); at <= pattern.end();
        ++at) {
     pattern.start();
@@ -103,8 +91,8 @@ int next_match(lua_State* lua) {
 }
 
 int gmatch(lua_State* lua) {
-  text_at(lua, 1);
-  text_at(lua, 2);
+  checked_text(lua, 1);
+  checked_text(lua, 2);
   lua_settop(lua, 2);
   lua_pushinteger(lua, 0);
   lua_pushcclosure(lua, next_match, 3);
@@ -114,7 +102,7 @@ int gmatch(lua_State* lua) {
 /// The third argument of gsub as a text: %0 to %9 stand for captures.
 void add_template(lua_State* lua, LuaPattern& pattern, const char* from, const char* to,
                   std::string& out) {
-  const auto given = text_at(lua, 3);
+  const auto given = checked_text(lua, 3);
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i] != '%') {
       out += given[i];
@@ -127,7 +115,7 @@ void add_template(lua_State* lua, LuaPattern& pattern, const char* from, const c
       out.append(from, to);
     } else {
       pattern.push_capture(c - '1', from, to);
-      out += text_at(lua, -1);
+      out += checked_text(lua, -1);
       lua_pop(lua, 1);
     }
   }
@@ -151,14 +139,14 @@ void add_replacement(lua_State* lua, LuaPattern& pattern, const char* from, cons
   } else if (lua_isstring(lua, -1) == 0) {
     luaL_error(lua, "invalid replacement value (a %s)", luaL_typename(lua, -1));
   } else {
-    out += text_at(lua, -1);
+    out += checked_text(lua, -1);
   }
   lua_pop(lua, 1);
 }
 
 int gsub(lua_State* lua) {
-  const auto text = text_at(lua, 1);
-  const auto wanted = text_at(lua, 2);
+  const auto text = checked_text(lua, 1);
+  const auto wanted = checked_text(lua, 2);
   const int type = lua_type(lua, 3);
   luaL_argcheck(
       lua,
@@ -194,13 +182,15 @@ int gsub(lua_State* lua) {
   return 2;
 }
 
-constexpr luaL_Reg functions[] = {{"rep", rep},
-                                  {"find", find_or_match<true>},
-                                  {"match", find_or_match<false>},
-                                  {"gmatch", gmatch},
-                                  {"gfind", gmatch},
-                                  {"gsub", gsub},
-                                  {nullptr, nullptr}};
+constexpr luaL_Reg functions[] = {
+    {"rep", rep},
+    {"find", find_or_match<true>},
+    {"match", find_or_match<false>},
+    {"gmatch", gmatch},
+    {"gfind", gmatch},
+    {"gsub", gsub},
+    {nullptr, nullptr},
+};
 
 }  // namespace
 

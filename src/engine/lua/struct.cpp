@@ -1,9 +1,10 @@
-/// The library "struct": Lua values to bytes and back by a format, as in Roberto Ierusalimschy's
-/// struct 0.2.
-///
-/// Formats: < > byte order · ! alignment · x padding · b B h H l L T i I (with a size) integers · f
-/// d floats · s text up to a zero · cN N bytes, c0 as many as the value before says (packing: the
-/// whole text) · space.
+// The library "struct": Lua values to bytes and back by a format, as in Roberto Ierusalimschy's
+// struct 0.2.
+//
+//   < > byte order    ! alignment    x padding    space: nothing
+//   b B h H l L T i I integers (i and I may name their size)    f d floats
+//   s text up to a zero    cN N bytes; c0: as many as the value before says (packing: the whole
+//   text)
 #include <algorithm>
 #include <bit>
 #include <climits>
@@ -14,7 +15,6 @@
 #include "engine/lua/libraries.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 constexpr int max_integer = 32;
@@ -23,11 +23,7 @@ constexpr std::size_t max_alignment = 8;
 /// Reads a format from left to right, keeping byte order and alignment.
 class Format {
  public:
-  explicit Format(lua_State* lua) : lua_(lua) {
-    std::size_t size = 0;
-    const char* text = luaL_checklstring(lua, 1, &size);
-    rest_ = {text, size};
-  }
+  explicit Format(lua_State* lua) : lua_(lua), rest_(checked_text(lua, 1)) {}
 
   struct Option {
     char kind = 0;
@@ -296,7 +292,11 @@ int size(lua_State* lua) {
 }
 
 constexpr luaL_Reg functions[] = {
-    {"pack", pack}, {"unpack", unpack}, {"size", size}, {nullptr, nullptr}};
+    {"pack", pack},
+    {"unpack", unpack},
+    {"size", size},
+    {nullptr, nullptr},
+};
 
 }  // namespace
 

@@ -30,7 +30,7 @@ class Set {
   template <class Visit>  // visit(std::string_view)
   void for_each(Visit&& visit) const {
     if (table_)
-      return table_->for_each([&](const Node& node) { visit(std::string_view{node.member}); });
+      return table_->for_each([&](const Node& node) { visit(std::string_view{node.value}); });
     for (const auto number : numbers_) visit(IntegerText{number}.view());
     for (const auto& member : few_) visit(std::string_view{member});
   }
@@ -38,7 +38,7 @@ class Set {
   template <class Visit>
   std::uint64_t scan(std::uint64_t cursor, Visit&& visit) const {
     if (table_)
-      return table_->scan(cursor, [&](const Node& node) { visit(std::string_view{node.member}); });
+      return table_->scan(cursor, [&](const Node& node) { visit(std::string_view{node.value}); });
     for_each(visit);
     return 0;
   }
@@ -50,13 +50,7 @@ class Set {
   }
 
  private:
-  struct Node {
-    Node* next = nullptr;
-    std::uint64_t hash;
-    std::string member;
-    std::string_view key() const noexcept { return member; }
-    static void destroy(Node* node) noexcept { delete node; }
-  };
+  using Node = TableNode<std::string>;
 
   void leave_numbers(std::string_view coming);
   void become_table();

@@ -1,3 +1,4 @@
+// What the words of a command say: where its keys are, and how long it may wait.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -102,7 +103,34 @@ using Rule = bool (*)(const CommandSpec&, Words, Positions&);
 constexpr std::array<Rule, 6> rules{none,   counted, streams,
                                     stored, sorted,  migrated};  // by KeyRule
 
+using std::chrono::milliseconds;
+
+/// A number that the server will refuse counts as 0: its error is the answer.
+milliseconds time_of(std::string_view text, double unit_ms) {
+  double count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size() || count < 0) return milliseconds{0};
+  const double ms = count * unit_ms;
+  if (ms == 0 || ms > 1e15) return milliseconds::max();
+  return milliseconds{static_cast<std::int64_t>(ms) + 1};
+}
+
 }  // namespace
+
+std::optional<milliseconds> waiting_time(const CommandSpec& spec, Words words) {
+  using Form = TimeoutRule::Form;
+  if (spec.timeout.form == Form::none) return milliseconds{0};
+  if (spec.timeout.form == Form::seconds) {
+    const auto at = spec.timeout.at < 0 ? std::ssize(words) + spec.timeout.at : spec.timeout.at;
+    if (at < 1 || at >= std::ssize(words)) return std::nullopt;
+    return time_of(words[static_cast<std::size_t>(at)], 1000);
+  }
+  for (auto i = static_cast<std::size_t>(spec.timeout.at); i + 1 < words.size(); ++i) {
+    if (is_word(words[i], "streams")) break;  // keys and ids from here on
+    if (is_word(words[i], "block")) return time_of(words[i + 1], 1);
+  }
+  return std::nullopt;
+}
 
 bool keys_of(const CommandSpec& spec, Words words, Positions& positions) {
   positions.clear();
