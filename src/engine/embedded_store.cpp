@@ -291,8 +291,7 @@ Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Val
                                                     Receipt receipt) {
   co_await receipt;
   while (values.size() < batch.size()) {
-    auto waiting = wait_for_keys(batch.items()[values.size()].words);
-    Value value = co_await waiting;
+    Value value = co_await wait_for_keys(batch.items()[values.size()].words);
     values.push_back(std::move(value));
     auto rest = execute_items(batch, values);
     co_await rest;

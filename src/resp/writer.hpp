@@ -41,7 +41,6 @@ class ReplyWriter {
   explicit ReplyWriter(std::string& out, int protocol = 2) : out_(out), protocol_(protocol) {}
 
   int protocol() const noexcept { return protocol_; }
-  void set_protocol(int protocol) noexcept { protocol_ = protocol; }
 
   void null();
   void null_array();

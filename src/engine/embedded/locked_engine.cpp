@@ -85,11 +85,11 @@ std::optional<std::string> LockedEngine::before_write(const resp::CommandSpec& s
 
 template <class Run>
 ExecutionResult LockedEngine::Section::run(Run&& run) {
-  const auto now = owner_.now_us();
-  owner_.expire(now, expired_at_once);
-  if (owner_.committer_ && owner_.committer_->has_failed() != !owner_.refusal_.empty())
-    owner_.note_failure();
-  Context context{owner_.engine_, owner_.session_, now};
+  const auto now = locked_.now_us();
+  locked_.expire(now, expired_at_once);
+  if (locked_.committer_ && locked_.committer_->has_failed() != !locked_.refusal_.empty())
+    locked_.note_failure();
+  Context context{locked_.engine_, locked_.session_, now};
   ValueReply reply;
   run(context, reply);
   ExecutionResult result;
@@ -98,14 +98,14 @@ ExecutionResult LockedEngine::Section::run(Run&& run) {
   } else {
     result.reply = reply.take();
   }
-  owner_.session_.database = 0;  // a script may have selected another
-  owner_.finish(context, result);
+  locked_.session_.database = 0;  // a script may have selected another
+  locked_.finish(context, result);
   return result;
 }
 
 ExecutionResult LockedEngine::Section::run_command(Words words) {
   return run(
-      [&](Context& context, Reply& reply) { owner_.engine_.execute(context, words, reply); });
+      [&](Context& context, Reply& reply) { locked_.engine_.execute(context, words, reply); });
 }
 
 ExecutionResult LockedEngine::Section::execute(Words words) {
@@ -116,7 +116,7 @@ ExecutionResult LockedEngine::Section::execute(Words words) {
 
 ExecutionResult LockedEngine::Section::execute(const Script& script, Words keys, Words args) {
   auto result = run([&](Context& context, Reply& reply) {
-    owner_.engine_.scripts().run(context, script, {keys, args}, reply);
+    locked_.engine_.scripts().run(context, script, {keys, args}, reply);
   });
   serve_waiting();
   return result;
@@ -146,7 +146,7 @@ void LockedEngine::Section::execute_or_wait(const WaitingCalls::Call& call) {
     call->keys = std::move(result.block->keys);
     call->timeout_ms = result.block->timeout_ms;
     if (!result.block->words.empty()) call->words = std::move(result.block->words);
-    owner_.waiting_.add(call);
+    locked_.waiting_.add(call);
   } else {
     serve(call, std::move(result));
   }
@@ -160,26 +160,28 @@ void LockedEngine::Section::serve(const WaitingCalls::Call& call, ExecutionResul
   served_.push_back(call);
 }
 
-bool LockedEngine::Section::stop_waiting(WaitingCall& call) { return owner_.waiting_.remove(call); }
+bool LockedEngine::Section::stop_waiting(WaitingCall& call) {
+  return locked_.waiting_.remove(call);
+}
 
 void LockedEngine::Section::serve_waiting() {
-  for (std::size_t i = 0; i < owner_.signalled_.size(); ++i) {  // serving may signal more (BLMOVE)
-    const auto key = owner_.signalled_[i];
-    for (const auto& call : owner_.waiting_.of(key)) {
+  for (std::size_t i = 0; i < locked_.signalled_.size(); ++i) {  // serving may signal more (BLMOVE)
+    const auto key = locked_.signalled_[i];
+    for (const auto& call : locked_.waiting_.of(key)) {
       if (!call->is_waiting) continue;
       auto result = run_command(views(call->words));
       if (result.block) continue;
-      owner_.waiting_.remove(*call);
+      locked_.waiting_.remove(*call);
       serve(call, std::move(result));
     }
   }
-  owner_.signalled_.clear();
+  locked_.signalled_.clear();
 }
 
 LockedEngine::Section::~Section() {
   lock_.unlock();
   for (const auto& call : served_) call->done.complete();
-  owner_.channels_->deliver();
+  locked_.channels_->deliver();
 }
 
 // --- expiry ---

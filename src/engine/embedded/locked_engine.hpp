@@ -42,7 +42,7 @@ class LockedEngine {
   /// the messages.
   class Section {
    public:
-    explicit Section(LockedEngine& owner) : owner_(owner), lock_(owner.mutex_) {}
+    explicit Section(LockedEngine& locked) : locked_(locked), lock_(locked.mutex_) {}
     ~Section();
 
     ExecutionResult execute(Words words);
@@ -52,8 +52,7 @@ class LockedEngine {
     /// False: it was served already.
     bool stop_waiting(WaitingCall& call);
 
-    Engine& engine() noexcept { return owner_.engine_; }
-    LockedEngine& owner() noexcept { return owner_; }
+    Engine& engine() noexcept { return locked_.engine_; }
 
    private:
     friend class LockedEngine;
@@ -63,7 +62,7 @@ class LockedEngine {
     void serve(const WaitingCalls::Call& call, ExecutionResult&& result);
     void serve_waiting();
 
-    LockedEngine& owner_;
+    LockedEngine& locked_;
     std::unique_lock<TurnMutex> lock_;
     std::vector<WaitingCalls::Call> served_;
   };

@@ -1,4 +1,4 @@
-// The engine as a server: PING, TIME, databases, publishing. INFO is in info_commands.cpp.
+// The engine as a server: PING, TIME, databases, publishing. INFO is in info.cpp.
 #include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 

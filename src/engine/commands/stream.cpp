@@ -3,7 +3,7 @@
 
 #include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
-#include "engine/commands/stream_command.hpp"
+#include "engine/commands/stream_shared.hpp"
 
 namespace sluice::engine {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/commands/stream_command.hpp"
+#include "engine/commands/stream_shared.hpp"
 
 #include <fmt/format.h>
 

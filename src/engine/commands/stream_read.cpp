@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/commands/families.hpp"
-#include "engine/commands/stream_command.hpp"
+#include "engine/commands/stream_shared.hpp"
 
 namespace sluice::engine {
 namespace {
