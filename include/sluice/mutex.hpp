@@ -13,7 +13,7 @@
 namespace sluice {
 
 namespace lock {
-class Cohort;
+class LocalQueue;
 struct OwnerState;
 class ThreadHolds;
 }  // namespace lock
@@ -142,7 +142,7 @@ class Mutex {
 
   Store& store_;
   const std::string label_;
-  const std::shared_ptr<lock::Cohort> cohort_;
+  const std::shared_ptr<lock::LocalQueue> queue_;
   const std::unique_ptr<lock::ThreadHolds> threads_;  // of lock()
 };
 

@@ -14,7 +14,7 @@ namespace sluice {
 
 namespace lock {
 class SharedWire;
-class Side;
+class SharedAccess;
 class ThreadHolds;
 class Watchdog;
 struct OwnerState;
@@ -158,7 +158,7 @@ class SharedMutex {
   using OwnerState = std::shared_ptr<lock::OwnerState>;
   Task<std::optional<Held>> enter_to_write(OwnerState owner, std::chrono::milliseconds wait,
                                            std::stop_token stop);
-  Task<std::optional<Held>> enter(std::shared_ptr<lock::Side> side, OwnerState owner,
+  Task<std::optional<Held>> enter(std::shared_ptr<lock::SharedAccess> access, OwnerState owner,
                                   std::chrono::milliseconds wait, std::stop_token stop);
   bool lock_within(std::chrono::milliseconds wait);
   bool lock_shared_within(std::chrono::milliseconds wait);
@@ -175,8 +175,8 @@ class SharedMutex {
   const std::string label_;
   const std::shared_ptr<const lock::SharedWire> wire_;
   const std::shared_ptr<lock::Watchdog> watchdog_;
-  const std::shared_ptr<lock::Side> readers_;
-  const std::shared_ptr<lock::Side> writers_;
+  const std::shared_ptr<lock::SharedAccess> readers_;
+  const std::shared_ptr<lock::SharedAccess> writers_;
   const std::unique_ptr<lock::ThreadHolds> reading_threads_;  // of lock_shared()
   const std::unique_ptr<lock::ThreadHolds> writing_threads_;  // of lock()
 };

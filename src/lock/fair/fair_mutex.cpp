@@ -1,11 +1,10 @@
 #include "sluice/fair_mutex.hpp"
 
 #include "lock/fair/queue.hpp"
-#include "lock/hold/access.hpp"
-#include "lock/hold/holder.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/thread_holds.hpp"
-#include "lock/patience.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -58,7 +57,7 @@ Task<Held> FairMutex::acquire() {
 }
 
 Task<Held> FairMutex::acquire(const Owner& owner) {
-  auto entering = enter(lock::Access::state(owner), lock::for_ever, {});
+  auto entering = enter(lock::Internals::state(owner), lock::for_ever, {});
   auto held = co_await entering;
   co_return std::move(*held);
 }
@@ -69,7 +68,7 @@ Task<std::optional<Held>> FairMutex::try_acquire(milliseconds wait, std::stop_to
 
 Task<std::optional<Held>> FairMutex::try_acquire(const Owner& owner, milliseconds wait,
                                                  std::stop_token stop) {
-  return enter(lock::Access::state(owner), wait, std::move(stop));
+  return enter(lock::Internals::state(owner), wait, std::move(stop));
 }
 
 Task<std::optional<Held>> FairMutex::enter(std::shared_ptr<lock::OwnerState> owner,
@@ -98,7 +97,7 @@ Task<std::optional<Held>> FairMutex::enter(std::shared_ptr<lock::OwnerState> own
     co_return std::nullopt;
   }
   metrics().lock_wait.observe(clock.steady() - began);
-  co_return lock::Access::held(std::move(mine));
+  co_return lock::Internals::held(std::move(mine));
 }
 
 Task<LockInfo> FairMutex::info() { return queue_->wire().ask_info(); }

@@ -39,7 +39,7 @@ std::shared_ptr<Hold> FairQueue::begin_hold(const Identity& who, const Grant& gr
 
 Task<std::shared_ptr<Hold>> FairQueue::try_enter(Identity who) {
   const SteadyTime sent = watchdog_->clock().steady();
-  Answer answer;
+  AcquireReply answer;
   try {
     auto asking = wire_.ask_acquire(who, {});
     answer = co_await asking;
@@ -82,11 +82,12 @@ Task<std::shared_ptr<Hold>> FairQueue::stand(Identity who, SteadyTime until, std
 }
 
 Task<std::shared_ptr<Hold>> FairQueue::wait(Identity who, SteadyTime until, std::stop_token stop) {
-  Inbox::Box box{inbox_, who.request};  // before the question, so that no grant is missed
+  Inbox::Subscription box{inbox_, who.request};  // before the question, so that no grant is missed
   const FairTerms& terms = wire_.terms();
-  Line line{box, terms.terms.lease,
-            [this, &who] { return wire_.ask_acquire(who, inbox_->channel()); }};
-  const std::stop_callback on_stop{stop, [&box] { box.post({.kind = Call::Kind::rouse}); }};
+  QueuedWait line{box, terms.terms.lease,
+                  [this, &who] { return wire_.ask_acquire(who, inbox_->channel()); }};
+  const std::stop_callback on_stop{stop,
+                                   [&box] { box.post({.kind = InboxMessage::Kind::recheck}); }};
   const auto wanted = [&stop] { return !stop.stop_requested(); };
   for (;;) {
     auto standing = line.stand(until, wanted);

@@ -6,11 +6,11 @@
 #include "lock/fair/force_release.lua.hpp"
 #include "lock/fair/release.lua.hpp"
 #include "lock/fair/waiters.lua.hpp"
-#include "lock/hold/durable.hpp"
-#include "lock/hold/holder.hpp"
+#include "lock/hold/owner.hpp"
+#include "lock/hold/replication.hpp"
 #include "lock/mutex/info.hpp"
-#include "lock/wait/answer.hpp"
-#include "lock/words.hpp"
+#include "lock/text.hpp"
+#include "lock/wait/acquire_reply.hpp"
 
 namespace sluice::lock {
 
@@ -37,7 +37,7 @@ milliseconds FairTerms::claim() const noexcept {
   return std::min(terms.lease, std::max(time_to_claim, 2 * terms.margin));
 }
 
-Task<Answer> FairWire::ask_acquire(Identity who, std::string inbox) const {
+Task<AcquireReply> FairWire::ask_acquire(Identity who, std::string inbox) const {
   const std::string channel = names_.channel_of(who.owner);
   const std::string lease = std::to_string(terms_.terms.lease.count());
   const std::string claim = std::to_string(terms_.claim().count());
@@ -49,11 +49,11 @@ Task<Answer> FairWire::ask_acquire(Identity who, std::string inbox) const {
   if (terms_.durability.replicas == 0) {
     auto asked = store_.run(script, Words{keys}, Words{args}, {.repeatable = true});
     const Value reply = co_await asked;
-    co_return answer_of(script.name, reply, channel);
+    co_return acquire_reply_of(script.name, reply, channel);
   }
   auto asked = run_durably(store_, script, keys, args, terms_.durability);
   const DurableReply reply = co_await asked;
-  Answer answer = answer_of(script.name, reply.reply, channel);
+  AcquireReply answer = acquire_reply_of(script.name, reply.reply, channel);
   if (!answer.granted || reply.is_in_enough(terms_.durability)) co_return answer;
   auto ending = ask_end(who, {.repeatable = true});
   co_await ending;

@@ -4,7 +4,7 @@
 
 #include "lock/fair/names.hpp"
 #include "lock/hold/hold.hpp"
-#include "lock/wait/line.hpp"
+#include "lock/wait/queued_wait.hpp"
 
 namespace sluice::lock {
 
@@ -33,7 +33,7 @@ class FairWire {
   /// Repeatable: a copy finds the request id of the first. `inbox`: where to hear of a hand-over;
   /// empty: the request is not put into the queue. Throws Error (unsynced) when the replicas have
   /// it not in time; it is taken back then.
-  Task<Answer> ask_acquire(Identity who, std::string inbox) const;
+  Task<AcquireReply> ask_acquire(Identity who, std::string inbox) const;
   Task<Value> ask_end(const Identity& who, CallOptions options) const;
   /// The place in the queue too.
   Task<Value> ask_give_up(const Identity& who) const;

@@ -1,6 +1,6 @@
 #include "lock/hold/steps.hpp"
 
-#include "lock/hold/leftovers.hpp"
+#include "lock/hold/pending_releases.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
 #include "sluice/log.hpp"
@@ -27,7 +27,7 @@ Task<void> give_up_and_report(Store& store, std::string name, std::string reques
     const auto again = [&store, name, request, give_up] {
       take_back(store, name, request, give_up);
     };
-    shared_of<Leftovers>(store)->keep(request, again);
+    shared_of<PendingReleases>(store)->keep(request, again);
   } catch (const std::exception& failure) {
     report_failed_release(name, failure);
   }
@@ -90,8 +90,6 @@ Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t o
 }
 
 }  // namespace
-
-std::string quoted(const std::string& name) { return to_string(Value::bulk_string(name)); }
 
 bool may_have_left_something(const Error& failure) noexcept {
   return failure.effect() != Effect::none && failure.errc() != Errc::closed;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lock/hold/durable.hpp"
+#include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/multi/acquire.lua.hpp"
@@ -95,7 +95,7 @@ Group::Reply Group::reply_of(const Value& value) const {
     return reply;
   }
   if (which == 0 || which > many || items.size() != 5) throw nonsense("lock/multi/acquire", value);
-  Answer& refusal = reply.refusal;
+  AcquireReply& refusal = reply.refusal;
   refusal.left = milliseconds{items[1].as_integer()};
   refusal.time = milliseconds{items[2].as_integer()};
   if (items[3].as_integer() == 1)
@@ -166,24 +166,26 @@ Task<Holds> Group::stand(const Identity& who, SteadyTime until, std::stop_token 
     auto opening = inbox_->open();
     co_await opening;
   }
-  Inbox::Box box{inbox_, who.request};  // before the question: the grant may overtake the answer
+  Inbox::Subscription box{inbox_,
+                          who.request};  // before the question: the grant may overtake the answer
   auto standing = stand_in_line(box, who, until, std::move(stop));
   co_return co_await standing;
 }
 
-Task<Holds> Group::stand_in_line(Inbox::Box& box, const Identity& who, SteadyTime until,
+Task<Holds> Group::stand_in_line(Inbox::Subscription& box, const Identity& who, SteadyTime until,
                                  std::stop_token stop) {
   bool keeps = false;
   std::vector<FencingToken> tokens;
-  const auto ask_in_line = [&]() -> Task<Answer> {
+  const auto ask_in_line = [&]() -> Task<AcquireReply> {
     auto asking = ask(who, inbox_->channel(), std::exchange(keeps, true));
     Reply reply = co_await asking;
     if (!reply.tokens.empty()) reply.refusal.granted = reply.tokens.front();
     tokens = std::move(reply.tokens);
     co_return std::move(reply.refusal);
   };
-  const std::stop_callback on_stop{stop, [&box] { box.post({.kind = Call::Kind::rouse}); }};
-  Line line{box, terms_.terms.lease, ask_in_line};
+  const std::stop_callback on_stop{stop,
+                                   [&box] { box.post({.kind = InboxMessage::Kind::recheck}); }};
+  QueuedWait line{box, terms_.terms.lease, ask_in_line};
   for (;;) {
     auto standing = line.stand(until, [&stop] { return !stop.stop_requested(); });
     const std::optional<Grant> grant = co_await standing;

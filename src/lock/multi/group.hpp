@@ -17,7 +17,7 @@
 #include "lock/hold/hold.hpp"
 #include "lock/mutex/wire.hpp"
 #include "lock/wait/inbox.hpp"
-#include "lock/wait/line.hpp"
+#include "lock/wait/queued_wait.hpp"
 
 namespace sluice::lock {
 
@@ -57,14 +57,14 @@ class Group : public std::enable_shared_from_this<Group> {
  private:
   struct Reply {
     std::vector<FencingToken> tokens;  ///< of all names; empty: refused
-    Answer refusal;
+    AcquireReply refusal;
   };
   Task<Reply> ask(Identity who, std::string inbox, bool keeps);
   Reply reply_of(const Value& value) const;
   Task<Holds> try_enter(Identity who);
   Task<Holds> wait(Identity who, SteadyTime until, std::stop_token stop);
   Task<Holds> stand(const Identity& who, SteadyTime until, std::stop_token stop);
-  Task<Holds> stand_in_line(Inbox::Box& box, const Identity& who, SteadyTime until,
+  Task<Holds> stand_in_line(Inbox::Subscription& box, const Identity& who, SteadyTime until,
                             std::stop_token stop);
   Holds begin_all(const Identity& who, const std::vector<FencingToken>& tokens, SteadyTime sent);
   Task<Value> ask_end(Identity who, CallOptions options, std::string inbox);

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "lock/hold/holder.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/mutex/waiters.hpp"
 
 namespace sluice::lock {

@@ -4,14 +4,12 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "lock/hold/access.hpp"
-#include "lock/hold/holder.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/thread_holds.hpp"
 #include "lock/hold/watchdog.hpp"
-#include "lock/mutex/cohort.hpp"
-#include "lock/mutex/cohorts.hpp"
 #include "lock/mutex/info.hpp"
+#include "lock/mutex/local_queue.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -46,17 +44,17 @@ Granted nobody() {
 Mutex::Mutex(Store& store, std::string name, MutexOptions options)
     : store_(store),
       label_(options.label.empty() ? lock::program_name() : std::move(options.label)),
-      cohort_(lock::shared_of<lock::Cohorts>(store)->of(std::move(name), terms_of(options))),
+      queue_(lock::shared_of<lock::LocalQueues>(store)->of(std::move(name), terms_of(options))),
       threads_(std::make_unique<lock::ThreadHolds>()) {}
 
 Mutex::~Mutex() = default;
 
-const std::string& Mutex::name() const noexcept { return cohort_->key(); }
+const std::string& Mutex::name() const noexcept { return queue_->key(); }
 
 Task<Held> Mutex::acquire() { return enter<Held>(nullptr, for_ever, {}); }
 
 Task<Held> Mutex::acquire(const Owner& owner) {
-  return enter<Held>(lock::Access::state(owner), for_ever, {});
+  return enter<Held>(lock::Internals::state(owner), for_ever, {});
 }
 
 Task<std::optional<Held>> Mutex::try_acquire(milliseconds wait, std::stop_token stop) {
@@ -65,7 +63,7 @@ Task<std::optional<Held>> Mutex::try_acquire(milliseconds wait, std::stop_token 
 
 Task<std::optional<Held>> Mutex::try_acquire(const Owner& owner, milliseconds wait,
                                              std::stop_token stop) {
-  return enter<std::optional<Held>>(lock::Access::state(owner), wait, std::move(stop));
+  return enter<std::optional<Held>>(lock::Internals::state(owner), wait, std::move(stop));
 }
 
 /// A hold that the owner is in already and enters again, if there is one; else a new one.
@@ -74,7 +72,7 @@ template <class Granted>
 Task<Granted> Mutex::enter(std::shared_ptr<lock::OwnerState> owner, milliseconds wait,
                            std::stop_token stop) {
   const SteadyTime began = store_.clock().steady();
-  auto mine = owner ? owner->find(cohort_->watchdog(), *cohort_) : nullptr;
+  auto mine = owner ? owner->find(queue_->watchdog(), *queue_) : nullptr;
   if (mine) {
     auto entering = lock::enter_again(mine);
     if (const bool in = co_await entering; !in) mine = nullptr;
@@ -84,8 +82,8 @@ Task<Granted> Mutex::enter(std::shared_ptr<lock::OwnerState> owner, milliseconds
                        .request = lock::new_request_id(),
                        .holder = lock::holder_text(owner != nullptr, label_)};
     const bool waits = wait > milliseconds{0} && !stop.stop_requested();
-    auto entering = waits ? cohort_->enter(std::move(who), Clock::add(began, wait), std::move(stop))
-                          : cohort_->try_enter(std::move(who));
+    auto entering = waits ? queue_->enter(std::move(who), Clock::add(began, wait), std::move(stop))
+                          : queue_->try_enter(std::move(who));
     mine = co_await entering;
     if (mine && owner) owner->add(mine);
   }
@@ -94,11 +92,11 @@ Task<Granted> Mutex::enter(std::shared_ptr<lock::OwnerState> owner, milliseconds
     co_return nobody<Granted>();
   }
   metrics().lock_wait.observe(store_.clock().steady() - began);
-  co_return lock::Access::held(std::move(mine));
+  co_return lock::Internals::held(std::move(mine));
 }
 
-Task<LockInfo> Mutex::info() { return lock::info_of(store_, cohort_->wire().names()); }
+Task<LockInfo> Mutex::info() { return lock::info_of(store_, queue_->wire().names()); }
 
-Task<bool> Mutex::force_release() { return cohort_->force_release(); }
+Task<bool> Mutex::force_release() { return queue_->force_release(); }
 
 }  // namespace sluice

@@ -6,7 +6,7 @@
 namespace sluice::lock {
 
 struct Names {
-  /// Throws Error (bad_argument) for an empty name and for one above `longest`.
+  /// Throws Error (bad_argument) as checked_name().
   explicit Names(std::string name);
 
   std::string key;      ///< the name itself
@@ -14,8 +14,6 @@ struct Names {
   std::string channel;  ///< where a release is published
   std::string queue;    ///< of the processes that wait
   std::string waiters;  ///< who has been waiting for long, for people
-
-  static constexpr std::size_t longest = 1 << 20;
 };
 
 }  // namespace sluice::lock

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <string_view>
 
-#include "lock/hold/holder.hpp"
-#include "lock/words.hpp"
+#include "lock/hold/owner.hpp"
+#include "lock/text.hpp"
 
 namespace sluice::lock {
 namespace {

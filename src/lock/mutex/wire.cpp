@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "lock/hold/durable.hpp"
+#include "lock/hold/replication.hpp"
 #include "lock/mutex/acquire.lua.hpp"
 #include "lock/mutex/force_release.lua.hpp"
 #include "lock/mutex/hash_hold.hpp"
 #include "lock/mutex/pass.lua.hpp"
 #include "lock/mutex/release.lua.hpp"
-#include "lock/wait/answer.hpp"
+#include "lock/wait/acquire_reply.hpp"
 
 namespace sluice::lock {
 
@@ -35,8 +35,8 @@ Task<Value> MutexWire::ask_acquire(const Identity& who, std::string_view inbox) 
                     {.repeatable = true});
 }
 
-Answer MutexWire::answer_to_acquire(const Value& reply) const {
-  return answer_of(scripts::lock_mutex_acquire.name, reply, names_.channel);
+AcquireReply MutexWire::answer_to_acquire(const Value& reply) const {
+  return acquire_reply_of(scripts::lock_mutex_acquire.name, reply, names_.channel);
 }
 
 Task<Value> MutexWire::acquire_durably(Identity who, std::string ticket) const {
@@ -65,7 +65,8 @@ Task<PassAnswer> MutexWire::ask_pass(const Identity& who, FencingToken last, con
                           {.repeatable = true});
   const Value reply = co_await asked;
   if (is_refusal(reply)) co_return PassAnswer{.queued = refusal_of(reply, names_.channel)};
-  if (reply.type() != Value::Type::integer) throw nonsense(scripts::lock_mutex_pass.name, reply);
+  if (reply.type() != Value::Type::integer)
+    throw unexpected_reply(scripts::lock_mutex_pass.name, reply);
   if (reply.as_integer() == 0) co_return PassAnswer{.gone = true, .queued = {}};
   co_return PassAnswer{.kept = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
                        .queued = {}};

@@ -4,7 +4,7 @@
 
 #include "lock/hold/hold.hpp"
 #include "lock/mutex/names.hpp"
-#include "lock/wait/line.hpp"
+#include "lock/wait/queued_wait.hpp"
 #include "sluice/mutex.hpp"
 
 namespace sluice::lock {
@@ -22,7 +22,7 @@ struct MutexTerms {
 struct PassAnswer {
   bool gone = false;
   std::optional<FencingToken> kept;  ///< for another turn, up to this token
-  Answer queued;                     ///< else
+  AcquireReply queued;               ///< else
 };
 
 class MutexWire {
@@ -37,7 +37,7 @@ class MutexWire {
   /// empty: the request is not put into the queue. Throws Error (unsynced) when the replicas have
   /// it not in time; it is taken back then. The reply is for answer_to_acquire().
   Task<Value> ask_acquire(const Identity& who, std::string_view inbox) const;
-  Answer answer_to_acquire(const Value& reply) const;
+  AcquireReply answer_to_acquire(const Value& reply) const;
   /// `last`: token of the turn that ends. Repeatable, but a copy is answered `gone` where the first
   /// handed over: ask_acquire(next) knows more then.
   Task<PassAnswer> ask_pass(const Identity& who, FencingToken last, const Identity& next,

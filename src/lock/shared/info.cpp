@@ -1,6 +1,6 @@
 #include "lock/shared/info.hpp"
 
-#include "lock/hold/holder.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/shared/info.lua.hpp"
 
 namespace sluice::lock {

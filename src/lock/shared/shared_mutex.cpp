@@ -1,14 +1,13 @@
 #include "sluice/shared_mutex.hpp"
 
-#include "lock/hold/access.hpp"
-#include "lock/hold/holder.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/thread_holds.hpp"
 #include "lock/hold/watchdog.hpp"
-#include "lock/patience.hpp"
 #include "lock/per_store.hpp"
 #include "lock/shared/info.hpp"
-#include "lock/shared/side.hpp"
+#include "lock/shared/shared_access.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -47,10 +46,10 @@ SharedMutex::SharedMutex(Store& store, std::string name, SharedMutexOptions opti
       label_(options.label.empty() ? lock::program_name() : std::move(options.label)),
       wire_(std::make_shared<lock::SharedWire>(store, std::move(name), terms_of(options))),
       watchdog_(lock::shared_of<lock::Watchdog>(store)),
-      readers_(std::make_shared<lock::Side>(store, lock::Mode::read, wire_, watchdog_,
-                                            lock::shared_of<lock::Inbox>(store))),
-      writers_(std::make_shared<lock::Side>(store, lock::Mode::write, wire_, watchdog_,
-                                            lock::shared_of<lock::Inbox>(store))),
+      readers_(std::make_shared<lock::SharedAccess>(store, lock::Mode::read, wire_, watchdog_,
+                                                    lock::shared_of<lock::Inbox>(store))),
+      writers_(std::make_shared<lock::SharedAccess>(store, lock::Mode::write, wire_, watchdog_,
+                                                    lock::shared_of<lock::Inbox>(store))),
       reading_threads_(std::make_unique<lock::ThreadHolds>()),
       writing_threads_(std::make_unique<lock::ThreadHolds>()) {}
 
@@ -60,28 +59,28 @@ const std::string& SharedMutex::name() const noexcept { return wire_->names().ke
 
 Task<Held> SharedMutex::acquire() { return the_held(enter(writers_, nullptr, lock::for_ever, {})); }
 Task<Held> SharedMutex::acquire(const Owner& owner) {
-  return the_held(enter_to_write(lock::Access::state(owner), lock::for_ever, {}));
+  return the_held(enter_to_write(lock::Internals::state(owner), lock::for_ever, {}));
 }
 Task<std::optional<Held>> SharedMutex::try_acquire(milliseconds wait, std::stop_token stop) {
   return enter(writers_, nullptr, wait, std::move(stop));
 }
 Task<std::optional<Held>> SharedMutex::try_acquire(const Owner& owner, milliseconds wait,
                                                    std::stop_token stop) {
-  return enter_to_write(lock::Access::state(owner), wait, std::move(stop));
+  return enter_to_write(lock::Internals::state(owner), wait, std::move(stop));
 }
 
 Task<Held> SharedMutex::acquire_shared() {
   return the_held(enter(readers_, nullptr, lock::for_ever, {}));
 }
 Task<Held> SharedMutex::acquire_shared(const Owner& owner) {
-  return the_held(enter(readers_, lock::Access::state(owner), lock::for_ever, {}));
+  return the_held(enter(readers_, lock::Internals::state(owner), lock::for_ever, {}));
 }
 Task<std::optional<Held>> SharedMutex::try_acquire_shared(milliseconds wait, std::stop_token stop) {
   return enter(readers_, nullptr, wait, std::move(stop));
 }
 Task<std::optional<Held>> SharedMutex::try_acquire_shared(const Owner& owner, milliseconds wait,
                                                           std::stop_token stop) {
-  return enter(readers_, lock::Access::state(owner), wait, std::move(stop));
+  return enter(readers_, lock::Internals::state(owner), wait, std::move(stop));
 }
 
 /// Refuses an owner that reads, where the server need not be asked.
@@ -94,10 +93,11 @@ Task<std::optional<Held>> SharedMutex::enter_to_write(OwnerState owner, millisec
 }
 
 /// A hold that the owner is in already and enters again, if there is one; else a new one.
-Task<std::optional<Held>> SharedMutex::enter(std::shared_ptr<lock::Side> side, OwnerState owner,
-                                             milliseconds wait, std::stop_token stop) {
+Task<std::optional<Held>> SharedMutex::enter(std::shared_ptr<lock::SharedAccess> access,
+                                             OwnerState owner, milliseconds wait,
+                                             std::stop_token stop) {
   const SteadyTime began = store_.clock().steady();
-  auto mine = owner ? owner->find(*watchdog_, *side) : nullptr;
+  auto mine = owner ? owner->find(*watchdog_, *access) : nullptr;
   if (mine) {
     auto entering = lock::enter_again(mine);
     if (const bool in = co_await entering; !in) mine = nullptr;
@@ -107,8 +107,8 @@ Task<std::optional<Held>> SharedMutex::enter(std::shared_ptr<lock::Side> side, O
                        .request = lock::new_request_id(),
                        .holder = lock::holder_text(owner != nullptr, label_)};
     const bool waits = wait > milliseconds{0} && !stop.stop_requested();
-    auto entering = waits ? side->enter(std::move(who), Clock::add(began, wait), std::move(stop))
-                          : side->try_enter(std::move(who));
+    auto entering = waits ? access->enter(std::move(who), Clock::add(began, wait), std::move(stop))
+                          : access->try_enter(std::move(who));
     mine = co_await entering;
     if (mine && owner) owner->add(mine);
   }
@@ -117,7 +117,7 @@ Task<std::optional<Held>> SharedMutex::enter(std::shared_ptr<lock::Side> side, O
     co_return std::nullopt;
   }
   metrics().lock_wait.observe(store_.clock().steady() - began);
-  co_return lock::Access::held(std::move(mine));
+  co_return lock::Internals::held(std::move(mine));
 }
 
 Task<LockInfo> SharedMutex::info() { return lock::shared_info(store_, wire_->names()); }

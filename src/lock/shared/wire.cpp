@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "lock/hold/durable.hpp"
+#include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/shared/acquire.lua.hpp"
 #include "lock/shared/force_release.lua.hpp"
@@ -12,7 +12,7 @@
 #include "lock/shared/release.lua.hpp"
 #include "lock/shared/renew_read.lua.hpp"
 #include "lock/shared/renew_write.lua.hpp"
-#include "lock/wait/answer.hpp"
+#include "lock/wait/acquire_reply.hpp"
 
 namespace sluice::lock {
 
@@ -48,13 +48,13 @@ std::string SharedWire::ticket_of(Mode mode, const Identity& who, std::string_vi
                                      terms_.terms.claim().count(), inbox, who.owner, who.holder);
 }
 
-Answer SharedWire::answer_of(const Value& reply) const {
+AcquireReply SharedWire::acquire_reply_of(const Value& reply) const {
   if (reply.is_text() && reply.as_text() == "upgrade") throw upgrade_refused(names_.key);
-  return lock::answer_of(scripts::lock_shared_acquire.name, reply, names_.channel);
+  return lock::acquire_reply_of(scripts::lock_shared_acquire.name, reply, names_.channel);
 }
 
-Task<Answer> SharedWire::ask_acquire(Mode mode, const Identity& who,
-                                     const std::string& inbox) const {
+Task<AcquireReply> SharedWire::ask_acquire(Mode mode, const Identity& who,
+                                           const std::string& inbox) const {
   const std::string ticket = ticket_of(mode, who, inbox);
   const std::array<std::string_view, 4> keys{names_.key, names_.token, names_.writers,
                                              names_.readers};
@@ -64,7 +64,7 @@ Task<Answer> SharedWire::ask_acquire(Mode mode, const Identity& who,
   if (terms_.durability.replicas > 0) {
     auto asked = run_durably(store_, scripts::lock_shared_acquire, keys, args, terms_.durability);
     const DurableReply durable = co_await asked;
-    Answer answer = answer_of(durable.reply);
+    AcquireReply answer = acquire_reply_of(durable.reply);
     if (!answer.granted || durable.is_in_enough(terms_.durability)) co_return answer;
     auto ending = ask_end(mode, who, {.repeatable = true});
     co_await ending;
@@ -72,7 +72,7 @@ Task<Answer> SharedWire::ask_acquire(Mode mode, const Identity& who,
   }
   auto asked = store_.run(scripts::lock_shared_acquire, keys, args, {.repeatable = true});
   const Value reply = co_await asked;
-  co_return answer_of(reply);
+  co_return acquire_reply_of(reply);
 }
 
 Task<Value> SharedWire::end(Mode mode, const Identity& who, std::string_view ticket,

@@ -4,7 +4,7 @@
 
 #include "lock/hold/hold.hpp"
 #include "lock/shared/names.hpp"
-#include "lock/wait/line.hpp"
+#include "lock/wait/queued_wait.hpp"
 #include "sluice/shared_mutex.hpp"
 
 namespace sluice::lock {
@@ -30,7 +30,7 @@ class SharedWire {
   /// empty: the request is not put into the queue. Throws Error: bad_argument where the owner
   /// reads and wants to write; unsynced when the replicas have it not in time, and it is taken back
   /// then.
-  Task<Answer> ask_acquire(Mode mode, const Identity& who, const std::string& inbox) const;
+  Task<AcquireReply> ask_acquire(Mode mode, const Identity& who, const std::string& inbox) const;
   Task<Value> ask_end(Mode mode, const Identity& who, CallOptions options) const;
   Task<Value> ask_give_up(Mode mode, const Identity& who, const std::string& inbox) const;
   Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) const;
@@ -40,7 +40,7 @@ class SharedWire {
 
  private:
   std::string ticket_of(Mode mode, const Identity& who, std::string_view inbox) const;
-  Answer answer_of(const Value& reply) const;
+  AcquireReply acquire_reply_of(const Value& reply) const;
   Task<Value> end(Mode mode, const Identity& who, std::string_view ticket,
                   CallOptions options) const;
 

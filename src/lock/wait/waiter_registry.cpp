@@ -1,9 +1,9 @@
-#include "lock/wait/attendance.hpp"
+#include "lock/wait/waiter_registry.hpp"
 
 #include <algorithm>
 
 #include "lock/per_store.hpp"
-#include "lock/wait/attend.lua.hpp"
+#include "lock/wait/report_waiters.lua.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::lock {
@@ -18,22 +18,22 @@ constexpr std::size_t news_at_once = 100;
 
 }  // namespace
 
-Attendance::Attendance(Store& store)
+WaiterRegistry::WaiterRegistry(Store& store)
     : store_(store), clock_(store.clock()), inbox_(shared_of<Inbox>(store)) {}
 
-Attendance::~Attendance() {
+WaiterRegistry::~WaiterRegistry() {
   if (ticking_) clock_.cancel(timer_);
 }
 
-Attendance::Seat::Seat(Attendance& attendance, const std::string& key, const Identity& who)
-    : attendance_(attendance), key_(key), who_(who) {
-  attendance_.sit(*this);
+WaiterRegistry::Entry::Entry(WaiterRegistry& registry, const std::string& key, const Identity& who)
+    : waiters_(registry), key_(key), who_(who) {
+  waiters_.add(*this);
 }
 
-Attendance::Seat::~Seat() { attendance_.leave(*this); }
+WaiterRegistry::Entry::~Entry() { waiters_.remove(*this); }
 
-/// The seats that were taken before a fork are the parent's.
-void Attendance::forget_parent() {
+/// The entries that were taken before a fork are the parent's.
+void WaiterRegistry::forget_parent() {
   if (forks_ == fork_count()) return;
   forks_ = fork_count();
   first_ = nullptr;
@@ -42,38 +42,38 @@ void Attendance::forget_parent() {
   gone_.clear();
 }
 
-void Attendance::set_timer() {
+void WaiterRegistry::set_timer() {
   timer_ = clock_.after(beat, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->tick();
   });
 }
 
-void Attendance::sit(Seat& seat) {
+void WaiterRegistry::add(Entry& entry) {
   const std::lock_guard lock{mutex_};
   forget_parent();
-  seat.forks_ = forks_;
-  seat.tick_ = ticks_;
-  seat.after_ = first_;
-  if (first_) first_->before_ = &seat;
-  first_ = &seat;
+  entry.forks_ = forks_;
+  entry.tick_ = ticks_;
+  entry.after_ = first_;
+  if (first_) first_->before_ = &entry;
+  first_ = &entry;
   if (!std::exchange(ticking_, true)) set_timer();
 }
 
-void Attendance::leave(Seat& seat) {
+void WaiterRegistry::remove(Entry& entry) {
   {
     const std::lock_guard lock{mutex_};
     forget_parent();
-    if (seat.forks_ != forks_) return;
-    (seat.before_ ? seat.before_->after_ : first_) = seat.after_;
-    if (seat.after_) seat.after_->before_ = seat.before_;
-    if (!seat.told_) return;
-    gone_.push_back({.key = seat.key_, .request = seat.who_.request, .person = {}});
+    if (entry.forks_ != forks_) return;
+    (entry.before_ ? entry.before_->after_ : first_) = entry.after_;
+    if (entry.after_) entry.after_->before_ = entry.before_;
+    if (!entry.told_) return;
+    gone_.push_back({.key = entry.key_, .request = entry.who_.request, .person = {}});
     if (!begin_to_send()) return;
   }
   spawn(send());
 }
 
-void Attendance::tick() {
+void WaiterRegistry::tick() {
   {
     const std::lock_guard lock{mutex_};
     forget_parent();
@@ -81,13 +81,13 @@ void Attendance::tick() {
     if (!ticking_) return;
     ++ticks_;
     set_timer();
-    for (Seat* seat = first_; seat; seat = seat->after_) {
-      const std::uint64_t waited = ticks_ - seat->tick_;
+    for (Entry* entry = first_; entry; entry = entry->after_) {
+      const std::uint64_t waited = ticks_ - entry->tick_;
       if (waited < told_after || (waited - told_after) % told_again_after != 0) continue;
-      seat->told_ = true;
-      come_.push_back({.key = seat->key_,
-                       .request = seat->who_.request,
-                       .person = seat->who_.owner + ' ' + seat->who_.holder,
+      entry->told_ = true;
+      come_.push_back({.key = entry->key_,
+                       .request = entry->who_.request,
+                       .person = entry->who_.owner + ' ' + entry->who_.holder,
                        .seconds = waited - 1});
     }
     std::ranges::reverse(come_);  // first come first
@@ -96,13 +96,13 @@ void Attendance::tick() {
   spawn(send());
 }
 
-bool Attendance::begin_to_send() { return !std::exchange(sending_, true); }
+bool WaiterRegistry::begin_to_send() { return !std::exchange(sending_, true); }
 
-Task<void> Attendance::send() {
+Task<void> WaiterRegistry::send() {
   const auto self = shared_from_this();
   for (;;) {
-    AllNews come;
-    AllNews gone;
+    Reports come;
+    Reports gone;
     {
       const std::lock_guard lock{mutex_};
       come.swap(come_);
@@ -121,8 +121,8 @@ Task<void> Attendance::send() {
   }
 }
 
-Task<void> Attendance::tell(AllNews come, AllNews gone) {
-  std::ranges::stable_sort(come, {}, &News::key);
+Task<void> WaiterRegistry::tell(Reports come, Reports gone) {
+  std::ranges::stable_sort(come, {}, &Report::key);
   Batch batch;
   for (auto next = come.begin(); next != come.end();) {
     const std::string_view key = next->key;
@@ -133,9 +133,9 @@ Task<void> Attendance::tell(AllNews come, AllNews gone) {
                    {next->request, std::to_string(next->seconds * 1000), next->person});
     }
     const std::vector<std::string_view> args{words.begin(), words.end()};
-    batch.add(scripts::lock_wait_attend, {&key, 1}, args);
+    batch.add(scripts::lock_wait_report_waiters, {&key, 1}, args);
   }
-  for (const News& news : gone) batch.add({"HDEL", news.key, news.request});
+  for (const Report& news : gone) batch.add({"HDEL", news.key, news.request});
   auto asked = store_.run(std::move(batch), {.repeatable = true});
   const std::vector<Value> replies = co_await asked;
   for (const Value& reply : replies)

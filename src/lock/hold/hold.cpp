@@ -1,9 +1,27 @@
-#include "sluice/held.hpp"
+#include "lock/hold/hold.hpp"
+
+#include <string>
 
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
+#include "sluice/held.hpp"
 
 namespace sluice {
+
+lock::Terms lock::Terms::of(std::chrono::milliseconds lease,
+                            std::optional<std::chrono::milliseconds> margin, bool watched) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds shortest{10};
+  constexpr milliseconds longest = std::chrono::hours{24};
+  if (lease < shortest || lease > longest)
+    throw Error{Errc::bad_argument, "a lease lies between 10 ms and 24 h, not at " +
+                                        std::to_string(lease.count()) + " ms"};
+  const auto kept = margin.value_or(lease / 100 + milliseconds{2});
+  if (kept < milliseconds{0} || kept >= lease)
+    throw Error{Errc::bad_argument, "a margin lies between 0 and its lease, not at " +
+                                        std::to_string(kept.count()) + " ms"};
+  return {.lease = lease, .margin = kept, .watched = watched};
+}
 
 std::string_view to_string(LostCause cause) noexcept {
   switch (cause) {

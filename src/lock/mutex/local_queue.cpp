@@ -1,9 +1,9 @@
-#include "lock/mutex/cohort.hpp"
+#include "lock/mutex/local_queue.hpp"
 
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/mutex/hash_hold.hpp"
-#include "lock/wait/relay.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -15,44 +15,44 @@ constexpr std::chrono::seconds first_report{1};
 
 }  // namespace
 
-Cohort::Cohort(Store& store, const std::string& name, MutexTerms terms,
-               std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox,
-               std::shared_ptr<Attendance> attendance)
+LocalQueue::LocalQueue(Store& store, const std::string& name, MutexTerms terms,
+                       std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox,
+                       std::shared_ptr<WaiterRegistry> registry)
     : Resource(store, name),
       wire_(store, name, std::move(terms)),
       watchdog_(std::move(watchdog)),
       inbox_(std::move(inbox)),
-      attendance_(std::move(attendance)) {}
+      waiters_(std::move(registry)) {}
 
-const Script& Cohort::renewal() const noexcept { return hash_hold_renewal(); }
-void Cohort::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
+const Script& LocalQueue::renewal() const noexcept { return hash_hold_renewal(); }
+void LocalQueue::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
   wire_.add_to(renewal, hold, entries);
 }
-Task<Value> Cohort::ask_end(const Identity& who, CallOptions options) {
+Task<Value> LocalQueue::ask_end(const Identity& who, CallOptions options) {
   return wire_.ask_end(who, options);
 }
-GiveUp Cohort::give_up(const Identity& who) const {
+GiveUp LocalQueue::give_up(const Identity& who) const {
   return [wire = wire_, who, inbox = inbox_->channel()] { return wire.ask_give_up(who, inbox); };
 }
-Task<Value> Cohort::ask_recount(const Hold& hold, std::uint32_t entries) {
+Task<Value> LocalQueue::ask_recount(const Hold& hold, std::uint32_t entries) {
   return wire_.ask_recount(hold, entries);
 }
 
 // --- those who want to get in ---
 
-bool Cohort::is_certainly_inside() const {
+bool LocalQueue::is_certainly_inside() const {
   return inside_ && inside_->state.load() == HoldState::held &&
          watchdog_->clock().steady() < inside_->certain_until.load();
 }
 
-Task<std::shared_ptr<Hold>> Cohort::try_enter(Identity who) {
+Task<std::shared_ptr<Hold>> LocalQueue::try_enter(Identity who) {
   {
     const std::lock_guard lock{mutex_};
     if (is_certainly_inside()) co_return nullptr;
   }
   const SteadyTime sent = watchdog_->clock().steady();
   auto asking = ask(who, {});
-  const Answer answer = co_await asking;
+  const AcquireReply answer = co_await asking;
   if (!answer.granted) co_return nullptr;
   auto hold = begin_alone(std::move(who), answer, sent);
   const std::lock_guard lock{mutex_};
@@ -61,7 +61,8 @@ Task<std::shared_ptr<Hold>> Cohort::try_enter(Identity who) {
 }
 
 /// What came of a question of one for himself. Throws Error (timeout) when it came too late.
-std::shared_ptr<Hold> Cohort::begin_alone(Identity who, const Answer& answer, SteadyTime sent) {
+std::shared_ptr<Hold> LocalQueue::begin_alone(Identity who, const AcquireReply& answer,
+                                              SteadyTime sent) {
   const Terms& terms = wire_.terms().terms;
   const Grant grant{.token = *answer.granted, .since = sent, .ttl = terms.lease};
   if (auto hold = begin(watchdog_, shared_from_this(), std::move(who), grant, terms)) return hold;
@@ -70,30 +71,31 @@ std::shared_ptr<Hold> Cohort::begin_alone(Identity who, const Answer& answer, St
   throw granted_too_late(*this, terms);
 }
 
-void Cohort::go_in_alone(const std::shared_ptr<Hold>& hold) {
+void LocalQueue::go_in_alone(const std::shared_ptr<Hold>& hold) {
   inside_ = hold;
   last_ = {};
 }
 
-Task<std::shared_ptr<Hold>> Cohort::enter(Identity who, SteadyTime until, std::stop_token stop) {
-  ArrivalPtr arrival;
+Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
+                                              std::stop_token stop) {
+  WaiterPtr waiter;
   {
     const std::lock_guard lock{mutex_};
-    if (asking_ || !arrivals_.empty() || is_certainly_inside()) {
-      arrival = std::make_shared<Arrival>(std::move(who));
+    if (asking_ || !local_waiters_.empty() || is_certainly_inside()) {
+      waiter = std::make_shared<LocalWaiter>(std::move(who));
       // Its grant comes through the connection, if it comes: whoever waits for that reads it.
-      arrival->called =
-          std::make_shared<Completion>(asking_ && arrivals_.empty() ? store().driver() : nullptr);
-      arrivals_.push_back(arrival);
+      waiter->called = std::make_shared<Completion>(
+          asking_ && local_waiters_.empty() ? store().driver() : nullptr);
+      local_waiters_.push_back(waiter);
     } else {
       asking_ = true;
     }
   }
-  return arrival ? wait(std::move(arrival), until, std::move(stop))
-                 : ask_first(std::move(who), until, std::move(stop));
+  return waiter ? wait(std::move(waiter), until, std::move(stop))
+                : ask_first(std::move(who), until, std::move(stop));
 }
 
-Task<Answer> Cohort::ask(Identity who, std::string inbox) {
+Task<AcquireReply> LocalQueue::ask(Identity who, std::string inbox) {
   try {
     auto asking = wire_.ask_acquire(who, inbox);
     const Value reply = co_await asking;
@@ -104,13 +106,14 @@ Task<Answer> Cohort::ask(Identity who, std::string inbox) {
   }
 }
 
-Task<std::shared_ptr<Hold>> Cohort::ask_first(Identity who, SteadyTime until,
-                                              std::stop_token stop) {
-  std::optional<Place> place;
+Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until,
+                                                  std::stop_token stop) {
+  std::optional<QueuedRequest> place;
   if (inbox_->is_open())
-    place = Place{.who = who, .box = std::make_unique<Inbox::Box>(inbox_, who.request)};
+    place = QueuedRequest{.who = who,
+                          .box = std::make_unique<Inbox::Subscription>(inbox_, who.request)};
   const SteadyTime sent = watchdog_->clock().steady();
-  Answer answer;
+  AcquireReply answer;
   std::shared_ptr<Hold> hold;
   std::exception_ptr failure;
   try {
@@ -139,26 +142,26 @@ Task<std::shared_ptr<Hold>> Cohort::ask_first(Identity who, SteadyTime until,
     if (failure) std::rethrow_exception(failure);
     co_return hold;
   }
-  auto arrival = std::make_shared<Arrival>(who);
-  arrival->called = std::make_shared<Completion>(store().driver());
+  auto waiter = std::make_shared<LocalWaiter>(who);
+  waiter->called = std::make_shared<Completion>(store().driver());
   {
     const std::lock_guard lock{mutex_};
-    arrivals_.push_front(arrival);
+    local_waiters_.push_front(waiter);
   }
   if (place) {
     place->answer = std::move(answer);
     place->sent = sent;
   }
   spawn(stand_for_all(std::move(place), nullptr));
-  auto waiting = wait(std::move(arrival), until, std::move(stop));
+  auto waiting = wait(std::move(waiter), until, std::move(stop));
   co_return co_await waiting;
 }
 
-Task<std::shared_ptr<Hold>> Cohort::wait(ArrivalPtr arrival, SteadyTime until,
-                                         std::stop_token stop) {
-  const Attendance::Seat seat{*attendance_, wire_.names().waiters, arrival->who};
+Task<std::shared_ptr<Hold>> LocalQueue::wait(WaiterPtr waiter, SteadyTime until,
+                                             std::stop_token stop) {
+  const WaiterRegistry::Entry entry{*waiters_, wire_.names().waiters, waiter->who};
   Clock& clock = watchdog_->clock();
-  std::shared_ptr<Completion> called = arrival->called;
+  std::shared_ptr<Completion> called = waiter->called;
   bool chosen = false;
   for (;;) {
     {
@@ -167,75 +170,77 @@ Task<std::shared_ptr<Hold>> Cohort::wait(ArrivalPtr arrival, SteadyTime until,
       auto waiting = wait_until(*called, clock, chosen ? SteadyTime::max() : until);
       co_await waiting;
     }
-    const Relay relay;  // whoever is roused runs without the mutex
+    const Trampoline trampoline;  // whoever is roused runs without the mutex
     const std::lock_guard lock{mutex_};
-    if (arrival->hold) co_return std::move(arrival->hold);
-    if (arrival->failure) std::rethrow_exception(arrival->failure);
-    chosen = arrival->chosen;
+    if (waiter->hold) co_return std::move(waiter->hold);
+    if (waiter->failure) std::rethrow_exception(waiter->failure);
+    chosen = waiter->chosen;
     if (!chosen && (clock.steady() >= until || stop.stop_requested())) {
-      arrivals_.remove(arrival);
-      if (arrivals_.empty() && box_) box_->post({.kind = Call::Kind::rouse});
+      local_waiters_.remove(waiter);
+      if (local_waiters_.empty() && box_) box_->post({.kind = InboxMessage::Kind::recheck});
       co_return nullptr;
     }
-    arrival->called = called = std::make_shared<Completion>(store().driver());
+    waiter->called = called = std::make_shared<Completion>(store().driver());
   }
 }
 
 // --- one who asks for all ---
 
-bool Cohort::must_ask() {
-  if (asking_ || arrivals_.empty() || is_certainly_inside()) return false;
+bool LocalQueue::must_ask() {
+  if (asking_ || local_waiters_.empty() || is_certainly_inside()) return false;
   asking_ = true;
   return true;
 }
 
 /// Whoever asked has done; true unless somebody still needs it.
-bool Cohort::stops_asking() {
+bool LocalQueue::stops_asking() {
   const std::lock_guard lock{mutex_};
   return stops_asking_locked();
 }
 
-bool Cohort::stops_asking_locked() {
+bool LocalQueue::stops_asking_locked() {
   box_ = nullptr;
   asking_ = false;
   if (wire_.terms().terms.watched) return !must_ask();
-  asking_ = !arrivals_.empty();  // the next of ours stands in the queue while this one is inside
+  asking_ =
+      !local_waiters_.empty();  // the next of ours stands in the queue while this one is inside
   return !asking_;
 }
 
 /// For whoever is first now, by a new request.
-std::optional<Cohort::Place> Cohort::place_for_first() {
+std::optional<LocalQueue::QueuedRequest> LocalQueue::place_for_first() {
   Identity who;
   {
     const std::lock_guard lock{mutex_};
-    if (arrivals_.empty()) return std::nullopt;
-    who = arrivals_.front()->who;
+    if (local_waiters_.empty()) return std::nullopt;
+    who = local_waiters_.front()->who;
   }
   who.request = new_request_id();
-  auto box = std::make_unique<Inbox::Box>(inbox_, who.request);
-  return Place{.who = std::move(who), .box = std::move(box)};
+  auto box = std::make_unique<Inbox::Subscription>(inbox_, who.request);
+  return QueuedRequest{.who = std::move(who), .box = std::move(box)};
 }
 
-Task<void> Cohort::stand_for_all(std::optional<Place> place, std::shared_ptr<Hold> ending) {
+Task<void> LocalQueue::stand_for_all(std::optional<QueuedRequest> place,
+                                     std::shared_ptr<Hold> ending) {
   const auto self = shared_from_this();
   for (;;) {
-    std::optional<Admission> admission;
+    std::optional<GrantOutcome> outcome;
     try {
       auto standing = stand_once(std::exchange(place, std::nullopt), ending);
-      admission = co_await standing;
+      outcome = co_await standing;
     } catch (...) {
       if (ending) take_back(*self, ending->who);
       fail_all(std::current_exception());
     }
     ending.reset();
-    if (admission == Admission::admitted) co_return;
-    if (!admission && stops_asking()) co_return;
+    if (outcome == GrantOutcome::admitted) co_return;
+    if (!outcome && stops_asking()) co_return;
   }
 }
 
 /// Gets one of ours in. Nothing: nobody wants to.
-Task<std::optional<Cohort::Admission>> Cohort::stand_once(std::optional<Place> place,
-                                                          std::shared_ptr<Hold> ending) {
+Task<std::optional<LocalQueue::GrantOutcome>> LocalQueue::stand_once(
+    std::optional<QueuedRequest> place, std::shared_ptr<Hold> ending) {
   auto opening = inbox_->open();
   co_await opening;
   if (!place) place = place_for_first();
@@ -245,18 +250,18 @@ Task<std::optional<Cohort::Admission>> Cohort::stand_once(std::optional<Place> p
   }
   if (ending) {
     auto passing = end_turn(ending, *place);
-    const auto admission = co_await passing;
-    if (admission) co_return admission;
+    const auto outcome = co_await passing;
+    if (outcome) co_return outcome;
   }
   auto standing = stand(*place);
   co_return co_await standing;
 }
 
 /// In the server's queue, until somebody of ours is in or nobody wants to be any more.
-Task<std::optional<Cohort::Admission>> Cohort::stand(Place& place) {
+Task<std::optional<LocalQueue::GrantOutcome>> LocalQueue::stand(QueuedRequest& place) {
   const Identity& who = place.who;
-  Line line{*place.box, wire_.terms().terms.lease,
-            [this, &who] { return ask(who, inbox_->channel()); }};
+  QueuedWait line{*place.box, wire_.terms().terms.lease,
+                  [this, &who] { return ask(who, inbox_->channel()); }};
   if (place.answer) line.heard(*place.answer, place.sent);
   {
     const std::lock_guard lock{mutex_};
@@ -264,7 +269,7 @@ Task<std::optional<Cohort::Admission>> Cohort::stand(Place& place) {
   }
   const auto wanted = [this] {
     const std::lock_guard lock{mutex_};
-    return !arrivals_.empty();
+    return !local_waiters_.empty();
   };
   std::exception_ptr failure;
   try {
@@ -275,9 +280,9 @@ Task<std::optional<Cohort::Admission>> Cohort::stand(Place& place) {
       const bool handed_over = line.was_handed_over();
       // The replicas have to know it first: by another question, which is answered by a grant.
       if (handed_over && wire_.terms().durability.replicas > 0) continue;
-      const Admission admission = admit(who.request, *grant, grant->token, handed_over);
-      if (admission == Admission::unwanted) break;
-      if (admission != Admission::late) co_return admission;
+      const GrantOutcome outcome = admit(who.request, *grant, grant->token, handed_over);
+      if (outcome == GrantOutcome::unwanted) break;
+      if (outcome != GrantOutcome::late) co_return outcome;
       count(metrics().lock_late);  // it stood still, and another has the lock: back into the queue
     }
   } catch (...) {
@@ -293,7 +298,8 @@ Task<std::optional<Cohort::Admission>> Cohort::stand(Place& place) {
 }
 
 /// A hold is over and others of ours wait: another turn of ours, or our place in the queue.
-Task<std::optional<Cohort::Admission>> Cohort::end_turn(std::shared_ptr<Hold> ending, Place& next) {
+Task<std::optional<LocalQueue::GrantOutcome>> LocalQueue::end_turn(std::shared_ptr<Hold> ending,
+                                                                   QueuedRequest& next) {
   const SteadyTime sent = watchdog_->clock().steady();
   FencingToken last = ending->token;
   {
@@ -317,25 +323,25 @@ Task<std::optional<Cohort::Admission>> Cohort::end_turn(std::shared_ptr<Hold> en
   const auto tokens = wire_.terms().hand_off.within_process;
   const Grant grant{
       .token = {answer.kept->value - tokens + 1}, .since = sent, .ttl = wire_.terms().terms.lease};
-  const Admission admission = admit(ending->who.request, grant, *answer.kept, false);
-  if (admission == Admission::late || admission == Admission::unwanted) {
+  const GrantOutcome outcome = admit(ending->who.request, grant, *answer.kept, false);
+  if (outcome == GrantOutcome::late || outcome == GrantOutcome::unwanted) {
     take_back(*this, ending->who);
     co_return std::nullopt;
   }
-  co_return admission;
+  co_return outcome;
 }
 
-Cohort::ArrivalPtr Cohort::choose_first() {
-  if (arrivals_.empty()) return nullptr;
-  ArrivalPtr first = std::move(arrivals_.front());
-  arrivals_.pop_front();
+LocalQueue::WaiterPtr LocalQueue::choose_first() {
+  if (local_waiters_.empty()) return nullptr;
+  WaiterPtr first = std::move(local_waiters_.front());
+  local_waiters_.pop_front();
   first->chosen = true;
   return first;
 }
 
 /// Without the mutex, for which the watchdog's timer may wait. Null: too late; it waits on.
-std::shared_ptr<Hold> Cohort::begin_for(const ArrivalPtr& first, const std::string& request,
-                                        const Grant& grant, SteadyTime renew_at) {
+std::shared_ptr<Hold> LocalQueue::begin_for(const WaiterPtr& first, const std::string& request,
+                                            const Grant& grant, SteadyTime renew_at) {
   Identity who = first->who;
   who.request = request;
   auto hold =
@@ -345,58 +351,59 @@ std::shared_ptr<Hold> Cohort::begin_for(const ArrivalPtr& first, const std::stri
   if (hold) {
     first->hold = inside_ = hold;
   } else {
-    arrivals_.push_front(first);
+    local_waiters_.push_front(first);
   }
-  Relay::complete(first->called);
+  Trampoline::complete(first->called);
   return hold;
 }
 
 /// Gives a grant of the server to whoever is first.
-Cohort::Admission Cohort::admit(const std::string& request, const Grant& grant, FencingToken last,
-                                bool handed_over) {
-  Relay relay;  // whoever is called runs when all is set
-  ArrivalPtr first;
+LocalQueue::GrantOutcome LocalQueue::admit(const std::string& request, const Grant& grant,
+                                           FencingToken last, bool handed_over) {
+  Trampoline trampoline;  // whoever is called runs when all is set
+  WaiterPtr first;
   {
     const std::lock_guard lock{mutex_};
     first = choose_first();
   }
-  if (!first) return Admission::unwanted;
+  if (!first) return GrantOutcome::unwanted;
   const SteadyTime report = watchdog_->clock().steady() + first_report;
   const SteadyTime claim = grant.since + grant.ttl / 3;
   const auto hold =
       begin_for(first, request, grant, handed_over ? std::min(claim, report) : report);
-  if (!hold) return Admission::late;
+  if (!hold) return GrantOutcome::late;
   if (handed_over) count(metrics().lock_handed_over);
   const std::lock_guard lock{mutex_};
   turn_began_ = hold->began;
   next_ = {grant.token.value + 1};
   last_ = last;
-  return stops_asking_locked() ? Admission::admitted : Admission::admitted_and_others_wait;
+  return stops_asking_locked() ? GrantOutcome::admitted : GrantOutcome::admitted_and_others_wait;
 }
 
-void Cohort::fail_all(const std::exception_ptr& failure) {
-  Relay relay;
+void LocalQueue::fail_all(const std::exception_ptr& failure) {
+  Trampoline trampoline;
   const std::lock_guard lock{mutex_};
   box_ = nullptr;
-  for (const auto& arrival : arrivals_) {
-    arrival->failure = failure;
-    Relay::complete(arrival->called);
+  for (const auto& waiter : local_waiters_) {
+    waiter->failure = failure;
+    Trampoline::complete(waiter->called);
   }
-  arrivals_.clear();
+  local_waiters_.clear();
 }
 
 // --- the end of a hold ---
 
-bool Cohort::pass_on(const std::shared_ptr<Hold>& hold) {
-  const Relay relay;
+bool LocalQueue::pass_on(const std::shared_ptr<Hold>& hold) {
+  const Trampoline trampoline;
   const Terms& terms = wire_.terms().terms;
   const SteadyTime now = watchdog_->clock().steady();
   const SteadyTime certain_until = hold->certain_until.load();
-  ArrivalPtr first;
+  WaiterPtr first;
   Grant grant{.since = certain_until + terms.margin - terms.lease, .ttl = terms.lease};
   {
     const std::lock_guard lock{mutex_};
-    if (inside_ != hold || asking_ || arrivals_.empty() || !terms.watched || now >= certain_until)
+    if (inside_ != hold || asking_ || local_waiters_.empty() || !terms.watched ||
+        now >= certain_until)
       return false;
     asking_ = true;
     inside_ = nullptr;
@@ -415,7 +422,7 @@ bool Cohort::pass_on(const std::shared_ptr<Hold>& hold) {
   return true;
 }
 
-Task<bool> Cohort::force_release() {
+Task<bool> LocalQueue::force_release() {
   std::shared_ptr<Hold> inside;
   {
     const std::lock_guard lock{mutex_};
@@ -428,7 +435,7 @@ Task<bool> Cohort::force_release() {
   co_return ended;
 }
 
-void Cohort::ended(const Hold& hold) {
+void LocalQueue::ended(const Hold& hold) {
   {
     const std::lock_guard lock{mutex_};
     if (inside_.get() != &hold) return;

@@ -1,4 +1,4 @@
-/// One connection: what travels on it, in order in each way, and how it ends.
+/// One connection: what travels on it, in order in each direction, and how it ends.
 ///
 /// A connection that is cut loses what the client had not received, and of what the server had not
 /// received all after some point; what is before that point gets there, perhaps much later. Either
@@ -25,12 +25,12 @@ struct LineTerms {
       true;  ///< what a script publishes to its own caller comes behind its reply
 };
 
-class Session : public std::enable_shared_from_this<Session> {
+class SimConnection : public std::enable_shared_from_this<SimConnection> {
  public:
   using Work = std::function<void()>;
 
-  Session(VirtualClock& clock, SimServer& server, Journal& journal, const Mutation& mutation,
-          const LineTerms& terms, Dice dice);
+  SimConnection(VirtualClock& clock, SimServer& server, Journal& journal, const Mutation& mutation,
+                const LineTerms& terms, Dice dice);
 
   /// From the client: `arrives` runs at the server.
   void send(Work arrives);

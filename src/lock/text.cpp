@@ -1,19 +1,13 @@
-/// What every synchronizer asks of its name.
-#pragma once
+#include "lock/text.hpp"
 
-#include <string>
-#include <string_view>
+#include <charconv>
 
-#include "lock/hold/steps.hpp"
 #include "sluice/error.hpp"
+#include "sluice/value.hpp"
 
 namespace sluice::lock {
 
-inline constexpr std::size_t longest_name = 1 << 20;
-
-/// `name`, or Error (bad_argument) for an empty name and for one above `longest_name`. `what`: "a
-/// latch".
-inline std::string checked_name(std::string_view what, std::string name) {
+std::string checked_name(std::string_view what, std::string name) {
   if (name.empty())
     throw Error{Errc::bad_argument, std::string{what} + " needs a name that is not empty"};
   if (name.size() > longest_name)
@@ -21,6 +15,14 @@ inline std::string checked_name(std::string_view what, std::string name) {
                                         std::to_string(longest_name) + " bytes, this one " +
                                         std::to_string(name.size()) + ": " + quoted(name)};
   return name;
+}
+
+std::string quoted(const std::string& name) { return to_string(Value::bulk_string(name)); }
+
+std::int64_t number_in(std::string_view text) {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
 }  // namespace sluice::lock

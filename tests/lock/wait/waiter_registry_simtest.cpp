@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-class Attendance : public VirtualLock {
+class WaiterRegistry : public VirtualLock {
  protected:
   std::int64_t told() {
     return store_->run({"HLEN", "sluice_lock_waiters:{stock}"}).get().as_integer();
@@ -31,7 +31,7 @@ class Attendance : public VirtualLock {
   std::stop_source stop_;
 };
 
-TEST_F(Attendance, WhoeverWaitsForLongBehindItsOwnProcessIsKnownElsewhere) {
+TEST_F(WaiterRegistry, WhoeverWaitsForLongBehindItsOwnProcessIsKnownElsewhere) {
   auto held = here_.acquire().get();
   Visitor& waiter = wait(also_here_);
   EXPECT_EQ(labels(), Labels{}) << "the server knows nothing of it";
@@ -43,7 +43,7 @@ TEST_F(Attendance, WhoeverWaitsForLongBehindItsOwnProcessIsKnownElsewhere) {
   EXPECT_FALSE(exists("sluice_lock_waiters:{stock}"));
 }
 
-TEST_F(Attendance, ShortWaitsTellNothing) {
+TEST_F(WaiterRegistry, ShortWaitsTellNothing) {
   for (int i = 0; i < 10; ++i) {
     auto held = here_.acquire().get();
     Visitor& waiter = wait(also_here_);
@@ -52,10 +52,10 @@ TEST_F(Attendance, ShortWaitsTellNothing) {
     ASSERT_TRUE(waiter.in());
     waiter.held.reset();
   }
-  EXPECT_EQ(line_.executed("lock/wait/attend"), 0U);
+  EXPECT_EQ(line_.executed("lock/wait/report_waiters"), 0U);
 }
 
-TEST_F(Attendance, NobodyWaitsTwice) {
+TEST_F(WaiterRegistry, NobodyWaitsTwice) {
   auto held = there_.acquire().get();
   wait(here_);
   wait(also_here_);
@@ -65,7 +65,7 @@ TEST_F(Attendance, NobodyWaitsTwice) {
   EXPECT_EQ(labels(), (Labels{"here", "also here"}));
 }
 
-TEST_F(Attendance, APlaceInTheQueueIsNotThatOfOneWhoHasLeft) {
+TEST_F(WaiterRegistry, APlaceInTheQueueIsNotThatOfOneWhoHasLeft) {
   auto held = there_.acquire().get();
   const Visitor& first = wait(here_, 3s);
   wait(also_here_);
@@ -74,7 +74,7 @@ TEST_F(Attendance, APlaceInTheQueueIsNotThatOfOneWhoHasLeft) {
   EXPECT_EQ(labels(), Labels{"also here"});
 }
 
-TEST_F(Attendance, OneWhoGivesUpIsTakenBack) {
+TEST_F(WaiterRegistry, OneWhoGivesUpIsTakenBack) {
   auto held = here_.acquire().get();
   const Visitor& waiter = wait(also_here_, 5s);
   clock_.advance(4s);
@@ -84,7 +84,7 @@ TEST_F(Attendance, OneWhoGivesUpIsTakenBack) {
   EXPECT_EQ(told(), 0);
 }
 
-TEST_F(Attendance, AWaitIsToldAgainBeforeItsWordIsOld) {
+TEST_F(WaiterRegistry, AWaitIsToldAgainBeforeItsWordIsOld) {
   auto held = here_.acquire().get();
   wait(also_here_);
   for (int minute = 0; minute < 5; ++minute) {
@@ -92,10 +92,10 @@ TEST_F(Attendance, AWaitIsToldAgainBeforeItsWordIsOld) {
     EXPECT_EQ(labels(), Labels{"also here"});
     EXPECT_GT(ttl("sluice_lock_waiters:{stock}"), 30s);
   }
-  EXPECT_LE(line_.executed("lock/wait/attend"), 16U);
+  EXPECT_LE(line_.executed("lock/wait/report_waiters"), 16U);
 }
 
-TEST_F(Attendance, TheWordOfADeadProcessIsForgottenThoughOthersWait) {
+TEST_F(WaiterRegistry, TheWordOfADeadProcessIsForgottenThoughOthersWait) {
   auto held = here_.acquire().get();
   store_
       ->run({"HSET", "sluice_lock_waiters:{stock}", "dead",
@@ -111,18 +111,18 @@ TEST_F(Attendance, TheWordOfADeadProcessIsForgottenThoughOthersWait) {
   EXPECT_EQ(told(), 1) << "and not kept";
 }
 
-TEST_F(Attendance, AThousandWaitsTravelTogether) {
+TEST_F(WaiterRegistry, AThousandWaitsTravelTogether) {
   auto held = here_.acquire().get();
   for (int i = 0; i < 1001; ++i) wait(also_here_);
   clock_.advance(2s);
-  EXPECT_EQ(line_.executed("lock/wait/attend"), 1U) << "one batch";
+  EXPECT_EQ(line_.executed("lock/wait/report_waiters"), 1U) << "one batch";
   EXPECT_EQ(told(), 1000) << "no more than that, for people";
 }
 
-TEST_F(Attendance, AServerThatDoesNotAnswerStopsNobody) {
+TEST_F(WaiterRegistry, AServerThatDoesNotAnswerStopsNobody) {
   auto held = here_.acquire().get();
   Visitor& waiter = wait(also_here_);
-  fail_next("lock/wait/attend", Fault::refused);
+  fail_next("lock/wait/report_waiters", Fault::refused);
   clock_.advance(2s);
   EXPECT_EQ(told(), 0);
   clock_.advance(20s);
@@ -131,7 +131,7 @@ TEST_F(Attendance, AServerThatDoesNotAnswerStopsNobody) {
   EXPECT_TRUE(waiter.in());
 }
 
-TEST_F(Attendance, NobodyWaitsNoTimerTicks) {
+TEST_F(WaiterRegistry, NobodyWaitsNoTimerTicks) {
   { auto held = here_.acquire().get(); }
   const auto timers = clock_.pending_timers();
   {

@@ -19,11 +19,11 @@ namespace sluice::lock {
 
 /// Threads: any. One for each Store, kept by whoever hears the server (the Inbox): what nobody
 ///   hears leaves no place.
-class Leftovers {
+class PendingReleases {
  public:
   using GiveUpAgain = std::function<void()>;
 
-  explicit Leftovers(Store&) {}
+  explicit PendingReleases(Store&) {}
 
   /// Of more than `most` the oldest is forgotten: it costs those who wait the time that a grant has
   /// to be taken up.
@@ -35,13 +35,13 @@ class Leftovers {
   void give_up_all();
 
  private:
-  struct Leftover {
+  struct PendingRelease {
     std::string request;
     GiveUpAgain give_up_again;
   };
 
   std::mutex mutex_;
-  std::list<Leftover> all_;  // the oldest first
+  std::list<PendingRelease> all_;  // the oldest first
 };
 
 }  // namespace sluice::lock

@@ -1,4 +1,4 @@
-#include "lock/simulation/session.hpp"
+#include "lock/simulation/connection.hpp"
 
 #include <algorithm>
 
@@ -6,8 +6,8 @@ namespace sluice::simulation {
 
 using std::chrono::nanoseconds;
 
-Session::Session(VirtualClock& clock, SimServer& server, Journal& journal, const Mutation& mutation,
-                 const LineTerms& terms, Dice dice)
+SimConnection::SimConnection(VirtualClock& clock, SimServer& server, Journal& journal,
+                             const Mutation& mutation, const LineTerms& terms, Dice dice)
     : clock_(clock),
       server_(server),
       journal_(journal),
@@ -16,18 +16,18 @@ Session::Session(VirtualClock& clock, SimServer& server, Journal& journal, const
       dice_(dice),
       life_(server.life()) {}
 
-nanoseconds Session::delay() {
+nanoseconds SimConnection::delay() {
   const auto usual = dice_.upto(terms_.longest_delay);
   return dice_.chance(5) ? 5 * usual : usual;
 }
 
-void Session::send(Work arrives) {
+void SimConnection::send(Work arrives) {
   last_arrival_ = std::max(last_arrival_, clock_.steady() + delay());
   clock_.at(last_arrival_, [self = shared_from_this(), number = ++sent_,
                             arrives = std::move(arrives)] { self->arrive(number, arrives); });
 }
 
-void Session::arrive(std::uint64_t number, const Work& arrives) {
+void SimConnection::arrive(std::uint64_t number, const Work& arrives) {
   arrived_ = number;
   if (!cut_) return arrives();
   if (number > gets_through_) return;
@@ -38,7 +38,7 @@ void Session::arrive(std::uint64_t number, const Work& arrives) {
   });
 }
 
-void Session::say(Work arrives) {
+void SimConnection::say(Work arrives) {
   if (cut_) return;
   last_reply_ = std::max(last_reply_, clock_.steady() + delay());
   clock_.at(last_reply_, [self = shared_from_this(), arrives = std::move(arrives)] {
@@ -46,7 +46,8 @@ void Session::say(Work arrives) {
   });
 }
 
-void Session::execute(const Batch& batch, std::function<void(const std::vector<Value>&)> answered) {
+void SimConnection::execute(const Batch& batch,
+                            std::function<void(const std::vector<Value>&)> answered) {
   executing_ = terms_.push_after_reply;
   auto replies = server_.execute(batch);
   executing_ = false;
@@ -55,7 +56,7 @@ void Session::execute(const Batch& batch, std::function<void(const std::vector<V
   if (mutation_.renews_after_release) renew_behind(batch);
 }
 
-void Session::renew_behind(const Batch& batch) {
+void SimConnection::renew_behind(const Batch& batch) {
   for (const auto& item : batch.items()) {
     if (!item.script) continue;
     if (item.script->name.ends_with("/renew")) last_renewal_ = batch;
@@ -66,7 +67,8 @@ void Session::renew_behind(const Batch& batch) {
   }
 }
 
-void Session::subscribe(const std::string& channel, std::function<void(const Message&)> heard) {
+void SimConnection::subscribe(const std::string& channel,
+                              std::function<void(const Message&)> heard) {
   if (closed_ || subscriptions_.contains(channel)) return;
   auto hear = [weak = weak_from_this(), heard = std::move(heard)](const Message& message) {
     const auto self = weak.lock();
@@ -82,7 +84,7 @@ void Session::subscribe(const std::string& channel, std::function<void(const Mes
   subscriptions_.emplace(channel, server_.store().listen(channel, std::move(hear)).get());
 }
 
-nanoseconds Session::cut() {
+nanoseconds SimConnection::cut() {
   cut_ = true;
   const bool restarted = server_.life() != life_;
   gets_through_ = restarted ? 0 : arrived_ + dice_.below(sent_ - arrived_ + 1);

@@ -1,44 +1,46 @@
-#include "lock/wait/line.hpp"
+#include "lock/wait/queued_wait.hpp"
 
 #include <algorithm>
 
-#include "lock/patience.hpp"
+#include "lock/wait/waiting.hpp"
 
 namespace sluice::lock {
 
 using std::chrono::milliseconds;
 
-void Line::heard(const Answer& answer, SteadyTime sent) { heard_ = Heard{answer, sent}; }
+void QueuedWait::heard(const AcquireReply& answer, SteadyTime sent) {
+  heard_ = Heard{answer, sent};
+}
 
 /// The server granted at a time of its clock; the last answer ties that clock to ours. What is
 /// heard was granted before: that bounds the error of a clock that was set meanwhile.
-Grant Line::grant_of(const Call& call) const {
+Grant QueuedWait::grant_of(const InboxMessage& call) const {
   const SteadyTime now = box_.inbox().store().clock().steady();
   const SteadyTime since = heard_ ? heard_->sent + (call.at - heard_->answer.time) : now - call.ttl;
   return {.token = call.token, .since = std::min(since, now), .ttl = call.ttl};
 }
 
-SteadyTime Line::next_look(SteadyTime now) const {
+SteadyTime QueuedWait::next_look(SteadyTime now) const {
   const auto left = heard_->answer.left;
   const auto rest = left < milliseconds{0} ? longest_rest : std::min(left, longest_rest);
   return now + rest + milliseconds{1};  // the server counts in whole milliseconds
 }
 
-Task<void> Line::listen_to_foreigners() {
+Task<void> QueuedWait::listen_to_foreigners() {
   std::string channel = heard_->answer.foreign_channel;
   auto listening = box_.inbox().store().listen(
-      channel, [this](const Message&) { box_.post({.kind = Call::Kind::look}); });
+      channel, [this](const Message&) { box_.post({.kind = InboxMessage::Kind::look}); });
   foreigners_ = co_await listening;
   foreign_channel_ = std::move(channel);
 }
 
-Task<std::optional<Grant>> Line::stand(SteadyTime until, std::function<bool()> wanted) {
+Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<bool()> wanted) {
   Clock& clock = box_.inbox().store().clock();
   for (;;) {
     if (!heard_) {
       const SteadyTime sent = clock.steady();
       auto asking = ask_();
-      Answer answer = co_await asking;
+      AcquireReply answer = co_await asking;
       heard_ = Heard{std::move(answer), sent};
     }
     if (const auto& granted = heard_->answer.granted) {
@@ -57,9 +59,9 @@ Task<std::optional<Grant>> Line::stand(SteadyTime until, std::function<bool()> w
     SteadyTime look = next_look(clock.steady());
     for (;;) {
       auto listening = box_.next(std::min(look, until));
-      const std::optional<Call> call = co_await listening;
+      const std::optional<InboxMessage> call = co_await listening;
       const SteadyTime now = clock.steady();
-      if (call && call->kind == Call::Kind::grant) {
+      if (call && call->kind == InboxMessage::Kind::grant) {
         // The answer is later than this grant and knows nothing of it: the server has lost it. Or
         // its clock was set back.
         if (call->at < heard_->answer.time) break;
@@ -68,9 +70,9 @@ Task<std::optional<Grant>> Line::stand(SteadyTime until, std::function<bool()> w
         heard_.reset();
         co_return grant;
       }
-      if (now >= until || (call && call->kind == Call::Kind::rouse && !wanted()))
+      if (now >= until || (call && call->kind == InboxMessage::Kind::recheck && !wanted()))
         co_return std::nullopt;
-      if (call && call->kind == Call::Kind::look) look = std::min(look, now + call->in);
+      if (call && call->kind == InboxMessage::Kind::look) look = std::min(look, now + call->in);
       if (now >= look) break;
     }
     heard_.reset();

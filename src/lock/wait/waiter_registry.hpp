@@ -1,10 +1,10 @@
 /// Who waits here without the server's knowing: behind a holder of their own process. Whoever has
 /// waited for longer than a second is told to the server, for people: `info()`, `sluice locks`.
 ///
-/// A wait is a Seat in a list, most often for microseconds, and nothing else happens. One timer for
-/// all ticks each second while anybody sits. What is told lies in a hash beside the lock
-/// (lock/wait/attend), is told again every 20 s, counts for a minute, and is taken back at the end
-/// of the wait. It is sent in order: one batch at a time.
+/// A wait is a Entry in a list, most often for microseconds, and nothing else happens. One timer
+/// for all ticks each second while anybody sits. What is told lies in a hash beside the lock
+/// (lock/wait/report_waiters), is told again every 20 s, counts for a minute, and is taken back at
+/// the end of the wait. It is sent in order: one batch at a time.
 #pragma once
 
 #include <memory>
@@ -19,29 +19,29 @@
 namespace sluice::lock {
 
 /// Threads: any.
-class Attendance : public std::enable_shared_from_this<Attendance> {
+class WaiterRegistry : public std::enable_shared_from_this<WaiterRegistry> {
  public:
-  explicit Attendance(Store& store);
-  ~Attendance();
-  Attendance(const Attendance&) = delete;
-  Attendance& operator=(const Attendance&) = delete;
+  explicit WaiterRegistry(Store& store);
+  ~WaiterRegistry();
+  WaiterRegistry(const WaiterRegistry&) = delete;
+  WaiterRegistry& operator=(const WaiterRegistry&) = delete;
 
   /// One that waits, while it lives.
-  class Seat {
+  class Entry {
    public:
-    /// `key`: the hash of the lock's waiters. All must outlive the Seat.
-    Seat(Attendance& attendance, const std::string& key, const Identity& who);
-    ~Seat();
-    Seat(const Seat&) = delete;
-    Seat& operator=(const Seat&) = delete;
+    /// `key`: the hash of the lock's waiters. All must outlive the Entry.
+    Entry(WaiterRegistry& registry, const std::string& key, const Identity& who);
+    ~Entry();
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
 
    private:
-    friend class Attendance;
-    Attendance& attendance_;
+    friend class WaiterRegistry;
+    WaiterRegistry& waiters_;
     const std::string& key_;
     const Identity& who_;
-    Seat* before_ = nullptr;
-    Seat* after_ = nullptr;
+    Entry* before_ = nullptr;
+    Entry* after_ = nullptr;
     std::uint64_t tick_ = 0;  // when it came
     unsigned forks_ = 0;
     bool told_ = false;
@@ -49,19 +49,19 @@ class Attendance : public std::enable_shared_from_this<Attendance> {
 
  private:
   /// What is to be told of one wait.
-  struct News {
+  struct Report {
     std::string key;
     std::string request;
     std::string person;  ///< "owner holder"
     std::uint64_t seconds = 0;
   };
-  using AllNews = std::vector<News>;
+  using Reports = std::vector<Report>;
 
-  void sit(Seat& seat);
-  void leave(Seat& seat);
+  void add(Entry& entry);
+  void remove(Entry& entry);
   void tick();
   Task<void> send();
-  Task<void> tell(AllNews come, AllNews gone);
+  Task<void> tell(Reports come, Reports gone);
 
   // REQUIRE: mutex_ is held
   void forget_parent();
@@ -73,12 +73,12 @@ class Attendance : public std::enable_shared_from_this<Attendance> {
   Clock& clock_;
   const std::shared_ptr<Inbox> inbox_;
   std::mutex mutex_;
-  Seat* first_ = nullptr;  // latest first
+  Entry* first_ = nullptr;  // latest first
   std::uint64_t ticks_ = 0;
   Clock::TimerId timer_ = 0;
   bool ticking_ = false;
-  AllNews come_;
-  AllNews gone_;
+  Reports come_;
+  Reports gone_;
   bool sending_ = false;
   unsigned forks_ = fork_count();
 };

@@ -1,4 +1,4 @@
-#include "lock/shared/side.hpp"
+#include "lock/shared/shared_access.hpp"
 
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
@@ -6,31 +6,31 @@
 
 namespace sluice::lock {
 
-Side::Side(Store& store, Mode mode, std::shared_ptr<const SharedWire> wire,
-           std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox)
+SharedAccess::SharedAccess(Store& store, Mode mode, std::shared_ptr<const SharedWire> wire,
+                           std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox)
     : Resource(store, wire->names().key),
       mode_(mode),
       wire_(std::move(wire)),
       watchdog_(std::move(watchdog)),
       inbox_(std::move(inbox)) {}
 
-const Script& Side::renewal() const noexcept { return SharedWire::renewal(mode_); }
-void Side::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
+const Script& SharedAccess::renewal() const noexcept { return SharedWire::renewal(mode_); }
+void SharedAccess::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
   wire_->add_to(renewal, mode_, hold);
 }
-Task<Value> Side::ask_end(const Identity& who, CallOptions options) {
+Task<Value> SharedAccess::ask_end(const Identity& who, CallOptions options) {
   return wire_->ask_end(mode_, who, options);
 }
-GiveUp Side::give_up(const Identity& who) const {
+GiveUp SharedAccess::give_up(const Identity& who) const {
   return [wire = wire_, mode = mode_, who, inbox = inbox_->channel()] {
     return wire->ask_give_up(mode, who, inbox);
   };
 }
-Task<Value> Side::ask_recount(const Hold& hold, std::uint32_t entries) {
+Task<Value> SharedAccess::ask_recount(const Hold& hold, std::uint32_t entries) {
   return wire_->ask_recount(hold, entries);
 }
 
-Task<Answer> Side::ask(const Identity& who, std::string inbox) {
+Task<AcquireReply> SharedAccess::ask(const Identity& who, std::string inbox) {
   try {
     auto asking = wire_->ask_acquire(mode_, who, inbox);
     co_return co_await asking;
@@ -41,8 +41,8 @@ Task<Answer> Side::ask(const Identity& who, std::string inbox) {
 }
 
 /// Throws Error (timeout) when the answer came too late.
-std::shared_ptr<Hold> Side::begin_asked(const Identity& who, const Answer& answer,
-                                        SteadyTime sent) {
+std::shared_ptr<Hold> SharedAccess::begin_asked(const Identity& who, const AcquireReply& answer,
+                                                SteadyTime sent) {
   const Terms& terms = wire_->terms().terms;
   const Grant grant{.token = *answer.granted, .since = sent, .ttl = terms.lease};
   if (auto hold = begin(watchdog_, shared_from_this(), who, grant, terms)) return hold;
@@ -51,37 +51,41 @@ std::shared_ptr<Hold> Side::begin_asked(const Identity& who, const Answer& answe
   throw granted_too_late(*this, terms);
 }
 
-Task<std::shared_ptr<Hold>> Side::try_enter(Identity who) {
+Task<std::shared_ptr<Hold>> SharedAccess::try_enter(Identity who) {
   const auto self = shared_from_this();
   const SteadyTime sent = watchdog_->clock().steady();
   auto asking = ask(who, {});
-  const Answer answer = co_await asking;
+  const AcquireReply answer = co_await asking;
   if (!answer.granted) co_return nullptr;
   co_return begin_asked(who, answer, sent);
 }
 
-Task<std::shared_ptr<Hold>> Side::enter(Identity who, SteadyTime until, std::stop_token stop) {
+Task<std::shared_ptr<Hold>> SharedAccess::enter(Identity who, SteadyTime until,
+                                                std::stop_token stop) {
   const auto self = shared_from_this();
-  Inbox::Box box{inbox_, who.request};  // before the question: a grant may overtake the answer
+  Inbox::Subscription box{inbox_,
+                          who.request};  // before the question: a grant may overtake the answer
   const bool queues = inbox_->is_open();
   const SteadyTime sent = watchdog_->clock().steady();
   auto asking = ask(who, queues ? inbox_->channel() : std::string{});
-  const Answer answer = co_await asking;
+  const AcquireReply answer = co_await asking;
   if (answer.granted) co_return begin_asked(who, answer, sent);
-  Line line{box, wire_->terms().terms.lease, [this, &who] { return ask(who, inbox_->channel()); }};
+  QueuedWait line{box, wire_->terms().terms.lease,
+                  [this, &who] { return ask(who, inbox_->channel()); }};
   if (queues) {
     line.heard(answer, sent);
   } else {
     auto opening = inbox_->open();
     co_await opening;
   }
-  const std::stop_callback on_stop{stop, [&box] { box.post({.kind = Call::Kind::rouse}); }};
+  const std::stop_callback on_stop{stop,
+                                   [&box] { box.post({.kind = InboxMessage::Kind::recheck}); }};
   auto standing = stand(line, who, until, stop);
   co_return co_await standing;
 }
 
-Task<std::shared_ptr<Hold>> Side::stand(Line& line, const Identity& who, SteadyTime until,
-                                        std::stop_token stop) {
+Task<std::shared_ptr<Hold>> SharedAccess::stand(QueuedWait& line, const Identity& who,
+                                                SteadyTime until, std::stop_token stop) {
   const auto wanted = [&stop] { return !stop.stop_requested(); };
   std::exception_ptr failure;
   try {
@@ -103,8 +107,8 @@ Task<std::shared_ptr<Hold>> Side::stand(Line& line, const Identity& who, SteadyT
 }
 
 /// Null: it stood still, and others may be in: it asks again.
-std::shared_ptr<Hold> Side::begin_granted(const Identity& who, const Grant& grant,
-                                          bool handed_over) {
+std::shared_ptr<Hold> SharedAccess::begin_granted(const Identity& who, const Grant& grant,
+                                                  bool handed_over) {
   const SteadyTime claim = handed_over ? grant.since + grant.ttl / 3 : SteadyTime::max();
   auto hold = begin(watchdog_, shared_from_this(), who, grant, wire_->terms().terms, claim);
   if (!hold) count(metrics().lock_late);

@@ -14,49 +14,41 @@
 #include <optional>
 
 #include "lock/hold/hold.hpp"
+#include "lock/wait/acquire_reply.hpp"
 #include "lock/wait/inbox.hpp"
 
 namespace sluice::lock {
 
-/// The answer to one question.
-struct Answer {
-  std::optional<FencingToken> granted;
-  std::chrono::milliseconds left{};  ///< refused: of what is in the way; -1: without end
-  std::chrono::milliseconds time{};  ///< refused: the server's time
-  /// Whoever is in the way does not know the queue, and publishes its release here.
-  std::string foreign_channel;
-};
-
-class Line {
+class QueuedWait {
  public:
   /// Asks for the hold, and to be in the queue if it is refused. Repeated questions are copies of
   /// one request: that of the box.
-  using Ask = std::function<Task<Answer>()>;
+  using Ask = std::function<Task<AcquireReply>()>;
 
-  /// `lease`: the ttl of what a question is granted. All must outlive the Line.
-  Line(Inbox::Box& box, std::chrono::milliseconds lease, Ask ask)
+  /// `lease`: the ttl of what a question is granted. All must outlive the QueuedWait.
+  QueuedWait(Inbox::Subscription& box, std::chrono::milliseconds lease, Ask ask)
       : box_(box), lease_(lease), ask_(std::move(ask)) {}
 
   /// An answer that came already, to a question sent at `sent`.
-  void heard(const Answer& answer, SteadyTime sent);
+  void heard(const AcquireReply& answer, SteadyTime sent);
 
   /// Until granted, or `until` (steady), or `wanted` says no, which is asked after each
-  /// Call::rouse. Empty: not granted; the caller gives up the place in the queue. Throws what
-  /// asking throws; the place may be there all the same.
+  /// InboxMessage::recheck. Empty: not granted; the caller gives up the place in the queue. Throws
+  /// what asking throws; the place may be there all the same.
   Task<std::optional<Grant>> stand(SteadyTime until, std::function<bool()> wanted);
   /// Whether the last grant came by message: for less than a lease, and to be confirmed soon.
   bool was_handed_over() const noexcept { return handed_over_; }
 
  private:
   struct Heard {
-    Answer answer;
+    AcquireReply answer;
     SteadyTime sent;
   };
   Task<void> listen_to_foreigners();
-  Grant grant_of(const Call& call) const;
+  Grant grant_of(const InboxMessage& call) const;
   SteadyTime next_look(SteadyTime now) const;
 
-  Inbox::Box& box_;
+  Inbox::Subscription& box_;
   const std::chrono::milliseconds lease_;
   const Ask ask_;
   std::optional<Heard> heard_;

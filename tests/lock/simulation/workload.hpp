@@ -33,41 +33,41 @@ struct Actor {
   Dice dice;
 };
 
-class Play {
+class Workload {
  public:
   using Machines = std::vector<std::unique_ptr<Machine>>;
 
-  Play(const Primitive& primitive, const Profile& profile, const Machines& machines,
-       const SimServer& server, Journal& journal);
+  Workload(const Primitive& primitive, const Profile& profile, const Machines& machines,
+           const SimServer& server, Journal& journal);
 
-  /// One visit, from wanting to be in to being out.
-  Task<void> visit(Actor& actor);
+  /// One acquisition, from wanting to be in to being out.
+  Task<void> acquire_and_release(Actor& actor);
 
   const std::vector<std::unique_ptr<Ledger>>& ledgers() const noexcept { return ledgers_; }
   /// By which process something is asked when all is over.
-  Door& door(std::size_t name, std::size_t machine) const {
-    return *doors_[name * machines_ + machine];
+  SimLock& lock(std::size_t name, std::size_t machine) const {
+    return *locks_[name * machines_ + machine];
   }
 
  private:
-  struct Visit {
+  struct Acquisition {
     Actor& actor;
     Ledger& ledger;
-    Door& door;
+    SimLock& lock;
     const Owner* owner;
-    Way way;
+    Mode mode;
     std::uint32_t permits;
   };
 
-  Task<std::optional<Held>> enter(const Visit& visit);
-  Task<void> be_inside(const Visit& visit);
+  Task<std::optional<Held>> enter(const Acquisition& acquisition);
+  Task<void> be_inside(const Acquisition& acquisition);
 
   const Primitive& primitive_;
   const Profile& profile_;
   Journal& journal_;
   const std::size_t machines_;
   std::vector<std::unique_ptr<Ledger>> ledgers_;  // one a name
-  std::vector<std::unique_ptr<Door>> doors_;      // one a name and machine
+  std::vector<std::unique_ptr<SimLock>> locks_;   // one a name and machine
 };
 
 }  // namespace sluice::simulation

@@ -1,4 +1,4 @@
-#include "lock/wait/answer.hpp"
+#include "lock/wait/acquire_reply.hpp"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ bool is_refusal(const Value& reply) {
                              [](const Value& item) { return item.type() == Value::Type::integer; });
 }
 
-Answer refusal_of(const Value& reply, const std::string& foreign_channel) {
+AcquireReply refusal_of(const Value& reply, const std::string& foreign_channel) {
   const auto& items = reply.as_items();
   return {.granted = std::nullopt,
           .left = milliseconds{items[0].as_integer()},
@@ -20,15 +20,16 @@ Answer refusal_of(const Value& reply, const std::string& foreign_channel) {
           .foreign_channel = items[2].as_integer() == 1 ? foreign_channel : std::string{}};
 }
 
-Answer answer_of(std::string_view script, const Value& reply, const std::string& foreign_channel) {
+AcquireReply acquire_reply_of(std::string_view script, const Value& reply,
+                              const std::string& foreign_channel) {
   if (reply.type() == Value::Type::integer)
     return {.granted = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
             .foreign_channel = {}};
   if (is_refusal(reply)) return refusal_of(reply, foreign_channel);
-  throw nonsense(script, reply);
+  throw unexpected_reply(script, reply);
 }
 
-Error nonsense(std::string_view script, const Value& reply) {
+Error unexpected_reply(std::string_view script, const Value& reply) {
   return Error{
       Errc::protocol,
       std::string{script} + " answered " + to_string(reply) + ", neither a token nor a time",

@@ -1,9 +1,9 @@
-#include "lock/patience.hpp"
+#include "lock/wait/waiting.hpp"
 
 namespace sluice::lock {
 
-Task<void> rest(std::shared_ptr<Completion> call, Clock& clock, SteadyTime until,
-                std::stop_token stop) {
+Task<void> wait_or_stop(std::shared_ptr<Completion> call, Clock& clock, SteadyTime until,
+                        std::stop_token stop) {
   const std::stop_callback on_stop{std::move(stop), [call] { call->complete(); }};
   auto waiting = wait_until(*call, clock, until);
   co_await waiting;

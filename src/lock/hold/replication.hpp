@@ -1,4 +1,4 @@
-/// A grant that counts only where it is in more than one place.
+/// What replication means for a hold: whether enough replicas have it, and which server answers.
 #pragma once
 
 #include <string>
@@ -23,5 +23,9 @@ Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, W
 
 /// What to throw when the grant was given back.
 Error unsynced(const std::string& key, const DurableReply& reply, const Durability& durability);
+
+/// The run id and the replication id, as INFO tells them. The text differs after a restart or a
+/// failover.
+Task<std::string> server_identity(Store& store);
 
 }  // namespace sluice::lock

@@ -2,7 +2,7 @@
 ///
 ///     first question ──> granted
 ///      └─> refused, and not patient: out
-///      └─> refused: a place in the server's queue (Line), until granted, patience or stop
+///      └─> refused: a place in the server's queue (QueuedWait), until granted, patience or stop
 ///
 /// Each that waits has a place of its own in the queue: readers share, so that there is nothing to
 /// hand on within a process.
@@ -19,10 +19,10 @@ namespace sluice::lock {
 
 class Watchdog;
 
-class Side final : public Resource, public std::enable_shared_from_this<Side> {
+class SharedAccess final : public Resource, public std::enable_shared_from_this<SharedAccess> {
  public:
-  Side(Store& store, Mode mode, std::shared_ptr<const SharedWire> wire,
-       std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox);
+  SharedAccess(Store& store, Mode mode, std::shared_ptr<const SharedWire> wire,
+               std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox);
 
   /// Waits until it is in, or until `until` (steady), or until `stop`. Null: it is not.
   Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
@@ -36,9 +36,10 @@ class Side final : public Resource, public std::enable_shared_from_this<Side> {
   Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
 
  private:
-  Task<Answer> ask(const Identity& who, std::string inbox);
-  std::shared_ptr<Hold> begin_asked(const Identity& who, const Answer& answer, SteadyTime sent);
-  Task<std::shared_ptr<Hold>> stand(Line& line, const Identity& who, SteadyTime until,
+  Task<AcquireReply> ask(const Identity& who, std::string inbox);
+  std::shared_ptr<Hold> begin_asked(const Identity& who, const AcquireReply& answer,
+                                    SteadyTime sent);
+  Task<std::shared_ptr<Hold>> stand(QueuedWait& line, const Identity& who, SteadyTime until,
                                     std::stop_token stop);
   std::shared_ptr<Hold> begin_granted(const Identity& who, const Grant& grant, bool handed_over);
 
