@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "lock/fair/acquire.lua.hpp"
-#include "lock/fair/force_release.lua.hpp"
-#include "lock/fair/release.lua.hpp"
-#include "lock/fair/waiters.lua.hpp"
+#include "lock/fair/fair_mutex.lua.hpp"
 #include "lock/hold/owner.hpp"
 #include "lock/hold/replication.hpp"
 #include "lock/mutex/info.hpp"

@@ -9,7 +9,7 @@
 #include "lock/hold/watchdog.hpp"
 #include "lock/multi/acquire.lua.hpp"
 #include "lock/multi/release.lua.hpp"
-#include "lock/mutex/renew.lua.hpp"
+#include "lock/mutex/hash_hold.lua.hpp"
 #include "lock/per_store.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include "lock/hold/watchdog.hpp"
-#include "lock/mutex/recount.lua.hpp"
-#include "lock/mutex/renew.lua.hpp"
+#include "lock/mutex/hash_hold.lua.hpp"
 
 namespace sluice::lock {
 

@@ -5,11 +5,8 @@
 #include <algorithm>
 
 #include "lock/hold/replication.hpp"
-#include "lock/mutex/acquire.lua.hpp"
-#include "lock/mutex/force_release.lua.hpp"
 #include "lock/mutex/hash_hold.hpp"
-#include "lock/mutex/pass.lua.hpp"
-#include "lock/mutex/release.lua.hpp"
+#include "lock/mutex/mutex.lua.hpp"
 #include "lock/wait/acquire_reply.hpp"
 
 namespace sluice::lock {

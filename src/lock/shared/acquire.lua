@@ -8,10 +8,10 @@
 --        {ms, time, foreign}: refused. What is in the way has so much of its lease left; the
 --        server's time in ms, 0 where we do not wait; 1: somebody in the way knows no queue;
 --        "upgrade": this owner reads.
--- include lock/shared/holds.lua
--- include lock/hold/next_token.lua
--- include lock/wait/server_time.lua
--- include lock/shared/survey.lua
+-- include lock/shared/holds.lua holds
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/shared/holds.lua survey
 -- include lock/shared/settle.lua
 local request, kind, owner, holder, ticket = ARGV[6], ARGV[7], ARGV[8], ARGV[10], ARGV[11]
 local lease = tonumber(ARGV[9])

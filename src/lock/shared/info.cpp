@@ -1,7 +1,7 @@
 #include "lock/shared/info.hpp"
 
 #include "lock/hold/owner.hpp"
-#include "lock/shared/info.lua.hpp"
+#include "lock/shared/holds.lua.hpp"
 
 namespace sluice::lock {
 

@@ -7,11 +7,8 @@
 #include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/shared/acquire.lua.hpp"
-#include "lock/shared/force_release.lua.hpp"
-#include "lock/shared/recount.lua.hpp"
+#include "lock/shared/holds.lua.hpp"
 #include "lock/shared/release.lua.hpp"
-#include "lock/shared/renew_read.lua.hpp"
-#include "lock/shared/renew_write.lua.hpp"
 #include "lock/wait/acquire_reply.hpp"
 
 namespace sluice::lock {

@@ -3,7 +3,7 @@
 -- ARGV[1] inbox of the process
 -- ARGV, three for each that waits: request id, for how long in ms, "owner holder"
 -- Reply: how many wait so.
--- include lock/wait/server_time.lua
+-- include lock/hold/parts.lua server_time
 local call = redis.call
 local counts_for = 60000
 local most = 1000

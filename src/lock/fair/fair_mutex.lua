@@ -1,3 +1,6 @@
+-- The scripts of FairMutex.
+
+-- script acquire
 -- Take a free lock if nobody waits, or wait for it in the queue. Whoever finds it free sees to it
 -- that the first in the queue gets it. Re-entry is lock/mutex/recount.
 -- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
@@ -8,9 +11,9 @@
 --        {ms, time, foreign}: refused. Look again in so many ms (-1: whenever); the server's time in
 --        ms; 1: somebody of Redisson's is before us, and will publish its release to our channel.
 local call = redis.call
--- include lock/hold/next_token.lua
--- include lock/wait/server_time.lua
--- include lock/fair/queue.lua
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/fair/fair_mutex.lua queue
 -- include lock/fair/hand_over.lua
 local me, lease, request, holder, channel, claim, inbox = unpack(ARGV)
 local holds = call('HGET', KEYS[1], 'sluice:request')
@@ -96,3 +99,80 @@ if foreign and place > 0 and (rest < 0 or rest > 500 * place) then
   rest = 500 * place
 end
 return {rest, server_time(), foreign and 1 or 0}
+
+-- script release
+-- End a hold and hand the lock over; or end the wait for one.
+-- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
+-- ARGV[1] request id   ARGV[2] channel   ARGV[3] owner that waits by that request; empty: none
+-- Reply: 1 ended; 0 there was no such hold.
+local call = redis.call
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/fair/fair_mutex.lua queue
+-- include lock/fair/hand_over.lua
+local left_queue = ARGV[3] ~= ''
+  and string.match(call('HGET', KEYS[4], ARGV[3]) or '', '^%S+') == ARGV[1] and leave(ARGV[3])
+if call('HGET', KEYS[1], 'sluice:request') == ARGV[1] then
+  call('DEL', KEYS[1])
+  hand_over(ARGV[2])
+  return 1
+end
+if left_queue then  -- it may have been the one to look
+  local left = call('PTTL', KEYS[1])
+  if left == -2 then
+    hand_over(ARGV[2])
+  elseif left >= 0 then
+    have_it_looked_at('', left, 3)  -- one of these may be in, and stand still
+  end
+end
+return 0
+
+-- script force_release
+-- End whatever hold there is, without asking its owner, and hand the lock over.
+-- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
+-- ARGV[1] channel
+-- Reply: 1 ended; 0 nobody held it.
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/fair/fair_mutex.lua queue
+-- include lock/fair/hand_over.lua
+local ended = redis.call('DEL', KEYS[1])
+hand_over(ARGV[1])
+return ended
+
+-- script waiters
+-- Who waits, for people.
+-- KEYS[1] queue   KEYS[2] tickets   ARGV[1] at most so many, below 1000
+-- Reply: {owner, ticket, owner, ticket ...} in the order of the queue; see lock/fair/queue. Empty:
+--        a waiter of Redisson's.
+local shown = {}
+for _, owner in ipairs(redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)) do
+  shown[#shown + 1] = owner
+  shown[#shown + 1] = redis.call('HGET', KEYS[2], owner) or ''
+end
+return shown
+
+-- part queue
+-- The queue of a fair lock as Redisson keeps it, and our tickets beside it.
+-- KEYS[2] list of owners, first come first   KEYS[3] sorted set of them by deadline, ms
+-- KEYS[4] hash: owner -> ticket "request claim arrived inbox holder", times in ms. Whoever waits
+--         without one is Redisson's.
+local patience = 300000  -- that Redisson has with each that waits
+
+-- Whoever stands behind `place` waits for less than before: O(n), as with Redisson.
+local function move_up(place, by)
+  for _, owner in ipairs(redis.call('LRANGE', KEYS[2], place + 1, -1)) do
+    redis.call('ZADD', KEYS[3], 'XX', 'INCR', string.format('%.0f', -by), owner)
+  end
+end
+
+local function leave(owner)
+  local place = redis.call('LPOS', KEYS[2], owner)
+  if place then
+    move_up(place, patience)
+    redis.call('LREM', KEYS[2], 1, owner)
+  end
+  redis.call('ZREM', KEYS[3], owner)
+  redis.call('HDEL', KEYS[4], owner)
+  return place
+end
