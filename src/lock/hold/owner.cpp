@@ -70,12 +70,13 @@ std::string new_request_id() {
   return ids.next();
 }
 
-std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const Resource& resource) {
+std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const std::string& key,
+                                       const Script& renewal) {
   const std::lock_guard lock{mutex};
   for (const auto& weak : holds) {
     auto hold = weak.lock();
-    if (hold && hold->watchdog.get() == &watchdog && hold->resource->key() == resource.key() &&
-        &hold->resource->renewal() == &resource.renewal() && hold->state == HoldState::held &&
+    if (hold && hold->watchdog.get() == &watchdog && hold->resource->key() == key &&
+        &hold->resource->renewal() == &renewal && hold->state == HoldState::held &&
         hold->forks == fork_count())
       return hold;
   }

@@ -24,7 +24,12 @@ struct OwnerState {
   std::vector<std::weak_ptr<Hold>> holds;
 
   /// The hold of this lock that is in force; null: none.
-  std::shared_ptr<Hold> find(const Watchdog& watchdog, const Resource& resource);
+  std::shared_ptr<Hold> find(const Watchdog& watchdog, const Resource& resource) {
+    return find(watchdog, resource.key(), resource.renewal());
+  }
+  /// `renewal` tells the kinds of holds of one key apart.
+  std::shared_ptr<Hold> find(const Watchdog& watchdog, const std::string& key,
+                             const Script& renewal);
   void add(const std::shared_ptr<Hold>& hold);
 
   /// That the owner waits for that lock. False: it does already, by another request.

@@ -91,6 +91,15 @@ Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t o
 
 }  // namespace
 
+GiveUp Resource::call_of(const Script& script, std::vector<std::string> keys,
+                         std::vector<std::string> args) const {
+  return [&store = store_, &script, keys = std::move(keys), args = std::move(args)] {
+    const std::vector<std::string_view> key_views{keys.begin(), keys.end()};
+    const std::vector<std::string_view> arg_views{args.begin(), args.end()};
+    return store.run(script, key_views, arg_views, {.repeatable = true});
+  };
+}
+
 bool may_have_left_something(const Error& failure) noexcept {
   return failure.effect() != Effect::none && failure.errc() != Errc::closed;
 }

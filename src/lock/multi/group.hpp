@@ -24,21 +24,7 @@ namespace sluice::lock {
 using Holds = std::vector<std::shared_ptr<Hold>>;
 
 /// One of the names, for the watchdog.
-class Member final : public Resource {
- public:
-  Member(Store& store, const std::string& name, const MutexTerms& terms)
-      : Resource(store, name), wire_(store, name, terms) {}
-
-  const MutexWire& wire() const noexcept { return wire_; }
-
-  const Script& renewal() const noexcept override;
-  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
-  Task<Value> ask_end(const Identity& who, CallOptions options) override;
-  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
-
- private:
-  const MutexWire wire_;
-};
+using Member = MutexWire;
 
 /// Threads: any.
 class Group : public std::enable_shared_from_this<Group> {

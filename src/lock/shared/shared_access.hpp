@@ -1,52 +1,61 @@
-/// The readers or the writers of one SharedMutex: how they get in, and how their holds are kept.
-///
-///     first question ──> granted
-///      └─> refused, and not patient: out
-///      └─> refused: a place in the server's queue (QueuedWait), until granted, patience or stop
-///
-/// Each that waits has a place of its own in the queue: readers share, so that there is nothing to
+/// The readers or the writers of one SharedMutex on the server: its scripts as functions. Each
+/// waiter has a place of its own in the server's queue: readers share, so that there is nothing to
 /// hand on within a process.
 #pragma once
 
 #include <memory>
-#include <stop_token>
+#include <string>
+#include <vector>
 
-#include "lock/hold/resource.hpp"
-#include "lock/shared/wire.hpp"
-#include "lock/wait/inbox.hpp"
+#include "lock/wait/lock_resource.hpp"
+#include "sluice/shared_mutex.hpp"
 
 namespace sluice::lock {
 
-class Watchdog;
+/// What a read-write lock is called in Redis: Redisson's keys and channel, and ours beside them.
+struct SharedNames {
+  /// Throws Error (bad_argument) as checked_name().
+  explicit SharedNames(std::string name);
 
-class SharedAccess final : public Resource, public std::enable_shared_from_this<SharedAccess> {
+  std::string key;        ///< the name itself
+  std::string hold_keys;  ///< what the hold keys of the readers begin with
+  std::string token;      ///< the fencing counter of the writers
+  std::string channel;    ///< where the end of a hold is published
+  std::string writers;    ///< tickets of those that wait to write
+  std::string readers;    ///< and of those that wait to read
+};
+
+enum class Mode : std::uint8_t { read, write };
+
+class SharedAccess final : public LockResource {
  public:
-  SharedAccess(Store& store, Mode mode, std::shared_ptr<const SharedWire> wire,
-               std::shared_ptr<Watchdog> watchdog, std::shared_ptr<Inbox> inbox);
+  /// Throws Error (bad_argument): the name, or an option out of its range.
+  SharedAccess(Store& store, const std::string& name, Mode mode, const SharedMutexOptions& options);
 
-  /// Waits until it is in, or until `until` (steady), or until `stop`. Null: it is not.
-  Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
-  /// One look.
-  Task<std::shared_ptr<Hold>> try_enter(Identity who);
+  Task<LockInfo> info();
 
   const Script& renewal() const noexcept override;
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
   Task<Value> ask_end(const Identity& who, CallOptions options) override;
   GiveUp give_up(const Identity& who) const override;
   Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
+  void check(OwnerState& owner) const override;
 
  private:
-  Task<AcquireReply> ask(const Identity& who, std::string inbox);
-  std::shared_ptr<Hold> begin_asked(const Identity& who, const AcquireReply& answer,
-                                    SteadyTime sent);
-  Task<std::shared_ptr<Hold>> stand(QueuedWait& line, const Identity& who, SteadyTime until,
-                                    std::stop_token stop);
-  std::shared_ptr<Hold> begin_granted(const Identity& who, const Grant& grant, bool handed_over);
+  Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) override;
+  Task<Value> ask_force_release() override;
+  AcquireReply read_acquire_reply(const Value& reply, const std::string& owner) const override;
+
+  std::string_view letter() const noexcept { return mode_ == Mode::read ? "r" : "w"; }
+  std::string ticket_of(const Identity& who, std::string_view inbox) const;
 
   const Mode mode_;
-  const std::shared_ptr<const SharedWire> wire_;
-  const std::shared_ptr<Watchdog> watchdog_;
-  const std::shared_ptr<Inbox> inbox_;
+  const SharedNames names_;
+  // as the scripts read them
+  const std::string_view preference_;
+  const std::string overtaking_;
+  const std::string hand_overs_;
+  const std::string lease_;
 };
 
 }  // namespace sluice::lock
