@@ -38,6 +38,11 @@ if not holds and call('EXISTS', KEYS[1]) == 0 then
     return token
   end
   holds = call('HGET', KEYS[1], 'sluice:request')
+elseif not holds then
+-- include lock/hold/parts.lua is_lock
+  if call('HLEN', KEYS[1]) > 64 or not is_lock(KEYS[1]) then
+    return redis.error_reply(no_lock)
+  end
 end
 local left = free_until and free_until - server_time() or call('PTTL', KEYS[1])
 if inbox == '' then
@@ -136,6 +141,10 @@ return 0
 -- include lock/hold/parts.lua server_time
 -- include lock/fair/fair_mutex.lua queue
 -- include lock/fair/hand_over.lua
+-- include lock/hold/parts.lua is_lock
+if redis.call('EXISTS', KEYS[1]) == 1 and not is_lock(KEYS[1]) then
+  return redis.error_reply(no_lock)
+end
 local ended = redis.call('DEL', KEYS[1])
 hand_over(ARGV[1])
 return ended

@@ -24,3 +24,27 @@ local function next_token(counter, many)
   end
   return token
 end
+
+-- part is_lock
+-- Whether a hash is a lock: one of ours, or one of Redisson, which has the fields "mode" (of a
+-- read-write lock) and <uuid>:<number> or <uuid>:<number>:write with a count. Nothing else may be
+-- taken for a lock, or be deleted as one.
+local function is_lock(key)
+  if redis.call('HEXISTS', key, 'sluice:request') == 1 then
+    return true
+  end
+  local known = false
+  local fields = redis.call('HGETALL', key)
+  for i = 1, #fields, 2 do
+    local field, value = fields[i], fields[i + 1]
+    local uuid = string.match(field, '^([%x-]+):%d+$') or string.match(field, '^([%x-]+):%d+:write$')
+    if field == 'mode' and (value == 'read' or value == 'write')
+      or uuid and #uuid == 36 and string.match(value, '^%d+$') then
+      known = true
+    elseif string.sub(field, 1, 7) ~= 'sluice:' then
+      return false
+    end
+  end
+  return known
+end
+local no_lock = 'WRONGTYPE the hash of this name is not a lock'

@@ -28,6 +28,9 @@ struct Renewal {
 
 /// Asks for the end of what one request has left behind. Reply: as Resource::ask_end.
 using GiveUp = std::function<Task<Value>()>;
+/// A GiveUp that runs this script. It keeps nothing alive but the words.
+GiveUp script_call(Store& store, const Script& script, std::vector<std::string> keys,
+                   std::vector<std::string> args);
 
 /// Threads: any. Nothing is decided here but how to ask.
 class Resource {
@@ -62,11 +65,6 @@ class Resource {
   virtual bool pass_on(const std::shared_ptr<Hold>&) { return false; }
   /// A hold is over: released, or lost.
   virtual void ended(const Hold&) {}
-
- protected:
-  /// A GiveUp that runs this script. The words are copied.
-  GiveUp call_of(const Script& script, std::vector<std::string> keys,
-                 std::vector<std::string> args) const;
 
  private:
   Store& store_;

@@ -91,9 +91,9 @@ Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t o
 
 }  // namespace
 
-GiveUp Resource::call_of(const Script& script, std::vector<std::string> keys,
-                         std::vector<std::string> args) const {
-  return [&store = store_, &script, keys = std::move(keys), args = std::move(args)] {
+GiveUp script_call(Store& store, const Script& script, std::vector<std::string> keys,
+                   std::vector<std::string> args) {
+  return [&store, &script, keys = std::move(keys), args = std::move(args)] {
     const std::vector<std::string_view> key_views{keys.begin(), keys.end()};
     const std::vector<std::string_view> arg_views{args.begin(), args.end()};
     return store.run(script, key_views, arg_views, {.repeatable = true});

@@ -261,11 +261,8 @@ void Group::leave_in_background(Holds holds) noexcept {
 
 /// Good as long as the Store, without this.
 GiveUp Group::giving_up(const Identity& who) const {
-  const auto words = words_of_end(who, inbox_->channel());
-  return [&store = store_, members = members_, keys = keys_, words] {
-    const std::vector<std::string_view> args{words.begin(), words.end()};
-    return store.run(scripts::lock_multi_release, keys, args, {.repeatable = true});
-  };
+  return script_call(store_, scripts::lock_multi_release, {keys_.begin(), keys_.end()},
+                     words_of_end(who, inbox_->channel()));
 }
 
 void Group::give_up(const Identity& who) noexcept try {

@@ -26,6 +26,12 @@ if request == ARGV[3] then
   call('PEXPIRE', lock, ARGV[2])
   return tonumber(call('GET', KEYS[2]))  -- nobody has counted on since: this hold is in the way
 end
+if not request then
+-- include lock/hold/parts.lua is_lock
+  if call('HLEN', lock) > 64 or not is_lock(lock) then
+    return redis.error_reply(no_lock)
+  end
+end
 -- include lock/hold/parts.lua server_time
 -- include lock/mutex/mutex.lua has_looked
 local time = 0
@@ -111,8 +117,12 @@ return {call('PTTL', KEYS[1]), server_time(), 0}
 -- include lock/hold/parts.lua server_time
 -- include lock/mutex/mutex.lua look_after
 -- include lock/mutex/mutex.lua hand_over
+-- include lock/hold/parts.lua is_lock
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 0
+end
+if not is_lock(KEYS[1]) then
+  return redis.error_reply(no_lock)
 end
 hand_over(ARGV[1], tonumber(ARGV[2]))
 return 1

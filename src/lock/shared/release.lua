@@ -97,7 +97,11 @@ return 1
 -- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
 -- include lock/shared/settle.lua
+-- include lock/hold/parts.lua is_lock
 local mode = call('HGET', KEYS[1], 'mode')
+if call('EXISTS', KEYS[1]) == 1 and not is_lock(KEYS[1]) then
+  return redis.error_reply(no_lock)
+end
 if not mode then
   return 0
 end

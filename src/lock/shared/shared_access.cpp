@@ -111,8 +111,8 @@ Task<Value> SharedAccess::ask_end(const Identity& who, CallOptions options) {
 }
 
 GiveUp SharedAccess::give_up(const Identity& who) const {
-  return call_of(
-      scripts::lock_shared_release, {key(), names_.token, names_.writers, names_.readers},
+  return script_call(
+      store(), scripts::lock_shared_release, {key(), names_.token, names_.writers, names_.readers},
       {names_.hold_keys, names_.channel, std::string{preference_}, overtaking_, hand_overs_,
        who.request, std::string{letter()}, ticket_of(who, inbox()->channel())});
 }
