@@ -131,7 +131,7 @@ std::string_view to_string(ReleaseOutcome::Kind kind) noexcept;
 ///
 /// Threads: one at a time, but for `valid`, `valid_for`, `token`, `owner` and `lost`, which any may
 ///   call.
-class Held {
+class [[nodiscard("the hold ends with this object: keep it for as long as you work")]] Held {
  public:
   /// Holds nothing.
   Held() noexcept = default;
