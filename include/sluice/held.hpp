@@ -17,7 +17,7 @@
 namespace sluice {
 
 namespace lock {
-struct Access;
+struct Internals;
 struct Hold;
 struct OwnerState;
 }  // namespace lock
@@ -50,7 +50,7 @@ class Owner {
   const OwnerId& id() const noexcept;
 
  private:
-  friend struct lock::Access;
+  friend struct lock::Internals;
   std::shared_ptr<lock::OwnerState> state_;
 };
 
@@ -131,7 +131,7 @@ std::string_view to_string(ReleaseOutcome::Kind kind) noexcept;
 ///
 /// Threads: one at a time, but for `valid`, `valid_for`, `token`, `owner` and `lost`, which any may
 ///   call.
-class Held {
+class [[nodiscard("the hold ends with this object: keep it for as long as you work")]] Held {
  public:
   /// Holds nothing.
   Held() noexcept = default;
@@ -171,7 +171,7 @@ class Held {
   void on_risk(std::function<void(Risk)> callback);
 
  private:
-  friend struct lock::Access;
+  friend struct lock::Internals;
   explicit Held(std::shared_ptr<lock::Hold> hold) noexcept : hold_(std::move(hold)) {}
   void abandon() noexcept;
 

@@ -182,14 +182,16 @@ bool is_named_by_cmake(const SourceTree& tree, const std::string& path) {
   return false;
 }
 
-/// A script may be a part of others, which name it: `-- include lock/wait/server_time.lua`.
+/// Scripts may include a file, or a part of one: `-- include lock/hold/parts.lua server_time`.
 bool is_included_by_a_script(const SourceTree& tree, const std::string& path) {
   return std::ranges::any_of(tree, [&](const auto& file) {
     bool includes = false;
     if (file.first.ends_with(".lua"))
       for_each_line(file.second, [&](int, const std::string& line) {
         constexpr std::string_view word = "-- include ";
-        includes |= line.starts_with(word) && path.ends_with('/' + line.substr(word.size()));
+        if (!line.starts_with(word)) return;
+        const auto included = line.substr(word.size());
+        includes |= path.ends_with('/' + included.substr(0, included.find(' ')));
       });
     return includes;
   });

@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "lock/checked_name.hpp"
 #include "lock/fencing/admit.lua.hpp"
 #include "lock/fencing/run.lua.hpp"
 #include "lock/fencing/token.hpp"
+#include "lock/text.hpp"
 #include "sluice/fencing.hpp"
 #include "sluice/metrics.hpp"
 #include "store/key_name.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "lock/patience.hpp"
+#include "lock/wait/waiting.hpp"
 
 namespace sluice::lock {
 
@@ -29,7 +29,7 @@ Task<void> Ear::hear(SteadyTime until, std::stop_token stop) {
     if (std::exchange(state->called, false)) co_return;
     state->waiting = call;
   }
-  auto resting = rest(call, store_->clock(), until, std::move(stop));
+  auto resting = wait_or_stop(call, store_->clock(), until, std::move(stop));
   co_await resting;
   const std::lock_guard lock{state->mutex};
   state->waiting = nullptr;

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 
-#include "lock/checked_name.hpp"
 #include "lock/hold/owner.hpp"
 #include "lock/latch/count_down.lua.hpp"
 #include "lock/latch/ear.hpp"
 #include "lock/latch/look.lua.hpp"
 #include "lock/latch/set.lua.hpp"
-#include "lock/patience.hpp"
+#include "lock/text.hpp"
+#include "lock/wait/waiting.hpp"
 #include "store/combiner.hpp"
 #include "store/key_name.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "lock/patience.hpp"
+#include "lock/wait/waiting.hpp"
 
 namespace sluice::lock {
 
@@ -30,7 +30,7 @@ Task<bool> RateLine::Place::turn(SteadyTime until, std::stop_token stop) {
     if (line_->is_first(*this)) co_return true;
     called_ = call;
   }
-  auto resting = rest(call, line_->store_.clock(), until, std::move(stop));
+  auto resting = wait_or_stop(call, line_->store_.clock(), until, std::move(stop));
   co_await resting;
   const std::lock_guard lock{line_->mutex_};
   called_ = nullptr;
@@ -43,7 +43,7 @@ Task<void> RateLine::Place::sleep(SteadyTime until, std::stop_token stop) {
     line_->nothing_before_ = until;
   }
   const auto never_called = std::make_shared<Completion>(line_->store_.driver());
-  auto resting = rest(never_called, line_->store_.clock(), until, std::move(stop));
+  auto resting = wait_or_stop(never_called, line_->store_.clock(), until, std::move(stop));
   co_await resting;
 }
 

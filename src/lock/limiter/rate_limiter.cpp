@@ -7,12 +7,12 @@
 #include <mutex>
 #include <optional>
 
-#include "lock/checked_name.hpp"
 #include "lock/limiter/ids.hpp"
 #include "lock/limiter/line.hpp"
 #include "lock/limiter/wire.hpp"
-#include "lock/patience.hpp"
 #include "lock/per_store.hpp"
+#include "lock/text.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {

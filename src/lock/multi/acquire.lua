@@ -8,11 +8,11 @@
 --        {which, ms, time, foreign, kept}: refused, as lock/mutex/acquire, by the lock of that
 --        number, from 1; so many before it are held by this request, and none after it.
 local call = redis.call
--- include lock/hold/next_token.lua
--- include lock/wait/server_time.lua
--- include lock/mutex/look_after.lua
--- include lock/mutex/hand_over.lua
--- include lock/mutex/has_looked.lua
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/mutex/mutex.lua look_after
+-- include lock/mutex/mutex.lua hand_over
+-- include lock/mutex/mutex.lua has_looked
 local owner, lease, request, holder, ticket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local many = #KEYS / 3
 

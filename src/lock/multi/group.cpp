@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
-#include "lock/hold/durable.hpp"
+#include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/multi/acquire.lua.hpp"
 #include "lock/multi/release.lua.hpp"
-#include "lock/mutex/renew.lua.hpp"
 #include "lock/per_store.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
@@ -17,17 +16,6 @@
 namespace sluice::lock {
 
 using std::chrono::milliseconds;
-
-const Script& Member::renewal() const noexcept { return scripts::lock_mutex_renew; }
-void Member::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
-  wire_.add_to(renewal, hold, entries);
-}
-Task<Value> Member::ask_end(const Identity& who, CallOptions options) {
-  return wire_.ask_end(who, options);
-}
-Task<Value> Member::ask_recount(const Hold& hold, std::uint32_t entries) {
-  return wire_.ask_recount(hold, entries);
-}
 
 namespace {
 
@@ -54,7 +42,7 @@ Group::Group(Store& store, const std::vector<std::string>& names, const MutexTer
   members_.reserve(names.size());
   for (const auto& name : names) members_.push_back(std::make_shared<Member>(store, name, terms));
   for (const auto& member : members_) {
-    const Names& all = member->wire().names();
+    const Names& all = member->names();
     keys_.insert(keys_.end(), {all.key, all.token, all.queue});
   }
 }
@@ -64,11 +52,11 @@ Group::Group(Store& store, const std::vector<std::string>& names, const MutexTer
 Task<Group::Reply> Group::ask(Identity who, std::string inbox, bool keeps) {
   const fmt::format_int lease{terms_.terms.lease.count()};
   const fmt::format_int bound{terms_.hand_off.across_processes};
-  const std::string ticket = members_.front()->wire().ticket_of(who, inbox);
+  const std::string ticket = members_.front()->ticket_of(who, inbox);
   std::vector<std::string_view> args{
       who.owner,        {lease.data(), lease.size()}, who.request, who.holder, ticket,
       keeps ? "1" : "", {bound.data(), bound.size()}};
-  for (const auto& member : members_) args.push_back(member->wire().names().channel);
+  for (const auto& member : members_) args.push_back(member->names().channel);
   if (terms_.durability.replicas > 0) {
     auto asked = run_durably(store_, scripts::lock_multi_acquire, keys_, args, terms_.durability);
     const DurableReply durable = co_await asked;
@@ -95,11 +83,10 @@ Group::Reply Group::reply_of(const Value& value) const {
     return reply;
   }
   if (which == 0 || which > many || items.size() != 5) throw nonsense("lock/multi/acquire", value);
-  Answer& refusal = reply.refusal;
+  AcquireReply& refusal = reply.refusal;
   refusal.left = milliseconds{items[1].as_integer()};
   refusal.time = milliseconds{items[2].as_integer()};
-  if (items[3].as_integer() == 1)
-    refusal.foreign_channel = members_[which - 1]->wire().names().channel;
+  if (items[3].as_integer() == 1) refusal.foreign_channel = members_[which - 1]->names().channel;
   if (items[4].as_integer() > 0) {  // what is kept is prolonged by the next question
     const milliseconds third = terms_.terms.lease / 3;
     refusal.left = refusal.left < milliseconds{0} ? third : std::min(refusal.left, third);
@@ -166,24 +153,26 @@ Task<Holds> Group::stand(const Identity& who, SteadyTime until, std::stop_token 
     auto opening = inbox_->open();
     co_await opening;
   }
-  Inbox::Box box{inbox_, who.request};  // before the question: the grant may overtake the answer
+  Inbox::Subscription box{inbox_,
+                          who.request};  // before the question: the grant may overtake the answer
   auto standing = stand_in_line(box, who, until, std::move(stop));
   co_return co_await standing;
 }
 
-Task<Holds> Group::stand_in_line(Inbox::Box& box, const Identity& who, SteadyTime until,
+Task<Holds> Group::stand_in_line(Inbox::Subscription& box, const Identity& who, SteadyTime until,
                                  std::stop_token stop) {
   bool keeps = false;
   std::vector<FencingToken> tokens;
-  const auto ask_in_line = [&]() -> Task<Answer> {
+  const auto ask_in_line = [&]() -> Task<AcquireReply> {
     auto asking = ask(who, inbox_->channel(), std::exchange(keeps, true));
     Reply reply = co_await asking;
     if (!reply.tokens.empty()) reply.refusal.granted = reply.tokens.front();
     tokens = std::move(reply.tokens);
     co_return std::move(reply.refusal);
   };
-  const std::stop_callback on_stop{stop, [&box] { box.post({.kind = Call::Kind::rouse}); }};
-  Line line{box, terms_.terms.lease, ask_in_line};
+  const std::stop_callback on_stop{stop,
+                                   [&box] { box.post({.kind = InboxMessage::Kind::recheck}); }};
+  QueuedWait line{box, terms_.terms.lease, ask_in_line};
   for (;;) {
     auto standing = line.stand(until, [&stop] { return !stop.stop_requested(); });
     const std::optional<Grant> grant = co_await standing;
@@ -198,8 +187,8 @@ Task<Holds> Group::stand_in_line(Inbox::Box& box, const Identity& who, SteadyTim
 /// `inbox`: of the ticket that may be in a queue; empty: none is.
 std::vector<std::string> Group::words_of_end(const Identity& who, const std::string& inbox) const {
   std::vector<std::string> words{who.request, std::to_string(terms_.hand_off.across_processes),
-                                 members_.front()->wire().ticket_of(who, inbox)};
-  for (const auto& member : members_) words.push_back(member->wire().names().channel);
+                                 members_.front()->ticket_of(who, inbox)};
+  for (const auto& member : members_) words.push_back(member->names().channel);
   return words;
 }
 
@@ -272,11 +261,8 @@ void Group::leave_in_background(Holds holds) noexcept {
 
 /// Good as long as the Store, without this.
 GiveUp Group::giving_up(const Identity& who) const {
-  const auto words = words_of_end(who, inbox_->channel());
-  return [&store = store_, members = members_, keys = keys_, words] {
-    const std::vector<std::string_view> args{words.begin(), words.end()};
-    return store.run(scripts::lock_multi_release, keys, args, {.repeatable = true});
-  };
+  return script_call(store_, scripts::lock_multi_release, {keys_.begin(), keys_.end()},
+                     words_of_end(who, inbox_->channel()));
 }
 
 void Group::give_up(const Identity& who) noexcept try {

@@ -17,28 +17,14 @@
 #include "lock/hold/hold.hpp"
 #include "lock/mutex/wire.hpp"
 #include "lock/wait/inbox.hpp"
-#include "lock/wait/line.hpp"
+#include "lock/wait/queued_wait.hpp"
 
 namespace sluice::lock {
 
 using Holds = std::vector<std::shared_ptr<Hold>>;
 
 /// One of the names, for the watchdog.
-class Member final : public Resource {
- public:
-  Member(Store& store, const std::string& name, const MutexTerms& terms)
-      : Resource(store, name), wire_(store, name, terms) {}
-
-  const MutexWire& wire() const noexcept { return wire_; }
-
-  const Script& renewal() const noexcept override;
-  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
-  Task<Value> ask_end(const Identity& who, CallOptions options) override;
-  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
-
- private:
-  const MutexWire wire_;
-};
+using Member = MutexWire;
 
 /// Threads: any.
 class Group : public std::enable_shared_from_this<Group> {
@@ -57,14 +43,14 @@ class Group : public std::enable_shared_from_this<Group> {
  private:
   struct Reply {
     std::vector<FencingToken> tokens;  ///< of all names; empty: refused
-    Answer refusal;
+    AcquireReply refusal;
   };
   Task<Reply> ask(Identity who, std::string inbox, bool keeps);
   Reply reply_of(const Value& value) const;
   Task<Holds> try_enter(Identity who);
   Task<Holds> wait(Identity who, SteadyTime until, std::stop_token stop);
   Task<Holds> stand(const Identity& who, SteadyTime until, std::stop_token stop);
-  Task<Holds> stand_in_line(Inbox::Box& box, const Identity& who, SteadyTime until,
+  Task<Holds> stand_in_line(Inbox::Subscription& box, const Identity& who, SteadyTime until,
                             std::stop_token stop);
   Holds begin_all(const Identity& who, const std::vector<FencingToken>& tokens, SteadyTime sent);
   Task<Value> ask_end(Identity who, CallOptions options, std::string inbox);

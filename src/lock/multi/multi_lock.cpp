@@ -1,11 +1,10 @@
 #include "sluice/multi_lock.hpp"
 
-#include "lock/hold/holder.hpp"
 #include "lock/hold/owner.hpp"
 #include "lock/multi/group.hpp"
 #include "lock/multi/holding.hpp"
 #include "lock/multi/order.hpp"
-#include "lock/patience.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {

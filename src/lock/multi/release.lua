@@ -3,10 +3,10 @@
 -- ARGV[1] request id   ARGV[2] most hand-overs in a row
 -- ARGV[3] ticket to be taken out of the queues; empty: none   ARGV[4..] channel of each lock
 -- Reply: for each lock 1 ended, 0 there was no such hold.
--- include lock/hold/next_token.lua
--- include lock/wait/server_time.lua
--- include lock/mutex/look_after.lua
--- include lock/mutex/hand_over.lua
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/mutex/mutex.lua look_after
+-- include lock/mutex/mutex.lua hand_over
 local ended = {}
 for i = 1, #KEYS / 3 do
   local at = 3 * i - 2

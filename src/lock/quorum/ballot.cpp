@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "lock/hold/steps.hpp"
-#include "lock/mutex/acquire.lua.hpp"
-#include "lock/mutex/release.lua.hpp"
+#include "lock/mutex/mutex.lua.hpp"
 #include "lock/quorum/raise.lua.hpp"
 #include "lock/quorum/renew.lua.hpp"
 #include "sluice/log.hpp"

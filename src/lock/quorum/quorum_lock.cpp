@@ -4,11 +4,10 @@
 #include <set>
 
 #include "base/random.hpp"
-#include "lock/hold/access.hpp"
-#include "lock/hold/holder.hpp"
-#include "lock/patience.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/quorum/ballot.hpp"
 #include "lock/quorum/release_ear.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -121,7 +120,7 @@ Task<std::optional<Held>> QuorumCore::enter(milliseconds wait, std::stop_token s
     co_return std::nullopt;
   }
   metrics().lock_wait.observe(clock.steady() - began);
-  co_return Access::held(std::move(hold));
+  co_return Internals::held(std::move(hold));
 }
 
 }  // namespace lock

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lock/hold/steps.hpp"
-#include "lock/patience.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::lock {
@@ -53,7 +53,7 @@ Task<void> ReleaseEar::hear(Clock& clock, SteadyTime until, std::stop_token stop
     if (!told) state->waiting = call;
   }
   if (!told) {
-    auto resting = rest(call, clock, until, std::move(stop));
+    auto resting = wait_or_stop(call, clock, until, std::move(stop));
     co_await resting;
   }
   const std::lock_guard lock{state->mutex};

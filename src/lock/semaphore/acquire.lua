@@ -6,7 +6,7 @@
 -- Reply: 1: held by this request, now or since an earlier copy of it or a hand-over;
 --        {ms, time, leads}: refused. When to look again, the server's time in ms, and 1 for whoever
 --        is the head of the queue.
--- include lock/wait/server_time.lua
+-- include lock/hold/parts.lua server_time
 -- include lock/semaphore/holds.lua
 -- include lock/semaphore/queue.lua
 local count, lease = string.match(ARGV[3], '^(%d+) (%d+)')

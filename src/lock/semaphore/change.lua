@@ -6,7 +6,7 @@
 -- Reply: look: how many are free          add: how many are free then, before anybody got them
 --        drain: how many were free        set: the same as add
 --        try_set: 1 set; 0 there was a number already
--- include lock/wait/server_time.lua
+-- include lock/hold/parts.lua server_time
 -- include lock/semaphore/holds.lua
 -- include lock/semaphore/queue.lua
 local changes = {}

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "lock/hold/holder.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/semaphore/members.hpp"
 
 namespace sluice::lock {

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "base/random.hpp"
-#include "lock/words.hpp"
+#include "lock/text.hpp"
 
 namespace sluice::lock {
 

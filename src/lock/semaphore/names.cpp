@@ -1,6 +1,6 @@
 #include "lock/semaphore/names.hpp"
 
-#include "lock/checked_name.hpp"
+#include "lock/text.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {

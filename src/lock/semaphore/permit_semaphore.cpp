@@ -1,13 +1,12 @@
 #include "sluice/permit_semaphore.hpp"
 
-#include "lock/hold/access.hpp"
-#include "lock/hold/holder.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/hold/steps.hpp"
-#include "lock/patience.hpp"
 #include "lock/semaphore/info.hpp"
 #include "lock/semaphore/limits.hpp"
 #include "lock/semaphore/members.hpp"
 #include "lock/semaphore/pool.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -99,7 +98,7 @@ Task<std::vector<HeldPermit>> PermitSemaphore::enter(std::uint32_t permits, mill
       auto hold =
           pool->hold({.owner = text, .request = text, .holder = who.holder}, grant, handed_over);
       if (!hold) break;  // too late
-      held.push_back(HeldPermit{lock::Access::held(std::move(hold)), id});
+      held.push_back(HeldPermit{lock::Internals::held(std::move(hold)), id});
     }
     return !held.empty();
   });

@@ -6,7 +6,7 @@
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
 #include "lock/semaphore/members.hpp"
-#include "lock/wait/relay.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice::lock {
@@ -88,7 +88,7 @@ Task<bool> Pool::wait(Visit visit, Admit admit) {
   co_await opening;
   auto listening = listen();
   co_await listening;
-  Inbox::Box box{inbox_, visit.who.request};
+  Inbox::Subscription box{inbox_, visit.who.request};
   Places place;
   place.push_back({.box = box, .permits = count_of(visit.who.holder)});
   const auto here = place.begin();
@@ -114,9 +114,11 @@ Task<bool> Pool::wait(Visit visit, Admit admit) {
 }
 
 /// In the server's queue, until it is in or does not want to any more.
-Task<bool> Pool::stand(Inbox::Box& box, Place& place, const Visit& visit, const Admit& admit) {
-  Line line{box, visit.lease, [&] { return ask_in_line(visit.who, place); }};
-  const std::stop_callback on_stop{visit.stop, [&box] { box.post({.kind = Call::Kind::rouse}); }};
+Task<bool> Pool::stand(Inbox::Subscription& box, Place& place, const Visit& visit,
+                       const Admit& admit) {
+  QueuedWait line{box, visit.lease, [&] { return ask_in_line(visit.who, place); }};
+  const std::stop_callback on_stop{visit.stop,
+                                   [&box] { box.post({.kind = InboxMessage::Kind::recheck}); }};
   const auto wanted = [&visit] { return !visit.stop.stop_requested(); };
   for (;;) {
     auto standing = line.stand(visit.until, wanted);
@@ -127,7 +129,7 @@ Task<bool> Pool::stand(Inbox::Box& box, Place& place, const Visit& visit, const 
   }
 }
 
-Task<Answer> Pool::ask_in_line(Identity who, Place& place) {
+Task<AcquireReply> Pool::ask_in_line(Identity who, Place& place) {
   std::uint64_t news = 0;
   {
     const std::lock_guard lock{mutex_};
@@ -139,7 +141,7 @@ Task<Answer> Pool::ask_in_line(Identity who, Place& place) {
   const std::lock_guard lock{mutex_};
   place.leads = said.leads;
   if (said.leads && news_ != news)  // it may be younger than the answer
-    place.box.post({.kind = Call::Kind::look});
+    place.box.post({.kind = InboxMessage::Kind::look});
   co_return std::move(said.answer);
 }
 
@@ -164,11 +166,11 @@ Task<void> Pool::listen() {
 
 void Pool::heard(const Message& message) {
   const std::int64_t free = free_by(message);
-  Relay relay;  // before the lock: what is called under it runs after it
+  Trampoline trampoline;  // before the lock: what is called under it runs after it
   const std::lock_guard lock{mutex_};
   ++news_;
   for (const Place& place : places_)
-    if (place.leads && free >= place.permits) place.box.post({.kind = Call::Kind::look});
+    if (place.leads && free >= place.permits) place.box.post({.kind = InboxMessage::Kind::look});
 }
 
 }  // namespace sluice::lock

@@ -54,7 +54,7 @@ class Pool final : public Resource, public std::enable_shared_from_this<Pool> {
  private:
   /// A wait in the server's queue.
   struct Place {
-    Inbox::Box& box;
+    Inbox::Subscription& box;
     std::uint32_t permits;
     bool leads = false;
   };
@@ -62,8 +62,8 @@ class Pool final : public Resource, public std::enable_shared_from_this<Pool> {
 
   Task<std::optional<bool>> look_once(const Visit& visit, const Admit& admit);
   Task<bool> wait(Visit visit, Admit admit);
-  Task<bool> stand(Inbox::Box& box, Place& place, const Visit& visit, const Admit& admit);
-  Task<Answer> ask_in_line(Identity who, Place& place);
+  Task<bool> stand(Inbox::Subscription& box, Place& place, const Visit& visit, const Admit& admit);
+  Task<AcquireReply> ask_in_line(Identity who, Place& place);
   Task<void> listen();
   bool is_listening() const;
   void heard(const Message& message);

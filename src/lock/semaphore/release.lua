@@ -5,7 +5,7 @@
 -- ARGV[1] channel   ARGV[2] ticket to be taken out of the queue; empty: none
 -- ARGV[3] ... members of the sorted set of holds
 -- Reply: how many of them were held, and are free now.
--- include lock/wait/server_time.lua
+-- include lock/hold/parts.lua server_time
 -- include lock/semaphore/holds.lua
 -- include lock/semaphore/queue.lua
 local before = KEYS[6] and call('GET', KEYS[6])

@@ -1,7 +1,7 @@
 -- Prolong many holds of permits.
 -- KEYS[i] sorted set of holds   ARGV, two for each: member, lease in ms
 -- Reply: for each key 1 prolonged, 0 the hold is gone.
--- include lock/wait/server_time.lua
+-- include lock/hold/parts.lua server_time
 local prolonged = {}
 for i, key in ipairs(KEYS) do
   local member = ARGV[2 * i - 1]

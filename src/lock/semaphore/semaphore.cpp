@@ -1,13 +1,12 @@
 #include "sluice/semaphore.hpp"
 
-#include "lock/hold/access.hpp"
-#include "lock/hold/holder.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/hold/steps.hpp"
-#include "lock/patience.hpp"
 #include "lock/semaphore/info.hpp"
 #include "lock/semaphore/limits.hpp"
 #include "lock/semaphore/members.hpp"
 #include "lock/semaphore/pool.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -87,7 +86,7 @@ Task<std::optional<Held>> Semaphore::enter(std::uint32_t permits, milliseconds w
     co_return std::nullopt;
   }
   metrics().lock_wait.observe(store_.clock().steady() - began);
-  co_return lock::Access::held(std::move(hold));
+  co_return lock::Internals::held(std::move(hold));
 }
 
 Task<SemaphoreInfo> Semaphore::info() { return lock::info_of(store_, pool_->wire()); }

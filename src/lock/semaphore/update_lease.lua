@@ -3,7 +3,7 @@
 -- KEYS[5] turns of others (see lock/semaphore/queue)
 -- ARGV[1] channel   ARGV[2] member   ARGV[3] lease, ms
 -- Reply: 1 done; 0 it is over.
--- include lock/wait/server_time.lua
+-- include lock/hold/parts.lua server_time
 -- include lock/semaphore/holds.lua
 -- include lock/semaphore/queue.lua
 local back = reclaim()

@@ -25,7 +25,7 @@ bool is_refusal(const Value& reply) {
                              [](const Value& item) { return item.type() == Value::Type::integer; });
 }
 
-PoolAnswer answer_of(const Value& reply) {
+PoolAnswer acquire_reply_of(const Value& reply) {
   if (reply.type() == Value::Type::integer)
     return {.answer = {.granted = FencingToken{}, .foreign_channel = {}}};
   if (!is_refusal(reply))
@@ -47,7 +47,7 @@ Task<PoolAnswer> PoolWire::ask_acquire(const Identity& who, const std::string& i
                           {names_.free, names_.holds, names_.queue, names_.people, names_.turns},
                           {names_.channel, who.request, who.holder, inbox}, {.repeatable = true});
   const Value reply = co_await asked;
-  co_return answer_of(reply);
+  co_return acquire_reply_of(reply);
 }
 
 Task<Value> PoolWire::ask_release(const Identity& who, const std::string& ticket,

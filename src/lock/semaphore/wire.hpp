@@ -4,12 +4,12 @@
 
 #include "lock/hold/hold.hpp"
 #include "lock/semaphore/names.hpp"
-#include "lock/wait/line.hpp"
+#include "lock/wait/queued_wait.hpp"
 
 namespace sluice::lock {
 
 struct PoolAnswer {
-  Answer answer;
+  AcquireReply answer;
   bool leads = false;  ///< refused, and the head of the queue
 };
 
