@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "lock/watch/search.hpp"
+#include "lock/watch/key_scan.hpp"
 
 namespace sluice {
 namespace {
 
-/// Leaves of `lock` whoever was in it, or waited for it, before as well.
+/// Removes from `people` everybody who is not in `before` too.
 template <class People>
-void keep_who_was_in(People& people, const People& before) {
+void keep_only(People& people, const People& before) {
   std::erase_if(people, [&before](const auto& person) {
     return std::ranges::none_of(before, [&person](const auto& other) {
       return other.owner == person.owner && other.data == person.data;
@@ -17,7 +17,7 @@ void keep_who_was_in(People& people, const People& before) {
   });
 }
 
-/// The names that circles go through.
+/// The locks that the cycles go through.
 std::vector<std::string> names_in(const std::vector<Deadlock>& deadlocks) {
   std::vector<std::string> names;
   for (const auto& deadlock : deadlocks)
@@ -33,8 +33,8 @@ Task<std::vector<Deadlock>> look_again(LockWatch& watch, std::vector<Deadlock> d
     std::optional<WatchedLock> lock = co_await looking;
     const auto then = std::ranges::find(before, name, &WatchedLock::name);
     if (!lock || then == before.end()) continue;
-    keep_who_was_in(lock->info.holders, then->info.holders);
-    keep_who_was_in(lock->info.waiters, then->info.waiters);
+    keep_only(lock->info.holders, then->info.holders);
+    keep_only(lock->info.waiters, then->info.waiters);
     now.push_back(*std::move(lock));
   }
   co_return deadlocks_in(wait_graph(now));
@@ -49,16 +49,16 @@ LockWatch::LockWatch(Store& store, LockWatchOptions options)
 }
 
 Task<LockList> LockWatch::list(OnProgress progress) {
-  lock::Search search{store_, options_, std::move(progress)};
-  auto running = search.run();
+  lock::KeyScan scan{store_, options_, std::move(progress)};
+  auto running = scan.run();
   co_return co_await running;
 }
 
 Task<std::optional<WatchedLock>> LockWatch::look(std::string name) {
-  auto asking = lock::Search::kind_of(store_, name);
+  auto asking = lock::kind_of(store_, name);
   const std::optional<LockKind> kind = co_await asking;
   if (!kind) co_return std::nullopt;
-  auto reading = lock::Search::read(store_, std::move(name), *kind);
+  auto reading = lock::read_lock(store_, std::move(name), *kind);
   co_return co_await reading;
 }
 

@@ -1,10 +1,8 @@
-#include "lock/watch/search.hpp"
+#include "lock/watch/key_scan.hpp"
 
 #include <fnmatch.h>
 
 #include <algorithm>
-
-#include "lock/watch/traces.hpp"
 
 namespace sluice::lock {
 namespace {
@@ -18,7 +16,7 @@ bool matches(const std::string& pattern, const std::string& name) {
   return pattern == "*" || ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-/// Of hashes that may be locks, those that are.
+/// Those of the hashes that are locks.
 Task<Kinds> kinds_of_hashes(Store& store, std::vector<std::string> names) {
   Batch batch;
   for (const auto& name : names)
@@ -26,33 +24,33 @@ Task<Kinds> kinds_of_hashes(Store& store, std::vector<std::string> names) {
   auto asked = store.run(std::move(batch));
   const std::vector<Value> replies = co_await asked;
   Kinds kinds;
-  Batch closer;
-  std::vector<std::string> strangers;
+  Batch names_of_fields;
+  std::vector<std::string> one_field;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Value& fields = replies.at(2 * i);
     const Value& size = replies.at(2 * i + 1);
     if (fields.is_error() || size.is_error()) continue;  // it became something else
     const auto kind = kind_of_hash(fields, size.as_integer());
     if (kind == LockKind::foreign) {
-      closer.add({"HKEYS", names[i]});
-      strangers.push_back(names[i]);
+      names_of_fields.add({"HKEYS", names[i]});
+      one_field.push_back(names[i]);
     } else if (kind) {
       kinds.emplace(names[i], *kind);
     }
   }
-  if (strangers.empty()) co_return kinds;
-  auto asked_closer = store.run(std::move(closer));
-  const std::vector<Value> fields = co_await asked_closer;
-  for (std::size_t i = 0; i < strangers.size(); ++i) {
+  if (one_field.empty()) co_return kinds;
+  auto asked_names_of_fields = store.run(std::move(names_of_fields));
+  const std::vector<Value> fields = co_await asked_names_of_fields;
+  for (std::size_t i = 0; i < one_field.size(); ++i) {
     if (fields.at(i).is_error() || fields.at(i).as_items().size() != 1) continue;
-    if (is_owner(fields[i].as_items()[0].as_text())) kinds.emplace(strangers[i], LockKind::foreign);
+    if (is_owner(fields[i].as_items()[0].as_text())) kinds.emplace(one_field[i], LockKind::foreign);
   }
   co_return kinds;
 }
 
 }  // namespace
 
-Task<std::optional<LockKind>> Search::kind_of(Store& store, std::string name) {
+Task<std::optional<LockKind>> kind_of(Store& store, std::string name) {
   const std::vector<std::string> keys = side_keys_of(name);
   Batch batch;
   batch.add({"TYPE", name});
@@ -62,7 +60,7 @@ Task<std::optional<LockKind>> Search::kind_of(Store& store, std::string name) {
   for (const Value& reply : replies)
     if (reply.is_error()) throw error_of_reply(reply.as_text());
   for (std::size_t i = 0; i < keys.size(); ++i)
-    if (replies.at(i + 1).as_integer() == 1) co_return trace_in(keys[i])->kind;
+    if (replies.at(i + 1).as_integer() == 1) co_return lock_beside(keys[i])->kind;
   if (replies.at(0).as_text() != "hash") co_return std::nullopt;
   auto asked_hash = kinds_of_hashes(store, {name});
   const Kinds kinds = co_await asked_hash;
@@ -70,29 +68,17 @@ Task<std::optional<LockKind>> Search::kind_of(Store& store, std::string name) {
   co_return kinds.begin()->second;
 }
 
-Task<std::optional<WatchedLock>> Search::read(Store& store, std::string name, LockKind kind) {
-  WatchedLock lock{.name = std::move(name), .kind = kind, .info = {}};
-  try {
-    auto asked = read_lock(store, kind, lock.name);
-    lock.info = co_await asked;
-  } catch (const Error& failure) {
-    if (failure.errc() != Errc::wrong_type) throw;  // else it became something else
-  }
-  if (lock.info.holders.empty() && lock.info.waiters.empty()) co_return std::nullopt;
-  co_return lock;
-}
-
-bool Search::fits(const LockInfo& info) const {
+bool KeyScan::fits(const LockInfo& info) const {
   const auto is_there = [this](const auto& person) { return person.data.host == options_.host; };
   return options_.host.empty() || std::ranges::any_of(info.holders, is_there) ||
          std::ranges::any_of(info.waiters, is_there);
 }
 
-Task<void> Search::read_all(Kinds kinds) {
+Task<void> KeyScan::read_all(Kinds kinds) {
   for (auto next = kinds.begin(); next != kinds.end();) {
     std::vector<Task<std::optional<WatchedLock>>> reads;
     for (; next != kinds.end() && reads.size() < read_at_once; ++next)
-      reads.push_back(read(store_, next->first, next->second));
+      reads.push_back(read_lock(store_, next->first, next->second));
     auto reading = when_all(std::move(reads));
     std::vector<std::optional<WatchedLock>> locks = co_await reading;
     for (auto& lock : locks) {
@@ -104,27 +90,27 @@ Task<void> Search::read_all(Kinds kinds) {
   }
 }
 
-/// Out of the keys of one step: what may be a lock that has not been found yet.
-Task<Kinds> Search::locks_among(const Value::Items& keys, Sweep sweep) const {
+/// The locks among the keys of one step that have not been found yet.
+Task<Kinds> KeyScan::locks_among(const Value::Items& keys, Pass pass) const {
   Kinds kinds;
   std::vector<std::string> hashes;
   for (const Value& key : keys) {
-    const auto trace = trace_in(key.as_text());
-    if (sweep == Sweep::hashes && !trace && !found_.contains(key.as_text()))
+    const auto known = lock_beside(key.as_text());
+    if (pass == Pass::hashes && !known && !found_.contains(key.as_text()))
       hashes.push_back(key.as_text());
-    if (sweep == Sweep::side_keys && trace && !found_.contains(trace->name) &&
-        matches(options_.pattern, trace->name))
-      kinds.emplace(trace->name, trace->kind);
+    if (pass == Pass::side_keys && known && !found_.contains(known->name) &&
+        matches(options_.pattern, known->name))
+      kinds.emplace(known->name, known->kind);
   }
   if (hashes.empty()) co_return kinds;
   auto asking = kinds_of_hashes(store_, std::move(hashes));
   co_return co_await asking;
 }
 
-Batch Search::one_step(const std::string& cursor, Sweep sweep) const {
+Batch KeyScan::one_step(const std::string& cursor, Pass pass) const {
   const std::string step = std::to_string(options_.step);
   Batch batch;
-  if (sweep == Sweep::hashes) {
+  if (pass == Pass::hashes) {
     batch.add({"SCAN", cursor, "MATCH", options_.pattern, "COUNT", step, "TYPE", "hash"});
   } else {
     batch.add({"SCAN", cursor, "MATCH", side_keys, "COUNT", step});
@@ -133,23 +119,23 @@ Batch Search::one_step(const std::string& cursor, Sweep sweep) const {
   return batch;
 }
 
-void Search::report(std::int64_t keys) {
+void KeyScan::report(std::int64_t keys) {
   state_.of = 2 * static_cast<std::uint64_t>(keys);
   state_.looked_at = std::min<std::uint64_t>(state_.looked_at + options_.step, state_.of);
   state_.found = found_.size();
   if (progress_) progress_(state_);
 }
 
-Task<void> Search::run(Sweep sweep) {
+Task<void> KeyScan::run(Pass pass) {
   std::string cursor = "0";
   do {
-    auto asked = store_.run(one_step(cursor, sweep));
+    auto asked = store_.run(one_step(cursor, pass));
     const std::vector<Value> replies = co_await asked;
     for (const Value& reply : replies)
       if (reply.is_error()) throw error_of_reply(reply.as_text());
     const auto& scanned = replies.at(0).as_items();
     cursor = scanned.at(0).as_text();
-    auto asking = locks_among(scanned.at(1).as_items(), sweep);
+    auto asking = locks_among(scanned.at(1).as_items(), pass);
     Kinds kinds = co_await asking;
     auto reading = read_all(std::move(kinds));
     co_await reading;
@@ -157,10 +143,10 @@ Task<void> Search::run(Sweep sweep) {
   } while (cursor != "0" && complete_);
 }
 
-Task<LockList> Search::run() {
-  for (const Sweep sweep : {Sweep::side_keys, Sweep::hashes}) {
-    auto sweeping = run(sweep);
-    co_await sweeping;
+Task<LockList> KeyScan::run() {
+  for (const Pass pass : {Pass::side_keys, Pass::hashes}) {
+    auto running = run(pass);
+    co_await running;
   }
   LockList list{.locks = {}, .complete = complete_};
   for (auto& [name, lock] : found_) list.locks.push_back(std::move(lock));

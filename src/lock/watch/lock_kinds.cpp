@@ -1,7 +1,6 @@
-#include "lock/watch/traces.hpp"
-
 #include <algorithm>
 
+#include "lock/watch/key_scan.hpp"
 #include "sluice/fair_mutex.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/permit_semaphore.hpp"
@@ -59,12 +58,12 @@ Task<LockInfo> read(Store& store, std::string name) {
   co_return in_general(std::move(info));
 }
 
-struct Reader {
+struct KindReader {
   LockKind kind;
   Task<LockInfo> (*read)(Store&, std::string);
 };
 
-constexpr Reader readers[] = {
+constexpr KindReader readers[] = {
     {LockKind::mutex, read<Mutex>},         {LockKind::foreign, read<Mutex>},
     {LockKind::fair, read<FairMutex>},      {LockKind::shared, read<SharedMutex>},
     {LockKind::semaphore, read<Semaphore>}, {LockKind::permits, read<PermitSemaphore>},
@@ -72,11 +71,11 @@ constexpr Reader readers[] = {
 
 }  // namespace
 
-std::optional<Trace> trace_in(std::string_view key) {
+std::optional<KnownLock> lock_beside(std::string_view key) {
   for (const auto& row : side_key_table) {
     if (!key.starts_with(row.prefix)) continue;
     const auto rest = key.substr(row.prefix.size());
-    if (rest.size() > 1 && rest.front() == ':') return Trace{name_in(rest.substr(1)), row.kind};
+    if (rest.size() > 1 && rest.front() == ':') return KnownLock{name_in(rest.substr(1)), row.kind};
   }
   return std::nullopt;
 }
@@ -106,9 +105,17 @@ bool is_owner(std::string_view field) {
          among(field.substr(uuid + 1), "0123456789");
 }
 
-Task<LockInfo> read_lock(Store& store, LockKind kind, std::string name) {
-  const auto* const reader = std::ranges::find(readers, kind, &Reader::kind);
-  return reader->read(store, std::move(name));
+Task<std::optional<WatchedLock>> read_lock(Store& store, std::string name, LockKind kind) {
+  WatchedLock lock{.name = std::move(name), .kind = kind, .info = {}};
+  const auto* const reader = std::ranges::find(readers, kind, &KindReader::kind);
+  try {
+    auto asked = reader->read(store, lock.name);
+    lock.info = co_await asked;
+  } catch (const Error& failure) {
+    if (failure.errc() != Errc::wrong_type) throw;  // else it is a lock no more
+  }
+  if (lock.info.holders.empty() && lock.info.waiters.empty()) co_return std::nullopt;
+  co_return lock;
 }
 
 }  // namespace sluice::lock
