@@ -60,8 +60,8 @@ struct WaitGraph {
   std::vector<ChildEdge> children;
 };
 
-/// A cycle: each actor holds the lock that the actor before it waits for, and the first one the lock
-/// that the last waits for.
+/// A cycle: each actor holds the lock that the actor before it waits for, and the first one the
+/// lock that the last waits for.
 struct Deadlock {
   struct Step {
     LockActor actor;
