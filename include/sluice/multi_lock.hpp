@@ -17,7 +17,7 @@ namespace sluice {
 
 namespace lock {
 class Group;
-class MultiHolding;
+class MultiHold;
 }  // namespace lock
 
 /// One of the locks, where they are of several Stores.
@@ -95,9 +95,9 @@ class MultiHeld {
 
  private:
   friend class MultiLock;
-  explicit MultiHeld(std::unique_ptr<lock::MultiHolding> holding) noexcept;
+  explicit MultiHeld(std::unique_ptr<lock::MultiHold> holding) noexcept;
 
-  std::unique_ptr<lock::MultiHolding> holding_;
+  std::unique_ptr<lock::MultiHold> holding_;
 };
 
 /// Several names, taken all or not at all: the two accounts of a transfer, the shelves of an order.
@@ -143,9 +143,8 @@ class MultiLock {
 
  private:
   struct Step;
-  Task<std::optional<MultiHeld>> enter(std::chrono::milliseconds wait, std::stop_token stop);
-  Task<std::unique_ptr<lock::MultiHolding>> enter_each(std::optional<SteadyTime> until,
-                                                       std::stop_token stop);
+  Task<std::unique_ptr<lock::MultiHold>> enter_each(std::optional<SteadyTime> until,
+                                                    std::stop_token stop);
 
   const std::string label_;
   Clock& clock_;

@@ -6,11 +6,7 @@
 #include <map>
 
 #include "lock/hold/owner.hpp"
-#include "lock/semaphore/acquire.lua.hpp"
-#include "lock/semaphore/change.lua.hpp"
-#include "lock/semaphore/release.lua.hpp"
-#include "lock/semaphore/renew.lua.hpp"
-#include "lock/semaphore/update_lease.lua.hpp"
+#include "lock/semaphore/semaphore.lua.hpp"
 #include "lock/text.hpp"
 #include "lock/wait/acquire_reply.hpp"
 

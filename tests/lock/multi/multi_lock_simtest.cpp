@@ -1,5 +1,5 @@
 /// All or none, beside single locks of the same names; holders that die, replies that are lost.
-#include "lock/multi/slot.hpp"
+#include "lock/multi/lock_order.hpp"
 #include "lock/virtual_lock.hpp"
 #include "sluice/multi_lock.hpp"
 

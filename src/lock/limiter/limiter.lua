@@ -1,19 +1,51 @@
--- Take permits of a rate. What was taken in the last interval lies in a log; the rest is free.
+-- The scripts of RateLimiter.
 -- KEYS[1] definition hash   KEYS[2] free permits
 -- KEYS[3] log: zset of 1 length byte, id, 4 bytes number of permits; score: when taken, ms
 -- ARGV[1] rate   ARGV[2] interval, ms   ARGV[3] kind: 0 overall, 1 per client
--- ARGV[4] keep alive, ms; 0: for ever   ARGV[5] 1: another rate or interval is taken as it is
+-- ARGV[4] keep alive, ms; 0: for ever
+
+-- part define
+local call = redis.call
+
+-- Raises Redis's own WRONGTYPE error.
+local function refuse(key)
+  call('LLEN', key)
+end
+
+local function define()
+  call('HSET', KEYS[1], 'rate', ARGV[1], 'interval', ARGV[2], 'type', ARGV[3], 'keepAliveTime',
+       ARGV[4])
+end
+
+-- script acquire
+-- Take permits of a rate. What was taken in the last interval lies in a log; the rest is free.
+-- ARGV[5] 1: another rate or interval is taken as it is
 -- ARGV[6] the rate by which the caller last counted; 0: none
 -- ARGV[7] how many permits; 0: only look   ARGV[8] id of the request, at most 255 bytes
 -- Reply: {'granted', free permits left, rate} · {'wait', us until there are enough, rate}
 --        {'mismatch', rate, interval, kind} · {'above', rate}: never so many
-local call = redis.call
+-- include lock/limiter/limiter.lua define
 local form = '<Bc0I4'
+
+-- Before the limiter is defined: its keys hold nothing, or what is left of an earlier one.
+local function check_keys()
+  if call('EXISTS', KEYS[1]) == 1 then
+    refuse(KEYS[1])
+  end
+  local free = call('GET', KEYS[2])
+  if free and not tonumber(free) then
+    refuse(KEYS[2])
+  end
+  local entry = call('ZRANGE', KEYS[3], 0, 0)[1]
+  if entry and #entry ~= 5 + string.byte(entry) then
+    refuse(KEYS[3])
+  end
+end
 
 local defined = call('HMGET', KEYS[1], 'rate', 'interval', 'type', 'keepAliveTime')
 if not (defined[1] or defined[2] or defined[3]) then
-  call('HSET', KEYS[1], 'rate', ARGV[1], 'interval', ARGV[2], 'type', ARGV[3],
-       'keepAliveTime', ARGV[4])
+  check_keys()
+  define()
   defined = {ARGV[1], ARGV[2], ARGV[3], ARGV[4]}
 end
 local rate, interval = tonumber(defined[1]), tonumber(defined[2])
@@ -44,8 +76,8 @@ local function sum(entries)
   return permits
 end
 
--- What was taken an interval ago is free again. Counting anew costs more and heals what others
--- left: a number of another rate, permits without an entry.
+-- What was taken an interval ago is free again. To count the whole log costs more, and corrects
+-- what other programs left: a number of another rate, permits without an entry.
 local function count_free()
   if call('ZCOUNT', KEYS[3], '(' .. due, '+inf') == 0 then
     call('DEL', KEYS[3])
@@ -122,3 +154,20 @@ if keep > 0 then
   call('PEXPIRE', KEYS[3], keep)
 end
 return {reply, reply == 'wait' and wait or math.max(free, 0), rate}
+
+-- script set_rate
+-- Change the rate of a limiter, or define it. The next acquire counts the free permits anew.
+-- Reply: 1 done; 0 it is of another kind.
+-- include lock/limiter/limiter.lua define
+local kind = call('HGET', KEYS[1], 'type')
+if not kind and call('EXISTS', KEYS[1]) == 1 then
+  refuse(KEYS[1])
+end
+if kind and kind ~= ARGV[3] then
+  return 0
+end
+define()
+if tonumber(ARGV[4]) > 0 then
+  call('PEXPIRE', KEYS[1], ARGV[4])
+end
+return 1

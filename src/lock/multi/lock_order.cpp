@@ -1,17 +1,16 @@
-#include "lock/multi/order.hpp"
+#include "lock/multi/lock_order.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <tuple>
 
 #include "lock/hold/steps.hpp"
-#include "lock/multi/slot.hpp"
 
 namespace sluice::lock {
 namespace {
 
-/// What a name is sorted by. Stores of one address (two in memory, say) are known apart by where
-/// they are here: nobody elsewhere knows them.
+/// What a name is sorted by. Stores of one address (two in memory, say) are told apart by their
+/// place in this process: no other process knows them.
 struct Rank {
   std::string server;
   const Store* store;
@@ -31,7 +30,21 @@ std::vector<Rank> ranks_of(std::span<const MultiName> names) {
 
 }  // namespace
 
-std::vector<Part> in_order(std::span<const MultiName> names, bool slot_by_slot) {
+std::uint16_t hash_slot(std::string_view key) noexcept {
+  if (const auto open = key.find('{'); open != key.npos) {
+    const auto close = key.find('}', open + 1);
+    if (close != key.npos && close > open + 1) key = key.substr(open + 1, close - open - 1);
+  }
+  std::uint16_t crc = 0;
+  for (const char letter : key) {
+    crc = static_cast<std::uint16_t>(crc ^ (static_cast<unsigned char>(letter) << 8));
+    for (int bit = 0; bit < 8; ++bit)
+      crc = static_cast<std::uint16_t>(crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1);
+  }
+  return crc % 16384;
+}
+
+std::vector<NameGroup> in_lock_order(std::span<const MultiName> names, bool slot_by_slot) {
   if (names.empty() || names.size() > MultiLock::most_names)
     throw Error{Errc::bad_argument, "a lock of many names has from 1 to " +
                                         std::to_string(MultiLock::most_names) + " of them, not " +
@@ -41,7 +54,7 @@ std::vector<Part> in_order(std::span<const MultiName> names, bool slot_by_slot) 
   std::iota(order.begin(), order.end(), 0);
   std::ranges::sort(order, {}, [&](std::size_t i) -> const Rank& { return ranks[i]; });
 
-  std::vector<Part> parts;
+  std::vector<NameGroup> groups;
   const Rank* last = nullptr;
   for (const std::size_t place : order) {
     const Rank& rank = ranks[place];
@@ -49,12 +62,12 @@ std::vector<Part> in_order(std::span<const MultiName> names, bool slot_by_slot) 
       throw Error{Errc::bad_argument,
                   "a lock of many names was given " + quoted(names[place].name) + " twice"};
     if (!last || last->store != rank.store || (slot_by_slot && last->slot != rank.slot))
-      parts.push_back({.store = &names[place].store, .names = {}, .places = {}});
-    parts.back().names.push_back(names[place].name);
-    parts.back().places.push_back(place);
+      groups.push_back({.store = &names[place].store, .names = {}, .places = {}});
+    groups.back().names.push_back(names[place].name);
+    groups.back().places.push_back(place);
     last = &rank;
   }
-  return parts;
+  return groups;
 }
 
 }  // namespace sluice::lock

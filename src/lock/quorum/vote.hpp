@@ -1,5 +1,5 @@
-/// One question to all nodes at once: it is decided as soon as enough of them have answered, and
-/// the others are heard in the background.
+/// One question to all nodes at once. It is decided as soon as enough of them have answered; the
+/// replies of the other nodes are taken in the background.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 namespace sluice::lock {
 
 /// Threads: any.
-class Round : public std::enable_shared_from_this<Round> {
+class Vote : public std::enable_shared_from_this<Vote> {
  public:
   /// What one node said.
   struct Reply {
@@ -27,14 +27,14 @@ class Round : public std::enable_shared_from_this<Round> {
   using Enough = std::function<bool(const Replies&)>;
   using Late = std::function<void(Store& node, const Reply&)>;
 
-  /// Asks every node now. `enough` is asked after each reply, one at a time: whether the rest would
-  /// change nothing.
-  static std::shared_ptr<Round> start(Nodes nodes, const Ask& ask, Enough enough);
-  Round(Nodes nodes, Enough enough);
+  /// Asks every node now. `enough` is called after each reply, one at a time: whether the missing
+  /// replies can change nothing.
+  static std::shared_ptr<Vote> start(Nodes nodes, const Ask& ask, Enough enough);
+  Vote(Nodes nodes, Enough enough);
 
-  /// What has been said when it was enough, or all, or `until` (of `clock`) passed.
+  /// The replies when they are enough, or complete, or when `until` (of `clock`) has passed.
   Task<Replies> decision(Clock& clock, SteadyTime until);
-  /// What has been said so far; whatever comes later is given to `late`.
+  /// The replies so far. Those that come later are given to `late`.
   Replies hand_on(Late late);
 
  private:
@@ -50,7 +50,7 @@ class Round : public std::enable_shared_from_this<Round> {
   Completion decided_;
 };
 
-/// What counts of some replies.
+/// How many nodes replied what.
 struct Tally {
   std::size_t yes = 0;
   std::size_t no = 0;
@@ -60,19 +60,19 @@ struct Tally {
   std::size_t silent() const noexcept { return failed + pending; }
 };
 
-Tally tally(const Round::Replies& replies, const std::function<bool(const Value&)>& is_yes);
+Tally tally(const Vote::Replies& replies, const std::function<bool(const Value&)>& is_yes);
 
 /// More than half of `nodes`.
 constexpr std::size_t majority_of(std::size_t nodes) noexcept { return nodes / 2 + 1; }
 
-/// Whether `need` have said yes, or so many no, or so many failed, that they cannot.
+/// Whether `need` nodes have said yes, or cannot any more, because too many said no or failed.
 bool is_decided(const Tally& tally, std::size_t need) noexcept;
 
-/// An answer, in a word or two.
+/// A reply, in a word or two.
 using InWords = std::function<std::string_view(const Value&)>;
 
-/// Too few nodes answered: how many of them failed, and what is known of each.
-Error unreachable(const std::string& what, const Round::Nodes& nodes, const Round::Replies& replies,
+/// What to throw when too few nodes answered: how many failed, and what is known of each.
+Error unreachable(const std::string& what, const Vote::Nodes& nodes, const Vote::Replies& replies,
                   const InWords& in_words, Effect effect);
 
 }  // namespace sluice::lock

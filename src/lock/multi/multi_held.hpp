@@ -11,15 +11,15 @@
 
 namespace sluice::lock {
 
-class MultiHolding {
+class MultiHold {
  public:
-  explicit MultiHolding(std::size_t names) : names_(names) {}
+  explicit MultiHold(std::size_t names) : names_(names) {}
   /// Releases in the background what is held.
-  ~MultiHolding();
-  MultiHolding(const MultiHolding&) = delete;
-  MultiHolding& operator=(const MultiHolding&) = delete;
+  ~MultiHold();
+  MultiHold(const MultiHold&) = delete;
+  MultiHold& operator=(const MultiHold&) = delete;
 
-  /// `places`: of each hold among the names as given. Must outlive the call only.
+  /// `places`: of each hold among the names as given.
   void add(std::shared_ptr<Group> group, Holds holds, const std::vector<std::size_t>& places);
 
   std::chrono::nanoseconds valid_for() const noexcept;
@@ -36,11 +36,11 @@ class MultiHolding {
   void on_risk(const std::function<void(Risk)>& callback);
 
  private:
-  struct Part {
+  struct Taken {
     std::shared_ptr<Group> group;
     Holds holds;
   };
-  std::vector<Part> parts_;
+  std::vector<Taken> taken_;
   Holds names_;
   std::mutex mutex_;
   std::optional<std::stop_source> stop_;  // made when somebody asks for it

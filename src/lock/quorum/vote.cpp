@@ -1,4 +1,4 @@
-#include "lock/quorum/round.hpp"
+#include "lock/quorum/vote.hpp"
 
 #include <fmt/format.h>
 
@@ -6,17 +6,17 @@
 
 namespace sluice::lock {
 
-std::shared_ptr<Round> Round::start(Nodes nodes, const Ask& ask, Enough enough) {
-  auto round = std::make_shared<Round>(std::move(nodes), std::move(enough));
-  for (std::size_t i = 0; i < round->nodes_.size(); ++i)
-    spawn(round->ask_one(i, ask(*round->nodes_[i])));
-  return round;
+std::shared_ptr<Vote> Vote::start(Nodes nodes, const Ask& ask, Enough enough) {
+  auto vote = std::make_shared<Vote>(std::move(nodes), std::move(enough));
+  for (std::size_t i = 0; i < vote->nodes_.size(); ++i)
+    spawn(vote->ask_one(i, ask(*vote->nodes_[i])));
+  return vote;
 }
 
-Round::Round(Nodes nodes, Enough enough)
+Vote::Vote(Nodes nodes, Enough enough)
     : nodes_(std::move(nodes)), enough_(std::move(enough)), replies_(nodes_.size()) {}
 
-Task<void> Round::ask_one(std::size_t which, Task<Value> asking) {
+Task<void> Vote::ask_one(std::size_t which, Task<Value> asking) {
   const auto self = shared_from_this();
   Reply reply;
   try {
@@ -27,7 +27,7 @@ Task<void> Round::ask_one(std::size_t which, Task<Value> asking) {
   note(which, std::move(reply));
 }
 
-void Round::note(std::size_t which, Reply reply) {
+void Vote::note(std::size_t which, Reply reply) {
   Late late;
   bool decided = false;
   {
@@ -36,27 +36,26 @@ void Round::note(std::size_t which, Reply reply) {
     ++heard_;
     late = late_;
     decided = heard_ == nodes_.size() || enough_(replies_);
-    if (heard_ == nodes_.size()) late_ = nullptr;  // and whatever it keeps alive
+    if (heard_ == nodes_.size()) late_ = nullptr;  // and what it keeps alive
   }
   if (decided) decided_.complete();
   if (late) late(*nodes_[which], reply);
 }
 
-Task<Round::Replies> Round::decision(Clock& clock, SteadyTime until) {
+Task<Vote::Replies> Vote::decision(Clock& clock, SteadyTime until) {
   const auto self = shared_from_this();
-  auto waiting = wait_until(decided_, clock, until);
-  co_await waiting;
+  co_await wait_until(decided_, clock, until);
   const std::lock_guard lock{mutex_};
   co_return replies_;
 }
 
-Round::Replies Round::hand_on(Late late) {
+Vote::Replies Vote::hand_on(Late late) {
   const std::lock_guard lock{mutex_};
   if (heard_ < nodes_.size()) late_ = std::move(late);
   return replies_;
 }
 
-Tally tally(const Round::Replies& replies, const std::function<bool(const Value&)>& is_yes) {
+Tally tally(const Vote::Replies& replies, const std::function<bool(const Value&)>& is_yes) {
   Tally tally;
   for (const auto& reply : replies) {
     if (!reply) {
@@ -77,20 +76,20 @@ bool is_decided(const Tally& tally, std::size_t need) noexcept {
 
 namespace {
 
-/// Of all that failed, if they agree.
-Errc common_cause(const Round::Replies& replies) {
+/// The error code of all nodes that failed, if they agree.
+Errc common_cause(const Vote::Replies& replies) {
   std::optional<Errc> cause;
   for (const auto& reply : replies) {
     if (!reply || !reply->failure) continue;
     if (cause && cause != reply->failure->errc()) return Errc::connection;
     cause = reply->failure->errc();
   }
-  return cause.value_or(Errc::timeout);  // nobody failed: they have not answered in time
+  return cause.value_or(Errc::timeout);  // no node failed: they did not answer in time
 }
 
 }  // namespace
 
-Error unreachable(const std::string& what, const Round::Nodes& nodes, const Round::Replies& replies,
+Error unreachable(const std::string& what, const Vote::Nodes& nodes, const Vote::Replies& replies,
                   const InWords& in_words, Effect effect) {
   std::string each;
   std::size_t failed = 0;

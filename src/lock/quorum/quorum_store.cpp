@@ -1,4 +1,4 @@
-#include "lock/quorum/nodes.hpp"
+#include "lock/quorum/quorum_store.hpp"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,11 @@ namespace sluice::lock {
 namespace {
 
 Task<Value> run_on(Store& node, Batch batch, CallOptions options) {
-  auto asked = node.run(std::move(batch), options);
-  std::vector<Value> replies = co_await asked;
-  co_return Value::array(std::move(replies));
+  co_return Value::array(co_await node.run(std::move(batch), options));
 }
 
-/// What the nodes have said to one script of the batch.
-Value merged(const Round::Replies& replies, std::size_t script, std::size_t need) {
+/// The replies of the nodes to one script of the batch.
+Value merged(const Vote::Replies& replies, std::size_t script, std::size_t need) {
   std::vector<const std::vector<Value>*> answers;
   for (const auto& reply : replies)
     if (reply && reply->value && reply->value->as_items().at(script).is_aggregate())
@@ -49,46 +47,45 @@ bool is_undecided(const Value& answer) {
 
 }  // namespace
 
-Task<std::vector<Value>> NodesStore::run(Batch batch, CallOptions options) {
+Task<std::vector<Value>> QuorumStore::run(Batch batch, CallOptions options) {
   const std::size_t scripts = batch.size();
   const std::size_t need = majority();
-  const auto merge = [scripts, need](const Round::Replies& replies) {
+  const auto merge = [scripts, need](const Vote::Replies& replies) {
     std::vector<Value> answers;
     for (std::size_t i = 0; i < scripts; ++i) answers.push_back(merged(replies, i, need));
     return answers;
   };
   const SteadyTime until = clock().steady() + options.timeout;
-  options.repeatable = false;  // a late copy would take up again what was released meanwhile
-  const auto round = Round::start(
+  options.repeatable = false;  // a late copy would restore a hold that was released meanwhile
+  const auto vote = Vote::start(
       nodes_, [&](Store& node) { return run_on(node, batch, options); },
-      [merge](const Round::Replies& replies) {
+      [merge](const Vote::Replies& replies) {
         return std::ranges::none_of(merge(replies), is_undecided);
       });
-  auto deciding = round->decision(clock(), until);
-  const Round::Replies replies = co_await deciding;
+  const Vote::Replies replies = co_await vote->decision(clock(), until);
   if (std::ranges::none_of(replies, [](const auto& reply) { return reply && reply->value; }))
     throw unreachable(
         "renewals", nodes_, replies, [](const Value&) { return "answered"; }, Effect::unknown);
   co_return merge(replies);
 }
 
-Task<Value> NodesStore::run(Words, CallOptions) { refuse(); }
-Task<Value> NodesStore::run(const Script&, Words, Words, CallOptions) { refuse(); }
-Task<Listener> NodesStore::listen(std::string, MessageHandler) { refuse(); }
+Task<Value> QuorumStore::run(Words, CallOptions) { refuse(); }
+Task<Value> QuorumStore::run(const Script&, Words, Words, CallOptions) { refuse(); }
+Task<Listener> QuorumStore::listen(std::string, MessageHandler) { refuse(); }
 
-std::string NodesStore::describe() const {
+std::string QuorumStore::describe() const {
   return fmt::format("{} nodes, the first {}", nodes_.size(), nodes_.front()->describe());
 }
 
-std::shared_ptr<Watchdog> watchdog_of(const Round::Nodes& nodes) {
+std::shared_ptr<Watchdog> watchdog_of(const Vote::Nodes& nodes) {
   static std::mutex mutex;
-  static auto* const all = new std::map<Round::Nodes, std::weak_ptr<Watchdog>>;  // as shared_of()
+  static auto* const all = new std::map<Vote::Nodes, std::weak_ptr<Watchdog>>;  // as shared_of()
 
   const std::lock_guard lock{mutex};
   if (const auto known = all->find(nodes); known != all->end())
     if (auto shared = known->second.lock()) return shared;
   std::erase_if(*all, [](const auto& entry) { return entry.second.expired(); });
-  const auto store = std::make_shared<NodesStore>(nodes);
+  const auto store = std::make_shared<QuorumStore>(nodes);
   std::shared_ptr<Watchdog> watchdog{new Watchdog{*store}, [store](Watchdog* own) { delete own; }};
   (*all)[nodes] = watchdog;
   return watchdog;
