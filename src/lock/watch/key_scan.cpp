@@ -113,7 +113,7 @@ Batch KeyScan::one_step(const std::string& cursor, Pass pass) const {
   if (pass == Pass::hashes) {
     batch.add({"SCAN", cursor, "MATCH", options_.pattern, "COUNT", step, "TYPE", "hash"});
   } else {
-    batch.add({"SCAN", cursor, "MATCH", side_keys, "COUNT", step});
+    batch.add({"SCAN", cursor, "MATCH", side_key_pattern, "COUNT", step});
   }
   batch.add({"DBSIZE"});
   return batch;

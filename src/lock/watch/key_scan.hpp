@@ -23,7 +23,7 @@ struct KnownLock {
 };
 
 /// A pattern that matches every key beside a lock.
-inline constexpr std::string_view side_keys = "sluice_*";
+inline constexpr std::string_view side_key_pattern = "sluice_*";
 /// Empty: not one of our keys beside a lock.
 std::optional<KnownLock> lock_beside(std::string_view key);
 /// The keys that may lie beside the lock of that name.
