@@ -62,6 +62,8 @@ class Latch {
   /// Throws Error (bad_argument): an empty name, one above 1 MiB, an option out of range.
   Latch(Store& store, std::string name, LatchOptions options = {});
   ~Latch();
+  const std::string& name() const noexcept;
+
   Latch(Latch&&) noexcept;
   Latch& operator=(Latch&&) noexcept;
 
@@ -98,8 +100,6 @@ class Latch {
   /// The same up to `wait`, or until `stop` is requested. False: it was not open. Without a wait:
   /// one round trip.
   Task<bool> try_wait(std::chrono::milliseconds wait = {}, std::stop_token stop = {});
-
-  const std::string& name() const noexcept;
 
  private:
   class Impl;

@@ -14,11 +14,6 @@
 
 namespace sluice {
 
-namespace lock {
-class PermitQueue;
-struct PermitNames;
-}  // namespace lock
-
 struct SemaphoreOptions {
   /// How long permits are held without renewal, and so how long those of a dead holder are missing;
   /// see MutexOptions. From 10 ms to 24 h.
@@ -49,6 +44,11 @@ struct SemaphoreInfo {
   std::vector<Holder> holders;  ///< the one that ends next comes first; at most 1000
   std::vector<Waiter> waiters;  ///< of programs of ours, in the order of the queue; at most 1000
 };
+
+namespace lock {
+class PermitQueue;
+struct PermitNames;
+}  // namespace lock
 
 /// How many permits there are: what Semaphore and PermitSemaphore have in common.
 class SemaphoreBase {

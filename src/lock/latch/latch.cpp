@@ -136,11 +136,11 @@ class Latch::Impl {
 Latch::Latch(Store& store, std::string name, LatchOptions options)
     : impl_(std::make_unique<Impl>(store, std::move(name), options)) {}
 
+const std::string& Latch::name() const noexcept { return impl_->name(); }
+
 Latch::~Latch() = default;
 Latch::Latch(Latch&&) noexcept = default;
 Latch& Latch::operator=(Latch&&) noexcept = default;
-
-const std::string& Latch::name() const noexcept { return impl_->name(); }
 
 Task<bool> Latch::try_set_count(std::int64_t count) { return impl_->set(count, false); }
 
@@ -170,12 +170,8 @@ Task<bool> Latch::try_wait(milliseconds wait, std::stop_token stop) {
 }
 
 std::string_view to_string(LatchState state) noexcept {
-  switch (state) {
-    case LatchState::closed: return "closed";
-    case LatchState::open: return "open";
-    case LatchState::not_set: return "not_set";
-  }
-  return "?";
+  constexpr std::array<std::string_view, 3> names{"closed", "open", "not_set"};
+  return names[static_cast<std::size_t>(state)];
 }
 
 }  // namespace sluice

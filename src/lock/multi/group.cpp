@@ -9,6 +9,7 @@
 #include "lock/hold/watchdog.hpp"
 #include "lock/multi/multi.lua.hpp"
 #include "lock/per_store.hpp"
+#include "lock/wait/acquire_reply.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -22,13 +23,6 @@ bool are_integers(const Value& reply, std::size_t at_least) {
   return reply.is_aggregate() && reply.as_items().size() >= at_least &&
          std::ranges::all_of(reply.as_items(),
                              [](const Value& item) { return item.type() == Value::Type::integer; });
-}
-
-Error nonsense(std::string_view script, const Value& reply) {
-  return Error{
-      Errc::protocol,
-      std::string{script} + " answered " + to_string(reply) + ", which is none of its replies",
-      Effect::unknown};
 }
 
 }  // namespace
@@ -57,21 +51,21 @@ Task<Group::Reply> Group::ask(Identity who, std::string inbox, bool keeps) {
       keeps ? "1" : "", {bound.data(), bound.size()}};
   for (const auto& member : members_) args.push_back(member->names().channel);
   if (terms_.durability.replicas > 0) {
-    auto asked = run_durably(store_, scripts::lock_multi_acquire, keys_, args, terms_.durability);
-    const DurableReply durable = co_await asked;
+    const DurableReply durable =
+        co_await run_durably(store_, scripts::lock_multi_acquire, keys_, args, terms_.durability);
     Reply reply = reply_of(durable.reply);
     if (reply.tokens.empty() || durable.is_in_enough(terms_.durability)) co_return reply;
     co_await ask_end(who, {.repeatable = true}, inbox);
     throw unsynced(members_.front()->key(), durable, terms_.durability);
   }
-  auto asked = store_.run(scripts::lock_multi_acquire, keys_, args, {.repeatable = true});
-  const Value reply = co_await asked;
+  const Value reply =
+      co_await store_.run(scripts::lock_multi_acquire, keys_, args, {.repeatable = true});
   co_return reply_of(reply);
 }
 
 Group::Reply Group::reply_of(const Value& value) const {
   const std::size_t many = members_.size();
-  if (!are_integers(value, 2)) throw nonsense("lock/multi/acquire", value);
+  if (!are_integers(value, 2)) throw unexpected_reply("lock/multi/acquire", value);
   const auto& items = value.as_items();
   const auto which = static_cast<std::size_t>(items[0].as_integer());
   Reply reply;
@@ -80,7 +74,8 @@ Group::Reply Group::reply_of(const Value& value) const {
       reply.tokens.push_back({static_cast<std::uint64_t>(items[i].as_integer())});
     return reply;
   }
-  if (which == 0 || which > many || items.size() != 5) throw nonsense("lock/multi/acquire", value);
+  if (which == 0 || which > many || items.size() != 5)
+    throw unexpected_reply("lock/multi/acquire", value);
   AcquireReply& refusal = reply.refusal;
   refusal.left = milliseconds{items[1].as_integer()};
   refusal.time = milliseconds{items[2].as_integer()};
@@ -187,9 +182,8 @@ std::vector<std::string> Group::words_of_end(const Identity& who, const std::str
 Task<Value> Group::ask_end(Identity who, CallOptions options, std::string inbox) {
   const auto words = words_of_end(who, inbox);
   const std::vector<std::string_view> args{words.begin(), words.end()};
-  auto asked = store_.run(scripts::lock_multi_release, keys_, args, options);
-  Value reply = co_await asked;
-  if (!are_integers(reply, members_.size())) throw nonsense("lock/multi/release", reply);
+  Value reply = co_await store_.run(scripts::lock_multi_release, keys_, args, options);
+  if (!are_integers(reply, members_.size())) throw unexpected_reply("lock/multi/release", reply);
   co_return reply;
 }
 

@@ -5,6 +5,7 @@
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
+#include "lock/wait/queued_wait.hpp"
 #include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
@@ -22,25 +23,15 @@ std::int64_t free_by(const Message& message) {
 }  // namespace
 
 PermitQueue::PermitQueue(Store& store, PermitNames names, Terms terms)
-    : Resource(store, names.free),
-      wire_(store, std::move(names)),
+    : PermitWire(store, std::move(names)),
       terms_(terms),
       watchdog_(shared_of<Watchdog>(store)),
       inbox_(shared_of<Inbox>(store)) {}
 
 PermitQueue::~PermitQueue() = default;
 
-void PermitQueue::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
-  wire_.add_to(renewal, hold);
-}
-Task<Value> PermitQueue::ask_end(const Identity& who, CallOptions options) {
-  return wire_.ask_end(who, options);
-}
 GiveUp PermitQueue::give_up(const Identity& who) const {
-  return [wire = wire_, who, inbox = inbox_->channel()] { return wire.ask_give_up(who, inbox); };
-}
-Task<Value> PermitQueue::ask_recount(const Hold&, std::uint32_t) {
-  return Task<Value>::ready(Value::integer(0));
+  return give_up_wait(who, inbox_->channel());
 }
 
 std::shared_ptr<Hold> PermitQueue::hold(Identity who, const Grant& grant, bool handed_over) {
@@ -56,12 +47,10 @@ Task<bool> PermitQueue::enter(PermitRequest request, Accept accept) {
   const SteadyTime until = Clock::add(now, request.wait);
   const bool waits = until > now && !request.stop.stop_requested();
   if (!waits || !is_listening()) {
-    auto trying = try_once(request, accept);
-    const std::optional<bool> in = co_await trying;
+    const std::optional<bool> in = co_await try_once(request, accept);
     if (in || !waits) co_return in.value_or(false);
   }
-  auto waiting = wait(std::move(request), until, std::move(accept));
-  co_return co_await waiting;
+  co_return co_await wait(std::move(request), until, std::move(accept));
 }
 
 /// Without a place in the queue. Nothing: refused.
@@ -71,8 +60,7 @@ Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
   const std::string no_inbox;
   PermitReply said;
   try {
-    auto asking = wire_.ask_acquire(request.who, no_inbox);
-    said = co_await asking;
+    said = co_await ask_acquire(request.who, no_inbox);
   } catch (const Error& failure) {
     if (may_have_left_something(failure)) take_back(*this, request.who);
     throw;
@@ -86,10 +74,8 @@ Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
 }
 
 Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept accept) {
-  auto opening = inbox_->open();
-  co_await opening;
-  auto listening = listen();
-  co_await listening;
+  co_await inbox_->open();
+  co_await listen();
   Inbox::Subscription inbox{inbox_, request.who.request};
   Waiters waiter;
   waiter.push_back({.inbox = inbox, .permits = count_of(request.who.holder)});
@@ -101,8 +87,7 @@ Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept acc
   bool in = false;
   std::exception_ptr failure;
   try {
-    auto standing = stand(*here, request, until, accept);
-    in = co_await standing;
+    in = co_await stand(*here, request, until, accept);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -124,8 +109,7 @@ Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, Stea
                                    [&inbox] { inbox.post({.kind = InboxMessage::Kind::recheck}); }};
   const auto wanted = [&request] { return !request.stop.stop_requested(); };
   for (;;) {
-    auto standing = queued.stand(until, wanted);
-    const std::optional<Grant> grant = co_await standing;
+    const std::optional<Grant> grant = co_await queued.stand(until, wanted);
     if (!grant) co_return false;
     if (accept(*grant, queued.was_handed_over())) co_return true;
     count(metrics().lock_late);  // this process stood still: back into the queue
@@ -139,8 +123,7 @@ Task<AcquireReply> PermitQueue::ask_in_queue(Identity who, Waiter& waiter) {
     waiter.leads = false;
     heard_before = messages_;
   }
-  auto asking = wire_.ask_acquire(who, inbox_->channel());
-  PermitReply said = co_await asking;
+  PermitReply said = co_await ask_acquire(who, inbox_->channel());
   const std::lock_guard lock{mutex_};
   waiter.leads = said.leads;
   if (said.leads && messages_ != heard_before)  // a message may be younger than the reply
@@ -159,7 +142,7 @@ bool PermitQueue::is_listening() const {
 Task<void> PermitQueue::listen() {
   if (is_listening()) co_return;
   auto listening =
-      store().listen(wire_.names().channel, [weak = weak_from_this()](const Message& message) {
+      store().listen(names().channel, [weak = weak_from_this()](const Message& message) {
         if (const auto queue = weak.lock()) queue->heard(message);
       });
   Listener listener = co_await listening;  // destroyed without the mutex, which its handler locks

@@ -13,7 +13,6 @@
 #include <mutex>
 #include <stop_token>
 
-#include "lock/hold/resource.hpp"
 #include "lock/semaphore/wire.hpp"
 #include "lock/wait/inbox.hpp"
 
@@ -29,12 +28,11 @@ struct PermitRequest {
   std::stop_token stop;
 };
 
-class PermitQueue final : public Resource, public std::enable_shared_from_this<PermitQueue> {
+class PermitQueue final : public PermitWire, public std::enable_shared_from_this<PermitQueue> {
  public:
   PermitQueue(Store& store, PermitNames names, Terms terms);
   ~PermitQueue() override;
 
-  const PermitWire& wire() const noexcept { return wire_; }
   const Terms& terms() const noexcept { return terms_; }
 
   /// Takes what was granted. False: it came too late to be of use.
@@ -45,12 +43,7 @@ class PermitQueue final : public Resource, public std::enable_shared_from_this<P
   /// A hold of what was granted. Null: too late.
   std::shared_ptr<Hold> hold(Identity who, const Grant& grant, bool handed_over);
 
-  const Script& renewal() const noexcept override { return PermitWire::renewal(); }
-  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
-  Task<Value> ask_end(const Identity& who, CallOptions options) override;
   GiveUp give_up(const Identity& who) const override;
-  /// 0: a hold of permits is never entered again.
-  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
 
  private:
   struct Waiter {
@@ -69,7 +62,6 @@ class PermitQueue final : public Resource, public std::enable_shared_from_this<P
   bool is_listening() const;
   void heard(const Message& message);
 
-  const PermitWire wire_;
   const Terms terms_;
   const std::shared_ptr<Watchdog> watchdog_;
   const std::shared_ptr<Inbox> inbox_;

@@ -25,22 +25,19 @@ PermitSemaphore::PermitSemaphore(Store& store, std::string name, SemaphoreOption
 
 Task<void> PermitSemaphore::set_permits(std::uint32_t permits) {
   lock::check_range("the number of permits", permits, 0, most);
-  auto asked = queue_->wire().ask_change("set", permits, lock::new_request_id());
-  co_await asked;
+  co_await queue_->ask_change("set", permits, lock::new_request_id());
 }
 
 // --- permits that are held here ---
 
 Task<HeldPermit> PermitSemaphore::acquire() {
-  auto acquiring = try_acquire_many(1, lock::for_ever, {});
-  auto permits = co_await acquiring;
+  auto permits = co_await try_acquire_many(1, lock::for_ever, {});
   co_return std::move(permits.front());
 }
 
 Task<std::optional<HeldPermit>> PermitSemaphore::try_acquire(milliseconds wait,
                                                              std::stop_token stop) {
-  auto acquiring = try_acquire_many(1, wait, std::move(stop));
-  auto permits = co_await acquiring;
+  auto permits = co_await try_acquire_many(1, wait, std::move(stop));
   if (permits.empty()) co_return std::nullopt;
   co_return std::move(permits.front());
 }
@@ -99,12 +96,12 @@ Task<std::optional<PermitId>> PermitSemaphore::take(milliseconds lease, millisec
 }
 
 Task<bool> PermitSemaphore::release(PermitId permit) {
-  return queue_->wire().ask_end_once(lock::member_of(permit), lock::new_request_id());
+  return queue_->ask_end_once(lock::member_of(permit), lock::new_request_id());
 }
 
 Task<bool> PermitSemaphore::update_lease(PermitId permit, milliseconds lease) {
   check_lease(lease);
-  return queue_->wire().ask_update_lease(lock::member_of(permit), lease);
+  return queue_->ask_update_lease(lock::member_of(permit), lease);
 }
 
 }  // namespace sluice

@@ -27,14 +27,12 @@ const std::string& SemaphoreBase::name() const noexcept { return queue_->key(); 
 
 Task<bool> SemaphoreBase::try_set_permits(std::uint32_t permits) {
   lock::check_range("the number of permits", permits, 0, most);
-  auto asked = queue_->wire().ask_change("try_set", permits, lock::new_request_id());
-  co_return co_await asked == 1;
+  co_return co_await queue_->ask_change("try_set", permits, lock::new_request_id()) == 1;
 }
 
 Task<void> SemaphoreBase::ensure_permits(std::uint32_t permits) {
   lock::check_range("the number of permits", permits, 0, most);
-  auto asked = queue_->wire().ask_change("ensure", permits);
-  const std::int64_t in_force = co_await asked;
+  const std::int64_t in_force = co_await queue_->ask_change("ensure", permits);
   if (in_force != permits)
     throw Error{
         Errc::config_mismatch,
@@ -45,13 +43,12 @@ Task<void> SemaphoreBase::ensure_permits(std::uint32_t permits) {
 
 Task<void> SemaphoreBase::add_permits(std::int64_t delta) {
   lock::check_range("the number of permits to add", delta, -std::int64_t{most}, most);
-  auto asked = queue_->wire().ask_change("add", delta, lock::new_request_id());
-  co_await asked;
+  co_await queue_->ask_change("add", delta, lock::new_request_id());
 }
 
-Task<std::int64_t> SemaphoreBase::available() { return queue_->wire().ask_change("look", 0); }
+Task<std::int64_t> SemaphoreBase::available() { return queue_->ask_change("look", 0); }
 
-Task<SemaphoreInfo> SemaphoreBase::info() { return queue_->wire().ask_info(); }
+Task<SemaphoreInfo> SemaphoreBase::info() { return queue_->ask_info(); }
 
 // --- permits without ids ---
 
@@ -59,7 +56,7 @@ Semaphore::Semaphore(Store& store, std::string name, SemaphoreOptions options)
     : SemaphoreBase(store, lock::PermitNames::counted(std::move(name)), std::move(options)) {}
 
 Task<std::int64_t> Semaphore::drain() {
-  return queue_->wire().ask_change("drain", 0, lock::new_request_id());
+  return queue_->ask_change("drain", 0, lock::new_request_id());
 }
 
 Task<void> Semaphore::release_unowned(std::uint32_t permits, std::string request) {
@@ -67,13 +64,11 @@ Task<void> Semaphore::release_unowned(std::uint32_t permits, std::string request
   lock::check_range("the length of a request's name in bytes",
                     static_cast<std::int64_t>(request.size()), 0, 200);
   if (request.empty()) request = lock::new_request_id();
-  auto asked = queue_->wire().ask_change("add", permits, std::move(request));
-  co_await asked;
+  co_await queue_->ask_change("add", permits, std::move(request));
 }
 
 Task<Held> Semaphore::acquire(std::uint32_t permits) {
-  auto acquiring = try_acquire(permits, lock::for_ever, {});
-  auto held = co_await acquiring;
+  auto held = co_await try_acquire(permits, lock::for_ever, {});
   co_return std::move(held).value();
 }
 

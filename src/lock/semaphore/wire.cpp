@@ -22,54 +22,53 @@ PermitReply permit_reply_of(const Value& reply) {
     answer.reply.granted = FencingToken{};
     return answer;
   }
-  if (!is_refusal(reply))
-    throw Error{Errc::protocol,
-                "lock/semaphore/acquire answered " + to_string(reply) + ", neither 1 nor a time",
-                Effect::unknown};
+  if (!is_refusal(reply)) throw unexpected_reply(scripts::lock_semaphore_acquire.name, reply);
   answer.reply = refusal_of(reply, {});
   answer.leads = reply.as_items()[2].as_integer() == 1;
   return answer;
 }
 
-}  // namespace
-
-PermitWire::Keys PermitWire::keys(std::string_view answer) const {
-  Keys keys{names_.free, names_.holds, names_.queue, names_.people, names_.turns};
+/// The keys of the scripts; `answer`: one key more, if it is not empty.
+std::vector<std::string_view> keys_of(const PermitNames& names, std::string_view answer = {}) {
+  std::vector<std::string_view> keys{names.free, names.holds, names.queue, names.people,
+                                     names.turns};
   if (!answer.empty()) keys.push_back(answer);
   return keys;
 }
 
+Task<Value> ask_release(Store& store, const PermitNames& names, const Identity& who,
+                        const std::string& ticket, CallOptions options) {
+  const std::vector<std::string> members = members_of(who);
+  std::vector<std::string_view> args{names.channel, ticket};
+  args.insert(args.end(), members.begin(), members.end());
+  return store.run(scripts::lock_semaphore_release, keys_of(names), args, options);
+}
+
+}  // namespace
+
 Task<PermitReply> PermitWire::ask_acquire(const Identity& who, const std::string& inbox) const {
   const std::string_view args[] = {names_.channel, who.request, who.holder, inbox};
-  auto asked =
-      store_.run(scripts::lock_semaphore_acquire, keys(), Words{args}, {.repeatable = true});
-  const Value reply = co_await asked;
+  const Value reply = co_await store().run(scripts::lock_semaphore_acquire, keys_of(names_),
+                                           Words{args}, {.repeatable = true});
   co_return permit_reply_of(reply);
 }
 
-Task<Value> PermitWire::ask_release(const Identity& who, const std::string& ticket,
-                                    CallOptions options) const {
-  const std::vector<std::string> members = members_of(who);
-  std::vector<std::string_view> args{names_.channel, ticket};
-  args.insert(args.end(), members.begin(), members.end());
-  return store_.run(scripts::lock_semaphore_release, keys(), args, options);
+Task<Value> PermitWire::ask_end(const Identity& who, CallOptions options) {
+  return ask_release(store(), names_, who, {}, options);
 }
 
-Task<Value> PermitWire::ask_end(const Identity& who, CallOptions options) const {
-  return ask_release(who, {}, options);
-}
-
-Task<Value> PermitWire::ask_give_up(const Identity& who, const std::string& inbox) const {
-  return ask_release(who, fmt::format("{} {} {}", who.request, inbox, who.holder),
-                     {.repeatable = true});
+GiveUp PermitWire::give_up_wait(const Identity& who, const std::string& inbox) const {
+  const std::string ticket = fmt::format("{} {} {}", who.request, inbox, who.holder);
+  return [&store = store(), names = names_, who, ticket] {
+    return ask_release(store, names, who, ticket, {.repeatable = true});
+  };
 }
 
 Task<bool> PermitWire::ask_end_once(std::string member, std::string request) const {
   const std::string answer = names_.answer(request);
   const std::string_view args[] = {names_.channel, "", member};
-  auto asked =
-      store_.run(scripts::lock_semaphore_release, keys(answer), Words{args}, {.repeatable = true});
-  const Value reply = co_await asked;
+  const Value reply = co_await store().run(scripts::lock_semaphore_release, keys_of(names_, answer),
+                                           Words{args}, {.repeatable = true});
   co_return reply.as_integer() == 1;
 }
 
@@ -78,27 +77,29 @@ Task<std::int64_t> PermitWire::ask_change(std::string what, std::int64_t number,
   const std::string answer = request.empty() ? std::string{} : names_.answer(request);
   const std::string amount = fmt::to_string(number);
   const std::string_view args[] = {names_.channel, what, amount};
-  auto asked =
-      store_.run(scripts::lock_semaphore_change, keys(answer), Words{args}, {.repeatable = true});
-  const Value reply = co_await asked;
+  const Value reply = co_await store().run(scripts::lock_semaphore_change, keys_of(names_, answer),
+                                           Words{args}, {.repeatable = true});
   co_return reply.as_integer();
 }
 
 Task<bool> PermitWire::ask_update_lease(std::string member, milliseconds lease) const {
   const std::string ms = fmt::to_string(lease.count());
   const std::string_view args[] = {names_.channel, member, ms};
-  auto asked =
-      store_.run(scripts::lock_semaphore_update_lease, keys(), Words{args}, {.repeatable = true});
-  const Value reply = co_await asked;
+  const Value reply = co_await store().run(scripts::lock_semaphore_update_lease, keys_of(names_),
+                                           Words{args}, {.repeatable = true});
   co_return reply.as_integer() == 1;
 }
 
-const Script& PermitWire::renewal() noexcept { return scripts::lock_semaphore_renew; }
+const Script& PermitWire::renewal() const noexcept { return scripts::lock_semaphore_renew; }
 
-void PermitWire::add_to(Renewal& renewal, const Hold& hold) const {
+void PermitWire::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
   renewal.keys.push_back(names_.holds);
   renewal.args.push_back(members_of(hold.who).front());
   renewal.args.push_back(std::to_string(hold.terms.lease.count()));
+}
+
+Task<Value> PermitWire::ask_recount(const Hold&, std::uint32_t) {
+  return Task<Value>::ready(Value::integer(0));
 }
 
 // --- for people ---
@@ -156,13 +157,12 @@ SemaphoreInfo::Waiter waiter_of(std::string_view ticket) {
 Task<SemaphoreInfo> PermitWire::ask_info() const {
   const std::string_view args[] = {names_.channel, "look", "0"};
   Batch batch;
-  batch.add(scripts::lock_semaphore_change, keys(), args)
+  batch.add(scripts::lock_semaphore_change, keys_of(names_), args)
       .add({"ZRANGE", names_.holds, "0", last_shown, "WITHSCORES"})
       .add({"TIME"})
       .add({"LRANGE", names_.queue, "0", last_shown})
       .add({"HGETALL", names_.people});
-  auto asked = store_.run(std::move(batch));
-  const std::vector<Value> replies = co_await asked;
+  const std::vector<Value> replies = co_await store().run(std::move(batch));
   for (const Value& reply : replies)
     if (reply.is_error()) throw error_of_reply(reply.as_text());
   SemaphoreInfo info;

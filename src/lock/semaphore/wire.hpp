@@ -1,9 +1,9 @@
-/// The scripts of both semaphores as functions: what is asked, and what the reply means. Nothing is
-/// decided here.
+/// A semaphore on the server: its scripts as functions, what is asked and what the reply means.
 #pragma once
 
+#include "lock/hold/resource.hpp"
 #include "lock/semaphore/names.hpp"
-#include "lock/wait/queued_wait.hpp"
+#include "lock/wait/acquire_reply.hpp"
 
 namespace sluice::lock {
 
@@ -12,19 +12,18 @@ struct PermitReply {
   bool leads = false;  ///< refused, and the head of the queue
 };
 
-class PermitWire {
+class PermitWire : public Resource {
  public:
-  PermitWire(Store& store, PermitNames names) : store_(store), names_(std::move(names)) {}
+  PermitWire(Store& store, PermitNames names)
+      : Resource(store, names.free), names_(std::move(names)) {}
 
   const PermitNames& names() const noexcept { return names_; }
 
   /// Repeatable: a copy finds what the first has got. `inbox`: where to hear of a hand-over; empty:
   /// the request is not put into the queue.
   Task<PermitReply> ask_acquire(const Identity& who, const std::string& inbox) const;
-  /// Ends holds. Harmless when repeated, but a copy is answered 0. Reply: how many were held.
-  Task<Value> ask_end(const Identity& who, CallOptions options) const;
-  /// The same, and the end of a wait.
-  Task<Value> ask_give_up(const Identity& who, const std::string& inbox) const;
+  /// Reply: how many holds of the request were ended.
+  Task<Value> ask_end(const Identity& who, CallOptions options) override;
   /// Ends the hold of one member. Copies of the request get the answer of the first.
   Task<bool> ask_end_once(std::string member, std::string request) const;
 
@@ -37,18 +36,16 @@ class PermitWire {
   /// The semaphore as operators see it.
   Task<SemaphoreInfo> ask_info() const;
 
-  static const Script& renewal() noexcept;
-  void add_to(Renewal& renewal, const Hold& hold) const;
+  const Script& renewal() const noexcept override;
+  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
+  /// 0: a hold of permits is never entered again.
+  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
+
+ protected:
+  /// Ends holds, and the wait whose tickets name `inbox`.
+  GiveUp give_up_wait(const Identity& who, const std::string& inbox) const;
 
  private:
-  using Keys = std::vector<std::string_view>;
-
-  /// The keys of the scripts; `answer`: one key more, if it is not empty.
-  Keys keys(std::string_view answer = {}) const;
-  Task<Value> ask_release(const Identity& who, const std::string& ticket,
-                          CallOptions options) const;
-
-  Store& store_;
   const PermitNames names_;
 };
 

@@ -21,8 +21,7 @@ Task<Kinds> kinds_of_hashes(Store& store, std::vector<std::string> names) {
   Batch batch;
   for (const auto& name : names)
     batch.add({"HMGET", name, hash_fields[0], hash_fields[1]}).add({"HLEN", name});
-  auto asked = store.run(std::move(batch));
-  const std::vector<Value> replies = co_await asked;
+  const std::vector<Value> replies = co_await store.run(std::move(batch));
   Kinds kinds;
   Batch names_of_fields;
   std::vector<std::string> one_field;
@@ -39,8 +38,7 @@ Task<Kinds> kinds_of_hashes(Store& store, std::vector<std::string> names) {
     }
   }
   if (one_field.empty()) co_return kinds;
-  auto asked_names_of_fields = store.run(std::move(names_of_fields));
-  const std::vector<Value> fields = co_await asked_names_of_fields;
+  const std::vector<Value> fields = co_await store.run(std::move(names_of_fields));
   for (std::size_t i = 0; i < one_field.size(); ++i) {
     if (fields.at(i).is_error() || fields.at(i).as_items().size() != 1) continue;
     if (is_owner(fields[i].as_items()[0].as_text())) kinds.emplace(one_field[i], LockKind::foreign);
@@ -55,8 +53,7 @@ Task<std::optional<LockKind>> kind_of(Store& store, std::string name) {
   Batch batch;
   batch.add({"TYPE", name});
   for (const auto& key : keys) batch.add({"EXISTS", key});
-  auto asked = store.run(std::move(batch));
-  const std::vector<Value> replies = co_await asked;
+  const std::vector<Value> replies = co_await store.run(std::move(batch));
   for (const Value& reply : replies)
     if (reply.is_error()) throw error_of_reply(reply.as_text());
   for (std::size_t i = 0; i < keys.size(); ++i)
@@ -79,8 +76,7 @@ Task<void> KeyScan::read_all(Kinds kinds) {
     std::vector<Task<std::optional<WatchedLock>>> reads;
     for (; next != kinds.end() && reads.size() < read_at_once; ++next)
       reads.push_back(read_lock(store_, next->first, next->second));
-    auto reading = when_all(std::move(reads));
-    std::vector<std::optional<WatchedLock>> locks = co_await reading;
+    std::vector<std::optional<WatchedLock>> locks = co_await when_all(std::move(reads));
     for (auto& lock : locks) {
       if (!lock || !fits(lock->info)) continue;
       if (is_full()) complete_ = false;
@@ -103,8 +99,7 @@ Task<Kinds> KeyScan::locks_among(const Value::Items& keys, Pass pass) const {
       kinds.emplace(known->name, known->kind);
   }
   if (hashes.empty()) co_return kinds;
-  auto asking = kinds_of_hashes(store_, std::move(hashes));
-  co_return co_await asking;
+  co_return co_await kinds_of_hashes(store_, std::move(hashes));
 }
 
 Batch KeyScan::one_step(const std::string& cursor, Pass pass) const {
@@ -129,24 +124,20 @@ void KeyScan::report(std::int64_t keys) {
 Task<void> KeyScan::run(Pass pass) {
   std::string cursor = "0";
   do {
-    auto asked = store_.run(one_step(cursor, pass));
-    const std::vector<Value> replies = co_await asked;
+    const std::vector<Value> replies = co_await store_.run(one_step(cursor, pass));
     for (const Value& reply : replies)
       if (reply.is_error()) throw error_of_reply(reply.as_text());
     const auto& scanned = replies.at(0).as_items();
     cursor = scanned.at(0).as_text();
-    auto asking = locks_among(scanned.at(1).as_items(), pass);
-    Kinds kinds = co_await asking;
-    auto reading = read_all(std::move(kinds));
-    co_await reading;
+    Kinds kinds = co_await locks_among(scanned.at(1).as_items(), pass);
+    co_await read_all(std::move(kinds));
     report(replies.at(1).as_integer());
   } while (cursor != "0" && complete_);
 }
 
 Task<LockList> KeyScan::run() {
   for (const Pass pass : {Pass::side_keys, Pass::hashes}) {
-    auto running = run(pass);
-    co_await running;
+    co_await run(pass);
   }
   LockList list{.locks = {}, .complete = complete_};
   for (auto& [name, lock] : found_) list.locks.push_back(std::move(lock));

@@ -53,8 +53,7 @@ LockInfo in_general(SemaphoreInfo info) {
 template <class Noun>
 Task<LockInfo> read(Store& store, std::string name) {
   Noun noun{store, std::move(name)};
-  auto asked = noun.info();
-  auto info = co_await asked;
+  auto info = co_await noun.info();
   co_return in_general(std::move(info));
 }
 

@@ -29,8 +29,7 @@ Task<std::vector<Deadlock>> look_again(LockWatch& watch, std::vector<Deadlock> d
                                        const std::vector<WatchedLock>& before) {
   std::vector<WatchedLock> now;
   for (const auto& name : names_in(deadlocks)) {
-    auto looking = watch.look(name);
-    std::optional<WatchedLock> lock = co_await looking;
+    std::optional<WatchedLock> lock = co_await watch.look(name);
     const auto then = std::ranges::find(before, name, &WatchedLock::name);
     if (!lock || then == before.end()) continue;
     keep_only(lock->info.holders, then->info.holders);
@@ -50,27 +49,22 @@ LockWatch::LockWatch(Store& store, LockWatchOptions options)
 
 Task<LockList> LockWatch::list(OnProgress progress) {
   lock::KeyScan scan{store_, options_, std::move(progress)};
-  auto running = scan.run();
-  co_return co_await running;
+  co_return co_await scan.run();
 }
 
 Task<std::optional<WatchedLock>> LockWatch::look(std::string name) {
-  auto asking = lock::kind_of(store_, name);
-  const std::optional<LockKind> kind = co_await asking;
+  const std::optional<LockKind> kind = co_await lock::kind_of(store_, name);
   if (!kind) co_return std::nullopt;
-  auto reading = lock::read_lock(store_, std::move(name), *kind);
-  co_return co_await reading;
+  co_return co_await lock::read_lock(store_, std::move(name), *kind);
 }
 
 Task<LockReport> LockWatch::report(OnProgress progress) {
-  auto listing = list(std::move(progress));
-  const LockList found = co_await listing;
+  const LockList found = co_await list(std::move(progress));
   LockReport report{.graph = wait_graph(found.locks), .deadlocks = {}, .complete = found.complete};
   report.deadlocks = deadlocks_in(report.graph);
   if (report.deadlocks.empty()) co_return report;
   Clock& clock = store_.clock();
-  auto resting = sleep_until(clock, Clock::add(clock.steady(), options_.second_look));
-  co_await resting;
+  co_await sleep_until(clock, Clock::add(clock.steady(), options_.second_look));
   auto looking = look_again(*this, std::move(report.deadlocks), found.locks);
   report.deadlocks = co_await looking;
   co_return report;
