@@ -1,15 +1,15 @@
 -- The scripts of MultiLock.
 
 -- script acquire
--- Take several locks, all or none; or wait for the first that is in the way.
+-- Take several locks, all or none; or wait for the first one that another holds.
 -- KEYS, three for each lock, in the order of waiting: lock hash, fencing counter, queue of tickets
 -- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] request id   ARGV[4] holder, for people
 -- ARGV[5] ticket (see lock/mutex/hand_over); empty: do not wait
--- ARGV[6] '1': refused, keep what comes before the one in the way
+-- ARGV[6] '1': when refused, keep the locks before the one that another holds
 -- ARGV[7] most hand-overs in a row   ARGV[8..] channel of each lock
 -- Reply: {0, token of each}: all are held by this request;
 --        {which, ms, time, foreign, kept}: refused, as lock/mutex/acquire, by the lock of that
---        number, from 1; so many before it are held by this request, and none after it.
+--        number, from 1; `kept` locks before it are held by this request, and none after it.
 local call = redis.call
 -- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
@@ -19,7 +19,7 @@ local call = redis.call
 local owner, lease, request, holder, ticket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local many = #KEYS / 3
 
--- Everything is looked at before anything is written: a key of another kind ends it here.
+-- All keys are read before any is written: a key that is no lock ends it here.
 local held_by, free, way = {}, {}, nil
 for i = 1, many do
   held_by[i] = call('HGET', KEYS[3 * i - 2], 'sluice:request')
@@ -64,7 +64,7 @@ for i = 1, many do
     hold(i)
     kept = kept + 1
   elseif mine then
-    hand_over(ARGV[7 + i], tonumber(ARGV[7]), 3 * i - 2)  -- whoever waits holds only what comes before
+    hand_over(ARGV[7 + i], tonumber(ARGV[7]), 3 * i - 2)  -- a waiter holds only what comes before
   end
 end
 local time = 0
@@ -73,7 +73,7 @@ if ticket ~= '' then
   if not call('LPOS', queue, ticket) then
     call('RPUSH', queue, ticket)
   end
-  call('PEXPIRE', queue, 120000)  -- whoever waits looks again within 30 s
+  call('PEXPIRE', queue, 120000)  -- a waiter asks again within 30 s
   time = server_time()
   has_looked(KEYS[3 * way - 2], request)
 end

@@ -10,7 +10,7 @@
 local call = redis.call
 local endless = 922337203685477  -- Redisson's score of a hold without an end
 
--- Raises Redis's own WRONGTYPE error. `key` holds a string or a sorted set that is not a semaphore's.
+-- Raises Redis's own WRONGTYPE error, for a string or a sorted set that is not a semaphore's.
 local function refuse(key)
   call('LLEN', key)
 end

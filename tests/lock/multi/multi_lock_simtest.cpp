@@ -359,6 +359,20 @@ TEST_F(MultiLocks, MovedFromAndEmptyHoldNothing) {
   EXPECT_TRUE(is_clean()) << "given up, and so released";
 }
 
+TEST_F(MultiLocks, U03_AHashThatIsNoLockIsRefusedAndLeftAsItIs) {
+  for (const auto& value :
+       {std::vector<std::string_view>{"HSET", "{s}b", "name", "tea"}, {"SET", "{s}b", "tea"}}) {
+    SCOPED_TRACE(value.front());
+    store_->run({"DEL", "{s}b"}).get();
+    store_->run(Words{value}).get();
+    const std::string before = contents("{s}b");
+    EXPECT_EQ(error_of(here_.try_acquire()), Errc::wrong_type);
+    EXPECT_EQ(error_of(here_.try_acquire(1h)), Errc::wrong_type) << "at once";
+    EXPECT_EQ(contents("{s}b"), before);
+    EXPECT_FALSE(exists("{s}a")) << "all or none";
+  }
+}
+
 TEST(HashSlot, IsThatOfRedis) {
   EXPECT_EQ(lock::hash_slot("123456789"), 12739);  // the check value of the specification, 0x31C3
   EXPECT_EQ(lock::hash_slot("foo"), 12182);
