@@ -13,6 +13,7 @@
 local call = redis.call
 -- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua is_lock
 -- include lock/mutex/mutex.lua look_after
 -- include lock/mutex/mutex.lua hand_over
 -- include lock/mutex/mutex.lua has_looked
@@ -22,8 +23,12 @@ local many = #KEYS / 3
 -- All keys are read before any is written: a key that is no lock ends it here.
 local held_by, free, way = {}, {}, nil
 for i = 1, many do
-  held_by[i] = call('HGET', KEYS[3 * i - 2], 'sluice:request')
-  free[i] = not held_by[i] and call('EXISTS', KEYS[3 * i - 2]) == 0
+  local key = KEYS[3 * i - 2]
+  held_by[i] = call('HGET', key, 'sluice:request')
+  free[i] = not held_by[i] and call('EXISTS', key) == 0
+  if not held_by[i] and not free[i] and (call('HLEN', key) > 64 or not is_lock(key)) then
+    return redis.error_reply(no_lock)
+  end
   if not way and not free[i] and held_by[i] ~= request then
     way = i
   end
@@ -34,7 +39,8 @@ local function hold(i)
   local token
   if free[i] then
     token = next_token(counter, 1)
-    call('HSET', key, owner, 1, 'sluice:request', request, 'sluice:holder', holder)
+    call('HSET', key, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
+         'sluice:since', string.format('%.0f', server_time()))
   else
     token = tonumber(call('GET', counter))  -- nobody has counted on since: this hold is in the way
   end
