@@ -120,9 +120,9 @@ void OwnerState::end_wait(const Resource& resource) {
   std::erase(waits_for_, Waited{&resource.store(), resource.key()});
 }
 
-const std::string& program_name() {
-  static const std::string name = ::program_invocation_short_name;
-  return name;
+std::string label_or_program(std::string label) {
+  if (label.empty()) label = ::program_invocation_short_name;
+  return label;
 }
 
 std::string holder_text(bool is_owner, std::string_view label) {

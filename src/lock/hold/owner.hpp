@@ -56,7 +56,7 @@ std::string holder_text(bool is_owner, std::string_view label);
 /// The inverse of holder_text. A text of another form becomes the label.
 HolderData holder_data(std::string_view text);
 
-/// The name of this program: the default label.
-const std::string& program_name();
+/// `label`, or the name of this program if it is empty.
+std::string label_or_program(std::string label);
 
 }  // namespace sluice::lock

@@ -23,30 +23,24 @@ namespace {
 
 constexpr std::int64_t largest_rate = std::numeric_limits<std::int32_t>::max();
 constexpr milliseconds longest_interval = std::chrono::days{366};
-constexpr std::size_t longest_client = 256;
+constexpr std::int64_t longest_client = 256;
 
-[[noreturn]] void refuse_argument(const std::string& name, const std::string& what) {
-  throw Error{Errc::bad_argument, fmt::format("rate limiter {}: {}", lock::quoted(name), what)};
+std::string of(std::string_view what, const std::string& name) {
+  return fmt::format("{} of rate limiter {}", what, lock::quoted(name));
 }
 
 void check_rate(const std::string& name, std::int64_t rate, milliseconds interval) {
-  if (rate < 1 || rate > largest_rate)
-    refuse_argument(name, fmt::format("the rate is {}, it must be 1 to {}", rate, largest_rate));
-  if (interval < milliseconds{1} || interval > longest_interval)
-    refuse_argument(name, fmt::format("the interval is {} ms, it must be 1 to {}", interval.count(),
-                                      longest_interval.count()));
+  lock::check_range(of("the rate", name), rate, 1, largest_rate);
+  lock::check_range(of("the interval in ms", name), interval.count(), 1, longest_interval.count());
 }
 
 lock::Rate checked(const std::string& name, const RateLimiterOptions& options) {
   check_rate(name, options.rate, options.interval);
-  if (options.client.size() > longest_client)
-    refuse_argument(name, fmt::format("the client has {} bytes, at most {} are allowed",
-                                      options.client.size(), longest_client));
-  if (options.keep_alive != milliseconds{0} &&
-      (options.keep_alive < options.interval || options.keep_alive > 2 * longest_interval))
-    refuse_argument(name, fmt::format("keep_alive is {} ms, it must be 0 or {} to {}",
-                                      options.keep_alive.count(), options.interval.count(),
-                                      2 * longest_interval.count()));
+  lock::check_range(of("the length of the client in bytes", name),
+                    static_cast<std::int64_t>(options.client.size()), 0, longest_client);
+  if (options.keep_alive != milliseconds{0})
+    lock::check_range(of("keep_alive in ms", name), options.keep_alive.count(),
+                      options.interval.count(), 2 * longest_interval.count());
   return {.permits = options.rate,
           .interval = options.interval,
           .kind = options.kind == RateKind::per_client ? '1' : '0',
@@ -73,8 +67,7 @@ class RateLimiter::Impl {
   const std::string& name() const noexcept { return keys_.definition; }
 
   Task<Outcome> try_acquire(std::int64_t permits, milliseconds wait, std::stop_token stop) {
-    if (permits < 1 || permits > largest_rate)
-      refuse_argument(name(), fmt::format("{} permits, it must be 1 to the rate", permits));
+    lock::check_range(of("the permits of one acquire", name()), permits, 1, largest_rate);
     const std::string id = lock::new_permit_id();
     const SteadyTime until = Clock::add(store_.clock().steady(), wait);
     std::optional<SteadyTime> next = queue_->nothing_before();
@@ -123,16 +116,12 @@ class RateLimiter::Impl {
   /// Granted, or how long to wait.
   Task<RateAnswer> ask(std::int64_t permits, std::string_view id, bool follow) {
     const lock::Rate mine = rate();
-    if (!follow && permits > mine.permits)
-      refuse_argument(name(), fmt::format("{} permits are never there at once, the rate is {}",
-                                          permits, mine.permits));
+    if (!follow && permits > mine.permits) throw above(permits, fmt::to_string(mine.permits));
     const lock::RateRequest request{
         .permits = permits, .id = id, .follow = follow, .counted_by = queue_->counted_by.load()};
     RateAnswer answer = co_await lock::ask_permits(store_, keys_, mine, request);
     if (answer.kind == RateAnswer::Kind::mismatch) throw mismatch(answer.in_force);
-    if (answer.kind == RateAnswer::Kind::above)
-      refuse_argument(name(), fmt::format("{} permits are never there at once, the rate is {}",
-                                          permits, answer.in_force));
+    if (answer.kind == RateAnswer::Kind::above) throw above(permits, answer.in_force);
     queue_->counted_by.store(answer.rate);
     co_return answer;
   }
@@ -166,6 +155,12 @@ class RateLimiter::Impl {
     count(metrics().rate_refused);
     const auto left = std::chrono::ceil<std::chrono::microseconds>(next - store_.clock().steady());
     return std::unexpected{RateExceeded{.retry_after = std::max(left, left.zero())}};
+  }
+
+  Error above(std::int64_t permits, const std::string& rate) const {
+    return Error{Errc::bad_argument,
+                 fmt::format("rate limiter {}: {} permits are never there at once, the rate is {}",
+                             lock::quoted(name()), permits, rate)};
   }
 
   Error mismatch(const std::string& in_force) const {

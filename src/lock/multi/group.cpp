@@ -105,46 +105,33 @@ Holds Group::begin_all(const Identity& who, const std::vector<FencingToken>& tok
   return holds;
 }
 
-Task<Holds> Group::try_enter(Identity who) {
-  const SteadyTime sent = watchdog_->clock().steady();
-  try {
-    const Reply reply = co_await ask(who, {}, false);
-    co_return begin_all(who, reply.tokens, sent);
-  } catch (const Error& failure) {
-    if (may_have_left_something(failure) || failure.errc() == Errc::timeout) give_up(who);
-    throw;
-  }
-}
-
 Task<Holds> Group::enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop) {
-  return until ? wait(std::move(who), *until, std::move(stop)) : try_enter(std::move(who));
-}
-
-Task<Holds> Group::wait(Identity who, SteadyTime until, std::stop_token stop) {
   std::exception_ptr failure;
-  bool closed = false;  // the Store, which may be gone
+  bool takes_back = until.has_value();
   try {
-    Holds holds = co_await stand(who, until, std::move(stop));
+    Holds holds = co_await ask_or_wait(who, until, std::move(stop));
     if (!holds.empty()) co_return holds;
   } catch (const Error& error) {
     failure = std::current_exception();
-    closed = error.errc() == Errc::closed;
+    if (error.errc() == Errc::closed) takes_back = false;  // the Store may be gone
+    if (may_have_left_something(error) || error.errc() == Errc::timeout) takes_back = true;
   }
-  if (!closed) give_up(who);
+  if (takes_back) give_up(who);
   if (failure) std::rethrow_exception(failure);
   co_return Holds{};
 }
 
-Task<Holds> Group::stand(const Identity& who, SteadyTime until, std::stop_token stop) {
-  if (!inbox_->is_open()) {  // most callers are not refused, and need no inbox
+Task<Holds> Group::ask_or_wait(const Identity& who, std::optional<SteadyTime> until,
+                               std::stop_token stop) {
+  if (!until || !inbox_->is_open()) {  // most callers are not refused, and need no inbox
     const SteadyTime sent = watchdog_->clock().steady();
     const Reply reply = co_await ask(who, {}, false);
-    if (!reply.tokens.empty()) co_return begin_all(who, reply.tokens, sent);
+    if (!until || !reply.tokens.empty()) co_return begin_all(who, reply.tokens, sent);
     co_await inbox_->open();
   }
   // Before the question: the grant may overtake the answer.
   Inbox::Subscription inbox{inbox_, who.request};
-  co_return co_await wait_in_queue(inbox, who, until, std::move(stop));
+  co_return co_await wait_in_queue(inbox, who, *until, std::move(stop));
 }
 
 Task<Holds> Group::wait_in_queue(Inbox::Subscription& inbox, const Identity& who, SteadyTime until,

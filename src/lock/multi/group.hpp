@@ -47,9 +47,8 @@ class Group : public std::enable_shared_from_this<Group> {
   };
   Task<Reply> ask(Identity who, std::string inbox, bool keeps);
   Reply reply_of(const Value& value) const;
-  Task<Holds> try_enter(Identity who);
-  Task<Holds> wait(Identity who, SteadyTime until, std::stop_token stop);
-  Task<Holds> stand(const Identity& who, SteadyTime until, std::stop_token stop);
+  Task<Holds> ask_or_wait(const Identity& who, std::optional<SteadyTime> until,
+                          std::stop_token stop);
   Task<Holds> wait_in_queue(Inbox::Subscription& inbox, const Identity& who, SteadyTime until,
                             std::stop_token stop);
   Holds begin_all(const Identity& who, const std::vector<FencingToken>& tokens, SteadyTime sent);

@@ -37,7 +37,7 @@ MultiLock::MultiLock(Store& store, const std::vector<std::string>& names, MultiL
     : MultiLock(names_of(store, names), std::move(options)) {}
 
 MultiLock::MultiLock(std::vector<MultiName> names, MultiLockOptions options)
-    : label_(options.label.empty() ? lock::program_name() : std::move(options.label)),
+    : label_(lock::label_or_program(std::move(options.label))),
       clock_(clock_of(names)),
       names_(names.size()) {
   const lock::MutexTerms terms{

@@ -60,7 +60,7 @@ class QuorumCore {
         terms_(terms_of(options)),
         first_pause_(options.first_pause),
         longest_pause_(options.longest_pause),
-        label_(options.label.empty() ? program_name() : std::move(options.label)),
+        label_(label_or_program(std::move(options.label))),
         watchdog_(watchdog_of(nodes_)) {}
 
   const std::string& name() const noexcept { return names_.key; }

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 SemaphoreBase::SemaphoreBase(Store& store, lock::PermitNames&& names, SemaphoreOptions&& options)
     : store_(store),
-      label_(options.label.empty() ? lock::program_name() : std::move(options.label)),
+      label_(lock::label_or_program(std::move(options.label))),
       queue_(std::make_shared<lock::PermitQueue>(
           store, std::move(names),
           lock::Terms::of(options.lease, options.margin, options.watchdog))) {}
