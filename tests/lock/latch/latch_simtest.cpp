@@ -107,7 +107,7 @@ TEST_F(LatchTest, OpeningWithTheNumberOfAForgottenOneIsNotMissed) {
   latch_.count_down().get();
   latch_.try_set_count(1).get();
   LatchWaiter waiter{latch_, 1h};
-  clock_.advance(10min);
+  clock_.advance(10min + 1ms);
   ASSERT_FALSE(exists("sluice_latch_opened:{stock}"));
   fail_next("lock/latch/look", Fault::request_late);
   latch_.count_down().get();
