@@ -49,7 +49,7 @@ struct MultiLockOptions {
 ///
 /// Threads: one at a time, but for `valid`, `valid_for`, `tokens`, `token`, `owner` and `lost`,
 ///   which any may call.
-class MultiHeld {
+class [[nodiscard("the holds end with this object: keep it for as long as you work")]] MultiHeld {
  public:
   struct Token {
     std::string name;
@@ -59,7 +59,7 @@ class MultiHeld {
 
   /// Holds nothing.
   MultiHeld() noexcept;
-  MultiHeld(MultiHeld&& other) noexcept;
+  MultiHeld(MultiHeld && other) noexcept;
   MultiHeld& operator=(MultiHeld&& other) noexcept;
   /// Releases all as ~Held does: sent at once, the reply not waited for, never throws.
   ~MultiHeld();

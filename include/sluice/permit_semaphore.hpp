@@ -34,7 +34,7 @@ struct PermitId {
 inline constexpr std::chrono::milliseconds unlimited_lease{922337203685477};
 
 /// A permit that this process holds. Its end is the release.
-class HeldPermit : public Held {
+class [[nodiscard("the permit comes back with the end of this object")]] HeldPermit : public Held {
  public:
   /// Holds nothing.
   HeldPermit() noexcept = default;
