@@ -22,8 +22,7 @@ local function is_new()
   if call('ZSCORE', KEYS[2], ARGV[1]) then
     return false
   end
-  local time = call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local now = server_time()
   call('ZADD', KEYS[2], now, ARGV[1])
   call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[4])
   call('ZREMRANGEBYRANK', KEYS[2], 0, -1 - ARGV[5])
@@ -31,9 +30,13 @@ local function is_new()
   return true
 end
 
+-- Openings are numbered on from the server's time, so that no number comes again when it was
+-- forgotten: a waiter could not tell the new opening from the one it knows.
 local function open()
   call('DEL', KEYS[1])
-  call('INCR', KEYS[3])
+  if call('INCR', KEYS[3]) == 1 then
+    call('SET', KEYS[3], string.format('%.0f', server_time()))
+  end
   call('PEXPIRE', KEYS[3], ARGV[6])
   call('PUBLISH', ARGV[3], '0')
 end
@@ -48,6 +51,7 @@ return {math.max(count() or 0, 0), tonumber(call('GET', KEYS[3]) or 0)}
 -- Set the count, once for each request; 0 opens the latch.
 -- ARGV[7] 1: whatever the count is now
 -- Reply: 1 set, now or by an earlier copy; 0 the latch is not open.
+-- include lock/hold/parts.lua server_time
 -- include lock/latch/latch.lua count
 -- include lock/latch/latch.lua once
 local before = count()
@@ -68,6 +72,7 @@ return 1
 -- script count_down
 -- Count down by ARGV[2], once for each request; open the latch at zero.
 -- Reply: the count that is left, 0: open.
+-- include lock/hold/parts.lua server_time
 -- include lock/latch/latch.lua count
 -- include lock/latch/latch.lua once
 local left = count() or 0
