@@ -1,4 +1,4 @@
-#include "cli/signals.hpp"
+#include "cli/command_line/signals.hpp"
 
 #include <pthread.h>
 
