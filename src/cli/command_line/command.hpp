@@ -45,8 +45,9 @@ Target into_integer(std::function<void(std::int64_t)> set, std::string preset, s
                     std::int64_t most);
 template <std::integral Number>
 Target into(Number& number, std::int64_t least, std::int64_t most) {
+  const auto preset = static_cast<std::int64_t>(number);  // out of range: there is none
   return into_integer([&number](std::int64_t value) { number = static_cast<Number>(value); },
-                      std::to_string(number), least, most);
+                      preset >= least && preset <= most ? std::to_string(preset) : "", least, most);
 }
 
 struct Option {

@@ -33,7 +33,7 @@ Section options_of(std::string heading, const Command& command) {
   for (const Option& option : command.options)
     section.rows.push_back(
         {option.value.empty() ? option.names : option.names + ' ' + option.value,
-         with_preset(option.help, option.target) + (option.required ? "; needed" : "")});
+         option.required ? option.help + "; needed" : with_preset(option.help, option.target)});
   return section;
 }
 
@@ -59,7 +59,9 @@ std::string usage(std::span<const Command* const> chain) {
 std::vector<Section> sections_of(const Command& command) {
   Section arguments{"Arguments"};
   for (const Argument& argument : command.arguments)
-    arguments.rows.push_back({argument.name, with_preset(argument.help, argument.target)});
+    arguments.rows.push_back({argument.name, argument.required
+                                                 ? argument.help
+                                                 : with_preset(argument.help, argument.target)});
   Section commands{"Commands"};
   for (const Command& child : command.commands)
     if (!child.hidden) commands.rows.push_back({child.name, child.summary});

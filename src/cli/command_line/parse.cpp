@@ -135,11 +135,13 @@ class Reader {
     return names;
   }
 
-  /// "sale buy 'shoes'": what the messages of the command begin with.
-  std::string subject() const {
+  /// "sale buy 'shoes'": what `message` is about. Empty: it says so itself.
+  std::string subject(std::string_view message) const {
+    const std::string quoted = fmt::format("'{}'", first_argument_);
+    if (!first_argument_.empty() && message.contains(quoted)) return {};
     std::string text;
     for (const auto& name : path()) text += (text.empty() ? "" : " ") + name;
-    return first_argument_.empty() ? text : fmt::format("{} '{}'", text, first_argument_);
+    return first_argument_.empty() ? text : text + ' ' + quoted;
   }
 
  private:
@@ -370,7 +372,7 @@ int run_program(Program program, std::span<char* const> words) {
     return with_output_written(chosen->action());
   } catch (const std::exception& failure) {
     if (std::ferror(stdout) != 0) return with_output_written(exit_ok);
-    return report(failure, reader.subject());
+    return report(failure, reader.subject(failure.what()));
   }
 }
 
