@@ -72,15 +72,14 @@ class Run {
   std::optional<Holding> enter(const Prepare& prepare, const std::stop_token& stop) {
     const bool tell = globals_.verbose || ::isatty(STDERR_FILENO) == 1;
     const auto deadline = Clock::add(system_clock().steady(), args_.wait);
-    std::optional<Resource> resource;
     bool told = false;
     for (milliseconds pause{100};; pause = std::min(2 * pause, milliseconds{2000})) {
       const auto left = std::max(
           std::chrono::ceil<milliseconds>(deadline - system_clock().steady()), milliseconds{0});
       try {
-        if (!resource || resource->incomplete) resource = prepare();
-        const WaitNotice notice{tell, phrases_, resource->obstacle};
-        return resource->acquire(left, stop);
+        if (!resource_ || resource_->incomplete) resource_ = prepare();
+        const WaitNotice notice{tell, phrases_, resource_->obstacle};
+        return resource_->acquire(left, stop);
       } catch (const Error& failure) {
         const bool unreachable =
             failure.errc() == Errc::connection || failure.errc() == Errc::timeout;
@@ -139,6 +138,7 @@ class Run {
   const RunArgs& args_;
   const Phrases& phrases_;
   std::vector<std::string> command_;
+  std::optional<Resource> resource_;  ///< must outlive what is held of it
   std::optional<std::uint64_t> token_;
 };
 

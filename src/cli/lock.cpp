@@ -171,10 +171,10 @@ Command lock_command(const Globals& globals) {
                   {"--quorum", "URL,URL,URL", "Of a majority of these stores",
                    into_urls(args->quorum)}},
       .details =
-          R"(The command finds its fencing token in $SLUICE_TOKEN. INT, TERM, HUP, QUIT, USR1 and
-USR2 are passed on to it. When the hold is lost, it gets TERM, and KILL after
---grace. When sluice itself is killed, even by KILL, the kernel kills the command;
-processes that the command has started are the command's concern.
+          R"(The command finds its fencing token in $SLUICE_TOKEN. INT, TERM, HUP, QUIT, USR1
+and USR2 are passed on to it. When the hold is lost, it gets TERM, and KILL after
+--grace. When sluice itself is killed, even by KILL, the kernel kills the
+command, but not the processes that the command has started.
 
   sluice lock deploy --wait 5s -- make release
   sluice lock -n -c 'make release && make publish' deploy)",

@@ -37,22 +37,26 @@ Section options_of(std::string heading, const Command& command) {
   return section;
 }
 
-/// `lock [options] NAME [--] CMD...`, from the chain of commands.
+std::string usage_of(const Argument& argument) {
+  const bool many = argument.target.takes == Target::Takes::many_words;
+  const std::string word =
+      (argument.after_dashes ? "-- " : "") + argument.name + (many ? "..." : "");
+  return ' ' + (argument.required ? word : '[' + word + ']');
+}
+
+/// `sluice latch [OPTIONS] NAME [COMMAND] [-- CMD...]`, from the chain of commands.
 std::string usage(std::span<const Command* const> chain) {
-  std::string line = chain.front()->name;
-  for (std::size_t i = 1; i < chain.size(); ++i) {
-    line += ' ' + chain[i]->name;
-    const Command& command = *chain[i];
-    if (i + 1 == chain.size() && !command.options.empty()) line += " [OPTIONS]";
-    for (const Argument& argument : command.arguments) {
-      if (argument.after_dashes && i + 1 < chain.size()) continue;
-      const bool many = argument.target.takes == Target::Takes::many_words;
-      std::string word = (argument.after_dashes ? "-- " : "") + argument.name + (many ? "..." : "");
-      line += ' ' + (argument.required ? word : '[' + word + ']');
-    }
-  }
   const Command& last = *chain.back();
+  std::string line = chain.front()->name;
+  for (const Command* const command : chain.subspan(1)) {
+    line += ' ' + command->name;
+    if (command == &last && !last.options.empty()) line += " [OPTIONS]";
+    for (const Argument& argument : command->arguments)
+      if (!argument.after_dashes) line += usage_of(argument);
+  }
   if (!last.commands.empty()) line += last.action ? " [COMMAND]" : " COMMAND";
+  for (const Argument& argument : last.arguments)
+    if (argument.after_dashes) line += usage_of(argument);
   return line;
 }
 
@@ -127,14 +131,24 @@ std::string roff(std::string_view text) {
   return escaped;
 }
 
-void append_roff(std::string& page, const Section& section, std::string_view macro) {
-  page += fmt::format("{} \"{}\"\n", macro, section.heading);
-  for (const auto& row : section.rows)
+void append_roff(std::string& page, const std::vector<Section::Row>& rows) {
+  for (const auto& row : rows)
     page += fmt::format(".TP\n.B {}\n{}\n", roff(row.term), roff(row.meaning));
 }
 
 void append_roff_details(std::string& page, const Command& command) {
   if (!command.details.empty()) page += ".PP\n.nf\n" + roff(command.details) + "\n.fi\n";
+}
+
+std::string in_capitals(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
+  return text;
+}
+
+void append_roff(std::string& page, const Section& section) {
+  page += fmt::format(".SH \"{}\"\n", in_capitals(section.heading));
+  append_roff(page, section.rows);
 }
 
 std::string page_name(std::string line) {
@@ -148,9 +162,7 @@ void append_roff_children(std::string& page, std::vector<const Command*> chain) 
     if (child.hidden) continue;
     chain.push_back(&child);
     page += fmt::format(".SS \"{}\"\n{}\n", roff(usage(chain)), roff(sentence(child.summary)));
-    for (const Section& section : sections_of(child))
-      for (const auto& row : section.rows)
-        page += fmt::format(".TP\n.B {}\n{}\n", roff(row.term), roff(row.meaning));
+    for (const Section& section : sections_of(child)) append_roff(page, section.rows);
     append_roff_details(page, child);
     chain.pop_back();
   }
@@ -200,34 +212,29 @@ std::string help_text(const Command& root, std::span<const std::string> path) {
   for (const Section& section : sections_of(*chain.back())) append(text, section);
   if (!chain.back()->details.empty()) text += '\n' + chain.back()->details + '\n';
   if (path.empty()) append(text, exit_codes());
-  text += fmt::format("\n'{} help {}'\n", root.name,
-                      path.empty() ? "COMMAND' explains a command, '" + root.name +
-                                         " help --man COMMAND' as a man page"
-                                   : "exit-codes' tells the exit codes");
+  text += path.empty() ? fmt::format("\n'{0} help COMMAND' explains a command.\n", root.name)
+                       : fmt::format("\n'{0} help exit-codes' tells the exit codes.\n", root.name);
   return text;
 }
 
 std::string man_page(const Program& program, std::span<const std::string> path) {
   const auto chain = commands_on(program.root, path);
   const std::string line = joined(program.root, path);
-  std::string title = page_name(line);
-  std::ranges::transform(title, title.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
-  std::string page =
-      fmt::format(".TH {} 1 \"\" \"sluice {}\" \"Sluice\"\n.SH NAME\n{} \\- {}\n", roff(title),
-                  program.version, roff(page_name(line)), roff(chain.back()->summary));
+  std::string page = fmt::format(".TH {} 1 \"\" \"sluice {}\" \"Sluice\"\n.SH NAME\n{} \\- {}\n",
+                                 roff(in_capitals(page_name(line))), program.version,
+                                 roff(page_name(line)), roff(chain.back()->summary));
   page += fmt::format(".SH SYNOPSIS\n.B {}\n", roff(usage(chain)));
   page += fmt::format(".SH DESCRIPTION\n{}\n", roff(sentence(chain.back()->summary)));
   append_roff_details(page, *chain.back());
   for (const Section& section : sections_of(*chain.back()))
-    if (path.empty() || section.heading != "Commands") append_roff(page, section, ".SH");
+    if (path.empty() || section.heading != "Commands") append_roff(page, section);
   if (path.empty()) {
-    append_roff(page, exit_codes(), ".SH");
+    append_roff(page, exit_codes());
     return page;
   }
   if (!chain.back()->commands.empty()) page += ".SH COMMANDS\n";
   append_roff_children(page, chain);
-  append_roff(page, options_of("Options of every command", program.root), ".SH");
+  append_roff(page, options_of("Options of every command", program.root));
   return page + fmt::format(".SH SEE ALSO\n.BR {} (1)\n", roff(page_name(program.root.name)));
 }
 

@@ -205,8 +205,8 @@ class Reader {
 
   static Error needs_dashes(const std::string& word) {
     return bad(
-        fmt::format("whose option is '{}'? Write -- before a command that has options, and "
-                    "options of this program before its name",
+        fmt::format("'{}' stands behind the command's name: write -- before a command that "
+                    "has options, and options of sluice before the command",
                     word));
   }
 
