@@ -64,7 +64,8 @@ Command table(Globals& globals) {
       {.name = "proxy",
        .summary = "Run the proxy in the place of twemproxy, look at its file, speak with it",
        .details = "'sluice proxy --help' lists its commands.",
-       .action = [] { return exit_ok; }});  // words_for_proxy() has seen it before
+       .action = [] { return exit_ok; },  // words_for_proxy() has seen it before
+       .is_a_program = true});
   for (auto* const make : {demo_command, demo_instance_command, bench_command, doctor_command})
     root.commands.push_back(make(globals));
   return root;

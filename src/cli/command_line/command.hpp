@@ -77,6 +77,7 @@ struct Command {
   std::string details{};          ///< more paragraphs for the help and the man page
   std::function<int()> action{};  ///< none: one of `commands` must be given
   bool hidden = false;
+  bool is_a_program = false;  ///< `action` becomes another program, which has a man page of its own
 };
 
 struct Program {
@@ -93,8 +94,11 @@ int run_program(Program program, std::span<char* const> words);
 // What `help` and `completion` print. `path`: the names of a command, from below the root.
 
 std::string help_text(const Command& root, std::span<const std::string> path);
-/// In roff. A page for each command of the root, and one for the root itself.
+/// In roff. A command's page explains the commands below it as well; so does a root whose name has
+/// two words, since it stands for one command of another program.
 std::string man_page(const Program& program, std::span<const std::string> path);
+/// All man pages, and the scripts of `completion`, below `folder` as they lie below /usr/share.
+void write_pages(const Program& program, const std::string& folder);
 /// All commands, as a page of documentation.
 std::string markdown(const Command& root);
 /// What may stand where the last of `words` stands: "word" or "word<tab>what it is".

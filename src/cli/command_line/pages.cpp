@@ -1,5 +1,7 @@
 /// What people read of a table of commands: help, man pages, the reference in Markdown.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "cli/command_line/command.hpp"
 #include "cli/command_line/exit_code.hpp"
@@ -226,16 +228,40 @@ std::string man_page(const Program& program, std::span<const std::string> path) 
   page += fmt::format(".SH SYNOPSIS\n.B {}\n", roff(usage(chain)));
   page += fmt::format(".SH DESCRIPTION\n{}\n", roff(sentence(chain.back()->summary)));
   append_roff_details(page, *chain.back());
+  const bool is_list = path.empty() && !program.root.name.contains(' ');
   for (const Section& section : sections_of(*chain.back()))
-    if (path.empty() || section.heading != "Commands") append_roff(page, section);
+    if (is_list || section.heading != "Commands") append_roff(page, section);
+  if (!is_list) {
+    if (!chain.back()->commands.empty()) page += ".SH COMMANDS\n";
+    append_roff_children(page, chain);
+  }
   if (path.empty()) {
     append_roff(page, exit_codes());
-    return page;
+  } else {
+    append_roff(page, options_of("Options of every command", program.root));
+    page += fmt::format(".SH SEE ALSO\n.BR {} (1)\n", roff(page_name(program.root.name)));
   }
-  if (!chain.back()->commands.empty()) page += ".SH COMMANDS\n";
-  append_roff_children(page, chain);
-  append_roff(page, options_of("Options of every command", program.root));
-  return page + fmt::format(".SH SEE ALSO\n.BR {} (1)\n", roff(page_name(program.root.name)));
+  return page;
+}
+
+void write_pages(const Program& program, const std::string& folder) {
+  const auto write = [&](const std::string& path, const std::string& text) {
+    const std::filesystem::path file = std::filesystem::path{folder} / path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream output{file};
+    output << text << std::flush;
+    if (!output) throw Error{Errc::bad_argument, fmt::format("cannot write '{}'", file.string())};
+  };
+  const std::string name = page_name(program.root.name);
+  write(fmt::format("man/man1/{}.1", name), man_page(program, {}));
+  if (program.root.name != name) return;  // the other program's pages and completion cover it
+  for (const Command& command : program.root.commands)
+    if (!command.hidden && !command.is_a_program)
+      write(fmt::format("man/man1/{}-{}.1", name, command.name),
+            man_page(program, std::vector{command.name}));
+  write("bash-completion/completions/" + name, completion_script(program.root, "bash"));
+  write("zsh/site-functions/_" + name, completion_script(program.root, "zsh"));
+  write("fish/vendor_completions.d/" + name + ".fish", completion_script(program.root, "fish"));
 }
 
 std::string markdown(const Command& root) {

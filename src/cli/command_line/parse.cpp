@@ -353,6 +353,8 @@ int run_program(Program program, std::span<char* const> words) {
   root.options.push_back({"--version", "", "Print the version", into(version)});
   if (!words.empty() && std::string_view{words[0]} == "__complete")
     return answer_completion(root, words.subspan(1));
+  if (words.size() == 2 && std::string_view{words[0]} == "__pages")
+    return write_pages(program, words[1]), exit_ok;
 
   Reader reader{root};
   const Command* chosen = nullptr;
