@@ -58,7 +58,7 @@ Program program_of(Args& args) {
                  .summary = "Buy",
                  .options = {{"--buyer", "NAME", "Who", into(args.name), true}},
                  .action = says("buy")},
-                {.name = "fail",
+                {.name = "explode",
                  .summary = "Throw",
                  .arguments = {{"NAME", "Of what", into(args.name), false}},
                  .action = [&args]() -> int {
@@ -174,11 +174,11 @@ TEST_F(CommandLine, ACommandWithOptionsNeedsDashes) {
 }
 
 TEST_F(CommandLine, AFailureIsHeadedByItsCommand) {
-  EXPECT_EQ(run({"fail", "y"}), exit_in_use);
-  EXPECT_EQ(said_, "sluice: fail 'y': busy\n");
-  EXPECT_EQ(run({"fail"}), exit_in_use);
-  EXPECT_EQ(said_, "sluice: fail: busy\n");
-  EXPECT_EQ(run({"fail", "x"}), exit_in_use);
+  EXPECT_EQ(run({"explode", "y"}), exit_in_use);
+  EXPECT_EQ(said_, "sluice: explode 'y': busy\n");
+  EXPECT_EQ(run({"explode"}), exit_in_use);
+  EXPECT_EQ(said_, "sluice: explode: busy\n");
+  EXPECT_EQ(run({"explode", "x"}), exit_in_use);
   EXPECT_EQ(said_, "sluice: 'x' is busy\n") << "it says so itself";
 }
 
@@ -186,7 +186,7 @@ TEST_F(CommandLine, HelpIsShort) {
   EXPECT_EQ(run({"--help"}), exit_ok);
   for (const char* const word : {"run", "gate", "help", "completion", "--store", "75"})
     EXPECT_TRUE(helps(word)) << word << '\n' << out_;
-  EXPECT_FALSE(helps("fail")) << "hidden";
+  EXPECT_FALSE(helps("explode")) << "hidden";
   EXPECT_EQ(run({"run", "--help"}), exit_ok);
   EXPECT_TRUE(out_.starts_with("Usage: shop run [OPTIONS] NAME [CMD...]\n")) << out_;
   EXPECT_TRUE(helps("(default 90s)")) << out_;

@@ -3,6 +3,7 @@
 
 #include "cli/program.hpp"
 #include "support/free_port.hpp"
+#include "support/paths.hpp"
 
 namespace sluice {
 namespace {
@@ -192,17 +193,16 @@ TEST_F(Frictions, U15_HelpIsShortAndShellsAreServed) {
         "zsh/site-functions/_sluice", "fish/vendor_completions.d/sluice.fish"})
     EXPECT_GT(read_file(folder_ / "pages" / page).size(), 50U) << page;
   const std::string bash = (folder_ / "pages/bash-completion/completions/sluice").string();
-  EXPECT_EQ(test::Process({"bash", "-c",
-                           ". " + bash +
-                               "; PATH=" SLUICE_BINARY_DIR ":$PATH; COMP_WORDS=(sluice "
-                               "sem); COMP_CWORD=1; _sluice; [ \"$COMPREPLY\" = semaphore ]"})
-                .wait(),
-            0);
+  test::Process completing{
+      {"bash", "-c",
+       ". " + bash + "; PATH=" + test::built_path() +
+           ":$PATH; COMP_WORDS=(sluice sem); COMP_CWORD=1; _sluice; [ $COMPREPLY = semaphore ]"}};
+  EXPECT_EQ(completing.wait(), 0);
 }
 
 TEST_F(Frictions, U15_TheReferenceOfTheCommandLineIsCurrent) {
   const Ran page = run({"help", "--markdown"});
-  EXPECT_EQ(read_file(SLUICE_SOURCE_DIR "/docs/command_line.md"), page.output)
+  EXPECT_EQ(read_file(test::source_path("docs/command_line.md")), page.output)
       << "write it anew: sluice help --markdown > docs/command_line.md";
 }
 
@@ -281,9 +281,8 @@ TEST_F(Frictions, U28_LocksCanBeReleasedAndWatched) {
 TEST_F(Frictions, N02_AMessageThatCannotBeWrittenEndsNoHold) {
   for (const char* const stderr_is : {"2>/dev/full", "2>&-", "2> >(true)"}) {
     test::Process holder{{"bash", "-c",
-                          std::string{"exec " SLUICE_BINARY_DIR "/sluice --store "} +
-                              server_.url() + " lock deploy --lease 900ms -- sleep 60 " +
-                              stderr_is}};
+                          "exec " + test::built_path("sluice") + " --store " + server_.url() +
+                              " lock deploy --lease 900ms -- sleep 60 " + stderr_is}};
     wait_for_key("deploy");
     PlainClient{server_.port()}.command({"DEL", "deploy"});
     EXPECT_EQ(holder.wait_for(20s), 76) << stderr_is;
@@ -291,10 +290,9 @@ TEST_F(Frictions, N02_AMessageThatCannotBeWrittenEndsNoHold) {
 }
 
 TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailure) {
-  EXPECT_EQ(test::Process({"sh", "-c",
-                           SLUICE_BINARY_DIR "/sluice --store " + server_.url() + " id >/dev/full"})
-                .wait(),
-            74);
+  const auto line = test::built_path("sluice") + " --store " + server_.url() + " id >/dev/full";
+  test::Process drawing{{"sh", "-c", line}};
+  EXPECT_EQ(drawing.wait(), 74);
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ class Reader {
       const Argument& argument = command.arguments[argument_];
       if (dashes || !argument.after_dashes) {
         // `latch set 3`: the name was forgotten. `latch set show` is about a latch called "set".
-        if (find_command(command, word) && !(next && find_command(command, next)))
+        if (!dashes && find_command(command, word) && !(next && find_command(command, next)))
           throw bad(fmt::format("{} is missing before '{}'", argument.name, word));
         if (first_argument_.empty()) first_argument_ = word;
         set(argument.target, argument.name, word);
