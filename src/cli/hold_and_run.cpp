@@ -18,6 +18,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
+std::string told_by(const std::function<std::string()>& obstacle) {
+  try {
+    return obstacle();
+  } catch (const Error&) {
+    return {};  // the command itself meets the same failure, and tells it
+  }
+}
+
 /// After a second of waiting: one line on stderr that says for what.
 class WaitNotice {
  public:
@@ -25,11 +33,7 @@ class WaitNotice {
     if (!wanted) return;
     thread_ = std::jthread{[&phrases, obstacle = std::move(obstacle)](std::stop_token stop) {
       if (!sleep_for(std::chrono::seconds{1}, stop)) return;
-      std::string why;
-      try {
-        why = obstacle();
-      } catch (const Error&) {  // the wait itself will meet the same failure, and tell it
-      }
+      const std::string why = told_by(obstacle);
       if (!stop.stop_requested())
         complain("waiting for {}{}{}", phrases.what, why.empty() ? "" : ": ", why);
     }};
@@ -93,8 +97,10 @@ class Run {
   }
 
   int busy() {
-    complain("{} {}; waited {}. Wait longer with --wait", phrases_.what, phrases_.busy,
-             duration_text(args_.wait));
+    const std::string why = told_by(resource_->obstacle);
+    complain("{} {}{}{}; {}", phrases_.what, phrases_.busy, why.empty() ? "" : ": ", why,
+             args_.wait.count() == 0 ? "wait for it with --wait"
+                                     : "waited " + duration_text(args_.wait));
     return say("busy", exit_refused);
   }
 

@@ -25,8 +25,10 @@ _{0}() {{
 if [[ "${{funcstack[1]}}" == "_{0}" ]]; then _{0}; else compdef _{0} {0}; fi
 )";
 
-constexpr std::string_view fish =
-    R"fish(complete -c {0} -a "({0} __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)"
+constexpr std::string_view fish = R"fish(function __{0}_words
+  {0} __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null
+end
+complete -c {0} -a "(__{0}_words)"
 )fish";
 
 /// The option of `chain` that `word` names. Null: none.

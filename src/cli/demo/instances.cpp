@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <sstream>
+#include <stdexcept>
 #include <system_error>
 
 #include "cli/demo/crowd.hpp"
