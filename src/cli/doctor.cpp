@@ -54,7 +54,7 @@ class Examination {
 
   std::vector<Finding> run() {
     if (url_.starts_with("embedded:")) {
-      folder();
+      embedded();
     } else {
       server();
     }
@@ -81,8 +81,8 @@ class Examination {
     role();
   }
 
-  /// Of an embedded store. Who opens it decides how it is kept; it has no CONFIG SET.
-  void folder() {
+  /// How an embedded store is kept stands in its URL; it has no CONFIG SET.
+  void embedded() {
     if (url_ == "embedded:" || url_.starts_with("embedded:?"))
       return add("persistence", Severity::danger, "in the memory of this process",
                  "no other process shares it, and it ends with the process: use embedded:/FOLDER");
@@ -96,8 +96,7 @@ class Examination {
     add("persistence", Severity::ok, found);
   }
 
-  /// What every primitive does: a script that writes. It finds out about permissions, replicas that
-  /// are missing, full memory and disks at once.
+  /// As every primitive does. It fails for missing permissions and replicas, full memory and disks.
   void write_by_script() {
     const std::string key = "sluice:doctor:" + random_hex_128();
     try {
@@ -123,17 +122,14 @@ class Examination {
       add("messages", Severity::ok, "a channel can be heard");
     } catch (const Error& error) {
       add("messages", Severity::danger, error.message(),
-          "waiters of locks need PUBLISH and SUBSCRIBE on every channel: ACL SETUSER ... "
-          "allchannels");
+          "waiters need PUBLISH and SUBSCRIBE on every channel: ACL SETUSER ... allchannels");
     }
   }
 
   void cluster() {
     if (info("cluster_enabled") == "1")
       add("cluster", Severity::danger, "this is a node of a cluster",
-          "Sluice speaks with one server, which has a part of the keys only: use a server that is "
-          "no "
-          "node of a cluster");
+          "Sluice speaks with one server, and this one has a part of the keys: use another");
   }
 
   std::string info(const std::string& field) const {
@@ -178,8 +174,7 @@ class Examination {
     if (policy->starts_with("allkeys-"))
       return add("eviction", limit == "0" ? Severity::warning : Severity::danger, found,
                  "locks, counters and stock may be evicted when memory is short: CONFIG SET "
-                 "maxmemory-policy noeviction, "
-                 "and keep caches in another server");
+                 "maxmemory-policy noeviction, and keep caches in another server");
     if (policy->starts_with("volatile-"))
       return add("eviction", Severity::warning, found,
                  "keys with a TTL (locks, day counters) may be evicted when memory is short: "
@@ -221,8 +216,7 @@ class Examination {
     if (connected > 0 && least == 0)
       return add("replicas", Severity::danger, found,
                  "a primary that is cut off goes on granting what its successor grants too: set "
-                 "min-replicas-to-write 1 "
-                 "and min-replicas-max-lag 10");
+                 "min-replicas-to-write 1 and min-replicas-max-lag 10");
     add("replicas", Severity::ok, found);
   }
 

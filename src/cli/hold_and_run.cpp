@@ -156,28 +156,36 @@ std::string RunArgs::label_or_command() const {
   return command.empty() ? "" : std::filesystem::path{command.front()}.filename().string();
 }
 
-void add_wait_options(Command& command, RunArgs& args, const std::string& what) {
-  command.options.push_back(
-      {"-w, --wait", "TIME",
-       "How long to wait for " + what + ", and for a store that cannot be reached: 0, 250ms, 5s",
-       into(args.wait)});
-  command.options.push_back({"-n, --nonblock", "", "Do not wait, as --wait 0",
-                             Target{Target::Takes::nothing,
-                                    [&args](const std::string&) { args.wait = milliseconds{0}; },
-                                    {}}});
-  command.options.push_back(
-      {"-c, --command", "TEXT", "The command, for /bin/sh", into(args.shell_command)});
+Argument command_argument(RunArgs& args) {
+  return {"CMD", "The command; write -- before one that has options", into(args.command), false};
 }
 
-void add_hold_options(Command& command, RunArgs& args) {
-  command.options.push_back({"--lease", "TIME",
-                             "How long a dead holder keeps it; renewed while the command runs",
-                             into(args.lease)});
-  command.options.push_back(
+std::vector<Option> wait_options(RunArgs& args, const std::string& what) {
+  const auto no_wait = [&args](const std::string&) { args.wait = milliseconds{0}; };
+  return {
+      {"-w, --wait", "TIME",
+       "How long to wait for " + what + ", and for a store that cannot be reached: 0, 250ms, 5s",
+       into(args.wait)},
+      {"-n, --nonblock", "", "Do not wait, as --wait 0",
+       Target{Target::Takes::nothing, no_wait, {}}},
+      {"-c, --command", "TEXT", "The command, for /bin/sh", into(args.shell_command)}};
+}
+
+Command command_that_holds(std::string name, std::string summary, RunArgs& args,
+                           const std::string& what, std::vector<Option> options) {
+  for (const auto& option : wait_options(args, what)) options.push_back(option);
+  options.push_back({"--lease", "TIME",
+                     "How long a dead holder keeps it; renewed while the command runs",
+                     into(args.lease)});
+  options.push_back(
       {"--grace", "TIME", "Between TERM and KILL when the hold is lost", into(args.grace)});
-  command.options.push_back({"--label", "TEXT",
-                             "What 'sluice locks' shows of this holder; else the command",
-                             into(args.label)});
+  options.push_back({"--label", "TEXT",
+                     "What 'sluice locks' shows of this holder; else the command",
+                     into(args.label)});
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .arguments = {{"NAME", "Name of " + what, into(args.name)}, command_argument(args)},
+          .options = std::move(options)};
 }
 
 int hold_and_run(const Globals& globals, const RunArgs& args, const Phrases& phrases,

@@ -27,10 +27,13 @@ struct RunArgs {
   std::string label_or_command() const;
 };
 
-/// How long to wait, and the command. `what`: "the lock".
-void add_wait_options(Command& command, RunArgs& args, const std::string& what);
-/// --lease, --grace and --label, for what is held.
-void add_hold_options(Command& command, RunArgs& args);
+/// The command to run, as an argument.
+Argument command_argument(RunArgs& args);
+/// How long to wait, and -c. `what`: "the lock".
+std::vector<Option> wait_options(RunArgs& args, const std::string& what);
+/// `NAME CMD...`, with the options of waiting and of holding behind those of its own.
+Command command_that_holds(std::string name, std::string summary, RunArgs& args,
+                           const std::string& what, std::vector<Option> options);
 
 /// What is held, whatever it is.
 struct Holding {

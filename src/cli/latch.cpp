@@ -86,17 +86,12 @@ Command latch_command(const Globals& globals) {
   const auto runs = [&globals, args](int (*verb)(const Globals&, const LatchArgs&)) {
     return [&globals, args, verb] { return verb(globals, *args); };
   };
-  Command waits{.name = "wait",
-                .summary = "Wait until it is open, then run a command, if there is one",
-                .arguments = {{"CMD", "The command; write -- before one that has options",
-                               into(args->run.command), false}},
-                .action = runs(wait)};
-  add_wait_options(waits, args->run, "the latch");
-  Command latch{
+  return {
       .name = "latch",
       .summary = "Wait until the last of N has reported, then run a command, if there is one",
       .arguments = {{"NAME", "Name of the latch", into(args->run.name)},
                     {"CMD", "The command", into(args->run.command), false, true}},
+      .options = wait_options(args->run, "the latch"),
       .commands = {{.name = "set",
                     .summary = "Set the count of an open latch",
                     .arguments = {{"N", "How many have to report; with --reset 0 opens it",
@@ -113,13 +108,15 @@ Command latch_command(const Globals& globals) {
                                  into(args->part)}},
                     .action = runs(count_down)},
                    {.name = "show", .summary = "Show how many are left", .action = runs(show)},
-                   waits},
+                   {.name = "wait",
+                    .summary = "Wait until it is open, then run a command, if there is one",
+                    .arguments = {command_argument(args->run)},
+                    .options = wait_options(args->run, "the latch"),
+                    .action = runs(wait)}},
       .details = R"(  sluice latch import set 3
   sluice latch import count-down --part one
   sluice latch import --wait 1h -- ./publish)",
       .action = runs(wait)};
-  add_wait_options(latch, args->run, "the latch");
-  return latch;
 }
 
 }  // namespace sluice::cli

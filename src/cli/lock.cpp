@@ -158,29 +158,22 @@ Target into_urls(std::vector<std::string>& urls) {
 
 Command lock_command(const Globals& globals) {
   const auto args = std::make_shared<LockArgs>();
-  Command command{
-      .name = "lock",
-      .summary = "Run a command while a lock is held, as flock(1) does",
-      .arguments = {{"NAME", "Name of the lock", into(args->run.name)},
-                    {"CMD", "The command; write -- before one that has options",
-                     into(args->run.command), false}},
-      .options = {{"-s, --shared", "", "To read, beside others that read", into(args->shared)},
-                  {"-x, --exclusive", "", "To write, of the locks that others take with --shared",
-                   into(args->exclusive)},
-                  {"--fair", "", "First come, first served", into(args->fair)},
-                  {"--quorum", "URL,URL,URL", "Of a majority of these stores",
-                   into_urls(args->quorum)}},
-      .details =
-          R"(The command finds its fencing token in $SLUICE_TOKEN. INT, TERM, HUP, QUIT, USR1
+  Command command = command_that_holds(
+      "lock", "Run a command while a lock is held, as flock(1) does", args->run, "the lock",
+      {{"-s, --shared", "", "To read, beside others that read", into(args->shared)},
+       {"-x, --exclusive", "", "To write, of the locks that others take with --shared",
+        into(args->exclusive)},
+       {"--fair", "", "First come, first served", into(args->fair)},
+       {"--quorum", "URL,URL,URL", "Of a majority of these stores", into_urls(args->quorum)}});
+  command.details =
+      R"(The command finds its fencing token in $SLUICE_TOKEN. INT, TERM, HUP, QUIT, USR1
 and USR2 are passed on to it. When the hold is lost, it gets TERM, and KILL after
 --grace. When sluice itself is killed, even by KILL, the kernel kills the
 command, but not the processes that the command has started.
 
   sluice lock deploy --wait 5s -- make release
-  sluice lock -n -c 'make release && make publish' deploy)",
-      .action = [&globals, args] { return lock(globals, *args); }};
-  add_wait_options(command, args->run, "the lock");
-  add_hold_options(command, args->run);
+  sluice lock -n -c 'make release && make publish' deploy)";
+  command.action = [&globals, args] { return lock(globals, *args); };
   return command;
 }
 

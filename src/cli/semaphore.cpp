@@ -55,20 +55,13 @@ int run(const Globals& globals, const SemaphoreArgs& args) {
 
 Command semaphore_command(const Globals& globals) {
   const auto args = std::make_shared<SemaphoreArgs>();
-  Command command{
-      .name = "semaphore",
-      .summary = "Run at most so many commands at a time",
-      .arguments = {{"NAME", "Name of the semaphore", into(args->run.name)},
-                    {"CMD", "The command; write -- before one that has options",
-                     into(args->run.command), false}},
-      .options = {{"--permits", "N", "How many there are; the first program that says so decides",
-                   into(args->permits, 1, Semaphore::most)},
-                  {"--count", "N", "How many this command takes",
-                   into(args->count, 1, Semaphore::most)}},
-      .details = "  sluice semaphore encoders --permits 4 -- ffmpeg in.mov out.mp4",
-      .action = [&globals, args] { return run(globals, *args); }};
-  add_wait_options(command, args->run, "permits");
-  add_hold_options(command, args->run);
+  Command command = command_that_holds(
+      "semaphore", "Run at most so many commands at a time", args->run, "the semaphore",
+      {{"--permits", "N", "How many there are; the first program that says so decides",
+        into(args->permits, 1, Semaphore::most)},
+       {"--count", "N", "How many this command takes", into(args->count, 1, Semaphore::most)}});
+  command.details = "  sluice semaphore encoders --permits 4 -- ffmpeg in.mov out.mp4";
+  command.action = [&globals, args] { return run(globals, *args); };
   return command;
 }
 

@@ -226,6 +226,13 @@ TEST_F(Frictions, U21_TheDoctorTriesWhatLocksDo) {
   EXPECT_TRUE(alone.says("danger   write")) << alone.output;
 }
 
+TEST_F(Frictions, U21_TheDoctorNamesANodeOfACluster) {
+  const test::RedisServer node{{"cluster-enabled yes"}};
+  const Ran ran = run({"doctor", node.url()});
+  EXPECT_NE(ran.status, 0);
+  EXPECT_TRUE(ran.says("node of a cluster")) << ran.output;
+}
+
 TEST_F(Frictions, U21_TheDoctorKnowsThatAFolderHasNoConfigSet) {
   const Ran folder = run({"doctor", "embedded:" + (folder_ / "data").string()});
   EXPECT_EQ(folder.status, 0) << folder.output;

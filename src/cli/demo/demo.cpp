@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <set>
 #include <thread>
 
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/signals.hpp"
 #include "cli/demo/crowd.hpp"
 #include "cli/output.hpp"
 #include "sluice/clock.hpp"
@@ -134,12 +133,8 @@ class Demo {
 
   Tally crowd_here(Store& store, Sale& sale) {
     std::atomic<std::uint64_t> answered{0};
-    std::mutex mutex;
-    std::condition_variable_any changed;
-    const std::jthread drawing{[&](std::stop_token stop) {
-      std::unique_lock lock{mutex};
-      while (!changed.wait_for(lock, stop, std::chrono::milliseconds{50}, [] { return false; }) &&
-             !stop.stop_requested())
+    const std::jthread drawing{[&](const std::stop_token& stop) {
+      while (sleep_for(std::chrono::milliseconds{50}, stop))
         progress_.show(fmt::format("{} clicks answered", answered.load(std::memory_order_relaxed)));
     }};
     return hold_sale(sale, store.clock(), {.first = 0, .last = args_.buyers}, answered);
