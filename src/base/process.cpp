@@ -1,7 +1,9 @@
-#include "base/fork.hpp"
+#include "base/process.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 
 namespace sluice {
@@ -16,5 +18,11 @@ std::atomic<unsigned> forks{0};
 }  // namespace
 
 unsigned fork_count() noexcept { return forks.load(std::memory_order_relaxed); }
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  const bool known = ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0';
+  return known ? name.data() : "unknown";
+}
 
 }  // namespace sluice
