@@ -1,6 +1,5 @@
 #include "net/tls.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -180,12 +179,6 @@ std::shared_ptr<SSL_CTX> make(const SSL_METHOD* method, const TlsFiles& files) {
   if (!files.ca.empty() && ::SSL_CTX_load_verify_locations(raw, files.ca.c_str(), nullptr) != 1)
     refuse("these certificates cannot be used", files.ca);
   return context;
-}
-
-bool is_numeric(const std::string& host) noexcept {
-  in6_addr address{};
-  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
 }
 
 /// What the certificate must be for, and, of a name, what the server is told that we want.

@@ -44,8 +44,8 @@ void Buffer::release() noexcept {
 
 void Buffer::make_room(std::size_t bytes) {
   const auto used = size();
-  if (data_ && begin_ >= used &&
-      capacity_ - used >= bytes) {  // half of it is free in front: move instead of growing
+  // If half of it is free in front, the bytes move there; else the buffer grows.
+  if (data_ && begin_ >= used && capacity_ - used >= bytes) {
     std::memcpy(data_, data_ + begin_, used);
   } else {
     const auto capacity = std::max({BlockPool::block, used + bytes, data_ ? capacity_ * 2 : 0});

@@ -36,13 +36,12 @@ net::ListenOptions listen_options(const PoolSettings& settings, std::size_t work
           .permissions = settings.listen.permissions};
 }
 
-/// How long clients that go are waited for until they are quiet; the other half of the time is for
-/// those that are not.
+/// Half of the time is for clients to become quiet, the other half for those that do not.
 std::chrono::milliseconds patience_of(const Config& config) {
   return config.process.drain_timeout / 2;
 }
 
-/// The services beside the pools keep their sockets.
+/// The services beside the pools keep their sockets over a reload.
 constexpr std::pair<std::string_view, std::string ProcessSettings::*> fixed_settings[] = {
     {"metrics", &ProcessSettings::metrics}, {"admin", &ProcessSettings::admin}};
 
@@ -83,7 +82,7 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
   auto orders = this->orders(pools_, fresh);
   for (std::size_t number = 0; number < registry_->workers(); ++number) {
     workers_.push_back(
-        std::make_unique<Worker>(clock_, resolver_, *registry_, census_, number, mbuf_size_));
+        std::make_unique<Worker>(clock_, resolver_, *registry_, client_limit_, number, mbuf_size_));
     workers_.back()->set_memory_limit(memory_share(config_.process));
     workers_.back()->apply(std::move(orders[number]));
   }
@@ -111,12 +110,12 @@ std::vector<net::Listener> Proxy::open(const PoolSettings& settings,
   return listeners;
 }
 
-/// What each worker is told. Sockets are dealt out in turn, so that none is without a worker; a
-/// worker beyond their number shares one.
-std::vector<std::vector<PoolOrder>> Proxy::orders(const std::map<std::string, Pool>& pools,
+/// What each worker is told. Sockets are dealt out in turn, so that each has a worker; a worker
+/// beyond their number shares one.
+std::vector<std::vector<PoolUpdate>> Proxy::orders(const std::map<std::string, ListeningPool>& pools,
                                                   const std::vector<std::string>& fresh) const {
   const auto workers = registry_->workers();
-  std::vector<std::vector<PoolOrder>> orders(workers);
+  std::vector<std::vector<PoolUpdate>> orders(workers);
   for (const auto& [name, pool] : pools) {
     const bool is_fresh = std::ranges::find(fresh, name) != fresh.end();
     const auto shares = std::max(workers, pool.listeners.size());
@@ -131,7 +130,7 @@ std::vector<std::vector<PoolOrder>> Proxy::orders(const std::map<std::string, Po
   return orders;
 }
 
-/// The sockets that listen where these settings say, whichever pool has them until now.
+/// The sockets that listen there until now, of any pool. Null: none does.
 const std::vector<net::Listener>* Proxy::listening_at(const net::Endpoint& endpoint) const {
   for (const auto& [name, pool] : pools_)
     if (pool.settings->listen.endpoint == endpoint) return &pool.listeners;
@@ -140,11 +139,11 @@ const std::vector<net::Listener>* Proxy::listening_at(const net::Endpoint& endpo
 
 /// A pool of the new configuration, with sockets of its own or with those of a pool that is there
 /// now.
-Proxy::Pool Proxy::renewed(const PoolSettings& settings, bool& fresh) const {
+Proxy::ListeningPool Proxy::renewed(const PoolSettings& settings, bool& fresh) const {
   InheritedListeners none;
   const auto old = pools_.find(settings.name);
   const bool known = old != pools_.end();
-  Pool pool{std::make_shared<const PoolSettings>(settings),
+  ListeningPool pool{std::make_shared<const PoolSettings>(settings),
             known ? old->second.shared : std::make_shared<SharedPool>(),
             PoolTls::read(settings),
             {}};
@@ -188,7 +187,7 @@ std::vector<std::string> Proxy::reload(Config config) {
   auto changes = changes_to(config);
   for (const auto& [name, field] : fixed_settings) config.process.*field = config_.process.*field;
   std::vector<std::string> fresh;
-  std::map<std::string, Pool> pools;
+  std::map<std::string, ListeningPool> pools;
   for (const auto& settings : config.pools) {
     bool is_fresh = false;
     pools.emplace(settings.name, renewed(settings, is_fresh));
@@ -228,7 +227,7 @@ std::vector<ClientFigures> Proxy::clients(std::size_t most) const {
   std::vector<ClientFigures> figures;
   for (const auto& worker : workers_)
     worker->run([&] {
-      for (const auto& [name, pool] : worker->pools()) pool->list_clients(figures, most);
+      for (const auto& [name, pool] : worker->pools()) pool->clients().list(figures, most);
     });
   return figures;
 }

@@ -40,8 +40,9 @@ class Proxy {
   std::vector<std::string> reload(Config config);
   const Config& config() const noexcept { return config_; }
 
-  /// No new clients; those who are here are served until they are quiet, or until half of
-  /// drain_timeout is over, and then until they have nothing under way.
+  /// New connections are refused. Clients that were accepted are served until they are quiet, and
+  /// after half of drain_timeout until they have nothing under way. A connection that the kernel
+  /// had taken but no worker had accepted is reset: nothing that was asked on it is done.
   void drain();
   bool is_drained() const noexcept;
 
@@ -54,14 +55,14 @@ class Proxy {
   std::map<std::string, std::vector<int>> listening() const;
 
   /// So many clients at most, of all pools together. Any thread.
-  void set_most_clients(std::size_t most) noexcept { census_.set_most(most); }
+  void set_most_clients(std::size_t most) noexcept { client_limit_.set_most(most); }
 
   Registry& registry() noexcept { return *registry_; }
   /// Bytes of buffers in use, of all workers. Any thread.
   std::int64_t memory() const noexcept;
 
  private:
-  struct Pool {
+  struct ListeningPool {
     std::shared_ptr<const PoolSettings> settings;
     std::shared_ptr<SharedPool> shared;
     std::shared_ptr<const PoolTls> tls;
@@ -69,11 +70,11 @@ class Proxy {
   };
 
   const std::vector<net::Listener>* listening_at(const net::Endpoint& endpoint) const;
-  Pool renewed(const PoolSettings& settings, bool& fresh) const;
+  ListeningPool renewed(const PoolSettings& settings, bool& fresh) const;
   std::vector<std::string> changes_to(const Config& config) const;
   std::vector<net::Listener> open(const PoolSettings& settings,
                                   InheritedListeners& inherited) const;
-  std::vector<std::vector<PoolOrder>> orders(const std::map<std::string, Pool>& pools,
+  std::vector<std::vector<PoolUpdate>> orders(const std::map<std::string, ListeningPool>& pools,
                                              const std::vector<std::string>& fresh) const;
 
   Clock& clock_;
@@ -81,8 +82,8 @@ class Proxy {
   std::size_t mbuf_size_;
   std::unique_ptr<Registry> registry_;
   Resolver resolver_;
-  ClientCensus census_;
-  std::map<std::string, Pool> pools_;
+  ClientLimit client_limit_;
+  std::map<std::string, ListeningPool> pools_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "proxy/config/read.hpp"
-#include "proxy/flow/pool_tls.hpp"
+#include "proxy/flow/pool.hpp"
 #include "proxy/process/daemon.hpp"
 #include "proxy/process/descriptor_limit.hpp"
 #include "proxy/process/heritage.hpp"

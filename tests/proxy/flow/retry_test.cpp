@@ -1,4 +1,4 @@
-#include "proxy/flow/retry.hpp"
+#include "proxy/flow/request.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ struct MadeLine {
 
   Nobody nobody;
   std::deque<Request> requests;
-  ClientLine line;
+  ClientQueue line;
 };
 
 bool may(std::string_view letters, Failure failure = Failure::closed) {

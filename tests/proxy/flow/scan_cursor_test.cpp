@@ -1,4 +1,4 @@
-#include "proxy/flow/session/scan_cursor.hpp"
+#include "proxy/flow/session/scan.hpp"
 
 #include <gtest/gtest.h>
 

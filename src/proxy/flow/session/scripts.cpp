@@ -1,21 +1,19 @@
-// Scripts by their sha. A script is loaded on all servers, and the proxy remembers it; so a server
-// that lost it, or never had it, is given it before its first EVALSHA on a connection, in the same
-// line, and NOSCRIPT is not seen. In a transaction loading it would become a part of that, so it
-// goes over another connection (transaction.cpp).
+// SCRIPT LOAD, SCRIPT FLUSH and EVALSHA. A script is loaded on all servers, and the proxy remembers
+// it. A server that lost it, or never had it, is sent SCRIPT LOAD before its first EVALSHA on a
+// connection, so that the client does not see NOSCRIPT. In a transaction SCRIPT LOAD would become a
+// part of it, so it goes over another connection (transaction.cpp).
 //
-// A server that says NOSCRIPT all the same has been flushed behind our back. The script was not
-// run, so it is given and asked for again, unless the client has asked for more since: that would
-// then be done before the script, and the client has a right to the order. It gets the error, which
-// tells it the truth (and its library will load the script), and the next EVALSHA gives the script
-// again.
-#include "proxy/flow/session/scripts.hpp"
+// If a server says NOSCRIPT all the same, another client has flushed it directly. The script was not
+// run, so it is loaded and asked for again, unless the client has sent more requests since: those
+// would then be done before the script, out of order. Then the client gets the error, its library
+// loads the script, and the next EVALSHA loads it again here.
+#include "proxy/flow/session/script_cache.hpp"
 
 #include <algorithm>
 #include <initializer_list>
 
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/retry.hpp"
-#include "proxy/flow/session/errand.hpp"
+#include "proxy/flow/session/side_request.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
@@ -31,8 +29,8 @@ std::string sha_of(std::string_view word) {
   return sha;
 }
 
-/// SCRIPT LOAD and SCRIPT FLUSH, on every server.
-class ScriptErrand : public Errand {
+/// A request to every server.
+class ScriptBroadcast : public SideRequest {
  public:
   void replied(Request& request, std::string_view reply) override {
     drop(request);
@@ -50,29 +48,28 @@ class ScriptErrand : public Errand {
   }
 
  protected:
-  using Errand::Errand;
+  using SideRequest::SideRequest;
 
-  static void begin(std::unique_ptr<ScriptErrand> made, std::string_view bytes) {
-    auto& errand = *made;
+  static void begin(std::unique_ptr<ScriptBroadcast> made, std::string_view bytes) {
+    auto& self = *made;
     own(std::move(made));
-    const auto& servers = errand.pool_.servers();
-    errand.missing_ =
-        servers.size() + 1;  // one for us: they may fail while others are still being asked
+    const auto& servers = self.pool_.servers();
+    self.missing_ = servers.size() + 1;  // and one for us: a server may fail before the last is asked
     for (const auto& server : servers) {
       if (server->health().well()) {
-        errand.ask(*server, bytes);
+        self.ask(*server, bytes);
       } else {
-        errand.failure_ = Failure::refused;
-        errand.arrived();
+        self.failure_ = Failure::refused;
+        self.arrived();
       }
     }
-    errand.arrived();
+    self.arrived();
   }
 
-  /// All have said something.
+  /// All servers have answered or failed.
   virtual void finish() = 0;
 
-  std::string done_;     // what a server said who did it
+  std::string done_;     // the last reply that is no error
   std::string refusal_;  // the first error of a server
   std::optional<Failure> failure_;
 
@@ -84,18 +81,18 @@ class ScriptErrand : public Errand {
   std::size_t missing_ = 0;
 };
 
-/// A server that is out is no reason to refuse: it gets the script before its first EVALSHA.
-class LoadErrand final : public ScriptErrand {
+/// An ejected server is no reason to refuse: it gets the script before its first EVALSHA.
+class ScriptLoad final : public ScriptBroadcast {
  public:
   static void begin(Client& client, const Plan& plan, std::string_view body,
                     std::string_view bytes) {
-    std::unique_ptr<LoadErrand> made{new LoadErrand{client, plan, body}};
-    ScriptErrand::begin(std::move(made), bytes);
+    std::unique_ptr<ScriptLoad> made{new ScriptLoad{client, plan, body}};
+    ScriptBroadcast::begin(std::move(made), bytes);
   }
 
  private:
-  LoadErrand(Client& client, const Plan& plan, std::string_view body)
-      : ScriptErrand(client, plan), body_(body) {}
+  ScriptLoad(Client& client, const Plan& plan, std::string_view body)
+      : ScriptBroadcast(client, plan), body_(body) {}
 
   void finish() override {
     if (!refusal_.empty()) return give(refusal_);
@@ -109,16 +106,16 @@ class LoadErrand final : public ScriptErrand {
   std::string body_;
 };
 
-class FlushErrand final : public ScriptErrand {
+class ScriptFlush final : public ScriptBroadcast {
  public:
   static void begin(Client& client, const Plan& plan, std::string_view bytes) {
     client.pool().scripts().clear();  // for what the client asks behind it
-    std::unique_ptr<FlushErrand> made{new FlushErrand{client, plan}};
-    ScriptErrand::begin(std::move(made), bytes);
+    std::unique_ptr<ScriptFlush> made{new ScriptFlush{client, plan}};
+    ScriptBroadcast::begin(std::move(made), bytes);
   }
 
  private:
-  FlushErrand(Client& client, const Plan& plan) : ScriptErrand(client, plan) {}
+  ScriptFlush(Client& client, const Plan& plan) : ScriptBroadcast(client, plan) {}
 
   void finish() override {
     pool_.scripts().clear();  // and what a SCRIPT LOAD before it has brought in the meantime
@@ -130,9 +127,9 @@ class FlushErrand final : public ScriptErrand {
 
 }  // namespace
 
-std::string take_script_for(Pool& pool, Upstream& upstream, std::string_view word) {
+std::string script_load_for(Pool& pool, Upstream& upstream, std::string_view word) {
   const auto sha = sha_of(word);
-  const GivenScripts::Validity now{upstream.generation(), pool.scripts().clearings()};
+  const LoadedScripts::Validity now{upstream.generation(), pool.scripts().clearings()};
   if (sha.size() != sha_size || upstream.scripts().has(sha, now)) return {};
   const auto body = pool.scripts().find(sha);
   if (!body) return {};
@@ -143,34 +140,34 @@ std::string take_script_for(Pool& pool, Upstream& upstream, std::string_view wor
   return bytes;
 }
 
-void forget_given(Server& server) {
+void forget_loaded(Server& server) {
   server.for_each_upstream([](Upstream& upstream) { upstream.scripts().clear(); });
 }
 
 void ClientSession::script_load(Words words, std::string_view bytes, const Plan& plan) {
-  LoadErrand::begin(client_, plan, words[2], bytes);
+  ScriptLoad::begin(client_, plan, words[2], bytes);
 }
 
 void ClientSession::script_flush(Words, std::string_view bytes, const Plan& plan) {
-  FlushErrand::begin(client_, plan, bytes);
+  ScriptFlush::begin(client_, plan, bytes);
 }
 
-void ClientSession::give_script(Upstream& upstream, std::string_view sha) {
-  const auto bytes = take_script_for(pool(), upstream, sha);
+void ClientSession::load_script(Upstream& upstream, std::string_view sha) {
+  const auto bytes = script_load_for(pool(), upstream, sha);
   if (!bytes.empty()) upstream.send_aside(bytes);
 }
 
 void ClientSession::evalsha(Words words, std::string_view bytes, const Plan& plan) {
   Server* const home = client_.home_or_answer(words, plan);
   if (!home) return;
-  give_script(home->upstream(client_.variant(), client_.number()), words[1]);
+  load_script(home->upstream(client_.mode(), client_.number()), words[1]);
   client_.send(*home, words, bytes, plan);
 }
 
 bool ClientSession::heal(Request& request, std::string_view error) {
   if (!error.starts_with("-NOSCRIPT")) return false;
-  if (!request.body) {  // too large to be kept: whose it is is not known any more
-    for (const auto& server : pool().servers()) forget_given(*server);
+  if (!request.body) {  // it was too large to be kept: which server it went to is not known
+    for (const auto& server : pool().servers()) forget_loaded(*server);
     return false;
   }
   const auto reader = pool().protocol().request_reader();
@@ -180,13 +177,13 @@ bool ClientSession::heal(Request& request, std::string_view error) {
   const auto plan = pool().protocol().plan(words);
   Server* const home = client_.home_for(words, plan).server;
   if (!home) return false;
-  forget_given(*home);
+  forget_loaded(*home);
   if (request.retried || has_behind(request, Behind::anything) || !pool().scripts().find(sha))
     return false;
   request.retried = true;
   pool().counters().healed_scripts.add();
-  auto& upstream = home->upstream(client_.variant(), client_.number());
-  give_script(upstream, sha);
+  auto& upstream = home->upstream(client_.mode(), client_.number());
+  load_script(upstream, sha);
   upstream.send(request, *request.body);
   return true;
 }

@@ -9,20 +9,20 @@
 namespace sluice::proxy {
 namespace {
 
-TEST(ClientCensus, GivesAPlaceBack) {
-  ClientCensus census;
-  census.set_most(2);
-  EXPECT_TRUE(census.enter());
-  EXPECT_FALSE(census.enter(1)) << "who asks for less gets less";
-  EXPECT_TRUE(census.enter());
-  EXPECT_FALSE(census.enter());
-  census.leave();
-  EXPECT_TRUE(census.enter());
+TEST(ClientLimit, GivesAPlaceBack) {
+  ClientLimit client_limit;
+  client_limit.set_most(2);
+  EXPECT_TRUE(client_limit.enter());
+  EXPECT_FALSE(client_limit.enter(1)) << "who asks for less gets less";
+  EXPECT_TRUE(client_limit.enter());
+  EXPECT_FALSE(client_limit.enter());
+  client_limit.leave();
+  EXPECT_TRUE(client_limit.enter());
 }
 
-TEST(ClientCensus, OfManyAtOnceAsManyEnterAsThereArePlaces) {
+TEST(ClientLimit, OfManyAtOnceAsManyEnterAsThereArePlaces) {
   for (int round = 0; round < 200; ++round) {
-    ClientCensus census;
+    ClientLimit client_limit;
     std::atomic<int> ready{0}, inside{0};
     {
       std::vector<std::jthread> doors;
@@ -30,7 +30,7 @@ TEST(ClientCensus, OfManyAtOnceAsManyEnterAsThereArePlaces) {
         doors.emplace_back([&] {
           ++ready;
           while (ready < 4) std::this_thread::yield();
-          for (int client = 0; client < 50; ++client) inside += census.enter(60);
+          for (int client = 0; client < 50; ++client) inside += client_limit.enter(60);
         });
     }
     ASSERT_EQ(inside, 60);
