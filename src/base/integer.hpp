@@ -7,7 +7,8 @@
 
 namespace sluice {
 
-/// Empty: `text` is no number, has something behind it, or is beyond what T holds. No blanks, no '+'.
+/// Empty: `text` is no number, has something behind it, or is beyond what T holds. No blanks, no
+/// '+'.
 template <class T>
 std::optional<T> parse_integer(std::string_view text, int base = 10) noexcept {
   T value{};

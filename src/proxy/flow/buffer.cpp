@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 BlockPool::~BlockPool() {
   for (char* memory : spare_) delete[] memory;
@@ -59,4 +59,4 @@ void Buffer::make_room(std::size_t bytes) {
   end_ = used;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,8 +1,8 @@
 /// Bytes on their way, and where their memory comes from.
 ///
 /// An idle connection has no memory: a Buffer takes a block when the first byte comes and gives it
-/// back with the last. Blocks of the usual size are kept for the next Buffer, and freed when they are
-/// not used (see BlockPool::trim).
+/// back with the last. Blocks of the usual size are kept for the next Buffer, and freed when they
+/// are not used (see BlockPool::trim).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 #include "proxy/watch/counters.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 /// Of one worker, and used by its thread alone.
 class BlockPool {
@@ -29,8 +29,8 @@ class BlockPool {
   char* take(std::size_t bytes);
   void give(char* memory, std::size_t bytes) noexcept;
 
-  /// Call it once a second: frees half of the blocks that were not used since the last call, so that
-  /// the memory of a burst is given back within seconds. True: memory was freed.
+  /// Call it once a second: frees half of the blocks that were not used since the last call, so
+  /// that the memory of a burst is given back within seconds. True: memory was freed.
   bool trim() noexcept;
 
   /// Bytes in use, with what was charged. Any thread.
@@ -91,4 +91,4 @@ class Buffer {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -7,7 +7,7 @@
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 // How long the next reply is taken to be: as long as the longest of late. The estimate begins high,
@@ -88,7 +88,7 @@ void Client::flushed() {
   last_active_ = loop_.now();
   go_on();
   if (!queue_.empty()) return;
-  const bool has_begun = memory() != 0 || (session_ && session_->is_busy());
+  const bool has_begun = memory() != 0 || (session_ && session_->is_in_transaction());
   if (state_.ends(has_begun)) close();
 }
 
@@ -169,7 +169,8 @@ ClientFigures Client::figures() const {
 }
 
 bool Client::is_idle() const noexcept {
-  return queue_.empty() && unsent() == 0 && !state_.has(Pause::session) && !(session_ && session_->is_subscribed());
+  return queue_.empty() && unsent() == 0 && !state_.has(Pause::session) &&
+         !(session_ && session_->is_subscribed());
 }
 
 void Client::pause_for(Pause reason) {
@@ -388,4 +389,4 @@ void Client::ended(int error) {
   close();
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -13,7 +13,7 @@
 #include "proxy/flow/stream.hpp"
 #include "proxy/protocol/protocol.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 /// What can be told of a client that is connected.
 struct ClientFigures {
@@ -142,4 +142,4 @@ class Client final : public Stream, public Receiver {
   bool is_listed_ = false;  // among the clients that the pool tells when there is room
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

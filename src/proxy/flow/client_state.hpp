@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 /// Why the requests of a client are not read. Several reasons may hold at once.
 enum class Pause : std::uint8_t {
@@ -77,4 +77,4 @@ class ReplyMode {
   std::uint8_t muted_ = 0;  // so many requests get no reply, the one in hand among them
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

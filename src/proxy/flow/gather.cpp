@@ -5,7 +5,7 @@
 
 #include "proxy/flow/pool.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 bool Gather::begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
                    const Plan& plan, const ConnectionMode& mode, std::size_t client) {
@@ -137,4 +137,4 @@ void Gather::finish() {
   whole_.receiver->replied(whole_, merged);
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -10,7 +10,7 @@
 #include "proxy/flow/server.hpp"
 #include "proxy/protocol/protocol.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Pool;
 
@@ -59,4 +59,4 @@ class Gather final : public Receiver {
   std::unique_ptr<Gather> self_;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

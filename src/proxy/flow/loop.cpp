@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 using std::chrono::milliseconds;
@@ -147,4 +147,4 @@ void Loop::flush_all() {
   }
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

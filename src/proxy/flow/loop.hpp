@@ -2,8 +2,8 @@
 /// connection that has something to send.
 ///
 /// Descriptors are registered once, edge-triggered for both directions, so that epoll_ctl is not
-/// called again. A handler that has bytes to send calls flush_later(), and is flushed once at the end
-/// of the turn, however many requests went by.
+/// called again. A handler that has bytes to send calls flush_later(), and is flushed once at the
+/// end of the turn, however many requests went by.
 ///
 /// Threads: one, except post().
 #pragma once
@@ -20,7 +20,7 @@
 #include "proxy/flow/request.hpp"
 #include "sluice/clock.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 /// Something with a descriptor. It lives until the end of the turn in which it was buried, so that
 /// events of the same turn still find it.
@@ -126,4 +126,4 @@ class Loop {
   std::vector<std::function<void()>> posted_;  // under mutex_
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -8,7 +8,7 @@
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 std::unique_ptr<Protocol> make_protocol(const PoolSettings& settings, std::size_t mbuf_size) {
@@ -120,4 +120,4 @@ void Pool::observe(Server& server, const Request& request, std::string_view repl
                           noted_key(request), loop().clock().wall());
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -20,7 +20,7 @@
 #include "proxy/protocol/protocol.hpp"
 #include "proxy/watch/registry.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 /// What all workers share of a pool.
 struct SharedPool {
@@ -117,4 +117,4 @@ class Pool {
   PoolServers servers_;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

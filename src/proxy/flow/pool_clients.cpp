@@ -9,7 +9,7 @@
 #include "proxy/flow/pool.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 using namespace std::chrono_literals;
@@ -131,8 +131,8 @@ void PoolClients::drain_quiet(SteadyTime until) {
 }
 
 std::unique_ptr<RequestReader> PoolClients::take_reader() {
-  auto fresh = spare_readers_.empty() ? pool_.protocol().request_reader()
-                                      : std::move(spare_readers_.back());
+  auto fresh =
+      spare_readers_.empty() ? pool_.protocol().request_reader() : std::move(spare_readers_.back());
   if (!spare_readers_.empty()) spare_readers_.pop_back();
   return std::exchange(reader_, std::move(fresh));
 }
@@ -215,4 +215,4 @@ void Acceptor::rest() {
   resting_ = loop_.after(rest_time, [this] { loop_.add_listener(listener_.descriptor(), *this); });
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

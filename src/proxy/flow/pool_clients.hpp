@@ -13,7 +13,7 @@
 #include "proxy/flow/loop.hpp"
 #include "proxy/protocol/protocol.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Pool;
 
@@ -115,4 +115,4 @@ class Acceptor final : public EventHandler {
   Loop::TimerId resting_{};
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

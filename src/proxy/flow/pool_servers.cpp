@@ -10,7 +10,7 @@
 #include "proxy/flow/session/subscription.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 /// Whether connections to a server that were made with the one settings are as good with the other.
@@ -90,7 +90,8 @@ void PoolServers::make_ring() {
     if (well || settings.on_failure == OnFailure::fail) live.push_back(place);
   }
   homes_ = live.empty() ? Homes{} : make_homes(settings, live);
-  if (!subscribers_.empty() && subscribers_timer_.second == 0)  // later: a subscriber may be calling
+  if (!subscribers_.empty() &&
+      subscribers_timer_.second == 0)  // later: a subscriber may be calling
     subscribers_timer_ = loop_.at(loop_.now(), [this] { check_subscribers(); });
   plan_recovery();
 }
@@ -185,4 +186,4 @@ bool PoolServers::is_idle() const {
          std::ranges::all_of(servers_, [](const auto& server) { return server->idle(); });
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -14,7 +14,7 @@
 #include "proxy/flow/server.hpp"
 #include "proxy/ring/ring.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Pool;
 class Subscriptions;
@@ -82,4 +82,4 @@ class PoolServers {
   Loop::TimerId subscribers_timer_{};
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

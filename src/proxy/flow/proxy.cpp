@@ -64,7 +64,7 @@ WatchOptions watch_options(const ProcessSettings& settings) {
 }
 
 Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited,
-             Resolver::Lookup lookup)
+             flow::Resolver::Lookup lookup)
     : clock_(clock),
       config_(std::move(config)),
       mbuf_size_(mbuf_size),
@@ -75,16 +75,16 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
   std::vector<std::string> fresh;
   for (const auto& settings : config_.pools) {
     pools_[settings.name] = {std::make_shared<const PoolSettings>(settings),
-                             std::make_shared<SharedPool>(), PoolTls::read(settings),
+                             std::make_shared<flow::SharedPool>(), flow::PoolTls::read(settings),
                              open(settings, inherited)};
     fresh.push_back(settings.name);
   }
-  auto orders = this->orders(pools_, fresh);
+  auto updates = this->updates(pools_, fresh);
   for (std::size_t number = 0; number < registry_->workers(); ++number) {
-    workers_.push_back(
-        std::make_unique<Worker>(clock_, resolver_, *registry_, client_limit_, number, mbuf_size_));
+    workers_.push_back(std::make_unique<flow::Worker>(clock_, resolver_, *registry_, client_limit_,
+                                                      number, mbuf_size_));
     workers_.back()->set_memory_limit(memory_share(config_.process));
-    workers_.back()->apply(std::move(orders[number]));
+    workers_.back()->apply(std::move(updates[number]));
   }
 }
 
@@ -112,22 +112,23 @@ std::vector<net::Listener> Proxy::open(const PoolSettings& settings,
 
 /// What each worker is told. Sockets are dealt out in turn, so that each has a worker; a worker
 /// beyond their number shares one.
-std::vector<std::vector<PoolUpdate>> Proxy::orders(const std::map<std::string, ListeningPool>& pools,
-                                                  const std::vector<std::string>& fresh) const {
+std::vector<std::vector<flow::PoolUpdate>> Proxy::updates(
+    const std::map<std::string, ListeningPool>& pools,
+    const std::vector<std::string>& fresh) const {
   const auto workers = registry_->workers();
-  std::vector<std::vector<PoolUpdate>> orders(workers);
+  std::vector<std::vector<flow::PoolUpdate>> updates(workers);
   for (const auto& [name, pool] : pools) {
     const bool is_fresh = std::ranges::find(fresh, name) != fresh.end();
     const auto shares = std::max(workers, pool.listeners.size());
-    for (auto& order : orders)
-      order.push_back({pool.settings, pool.shared, pool.tls, std::nullopt});
+    for (auto& worker : updates)
+      worker.push_back({pool.settings, pool.shared, pool.tls, std::nullopt});
     for (std::size_t i = 0; is_fresh && i < shares; ++i) {
-      auto& listeners = orders[i % workers].back().listeners;
+      auto& listeners = updates[i % workers].back().listeners;
       if (!listeners) listeners.emplace();
       listeners->push_back(pool.listeners[i % pool.listeners.size()].duplicate());
     }
   }
-  return orders;
+  return updates;
 }
 
 /// The sockets that listen there until now, of any pool. Null: none does.
@@ -144,9 +145,9 @@ Proxy::ListeningPool Proxy::renewed(const PoolSettings& settings, bool& fresh) c
   const auto old = pools_.find(settings.name);
   const bool known = old != pools_.end();
   ListeningPool pool{std::make_shared<const PoolSettings>(settings),
-            known ? old->second.shared : std::make_shared<SharedPool>(),
-            PoolTls::read(settings),
-            {}};
+                     known ? old->second.shared : std::make_shared<flow::SharedPool>(),
+                     flow::PoolTls::read(settings),
+                     {}};
   const auto* const same = listening_at(settings.listen.endpoint);
   if (!same) {
     pool.listeners = open(settings, none);
@@ -193,7 +194,7 @@ std::vector<std::string> Proxy::reload(Config config) {
     pools.emplace(settings.name, renewed(settings, is_fresh));
     if (is_fresh) fresh.push_back(settings.name);
   }
-  auto orders = this->orders(pools, fresh);
+  auto updates = this->updates(pools, fresh);
 
   // From here on nothing fails.
   for (const auto& [name, pool] : pools)
@@ -205,7 +206,7 @@ std::vector<std::string> Proxy::reload(Config config) {
   for (std::size_t number = 0; number < workers_.size(); ++number)
     workers_[number]->run([&] {
       workers_[number]->set_memory_limit(memory_share(config.process));
-      workers_[number]->apply(std::move(orders[number]), patience_of(config));
+      workers_[number]->apply(std::move(updates[number]), patience_of(config));
     });
   pools_ = std::move(pools);
   config_ = std::move(config);

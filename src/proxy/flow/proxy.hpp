@@ -17,6 +17,8 @@
 
 namespace sluice::proxy {
 
+using flow::ClientFigures;
+
 /// Listening sockets that another process has handed on: by `listen` as written, for each as many
 /// as it had.
 using InheritedListeners = std::map<std::string, std::vector<net::Listener>>;
@@ -28,7 +30,7 @@ class Proxy {
   /// Opens all sockets; serves from start() on. Throws Error or std::system_error that names what
   /// cannot be listened on.
   Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited = {},
-        Resolver::Lookup lookup = {});
+        flow::Resolver::Lookup lookup = {});
   ~Proxy();
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
@@ -64,8 +66,8 @@ class Proxy {
  private:
   struct ListeningPool {
     std::shared_ptr<const PoolSettings> settings;
-    std::shared_ptr<SharedPool> shared;
-    std::shared_ptr<const PoolTls> tls;
+    std::shared_ptr<flow::SharedPool> shared;
+    std::shared_ptr<const flow::PoolTls> tls;
     std::vector<net::Listener> listeners;  // our own descriptors; workers have duplicates
   };
 
@@ -74,17 +76,18 @@ class Proxy {
   std::vector<std::string> changes_to(const Config& config) const;
   std::vector<net::Listener> open(const PoolSettings& settings,
                                   InheritedListeners& inherited) const;
-  std::vector<std::vector<PoolUpdate>> orders(const std::map<std::string, ListeningPool>& pools,
-                                             const std::vector<std::string>& fresh) const;
+  std::vector<std::vector<flow::PoolUpdate>> updates(
+      const std::map<std::string, ListeningPool>& pools,
+      const std::vector<std::string>& fresh) const;
 
   Clock& clock_;
   Config config_;
   std::size_t mbuf_size_;
   std::unique_ptr<Registry> registry_;
-  Resolver resolver_;
-  ClientLimit client_limit_;
+  flow::Resolver resolver_;
+  flow::ClientLimit client_limit_;
   std::map<std::string, ListeningPool> pools_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<flow::Worker>> workers_;
 };
 
 }  // namespace sluice::proxy

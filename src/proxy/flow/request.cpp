@@ -1,6 +1,6 @@
 #include "proxy/flow/request.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr int most_steps = 256;  // a connection may break with tens of thousands under way
@@ -46,4 +46,4 @@ bool may_ask_again(const Request& asked, const Request& whole, Failure failure) 
          !has_behind(whole, Behind::writes);
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -22,7 +22,7 @@
 #include "proxy/protocol/protocol.hpp"
 #include "sluice/clock.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 struct Request;
 
@@ -168,8 +168,8 @@ enum class Behind : std::uint8_t { writes, anything };
 bool has_behind(const Request& request, Behind what) noexcept;
 
 /// Whether `asked` is a read that is lost with its connection and may be asked once more. `whole`
-/// stands for it in its client's queue: itself, or the request that it is a fragment of. A read that
-/// timed out is not asked again: the server has work enough.
+/// stands for it in its client's queue: itself, or the request that it is a fragment of. A read
+/// that timed out is not asked again: the server has work enough.
 bool may_ask_again(const Request& asked, const Request& whole, Failure failure) noexcept;
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

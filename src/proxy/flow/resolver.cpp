@@ -5,7 +5,7 @@
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 std::vector<net::Address> addresses_of(const net::Endpoint& endpoint) {
@@ -73,4 +73,4 @@ void Resolver::run() {
   }
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

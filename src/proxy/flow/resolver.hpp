@@ -13,7 +13,7 @@
 
 #include "net/endpoint.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 /// Addresses that need no question: of a unix socket or a numeric host. Empty: it is a name.
 std::vector<net::Address> known_addresses(const net::Endpoint& endpoint);
@@ -73,4 +73,4 @@ class Resolver {
   std::thread thread_;  // started with the first question
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

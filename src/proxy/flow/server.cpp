@@ -9,7 +9,7 @@
 #include "resp/writer.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::chrono::seconds between_looks{1};  // at a name whose connections fail
@@ -138,9 +138,12 @@ Upstream& Server::upstream(const ConnectionMode& mode, std::size_t client) {
   connections.wanted = pool_.loop().now();
   if (connections.upstreams.empty()) {
     for (std::size_t i = 0; i < std::max<std::size_t>(pool_.settings().server_connections, 1); ++i)
-      connections.upstreams.push_back(std::make_unique<Upstream>(pool_.loop(), *this, handshake(mode)));
+      connections.upstreams.push_back(
+          std::make_unique<Upstream>(pool_.loop(), *this, handshake(mode)));
   }
-  return *connections.upstreams[connections.upstreams.size() == 1 ? 0 : client % connections.upstreams.size()];
+  return *connections
+              .upstreams[connections.upstreams.size() == 1 ? 0
+                                                           : client % connections.upstreams.size()];
 }
 
 BorrowedUpstream Server::borrow(const ConnectionMode& mode) {
@@ -199,12 +202,12 @@ void Server::resolve(Upstream* waiting) {
   if (waiting) waiting_.push_back(waiting);
   if (std::exchange(asking_, true)) return;
   asked_ = pool_.loop().now();
-  pool_.resolver().ask(settings_.endpoint,
-                       [&loop = pool_.loop(), self = self_](std::vector<net::Address> addresses) {
-                         loop.post([self, addresses = std::move(addresses)]() mutable {
-                           if (*self) (*self)->take_addresses(std::move(addresses));
-                         });
-                       });
+  pool_.context().resolver.ask(settings_.endpoint, [&loop = pool_.loop(), self = self_](
+                                                       std::vector<net::Address> addresses) {
+    loop.post([self, addresses = std::move(addresses)]() mutable {
+      if (*self) (*self)->take_addresses(std::move(addresses));
+    });
+  });
 }
 
 void Server::take_addresses(std::vector<net::Address> addresses) {
@@ -230,7 +233,8 @@ void Server::leave_old_addresses() {
     for (auto& upstream : connections.upstreams)
       if (has_moved(*upstream))
         leaving_.push_back(std::exchange(
-            upstream, std::make_unique<Upstream>(pool_.loop(), *this, handshake(connections.mode))));
+            upstream,
+            std::make_unique<Upstream>(pool_.loop(), *this, handshake(connections.mode))));
 }
 
 void Server::for_each_upstream(const std::function<void(Upstream&)>& visit) {
@@ -281,4 +285,4 @@ void Server::try_to_recover() {
   upstream(shared_.front().mode, 0).send(request, pool_.protocol().health_question());
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

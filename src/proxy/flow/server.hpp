@@ -15,7 +15,7 @@
 #include "proxy/health/health.hpp"
 #include "proxy/watch/registry.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Pool;
 
@@ -148,4 +148,4 @@ class Server {
   std::shared_ptr<Server*> self_;  // for answers of the resolver, when the server may be gone
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

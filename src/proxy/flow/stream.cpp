@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 using Outcome = net::Transfer::Outcome;
@@ -111,4 +111,4 @@ void Stream::flush() {
   if (!closed() && out_.empty()) flushed();
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -10,7 +10,7 @@
 #include "proxy/flow/buffer.hpp"
 #include "proxy/flow/loop.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Stream : public EventHandler {
  public:
@@ -84,4 +84,4 @@ class Stream : public EventHandler {
   bool paused_ = false;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -12,7 +12,7 @@
 #include "proxy/flow/server.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 Failure failure_of(int error) noexcept {
@@ -40,8 +40,7 @@ Upstream::Upstream(Loop& loop, Server& server, Handshake handshake)
       reader_(server.pool().protocol().reply_reader()) {}
 
 Upstream::~Upstream() {
-  while (!queue_.empty())
-    loop_.requests().drop(queue_.pop());  // close() has told their receivers
+  while (!queue_.empty()) loop_.requests().drop(queue_.pop());  // close() has told their receivers
 }
 
 void Upstream::send(Request& request, std::string_view bytes) {
@@ -231,8 +230,8 @@ void Upstream::ended(int error) {
   lost(failure_of(error), heard_);
 }
 
-/// Fails the request that it answers, and those behind it, whose replies cannot be reached. It is no
-/// failure of the server.
+/// Fails the request that it answers, and those behind it, whose replies cannot be reached. It is
+/// no failure of the server.
 void Upstream::refuse_long_reply() {
   log(LogLevel::error,
       fmt::format("server '{}' sent a reply beyond reply_size_limit; its connection is closed",
@@ -385,4 +384,4 @@ void Upstream::turn_away(std::string_view reply) {
 
 void Upstream::failed(Request& request, Failure) { loop_.requests().drop(request); }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

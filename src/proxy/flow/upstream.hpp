@@ -1,13 +1,13 @@
 /// One connection to a server, over which the requests of many clients go one after another.
 ///
 /// It connects when there is something to send, and again after it was lost. Replies come in the
-/// order of the requests; the order alone tells which reply is whose, so a connection on which it is
-/// in doubt (bytes that are no reply, a reply to no request) is closed.
+/// order of the requests; the order alone tells which reply is whose, so a connection on which it
+/// is in doubt (bytes that are no reply, a reply to no request) is closed.
 ///
 /// When a request times out its receiver is told, and the reply that may still come is dropped; the
 /// requests behind it keep their own time. A connection on which the server is silent for twice the
-/// timeout is closed with all that is under way. (Strict: as twemproxy, at the first request that is
-/// late.)
+/// timeout is closed with all that is under way. (Strict: as twemproxy, at the first request that
+/// is late.)
 ///
 /// Requests wait until the server has accepted the handshake: none is done for another user or in
 /// another database than was meant. If the server refuses, its error answers them. (Strict: they
@@ -23,7 +23,7 @@
 #include "proxy/flow/stream.hpp"
 #include "proxy/protocol/protocol.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Server;
 
@@ -137,4 +137,4 @@ class Upstream final : public Stream, private Receiver {
   SteadyTime heard_{};     // when the server last spoke, or was asked while nothing was under way
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

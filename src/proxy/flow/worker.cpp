@@ -8,7 +8,7 @@
 
 #include "proxy/flow/client.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 using namespace std::chrono_literals;
@@ -62,26 +62,26 @@ void Worker::turn(std::chrono::milliseconds patience) {
 
 void Worker::apply(std::vector<PoolUpdate> pools, std::chrono::nanoseconds patience) {
   auto before = std::exchange(served_, {});
-  for (auto& order : pools) {
-    const auto& name = order.settings->name;
+  for (auto& update : pools) {
+    const auto& name = update.settings->name;
     auto& served = served_[name];
     const auto old = before.find(name);
-    if (old != before.end() && old->second.pool->settings().redis == order.settings->redis) {
+    if (old != before.end() && old->second.pool->settings().redis == update.settings->redis) {
       served = std::move(old->second);
       before.erase(old);
-      served.pool->apply(order.settings, order.tls);
+      served.pool->apply(update.settings, update.tls);
     } else {
       served.pool = std::make_unique<Pool>(PoolContext{.loop = loop_,
-                                                          .resolver = resolver_,
-                                                          .registry = registry_,
-                                                          .worker = number_,
-                                                          .client_limit = client_limit_,
-                                                          .mbuf_size = mbuf_size_},
-                                         order.settings, order.shared, order.tls);
+                                                       .resolver = resolver_,
+                                                       .registry = registry_,
+                                                       .worker = number_,
+                                                       .client_limit = client_limit_,
+                                                       .mbuf_size = mbuf_size_},
+                                           update.settings, update.shared, update.tls);
     }
-    if (!order.listeners) continue;
+    if (!update.listeners) continue;
     close(served.acceptors);
-    for (auto& listener : *order.listeners)
+    for (auto& listener : *update.listeners)
       served.acceptors.push_back(std::make_unique<Acceptor>(*served.pool, std::move(listener)));
   }
   for (auto& [name, served] : before) retire(std::move(served), patience);
@@ -162,4 +162,4 @@ void Worker::tick() {
   loop_.after(tick_interval, [this] { tick(); });
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -13,7 +13,7 @@
 #include "net/listener.hpp"
 #include "proxy/flow/pool.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 /// A pool as a worker shall have it from now on.
 struct PoolUpdate {
@@ -89,4 +89,4 @@ class Worker {
   std::thread thread_;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -97,7 +97,7 @@ int refuse(const Options& options, LogFile& log, const std::exception& why) {
 
 Config test_config(const std::string& path) {
   auto config = check_config(path);
-  for (const auto& pool : config.pools) PoolTls::read(pool);
+  for (const auto& pool : config.pools) flow::PoolTls::read(pool);
   return config;
 }
 

@@ -20,8 +20,8 @@ struct DistributionRow {
   std::string_view name;
 };
 constexpr std::array rows{DistributionRow{Distribution::ketama, "ketama"},
- DistributionRow{Distribution::modula, "modula"},
- DistributionRow{Distribution::random, "random"}};
+                          DistributionRow{Distribution::modula, "modula"},
+                          DistributionRow{Distribution::random, "random"}};
 using Servers = std::span<const RingServer>;
 using Indices = std::span<const std::uint32_t>;
 using Points = std::vector<Ring::Point>;
@@ -90,11 +90,11 @@ std::vector<std::uint32_t> all_of(Servers servers) {
 }  // namespace
 
 std::string_view to_string(Distribution distribution) noexcept {
-  return std::ranges::find(rows, distribution, &Row::distribution)->name;
+  return std::ranges::find(rows, distribution, &DistributionRow::distribution)->name;
 }
 
 std::optional<Distribution> find_distribution(std::string_view name) noexcept {
-  const auto* const found = std::ranges::find(rows, name, &Row::name);
+  const auto* const found = std::ranges::find(rows, name, &DistributionRow::name);
   if (found == rows.end()) return std::nullopt;
   return found->distribution;
 }

@@ -6,7 +6,7 @@
 
 #include "proxy/flow/pool.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 TEST(ClientLimit, GivesAPlaceBack) {
@@ -38,4 +38,4 @@ TEST(ClientLimit, OfManyAtOnceAsManyEnterAsThereArePlaces) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr Pause pauses[] = {Pause::session, Pause::turn, Pause::reload, Pause::server, Pause::room};
@@ -127,4 +127,4 @@ TEST(ReplyMode, SkipWhileSkippingBeginsAnew) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

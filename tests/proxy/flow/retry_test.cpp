@@ -1,10 +1,10 @@
-#include "proxy/flow/request.hpp"
-
 #include <gtest/gtest.h>
 
 #include <deque>
 
-namespace sluice::proxy {
+#include "proxy/flow/request.hpp"
+
+namespace sluice::proxy::flow {
 namespace {
 
 class Nobody final : public Receiver {
@@ -71,4 +71,4 @@ TEST(Retry, AReadBehindCountsForWhatMayWrite) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

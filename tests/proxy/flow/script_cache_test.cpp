@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 TEST(ScriptCache, KeepsWhatIsPut) {
@@ -59,4 +59,4 @@ TEST(LoadedScripts, AreOfOneConnectionAndOneStateOfTheShelf) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -9,7 +9,7 @@
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::size_t longest_told = 256;  // bytes of a name
@@ -72,8 +72,8 @@ std::string ClientSession::info() const {
   const auto user = told("user");
   return fmt::format("id={} name={} db={} resp={} multi={} user={} lib-name={} lib-ver={}\n",
                      pool().clients().id_of(client_), told("name"), client_.mode().db,
-                     client_.mode().resp, is_in_transaction() ? 0 : -1, user.empty() ? "default" : user,
-                     told("lib-name"), told("lib-ver"));
+                     client_.mode().resp, is_in_transaction() ? 0 : -1,
+                     user.empty() ? "default" : user, told("lib-name"), told("lib-ver"));
 }
 
 void ClientSession::set_reply_mode(std::string_view mode) {
@@ -160,4 +160,4 @@ void ClientSession::client(Words words, std::string_view, const Plan&) {
   answer(reply);
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

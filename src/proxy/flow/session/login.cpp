@@ -10,7 +10,7 @@
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::string_view default_user = "default";
@@ -165,4 +165,4 @@ void ClientSession::refuse_permission(Words words) {
   answer(reply);
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -7,12 +7,12 @@
 
 #include "base/integer.hpp"
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/session/side_request.hpp"
 #include "proxy/flow/session/session.hpp"
+#include "proxy/flow/session/side_request.hpp"
 #include "proxy/redis/wire.hpp"
 #include "resp/writer.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::uint64_t most_cursor =
@@ -113,4 +113,4 @@ void ClientSession::scan(Words words, std::string_view, const Plan& plan) {
   ScanRequest::begin(client_, plan, cursor->place, std::move(bytes));
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

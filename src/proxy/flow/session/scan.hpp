@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 struct ScanCursor {
   static constexpr unsigned place_bits = 12;
@@ -35,4 +35,4 @@ std::optional<ScanCursor> read_scan_cursor(std::string_view text, std::size_t se
 std::optional<std::string> next_scan_cursor(std::size_t place, std::string_view cursor,
                                             std::size_t servers);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,6 +1,6 @@
 #include "proxy/flow/session/script_cache.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 // A connection that knows so many forgets all: it may then load a script twice, which is harmless.
@@ -59,4 +59,4 @@ void LoadedScripts::forget_the_outdated(Validity now) {
   validity_ = now;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

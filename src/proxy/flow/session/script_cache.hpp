@@ -1,5 +1,5 @@
-/// The scripts that clients have loaded through the proxy, so that it can load them on a server that
-/// lacks one. One cache for a pool, shared by all workers.
+/// The scripts that clients have loaded through the proxy, so that it can load them on a server
+/// that lacks one. One cache for a pool, shared by all workers.
 ///
 /// It is bounded in number and bytes and forgets the least recently used script first. A forgotten
 /// script is no worse than one that a server has lost: the client sees NOSCRIPT and loads it.
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Pool;
 class Server;
@@ -91,4 +91,4 @@ std::string script_load_for(Pool& pool, Upstream& upstream, std::string_view sha
 /// The server has lost its scripts.
 void forget_loaded(Server& server);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -3,22 +3,21 @@
 // connection, so that the client does not see NOSCRIPT. In a transaction SCRIPT LOAD would become a
 // part of it, so it goes over another connection (transaction.cpp).
 //
-// If a server says NOSCRIPT all the same, another client has flushed it directly. The script was not
-// run, so it is loaded and asked for again, unless the client has sent more requests since: those
-// would then be done before the script, out of order. Then the client gets the error, its library
-// loads the script, and the next EVALSHA loads it again here.
-#include "proxy/flow/session/script_cache.hpp"
-
+// If a server says NOSCRIPT all the same, another client has flushed it directly. The script was
+// not run, so it is loaded and asked for again, unless the client has sent more requests since:
+// those would then be done before the script, out of order. Then the client gets the error, its
+// library loads the script, and the next EVALSHA loads it again here.
 #include <algorithm>
 #include <initializer_list>
 
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/session/side_request.hpp"
+#include "proxy/flow/session/script_cache.hpp"
 #include "proxy/flow/session/session.hpp"
+#include "proxy/flow/session/side_request.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::size_t sha_size = 40;
@@ -54,7 +53,8 @@ class ScriptBroadcast : public SideRequest {
     auto& self = *made;
     own(std::move(made));
     const auto& servers = self.pool_.servers();
-    self.missing_ = servers.size() + 1;  // and one for us: a server may fail before the last is asked
+    self.missing_ =
+        servers.size() + 1;  // and one for us: a server may fail before the last is asked
     for (const auto& server : servers) {
       if (server->health().well()) {
         self.ask(*server, bytes);
@@ -188,4 +188,4 @@ bool ClientSession::heal(Request& request, std::string_view error) {
   return true;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

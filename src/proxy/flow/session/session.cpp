@@ -8,7 +8,7 @@
 #include "proxy/flow/session/subscription.hpp"
 #include "proxy/flow/session/transaction.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 // No server is known to have more. How many it has only the server knows: the first request in a
@@ -86,7 +86,8 @@ bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& p
     refuse_permission(words);
     return true;
   }
-  if (!is_in_transaction() || (plan.way == Way::session && row_of(plan.verb).ends_queue)) return false;
+  if (!is_in_transaction() || (plan.way == Way::session && row_of(plan.verb).ends_queue))
+    return false;
   transaction_->queue(words, bytes, plan);
   return true;
 }
@@ -122,4 +123,4 @@ void ClientSession::reset(Words, std::string_view, const Plan&) {
   answer("+RESET\r\n");
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,7 +1,7 @@
 /// What a client's connection is beyond a queue of requests: who the client is, which protocol and
 /// database it has chosen, and whether it is in a transaction, waits in a blocking command or has
-/// subscribed to channels. Made when it is first needed, and small: most clients send HELLO and AUTH
-/// and no more.
+/// subscribed to channels. Made when it is first needed, and small: most clients send HELLO and
+/// AUTH and no more.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 #include "proxy/flow/client.hpp"
 #include "proxy/protocol/protocol.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class BlockingRequest;
 class Subscriptions;
@@ -93,4 +93,4 @@ class ClientSession {
   std::unique_ptr<BlockingRequest> blocked_;  // while it waits in a blocking command
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -6,7 +6,7 @@
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 SideRequest::SideRequest(Client& client, const Plan& plan)
     : pool_(client.pool()),
@@ -22,7 +22,8 @@ void SideRequest::ask(Server& server, std::string_view bytes) {
   server.upstream(mode_, client_).send(request, bytes);
 }
 
-bool SideRequest::ask_again(Request& request, Failure failure, Server& server, std::string_view bytes) {
+bool SideRequest::ask_again(Request& request, Failure failure, Server& server,
+                            std::string_view bytes) {
   if (!pool_.settings().retry_reads || !may_ask_again(request, whole_, failure)) return false;
   if (!server.health().well()) return false;
   request.retried = true;
@@ -61,7 +62,9 @@ void BlockingRequest::unblock() {
   connection_.reset();
 }
 
-void BlockingRequest::replied(Request& request, std::string_view reply) { finish(request, reply, true); }
+void BlockingRequest::replied(Request& request, std::string_view reply) {
+  finish(request, reply, true);
+}
 
 void BlockingRequest::failed(Request& request, Failure failure) {
   std::string reply;
@@ -92,4 +95,4 @@ void ClientSession::block(Words words, std::string_view bytes, const Plan& plan)
   blocked_->ask(*home, request, bytes);
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -8,7 +8,7 @@
 #include "proxy/flow/client.hpp"
 #include "proxy/flow/server.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Pool;
 
@@ -74,4 +74,4 @@ class BlockingRequest final : public Receiver {
   bool is_unblocked_ = false;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -9,7 +9,7 @@
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 struct SubscribeVerbs {
@@ -23,9 +23,9 @@ constexpr SubscribeVerbs subscribe_verbs[] = {
 };
 
 const SubscribeVerbs* find(SessionVerb verb) noexcept {
-  const auto* const found = std::ranges::find_if(subscribe_verbs, [verb](const SubscribeVerbs& row) {
-    return row.begin == verb || row.end == verb;
-  });
+  const auto* const found = std::ranges::find_if(
+      subscribe_verbs,
+      [verb](const SubscribeVerbs& row) { return row.begin == verb || row.end == verb; });
   return found == std::end(subscribe_verbs) ? nullptr : found;
 }
 
@@ -70,4 +70,4 @@ bool ClientSession::is_confined(Words words, const Plan& plan) {
   return true;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -11,16 +11,15 @@
 #include "resp/writer.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::size_t name_cost = 64;  // beside its bytes
 
 /// "subscribe" and its like.
 std::string_view verb_of(Subscriptions::Kind kind, bool begin) noexcept {
-  static constexpr std::string_view verbs[][2]{{"unsubscribe", "subscribe"},
-                                               {"punsubscribe", "psubscribe"},
-                                               {"sunsubscribe", "ssubscribe"}};
+  static constexpr std::string_view verbs[][2]{
+      {"unsubscribe", "subscribe"}, {"punsubscribe", "psubscribe"}, {"sunsubscribe", "ssubscribe"}};
   return verbs[static_cast<std::size_t>(kind)][begin ? 1 : 0];
 }
 
@@ -83,7 +82,8 @@ Subscriptions::Connection::Connection(Subscriptions& owner, Server& server)
 
 Subscriptions::Connection::~Connection() { close(); }
 
-void Subscriptions::Connection::add(Kind kind, std::string_view name, bool begin, std::uint64_t number) {
+void Subscriptions::Connection::add(Kind kind, std::string_view name, bool begin,
+                                    std::uint64_t number) {
   unsent_kind_ = kind;
   unsent_begin_ = begin;
   unsent_.emplace_back(name);
@@ -203,8 +203,8 @@ void Subscriptions::change(Kind kind, std::string_view name, bool begin) {
 }
 
 Subscriptions::Connection& Subscriptions::connection_to(Server& server) {
-  const auto found =
-      std::ranges::find(connections_, &server, [](const auto& connection) { return &connection->server(); });
+  const auto found = std::ranges::find(
+      connections_, &server, [](const auto& connection) { return &connection->server(); });
   if (found != connections_.end()) return **found;
   return *connections_.emplace_back(std::make_unique<Connection>(*this, server));
 }
@@ -312,10 +312,12 @@ void Subscriptions::close_if_slow() {
 bool Subscriptions::check_homes() {
   const auto& servers = pool_.servers();
   const auto has_line = [&](const Server* server) {
-    return std::ranges::any_of(connections_, [&](const auto& connection) { return &connection->server() == server; });
+    return std::ranges::any_of(
+        connections_, [&](const auto& connection) { return &connection->server() == server; });
   };
-  bool same =
-      std::ranges::all_of(connections_, [&](const auto& connection) { return servers.contains(&connection->server()); });
+  bool same = std::ranges::all_of(connections_, [&](const auto& connection) {
+    return servers.contains(&connection->server());
+  });
   for (const auto& names : names_)
     for (const auto& [name, home] : names) {
       if (!same) break;
@@ -341,4 +343,4 @@ void Subscriptions::end(std::string_view reply) {
   client_.close_later();
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

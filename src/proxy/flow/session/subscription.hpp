@@ -10,8 +10,8 @@
 ///   message comes behind the confirmation of its subscription, and messages of one server come in
 ///   its order.
 /// Not guaranteed: that the client sees a message published while a server was lost. The client's
-///   connection is closed after a loss, or when a channel has another home because of a reload or an
-///   ejected server: its library subscribes again and knows that messages may be missing. If the
+///   connection is closed after a loss, or when a channel has another home because of a reload or
+///   an ejected server: its library subscribes again and knows that messages may be missing. If the
 ///   proxy subscribed again by itself, it would hide the gap. Counted in lost_subscribers.
 /// Bounds: a client that leaves more than client_output_limit of messages unread is closed, counted
 ///   in slow_subscribers; so many bytes of names (with 64 for each) it may subscribe to.
@@ -28,7 +28,7 @@
 
 #include "proxy/flow/client.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Subscriptions {
  public:
@@ -101,4 +101,4 @@ class Subscriptions {
   bool ended_ = false;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

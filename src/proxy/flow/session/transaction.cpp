@@ -6,7 +6,7 @@
 #include "proxy/flow/session/script_cache.hpp"
 #include "proxy/flow/session/session.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::string_view multi_bytes = "*1\r\n$5\r\nMULTI\r\n";
@@ -46,8 +46,7 @@ Transaction::Transaction(Client& client, std::unique_ptr<Transaction>& self)
     : client_(client), self_(self) {}
 
 Transaction::~Transaction() {
-  for (const auto& waiting : std::exchange(waiting_, {}))
-    drop(*waiting.request);
+  for (const auto& waiting : std::exchange(waiting_, {})) drop(*waiting.request);
   second_.reset();
   connection_.reset();
 }
@@ -89,8 +88,8 @@ void Transaction::queue_early(std::string_view bytes) {
   client_.answer(queued_reply);
 }
 
-/// The one home of these keys, which must be that of the transaction if it has one. Null: the client
-/// has been told why.
+/// The one home of these keys, which must be that of the transaction if it has one. Null: the
+/// client has been told why.
 Server* Transaction::home_of(Words words, const Plan& plan) {
   auto& pool = client_.pool();
   pool.note_key(words[plan.keys.front()]);
@@ -173,7 +172,8 @@ void Transaction::unwatch(std::string_view bytes, const Plan& plan) {
 void Transaction::exec(std::string_view bytes, const Plan& plan) {
   notice_loss();
   if (!spoiled_ && !on_server_ && (connection_ || early_count_ != 0)) {
-    Server* const home = connection_ ? &connection_.server() : client_.pool().servers().home_of(any_key);
+    Server* const home =
+        connection_ ? &connection_.server() : client_.pool().servers().home_of(any_key);
     if (home) open_on(*home);
     lost_ = lost_ || !home;
   }
@@ -195,8 +195,8 @@ void Transaction::discard(std::string_view bytes, const Plan& plan) {
   end(false);
 }
 
-/// Sends the last request. The client's next requests may go over other connections, so they wait for
-/// its reply.
+/// Sends the last request. The client's next requests may go over other connections, so they wait
+/// for its reply.
 void Transaction::finish(std::string_view bytes, const Plan& plan, Role role) {
   client_.hold();
   holds_ = true;
@@ -241,7 +241,9 @@ void Transaction::failed(Request& request, Failure failure) {
     case queued: pass(request, reply); return lose(reply);
     case watching: pass(request, reply); return end(false);
     case executing: pass(request, unknown_outcome); return end(false);
-    case discarding: pass(request, ok); return end(false);  // the server discards with the connection
+    case discarding:
+      pass(request, ok);
+      return end(false);  // the server discards with the connection
   }
 }
 
@@ -326,4 +328,4 @@ void ClientSession::unwatch(Words, std::string_view bytes, const Plan& plan) {
   transaction().unwatch(bytes, plan);
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

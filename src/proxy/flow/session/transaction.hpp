@@ -5,13 +5,13 @@
 /// here and sent with it. The proxy answers MULTI, and sends it with the first command; to a server
 /// that has never accepted MULTI, what follows is sent when it has.
 ///
-/// A script that the server may lack is loaded before MULTI. When MULTI was sent it is loaded over a
-/// second connection, and what follows waits for it. NOSCRIPT in the reply of EXEC is passed on; the
-/// next transaction loads the script.
+/// A script that the server may lack is loaded before MULTI. When MULTI was sent it is loaded over
+/// a second connection, and what follows waits for it. NOSCRIPT in the reply of EXEC is passed on;
+/// the next transaction loads the script.
 ///
 /// An error before EXEC, also a key with another home or the loss of the connection, spoils the
-/// transaction: EXEC is answered with -EXECABORT and nothing is done. If the connection is lost after
-/// EXEC was sent, the reply says that the outcome is unknown.
+/// transaction: EXEC is answered with -EXECABORT and nothing is done. If the connection is lost
+/// after EXEC was sent, the reply says that the outcome is unknown.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 #include "proxy/flow/client.hpp"
 #include "proxy/flow/server.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Transaction final : public Receiver {
  public:
@@ -81,8 +81,8 @@ class Transaction final : public Receiver {
   Client& client_;
   std::unique_ptr<Transaction>& self_;
   BorrowedUpstream connection_;
-  BorrowedUpstream second_;    // loads a script while `connection_` is in MULTI
-  std::string early_;  // commands before the home is known
+  BorrowedUpstream second_;  // loads a script while `connection_` is in MULTI
+  std::string early_;        // commands before the home is known
   std::uint32_t early_count_ = 0;
   std::vector<Waiting> waiting_;  // for the server to accept MULTI, or to have a script
   bool open_ = false;
@@ -94,4 +94,4 @@ class Transaction final : public Receiver {
   bool holds_ = false;  // the client, until the reply to its last request has come
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow
