@@ -25,7 +25,7 @@ void set(int descriptor, int level, int name) {
   static_cast<void>(::setsockopt(descriptor, level, name, &on, sizeof on));
 }
 
-/// Whether nobody listens any more at the unix socket.
+/// Whether the unix socket is of a process that has ended.
 bool is_left_over(const Endpoint& endpoint, const Address& address) {
   struct stat found {};
   if (::lstat(endpoint.unix_path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return false;

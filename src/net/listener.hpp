@@ -10,8 +10,8 @@ namespace sluice::net {
 
 struct ListenOptions {
   int backlog = 512;
-  bool share_port = false;  ///< SO_REUSEPORT: others of this user may listen on it too, and the
-                            ///< kernel spreads the clients
+  /// SO_REUSEPORT: other sockets of this user may listen on it, and the kernel spreads the clients.
+  bool share_port = false;
   std::optional<unsigned> permissions;  ///< of a unix socket
 };
 

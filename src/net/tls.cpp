@@ -181,7 +181,7 @@ std::shared_ptr<SSL_CTX> make(const SSL_METHOD* method, const TlsFiles& files) {
   return context;
 }
 
-/// What the certificate must be for, and, of a name, what the server is told that we want.
+/// The name that the certificate must bear; a server is told it, too, if it is no address (SNI).
 void expect(SSL* ssl, const std::string& host, bool verify) {
   if (host.empty()) return;  // a unix socket without server_name
   if (is_numeric(host)) {

@@ -259,11 +259,7 @@ void Client::answer(std::string_view reply) {
   park(enqueue({}), reply);
 }
 
-void Client::answer(Failure failure) {
-  std::string reply;
-  pool_.protocol().append_failure(reply, failure);
-  answer(reply);
-}
+void Client::answer(Failure failure) { answer(pool_.protocol().failure_reply(failure)); }
 
 void Client::last_word(const Plan& plan) {
   (plan.is_wish ? pool_.counters().client_eof : pool_.counters().client_err).add();
@@ -322,9 +318,7 @@ void Client::pass_on(std::string_view reply) {
 void Client::failed(Request& request, Failure failure) {
   if (request.body && ask_again(request, failure)) return;
   pool_.counters().forward_error.add();
-  std::string reply;
-  pool_.protocol().append_failure(reply, failure);
-  replied(request, reply);
+  replied(request, pool_.protocol().failure_reply(failure));
 }
 
 /// Of the home that its keys have by now.

@@ -49,8 +49,6 @@ class Loop {
 
   explicit Loop(Clock& clock);
   ~Loop();
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
 
   /// Throws std::system_error.
   void add(int descriptor, EventHandler& handler);

@@ -65,7 +65,7 @@ Pool::Pool(PoolContext context, std::shared_ptr<const PoolSettings> settings,
 Pool::~Pool() { clients_.close_all(); }
 
 void Pool::apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls) {
-  tls_ = std::move(tls);  // the files may be others under the same names
+  tls_ = std::move(tls);  // the files may have changed under the same names
   const auto before = std::exchange(settings_, std::move(settings));
   if (*before == *settings_) return;
   protocol_ = make_protocol(*settings_, context_.mbuf_size);

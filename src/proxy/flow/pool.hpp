@@ -59,8 +59,6 @@ class Pool {
   Pool(PoolContext context, std::shared_ptr<const PoolSettings> settings,
        std::shared_ptr<SharedPool> shared, std::shared_ptr<const PoolTls> tls);
   ~Pool();
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
 
   /// Other settings from now on. Servers that stay keep their connections; those that go answer
   /// what they were asked. What clients have sent is served by the new settings from the next

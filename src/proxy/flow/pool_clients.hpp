@@ -37,8 +37,6 @@ class PoolClients {
  public:
   explicit PoolClients(Pool& pool);
   ~PoolClients();
-  PoolClients(const PoolClients&) = delete;
-  PoolClients& operator=(const PoolClients&) = delete;
 
   /// The pool's settings were `before`.
   void apply(const PoolSettings& before);

@@ -56,7 +56,7 @@ void PoolServers::apply(const PoolSettings& before) {
   check_deadlines();
 }
 
-/// Takes over those of `old` that serve on; the others retire.
+/// Takes over those of `old` that the settings still name; the rest of them retires.
 void PoolServers::make_servers(Servers old) {
   const auto& settings = pool_.settings();
   const auto& context = pool_.context();

@@ -26,8 +26,6 @@ class PoolServers {
  public:
   explicit PoolServers(Pool& pool);
   ~PoolServers();
-  PoolServers(const PoolServers&) = delete;
-  PoolServers& operator=(const PoolServers&) = delete;
 
   /// The pool's settings were `before`. Servers that stay keep their connections, if the handshake
   /// is still the same; the others retire: they are asked nothing more, and answer what they were.

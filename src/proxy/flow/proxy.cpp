@@ -72,14 +72,8 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
                                            watch_options(config_.process), clock)),
       resolver_(std::move(lookup)) {
   registry_->set_pools(watched(config_, mbuf_size_));
-  std::vector<std::string> fresh;
-  for (const auto& settings : config_.pools) {
-    pools_[settings.name] = {std::make_shared<const PoolSettings>(settings),
-                             std::make_shared<flow::SharedPool>(), flow::PoolTls::read(settings),
-                             open(settings, inherited)};
-    fresh.push_back(settings.name);
-  }
-  auto updates = this->updates(pools_, fresh);
+  pools_ = pools_for(config_, std::move(inherited));
+  auto updates = updates_for(pools_);
   for (std::size_t number = 0; number < registry_->workers(); ++number) {
     workers_.push_back(std::make_unique<flow::Worker>(clock_, resolver_, *registry_, client_limit_,
                                                       number, mbuf_size_));
@@ -112,17 +106,14 @@ std::vector<net::Listener> Proxy::open(const PoolSettings& settings,
 
 /// What each worker is told. Sockets are dealt out in turn, so that each has a worker; a worker
 /// beyond their number shares one.
-std::vector<std::vector<flow::PoolUpdate>> Proxy::updates(
-    const std::map<std::string, ListeningPool>& pools,
-    const std::vector<std::string>& fresh) const {
+std::vector<std::vector<flow::PoolUpdate>> Proxy::updates_for(const Pools& pools) const {
   const auto workers = registry_->workers();
   std::vector<std::vector<flow::PoolUpdate>> updates(workers);
   for (const auto& [name, pool] : pools) {
-    const bool is_fresh = std::ranges::find(fresh, name) != fresh.end();
     const auto shares = std::max(workers, pool.listeners.size());
     for (auto& worker : updates)
       worker.push_back({pool.settings, pool.shared, pool.tls, std::nullopt});
-    for (std::size_t i = 0; is_fresh && i < shares; ++i) {
+    for (std::size_t i = 0; pool.has_new_listeners && i < shares; ++i) {
       auto& listeners = updates[i % workers].back().listeners;
       if (!listeners) listeners.emplace();
       listeners->push_back(pool.listeners[i % pool.listeners.size()].duplicate());
@@ -138,10 +129,16 @@ const std::vector<net::Listener>* Proxy::listening_at(const net::Endpoint& endpo
   return nullptr;
 }
 
-/// A pool of the new configuration, with sockets of its own or with those of a pool that is there
-/// now.
-Proxy::ListeningPool Proxy::renewed(const PoolSettings& settings, bool& fresh) const {
-  InheritedListeners none;
+Proxy::Pools Proxy::pools_for(const Config& config, InheritedListeners inherited) const {
+  Pools pools;
+  for (const auto& settings : config.pools)
+    pools.emplace(settings.name, pool_for(settings, inherited));
+  return pools;
+}
+
+/// With sockets of its own, or with those of a pool that is there now.
+Proxy::ListeningPool Proxy::pool_for(const PoolSettings& settings,
+                                     InheritedListeners& inherited) const {
   const auto old = pools_.find(settings.name);
   const bool known = old != pools_.end();
   ListeningPool pool{std::make_shared<const PoolSettings>(settings),
@@ -150,11 +147,12 @@ Proxy::ListeningPool Proxy::renewed(const PoolSettings& settings, bool& fresh) c
                      {}};
   const auto* const same = listening_at(settings.listen.endpoint);
   if (!same) {
-    pool.listeners = open(settings, none);
+    pool.listeners = open(settings, inherited);
   } else {
     for (const auto& listener : *same) pool.listeners.push_back(listener.duplicate());
   }
-  fresh = !known || same != &old->second.listeners || old->second.settings->redis != settings.redis;
+  pool.has_new_listeners =
+      !known || same != &old->second.listeners || old->second.settings->redis != settings.redis;
   return pool;
 }
 
@@ -187,14 +185,8 @@ std::vector<std::string> Proxy::reload(Config config) {
         "the number of workers cannot be changed by a reload: restart the proxy, or upgrade it"};
   auto changes = changes_to(config);
   for (const auto& [name, field] : fixed_settings) config.process.*field = config_.process.*field;
-  std::vector<std::string> fresh;
-  std::map<std::string, ListeningPool> pools;
-  for (const auto& settings : config.pools) {
-    bool is_fresh = false;
-    pools.emplace(settings.name, renewed(settings, is_fresh));
-    if (is_fresh) fresh.push_back(settings.name);
-  }
-  auto updates = this->updates(pools, fresh);
+  auto pools = pools_for(config, {});
+  auto updates = updates_for(pools);
 
   // From here on nothing fails.
   for (const auto& [name, pool] : pools)

@@ -32,8 +32,6 @@ class Proxy {
   Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited = {},
         flow::Resolver::Lookup lookup = {});
   ~Proxy();
-  Proxy(const Proxy&) = delete;
-  Proxy& operator=(const Proxy&) = delete;
 
   void start();
 
@@ -69,16 +67,18 @@ class Proxy {
     std::shared_ptr<flow::SharedPool> shared;
     std::shared_ptr<const flow::PoolTls> tls;
     std::vector<net::Listener> listeners;  // our own descriptors; workers have duplicates
+    bool has_new_listeners = true;         // the workers shall take them
   };
 
+  using Pools = std::map<std::string, ListeningPool>;
+
+  Pools pools_for(const Config& config, InheritedListeners inherited) const;
+  ListeningPool pool_for(const PoolSettings& settings, InheritedListeners& inherited) const;
   const std::vector<net::Listener>* listening_at(const net::Endpoint& endpoint) const;
-  ListeningPool renewed(const PoolSettings& settings, bool& fresh) const;
-  std::vector<std::string> changes_to(const Config& config) const;
   std::vector<net::Listener> open(const PoolSettings& settings,
                                   InheritedListeners& inherited) const;
-  std::vector<std::vector<flow::PoolUpdate>> updates(
-      const std::map<std::string, ListeningPool>& pools,
-      const std::vector<std::string>& fresh) const;
+  std::vector<std::string> changes_to(const Config& config) const;
+  std::vector<std::vector<flow::PoolUpdate>> updates_for(const Pools& pools) const;
 
   Clock& clock_;
   Config config_;
@@ -86,7 +86,7 @@ class Proxy {
   std::unique_ptr<Registry> registry_;
   flow::Resolver resolver_;
   flow::ClientLimit client_limit_;
-  std::map<std::string, ListeningPool> pools_;
+  Pools pools_;
   std::vector<std::unique_ptr<flow::Worker>> workers_;
 };
 

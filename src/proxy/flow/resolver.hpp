@@ -50,8 +50,6 @@ class Resolver {
   /// `lookup` empty: the name service of the system.
   explicit Resolver(Lookup lookup = {});
   ~Resolver();
-  Resolver(const Resolver&) = delete;
-  Resolver& operator=(const Resolver&) = delete;
 
   /// Any thread. `answer` is called in the resolver's thread, unless the resolver ends first.
   void ask(net::Endpoint endpoint, Answer answer);

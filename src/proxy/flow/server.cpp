@@ -38,27 +38,6 @@ bool all_idle(const std::vector<std::unique_ptr<Upstream>>& upstreams) {
   return std::ranges::all_of(upstreams, [](const auto& upstream) { return upstream->idle(); });
 }
 
-/// One question whether a server is well.
-class HealthCheck final : public Receiver {
- public:
-  explicit HealthCheck(Server& server) : server_(server) {}
-
-  void replied(Request& request, std::string_view reply) override {
-    finish(request, server_.pool().protocol().is_healthy(reply));
-  }
-  void failed(Request& request, Failure) override { finish(request, false); }
-
- private:
-  void finish(Request& request, bool good) {
-    auto& loop = server_.pool().loop();
-    loop.requests().drop(request);
-    if (server_.health().checked(good, loop.now())) server_.log_return();
-    server_.pool().servers().refresh();
-  }
-
-  Server& server_;
-};
-
 }  // namespace
 
 BorrowedUpstream::BorrowedUpstream(Server& server, Upstream& upstream) noexcept
@@ -90,18 +69,26 @@ Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> heal
       watch_(std::move(watch)),
       is_name_(known_addresses(settings_.endpoint).empty()),
       addresses_(known_addresses(settings_.endpoint)),
-      health_check_(std::make_unique<HealthCheck>(*this)),
       self_(std::make_shared<Server*>(this)) {
   shared_.push_back({{.resp = 2, .db = pool.settings().redis_db}, {}, {}});
 }
 
+template <class Visit>
+void Server::for_each_owned(Visit visit) {
+  for (auto& connections : shared_)
+    for (auto& upstream : connections.upstreams) visit(upstream);
+  for (auto& upstream : leaving_) visit(upstream);
+  for (auto* const singles : {&borrowed_, &spare_})
+    for (auto& single : *singles) visit(single.upstream);
+}
+
 Server::~Server() {
   *self_ = nullptr;
-  for (auto& connections : shared_)
-    for (auto& upstream : connections.upstreams) end(std::move(upstream));
-  for (auto& upstream : leaving_) end(std::move(upstream));
-  for (auto* const singles : {&borrowed_, &spare_})
-    for (auto& single : *singles) end(std::move(single.upstream));
+  for_each_owned([this](auto& upstream) { end(std::move(upstream)); });
+}
+
+void Server::for_each_upstream(const std::function<void(Upstream&)>& visit) {
+  for_each_owned([&](const auto& upstream) { visit(*upstream); });
 }
 
 void Server::end(std::unique_ptr<Upstream> upstream) {
@@ -237,14 +224,6 @@ void Server::leave_old_addresses() {
             std::make_unique<Upstream>(pool_.loop(), *this, handshake(connections.mode))));
 }
 
-void Server::for_each_upstream(const std::function<void(Upstream&)>& visit) {
-  for (auto& connections : shared_)
-    for (auto& upstream : connections.upstreams) visit(*upstream);
-  for (auto& upstream : leaving_) visit(*upstream);
-  for (auto& single : borrowed_) visit(*single.upstream);
-  for (auto& single : spare_) visit(*single.upstream);
-}
-
 void Server::preconnect() {
   static_cast<void>(upstream(shared_.front().mode, 0));
   for (auto& upstream : shared_.front().upstreams) upstream->connect();
@@ -281,8 +260,20 @@ void Server::try_to_recover() {
   if (!health_->claim_check(now)) return;
   counters().health_checks.add();
   Request& request = pool_.loop().requests().make();
-  request.receiver = health_check_.get();
+  request.receiver = this;
   upstream(shared_.front().mode, 0).send(request, pool_.protocol().health_question());
+}
+
+void Server::replied(Request& request, std::string_view reply) {
+  checked(request, pool_.protocol().is_healthy(reply));
+}
+
+void Server::failed(Request& request, Failure) { checked(request, false); }
+
+void Server::checked(Request& request, bool good) {
+  pool_.loop().requests().drop(request);
+  if (health_->checked(good, pool_.loop().now())) log_return();
+  pool_.servers().refresh();
 }
 
 }  // namespace sluice::proxy::flow

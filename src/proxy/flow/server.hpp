@@ -60,13 +60,11 @@ class BorrowedUpstream {
   std::uint32_t generation_ = 0;
 };
 
-class Server {
+class Server final : private Receiver {
  public:
   Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
          std::shared_ptr<ServerWatch> watch);
-  ~Server();
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
+  ~Server() override;
 
   Pool& pool() const noexcept { return pool_; }
   const ServerSettings& settings() const noexcept { return settings_; }
@@ -103,8 +101,6 @@ class Server {
   void weigh_failure(SteadyTime since, Failure failure);
   /// An ejected server whose time has come: asks it how it is, or takes it back without a question.
   void try_to_recover();
-  /// Of all workers one calls this.
-  void log_return() const;
 
  private:
   /// The connections that clients of one mode share.
@@ -122,6 +118,12 @@ class Server {
   };
   friend class BorrowedUpstream;
 
+  void replied(Request& request, std::string_view reply) override;  // to the health check
+  void failed(Request& request, Failure failure) override;
+  void checked(Request& request, bool good);
+  void log_return() const;
+  template <class Visit>
+  void for_each_owned(Visit visit);
   void take_back(Upstream& upstream, bool clean);
   void end(std::unique_ptr<Upstream> upstream);
   Handshake handshake(const ConnectionMode& mode) const;
@@ -144,7 +146,6 @@ class Server {
   std::vector<Single> borrowed_;
   std::vector<Single> spare_;  // the one last used at the end
   bool takes_multi_ = false;
-  std::unique_ptr<Receiver> health_check_;
   std::shared_ptr<Server*> self_;  // for answers of the resolver, when the server may be gone
 };
 

@@ -196,7 +196,7 @@ bool Upstream::deliver(std::string_view reply) {
   auto& pool = server_.pool();
   const bool is_trouble = reply.front() == '-' && pool.protocol().is_server_trouble(reply);
   if (is_trouble && pool.is_strict()) {
-    if (request.receiver) request.receiver->failed(request, Failure::invalid);
+    fail(request, Failure::invalid);
     lost(Failure::invalid, loop_.now());
     return false;
   }
@@ -237,11 +237,7 @@ void Upstream::refuse_long_reply() {
       fmt::format("server '{}' sent a reply beyond reply_size_limit; its connection is closed",
                   server_.settings().name));
   server_.counters().server_err.add();
-  Request& request = take_from(queue_);
-  if (request.receiver)
-    request.receiver->failed(request, Failure::too_long);
-  else
-    loop_.requests().drop(request);
+  fail(take_from(queue_), Failure::too_long);
   close(Failure::reset);
 }
 
@@ -256,14 +252,25 @@ void Upstream::lost(Failure failure, SteadyTime since) {
 }
 
 void Upstream::close(Failure failure) {
+  close_with(server_.pool().protocol().failure_reply(failure),
+             [=, this](Request& request) { fail(request, failure); });
+}
+
+/// `reply` goes to the receiver of pushes; `end` gives each request its outcome.
+template <class End>
+void Upstream::close_with(const std::string& reply, End end) {
   disconnect();
-  if (auto* const receiver = std::exchange(push_receiver_, nullptr)) {
-    std::string reply;
-    server_.pool().protocol().append_failure(reply, failure);
-    receiver->lost(reply);
-  }
-  fail_all(failure);
+  if (auto* const receiver = std::exchange(push_receiver_, nullptr)) receiver->lost(reply);
+  auto queue = std::exchange(queue_, {});  // receivers may send again at once
+  while (!queue.empty()) end(take_from(queue));
   server_.pool().clients().there_is_room();
+}
+
+void Upstream::fail(Request& request, Failure failure) {
+  if (request.receiver)
+    request.receiver->failed(request, failure);
+  else
+    loop_.requests().drop(request);
 }
 
 void Upstream::disconnect() noexcept {
@@ -275,23 +282,6 @@ void Upstream::disconnect() noexcept {
   behind_handshake_ = {};
   handshake_left_ = 0;
   reader_ = server_.pool().protocol().reply_reader();
-}
-
-void Upstream::fail_all(Failure failure) {
-  empty_queue([failure](Request& request) { request.receiver->failed(request, failure); });
-}
-
-/// `tell` gives each request that has a receiver its outcome.
-template <class Tell>
-void Upstream::empty_queue(Tell tell) {
-  auto queue = std::exchange(queue_, {});  // receivers may send again at once
-  while (!queue.empty()) {
-    Request& request = take_from(queue);
-    if (request.receiver)
-      tell(request);
-    else
-      loop_.requests().drop(request);
-  }
 }
 
 SteadyTime Upstream::next_deadline() const noexcept {
@@ -348,10 +338,7 @@ void Upstream::time_out_late() {
     before = &stand_in;
     server_.counters().server_timedout.add();
     server_.weigh_failure(request->since, Failure::timed_out);
-    if (request->receiver)
-      request->receiver->failed(*request, Failure::timed_out);
-    else
-      loop_.requests().drop(*request);
+    fail(*request, Failure::timed_out);
     if (connection != generation()) return;  // its receiver has closed it
   }
 }
@@ -376,10 +363,12 @@ void Upstream::replied(Request& request, std::string_view reply) {
 void Upstream::turn_away(std::string_view reply) {
   if (handshake_.is_of_pool) server_.weigh_failure(begun_, Failure::invalid);
   const std::string error{reply};  // not of the buffer, which goes
-  disconnect();
-  if (auto* const receiver = std::exchange(push_receiver_, nullptr)) receiver->lost(error);
-  empty_queue([&](Request& request) { request.receiver->replied(request, error); });
-  server_.pool().clients().there_is_room();
+  close_with(error, [&](Request& request) {
+    if (request.receiver)
+      request.receiver->replied(request, error);
+    else
+      loop_.requests().drop(request);
+  });
 }
 
 void Upstream::failed(Request& request, Failure) { loop_.requests().drop(request); }

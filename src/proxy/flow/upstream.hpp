@@ -112,9 +112,9 @@ class Upstream final : public Stream, private Receiver {
   void disconnect() noexcept;
   void turn_away(std::string_view reply);
   bool deliver(std::string_view reply);
-  void fail_all(Failure failure);
-  template <class Tell>
-  void empty_queue(Tell tell);
+  void fail(Request& request, Failure failure);
+  template <class End>
+  void close_with(const std::string& reply, End end);
   Request& take_from(UpstreamQueue& queue) noexcept;
   void lost(Failure failure, SteadyTime since);
   void time_out_all();

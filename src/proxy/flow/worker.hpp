@@ -30,14 +30,12 @@ class Worker {
          std::size_t number, std::size_t mbuf_size);
   /// Stops at once; see drain().
   ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   /// The thread begins.
   void start();
 
-  /// These pools and no others. The clients of a pool that goes leave it as in drain(). In the
-  /// worker's thread, or before start().
+  /// Serves these pools and no other. The clients of a pool that goes leave it as in drain(). In
+  /// the worker's thread, or before start().
   void apply(std::vector<PoolUpdate> pools, std::chrono::nanoseconds patience = {});
   /// Most bytes of buffers that it may use; 0: no limit. In the worker's thread, or before start().
   void set_memory_limit(std::size_t bytes) noexcept { loop_.blocks().set_limit(bytes); }

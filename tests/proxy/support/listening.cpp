@@ -50,7 +50,7 @@ Said talk(std::uint16_t port, std::string_view bytes, std::string_view last) {
   } catch (const std::system_error& error) {
     const auto code = error.code();
     if (code != std::errc::connection_reset && code != std::errc::broken_pipe) throw;
-    said.closed = true;  // with bytes of ours that it has not read
+    said.closed = true;  // reset: it had not read all bytes
   }
   return said;
 }

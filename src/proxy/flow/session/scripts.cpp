@@ -28,9 +28,27 @@ std::string sha_of(std::string_view word) {
   return sha;
 }
 
-/// A request to every server.
-class ScriptBroadcast : public SideRequest {
+/// SCRIPT LOAD (with the `body`) or SCRIPT FLUSH (without), on every server.
+class ScriptBroadcast final : public SideRequest {
  public:
+  static void begin(Client& client, const Plan& plan, std::string_view bytes,
+                    std::optional<std::string> body) {
+    std::unique_ptr<ScriptBroadcast> made{new ScriptBroadcast{client, plan, std::move(body)}};
+    auto& self = *made;
+    own(std::move(made));
+    const auto& servers = self.pool_.servers();
+    self.missing_ = servers.size() + 1;  // and one for this loop: a server may fail before its end
+    for (const auto& server : servers) {
+      if (server->health().well()) {
+        self.ask(*server, bytes);
+      } else {
+        self.failure_ = Failure::refused;
+        self.arrived();
+      }
+    }
+    self.arrived();
+  }
+
   void replied(Request& request, std::string_view reply) override {
     drop(request);
     if (!reply.starts_with('-'))
@@ -46,83 +64,32 @@ class ScriptBroadcast : public SideRequest {
     arrived();
   }
 
- protected:
-  using SideRequest::SideRequest;
+ private:
+  ScriptBroadcast(Client& client, const Plan& plan, std::optional<std::string> body)
+      : SideRequest(client, plan), body_(std::move(body)) {}
 
-  static void begin(std::unique_ptr<ScriptBroadcast> made, std::string_view bytes) {
-    auto& self = *made;
-    own(std::move(made));
-    const auto& servers = self.pool_.servers();
-    self.missing_ =
-        servers.size() + 1;  // and one for us: a server may fail before the last is asked
-    for (const auto& server : servers) {
-      if (server->health().well()) {
-        self.ask(*server, bytes);
-      } else {
-        self.failure_ = Failure::refused;
-        self.arrived();
-      }
-    }
-    self.arrived();
+  void arrived() {
+    if (--missing_ != 0) return;
+    if (!body_) pool_.scripts().clear();  // also what a SCRIPT LOAD has brought in the meantime
+    if (!refusal_.empty()) return give(refusal_);
+    const bool is_kept = keep();
+    if (done_.empty() || (failure_ && !is_kept)) return give(failure_.value_or(Failure::refused));
+    give(done_);
   }
 
-  /// All servers have answered or failed.
-  virtual void finish() = 0;
+  /// True: the script is in the cache. Then an ejected server is no reason to refuse SCRIPT LOAD:
+  /// it gets the script before its first EVALSHA.
+  bool keep() {
+    const auto sha_at = done_.find('\n') + 1;  // "$40\r\n<sha>\r\n"
+    return body_ && !done_.empty() &&
+           pool_.scripts().put(std::string_view{done_}.substr(sha_at, sha_size), *body_);
+  }
 
+  std::optional<std::string> body_;
   std::string done_;     // the last reply that is no error
   std::string refusal_;  // the first error of a server
   std::optional<Failure> failure_;
-
- private:
-  void arrived() {
-    if (--missing_ == 0) finish();
-  }
-
   std::size_t missing_ = 0;
-};
-
-/// An ejected server is no reason to refuse: it gets the script before its first EVALSHA.
-class ScriptLoad final : public ScriptBroadcast {
- public:
-  static void begin(Client& client, const Plan& plan, std::string_view body,
-                    std::string_view bytes) {
-    std::unique_ptr<ScriptLoad> made{new ScriptLoad{client, plan, body}};
-    ScriptBroadcast::begin(std::move(made), bytes);
-  }
-
- private:
-  ScriptLoad(Client& client, const Plan& plan, std::string_view body)
-      : ScriptBroadcast(client, plan), body_(body) {}
-
-  void finish() override {
-    if (!refusal_.empty()) return give(refusal_);
-    if (done_.empty()) return give(failure_.value_or(Failure::refused));
-    const auto sha_at = done_.find('\n') + 1;  // "$40\r\n<sha>\r\n"
-    const bool kept = pool_.scripts().put(std::string_view{done_}.substr(sha_at, sha_size), body_);
-    if (failure_ && !kept) return give(*failure_);
-    give(done_);
-  }
-
-  std::string body_;
-};
-
-class ScriptFlush final : public ScriptBroadcast {
- public:
-  static void begin(Client& client, const Plan& plan, std::string_view bytes) {
-    client.pool().scripts().clear();  // for what the client asks behind it
-    std::unique_ptr<ScriptFlush> made{new ScriptFlush{client, plan}};
-    ScriptBroadcast::begin(std::move(made), bytes);
-  }
-
- private:
-  ScriptFlush(Client& client, const Plan& plan) : ScriptBroadcast(client, plan) {}
-
-  void finish() override {
-    pool_.scripts().clear();  // and what a SCRIPT LOAD before it has brought in the meantime
-    if (!refusal_.empty()) return give(refusal_);
-    if (failure_) return give(*failure_);
-    give(done_);
-  }
 };
 
 }  // namespace
@@ -145,11 +112,12 @@ void forget_loaded(Server& server) {
 }
 
 void ClientSession::script_load(Words words, std::string_view bytes, const Plan& plan) {
-  ScriptLoad::begin(client_, plan, words[2], bytes);
+  ScriptBroadcast::begin(client_, plan, bytes, std::string{words[2]});
 }
 
 void ClientSession::script_flush(Words, std::string_view bytes, const Plan& plan) {
-  ScriptFlush::begin(client_, plan, bytes);
+  pool().scripts().clear();  // for what the client asks behind it
+  ScriptBroadcast::begin(client_, plan, bytes, std::nullopt);
 }
 
 void ClientSession::load_script(Upstream& upstream, std::string_view sha) {

@@ -21,8 +21,6 @@ class ClientSession {
  public:
   explicit ClientSession(Client& client);
   ~ClientSession();
-  ClientSession(const ClientSession&) = delete;
-  ClientSession& operator=(const ClientSession&) = delete;
 
   /// A first look at every request of the client. True: the session has answered or queued it.
   bool intercept(Words words, std::string_view bytes, const Plan& plan);
@@ -67,8 +65,7 @@ class ClientSession {
   void set_reply_mode(std::string_view mode);
   std::string info() const;
   // transaction.cpp
-  Serve multi, exec, discard, watch, unwatch;
-  Transaction& transaction();
+  Serve transact;
   // side_request.cpp
   Serve block;
   // scan.cpp

@@ -43,10 +43,8 @@ void SideRequest::give(std::string_view reply) {
 }
 
 void SideRequest::give(Failure failure) {
-  std::string reply;
-  pool_.protocol().append_failure(reply, failure);
   pool_.counters().forward_error.add();
-  give(reply);
+  give(pool_.protocol().failure_reply(failure));
 }
 
 void BlockingRequest::ask(Server& home, Request& request, std::string_view bytes) {
@@ -67,11 +65,9 @@ void BlockingRequest::replied(Request& request, std::string_view reply) {
 }
 
 void BlockingRequest::failed(Request& request, Failure failure) {
-  std::string reply;
-  if (is_unblocked_)
-    reply = "-UNBLOCKED the proxy ends: ask again on another connection\r\n";
-  else
-    client_.pool().protocol().append_failure(reply, failure);
+  const auto reply = is_unblocked_
+                         ? "-UNBLOCKED the proxy ends: ask again on another connection\r\n"
+                         : client_.pool().protocol().failure_reply(failure);
   finish(request, reply, false);
 }
 

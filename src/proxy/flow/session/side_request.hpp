@@ -17,8 +17,6 @@ class Pool;
 class SideRequest : public Receiver {
  public:
   ~SideRequest() override = default;
-  SideRequest(const SideRequest&) = delete;
-  SideRequest& operator=(const SideRequest&) = delete;
 
  protected:
   /// The client's request takes its place in the client's queue.

@@ -40,24 +40,54 @@ std::string_view word_of_push(std::string_view push) noexcept {
 /// The client's connection to one home of what it has subscribed to.
 class Subscriptions::Connection final : public PushReceiver {
  public:
-  Connection(Subscriptions& owner, Server& server);
-  ~Connection() override;
+  Connection(Subscriptions& owner, Server& server)
+      : owner_(owner),
+        server_(server),
+        connection_(server.borrow({.resp = 3, .db = owner.pool_.settings().redis_db})) {
+    connection_->set_push_receiver(this);
+  }
+  ~Connection() override { close(); }
 
   Server& server() const noexcept { return server_; }
 
   /// To be sent with the next send(). Its confirmation will be taken with `number`.
-  void add(Kind kind, std::string_view name, bool begin, std::uint64_t number);
+  void add(Kind kind, std::string_view name, bool begin, std::uint64_t number) {
+    verb_ = verb_of(kind, begin);  // the same for all names of a request
+    unsent_.emplace_back(name);
+    expected_.push_back(number);
+    used_ = begin ? used_ + 1 : used_ - 1;
+  }
+
   /// May lose the connection.
-  void send();
+  void send() {
+    if (unsent_.empty()) return;
+    const auto names = std::exchange(unsent_, {});
+    std::string bytes;
+    resp::append_command_header(bytes, names.size() + 1);
+    resp::append_bulk(bytes, verb_);
+    for (const auto& name : names) resp::append_bulk(bytes, name);
+    connection_->send_only(bytes);
+  }
 
   /// The number of what the server has confirmed; they come in the order asked. Empty: it was asked
   /// for nothing.
-  std::optional<std::uint64_t> take_expected();
+  std::optional<std::uint64_t> take_expected() {
+    if (expected_.empty()) return std::nullopt;
+    const auto number = expected_.front();
+    expected_.pop_front();
+    return number;
+  }
 
   /// Nothing is subscribed on it, or will be.
   bool is_unused() const noexcept { return used_ == 0; }
-  void give_back();
-  void close() noexcept;
+  void give_back() {
+    connection_->set_push_receiver(nullptr);
+    connection_.give_back();
+  }
+  void close() noexcept {
+    if (connection_) connection_->set_push_receiver(nullptr);
+    connection_.reset();
+  }
 
   void pushed(std::string_view message) override { owner_.pushed(*this, message); }
   void lost(std::string_view reply) override { owner_.end(reply); }
@@ -69,54 +99,8 @@ class Subscriptions::Connection final : public PushReceiver {
   std::size_t used_ = 0;  // subscriptions
   std::deque<std::uint64_t> expected_;
   std::vector<std::string> unsent_;
-  Kind unsent_kind_ = Kind::channel;  // of all names of a request
-  bool unsent_begin_ = true;
+  std::string_view verb_;
 };
-
-Subscriptions::Connection::Connection(Subscriptions& owner, Server& server)
-    : owner_(owner),
-      server_(server),
-      connection_(server.borrow({.resp = 3, .db = owner.pool_.settings().redis_db})) {
-  connection_->set_push_receiver(this);
-}
-
-Subscriptions::Connection::~Connection() { close(); }
-
-void Subscriptions::Connection::add(Kind kind, std::string_view name, bool begin,
-                                    std::uint64_t number) {
-  unsent_kind_ = kind;
-  unsent_begin_ = begin;
-  unsent_.emplace_back(name);
-  expected_.push_back(number);
-  used_ = begin ? used_ + 1 : used_ - 1;
-}
-
-void Subscriptions::Connection::send() {
-  if (unsent_.empty()) return;
-  const auto names = std::exchange(unsent_, {});
-  std::string bytes;
-  resp::append_command_header(bytes, names.size() + 1);
-  resp::append_bulk(bytes, verb_of(unsent_kind_, unsent_begin_));
-  for (const auto& name : names) resp::append_bulk(bytes, name);
-  connection_->send_only(bytes);
-}
-
-std::optional<std::uint64_t> Subscriptions::Connection::take_expected() {
-  if (expected_.empty()) return std::nullopt;
-  const auto number = expected_.front();
-  expected_.pop_front();
-  return number;
-}
-
-void Subscriptions::Connection::give_back() {
-  connection_->set_push_receiver(nullptr);
-  connection_.give_back();
-}
-
-void Subscriptions::Connection::close() noexcept {
-  if (connection_) connection_->set_push_receiver(nullptr);
-  connection_.reset();
-}
 
 Subscriptions::Subscriptions(Client& client, Pool& pool) : client_(client), pool_(pool) {
   pool_.servers().add_subscriber(*this);
@@ -222,11 +206,8 @@ void Subscriptions::expect_confirmation() {
   holds_ = true;
   const auto& timeout = pool_.settings().timeout;
   if (!timeout) return;
-  timer_ = pool_.loop().after(*timeout, [this] {
-    std::string reply;
-    pool_.protocol().append_failure(reply, Failure::timed_out);
-    end(reply);
-  });
+  timer_ = pool_.loop().after(*timeout,
+                              [this] { end(pool_.protocol().failure_reply(Failure::timed_out)); });
 }
 
 /// Confirms in the order asked, whatever the order in which servers have confirmed.

@@ -94,7 +94,8 @@ Server* Transaction::home_of(Words words, const Plan& plan) {
   auto& pool = client_.pool();
   pool.note_key(words[plan.keys.front()]);
   Server* const ours = connection_ ? &connection_.server() : nullptr;
-  if (ours && pool.settings().distribution == Distribution::random) return ours;  // any will do
+  if (ours && pool.settings().distribution == Distribution::random)
+    return ours;  // any server will do
   Server* const home = client_.home_or_answer(words, plan);
   if (!home || !ours || home == ours) return home;
   pool.counters().crossed_requests.add();
@@ -231,8 +232,7 @@ void Transaction::replied(Request& request, std::string_view reply) {
 }
 
 void Transaction::failed(Request& request, Failure failure) {
-  std::string reply;
-  client_.pool().protocol().append_failure(reply, failure);
+  const auto reply = client_.pool().protocol().failure_reply(failure);
   client_.pool().counters().forward_error.add();
   switch (static_cast<Role>(request.place)) {
     case early:
@@ -303,29 +303,20 @@ void Transaction::end(bool clean) {
   if (held) client.release();
 }
 
-Transaction& ClientSession::transaction() {
+/// MULTI, EXEC, DISCARD, WATCH and UNWATCH.
+void ClientSession::transact(Words words, std::string_view bytes, const Plan& plan) {
+  const bool ends = plan.verb == SessionVerb::exec || plan.verb == SessionVerb::discard;
+  if (ends && !is_in_transaction())
+    return answer(plan.verb == SessionVerb::exec ? "-ERR EXEC without MULTI\r\n"
+                                                 : "-ERR DISCARD without MULTI\r\n");
   if (!transaction_) transaction_ = std::make_unique<Transaction>(client_, transaction_);
-  return *transaction_;
-}
-
-void ClientSession::multi(Words, std::string_view, const Plan&) { transaction().begin(); }
-
-void ClientSession::exec(Words, std::string_view bytes, const Plan& plan) {
-  if (!is_in_transaction()) return answer("-ERR EXEC without MULTI\r\n");
-  transaction_->exec(bytes, plan);
-}
-
-void ClientSession::discard(Words, std::string_view bytes, const Plan& plan) {
-  if (!is_in_transaction()) return answer("-ERR DISCARD without MULTI\r\n");
-  transaction_->discard(bytes, plan);
-}
-
-void ClientSession::watch(Words words, std::string_view bytes, const Plan& plan) {
-  transaction().watch(words, bytes, plan);
-}
-
-void ClientSession::unwatch(Words, std::string_view bytes, const Plan& plan) {
-  transaction().unwatch(bytes, plan);
+  switch (plan.verb) {
+    case SessionVerb::exec: return transaction_->exec(bytes, plan);
+    case SessionVerb::discard: return transaction_->discard(bytes, plan);
+    case SessionVerb::watch: return transaction_->watch(words, bytes, plan);
+    case SessionVerb::unwatch: return transaction_->unwatch(bytes, plan);
+    default: return transaction_->begin();
+  }
 }
 
 }  // namespace sluice::proxy::flow
