@@ -259,7 +259,7 @@ void Client::answer(std::string_view reply) {
   park(enqueue({}), reply);
 }
 
-void Client::answer(Failure failure) { answer(pool_.protocol().failure_reply(failure)); }
+void Client::answer(Failure failure) { answer(pool_.protocol().reply_for(failure)); }
 
 void Client::last_word(const Plan& plan) {
   (plan.is_wish ? pool_.counters().client_eof : pool_.counters().client_err).add();
@@ -318,7 +318,7 @@ void Client::pass_on(std::string_view reply) {
 void Client::failed(Request& request, Failure failure) {
   if (request.body && ask_again(request, failure)) return;
   pool_.counters().forward_error.add();
-  replied(request, pool_.protocol().failure_reply(failure));
+  replied(request, pool_.protocol().reply_for(failure));
 }
 
 /// Of the home that its keys have by now.

@@ -252,7 +252,7 @@ void Upstream::lost(Failure failure, SteadyTime since) {
 }
 
 void Upstream::close(Failure failure) {
-  close_with(server_.pool().protocol().failure_reply(failure),
+  close_with(server_.pool().protocol().reply_for(failure),
              [=, this](Request& request) { fail(request, failure); });
 }
 

@@ -165,7 +165,7 @@ class Protocol {
                              std::span<const FragmentReply> replies, bool partial) const = 0;
 
   virtual void append_failure(std::string& out, Failure failure) const = 0;
-  std::string failure_reply(Failure failure) const {
+  std::string reply_for(Failure failure) const {
     std::string reply;
     append_failure(reply, failure);
     return reply;

@@ -44,7 +44,7 @@ void SideRequest::give(std::string_view reply) {
 
 void SideRequest::give(Failure failure) {
   pool_.counters().forward_error.add();
-  give(pool_.protocol().failure_reply(failure));
+  give(pool_.protocol().reply_for(failure));
 }
 
 void BlockingRequest::ask(Server& home, Request& request, std::string_view bytes) {
@@ -67,7 +67,7 @@ void BlockingRequest::replied(Request& request, std::string_view reply) {
 void BlockingRequest::failed(Request& request, Failure failure) {
   const auto reply = is_unblocked_
                          ? "-UNBLOCKED the proxy ends: ask again on another connection\r\n"
-                         : client_.pool().protocol().failure_reply(failure);
+                         : client_.pool().protocol().reply_for(failure);
   finish(request, reply, false);
 }
 

@@ -206,8 +206,8 @@ void Subscriptions::expect_confirmation() {
   holds_ = true;
   const auto& timeout = pool_.settings().timeout;
   if (!timeout) return;
-  timer_ = pool_.loop().after(*timeout,
-                              [this] { end(pool_.protocol().failure_reply(Failure::timed_out)); });
+  timer_ =
+      pool_.loop().after(*timeout, [this] { end(pool_.protocol().reply_for(Failure::timed_out)); });
 }
 
 /// Confirms in the order asked, whatever the order in which servers have confirmed.

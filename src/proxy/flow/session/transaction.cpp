@@ -232,7 +232,7 @@ void Transaction::replied(Request& request, std::string_view reply) {
 }
 
 void Transaction::failed(Request& request, Failure failure) {
-  const auto reply = client_.pool().protocol().failure_reply(failure);
+  const auto reply = client_.pool().protocol().reply_for(failure);
   client_.pool().counters().forward_error.add();
   switch (static_cast<Role>(request.place)) {
     case early:
