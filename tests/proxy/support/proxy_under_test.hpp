@@ -43,10 +43,10 @@ class ProxyUnderTest {
 };
 
 /// What it has counted: of its pool, and of a server of it.
-inline proxy::PoolTotals totals(ProxyUnderTest& proxy) {
+inline auto totals(ProxyUnderTest& proxy) {
   return proxy.proxy().registry().snapshot().pools.front().totals;
 }
-inline proxy::ServerTotals totals(ProxyUnderTest& proxy, std::size_t server) {
+inline auto totals(ProxyUnderTest& proxy, std::size_t server) {
   return proxy.proxy().registry().snapshot().pools.front().servers.at(server).totals;
 }
 
