@@ -13,7 +13,7 @@ namespace sluice::proxy::flow {
 namespace {
 
 using namespace std::chrono_literals;
-using Outcome = net::Listener::Outcome;
+using Outcome = net::ServerSocket::Outcome;
 
 constexpr std::size_t kept_readers = 16;
 constexpr auto drain_look = 20ms;   // between two looks for clients that are quiet
@@ -172,7 +172,7 @@ void PoolClients::evict(Client& client) {
   client.close();
 }
 
-Acceptor::Acceptor(Pool& pool, net::Listener listener)
+Acceptor::Acceptor(Pool& pool, net::ServerSocket listener)
     : pool_(pool), loop_(pool.loop()), listener_(std::move(listener)) {
   loop_.add_listener(listener_.descriptor(), *this);
 }

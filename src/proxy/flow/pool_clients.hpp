@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "net/listener.hpp"
+#include "net/server_socket.hpp"
 #include "net/socket.hpp"
 #include "proxy/flow/client.hpp"
 #include "proxy/flow/loop.hpp"
@@ -95,7 +95,7 @@ class PoolClients {
 /// Takes the clients that come to a listening socket into a pool.
 class Acceptor final : public EventHandler {
  public:
-  Acceptor(Pool& pool, net::Listener listener);
+  Acceptor(Pool& pool, net::ServerSocket listener);
   ~Acceptor() override;
 
   void ready(Readiness readiness) override;
@@ -109,7 +109,7 @@ class Acceptor final : public EventHandler {
 
   Pool& pool_;
   Loop& loop_;
-  net::Listener listener_;
+  net::ServerSocket listener_;
   Loop::TimerId resting_{};
 };
 

@@ -90,17 +90,17 @@ void Proxy::start() {
 
 /// One socket for each worker, among which the kernel spreads the clients; a unix socket is one for
 /// all.
-std::vector<net::Listener> Proxy::open(const PoolSettings& settings,
-                                       InheritedListeners& inherited) const {
+std::vector<net::ServerSocket> Proxy::open(const PoolSettings& settings,
+                                           InheritedListeners& inherited) const {
   if (const auto found = inherited.find(settings.listen.text); found != inherited.end())
     return std::exchange(found->second, {});
   const auto& endpoint = settings.listen.endpoint;
   const auto workers = registry_->workers();
   const auto options = listen_options(settings, workers);
-  std::vector<net::Listener> listeners;
+  std::vector<net::ServerSocket> listeners;
   const std::size_t count = endpoint.is_unix() ? 1 : workers;
   for (std::size_t i = 0; i < count; ++i)
-    listeners.push_back(net::Listener::open(endpoint, options));
+    listeners.push_back(net::ServerSocket::open(endpoint, options));
   return listeners;
 }
 
@@ -123,7 +123,7 @@ std::vector<std::vector<flow::PoolUpdate>> Proxy::updates_for(const Pools& pools
 }
 
 /// The sockets that listen there until now, of any pool. Null: none does.
-const std::vector<net::Listener>* Proxy::listening_at(const net::Endpoint& endpoint) const {
+const std::vector<net::ServerSocket>* Proxy::listening_at(const net::Endpoint& endpoint) const {
   for (const auto& [name, pool] : pools_)
     if (pool.settings->listen.endpoint == endpoint) return &pool.listeners;
   return nullptr;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "net/listener.hpp"
+#include "net/server_socket.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/worker.hpp"
 #include "proxy/watch/registry.hpp"
@@ -21,7 +21,7 @@ using flow::ClientFigures;
 
 /// Listening sockets that another process has handed on: by `listen` as written, for each as many
 /// as it had.
-using InheritedListeners = std::map<std::string, std::vector<net::Listener>>;
+using InheritedListeners = std::map<std::string, std::vector<net::ServerSocket>>;
 
 WatchOptions watch_options(const ProcessSettings& settings);
 
@@ -66,17 +66,17 @@ class Proxy {
     std::shared_ptr<const PoolSettings> settings;
     std::shared_ptr<flow::SharedPool> shared;
     std::shared_ptr<const flow::PoolTls> tls;
-    std::vector<net::Listener> listeners;  // our own descriptors; workers have duplicates
-    bool has_new_listeners = true;         // the workers shall take them
+    std::vector<net::ServerSocket> listeners;  // our own descriptors; workers have duplicates
+    bool has_new_listeners = true;             // the workers shall take them
   };
 
   using Pools = std::map<std::string, ListeningPool>;
 
   Pools pools_for(const Config& config, InheritedListeners inherited) const;
   ListeningPool pool_for(const PoolSettings& settings, InheritedListeners& inherited) const;
-  const std::vector<net::Listener>* listening_at(const net::Endpoint& endpoint) const;
-  std::vector<net::Listener> open(const PoolSettings& settings,
-                                  InheritedListeners& inherited) const;
+  const std::vector<net::ServerSocket>* listening_at(const net::Endpoint& endpoint) const;
+  std::vector<net::ServerSocket> open(const PoolSettings& settings,
+                                      InheritedListeners& inherited) const;
   std::vector<std::string> changes_to(const Config& config) const;
   std::vector<std::vector<flow::PoolUpdate>> updates_for(const Pools& pools) const;
 

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <exception>
 #include <future>
 #include <utility>
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/listener.hpp"
+#include "net/server_socket.hpp"
 #include "proxy/flow/pool.hpp"
 
 namespace sluice::proxy::flow {
@@ -20,7 +20,7 @@ struct PoolUpdate {
   std::shared_ptr<const PoolSettings> settings;
   std::shared_ptr<SharedPool> shared;
   std::shared_ptr<const PoolTls> tls;
-  std::optional<std::vector<net::Listener>> listeners;  ///< none: it keeps those that it has
+  std::optional<std::vector<net::ServerSocket>> listeners;  ///< none: it keeps those that it has
 };
 
 class Worker {
