@@ -20,15 +20,17 @@ Handshake& say(Handshake& handshake, std::initializer_list<std::string_view> wor
   return handshake;
 }
 
+constexpr std::pair<Failure, std::string_view> failure_texts[] = {
+    {Failure::refused, "connection refused"},
+    {Failure::timed_out, "timed out"},
+    {Failure::reset, "connection reset"},
+    {Failure::host_down, "no such host"},
+    {Failure::closed, "it closed the connection"}};
+
 std::string_view text_of(Failure failure) noexcept {
-  switch (failure) {
-    case Failure::refused: return "connection refused";
-    case Failure::timed_out: return "timed out";
-    case Failure::reset: return "connection reset";
-    case Failure::host_down: return "no such host";
-    case Failure::closed: return "the server closed the connection";
-    default: return "the server cannot serve now, or refuses the proxy";
-  }
+  const auto* const found =
+      std::ranges::find(failure_texts, failure, &std::pair<Failure, std::string_view>::first);
+  return found != std::end(failure_texts) ? found->second : "it cannot serve now, or refuses AUTH";
 }
 
 constexpr std::size_t most_spare = 16;  // connections of former borrowers that are kept
