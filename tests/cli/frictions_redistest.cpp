@@ -285,6 +285,18 @@ TEST_F(Frictions, U28_LocksCanBeReleasedAndWatched) {
   EXPECT_EQ(watcher.wait_for(20s), 0);
 }
 
+TEST_F(Frictions, N01_ClosedStandardDescriptorsAreNotTheStores) {
+  const std::string store = "embedded:" + (folder_ / "data").string();
+  const auto line = test::built_path("sluice") + " --store " + store + " number MT -n 3 ";
+  for (const char* const closed : {"<&- >&-", "<&- >&- 2>&-", "<&- 2>&-"}) {
+    test::Process drawing{{"sh", "-c", line + closed}};
+    EXPECT_EQ(drawing.wait(), std::string{closed}.starts_with("<&- >&-") ? 74 : 0) << closed;
+  }
+  const Ran next = run({"--store", store, "number", "MT"});
+  EXPECT_EQ(next.status, 0) << next.output;
+  EXPECT_TRUE(next.last_line().ends_with("0010")) << next.output;
+}
+
 TEST_F(Frictions, N02_AMessageThatCannotBeWrittenEndsNoHold) {
   for (const char* const stderr_is : {"2>/dev/full", "2>&-", "2> >(true)"}) {
     test::Process holder{{"bash", "-c",
