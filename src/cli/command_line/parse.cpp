@@ -358,8 +358,10 @@ int run_program(Program program, std::span<char* const> words) {
   Command& root = program.root;
   bool help = false;
   bool version = false;
-  root.commands.push_back(help_command(program));
-  if (!root.name.contains(' ')) root.commands.push_back(completion_command(root));
+  if (!root.commands.empty()) {
+    root.commands.push_back(help_command(program));
+    if (!root.name.contains(' ')) root.commands.push_back(completion_command(root));
+  }
   root.options.push_back({"-h, --help", "", "Explain the command", into(help)});
   root.options.push_back({"--version", "", "Print the version", into(version)});
   if (!words.empty() && std::string_view{words[0]} == "__complete")
