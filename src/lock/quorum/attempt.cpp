@@ -82,9 +82,8 @@ Task<std::shared_ptr<Hold>> Attempt::acquire() {
   Clock& clock = watchdog_->clock();
   const std::size_t need = store_.majority();
   const SteadyTime sent = clock.steady();
-  vote_ = Vote::start(
-      nodes(), [this](Store& node) { return ask_acquire(node); },
-      [need](const Vote::Replies& replies) { return is_decided(tally(replies, is_grant), need); });
+  vote_ = Vote::by_majority(
+      nodes(), [this](Store& node) { return ask_acquire(node); }, is_grant);
   const Vote::Replies replies = co_await vote_->decision(clock, sent + terms_.node_timeout);
   const Tally votes = tally(replies, is_grant);
   if (votes.yes < need) {
@@ -119,9 +118,8 @@ Task<std::shared_ptr<Hold>> Attempt::acquire() {
 Task<bool> Attempt::raise_counters(FencingToken token) {
   Clock& clock = watchdog_->clock();
   const std::size_t need = store_.majority();
-  const auto vote = Vote::start(
-      nodes(), [&](Store& node) { return ask_raise(node, token); },
-      [need](const Vote::Replies& replies) { return is_decided(tally(replies, is_one), need); });
+  const auto vote = Vote::by_majority(
+      nodes(), [&](Store& node) { return ask_raise(node, token); }, is_one);
   const Vote::Replies replies =
       co_await vote->decision(clock, clock.steady() + terms_.node_timeout);
   const Tally votes = tally(replies, is_one);
@@ -181,9 +179,8 @@ Task<Value> Attempt::ask_end(const Identity&, CallOptions) {
   Clock& clock = watchdog_->clock();
   const std::size_t need = store_.majority();
   release_late_grants();
-  const auto vote = Vote::start(
-      nodes(), [this](Store& node) { return ask_release(node); },
-      [need](const Vote::Replies& replies) { return is_decided(tally(replies, is_one), need); });
+  const auto vote = Vote::by_majority(
+      nodes(), [this](Store& node) { return ask_release(node); }, is_one);
   const Vote::Replies replies =
       co_await vote->decision(clock, clock.steady() + terms_.node_timeout);
   const Tally votes = tally(replies, is_one);

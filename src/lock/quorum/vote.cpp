@@ -13,6 +13,13 @@ std::shared_ptr<Vote> Vote::start(Nodes nodes, const Ask& ask, Enough enough) {
   return vote;
 }
 
+std::shared_ptr<Vote> Vote::by_majority(Nodes nodes, const Ask& ask, IsYes is_yes) {
+  const std::size_t need = majority_of(nodes.size());
+  return start(std::move(nodes), ask, [need, is_yes = std::move(is_yes)](const Replies& replies) {
+    return is_decided(tally(replies, is_yes), need);
+  });
+}
+
 Vote::Vote(Nodes nodes, Enough enough)
     : nodes_(std::move(nodes)), enough_(std::move(enough)), replies_(nodes_.size()) {}
 
@@ -55,7 +62,7 @@ Vote::Replies Vote::hand_on(Late late) {
   return replies_;
 }
 
-Tally tally(const Vote::Replies& replies, const std::function<bool(const Value&)>& is_yes) {
+Tally tally(const Vote::Replies& replies, const Vote::IsYes& is_yes) {
   Tally tally;
   for (const auto& reply : replies) {
     if (!reply) {

@@ -26,10 +26,13 @@ class Vote : public std::enable_shared_from_this<Vote> {
   using Ask = std::function<Task<Value>(Store& node)>;
   using Enough = std::function<bool(const Replies&)>;
   using Late = std::function<void(Store& node, const Reply&)>;
+  using IsYes = std::function<bool(const Value&)>;
 
   /// Asks every node now. `enough` is called after each reply, one at a time: whether the missing
   /// replies can change nothing.
   static std::shared_ptr<Vote> start(Nodes nodes, const Ask& ask, Enough enough);
+  /// The same; enough is a majority that says yes, or so many others that there cannot be one.
+  static std::shared_ptr<Vote> by_majority(Nodes nodes, const Ask& ask, IsYes is_yes);
   Vote(Nodes nodes, Enough enough);
 
   /// The replies when they are enough, or complete, or when `until` (of `clock`) has passed.
@@ -60,7 +63,7 @@ struct Tally {
   std::size_t silent() const noexcept { return failed + pending; }
 };
 
-Tally tally(const Vote::Replies& replies, const std::function<bool(const Value&)>& is_yes);
+Tally tally(const Vote::Replies& replies, const Vote::IsYes& is_yes);
 
 /// More than half of `nodes`.
 constexpr std::size_t majority_of(std::size_t nodes) noexcept { return nodes / 2 + 1; }

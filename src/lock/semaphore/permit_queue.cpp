@@ -1,6 +1,7 @@
 #include "lock/semaphore/permit_queue.hpp"
 
 #include <charconv>
+#include <limits>
 
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"

@@ -1,4 +1,5 @@
 /// Semaphores of many processes, some of which are killed; and beside Java programs.
+#include <algorithm>
 #include <future>
 #include <random>
 
