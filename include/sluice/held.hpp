@@ -60,6 +60,9 @@ struct HolderData {
   std::int64_t pid = 0;
   std::string actor;  ///< the kernel's id of the thread, as t<number>; "-" for an Owner
   std::string label;
+  /// The processes that wait until this one ends, "PID:ACTOR" each, nearest first, '<' between
+  /// them; see `ancestors_of_child()`.
+  std::string ancestors{};
 
   friend bool operator==(const HolderData&, const HolderData&) = default;
 };

@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/fork.hpp"
+#include "base/process.hpp"
 
 namespace sluice {
 namespace {

@@ -2,13 +2,12 @@
 /// compare with peers.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/json.hpp"
 #include "cli/command.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/command_line/exit_code.hpp"
 #include "cli/latency.hpp"
 #include "sluice/id.hpp"
 #include "sluice/lock.hpp"
@@ -18,7 +17,7 @@ namespace sluice::cli {
 namespace {
 
 struct BenchArgs {
-  std::string each = "1s";
+  std::chrono::milliseconds each = std::chrono::seconds{1};
   int threads = 8;
 };
 
@@ -56,64 +55,87 @@ Measured measure(std::string name, Clock& clock, std::chrono::milliseconds span,
   return measured;
 }
 
+/// What each thread does: lock, draw a number, draw an id, under names of its own.
+class Workload {
+ public:
+  Workload(Store& store, int threads)
+      : store_(store),
+        prefix_("sluice:bench:" +
+                std::to_string(store.clock().steady().time_since_epoch().count())),
+        series_(store, prefix_ + ":series", {.digits = 12}),
+        ids_(store, prefix_ + ":ids") {
+    for (int i = 0; i < threads; ++i)
+      mutexes_.push_back(std::make_unique<Mutex>(store, fmt::format("{}:lock:{}", prefix_, i)));
+  }
+  ~Workload() {
+    try {
+      remove_keys();
+    } catch (const Error& failure) {
+      complain("the keys '{}*' stay behind: {}", prefix_, failure.message());
+    }
+  }
+
+  void measure_all(std::chrono::milliseconds span, int threads, std::vector<Measured>& rows) {
+    const auto add = [&](const char* name, const std::function<void(int)>& work) {
+      rows.push_back(measure(fmt::format("{}, {} thread{}", name, threads, threads == 1 ? "" : "s"),
+                             store_.clock(), span, threads, work));
+    };
+    add("Mutex acquire + release", [this](int thread) {
+      mutexes_[static_cast<std::size_t>(thread)]->acquire().get().release().get();
+    });
+    add("Series::next", [this](int) { static_cast<void>(series_.next().get()); });
+    add("IdWorker::next", [this](int) { static_cast<void>(ids_.next().get()); });
+  }
+
+ private:
+  void remove_keys() {
+    for (const auto& pattern :
+         {prefix_ + "*", "{" + prefix_ + "*", "redisson_lock_token:{" + prefix_ + "*"}) {
+      const Value keys = store_.run({"KEYS", pattern}).get();
+      for (const auto& key : keys.as_items()) store_.run({"DEL", key.as_text()}).get();
+    }
+  }
+
+  Store& store_;
+  const std::string prefix_;
+  std::vector<std::unique_ptr<Mutex>> mutexes_;
+  Series series_;
+  IdWorker ids_;
+};
+
 int bench(const Globals& globals, const BenchArgs& args) {
-  const auto span = parse_duration(args.each);
   const auto store = open_store(globals);
-  Clock& clock = store->clock();
-  const std::string prefix =
-      "sluice:bench:" + std::to_string(clock.steady().time_since_epoch().count());
-  std::vector<std::unique_ptr<Mutex>> mutexes;
-  for (int i = 0; i < args.threads; ++i)
-    mutexes.push_back(std::make_unique<Mutex>(*store, fmt::format("{}:lock:{}", prefix, i)));
-  Series series{*store, prefix + ":series", {.digits = 12}};
-  IdWorker ids{*store, prefix + ":ids"};
-
-  const auto lock = [&](int thread) {
-    mutexes[static_cast<std::size_t>(thread)]->acquire().get().release().get();
-  };
-  const auto number = [&](int) { static_cast<void>(series.next().get()); };
-  const auto id = [&](int) { ids.next().get(); };
   std::vector<Measured> rows;
-  for (const int threads : {1, args.threads}) {
-    const std::string suffix = fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
-    rows.push_back(measure("Mutex acquire + release" + suffix, clock, span, threads, lock));
-    rows.push_back(measure("Series::next" + suffix, clock, span, threads, number));
-    rows.push_back(measure("IdWorker::next" + suffix, clock, span, threads, id));
+  {
+    Workload workload{*store, args.threads};
+    for (const int threads : {1, args.threads}) workload.measure_all(args.each, threads, rows);
   }
-  for (const auto& pattern :
-       {prefix + "*", "{" + prefix + "*", "redisson_lock_token:{" + prefix + "*"}) {
-    const Value keys = store->run({"KEYS", pattern}).get();
-    for (const auto& key : keys.as_items()) store->run({"DEL", key.as_text()}).get();
-  }
-
-  nlohmann::json json = nlohmann::json::array();
   if (!globals.json)
     fmt::print("{}\n{:<40} {:>12} {:>12} {:>12}\n", store->describe(), "", "a second", "p50, us",
                "p99, us");
+  Json json = Json::array();
   for (const auto& row : rows) {
     const auto p50 = row.latencies.quantile(0.5).count();
     const auto p99 = row.latencies.quantile(0.99).count();
     if (!globals.json)
       fmt::print("{:<40} {:>12.0f} {:>12} {:>12}\n", row.name, row.per_second, p50, p99);
-    json.push_back(
-        {{"name", row.name}, {"per_second", row.per_second}, {"p50_us", p50}, {"p99_us", p99}});
+    json.add(Json::object(
+        {{"name", row.name}, {"per_second", row.per_second}, {"p50_us", p50}, {"p99_us", p99}}));
   }
-  if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", true}, {"figures", json}}.dump());
+  if (globals.json) fmt::print("{}\n", Json::object({{"ok", true}, {"figures", json}}).text());
   return exit_ok;
 }
 
 }  // namespace
 
-void add_bench_command(CLI::App& app, const Globals& globals, Action& action) {
-  auto* const command = app.add_subcommand("bench", "Measure a store from this machine");
+Command bench_command(const Globals& globals) {
   const auto args = std::make_shared<BenchArgs>();
-  command->add_option("--each", args->each, "How long each figure is measured")
-      ->capture_default_str();
-  command->add_option("--threads", args->threads, "The larger number of threads")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
-  command->callback(
-      [&globals, &action, args] { action = [&globals, args] { return bench(globals, *args); }; });
+  return {
+      .name = "bench",
+      .summary = "Measure a store from this machine",
+      .options = {{"--each", "TIME", "How long each figure is measured", into(args->each)},
+                  {"--threads", "N", "The larger number of threads", into(args->threads, 1, 1024)}},
+      .action = [&globals, args] { return bench(globals, *args); }};
 }
 
 }  // namespace sluice::cli

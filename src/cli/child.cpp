@@ -1,10 +1,11 @@
 #include "cli/child.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@
 namespace sluice::cli {
 namespace {
 
-constexpr std::initializer_list<int> passed_on = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr std::initializer_list<int> passed_on = {SIGINT,  SIGTERM, SIGHUP,
+                                                  SIGQUIT, SIGUSR1, SIGUSR2};
 
 sigset_t child_signals() {
   sigset_t signals;
@@ -42,24 +44,49 @@ class Descriptor {
   int number_;
 };
 
+/// In the child: becomes `words`. Returns the reason why it cannot.
+int become(char* const* words, pid_t parent) {
+  sigset_t none;
+  sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(128 + SIGKILL);  // it died before the kernel was told
+  ::execvp(words[0], words);
+  return errno;
+}
+
+/// fork(), since posix_spawn() cannot ask for the signal at the parent's death. The child tells by
+/// a pipe why it cannot execute; the pipe is closed without a word when it can.
 pid_t start(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw std::system_error{errno, std::generic_category(), "pipe2"};
+  const Descriptor told{ends[0], "pipe2"};
   pid_t pid = 0;
-  const int failed = ::posix_spawnp(&pid, words[0], nullptr, &attributes, words.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0) throw std::system_error{failed, std::generic_category(), command[0]};
-  return pid;
+  {
+    const Descriptor tell{ends[1], "pipe2"};
+    const pid_t parent = ::getpid();
+    pid = ::fork();
+    if (pid < 0) throw std::system_error{errno, std::generic_category(), "fork"};
+    if (pid == 0) {
+      const int why = become(words.data(), parent);
+      [[maybe_unused]] const auto written = ::write(tell.number(), &why, sizeof why);
+      ::_exit(127);
+    }
+  }
+  int why = 0;
+  while (::read(told.number(), &why, sizeof why) < 0 && errno == EINTR) {
+  }
+  if (why == 0) return pid;
+  ::waitpid(pid, nullptr, 0);
+  throw std::system_error{why, std::generic_category(), command[0]};
 }
 
-/// Empty while the child runs.
+/// False while the child runs.
 bool has_ended(pid_t pid, ChildResult& result) {
   int status = 0;
   if (::waitpid(pid, &status, WNOHANG) != pid) return false;
@@ -69,9 +96,10 @@ bool has_ended(pid_t pid, ChildResult& result) {
 
 }  // namespace
 
-void block_child_signals() {
+void prepare_signals() {
   const sigset_t signals = child_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
 }
 
 ChildResult run_child(const std::vector<std::string>& command, std::stop_token end,

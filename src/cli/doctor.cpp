@@ -1,14 +1,15 @@
-/// `sluice doctor URL`: what is dangerous about a server, for programs that trust it with locks,
+/// `sluice doctor URL`: what is dangerous about a store, for programs that trust it with locks,
 /// numbers and stock.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json.hpp"
+#include "base/random.hpp"
 #include "cli/command.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/command_line/exit_code.hpp"
 #include "sluice/open.hpp"
 
 namespace sluice::cli {
@@ -49,20 +50,88 @@ std::map<std::string, std::string> parse_info(const std::string& text) {
 
 class Examination {
  public:
-  explicit Examination(Store& store) : store_(store) {}
+  Examination(Store& store, std::string url) : store_(store), url_(std::move(url)) {}
 
   std::vector<Finding> run() {
-    info_ = parse_info(store_.run({"INFO"}).get().as_text());
-    version();
-    eviction();
-    persistence();
-    replicas();
-    role();
+    if (url_.starts_with("embedded:")) {
+      embedded();
+    } else {
+      server();
+    }
+    write_by_script();
+    messages();
     clock();
     return std::move(findings_);
   }
 
  private:
+  void server() {
+    try {
+      info_ = parse_info(store_.run({"INFO"}).get().as_text());
+    } catch (const Error& error) {
+      if (error.errc() != Errc::authentication) throw;
+      return add("server", Severity::unknown, "this user may not run INFO",
+                 "ask as a user who may run INFO and CONFIG GET");
+    }
+    version();
+    cluster();
+    eviction();
+    persistence();
+    replicas();
+    role();
+  }
+
+  /// How an embedded store is kept stands in its URL; it has no CONFIG SET.
+  void embedded() {
+    if (url_ == "embedded:" || url_.starts_with("embedded:?"))
+      return add("persistence", Severity::danger, "in the memory of this process",
+                 "no other process shares it, and it ends with the process: use embedded:/FOLDER");
+    const auto at = url_.find("fsync=");
+    const std::string fsync =
+        at == std::string::npos ? "always" : url_.substr(at + 6, url_.find('&', at) - at - 6);
+    const std::string found = "in a folder, fsync " + fsync;
+    if (fsync == "never")
+      return add("persistence", Severity::warning, found,
+                 "a power failure loses what the kernel had not written: fsync=everysec or always");
+    add("persistence", Severity::ok, found);
+  }
+
+  /// As every primitive does. It fails for missing permissions and replicas, full memory and disks.
+  void write_by_script() {
+    const std::string key = "sluice:doctor:" + random_hex_128();
+    try {
+      store_
+          .run({"EVAL", "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)", "1", key, "here"})
+          .get();
+      const Value found = store_.run({"GET", key}).get();
+      store_.run({"DEL", key}).get();
+      const bool same = found.is_text() && found.as_text() == "here";
+      add("write", same ? Severity::ok : Severity::danger,
+          same ? "a script wrote a key" : "a script wrote a key, but it is not there",
+          same ? "" : "another program removes keys, or memory is too short to keep them");
+    } catch (const Error& error) {
+      add("write", Severity::danger, error.message(), "no lock, number or sale works like this");
+    }
+  }
+
+  void messages() {
+    const std::string channel = "sluice:doctor:" + random_hex_128();
+    try {
+      const auto listener = store_.listen(channel, [](const Message&) {}).get();
+      store_.run({"PUBLISH", channel, "hello"}).get();
+      add("messages", Severity::ok, "a channel can be heard");
+    } catch (const Error& error) {
+      add("messages", Severity::danger, error.message(),
+          "waiters need PUBLISH and SUBSCRIBE on every channel: ACL SETUSER ... allchannels");
+    }
+  }
+
+  void cluster() {
+    if (info("cluster_enabled") == "1")
+      add("cluster", Severity::danger, "this is a node of a cluster",
+          "Sluice speaks with one server, and this one has a part of the keys: use another");
+  }
+
   std::string info(const std::string& field) const {
     const auto found = info_.find(field);
     return found == info_.end() ? std::string{} : found->second;
@@ -105,8 +174,7 @@ class Examination {
     if (policy->starts_with("allkeys-"))
       return add("eviction", limit == "0" ? Severity::warning : Severity::danger, found,
                  "locks, counters and stock may be evicted when memory is short: CONFIG SET "
-                 "maxmemory-policy noeviction, "
-                 "and keep caches in another server");
+                 "maxmemory-policy noeviction, and keep caches in another server");
     if (policy->starts_with("volatile-"))
       return add("eviction", Severity::warning, found,
                  "keys with a TTL (locks, day counters) may be evicted when memory is short: "
@@ -128,25 +196,27 @@ class Examination {
       return add("persistence", Severity::ok, found);
     }
     if (!save.empty())
-      return add("persistence", Severity::warning, fmt::format("appendonly no, save \"{}\"", save),
+      return add("persistence", Severity::warning, fmt::format("appendonly no, save '{}'", save),
                  "a crash gives back an older state, so numbers may come twice: CONFIG SET "
                  "appendonly yes");
-    add("persistence", Severity::danger, "appendonly no, save \"\"",
+    add("persistence", Severity::danger, "appendonly no, save ''",
         "a restart forgets every counter, lock and sale: CONFIG SET appendonly yes");
   }
 
   void replicas() {
-    const std::string connected = info("connected_slaves");
-    if (connected.empty() || connected == "0") return add("replicas", Severity::ok, "none");
+    const int connected = std::atoi(info("connected_slaves").c_str());
     const auto needed = config("min-replicas-to-write");
-    if (!needed) return cannot_tell("replicas", "min-replicas-to-write");
+    if (connected > 0 && !needed) return cannot_tell("replicas", "min-replicas-to-write");
+    const int least = std::atoi(needed.value_or("0").c_str());
     const std::string found =
-        fmt::format("{} connected, min-replicas-to-write {}", connected, *needed);
-    if (*needed == "0")
+        fmt::format("{} connected, min-replicas-to-write {}", connected, least);
+    if (least > connected)
+      return add("replicas", Severity::danger, found,
+                 "every write is refused (NOREPLICAS) until so many replicas are connected");
+    if (connected > 0 && least == 0)
       return add("replicas", Severity::danger, found,
                  "a primary that is cut off goes on granting what its successor grants too: set "
-                 "min-replicas-to-write 1 "
-                 "and min-replicas-max-lag 10");
+                 "min-replicas-to-write 1 and min-replicas-max-lag 10");
     add("replicas", Severity::ok, found);
   }
 
@@ -176,21 +246,23 @@ class Examination {
   }
 
   Store& store_;
+  const std::string url_;
   std::map<std::string, std::string> info_;
   std::vector<Finding> findings_;
 };
 
-int examine(const Globals& globals, const std::string& url) {
-  const auto store = open(url.empty() ? store_url(globals) : url);
-  const auto findings = Examination{*store}.run();
+int examine(const Globals& globals, const std::string& given) {
+  const std::string url = given.empty() ? store_url(globals) : given;
+  const auto store = open(url);
+  const auto findings = Examination{*store, url}.run();
   bool danger = false;
-  nlohmann::json rows = nlohmann::json::array();
+  Json rows = Json::array();
   for (const auto& finding : findings) {
     danger |= finding.severity == Severity::danger;
-    rows.push_back({{"check", finding.check},
-                    {"severity", name_of(finding.severity)},
-                    {"found", finding.found},
-                    {"advice", finding.advice}});
+    rows.add(Json::object({{"check", finding.check},
+                           {"severity", name_of(finding.severity)},
+                           {"found", finding.found},
+                           {"advice", finding.advice}}));
     if (globals.json) continue;
     fmt::print("{:<8} {:<12} {}\n", name_of(finding.severity), finding.check, finding.found);
     if (!finding.advice.empty()) fmt::print("{:<21} -> {}\n", "", finding.advice);
@@ -198,18 +270,19 @@ int examine(const Globals& globals, const std::string& url) {
   if (globals.json)
     fmt::print(
         "{}\n",
-        nlohmann::json{{"ok", !danger}, {"store", store->describe()}, {"findings", rows}}.dump());
+        Json::object({{"ok", !danger}, {"store", store->describe()}, {"findings", rows}}).text());
   return danger ? exit_check_failed : exit_ok;
 }
 
 }  // namespace
 
-void add_doctor_command(CLI::App& app, const Globals& globals, Action& action) {
-  auto* const command = app.add_subcommand("doctor", "Tell what is dangerous about a server");
+Command doctor_command(const Globals& globals) {
   const auto url = std::make_shared<std::string>();
-  command->add_option("URL", *url, "The store to examine; default: --store");
-  command->callback(
-      [&globals, &action, url] { action = [&globals, url] { return examine(globals, *url); }; });
+  return {
+      .name = "doctor",
+      .summary = "Tell what is dangerous about a store",
+      .arguments = {{"URL", "The store to examine; else the one of --store", into(*url), false}},
+      .action = [&globals, url] { return examine(globals, *url); }};
 }
 
 }  // namespace sluice::cli

@@ -1,33 +1,66 @@
 #include "cli/hold_and_run.hpp"
 
-#include <fmt/format.h>
+#include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
+#include <thread>
 
+#include "base/duration.hpp"
+#include "base/json.hpp"
 #include "cli/child.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/signals.hpp"
+#include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/signals.hpp"
 
 namespace sluice::cli {
 namespace {
 
+using std::chrono::milliseconds;
+
+std::string told_by(const std::function<std::string()>& obstacle) {
+  try {
+    return obstacle();
+  } catch (const Error&) {
+    return {};  // the command itself meets the same failure, and tells it
+  }
+}
+
+/// After a second of waiting: one line on stderr that says for what.
+class WaitNotice {
+ public:
+  WaitNotice(bool wanted, const Phrases& phrases, std::function<std::string()> obstacle) {
+    if (!wanted) return;
+    thread_ = std::jthread{[&phrases, obstacle = std::move(obstacle)](std::stop_token stop) {
+      if (!sleep_for(std::chrono::seconds{1}, stop)) return;
+      const std::string why = told_by(obstacle);
+      if (!stop.stop_requested())
+        complain("waiting for {}{}{}", phrases.what, why.empty() ? "" : ": ", why);
+    }};
+  }
+
+ private:
+  std::jthread thread_;
+};
+
 class Run {
  public:
-  Run(const Globals& globals, const RunArgs& args, const Words& words)
-      : globals_(globals), args_(args), words_(words) {}
+  Run(const Globals& globals, const RunArgs& args, const Phrases& phrases)
+      : globals_(globals), args_(args), phrases_(phrases), command_(args.command) {
+    if (!args.shell_command.empty()) {
+      if (!command_.empty()) throw Error{Errc::bad_argument, "give either -c or a command"};
+      command_ = {"/bin/sh", "-c", args.shell_command};
+    }
+    if (command_.empty() && phrases.needs_command)
+      throw Error{Errc::bad_argument, "give a command, after --, or with -c"};
+  }
 
   int operator()(const Prepare& prepare) {
-    block_child_signals();
-    const auto wait = parse_duration(args_.wait);
-    grace_ = parse_duration(args_.grace);
+    prepare_signals();
     std::optional<StopOnSignal> interrupted;
-    interrupted.emplace(std::initializer_list<int>{SIGINT, SIGTERM, SIGHUP, SIGQUIT});
-    const Acquire acquire = prepare();
-    std::optional<Holding> holding = acquire(wait, interrupted->token());
+    interrupted.emplace(
+        std::initializer_list<int>{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2});
+    std::optional<Holding> holding = enter(prepare, interrupted->token());
     const int signal = interrupted->signal();
     interrupted.reset();
     if (signal != 0) {
@@ -40,87 +73,124 @@ class Run {
   }
 
  private:
+  std::optional<Holding> enter(const Prepare& prepare, const std::stop_token& stop) {
+    const bool tell = globals_.verbose || ::isatty(STDERR_FILENO) == 1;
+    const auto deadline = Clock::add(system_clock().steady(), args_.wait);
+    bool told = false;
+    for (milliseconds pause{100};; pause = std::min(2 * pause, milliseconds{2000})) {
+      const auto left = std::max(
+          std::chrono::ceil<milliseconds>(deadline - system_clock().steady()), milliseconds{0});
+      try {
+        if (!resource_ || resource_->incomplete) resource_ = prepare();
+        const WaitNotice notice{tell, phrases_, resource_->obstacle};
+        return resource_->acquire(left, stop);
+      } catch (const Error& failure) {
+        const bool unreachable =
+            failure.errc() == Errc::connection || failure.errc() == Errc::timeout;
+        if (!unreachable || left.count() == 0) throw;
+        if (!std::exchange(told, true))
+          complain("{}: {}; trying again for {}", phrases_.what, failure.message(),
+                   duration_text(args_.wait));
+        if (!sleep_for(std::min(pause, left), stop)) return std::nullopt;
+      }
+    }
+  }
+
   int busy() {
-    fmt::print(stderr, "sluice: {} {}; waited {}. Wait longer with --wait\n", words_.what,
-               words_.busy, args_.wait);
+    const std::string why = told_by(resource_->obstacle);
+    complain("{} {}{}{}; {}", phrases_.what, phrases_.busy, why.empty() ? "" : ": ", why,
+             args_.wait.count() == 0 ? "wait for it with --wait"
+                                     : "waited " + duration_text(args_.wait));
     return say("busy", exit_refused);
   }
 
   int run(const Holding& holding) {
-    if (args_.command.empty()) {
+    if (command_.empty()) {
       holding.release();
-      return say(words_.done, exit_ok);
+      return say(phrases_.done, exit_ok);
     }
     if (token_) ::setenv("SLUICE_TOKEN", std::to_string(*token_).c_str(), 1);
     ChildResult result;
     try {
-      result = run_child(args_.command, holding.lost, grace_);
+      result = run_child(command_, holding.lost, args_.grace);
     } catch (const std::system_error& failure) {
       holding.release();
-      return cannot_start(failure);
+      return cannot_start(failure.code());
     }
     if (result.ended_by_us || !holding.valid()) {
-      fmt::print(stderr,
-                 "sluice: {} was lost before the command had ended; another may hold it now\n",
-                 words_.what);
+      complain("{} was lost before the command had ended; another may hold it now", phrases_.what);
       return say("lost", exit_lost);
     }
     holding.release();
-    return say(words_.done, result.exit_code);
+    return say(phrases_.done, result.exit_code);
   }
 
-  int cannot_start(const std::system_error& failure) {
-    fmt::print(stderr, "sluice: cannot run '{}'\n", failure.what());
-    return say("not started", failure.code() == std::errc::no_such_file_or_directory
-                                  ? exit_not_found
-                                  : exit_not_executable);
+  int cannot_start(const std::error_code& why) {
+    complain("cannot run '{}': {}", command_.front(), why.message());
+    return say("not started",
+               why == std::errc::no_such_file_or_directory ? exit_not_found : exit_not_executable);
   }
 
   int say(std::string_view outcome, int exit_code) const {
     if (!globals_.json) return exit_code;
-    nlohmann::json json{
-        {"ok", outcome == words_.done}, {"outcome", outcome}, {"exit_code", exit_code}};
-    if (token_) json["token"] = std::to_string(*token_);
-    fmt::print("{}\n", json.dump());
+    Json json = Json::object(
+        {{"ok", outcome == phrases_.done}, {"outcome", outcome}, {"exit_code", exit_code}});
+    if (token_) json.add("token", std::to_string(*token_));
+    fmt::print("{}\n", json.text());
     return exit_code;
   }
 
   const Globals& globals_;
   const RunArgs& args_;
-  const Words& words_;
-  std::chrono::milliseconds grace_{};
+  const Phrases& phrases_;
+  std::vector<std::string> command_;
+  std::optional<Resource> resource_;  ///< must outlive what is held of it
   std::optional<std::uint64_t> token_;
 };
 
 }  // namespace
 
 std::string RunArgs::label_or_command() const {
-  if (!label.empty() || command.empty()) return label;
-  return std::filesystem::path{command.front()}.filename().string();
+  if (!label.empty()) return label;
+  if (!shell_command.empty()) return "sh";
+  return command.empty() ? "" : std::filesystem::path{command.front()}.filename().string();
 }
 
-void add_run_options(CLI::App& command, RunArgs& args, const std::string& what) {
-  command.add_option("NAME", args.name, "Name of " + what)->required();
-  command.add_option("--wait", args.wait, "How long to wait for " + what + ": 0, 250ms, 5s, 2m")
-      ->capture_default_str();
-  command.add_option("CMD", args.command, "The command, after --");
+Argument command_argument(RunArgs& args) {
+  return {"CMD", "The command; write -- before one that has options", into(args.command), false};
 }
 
-void add_hold_options(CLI::App& command, RunArgs& args) {
-  command.get_option("CMD")->required();
-  command
-      .add_option("--lease", args.lease,
-                  "How long a dead holder keeps it; renewed while the command runs")
-      ->capture_default_str();
-  command.add_option("--grace", args.grace, "Between TERM and KILL when the hold is lost")
-      ->capture_default_str();
-  command.add_option("--label", args.label,
-                     "What 'sluice locks' shows of this holder; default: the command");
+std::vector<Option> wait_options(RunArgs& args, const std::string& what) {
+  const auto no_wait = [&args](const std::string&) { args.wait = milliseconds{0}; };
+  return {
+      {"-w, --wait", "TIME",
+       "How long to wait for " + what + ", and for a store that cannot be reached: 0, 250ms, 5s",
+       into(args.wait)},
+      {"-n, --nonblock", "", "Do not wait, as --wait 0",
+       Target{Target::Takes::nothing, no_wait, {}}},
+      {"-c, --command", "TEXT", "The command, for /bin/sh", into(args.shell_command)}};
 }
 
-int hold_and_run(const Globals& globals, const RunArgs& args, const Words& words,
+Command command_that_holds(std::string name, std::string summary, RunArgs& args,
+                           const std::string& what, std::vector<Option> options) {
+  for (const auto& option : wait_options(args, what)) options.push_back(option);
+  options.push_back({"--lease", "TIME",
+                     "How long a dead holder keeps it; renewed while the command runs",
+                     into(args.lease)});
+  options.push_back(
+      {"--grace", "TIME", "Between TERM and KILL when the hold is lost", into(args.grace)});
+  options.push_back({"--label", "TEXT",
+                     "What 'sluice locks' shows of this holder; else the command",
+                     into(args.label)});
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .arguments = {{"NAME", "Name of " + what, into(args.name)}, command_argument(args)},
+          .options = std::move(options)};
+}
+
+int hold_and_run(const Globals& globals, const RunArgs& args, const Phrases& phrases,
                  const Prepare& prepare) {
-  return Run{globals, args, words}(prepare);
+  return Run{globals, args, phrases}(prepare);
 }
 
 }  // namespace sluice::cli

@@ -1,7 +1,9 @@
 /// A command that runs while something is held: a lock of any kind, permits, nothing at all.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -14,20 +16,24 @@ namespace sluice::cli {
 /// The options that all such commands have.
 struct RunArgs {
   std::string name;
-  std::string wait = "1d";
-  std::string lease = "30s";
-  std::string grace = "5s";
+  std::chrono::milliseconds wait = std::chrono::hours{24};
+  std::chrono::milliseconds lease = std::chrono::seconds{30};
+  std::chrono::milliseconds grace = std::chrono::seconds{5};
   std::string label;
   std::vector<std::string> command;
+  std::string shell_command;  ///< of -c
 
   /// What operators see: --label, else the command's first word.
   std::string label_or_command() const;
 };
 
-/// NAME, --wait and the command. `what`: "the lock".
-void add_run_options(CLI::App& command, RunArgs& args, const std::string& what);
-/// --lease, --grace and --label, for what is held.
-void add_hold_options(CLI::App& command, RunArgs& args);
+/// The command to run, as an argument.
+Argument command_argument(RunArgs& args);
+/// How long to wait, and -c. `what`: "the lock".
+std::vector<Option> wait_options(RunArgs& args, const std::string& what);
+/// `NAME CMD...`, with the options of waiting and of holding behind those of its own.
+Command command_that_holds(std::string name, std::string summary, RunArgs& args,
+                           const std::string& what, std::vector<Option> options);
 
 /// What is held, whatever it is.
 struct Holding {
@@ -46,23 +52,33 @@ Holding holding_of(Held held, std::optional<std::uint64_t> token) {
           .token = token};
 }
 
-/// How to get it: waits up to so long, or until the stop. Empty: refused.
-using Acquire =
-    std::function<std::optional<Holding>(std::chrono::milliseconds wait, std::stop_token stop)>;
-/// Opens the stores, once the signals are cared for: before any thread is there.
-using Prepare = std::function<Acquire()>;
+/// What can be held, in a store that is open.
+struct Resource {
+  /// Waits up to so long, or until the stop. Empty: refused.
+  std::function<std::optional<Holding>(std::chrono::milliseconds wait, std::stop_token stop)>
+      acquire;
+  /// Why a waiter waits: "it is held by ...". Called by another thread than `acquire`.
+  std::function<std::string()> obstacle;
+  /// Stores that could not be opened are missing: open them anew before the next try.
+  bool incomplete = false;
+};
+
+/// Opens the store. Throws Error. Called again when the store could not be reached.
+using Prepare = std::function<Resource()>;
 
 /// What to say: "lock 'deploy'", and of what stood in the way.
-struct Words {
+struct Phrases {
   std::string what;
   std::string busy = "is held by another";
   std::string done = "released";  ///< the outcome when all went well
+  bool needs_command = true;
 };
 
-/// Waits, runs the command, gives back. While it waits a signal ends the program; while the command
-/// runs signals are passed on to it, and when the hold is lost it gets TERM, and KILL after
-/// --grace. The exit code: the command's, or one of ours.
-int hold_and_run(const Globals& globals, const RunArgs& args, const Words& words,
+/// Waits, runs the command, gives back. A store that cannot be reached is tried again until the
+/// wait is over. While it waits a signal ends the program; while the command runs signals are
+/// passed on to it, and when the hold is lost it gets TERM, and KILL after --grace. The exit code:
+/// the command's, or one of ours.
+int hold_and_run(const Globals& globals, const RunArgs& args, const Phrases& phrases,
                  const Prepare& prepare);
 
 }  // namespace sluice::cli

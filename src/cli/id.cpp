@@ -3,11 +3,11 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <limits>
 
 #include "cli/command.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/command_line/exit_code.hpp"
+#include "cli/output.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -22,49 +22,41 @@ int explain(const Globals& globals, std::int64_t id) {
   const auto parts = IdWorker::parts(id);
   const std::string issued_at =
       fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(parts.issued_at.time_since_epoch().count()));
-  if (globals.json) {
-    fmt::print("{}\n",
-               nlohmann::json{{"ok", true}, {"issued_at", issued_at}, {"sequence", parts.sequence}}
-                   .dump());
-  } else {
-    fmt::print("issued at {}, number {} of that day\n", issued_at, parts.sequence);
-  }
+  print(globals.json,
+        Json::object({{"ok", true}, {"issued_at", issued_at}, {"sequence", parts.sequence}}),
+        fmt::format("issued at {}, number {} of that day", issued_at, parts.sequence));
   return exit_ok;
 }
 
 int draw(const Globals& globals, const IdArgs& args) {
   const auto store = open_store(globals);
   IdWorker ids{*store, args.name};
-  nlohmann::json all = nlohmann::json::array();
+  warn_if_in_memory(globals, "the ids");
+  Json all = Json::array();
   for (std::size_t i = 0; i < args.count; ++i) {
     const std::int64_t id = ids.next().get();
-    if (globals.json) {
-      all.push_back(std::to_string(id));  // as text: a JSON number holds 53 bits
-    } else {
+    if (globals.json)
+      all.add(std::to_string(id));  // as text: a JSON number holds 53 bits
+    else
       fmt::print("{}\n", id);
-    }
   }
-  if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", true}, {"ids", all}}.dump());
+  if (globals.json) fmt::print("{}\n", Json::object({{"ok", true}, {"ids", all}}).text());
   return exit_ok;
 }
 
 }  // namespace
 
-void add_id_command(CLI::App& app, const Globals& globals, Action& action) {
-  auto* const command = app.add_subcommand("id", "Draw 64-bit ids that rise over all instances");
+Command id_command(const Globals& globals) {
   const auto args = std::make_shared<IdArgs>();
-  command->add_option("NAME", args->name, "Name of the sequence")->capture_default_str();
-  command->add_option("-n,--count", args->count, "How many")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000));
-  command
-      ->add_option("--explain", args->explain, "Tell when an id was issued, instead of drawing one")
-      ->check(CLI::NonNegativeNumber);
-  command->callback([&globals, &action, args] {
-    action = [&globals, args] {
-      return args->explain >= 0 ? explain(globals, args->explain) : draw(globals, *args);
-    };
-  });
+  return {.name = "id",
+          .summary = "Draw 64-bit ids that rise over all instances",
+          .arguments = {{"NAME", "Name of the sequence", into(args->name), false}},
+          .options = {{"-n, --count", "N", "How many", into(args->count, 1, 1'000'000)},
+                      {"--explain", "ID", "Tell when an id was issued, instead of drawing one",
+                       into(args->explain, 0, std::numeric_limits<std::int64_t>::max())}},
+          .action = [&globals, args] {
+            return args->explain >= 0 ? explain(globals, args->explain) : draw(globals, *args);
+          }};
 }
 
 }  // namespace sluice::cli

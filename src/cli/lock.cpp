@@ -1,12 +1,10 @@
 /// `sluice lock NAME -- CMD`: runs a command while the lock is held, as flock(1) does.
 #include "sluice/lock.hpp"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-
-#include "cli/absent_store.hpp"
+#include "cli/command_line/exit_code.hpp"
 #include "cli/hold_and_run.hpp"
+#include "cli/lock_text.hpp"
+#include "sluice/lock_watch.hpp"
 #include "sluice/open.hpp"
 
 namespace sluice::cli {
@@ -17,11 +15,41 @@ struct LockArgs {
   bool fair = false;
   bool shared = false;
   bool exclusive = false;
-  std::vector<std::string> quorum;
+  std::vector<std::string> quorum;  ///< URLs
 };
 
-/// Whoever gave up leaves the queue in the background: that has been done when these are answered.
-void leave_queues(const std::vector<std::shared_ptr<Store>>& stores) {
+/// A store that could not be opened, one of several of which a majority is enough: every call
+/// throws what opening it threw.
+class AbsentStore final : public Store {
+ public:
+  AbsentStore(std::string url, Error why) : url_(std::move(url)), why_(std::move(why)) {}
+
+  using Store::run;
+  Task<Value> run(Words, CallOptions) override { return refuse<Value>(why_); }
+  Task<Value> run(const Script&, Words, Words, CallOptions) override { return refuse<Value>(why_); }
+  Task<std::vector<Value>> run(Batch, CallOptions) override {
+    return refuse<std::vector<Value>>(why_);
+  }
+  Task<Listener> listen(std::string, MessageHandler) override { return refuse<Listener>(why_); }
+  Clock& clock() noexcept override { return system_clock(); }
+  Driver* driver() noexcept override { return nullptr; }
+  std::string describe() const override { return url_; }
+
+ private:
+  template <class Reply>
+  static Task<Reply> refuse(Error why) {
+    throw why;
+    co_return Reply{};
+  }
+
+  const std::string url_;
+  const Error why_;
+};
+
+using Stores = std::vector<std::shared_ptr<Store>>;
+
+/// A waiter that gave up leaves the queue in the background: that is done when these are answered.
+void leave_queues(const Stores& stores) {
   for (const auto& store : stores) {
     try {
       store->run({"PING"}).get();
@@ -30,97 +58,123 @@ void leave_queues(const std::vector<std::shared_ptr<Store>>& stores) {
   }
 }
 
-/// A kind of lock by its verb, which keeps store and lock alive.
+/// A kind of lock by its verb. Keeps store and lock alive.
 template <class Lock, class Verb>
-Acquire acquire_by(std::vector<std::shared_ptr<Store>> stores, std::shared_ptr<Lock> lock,
-                   Verb verb) {
-  return [stores = std::move(stores), lock = std::move(lock), verb](
-             std::chrono::milliseconds wait, std::stop_token stop) -> std::optional<Holding> {
-    auto held = verb(*lock, wait, std::move(stop)).get();
-    if (!held) {
-      leave_queues(stores);
-      return std::nullopt;
-    }
-    const std::uint64_t token = held->token().value;
-    return holding_of(std::move(*held), token);
-  };
+Resource resource_of(Stores stores, std::shared_ptr<Lock> lock, Verb verb) {
+  return {.acquire = [stores, lock = std::move(lock), verb](
+                         std::chrono::milliseconds wait,
+                         std::stop_token stop) -> std::optional<Holding> {
+            auto held = verb(*lock, wait, std::move(stop)).get();
+            if (!held) {
+              leave_queues(stores);
+              return std::nullopt;
+            }
+            const std::uint64_t token = held->token().value;
+            return holding_of(std::move(*held), token);
+          },
+          .obstacle = [] { return std::string{}; }};
 }
 
 constexpr auto alone = [](auto& lock, std::chrono::milliseconds wait, std::stop_token stop) {
   return lock.try_acquire(wait, std::move(stop));
 };
-constexpr auto with_others = [](SharedMutex& lock, std::chrono::milliseconds wait,
-                                std::stop_token stop) {
+constexpr auto shared = [](SharedMutex& lock, std::chrono::milliseconds wait,
+                           std::stop_token stop) {
   return lock.try_acquire_shared(wait, std::move(stop));
 };
 
 template <class Lock, class Options, class Verb>
-Acquire of_one_store(const Globals& globals, const RunArgs& args, Options options, Verb verb) {
-  options.lease = parse_duration(args.lease);
+Resource in_one_store(const Globals& globals, const RunArgs& args, Options options, Verb verb) {
+  options.lease = args.lease;
   options.label = args.label_or_command();
-  std::shared_ptr<Store> store = open_store(globals);
+  const std::shared_ptr<Store> store = open_store(globals);
   auto lock = std::make_shared<Lock>(*store, args.name, std::move(options));
-  return acquire_by({std::move(store)}, std::move(lock), verb);
+  Resource resource = resource_of({store}, std::move(lock), verb);
+  resource.obstacle = [store, name = args.name] {
+    const auto seen = LockWatch{*store}.look(name).get();
+    return seen ? holders_of(*seen) : std::string{};
+  };
+  return resource;
 }
 
-/// A node that is down is one that says no; a mistake in its URL is a mistake.
-std::shared_ptr<Store> open_node(const std::string& url, std::size_t number) {
-  try {
-    return open(url);
-  } catch (const Error& failure) {
-    if (failure.errc() == Errc::bad_argument) throw;
-    fmt::print(stderr, "sluice: {}; going on without it\n", failure.message());
-    return std::make_shared<AbsentStore>(fmt::format("node {}", number), failure);
-  }
-}
-
-Acquire of_many_stores(const LockArgs& args) {
-  std::vector<std::shared_ptr<Store>> stores;
+Resource in_many_stores(const LockArgs& args, bool first_try) {
+  Stores stores;
   std::vector<Store*> nodes;
+  bool incomplete = false;
   for (const auto& url : args.quorum) {
-    stores.push_back(open_node(url, stores.size() + 1));
+    try {
+      stores.push_back(open(url));
+    } catch (const Error& failure) {
+      if (failure.errc() == Errc::bad_argument) throw;
+      if (first_try) complain("{}; going on without it", failure.message());
+      incomplete = true;
+      stores.push_back(
+          std::make_shared<AbsentStore>(fmt::format("node {}", stores.size() + 1), failure));
+    }
     nodes.push_back(stores.back().get());
   }
-  auto lock =
-      std::make_shared<QuorumLock>(std::move(nodes), args.run.name,
-                                   QuorumLockOptions{.lease = parse_duration(args.run.lease),
-                                                     .label = args.run.label_or_command()});
-  return acquire_by(std::move(stores), std::move(lock), alone);
+  auto lock = std::make_shared<QuorumLock>(
+      std::move(nodes), args.run.name,
+      QuorumLockOptions{.lease = args.run.lease, .label = args.run.label_or_command()});
+  Resource resource = resource_of(std::move(stores), std::move(lock), alone);
+  resource.incomplete = incomplete;
+  return resource;
 }
 
-Acquire prepare(const Globals& globals, const LockArgs& args) {
-  if (!args.quorum.empty()) return of_many_stores(args);
-  if (args.fair) return of_one_store<FairMutex>(globals, args.run, FairMutexOptions{}, alone);
+Resource prepare(const Globals& globals, const LockArgs& args, bool first_try) {
+  if (!args.quorum.empty()) return in_many_stores(args, first_try);
+  if (args.fair) return in_one_store<FairMutex>(globals, args.run, FairMutexOptions{}, alone);
   if (args.shared)
-    return of_one_store<SharedMutex>(globals, args.run, SharedMutexOptions{}, with_others);
+    return in_one_store<SharedMutex>(globals, args.run, SharedMutexOptions{}, shared);
   if (args.exclusive)
-    return of_one_store<SharedMutex>(globals, args.run, SharedMutexOptions{}, alone);
-  return of_one_store<Mutex>(globals, args.run, MutexOptions{}, alone);
+    return in_one_store<SharedMutex>(globals, args.run, SharedMutexOptions{}, alone);
+  return in_one_store<Mutex>(globals, args.run, MutexOptions{}, alone);
+}
+
+int lock(const Globals& globals, const LockArgs& args) {
+  if (args.fair + args.shared + args.exclusive + !args.quorum.empty() > 1)
+    throw Error{Errc::bad_argument, "give one of --fair, --shared, --exclusive and --quorum"};
+  if (args.quorum.empty()) warn_if_in_memory(globals, "the lock");
+  const Phrases phrases{.what = fmt::format("lock '{}'", args.run.name)};
+  bool first_try = true;
+  return hold_and_run(globals, args.run, phrases,
+                      [&] { return prepare(globals, args, std::exchange(first_try, false)); });
+}
+
+/// URL,URL,URL
+Target into_urls(std::vector<std::string>& urls) {
+  const auto set = [&urls](const std::string& word) {
+    urls.clear();
+    for (std::size_t at = 0; at <= word.size();) {
+      const auto end = std::min(word.find(',', at), word.size());
+      urls.push_back(word.substr(at, end - at));
+      at = end + 1;
+    }
+  };
+  return {Target::Takes::one_word, set, {}};
 }
 
 }  // namespace
 
-void add_lock_command(CLI::App& app, const Globals& globals, Action& action) {
-  auto* const command = app.add_subcommand(
-      "lock", "Run a command while a lock is held; it finds the fencing token in $SLUICE_TOKEN");
+Command lock_command(const Globals& globals) {
   const auto args = std::make_shared<LockArgs>();
-  add_run_options(*command, args->run, "the lock");
-  add_hold_options(*command, args->run);
-  auto* const kinds = command->add_option_group("kind", "What kind of lock; default: a mutex");
-  kinds->add_flag("--fair", args->fair, "First come, first served");
-  kinds->add_flag("-s,--shared", args->shared, "To read, beside others that read");
-  kinds->add_flag("-x,--exclusive", args->exclusive,
-                  "To write, of the locks that others take with --shared");
-  kinds->add_option("--quorum", args->quorum, "Of a majority of these stores: URL,URL,URL")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  kinds->require_option(0, 1);
-  command->callback([&globals, &action, args] {
-    action = [&globals, args] {
-      const Words words{.what = fmt::format("lock '{}'", args->run.name)};
-      return hold_and_run(globals, args->run, words, [&] { return prepare(globals, *args); });
-    };
-  });
+  Command command = command_that_holds(
+      "lock", "Run a command while a lock is held, as flock(1) does", args->run, "the lock",
+      {{"-s, --shared", "", "To read, beside others that read", into(args->shared)},
+       {"-x, --exclusive", "", "To write, of the locks that others take with --shared",
+        into(args->exclusive)},
+       {"--fair", "", "First come, first served", into(args->fair)},
+       {"--quorum", "URL,URL,URL", "Of a majority of these stores", into_urls(args->quorum)}});
+  command.details =
+      R"(The command finds its fencing token in $SLUICE_TOKEN. INT, TERM, HUP, QUIT, USR1
+and USR2 are passed on to it. When the hold is lost, it gets TERM, and KILL after
+--grace. When sluice itself is killed, even by KILL, the kernel kills the
+command, but not the processes that the command has started.
+
+  sluice lock deploy --wait 5s -- make release
+  sluice lock -n -c 'make release && make publish' deploy)";
+  command.action = [&globals, args] { return lock(globals, *args); };
+  return command;
 }
 
 }  // namespace sluice::cli

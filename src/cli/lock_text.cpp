@@ -81,19 +81,12 @@ std::string person(const OwnerId& owner, const HolderData& data) {
   return printable(fmt::format("{}{} (pid {}{}){}", label, data.host, data.pid, actor, id));
 }
 
-nlohmann::json json_of(const OwnerId& owner, const HolderData& data) {
-  return {{"owner", owner.text},
-          {"host", data.host},
-          {"pid", data.pid},
-          {"actor", data.actor},
-          {"label", data.label}};
-}
-
-nlohmann::json json_of(const LockActor& actor) {
-  auto json = json_of(OwnerId{actor.id}, actor.data);
-  json["id"] = json["owner"];
-  json.erase("owner");
-  return json;
+Json json_of(const OwnerId& owner, const HolderData& data, std::string_view owner_key = "owner") {
+  return Json::object({{owner_key, owner.text},
+                       {"host", data.host},
+                       {"pid", data.pid},
+                       {"actor", data.actor},
+                       {"label", data.label}});
 }
 
 std::string names_of_holders(const WaitGraph& graph, std::size_t lock) {
@@ -105,6 +98,7 @@ std::string names_of_holders(const WaitGraph& graph, std::size_t lock) {
   return names.empty() ? "nobody" : names;
 }
 
+/// In double quotes, as graphviz wants it.
 std::string in_quotes(const std::string& text) { return to_string(Value::bulk_string(text)); }
 
 }  // namespace
@@ -146,9 +140,9 @@ std::string text_of(const LockReport& report) {
   std::string text;
   const WaitGraph& graph = report.graph;
   for (const auto& wait : graph.waits)
-    text +=
-        fmt::format("{} waits for {}, held by {}\n", printable(to_string(graph.actors[wait.actor])),
-                    in_quotes(graph.locks[wait.lock]), names_of_holders(graph, wait.lock));
+    text += fmt::format("{} waits for '{}', held by {}\n",
+                        printable(to_string(graph.actors[wait.actor])),
+                        printable(graph.locks[wait.lock]), names_of_holders(graph, wait.lock));
   if (graph.waits.empty()) text += "nobody waits\n";
   for (const auto& deadlock : report.deadlocks) text += printable(to_string(deadlock)) + '\n';
   text += fmt::format("{} deadlock{}\n", report.deadlocks.size(),
@@ -178,47 +172,56 @@ std::string dot_of(const LockReport& report) {
   return text + "}\n";
 }
 
-nlohmann::json json_of(const WatchedLock& lock) {
-  auto holders = nlohmann::json::array();
-  for (const auto& holder : lock.info.holders) {
-    holders.push_back(json_of(holder.owner, holder.data));
-    holders.back().update({{"entries", holder.entries},
-                           {"exclusive", holder.exclusive},
-                           {"held_ms", holder.held.count()},
-                           {"left_ms", holder.left.count()}});
-  }
-  auto waiters = nlohmann::json::array();
-  for (const auto& waiter : lock.info.waiters)
-    waiters.push_back(json_of(waiter.owner, waiter.data));
-  nlohmann::json json{{"name", lock.name},
-                      {"kind", to_string(lock.kind)},
-                      {"holders", std::move(holders)},
-                      {"waiters", std::move(waiters)}};
-  if (lock.info.token) json["token"] = std::to_string(lock.info.token->value);
+std::string holders_of(const WatchedLock& lock) {
+  std::string text;
+  for (const auto& holder : lock.info.holders)
+    text += (text.empty() ? "held by " : " and ") + person(holder.owner, holder.data);
+  return text;
+}
+
+Json json_of(const WatchedLock& lock) {
+  Json holders = Json::array();
+  for (const auto& holder : lock.info.holders)
+    holders.add(json_of(holder.owner, holder.data)
+                    .add("entries", holder.entries)
+                    .add("exclusive", holder.exclusive)
+                    .add("held_ms", holder.held.count())
+                    .add("left_ms", holder.left.count()));
+  Json waiters = Json::array();
+  for (const auto& waiter : lock.info.waiters) waiters.add(json_of(waiter.owner, waiter.data));
+  Json json = Json::object({{"name", lock.name},
+                            {"kind", to_string(lock.kind)},
+                            {"holders", holders},
+                            {"waiters", waiters}});
+  if (lock.info.token) json.add("token", std::to_string(lock.info.token->value));
   return json;
 }
 
-nlohmann::json json_of(const LockReport& report) {
+Json json_of(const LockReport& report) {
   const WaitGraph& graph = report.graph;
   const auto edges = [&graph](const std::vector<WaitGraph::Edge>& some) {
-    auto json = nlohmann::json::array();
+    Json json = Json::array();
     for (const auto& edge : some)
-      json.push_back({{"actor", graph.actors[edge.actor].id}, {"lock", graph.locks[edge.lock]}});
+      json.add(
+          Json::object({{"actor", graph.actors[edge.actor].id}, {"lock", graph.locks[edge.lock]}}));
     return json;
   };
-  auto actors = nlohmann::json::array();
-  for (const auto& actor : graph.actors) actors.push_back(json_of(actor));
-  auto deadlocks = nlohmann::json::array();
+  Json actors = Json::array();
+  for (const auto& actor : graph.actors) actors.add(json_of(OwnerId{actor.id}, actor.data, "id"));
+  Json deadlocks = Json::array();
   for (const auto& deadlock : report.deadlocks) {
-    auto steps = nlohmann::json::array();
+    Json steps = Json::array();
     for (const auto& step : deadlock.steps)
-      steps.push_back(
-          {{"actor", step.actor.id}, {"holds", step.holds}, {"waits_for", step.waits_for}});
-    deadlocks.push_back({{"steps", std::move(steps)}, {"text", to_string(deadlock)}});
+      steps.add(Json::object(
+          {{"actor", step.actor.id}, {"holds", step.holds}, {"waits_for", step.waits_for}}));
+    deadlocks.add(Json::object({{"steps", steps}, {"text", to_string(deadlock)}}));
   }
-  return {{"ok", report.deadlocks.empty()}, {"complete", report.complete},
-          {"actors", std::move(actors)},    {"holds", edges(graph.holds)},
-          {"waits", edges(graph.waits)},    {"deadlocks", std::move(deadlocks)}};
+  return Json::object({{"ok", report.deadlocks.empty()},
+                       {"complete", report.complete},
+                       {"actors", actors},
+                       {"holds", edges(graph.holds)},
+                       {"waits", edges(graph.waits)},
+                       {"deadlocks", deadlocks}});
 }
 
 }  // namespace sluice::cli

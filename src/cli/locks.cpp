@@ -2,14 +2,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 
+#include "base/process.hpp"
 #include "cli/command.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/signals.hpp"
 #include "cli/lock_text.hpp"
-#include "cli/progress.hpp"
+#include "cli/output.hpp"
+#include "sluice/lock.hpp"
 #include "sluice/lock_watch.hpp"
 
 namespace sluice::cli {
@@ -21,6 +22,8 @@ struct LocksArgs {
   bool mine = false;
   bool graph = false;
   bool dot = false;
+  bool force_release = false;
+  bool watch = false;
   LockWatchOptions options;
 
   bool is_pattern() const {
@@ -30,9 +33,7 @@ struct LocksArgs {
 
 /// As holders write it.
 std::string this_host() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "?";
-  std::string host{name.data()};
+  std::string host = host_name();
   std::ranges::replace(host, ' ', '_');
   return host;
 }
@@ -55,8 +56,7 @@ class SearchProgress {
 
 void say_if_cut(bool complete, const LocksArgs& args) {
   if (!complete)
-    fmt::print(stderr, "sluice: there are more than {} locks; narrow the search or raise --most\n",
-               args.options.most);
+    complain("there are more than {} locks; narrow the search or raise --most", args.options.most);
 }
 
 int print_graph(const Globals& globals, const LocksArgs& args, LockWatch& watch) {
@@ -67,8 +67,7 @@ int print_graph(const Globals& globals, const LocksArgs& args, LockWatch& watch)
   }
   say_if_cut(report.complete, args);
   if (globals.json)
-    fmt::print("{}\n",
-               json_of(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_of(report).text());
   else
     fmt::print("{}", args.dot ? dot_of(report) : text_of(report));
   return report.deadlocks.empty() ? exit_ok : exit_deadlock;
@@ -80,10 +79,10 @@ int print_list(const Globals& globals, const LocksArgs& args, const LockList& li
     fmt::print("{}", table_of(list.locks));
     return exit_ok;
   }
-  auto rows = nlohmann::json::array();
-  for (const auto& lock : list.locks) rows.push_back(json_of(lock));
-  const nlohmann::json json{{"ok", true}, {"complete", list.complete}, {"locks", std::move(rows)}};
-  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  Json rows = Json::array();
+  for (const auto& lock : list.locks) rows.add(json_of(lock));
+  fmt::print("{}\n",
+             Json::object({{"ok", true}, {"complete", list.complete}, {"locks", rows}}).text());
   return exit_ok;
 }
 
@@ -99,11 +98,7 @@ int show_one(const Globals& globals, const LocksArgs& args, LockWatch& watch) {
   return exit_ok;
 }
 
-int run(const Globals& globals, LocksArgs args) {
-  if (args.is_pattern() && !args.name.empty()) args.options.pattern = args.name;
-  if (args.mine) args.options.host = this_host();
-  const auto store = open_store(globals);
-  LockWatch watch{*store, args.options};
+int show(const Globals& globals, const LocksArgs& args, LockWatch& watch) {
   if (args.graph || args.dot) return print_graph(globals, args, watch);
   if (!args.is_pattern()) return show_one(globals, args, watch);
   LockList list;
@@ -114,30 +109,83 @@ int run(const Globals& globals, LocksArgs args) {
   return print_list(globals, args, list);
 }
 
+/// Draws again and again, until a signal comes.
+int show_for_ever(const Globals& globals, const LocksArgs& args, LockWatch& watch,
+                  const StopOnSignal& stop) {
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1 && !globals.json;
+  int code = exit_ok;
+  do {
+    if (terminal) fmt::print("\x1b[H\x1b[2J");
+    code = show(globals, args, watch);
+    std::fflush(stdout);
+  } while (stop.sleep_for(std::chrono::seconds{1}));
+  return code;
+}
+
+/// Ends the holds of a lock, whatever they are.
+bool force_release(Store& store, const WatchedLock& lock) {
+  switch (lock.kind) {
+    case LockKind::fair: return FairMutex{store, lock.name}.force_release().get();
+    case LockKind::shared: return SharedMutex{store, lock.name}.force_release().get();
+    case LockKind::mutex:
+    case LockKind::foreign: return Mutex{store, lock.name}.force_release().get();
+    case LockKind::semaphore:
+    case LockKind::permits: break;
+  }
+  throw Error{
+      Errc::bad_argument,
+      fmt::format("'{}' is a semaphore: permits come back when their lease ends", lock.name)};
+}
+
+int release_one(const Globals& globals, const LocksArgs& args, Store& store, LockWatch& watch) {
+  if (args.name.empty()) throw Error{Errc::bad_argument, "--force-release needs a NAME"};
+  const auto lock = watch.look(args.name).get();
+  const bool released = lock && !lock->info.holders.empty() && force_release(store, *lock);
+  print(globals.json, Json::object({{"ok", released}, {"released", released}}),
+        released ? fmt::format("released '{}', which was {}; its holder learns of it with its next "
+                               "renewal",
+                               args.name, holders_of(*lock))
+                 : fmt::format("nobody holds '{}'", args.name));
+  return released ? exit_ok : exit_refused;
+}
+
+int run(const Globals& globals, LocksArgs args) {
+  if (args.mine && !args.options.host.empty())
+    throw Error{Errc::bad_argument, "give either --mine or --host"};
+  if (args.force_release) args.exact = true;
+  if (args.is_pattern() && !args.name.empty()) args.options.pattern = args.name;
+  if (args.mine) args.options.host = this_host();
+  std::optional<StopOnSignal> stop;
+  if (args.watch) stop.emplace();
+  const auto store = open_store(globals);
+  LockWatch watch{*store, args.options};
+  if (args.force_release) return release_one(globals, args, *store, watch);
+  return stop ? show_for_ever(globals, args, watch, *stop) : show(globals, args, watch);
+}
+
 }  // namespace
 
-void add_locks_command(CLI::App& app, const Globals& globals, Action& action) {
-  auto* const command =
-      app.add_subcommand("locks", "Who holds and who waits, of all locks of a server");
+Command locks_command(const Globals& globals) {
   const auto args = std::make_shared<LocksArgs>();
-  command->add_option("NAME", args->name,
-                      "One lock in detail; or those that a pattern with * ? [ matches");
-  command->add_flag("--exact", args->exact, "NAME is a name, whatever is in it");
-  command->add_flag("--mine", args->mine, "Only what somebody on this machine holds or waits for");
-  command->add_option("--host", args->options.host, "... on that machine")->excludes("--mine");
-  command->add_option("--most", args->options.most, "How many locks at most")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000));
-  command
-      ->add_option("--step", args->options.step,
-                   "How many keys the server looks at without serving others")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100'000));
-  command->add_flag("--graph", args->graph,
-                    "Who waits for whom, and whether in a circle; then the exit code is 80");
-  command->add_flag("--dot", args->dot, "The graph for graphviz: dot -Tsvg");
-  command->callback(
-      [&globals, &action, args] { action = [&globals, args] { return run(globals, *args); }; });
+  return {
+      .name = "locks",
+      .summary = "Who holds and who waits, of all locks of a server",
+      .arguments = {{"NAME", "One lock in detail; or those that a pattern with * ? [ matches",
+                     into(args->name), false}},
+      .options = {{"--exact", "", "NAME is a name, whatever is in it", into(args->exact)},
+                  {"--mine", "", "Only what this machine holds or waits for", into(args->mine)},
+                  {"--host", "NAME", "Only what that machine holds or waits for",
+                   into(args->options.host)},
+                  {"--most", "N", "How many locks at most", into(args->options.most, 1, 1'000'000)},
+                  {"--step", "N", "How many keys the server looks at without serving others",
+                   into(args->options.step, 1, 100'000)},
+                  {"--graph", "", "Who waits for whom, and the deadlocks; then the exit code is 80",
+                   into(args->graph)},
+                  {"--dot", "", "The graph for graphviz: dot -Tsvg", into(args->dot)},
+                  {"--watch", "", "Once a second, until a signal comes", into(args->watch)},
+                  {"--force-release", "", "End the holds of the lock NAME, whoever has them",
+                   into(args->force_release)}},
+      .action = [&globals, args] { return run(globals, *args); }};
 }
 
 }  // namespace sluice::cli

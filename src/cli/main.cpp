@@ -1,65 +1,112 @@
 /// The program `sluice`: every noun of the library from the command line.
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
-#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "cli/command.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/proxy.hpp"
+#include "cli/command_line/exit_code.hpp"
+#include "cli/proxy_program.hpp"
 #include "sluice/log.hpp"
+#include "sluice/open.hpp"
+
+namespace sluice::cli {
+
+std::string store_url(const Globals& globals) {
+  if (!globals.store.empty()) return globals.store;
+  if (const char* const set = std::getenv("SLUICE_STORE"); set && *set) return set;
+  return "redis://127.0.0.1:6379";
+}
+
+std::unique_ptr<Store> open_store(const Globals& globals) { return open(store_url(globals)); }
+
+void warn_if_in_memory(const Globals& globals, std::string_view what) {
+  const std::string url = store_url(globals);
+  if (url == "embedded:" || url.starts_with("embedded:?"))
+    complain(
+        "warning: 'embedded:' is the memory of this process: no other process shares {}, and it "
+        "ends with this command; use 'embedded:/FOLDER' or a server",
+        what);
+}
 
 namespace {
 
-void log_to_stderr(sluice::LogLevel level, std::string_view message) {
-  if (level >= sluice::LogLevel::warning) fmt::print(stderr, "sluice: {}\n", message);
+void log_to_stderr(LogLevel level, std::string_view message) {
+  if (level >= LogLevel::warning) complain_line(message);
 }
 
-int run(int argc, char** argv) {
-  using namespace sluice::cli;
-  CLI::App app{"Locks, numbers, ids and flash sales for programs that run as many instances.",
-               "sluice"};
-  Globals globals;
-  Action action;
-  app.add_option("--store", globals.store,
-                 "redis://[user:password@]host:port[/db], redis+unix:///path, embedded: (memory) "
-                 "or embedded:/folder; "
-                 "default $SLUICE_STORE, else redis://127.0.0.1:6379");
-  app.add_flag("--json", globals.json, "One JSON object on the last line, for programs");
-  app.set_version_flag("--version", "sluice " SLUICE_VERSION);
-  app.require_subcommand(1);
-  app.fallthrough();
-  app.footer(exit_code_help());
-  add_lock_command(app, globals, action);
-  add_semaphore_command(app, globals, action);
-  add_latch_command(app, globals, action);
-  add_locks_command(app, globals, action);
-  add_number_command(app, globals, action);
-  add_id_command(app, globals, action);
-  add_sale_command(app, globals, action);
-  add_proxy_command(app, globals, action);
-  add_demo_command(app, globals, action);
-  add_bench_command(app, globals, action);
-  add_doctor_command(app, globals, action);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
-  } catch (const CLI::ParseError& bad) {
-    fmt::print(stderr, "sluice: {} (see sluice --help)\n", bad.what());
-    return exit_usage;
+constexpr const char* examples =
+    R"(Examples:
+  sluice lock deploy --wait 5s -- make release
+  sluice semaphore encoders --permits 4 -- ffmpeg in.mov out.mp4
+  sluice --store embedded:/var/lib/app number INV --zone Europe/Berlin
+  sluice locks --graph
+Times are written 250ms, 5s, 2m, 1h, 1d; a bare number is seconds.)";
+
+Command table(Globals& globals) {
+  Command root{
+      .name = "sluice",
+      .summary = "Locks, numbers, ids and flash sales for programs that run as many instances",
+      .options = {{"--store", "URL",
+                   "redis://[user:password@]host:port[/db], redis+unix:///path, embedded: (memory) "
+                   "or embedded:/folder; without it $SLUICE_STORE, else redis://127.0.0.1:6379",
+                   into(globals.store)},
+                  {"--json", "", "One JSON object on the last line, for programs",
+                   into(globals.json)},
+                  {"-v, --verbose", "", "Say what is waited for, also where stderr is no terminal",
+                   into(globals.verbose)}},
+      .commands = {lock_command(globals), semaphore_command(globals), latch_command(globals),
+                   locks_command(globals), number_command(globals), id_command(globals),
+                   sale_command(globals)},
+      .details = examples,
+  };
+  root.commands.push_back(
+      {.name = "proxy",
+       .summary = "Run the proxy in the place of twemproxy, look at its file, speak with it",
+       .details = "'sluice proxy --help' lists its commands.",
+       .action = [] { return exit_ok; },  // words_for_proxy() has seen it before
+       .is_a_program = true});
+  for (auto* const make : {demo_command, demo_instance_command, bench_command, doctor_command})
+    root.commands.push_back(make(globals));
+  return root;
+}
+
+/// The line of sluice-proxy, if that is meant: `sluice [--json] [help] proxy WORDS...`, or a
+/// program called nutcracker. Empty: another command is meant.
+std::vector<char*> words_for_proxy(std::span<char* const> line) {
+  if (is_nutcracker(line.front())) return {line.begin(), line.end()};
+  std::vector<char*> words{line.front(), nullptr};
+  for (std::size_t i = 1; i < line.size(); ++i) {
+    const std::string_view word{line[i]};
+    if (word == "proxy" && (i + 1 < line.size() || std::string_view{line[1]} != "__complete")) {
+      words[1] = line[i];
+      words.insert(words.end(), line.begin() + static_cast<std::ptrdiff_t>(i) + 1, line.end());
+      return words;
+    }
+    if (word == "--json" || word == "help" || word == "--man" || word == "__complete")
+      words.push_back(line[i]);
+    else if (word == "--store")
+      ++i;
+    else if (!word.starts_with("--store=") && word != "-v" && word != "--verbose")
+      break;
   }
-  return action();
+  return {};
 }
 
 }  // namespace
+}  // namespace sluice::cli
 
 int main(int argc, char** argv) {
+  using namespace sluice::cli;
   sluice::set_log_sink(log_to_stderr);
   try {
-    if (const auto code = sluice::cli::run_as_nutcracker(argc, argv)) return *code;
-    return run(argc, argv);
+    if (auto words = words_for_proxy({argv, argv + argc}); !words.empty()) {
+      words.push_back(nullptr);
+      return exec_proxy({words.data(), words.size() - 1});
+    }
+    Globals globals;
+    return run_program({table(globals), SLUICE_VERSION}, {argv + 1, argv + argc});
   } catch (const std::exception& failure) {
-    return sluice::cli::report(failure);
+    return report(failure);
   }
 }

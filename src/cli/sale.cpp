@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
-#include "cli/checks.hpp"
+#include "base/random.hpp"
 #include "cli/command.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/signals.hpp"
+#include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/signals.hpp"
+#include "cli/output.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
@@ -35,14 +33,13 @@ Sale load_sale(Store& store, const std::string& name) {
   return std::move(*sale);
 }
 
-void print(const Globals& globals, nlohmann::json json, const std::string& text) {
-  fmt::print("{}\n", globals.json ? json.dump() : text);
-}
-
 int create(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   const Sale sale = Sale::create(*store, args.definition).get();
-  print(globals, {{"ok", true}, {"sale", args.definition.name}, {"stock", args.definition.stock}},
+  warn_if_in_memory(globals, "the sale");
+  print(globals.json,
+        Json::object(
+            {{"ok", true}, {"sale", args.definition.name}, {"stock", args.definition.stock}}),
         fmt::format("sale '{}' with {} units", args.definition.name, args.definition.stock));
   return exit_ok;
 }
@@ -50,33 +47,37 @@ int create(const Globals& globals, const SaleArgs& args) {
 int buy(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
-  const std::string request = args.request.empty() ? args.buyer : args.request;
+  const std::string request = args.request.empty() ? random_uuid() : args.request;
   const Admission answer = sale.buy(BuyerId{args.buyer}, RequestId{request}, args.units).get();
-  nlohmann::json json{{"ok", answer.has_order()}, {"outcome", to_string(answer.outcome)}};
+  Json json = Json::object(
+      {{"ok", answer.has_order()}, {"outcome", to_string(answer.outcome)}, {"request", request}});
   std::string text{to_string(answer.outcome)};
-  if (answer.order) {
-    json["order"] = {{"number", answer.order->number},
-                     {"id", std::to_string(answer.order->id)},
-                     {"units", answer.order->units}};
-    text += fmt::format(": order {}, id {}, {} unit(s)", answer.order->number, answer.order->id,
-                        answer.order->units);
+  if (const auto& order = answer.order) {
+    json.add("order", Json::object({{"number", order->number},
+                                    {"id", std::to_string(order->id)},
+                                    {"units", order->units}}));
+    text += fmt::format(": order {}, id {}, {} unit(s)", order->number, order->id, order->units);
+    if (order->request.value == request && order->units != args.units)
+      complain("request '{}' bought {} unit(s) the first time; the {} of this time were not bought",
+               request, order->units, args.units);
   }
-  print(globals, json, text);
+  if (answer.has_order()) text += fmt::format(", request {}", request);
+  print(globals.json, json, text);
   return answer.has_order() ? exit_ok : exit_refused;
 }
 
 int status(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   const SaleStatus now = load_sale(*store, args.definition.name).status().get();
-  print(globals,
-        {{"ok", true},
-         {"state", to_string(now.state)},
-         {"stock", now.stock},
-         {"sold", now.sold},
-         {"left", now.left()},
-         {"orders", now.orders},
-         {"waiting", now.waiting},
-         {"dead", now.dead}},
+  print(globals.json,
+        Json::object({{"ok", true},
+                      {"state", to_string(now.state)},
+                      {"stock", now.stock},
+                      {"sold", now.sold},
+                      {"left", now.left()},
+                      {"orders", now.orders},
+                      {"waiting", now.waiting},
+                      {"dead", now.dead}}),
         fmt::format("{}: {} of {} sold in {} orders, {} left; {} on their way to the database, {} "
                     "dead letters",
                     to_string(now.state), now.sold, now.stock, now.orders, now.left(), now.waiting,
@@ -87,7 +88,8 @@ int status(const Globals& globals, const SaleArgs& args) {
 int close(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   load_sale(*store, args.definition.name).close().get();
-  print(globals, {{"ok", true}}, fmt::format("sale '{}' is closed", args.definition.name));
+  print(globals.json, Json::object({{"ok", true}}),
+        fmt::format("sale '{}' is closed", args.definition.name));
   return exit_ok;
 }
 
@@ -96,24 +98,24 @@ int dead_letters(const Globals& globals, const SaleArgs& args) {
   Sale sale = load_sale(*store, args.definition.name);
   if (!args.revive.empty()) {
     const bool found = sale.revive(args.revive).get();
-    print(globals, {{"ok", found}},
+    print(globals.json, Json::object({{"ok", found}}),
           found ? "sent to the workers again" : "there is no such dead letter");
     return found ? exit_ok : exit_refused;
   }
-  nlohmann::json all = nlohmann::json::array();
+  Json all = Json::array();
   std::string after;
   for (auto page = sale.dead_letters().get(); !page.empty();
        page = sale.dead_letters(after).get()) {
     for (const auto& letter : page) {
       after = letter.id;
       const std::string number = letter.order ? letter.order->number : "not an order";
-      all.push_back({{"id", letter.id}, {"reason", letter.reason}, {"number", number}});
+      all.add(Json::object({{"id", letter.id}, {"reason", letter.reason}, {"number", number}}));
       if (!globals.json) fmt::print("{}  {}  {}\n", letter.id, number, letter.reason);
     }
   }
   if (globals.json)
-    fmt::print("{}\n", nlohmann::json{{"ok", all.empty()}, {"dead_letters", all}}.dump());
-  return all.empty() ? exit_ok : exit_check_failed;
+    fmt::print("{}\n", Json::object({{"ok", after.empty()}, {"dead_letters", all}}).text());
+  return after.empty() ? exit_ok : exit_check_failed;
 }
 
 int audit_sale(const Globals& globals, const SaleArgs& args) {
@@ -121,19 +123,16 @@ int audit_sale(const Globals& globals, const SaleArgs& args) {
   Sale sale = load_sale(*store, args.definition.name);
   const auto orders = open_order_store(args.orders);
   const Audit found = audit(*store, sale, *orders);
-  if (!globals.json) {
-    print_checks(found.checks);
-    fmt::print("{} admitted, {} in the database, {} on their way, {} dead letters\n",
-               found.admitted, found.in_database, found.on_the_way, found.dead);
-  } else {
-    fmt::print("{}\n", nlohmann::json{{"ok", found.ok()},
-                                      {"checks", json_of(found.checks)},
-                                      {"admitted", found.admitted},
-                                      {"in_database", found.in_database},
-                                      {"on_the_way", found.on_the_way},
-                                      {"dead", found.dead}}
-                           .dump());
-  }
+  if (!globals.json) print_checks(found.checks);
+  print(globals.json,
+        Json::object({{"ok", found.ok()},
+                      {"checks", json_of(found.checks)},
+                      {"admitted", found.admitted},
+                      {"in_database", found.in_database},
+                      {"on_the_way", found.on_the_way},
+                      {"dead", found.dead}}),
+        fmt::format("{} admitted, {} in the database, {} on their way, {} dead letters",
+                    found.admitted, found.in_database, found.on_the_way, found.dead));
   return found.ok() ? exit_ok : exit_check_failed;
 }
 
@@ -150,77 +149,65 @@ int work(const Globals& globals, const SaleArgs& args) {
     worker.run(stop.token());
   }
   const WorkerProgress done = worker.progress();
-  print(globals,
-        {{"ok", done.dead == 0},
-         {"inserted", done.inserted},
-         {"repeated", done.repeated},
-         {"dead", done.dead}},
+  print(globals.json,
+        Json::object({{"ok", done.dead == 0},
+                      {"inserted", done.inserted},
+                      {"repeated", done.repeated},
+                      {"dead", done.dead}}),
         fmt::format("{} orders written, {} were there already, {} dead letters", done.inserted,
                     done.repeated, done.dead));
   return done.dead == 0 ? exit_ok : exit_check_failed;
 }
 
-CLI::App* add_verb(CLI::App& sale, const char* verb, const char* help, SaleArgs& args) {
-  auto* const command = sale.add_subcommand(verb, help);
-  command->add_option("NAME", args.definition.name, "Name of the sale")->required();
-  return command;
+std::vector<Option> definition_options(SaleDefinition& definition) {
+  constexpr std::int64_t most = 1'000'000'000'000;
+  return {{"--stock", "N", "Units to sell", into(definition.stock, 0, most), true},
+          {"--type", "TEXT", "What order numbers begin with; no other sale of the store has it",
+           into(definition.number_type), true},
+          {"--limit", "N", "Orders a buyer may have; 0: no limit", into(definition.limit, 0, most)},
+          {"--largest-order", "N", "Units an order may have; 0: no bound",
+           into(definition.largest_order, 0, most)},
+          {"--zone", "ZONE", "IANA zone of the order numbers' days", into(definition.zone)},
+          {"--digits", "N", "Width of an order number's counter", into(definition.digits, 1, 12)}};
 }
-
-using Verb = int (*)(const Globals&, const SaleArgs&);
 
 }  // namespace
 
-void add_sale_command(CLI::App& app, const Globals& globals, Action& action) {
-  auto* const sale = app.add_subcommand("sale", "Define, hold and audit flash sales");
-  sale->require_subcommand(1);
+Command sale_command(const Globals& globals) {
   const auto args = std::make_shared<SaleArgs>();
-  const auto runs = [&globals, &action, args](CLI::App* command, Verb verb) {
-    command->callback([&globals, &action, args, verb] {
-      action = [&globals, args, verb] { return verb(globals, *args); };
-    });
+  const auto verb = [&](std::string name, std::string summary, std::vector<Option> options,
+                        int (*run)(const Globals&, const SaleArgs&)) {
+    return Command{.name = std::move(name),
+                   .summary = std::move(summary),
+                   .arguments = {{"NAME", "Name of the sale", into(args->definition.name)}},
+                   .options = std::move(options),
+                   .action = [&globals, args, run] { return run(globals, *args); }};
   };
-  const auto orders = [&](CLI::App* command) {
-    command->add_option("--orders", args->orders, "The database of the orders")
-        ->capture_default_str();
-  };
-
-  auto* verb = add_verb(*sale, "create", "Define a sale", *args);
-  verb->add_option("--stock", args->definition.stock, "Units to sell")->required();
-  verb->add_option("--limit", args->definition.limit, "Orders a buyer may have; 0: no limit")
-      ->capture_default_str();
-  verb->add_option("--largest-order", args->definition.largest_order,
-                   "Units an order may have; 0: no bound");
-  verb->add_option("--type", args->definition.number_type, "What order numbers begin with")
-      ->capture_default_str();
-  verb->add_option("--zone", args->definition.zone, "IANA zone of the order numbers' days")
-      ->capture_default_str();
-  verb->add_option("--digits", args->definition.digits, "Width of an order number's counter")
-      ->capture_default_str();
-  runs(verb, create);
-
-  verb = add_verb(*sale, "buy", "Buy for one buyer", *args);
-  verb->add_option("--buyer", args->buyer, "Who buys")->required();
-  verb->add_option("--request", args->request,
-                   "The same again gets the same order; default: the buyer");
-  verb->add_option("--units", args->units, "How many, all or none")->capture_default_str();
-  runs(verb, buy);
-
-  runs(add_verb(*sale, "status", "Stock, orders, and what is on its way", *args), status);
-  runs(add_verb(*sale, "close", "Admit nobody any more", *args), close);
-
-  verb = add_verb(*sale, "dead", "Orders that the database refused", *args);
-  verb->add_option("--revive", args->revive,
-                   "Send the dead letter with this id to the workers again");
-  runs(verb, dead_letters);
-
-  verb = add_verb(*sale, "work", "Move orders into the database until a signal comes", *args);
-  orders(verb);
-  verb->add_flag("--until-empty", args->until_empty, "End when no order is left in the stream");
-  runs(verb, work);
-
-  verb = add_verb(*sale, "audit", "Compare store and database to the last unit", *args);
-  orders(verb);
-  runs(verb, audit_sale);
+  const Option orders{"--orders", "URL", "The database of the orders", into(args->orders)};
+  return {
+      .name = "sale",
+      .summary = "Define, hold and audit flash sales",
+      .commands = {
+          verb("create", "Define a sale", definition_options(args->definition), create),
+          verb("buy", "Buy for one buyer",
+               {{"--buyer", "NAME", "Who buys", into(args->buyer), true},
+                {"--request", "ID",
+                 "The same again gets the same order; without it each call is a new wish",
+                 into(args->request)},
+                {"--units", "N", "How many, all or none", into(args->units, 1, 1'000'000'000'000)}},
+               buy),
+          verb("status", "Stock, orders, and what is on its way", {}, status),
+          verb("close", "Admit nobody any more", {}, close),
+          verb("dead", "Orders that the database refused",
+               {{"--revive", "ID", "Send the dead letter with this id to the workers again",
+                 into(args->revive)}},
+               dead_letters),
+          verb("work", "Move orders into the database until a signal comes",
+               {orders,
+                {"--until-empty", "", "End when no order is left in the stream",
+                 into(args->until_empty)}},
+               work),
+          verb("audit", "Compare store and database to the last unit", {orders}, audit_sale)}};
 }
 
 }  // namespace sluice::cli

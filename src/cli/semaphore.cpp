@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/hold_and_run.hpp"
 
 namespace sluice::cli {
@@ -16,46 +14,55 @@ struct SemaphoreArgs {
   std::uint32_t count = 1;
 };
 
-Acquire prepare(const Globals& globals, const SemaphoreArgs& args) {
+/// Why it has not enough: never set, or all taken.
+std::string obstacle(Store& store, Semaphore& semaphore) {
+  const SemaphoreInfo now = semaphore.info().get();
+  const bool was_set = store.run({"EXISTS", semaphore.name()}).get().as_integer() != 0;
+  if (!was_set && now.holders.empty())
+    return "nobody has said how many there are; say it with --permits N";
+  std::int64_t held = 0;
+  for (const auto& holder : now.holders) held += holder.permits;
+  return fmt::format("{} free, {} held, {} waiting", now.free, held, now.waiters.size());
+}
+
+Resource prepare(const Globals& globals, const SemaphoreArgs& args) {
   const std::shared_ptr<Store> store = open_store(globals);
-  const auto semaphore =
-      std::make_shared<Semaphore>(*store, args.run.name,
-                                  SemaphoreOptions{.lease = parse_duration(args.run.lease),
-                                                   .label = args.run.label_or_command()});
+  const auto semaphore = std::make_shared<Semaphore>(
+      *store, args.run.name,
+      SemaphoreOptions{.lease = args.run.lease, .label = args.run.label_or_command()});
   if (args.permits > 0) semaphore->try_set_permits(args.permits).get();
-  return [store, semaphore, count = args.count](std::chrono::milliseconds wait,
-                                                std::stop_token stop) -> std::optional<Holding> {
-    auto held = semaphore->try_acquire(count, wait, std::move(stop)).get();
-    if (!held) {
-      store->run({"PING"}).get();  // the place in the queue is given up before that
-      return std::nullopt;
-    }
-    return holding_of(std::move(*held), std::nullopt);
-  };
+  return {.acquire = [store, semaphore, count = args.count](
+                         std::chrono::milliseconds wait,
+                         std::stop_token stop) -> std::optional<Holding> {
+            auto held = semaphore->try_acquire(count, wait, std::move(stop)).get();
+            if (!held) {
+              store->run({"PING"}).get();  // the place in the queue is given up before that
+              return std::nullopt;
+            }
+            return holding_of(std::move(*held), std::nullopt);
+          },
+          .obstacle = [store, semaphore] { return obstacle(*store, *semaphore); }};
+}
+
+int run(const Globals& globals, const SemaphoreArgs& args) {
+  warn_if_in_memory(globals, "the semaphore");
+  const Phrases phrases{.what = fmt::format("semaphore '{}'", args.run.name),
+                        .busy = fmt::format("has not {} free", args.count)};
+  return hold_and_run(globals, args.run, phrases, [&] { return prepare(globals, args); });
 }
 
 }  // namespace
 
-void add_semaphore_command(CLI::App& app, const Globals& globals, Action& action) {
-  auto* const command = app.add_subcommand("semaphore", "Run at most so many commands at a time");
+Command semaphore_command(const Globals& globals) {
   const auto args = std::make_shared<SemaphoreArgs>();
-  add_run_options(*command, args->run, "the semaphore");
-  add_hold_options(*command, args->run);
-  const auto number = CLI::Range(std::uint32_t{1}, Semaphore::most);
-  command
-      ->add_option("--permits", args->permits,
-                   "How many there are, if nobody has said so yet; without it somebody has")
-      ->check(number);
-  command->add_option("--count", args->count, "How many this command takes")
-      ->capture_default_str()
-      ->check(number);
-  command->callback([&globals, &action, args] {
-    action = [&globals, args] {
-      const Words words{.what = fmt::format("semaphore '{}'", args->run.name),
-                        .busy = fmt::format("has not {} free", args->count)};
-      return hold_and_run(globals, args->run, words, [&] { return prepare(globals, *args); });
-    };
-  });
+  Command command = command_that_holds(
+      "semaphore", "Run at most so many commands at a time", args->run, "the semaphore",
+      {{"--permits", "N", "How many there are; the first program that says so decides",
+        into(args->permits, 1, Semaphore::most)},
+       {"--count", "N", "How many this command takes", into(args->count, 1, Semaphore::most)}});
+  command.details = "  sluice semaphore encoders --permits 4 -- ffmpeg in.mov out.mp4";
+  command.action = [&globals, args] { return run(globals, *args); };
+  return command;
 }
 
 }  // namespace sluice::cli

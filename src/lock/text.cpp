@@ -1,5 +1,7 @@
 #include "lock/text.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "sluice/error.hpp"
@@ -15,6 +17,13 @@ std::string checked_name(std::string_view what, std::string name) {
                                         std::to_string(longest_name) + " bytes, this one " +
                                         std::to_string(name.size()) + ": " + quoted(name)};
   return name;
+}
+
+void check_range(std::string_view what, std::int64_t number, std::int64_t least,
+                 std::int64_t most) {
+  if (number < least || number > most)
+    throw Error{Errc::bad_argument,
+                fmt::format("{} must be {} to {}, not {}", what, least, most, number)};
 }
 
 std::string quoted(const std::string& name) { return to_string(Value::bulk_string(name)); }

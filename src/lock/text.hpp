@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,10 @@ inline constexpr std::size_t longest_name = 1 << 20;
 /// `name`, or Error (bad_argument) for an empty name and for one above `longest_name`.
 /// `what`: "a latch".
 std::string checked_name(std::string_view what, std::string name);
+
+/// Throws Error (bad_argument) unless `least` <= `number` <= `most`. `what`: "the count of a
+/// latch".
+void check_range(std::string_view what, std::int64_t number, std::int64_t least, std::int64_t most);
 
 /// A name for messages: printable, at most 200 bytes.
 std::string quoted(const std::string& name);

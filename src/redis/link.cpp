@@ -6,7 +6,7 @@
 
 #include <system_error>
 
-#include "base/fork.hpp"
+#include "base/process.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 

@@ -2,7 +2,7 @@
 // lost.
 #include <fmt/format.h>
 
-#include "base/fork.hpp"
+#include "base/process.hpp"
 #include "redis/link.hpp"
 #include "sluice/metrics.hpp"
 #include "store/waiter.hpp"

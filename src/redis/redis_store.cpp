@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/fork.hpp"
+#include "base/process.hpp"
 #include "redis/client.hpp"
 #include "resp/command_table.hpp"
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "base/fork.hpp"
+#include "base/process.hpp"
 #include "sluice/log.hpp"
 #include "store/waiter.hpp"
 

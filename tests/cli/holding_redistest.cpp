@@ -105,8 +105,8 @@ TEST_F(Locking, AMajorityOfStoresIsEnough) {
                         "echo token $SLUICE_TOKEN"});
   EXPECT_EQ(held.status, 0) << held.output;
   EXPECT_TRUE(held.says("token ")) << held.output;
-  const Ran failed =
-      run({"lock", "deploy", "--quorum", server_.url() + ',' + down + ',' + down, "--", "true"});
+  const Ran failed = run({"lock", "deploy", "--quorum", server_.url() + ',' + down + ',' + down,
+                          "--wait", "0", "--", "true"});
   EXPECT_EQ(failed.status, 69) << failed.output;
   EXPECT_FALSE(failed.says("not released")) << failed.output;
 }

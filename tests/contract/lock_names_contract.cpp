@@ -87,5 +87,35 @@ TEST_P(Frictions, U03_ALockOfRedissonIsALock) {
   EXPECT_EQ(store().run({"EXISTS", key}).get().as_integer(), 0);
 }
 
+TEST_P(Frictions, U03_WhatIsNoSemaphoreLatchOrLimiterIsRefusedAndNeverDeleted) {
+  const std::string key = name("shop");
+  Semaphore desks{store(), key};
+  PermitSemaphore keys{store(), key};
+  Latch latch{store(), key};
+  RateLimiter limiter{store(), key, {.rate = 3}};
+  MultiLock both{store(), {key, name("other")}, {.slot_by_slot = true}};
+  for (const auto& value : {std::vector<std::string_view>{"HSET", key, "name", "Ann"},
+                            {"SET", key, "Ann"},
+                            {"RPUSH", key, "Ann"},
+                            {"ZADD", key, "1", "Ann"}}) {
+    store().run({"DEL", key}).get();
+    store().run(Words{value}).get();
+    refuse("Semaphore", [&] { (void)desks.try_acquire(1, 10s).get(); });
+    refuse("Semaphore, to set", [&] { desks.ensure_permits(3).get(); });
+    refuse("PermitSemaphore", [&] { (void)keys.try_acquire(10s).get(); });
+    refuse("PermitSemaphore, to set", [&] { keys.set_permits(3).get(); });
+    refuse("Latch", [&] { (void)latch.try_wait(10s).get(); });
+    refuse("Latch, to reset", [&] { latch.reset(0).get(); });
+    refuse("RateLimiter", [&] { (void)limiter.try_acquire(1, 10s).get(); });
+    refuse("RateLimiter, to set", [&] { limiter.set_rate(5, 1s).get(); });
+    refuse("MultiLock", [&] { (void)both.try_acquire(10s).get(); });
+    const std::string type = store().run({"TYPE", key}).get().as_text();
+    EXPECT_EQ(type, value.front() == "HSET"    ? "hash"
+                    : value.front() == "SET"   ? "string"
+                    : value.front() == "RPUSH" ? "list"
+                                               : "zset");
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -26,17 +26,14 @@ class Stand {
   Task<void> visit(std::uint64_t buyer) {
     const std::string name = fmt::format("buyer-{:06}", buyer);
     const std::string request = name + "-click";
-    auto clicked = click(name, request);
-    const auto first = co_await clicked;
+    const auto first = co_await click(name, request);
     if (!first) co_return;
     count_first(*first);
     if (buyer % 3 == 0) {
-      auto again = click(name, request);
-      if (const auto answer = co_await again) count_repeat(*first, *answer);
+      if (const auto answer = co_await click(name, request)) count_repeat(*first, *answer);
     }
     if (buyer % 9 == 0) {
-      auto anew = click(name, request + "-new");
-      if (const auto answer = co_await anew) count_other(*answer);
+      if (const auto answer = co_await click(name, request + "-new")) count_other(*answer);
     }
   }
 
@@ -96,34 +93,6 @@ void Tally::add(const Tally& more) {
   if (first_failure.empty()) first_failure = more.first_failure;
   latencies.add(more.latencies.counts());
   numbers.insert(numbers.end(), more.numbers.begin(), more.numbers.end());
-}
-
-void to_json(nlohmann::json& json, const Tally& tally) {
-  json = {{"clicks", tally.clicks},
-          {"admitted", tally.admitted},
-          {"sold_out", tally.sold_out},
-          {"bought_already", tally.bought_already},
-          {"repeats_same", tally.repeats_same},
-          {"repeats_other", tally.repeats_other},
-          {"others", tally.others},
-          {"failed", tally.failed},
-          {"first_failure", tally.first_failure},
-          {"latencies", tally.latencies.counts()},
-          {"numbers", tally.numbers}};
-}
-
-void from_json(const nlohmann::json& json, Tally& tally) {
-  json.at("clicks").get_to(tally.clicks);
-  json.at("admitted").get_to(tally.admitted);
-  json.at("sold_out").get_to(tally.sold_out);
-  json.at("bought_already").get_to(tally.bought_already);
-  json.at("repeats_same").get_to(tally.repeats_same);
-  json.at("repeats_other").get_to(tally.repeats_other);
-  json.at("others").get_to(tally.others);
-  json.at("failed").get_to(tally.failed);
-  json.at("first_failure").get_to(tally.first_failure);
-  tally.latencies.add(json.at("latencies").get<Latencies::Counts>());
-  json.at("numbers").get_to(tally.numbers);
 }
 
 Tally hold_sale(Sale& sale, Clock& clock, const Crowd& crowd,

@@ -3,7 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "cli/latency.hpp"
 #include "sluice/sale.hpp"
@@ -27,9 +28,6 @@ struct Tally {
   void add(const Tally& more);
 };
 
-void to_json(nlohmann::json& json, const Tally& tally);
-void from_json(const nlohmann::json& json, Tally& tally);
-
 struct Crowd {
   std::uint64_t first = 0;  ///< buyers [first, last)
   std::uint64_t last = 0;
@@ -38,5 +36,21 @@ struct Crowd {
 
 /// All clicks of `crowd`; counts answers into `answered` while it runs.
 Tally hold_sale(Sale& sale, Clock& clock, const Crowd& crowd, std::atomic<std::uint64_t>& answered);
+
+/// The crowd of a sale, to be served by several processes.
+struct InstancePlan {
+  std::string store;
+  std::string sale;
+  std::uint64_t buyers = 0;
+  int instances = 1;
+};
+
+/// Starts the processes, lets them click all at once, and adds up what they report. Blocks until
+/// the last has ended. Throws std::runtime_error when one of them fails.
+Tally hold_sale_in_processes(const InstancePlan& plan);
+
+/// What each of them runs: says "ready", waits for the end of its standard input, holds its part,
+/// prints its tally.
+int serve_instance(const std::string& store, const std::string& sale, const Crowd& crowd);
 
 }  // namespace sluice::cli

@@ -2,19 +2,17 @@
 /// all went well.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
-#include "cli/checks.hpp"
 #include "cli/command.hpp"
+#include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/signals.hpp"
 #include "cli/demo/crowd.hpp"
-#include "cli/demo/instances.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/progress.hpp"
+#include "cli/output.hpp"
 #include "sluice/clock.hpp"
 #include "sluice/open.hpp"
 #include "sluice/order_worker.hpp"
@@ -135,12 +133,8 @@ class Demo {
 
   Tally crowd_here(Store& store, Sale& sale) {
     std::atomic<std::uint64_t> answered{0};
-    std::mutex mutex;
-    std::condition_variable_any changed;
-    const std::jthread drawing{[&](std::stop_token stop) {
-      std::unique_lock lock{mutex};
-      while (!changed.wait_for(lock, stop, std::chrono::milliseconds{50}, [] { return false; }) &&
-             !stop.stop_requested())
+    const std::jthread drawing{[&](const std::stop_token& stop) {
+      while (sleep_for(std::chrono::milliseconds{50}, stop))
         progress_.show(fmt::format("{} clicks answered", answered.load(std::memory_order_relaxed)));
     }};
     return hold_sale(sale, store.clock(), {.first = 0, .last = args_.buyers}, answered);
@@ -215,29 +209,33 @@ class Demo {
   int report() {
     const bool ok = all_ok(checks_);
     if (globals_.json) {
-      nlohmann::json figures;
-      for (const auto& figure : figures_) {
-        if (figure.decimals == 0) {
-          figures[figure.name] = static_cast<std::int64_t>(figure.value);
-        } else {
-          figures[figure.name] = figure.value;
-        }
-      }
-      fmt::print(
-          "{}\n",
-          nlohmann::json{{"ok", ok}, {"figures", figures}, {"checks", json_of(checks_)}}.dump());
+      print_json(ok);
     } else {
-      fmt::print("\n");
-      for (const auto& figure : figures_)
-        fmt::print("  {:<44} {:>12.{}f}\n", figure.label, figure.value, figure.decimals);
-      fmt::print("\nverified from the database and the store:\n");
-      print_checks(checks_);
-      if (!ok) folder_.keep();
-      fmt::print("\n{}\n", ok ? "every check passed"
-                              : fmt::format("A CHECK FAILED; what is on disk stays in {}",
-                                            folder_.path().string()));
+      print_text(ok);
     }
     return ok ? exit_ok : exit_check_failed;
+  }
+
+  void print_json(bool ok) const {
+    Json figures = Json::object();
+    for (const auto& figure : figures_)
+      figures.add(figure.name, figure.decimals == 0 ? Json{static_cast<std::int64_t>(figure.value)}
+                                                    : Json{figure.value});
+    fmt::print(
+        "{}\n",
+        Json::object({{"ok", ok}, {"figures", figures}, {"checks", json_of(checks_)}}).text());
+  }
+
+  void print_text(bool ok) {
+    fmt::print("\n");
+    for (const auto& figure : figures_)
+      fmt::print("  {:<44} {:>12.{}f}\n", figure.label, figure.value, figure.decimals);
+    fmt::print("\nverified from the database and the store:\n");
+    print_checks(checks_);
+    if (!ok) folder_.keep();
+    fmt::print("\n{}\n", ok ? "every check passed"
+                            : fmt::format("A CHECK FAILED; what is on disk stays in {}",
+                                          folder_.path().string()));
   }
 
   const Globals& globals_;
@@ -253,46 +251,39 @@ class Demo {
   std::vector<Figure> figures_;
 };
 
-void add_instance_command(CLI::App& app, const Globals& globals, Action& action) {
+}  // namespace
+
+Command demo_command(const Globals& globals) {
+  const auto args = std::make_shared<DemoArgs>();
+  return {.name = "demo",
+          .summary = "Hold a flash sale, and prove that it went well",
+          .options = {{"--buyers", "N", "How many click", into(args->buyers, 1, 10'000'000)},
+                      {"--stock", "N", "Bottles", into(args->stock, 1, 100'000'000)},
+                      {"--instances", "N", "Processes that sell, on a server",
+                       into(args->instances, 1, 64)},
+                      {"--orders", "URL", "The database, sqlite:/path; else in a fresh folder",
+                       into(args->orders)},
+                      {"--keep", "", "Leave the fresh folder where it is", into(args->keep)}},
+          .action = [&globals, args] {
+            return Demo{globals, *args}.run();
+          }};
+}
+
+Command demo_instance_command(const Globals& globals) {
   struct Args {
     std::string sale;
     Crowd crowd;
   };
-  auto* const command =
-      app.add_subcommand("demo-instance", "One of the demo's processes")->group("");
+  constexpr std::int64_t most = 10'000'000;
   const auto args = std::make_shared<Args>();
-  command->add_option("SALE", args->sale)->required();
-  command->add_option("FIRST", args->crowd.first)->required();
-  command->add_option("LAST", args->crowd.last)->required();
-  command->callback([&globals, &action, args] {
-    action = [&globals, args] {
-      return serve_instance(store_url(globals), args->sale, args->crowd);
-    };
-  });
-}
-
-}  // namespace
-
-void add_demo_command(CLI::App& app, const Globals& globals, Action& action) {
-  auto* const command =
-      app.add_subcommand("demo", "Hold a flash sale, and prove that it went well");
-  const auto args = std::make_shared<DemoArgs>();
-  command->add_option("--buyers", args->buyers, "How many click")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 10'000'000));
-  command->add_option("--stock", args->stock, "Bottles")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100'000'000));
-  command->add_option("--instances", args->instances, "Processes that sell, on a server")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 64));
-  command->add_option("--orders", args->orders,
-                      "The database, sqlite:/path; default: in a fresh folder");
-  command->add_flag("--keep", args->keep, "Leave the fresh folder where it is");
-  command->callback([&globals, &action, args] {
-    action = [&globals, args] { return Demo{globals, *args}.run(); };
-  });
-  add_instance_command(app, globals, action);
+  return {.name = "demo-instance",
+          .summary = "One of the demo's processes",
+          .arguments = {{"SALE", "Its name", into(args->sale)},
+                        {"FIRST", "The first of its buyers", into(args->crowd.first, 0, most)},
+                        {"LAST", "The one after its last", into(args->crowd.last, 0, most)}},
+          .action = [&globals,
+                     args] { return serve_instance(store_url(globals), args->sale, args->crowd); },
+          .hidden = true};
 }
 
 }  // namespace sluice::cli

@@ -1,5 +1,3 @@
-#include "cli/demo/instances.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -7,15 +5,18 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
+#include <cstdio>
+#include <sstream>
+#include <stdexcept>
 #include <system_error>
 
+#include "cli/demo/crowd.hpp"
 #include "sluice/open.hpp"
 
 namespace sluice::cli {
 namespace {
 
-/// A process with a pipe to its standard input and one from its standard output.
+/// A process of the demo, with a pipe to its standard input and one from its standard output.
 class Instance {
  public:
   explicit Instance(const std::vector<std::string>& arguments) {
@@ -81,6 +82,40 @@ class Instance {
   std::string buffer_;
 };
 
+constexpr std::uint64_t Tally::*counts[] = {
+    &Tally::clicks,       &Tally::admitted,      &Tally::sold_out, &Tally::bought_already,
+    &Tally::repeats_same, &Tally::repeats_other, &Tally::others,   &Tally::failed};
+
+/// A tally as one line, from process to process: its counts, its latencies, the numbers of the
+/// orders between a count and a dot, and the first failure.
+std::string line_of(const Tally& tally) {
+  std::ostringstream line;
+  for (const auto count : counts) line << tally.*count << ' ';
+  for (const auto count : tally.latencies.counts()) line << count << ' ';
+  line << tally.numbers.size() << ' ';
+  for (const auto& number : tally.numbers) line << number << ' ';
+  line << '.' << tally.first_failure;
+  return line.str();
+}
+
+Tally tally_of(const std::string& text) {
+  std::istringstream line{text};
+  Tally tally;
+  for (const auto count : counts) line >> tally.*count;
+  Latencies::Counts latencies{};
+  for (auto& count : latencies) line >> count;
+  tally.latencies.add(latencies);
+  std::size_t numbers = 0;
+  line >> numbers;
+  for (std::string number; tally.numbers.size() < numbers && line >> number;)
+    tally.numbers.push_back(number);
+  char dot = 0;
+  line >> dot;
+  if (dot != '.') throw std::runtime_error{"an instance of the demo reported nonsense: " + text};
+  std::getline(line, tally.first_failure);
+  return tally;
+}
+
 }  // namespace
 
 Tally hold_sale_in_processes(const InstancePlan& plan) {
@@ -96,8 +131,7 @@ Tally hold_sale_in_processes(const InstancePlan& plan) {
   for (const auto& instance : instances) instance->line();  // "ready"
   for (const auto& instance : instances) instance->go();
   Tally all;
-  for (const auto& instance : instances)
-    all.add(nlohmann::json::parse(instance->line()).get<Tally>());
+  for (const auto& instance : instances) all.add(tally_of(instance->line()));
   return all;
 }
 
@@ -112,8 +146,7 @@ int serve_instance(const std::string& store_url, const std::string& name, const 
   while (::read(STDIN_FILENO, &nothing, 1) > 0) {
   }
   std::atomic<std::uint64_t> answered{0};
-  const nlohmann::json tally = hold_sale(*sale, store->clock(), crowd, answered);
-  fmt::print("{}\n", tally.dump());
+  fmt::print("{}\n", line_of(hold_sale(*sale, store->clock(), crowd, answered)));
   return 0;
 }
 

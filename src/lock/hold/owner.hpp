@@ -50,12 +50,13 @@ struct Internals {
 };
 
 /// "HOST PID ACTOR LABEL", for people. ACTOR is the kernel's id of the calling thread as t<number>,
-/// or "-" for an Owner, which is no thread. `label` may hold any bytes.
+/// or "-" for an Owner, which is no thread; then "<PID:ACTOR" for each ancestor that waits for this
+/// process (see `ancestors_variable`). `label` may hold any bytes.
 std::string holder_text(bool is_owner, std::string_view label);
 /// The inverse of holder_text. A text of another form becomes the label.
 HolderData holder_data(std::string_view text);
 
-/// The name of this program: the default label.
-const std::string& program_name();
+/// `label`, or the name of this program if it is empty.
+std::string label_or_program(std::string label);
 
 }  // namespace sluice::lock

@@ -1,13 +1,13 @@
 /// Names of one Store that one script takes, each with the wire of a Mutex.
 ///
 ///     ask ──> all are held
-///      └────> refused: in the queue of the first that is in the way ──> handed over ──> ask
-///                                                                 └──> patience is over: give up
+///      └────> refused: wait in the queue of the first name that is held ──> handed over ──> ask
+///                                                                      └──> `until`: give up
 ///
-/// The first question takes all or nothing. A later one, refused again, keeps what comes before the
-/// name in the way and hands over what comes after it: so every name is waited for at most once
-/// more, in their order, with the chance that its queue gives. What is kept is prolonged by asking
-/// again every third of a lease.
+/// The first question takes all names or none. If a later question is refused again, it keeps the
+/// names before the one that is held by another, and hands over the names after it. So each name is
+/// waited for at most once more, in their order, in its queue. The question is asked again every
+/// third of a lease, which prolongs what is kept.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Throws Error (bad_argument) for a name that is empty or too long.
   Group(Store& store, const std::vector<std::string>& names, const MutexTerms& terms);
 
-  /// Waits until `until`, or for the one answer. The holds in the order of the names; empty:
+  /// Waits until `until`; without it, asks once. The holds in the order of the names; empty:
   /// refused. Throws Error; what may have come about all the same is taken back in the background.
   Task<Holds> enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop);
   /// Ends all holds of one request, with one script. False: at least one was lost before.
@@ -47,10 +47,9 @@ class Group : public std::enable_shared_from_this<Group> {
   };
   Task<Reply> ask(Identity who, std::string inbox, bool keeps);
   Reply reply_of(const Value& value) const;
-  Task<Holds> try_enter(Identity who);
-  Task<Holds> wait(Identity who, SteadyTime until, std::stop_token stop);
-  Task<Holds> stand(const Identity& who, SteadyTime until, std::stop_token stop);
-  Task<Holds> stand_in_line(Inbox::Subscription& box, const Identity& who, SteadyTime until,
+  Task<Holds> ask_or_wait(const Identity& who, std::optional<SteadyTime> until,
+                          std::stop_token stop);
+  Task<Holds> wait_in_queue(Inbox::Subscription& inbox, const Identity& who, SteadyTime until,
                             std::stop_token stop);
   Holds begin_all(const Identity& who, const std::vector<FencingToken>& tokens, SteadyTime sent);
   Task<Value> ask_end(Identity who, CallOptions options, std::string inbox);

@@ -13,9 +13,11 @@
 --        queue.
 local call, lock = redis.call, KEYS[1]
 -- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
 if call('EXISTS', lock) == 0 then
   local token = next_token(KEYS[2], 1)
-  call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4])
+  call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4],
+       'sluice:since', string.format('%.0f', server_time()))
   call('PEXPIRE', lock, ARGV[2])
   if ARGV[5] ~= '' then
     call('LREM', KEYS[3], 1, ARGV[5])
@@ -33,7 +35,6 @@ if not request then
     return redis.error_reply(no_lock)
   end
 end
--- include lock/hold/parts.lua server_time
 -- include lock/mutex/mutex.lua has_looked
 local time = 0
 if ARGV[5] ~= '' then
@@ -168,7 +169,7 @@ local function hand_over(channel, bound, first)
     if call('PUBLISH', inbox, grant) > 0 then
       call('DEL', lock)
       call('HSET', lock, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
-           'sluice:handoffs', passed + 1)
+           'sluice:since', string.format('%.0f', server_time()), 'sluice:handoffs', passed + 1)
       call('PEXPIRE', lock, claim)
       local now = server_time()
       local last, after = have_it_looked_at(queue, claim, tonumber(till or 0) > now and told)

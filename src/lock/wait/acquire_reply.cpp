@@ -32,7 +32,7 @@ AcquireReply acquire_reply_of(std::string_view script, const Value& reply,
 Error unexpected_reply(std::string_view script, const Value& reply) {
   return Error{
       Errc::protocol,
-      std::string{script} + " answered " + to_string(reply) + ", neither a token nor a time",
+      std::string{script} + " answered " + to_string(reply) + ", which is none of its replies",
       Effect::unknown};
 }
 

@@ -28,7 +28,7 @@ AcquireReply refusal_of(const Value& reply, const std::string& foreign_channel);
 /// An integer, the token; or a refusal. Throws Error (protocol) for anything else.
 AcquireReply acquire_reply_of(std::string_view script, const Value& reply,
                               const std::string& foreign_channel);
-/// What to throw when the reply is neither.
+/// What to throw when a script replies what it cannot have replied.
 Error unexpected_reply(std::string_view script, const Value& reply);
 
 }  // namespace sluice::lock

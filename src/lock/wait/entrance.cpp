@@ -58,7 +58,7 @@ Granted nothing_granted() {
 }  // namespace
 
 Entrance::Entrance(std::shared_ptr<LockResource> resource, std::string label)
-    : resource_(std::move(resource)), label_(label.empty() ? program_name() : std::move(label)) {}
+    : resource_(std::move(resource)), label_(label_or_program(std::move(label))) {}
 
 template <class Granted>
 Task<Granted> Entrance::acquire(std::shared_ptr<OwnerState> owner, milliseconds wait,

@@ -147,7 +147,7 @@ Heritage Heritage::take() {
       for (const auto& descriptor : descriptors)
         heritage.pools_[listen].emplace_back(inherited(descriptor));
     for (const auto& [name, descriptor] : json.at("doors").items())
-      heritage.doors_.emplace(name, Listening{net::Listener{inherited(descriptor)}});
+      heritage.doors_.emplace(name, Listening{net::ServerSocket{inherited(descriptor)}});
     heritage.ready_ = inherited(json.at("ready"));
   } catch (const nlohmann::json::exception& bad) {
     throw Error{Errc::bad_argument, fmt::format("{}: {}", variable, bad.what())};

@@ -38,7 +38,7 @@ Listening::~Listening() {
 Listening Listening::open(const net::Endpoint& endpoint, unsigned permissions) {
   try {
     Listening listening{
-        net::Listener::open(endpoint, {.backlog = backlog, .permissions = permissions})};
+        net::ServerSocket::open(endpoint, {.backlog = backlog, .permissions = permissions})};
     listening.path_ = endpoint.unix_path;
     return listening;
   } catch (const Error&) {  // an unknown host

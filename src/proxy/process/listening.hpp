@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "net/endpoint.hpp"
-#include "net/listener.hpp"
+#include "net/server_socket.hpp"
 
 namespace sluice::proxy {
 
@@ -16,7 +16,7 @@ namespace sluice::proxy {
 class Listening {
  public:
   /// Takes over one that listens already, as an upgrade hands it on.
-  explicit Listening(net::Listener listener) noexcept : listener_(std::move(listener)) {}
+  explicit Listening(net::ServerSocket listener) noexcept : listener_(std::move(listener)) {}
   Listening(Listening&& other) noexcept
       : listener_(std::move(other.listener_)), path_(std::exchange(other.path_, {})) {}
   Listening& operator=(Listening&&) = delete;
@@ -37,7 +37,7 @@ class Listening {
   void hand_on() noexcept { path_.clear(); }
 
  private:
-  net::Listener listener_;
+  net::ServerSocket listener_;
   std::string path_;
 };
 

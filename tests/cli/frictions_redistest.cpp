@@ -1,0 +1,306 @@
+/// What a new user stumbled over, each by its row.
+#include <filesystem>
+
+#include "cli/program.hpp"
+#include "support/free_port.hpp"
+#include "support/paths.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using test::PlainClient;
+using test::Ran;
+using test::read_file;
+using Words = std::vector<std::string>;
+
+class Frictions : public test::Program {
+ protected:
+  /// Until it is there and has a whole line in it.
+  std::string wait_for_line(const std::string& file) {
+    wait_until([&](PlainClient&) { return read_file(folder_ / file).ends_with('\n'); });
+    return read_file(folder_ / file);
+  }
+  std::string dead_url() const { return "redis://127.0.0.1:" + std::to_string(test::free_port()); }
+
+  /// A child that nobody waits for any more may stay as a zombie.
+  static bool has_ended(const std::string& pid) {
+    const auto status = read_file("/proc/" + pid + "/stat");
+    return status.empty() || status.find(") Z") != std::string::npos;
+  }
+};
+
+TEST_F(Frictions, U04_TheCommandDiesWithItsWrapper) {
+  auto holder = start_on_redis(
+      {"lock", "deploy", "--", "sh", "-c", "echo $$ > pid; exec sleep 600"}, "holder");
+  std::string pid = wait_for_line("pid");
+  pid.pop_back();
+  ASSERT_FALSE(has_ended(pid));
+  holder.kill();
+  wait_until([&](PlainClient&) { return has_ended(pid); });
+}
+
+TEST_F(Frictions, U04_UserSignalsArePassedOn) {
+  for (const auto& [name, number] : {std::pair{"USR1", SIGUSR1}, std::pair{"USR2", SIGUSR2}}) {
+    auto holder = start_on_redis({"lock", "deploy", "--", "sh", "-c",
+                                  std::string{"trap 'exit 11' "} + name + "; echo up > " + name +
+                                      "; while :; do sleep 0.05; done"},
+                                 "holder");
+    wait_for_line(name);
+    holder.signal(number);
+    EXPECT_EQ(holder.wait_for(20s), 11) << name;
+  }
+}
+
+TEST_F(Frictions, U05_AFailureSaysOfWhatItIs) {
+  PlainClient side{server_.port()};
+  side.command({"SET", "{MT}:s", "x"});
+  const Ran ran = run_on_redis({"number", "MT"});
+  EXPECT_EQ(ran.status, 65) << ran.output;
+  EXPECT_TRUE(ran.says("MT'")) << ran.output;
+  const Ran lock = run({"--store", dead_url(), "lock", "deploy", "-n", "--", "true"});
+  EXPECT_EQ(lock.status, 69) << lock.output;
+  EXPECT_TRUE(lock.says("lock 'deploy': ")) << lock.output;
+  EXPECT_FALSE(lock.says("was not released")) << lock.output;
+}
+
+TEST_F(Frictions, U06_WaitCoversConnecting) {
+  server_.kill();
+  for (const Words& words :
+       {Words{"lock", "deploy", "--wait", "20s", "--", "echo", "in"},
+        Words{"semaphore", "desks", "--permits", "1", "-w", "20s", "--", "echo", "in"},
+        Words{"latch", "import", "--wait", "20s", "--", "echo", "in"}}) {
+    auto waiter = start_on_redis(words, words[0]);
+    while (read_file(folder_ / words[0]).find("trying again") == std::string::npos)
+      ASSERT_EQ(waiter.wait_for(10ms), std::nullopt) << read_file(folder_ / words[0]);
+    server_.start();
+    EXPECT_EQ(waiter.wait_for(20s), 0) << read_file(folder_ / words[0]);
+    EXPECT_TRUE(read_file(folder_ / words[0]).ends_with("in\n"));
+    server_.kill();
+  }
+  server_.start();
+}
+
+TEST_F(Frictions, U06_AWaitForAStoreThatNeverComesEnds) {
+  const Ran ran = run({"--store", dead_url(), "lock", "deploy", "--wait", "300ms", "--", "true"});
+  EXPECT_EQ(ran.status, 69) << ran.output;
+  EXPECT_TRUE(ran.says("trying again for 300ms")) << ran.output;
+  auto waiter = start({"--store", dead_url(), "lock", "deploy", "--", "true"}, "waiter");
+  wait_for_line("waiter");
+  waiter.signal(SIGINT);
+  EXPECT_EQ(waiter.wait_for(20s), 128 + SIGINT) << "a signal ends the wait";
+}
+
+TEST_F(Frictions, U07_TheShortOptionsAreThoseOfFlock) {
+  auto holder = start_on_redis({"lock", "deploy", "--", "sleep", "60"}, "holder");
+  wait_for_key("deploy");
+  EXPECT_EQ(run_on_redis({"lock", "-n", "deploy", "true"}).status, 75);
+  EXPECT_EQ(run_on_redis({"lock", "-w", "0.05", "deploy", "true"}).status, 75);
+  holder.terminate();
+  EXPECT_EQ(holder.wait_for(20s), 128 + SIGTERM);
+  EXPECT_EQ(run_on_redis({"lock", "deploy", "-c", "echo one; exit 9"}).status, 9);
+  EXPECT_EQ(run_on_redis({"lock", "deploy", "-c", "true", "--", "false"}).status, 64);
+}
+
+TEST_F(Frictions, U07_AnOptionOfTheCommandIsRefusedWithAHint) {
+  for (const Words& words : {Words{"lock", "j", "ls", "-l"}, Words{"lock", "-l", "j", "ls"}}) {
+    const Ran ran = run_on_redis(words);
+    EXPECT_EQ(ran.status, 64) << ran.output;
+    EXPECT_TRUE(ran.says("write -- before")) << ran.output;
+  }
+}
+
+TEST_F(Frictions, U08_AWaiterSaysForWhatItWaits) {
+  auto holder =
+      start_on_redis({"lock", "deploy", "--label", "anna", "--", "sleep", "60"}, "holder");
+  wait_for_key("deploy");
+  const Ran lock = run_on_redis({"lock", "-v", "deploy", "--wait", "2s", "--", "true"});
+  EXPECT_EQ(lock.status, 75);
+  EXPECT_TRUE(lock.says("waiting for lock 'deploy': held by anna@")) << lock.output;
+  const Ran semaphore = run_on_redis({"semaphore", "-v", "unset", "--wait", "2s", "--", "true"});
+  EXPECT_TRUE(semaphore.says("say it with --permits")) << semaphore.output;
+  const Ran quiet = run_on_redis({"lock", "deploy", "--wait", "2s", "--", "true"});
+  EXPECT_FALSE(quiet.says("waiting for")) << quiet.output;
+}
+
+TEST_F(Frictions, U10_AVerbOfALatchIsNeverRunAsACommand) {
+  const Ran forgotten = run_on_redis({"latch", "set", "3"});
+  EXPECT_EQ(forgotten.status, 64) << forgotten.output;
+  EXPECT_TRUE(forgotten.says("NAME is missing")) << forgotten.output;
+  const Ran mistyped = run_on_redis({"latch", "import", "sett", "3"});
+  EXPECT_EQ(mistyped.status, 64) << mistyped.output;
+  EXPECT_TRUE(mistyped.says("did you mean 'set'?")) << mistyped.output;
+}
+
+TEST_F(Frictions, U11_AnIdThatIsNoneGetsOneClearLine) {
+  for (const char* const id : {"99999999999999999999", "abc", "-5"}) {
+    const Ran ran = run({"id", "--explain", id});
+    EXPECT_EQ(ran.status, 64) << ran.output;
+    EXPECT_TRUE(ran.says(std::string{"'"} + id + "' is no integer")) << ran.output;
+    EXPECT_LT(ran.output.size(), 120U) << ran.output;
+  }
+}
+
+TEST_F(Frictions, U12_ATypeOfOrderNumbersHasNoDefault) {
+  const Ran ran = run_on_redis({"sale", "create", "wine", "--stock", "10"});
+  EXPECT_EQ(ran.status, 64) << ran.output;
+  EXPECT_TRUE(ran.says("--type is missing")) << ran.output;
+}
+
+TEST_F(Frictions, U13_EachPurchaseIsANewWishUnlessARequestIsGiven) {
+  ASSERT_EQ(
+      run_on_redis({"sale", "create", "wine", "--stock", "100", "--type", "WI", "--limit", "0"})
+          .status,
+      0);
+  const auto buy = [&](const char* units, Words more = {}) {
+    Words words{"--json", "sale", "buy", "wine", "--buyer", "ann", "--units", units};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_on_redis(words);
+  };
+  const auto first = buy("8").json();
+  const auto second = buy("2").json();
+  EXPECT_EQ(second.at("outcome"), "admitted");
+  EXPECT_EQ(second.at("order").at("units"), 2);
+  const std::string request = first.at("request");
+  EXPECT_NE(request, second.at("request"));
+  EXPECT_EQ(buy("8", {"--request", request}).json().at("order").at("units"), 8);
+  const Ran other = buy("3", {"--request", request});
+  EXPECT_TRUE(other.says("bought 8 unit(s) the first time")) << other.output;
+}
+
+TEST_F(Frictions, U14_AnUnknownCommandIsNamedWithTheNearest) {
+  const Ran unknown = run({"frobnicate"});
+  EXPECT_EQ(unknown.status, 64);
+  EXPECT_TRUE(unknown.says("unknown command 'frobnicate'")) << unknown.output;
+  EXPECT_TRUE(run({"lokc"}).says("did you mean 'lock'?"));
+  EXPECT_TRUE(run({"sale", "list"}).says("unknown command 'list'"));
+  EXPECT_EQ(run({"help"}).status, 0);
+  EXPECT_EQ(run({"help", "sale", "buy"}).status, 0);
+}
+
+TEST_F(Frictions, U15_HelpIsShortAndShellsAreServed) {
+  EXPECT_FALSE(run({"lock", "--help"}).says("disk or memory is full"));
+  for (const char* const shell : {"bash", "zsh", "fish"}) {
+    const Ran script = run({"completion", shell});
+    EXPECT_EQ(script.status, 0);
+    EXPECT_TRUE(script.says("sluice __complete")) << script.output;
+  }
+  EXPECT_TRUE(run({"__complete", "semaphore", "--per"}).says("--permits\t"));
+  EXPECT_TRUE(run({"help", "--man", "lock"}).says(".TH SLUICE\\-LOCK 1"));
+  EXPECT_EQ(run({"__pages", (folder_ / "pages").string()}).status, 0);
+  for (const char* const page :
+       {"man/man1/sluice.1", "man/man1/sluice-lock.1", "bash-completion/completions/sluice",
+        "zsh/site-functions/_sluice", "fish/vendor_completions.d/sluice.fish"})
+    EXPECT_GT(read_file(folder_ / "pages" / page).size(), 50U) << page;
+  const std::string bash = (folder_ / "pages/bash-completion/completions/sluice").string();
+  test::Process completing{
+      {"bash", "-c",
+       ". " + bash + "; PATH=" + test::built_path() +
+           ":$PATH; COMP_WORDS=(sluice sem); COMP_CWORD=1; _sluice; [ $COMPREPLY = semaphore ]"}};
+  EXPECT_EQ(completing.wait(), 0);
+}
+
+TEST_F(Frictions, U15_TheReferenceOfTheCommandLineIsCurrent) {
+  const Ran page = run({"help", "--markdown"});
+  EXPECT_EQ(read_file(test::source_path("docs/command_line.md")), page.output)
+      << "write it anew: sluice help --markdown > docs/command_line.md";
+}
+
+TEST_F(Frictions, U21_TheDoctorTriesWhatLocksDo) {
+  PlainClient side{server_.port()};
+  side.command({"CONFIG", "SET", "appendonly", "yes"});
+  side.command({"ACL", "SETUSER", "reader", "on", ">secret", "~*", "&*", "+@all", "-@write"});
+  const std::string url = "redis://reader:secret@127.0.0.1:" + std::to_string(server_.port());
+  const Ran reader = run({"doctor", url});
+  EXPECT_EQ(reader.status, 1) << reader.output;
+  EXPECT_TRUE(reader.says("danger   write")) << reader.output;
+  side.command({"ACL", "SETUSER", "deaf", "on", ">secret", "~*", "resetchannels", "+@all"});
+  const Ran deaf =
+      run({"doctor", "redis://deaf:secret@127.0.0.1:" + std::to_string(server_.port())});
+  EXPECT_EQ(deaf.status, 1) << deaf.output;
+  EXPECT_TRUE(deaf.says("danger   messages")) << deaf.output;
+  side.command({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  const Ran alone = run_on_redis({"doctor"});
+  EXPECT_EQ(alone.status, 1) << alone.output;
+  EXPECT_TRUE(alone.says("danger   replicas")) << alone.output;
+  EXPECT_TRUE(alone.says("danger   write")) << alone.output;
+}
+
+TEST_F(Frictions, U21_TheDoctorNamesANodeOfACluster) {
+  const test::RedisServer node{{"cluster-enabled yes"}};
+  const Ran ran = run({"doctor", node.url()});
+  EXPECT_NE(ran.status, 0);
+  EXPECT_TRUE(ran.says("node of a cluster")) << ran.output;
+}
+
+TEST_F(Frictions, U21_TheDoctorKnowsThatAFolderHasNoConfigSet) {
+  const Ran folder = run({"doctor", "embedded:" + (folder_ / "data").string()});
+  EXPECT_EQ(folder.status, 0) << folder.output;
+  EXPECT_FALSE(folder.says("CONFIG SET")) << folder.output;
+  const Ran memory = run({"doctor", "embedded:"});
+  EXPECT_EQ(memory.status, 1) << memory.output;
+  EXPECT_FALSE(memory.says("CONFIG SET")) << memory.output;
+}
+
+TEST_F(Frictions, U22_AStoreInMemoryIsWarnedOf) {
+  for (const Words& words : {Words{"lock", "deploy", "--", "true"}, Words{"number", "MT"}}) {
+    Words line = words;
+    line.insert(line.begin(), {"--store", "embedded:"});
+    const Ran ran = run(line);
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_TRUE(ran.says("warning: 'embedded:' is the memory of this process")) << ran.output;
+  }
+  const Ran kept = run({"--store", "embedded:" + (folder_ / "data").string(), "number", "MT"});
+  EXPECT_FALSE(kept.says("warning")) << kept.output;
+}
+
+TEST_F(Frictions, U27_ACommandThatCannotRunIsQuoted) {
+  EXPECT_TRUE(run_on_redis({"lock", "j", "--", "nosuchcmd"})
+                  .says("sluice: cannot run 'nosuchcmd': No such file or directory\n"));
+}
+
+TEST_F(Frictions, U28_LocksCanBeReleasedAndWatched) {
+  for (const Words& kind : {Words{"lock"}, Words{"lock", "--fair"}, Words{"lock", "--exclusive"}}) {
+    Words words = kind;
+    words.insert(words.end(), {"deploy", "--lease", "900ms", "--", "sleep", "60"});
+    auto holder = start_on_redis(words, "holder");
+    wait_for_key("deploy");
+    const Ran released = run_on_redis({"locks", "deploy", "--force-release"});
+    EXPECT_EQ(released.status, 0) << released.output;
+    EXPECT_TRUE(released.says("released 'deploy', which was held by sleep@")) << released.output;
+    EXPECT_EQ(holder.wait_for(20s), 76);
+  }
+  EXPECT_EQ(run_on_redis({"locks", "deploy", "--force-release"}).status, 75);
+  EXPECT_EQ(run_on_redis({"locks", "--force-release"}).status, 64);
+
+  auto watcher = start_on_redis({"locks", "--watch"}, "watcher");
+  const auto looks = [&] {
+    const auto text = read_file(folder_ / "watcher");
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find("NAME", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  wait_until([&](PlainClient&) { return looks() >= 2; });
+  watcher.terminate();
+  EXPECT_EQ(watcher.wait_for(20s), 0);
+}
+
+TEST_F(Frictions, N02_AMessageThatCannotBeWrittenEndsNoHold) {
+  for (const char* const stderr_is : {"2>/dev/full", "2>&-", "2> >(true)"}) {
+    test::Process holder{{"bash", "-c",
+                          "exec " + test::built_path("sluice") + " --store " + server_.url() +
+                              " lock deploy --lease 900ms -- sleep 60 " + stderr_is}};
+    wait_for_key("deploy");
+    PlainClient{server_.port()}.command({"DEL", "deploy"});
+    EXPECT_EQ(holder.wait_for(20s), 76) << stderr_is;
+  }
+}
+
+TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailure) {
+  const auto line = test::built_path("sluice") + " --store " + server_.url() + " id >/dev/full";
+  test::Process drawing{{"sh", "-c", line}};
+  EXPECT_EQ(drawing.wait(), 74);
+}
+
+}  // namespace
+}  // namespace sluice
