@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <stdexcept>
 
 #include "lock/simulation/campaign.hpp"
 
