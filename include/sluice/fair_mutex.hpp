@@ -26,9 +26,9 @@ struct FairMutexOptions {
 /// A mutual-exclusion lock shared by every process that names it, first come first served; Java
 /// processes with Redisson's RFairLock included.
 ///
-/// Guarantee: what Mutex guarantees; and whoever waits gets in before all who came later, of
-///   whatever process, while it lives. Nobody gets past a waiter: an acquire that does not wait is
-///   refused while anybody does. A release gives the lock to the first that waits, and tells its
+/// Guarantee: what Mutex guarantees; and a waiter gets in before all waiters that came later, of
+///   whatever process, while it lives. No caller gets past a waiter: an acquire that does not wait
+///   is refused while there is one. A release gives the lock to the first that waits, and tells its
 ///   process alone. A waiter of ours stays in the queue for as long as it waits. One that is dead
 ///   or stands still costs those behind it two seconds, when its turn comes.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
@@ -45,7 +45,7 @@ struct FairMutexOptions {
 /// Threads: any. The Store must outlive the FairMutex and every Held of it; a Held may outlive its
 ///   FairMutex. After a fork() the holds stay with the parent.
 /// In Redis: as Redisson's, hash NAME {owner: entries}, TTL = lease; list
-///   redisson_lock_queue:{NAME} of those who wait, and sorted set redisson_lock_timeout:{NAME} of
+///   redisson_lock_queue:{NAME} of the waiters, and sorted set redisson_lock_timeout:{NAME} of
 ///   their deadlines, by the server's clock; channels redisson_lock__channel:{NAME}:OWNER.
 ///   Ours beside it: fields sluice:... of the hash; hash sluice_lock_tickets:{NAME}, TTL 2 minutes;
 ///   string redisson_lock_token:{NAME}, the fencing counter, which stays. One name is a Mutex or a
@@ -64,11 +64,13 @@ class FairMutex : public ExclusiveLock {
   FairMutex(Store& store, std::string name, FairMutexOptions options = {});
   ~FairMutex();
 
-  /// Who is in, and the first 1000 who wait, in their order, for operators: one round trip.
+  /// The holder, and the first 1000 waiters in their order, for operators: one round trip.
   Task<LockInfo> info();
 
-  /// Ends whoever's hold, and gives the lock to the first that waits. The holder learns of it with
-  /// its next renewal; at once if it is the last that this FairMutex let in. False: nobody was in.
+  /// Ends the hold, whichever process has it, and gives the lock to the first waiter. The holder
+  /// learns of it with its next renewal; at once if it is the last that this FairMutex let in.
+  /// False: the lock was free. Throws Error (wrong_type) for a key that is no lock, and leaves it
+  /// as it is.
   Task<bool> force_release();
 
  private:

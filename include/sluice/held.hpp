@@ -30,19 +30,19 @@ struct FencingToken {
   friend auto operator<=>(const FencingToken&, const FencingToken&) = default;
 };
 
-/// Who holds, as it stands in Redis: `<uuid>:<number>`.
+/// An owner as it stands in Redis: `<uuid>:<number>`.
 struct OwnerId {
   std::string text;
   friend bool operator==(const OwnerId&, const OwnerId&) = default;
 };
 
-/// Somebody who may hold locks, and enter again what they hold. Not a thread: it may be moved
+/// A party that may hold locks, and enter again what it holds. Not a thread: it may be moved
 /// between threads and coroutines, and used by several at once.
 ///
-/// Whoever acquires without an Owner is somebody new each time.
+/// A caller that acquires without an Owner gets a new one each time.
 class Owner {
  public:
-  /// A new identity, which nobody had before.
+  /// A new identity, which no other Owner had before.
   Owner();
   Owner(Owner&&) noexcept = default;
   Owner& operator=(Owner&&) noexcept = default;
@@ -54,7 +54,7 @@ class Owner {
   std::shared_ptr<lock::OwnerState> state_;
 };
 
-/// Who holds or waits, for people. Empty where a program other than ours does.
+/// A holder or waiter, for people. Empty for a program that does not use this library.
 struct HolderData {
   std::string host;
   std::int64_t pid = 0;
@@ -110,7 +110,7 @@ std::string_view to_string(LostCause cause) noexcept;
 enum class Risk {
   unanswered,  ///< No renewal has succeeded for two thirds of the lease.
   uncertain,   ///< Another server answers than the one that granted the hold: a failover, or a
-               ///< restart. It may know nothing of the hold, and may have let somebody else in.
+               ///< restart. It may know nothing of the hold, and may have let another holder in.
 };
 
 std::string_view to_string(Risk risk) noexcept;
@@ -138,7 +138,7 @@ class [[nodiscard("the hold ends with this object: keep it for as long as you wo
  public:
   /// Holds nothing.
   Held() noexcept = default;
-  Held(Held&& other) noexcept = default;
+  Held(Held && other) noexcept = default;
   Held& operator=(Held&& other) noexcept;
   /// Releases: sends the request at once, in order with what this thread sends later, and does not
   /// wait for the reply. Never throws; a failure is logged and counted in

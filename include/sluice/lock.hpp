@@ -1,6 +1,7 @@
 /// Locks and synchronizers that are shared by every process that names them.
 #pragma once
 
+#include "sluice/exclusive_lock.hpp"    // IWYU pragma: export
 #include "sluice/fair_mutex.hpp"        // IWYU pragma: export
 #include "sluice/fencing.hpp"           // IWYU pragma: export
 #include "sluice/held.hpp"              // IWYU pragma: export

@@ -24,7 +24,7 @@ struct HandOff {
   /// ... and at most for so long, then also.
   std::chrono::milliseconds turn{100};
   /// After so many hand-overs in a row from process to process of ours, a release makes the lock
-  /// truly free and publishes it, if anybody else listens: a Java program, say.
+  /// truly free and publishes it, if a program that is not ours listens, in Java, say.
   std::uint32_t across_processes = 16;
 
   friend auto operator<=>(const HandOff&, const HandOff&) = default;
@@ -56,14 +56,14 @@ struct MutexOptions {
 ///   keeps its data and its clock and ours run at the same speed within the margin. A lost reply
 ///   leaves no second hold, a repeated or late release touches no newer hold, and a hold is never
 ///   renewed after its release. Tokens rise, also after the server has lost its data. A waiter gets
-///   the lock by the release itself, or looks when the holder's lease ends; nobody polls. Within a
-///   process waiters have their turns in the order of their arrival.
+///   the lock by the release itself, or looks when the holder's lease ends; it does not poll.
+///   Within a process waiters have their turns in the order of their arrival.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold after a failover (see
 ///   `Durability`); an order among processes (see FairMutex), nor the place of a process that
 ///   stands still for 2 s when its turn comes. A copy of an acquire that the server gets to only
 ///   after the hold was released again (the first connection was lost while the copy lay in a
-///   buffer) leaves a hold of nobody until its lease ends. Losses are counted in
+///   buffer) leaves a hold without a holder until its lease ends. Losses are counted in
 ///   `sluice_lock_lost_total`.
 /// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its
 ///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, and
@@ -84,12 +84,13 @@ class Mutex : public ExclusiveLock {
   Mutex(Store& store, std::string name, MutexOptions options = {});
   ~Mutex();
 
-  /// Who is in and who waits, for operators: one round trip. Waiters behind a holder of their own
-  /// process are known to that process alone.
+  /// The holder and the waiters, for operators: one round trip. Waiters behind a holder of their
+  /// own process are shown after a second.
   Task<LockInfo> info();
 
-  /// Ends whoever's hold, and wakes the waiters. The holder learns of it with its next renewal.
-  /// False: nobody was in.
+  /// Ends the hold, whichever process has it, and gives the lock to the next waiter. The holder
+  /// learns of it with its next renewal. False: the lock was free. Throws Error (wrong_type) for a
+  /// key that is no lock, and leaves it as it is.
   Task<bool> force_release();
 
  private:

@@ -1,4 +1,4 @@
-/// Many that read, or one that writes, across processes.
+/// Many readers, or one writer, across processes.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,8 @@ struct SharedMutexOptions {
   /// 1'000'000.
   std::uint32_t overtaking = 16;
   /// After so many hand-overs in a row from hold to hold of ours, a release makes the lock truly
-  /// free and publishes it, if anybody else listens: a Java program, say. From 1 to 1'000'000.
+  /// free and publishes it, if a program that is not ours listens, in Java, say. From 1 to
+  /// 1'000'000.
   std::uint32_t hand_overs = 16;
   /// What people see in `info()` and `sluice locks`. Default: the name of the program.
   std::string label{};
@@ -45,10 +46,10 @@ struct SharedMutexOptions {
 /// processes with Redisson included.
 ///
 /// Guarantee: among holders whose `Held::valid()` is true there is at most one that writes, and
-///   then nobody else reads but its own owner; while the server keeps its data and its clock and
+///   then only its own owner reads; while the server keeps its data and its clock and
 ///   ours run at the same speed within the margin. A lost reply leaves no second hold, a repeated
 ///   or late release touches no newer hold. A reader that died keeps a writer out for its lease at
-///   most, however long others read on. Neither readers nor writers of ours starve: see
+///   most, however long other readers go on. Neither readers nor writers of ours starve: see
 ///   `SharedMutexOptions::overtaking`.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold after a failover; an order among
@@ -66,9 +67,9 @@ struct SharedMutexOptions {
 ///   lease; for each entry of a reader the string {NAME}:OWNER:rwlock_timeout:N, TTL = its lease;
 ///   string redisson_lock_token:{NAME}, the fencing counter, which stays; channel
 ///   redisson_rwlock:{NAME}; lists sluice_rw_writers:{NAME} and sluice_rw_readers:{NAME} while
-///   somebody waits. One round trip to get in where nobody is in the way, one to release, which
-///   also lets the next ones in: they need none. Renewals: one script for 100 holds to read, one
-///   for 100 to write.
+///   there are waiters. One round trip to enter a lock that is free, one to release, which also
+///   lets the next waiters in: they need none. Renewals: one script for 100 holds to read, one for
+///   100 to write.
 ///
 ///     SharedMutex prices{*store, "prices"};
 ///     { const std::shared_lock reading{prices}; show(price_list); }
@@ -92,12 +93,13 @@ class SharedMutex : public ExclusiveLock {
                                                std::chrono::milliseconds wait = {},
                                                std::stop_token stop = {});
 
-  /// Who is in and who waits (writers first), for operators: one round trip, O(holders + waiters),
-  /// of each queue the first 1000.
+  /// The holders and the waiters (writers first), for operators: one round trip, O(holders +
+  /// waiters), of each queue the first 1000.
   Task<LockInfo> info();
 
   /// Ends all holds, to read and to write, and lets those in that wait. The holders learn of it
-  /// with their next renewal. False: nobody was in.
+  /// with their next renewal. False: it was free. Throws Error (wrong_type) for a key that is no
+  /// lock, and leaves it as it is.
   Task<bool> force_release();
 
   // To read, as the standard library wants it (SharedTimedMutex). lock_shared() is also allowed

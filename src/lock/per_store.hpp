@@ -1,4 +1,4 @@
-/// One T for each Store, shared by whoever asks for it while anybody has it.
+/// One T for each Store. It lives as long as one of its users.
 #pragma once
 
 #include <memory>

@@ -75,6 +75,7 @@ inline constexpr std::array nouns{
     Noun{"semaphore", "lock"},    Noun{"latch", "lock"},
     Noun{"rate_limiter", "lock"}, Noun{"permit_semaphore", "lock"},
     Noun{"fencing", "lock"},      Noun{"lock_watch", "lock"},
+    Noun{"exclusive_lock", "lock"},
     Noun{"lock", "lock"},  // all of them
     Noun{"number", "number"},     Noun{"id", "id"},
     Noun{"sale", "sale"},         Noun{"order_store", "sale"},

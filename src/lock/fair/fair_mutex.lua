@@ -1,15 +1,16 @@
 -- The scripts of FairMutex.
 
 -- script acquire
--- Take a free lock if nobody waits, or wait for it in the queue. Whoever finds it free sees to it
--- that the first in the queue gets it. Re-entry is lock/mutex/recount.
+-- Take a free lock if the queue is empty, or wait for it in the queue. A request that finds the
+-- lock free while others wait gives it to the first of them. Re-entry is lock/mutex/recount.
 -- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
 -- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] request id   ARGV[4] holder, for people
 -- ARGV[5] channel   ARGV[6] claim, ms   ARGV[7] inbox; empty: do not wait
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
 --        hand-over;
---        {ms, time, foreign}: refused. Look again in so many ms (-1: whenever); the server's time in
---        ms; 1: somebody of Redisson's is before us, and will publish its release to our channel.
+--        {ms, time, foreign}: refused. Look again in so many ms (-1: whenever); the server's time
+--        in ms; 1: a waiter or holder of Redisson's is before us, and will publish its release to
+--        our channel.
 local call = redis.call
 -- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
@@ -19,9 +20,9 @@ local me, lease, request, holder, channel, claim, inbox = unpack(ARGV)
 local holds = call('HGET', KEYS[1], 'sluice:request')
 if holds == request then
   call('PEXPIRE', KEYS[1], lease)
-  return tonumber(call('GET', KEYS[5]))  -- nobody has counted on since: this hold is in the way
+  return tonumber(call('GET', KEYS[5]))  -- no later token: this hold is in the way
 end
--- Another request of this owner may have left a ticket: whoever waits takes it over.
+-- Another request of this owner may have left a ticket: a request that waits takes it over.
 local waits, arrived = string.match(call('HGET', KEYS[4], me) or '', '^(%S+) %d+ (%d+)')
 local mine = inbox ~= '' or not waits or waits == request
 
@@ -49,8 +50,8 @@ if inbox == '' then
   return {left, server_time(), 0}
 end
 
--- Redisson takes only the first out of its queue, by the clock of a client: whoever is missing but
--- has a ticket was before all who came later.
+-- Redisson drops the first of the queue by the clock of a client. A waiter of ours that was dropped
+-- still has its ticket, and returns before all waiters that came later.
 local function return_to_the_front()
   for place, other in ipairs(call('LRANGE', KEYS[2], 0, 999)) do
     local came = string.match(call('HGET', KEYS[4], other) or '', '^%S+ %d+ (%d+)')
@@ -63,11 +64,12 @@ local function return_to_the_front()
 end
 
 local function find_or_take_place()
-  return call('LPOS', KEYS[2], me) or arrived and return_to_the_front() or call('RPUSH', KEYS[2], me) - 1
+  return call('LPOS', KEYS[2], me) or arrived and return_to_the_front()
+    or call('RPUSH', KEYS[2], me) - 1
 end
 
 -- At least our patience for each that is before us, whatever Redisson takes off; at most what
--- Redisson would say to somebody new.
+-- Redisson would say to a newcomer.
 local function set_deadline(place)
   local before = place > 0 and call('ZSCORE', KEYS[3], call('LINDEX', KEYS[2], place - 1))
   local most = (before and tonumber(before) or server_time() + math.max(left, 0)) + patience
@@ -81,7 +83,8 @@ local function redisson_is_before(place)
     return true
   end
   if place > 0 then
-    for _, ticket in ipairs(call('HMGET', KEYS[4], unpack(call('LRANGE', KEYS[2], 0, place - 1)))) do
+    local before = call('LRANGE', KEYS[2], 0, place - 1)
+    for _, ticket in ipairs(call('HMGET', KEYS[4], unpack(before))) do
       if not ticket then
         return true
       end
@@ -92,12 +95,13 @@ end
 
 local place = find_or_take_place()
 set_deadline(place)
-call('HSET', KEYS[4], me, string.format('%s %s %s %s ', request, claim,
-                                        arrived or string.format('%.0f', server_time()), inbox) .. holder)
-call('PEXPIRE', KEYS[4], 120000)  -- whoever waits looks again within 30 s
+arrived = arrived or string.format('%.0f', server_time())
+call('HSET', KEYS[4], me,
+     string.format('%s %s %s %s ', request, claim, arrived, inbox) .. holder)
+call('PEXPIRE', KEYS[4], 120000)  -- waiters look again within 30 s
 
--- When the hold ends by itself the first looks at once, the others one after another: one of them
--- lives. What Redisson releases it tells the first alone, who may be dead.
+-- When the hold ends by itself the first waiter looks at once, the next ones one after another: one
+-- of them lives. Redisson tells its release to the first waiter alone, which may be dead.
 local foreign = redisson_is_before(place)
 local rest = left < 0 and left or left + 100 * place
 if foreign and place > 0 and (rest < 0 or rest > 500 * place) then
@@ -127,7 +131,7 @@ if left_queue then  -- it may have been the one to look
   if left == -2 then
     hand_over(ARGV[2])
   elseif left >= 0 then
-    have_it_looked_at('', left, 3)  -- one of these may be in, and stand still
+    have_it_looked_at('', left, 3)  -- the lock may be handed to one that stands still
   end
 end
 return 0
@@ -136,7 +140,7 @@ return 0
 -- End whatever hold there is, without asking its owner, and hand the lock over.
 -- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
 -- ARGV[1] channel
--- Reply: 1 ended; 0 nobody held it.
+-- Reply: 1 ended; 0 it was free.
 -- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
 -- include lock/fair/fair_mutex.lua queue
@@ -150,7 +154,7 @@ hand_over(ARGV[1])
 return ended
 
 -- script waiters
--- Who waits, for people.
+-- The waiters, for people.
 -- KEYS[1] queue   KEYS[2] tickets   ARGV[1] at most so many, below 1000
 -- Reply: {owner, ticket, owner, ticket ...} in the order of the queue; see lock/fair/queue. Empty:
 --        a waiter of Redisson's.
@@ -164,11 +168,11 @@ return shown
 -- part queue
 -- The queue of a fair lock as Redisson keeps it, and our tickets beside it.
 -- KEYS[2] list of owners, first come first   KEYS[3] sorted set of them by deadline, ms
--- KEYS[4] hash: owner -> ticket "request claim arrived inbox holder", times in ms. Whoever waits
---         without one is Redisson's.
+-- KEYS[4] hash: owner -> ticket "request claim arrived inbox holder", times in ms. A waiter
+--         without a ticket is Redisson's.
 local patience = 300000  -- that Redisson has with each that waits
 
--- Whoever stands behind `place` waits for less than before: O(n), as with Redisson.
+-- Moves the deadlines of all waiters behind `place`: O(n), as with Redisson.
 local function move_up(place, by)
   for _, owner in ipairs(redis.call('LRANGE', KEYS[2], place + 1, -1)) do
     redis.call('ZADD', KEYS[3], 'XX', 'INCR', string.format('%.0f', -by), owner)

@@ -1,17 +1,18 @@
 -- A lock that is free goes to the first that waits and lives.
 -- KEYS[1] lock hash   KEYS[2..4] see lock/fair/queue   KEYS[5] fencing counter
 --
--- One of ours is sent the hold, for `claim` ms, in which it has to say that it took over; if nobody
--- hears (PUBLISH says how many do) it is dead. One of Redisson's is told that the lock is free, and
--- has `time_to_come`; the field sluice:told of the tickets says "till deadline was owner" then:
--- until when it has, its deadline now, and what that was before. The lock stays free meanwhile. In
--- either case two processes look when that time is over: one, and a little later another.
+-- A waiter of ours is sent the hold, for `claim` ms, in which it has to say that it took over. If
+-- it does not hear (PUBLISH says how many do) it is dead. One of Redisson's is told that the lock
+-- is free, and has `time_to_come`; the field sluice:told of the tickets says "till deadline was
+-- owner" then: until when it has, its deadline now, and what that was before. The lock stays free
+-- meanwhile. In either case two processes look when that time is over: one, and a little later
+-- another.
 local time_to_come = 1500
 local time_between_looks = 500
 
 -- Asks the first of ours in each of so many processes to look: one when `ms` are over, the next
 -- later, should that one stand still too. The process of `inbox`, which may be the cause, is asked
--- only where there is no other. Whom nobody hears is dead, and leaves.
+-- only where there is no other. A process that does not hear is dead, and leaves.
 local function have_it_looked_at(inbox, ms, processes)
   local call = redis.call
   local asked, last_resort = {[inbox] = true}, nil
@@ -39,7 +40,7 @@ local function have_it_looked_at(inbox, ms, processes)
   end
 end
 
--- Whoever leaves the queue as its first.
+-- The first waiter leaves the queue.
 local function take_turn(owner)
   leave(owner)
   redis.call('HDEL', KEYS[4], 'sluice:told')
@@ -101,14 +102,15 @@ local function tell(channel, owner)
   if moved ~= deadline then
     call('ZADD', KEYS[3], string.format('%.0f', moved), owner)
   end
-  call('HSET', KEYS[4], 'sluice:told', string.format('%.0f %.0f %.0f %s', till, moved, deadline, owner))
+  call('HSET', KEYS[4], 'sluice:told',
+       string.format('%.0f %.0f %.0f %s', till, moved, deadline, owner))
   call('PEXPIRE', KEYS[4], 120000)
   have_it_looked_at('', till - now, 2)
   return till
 end
 
--- REQUIRES: nobody holds the lock. True: nobody is before `asker`; if it is nil, nobody waits.
--- False, and a time: one of Redisson's may come until then.
+-- REQUIRES: the lock is free. True: no waiter is before `asker`; if that is nil: no waiter at all.
+-- False, and a time: a waiter of Redisson's may come until then.
 local function hand_over(channel, asker)
   while true do
     local first = redis.call('LINDEX', KEYS[2], 0)

@@ -83,8 +83,7 @@ Task<ReleaseOutcome> Held::release() {
   auto hold = std::move(hold_);
   if (!hold || hold->forks != fork_count())
     co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::not_held};
-  auto leaving = lock::leave(std::move(hold));
-  co_return co_await leaving;
+  co_return co_await lock::leave(std::move(hold));
 }
 
 std::stop_token Held::lost() const {

@@ -1,9 +1,9 @@
 /// One hold of one owner, from the grant to its end: held -> released, or held -> lost. Nothing
 /// leads back.
 ///
-/// It comes into being with the grant in hand, so that there is nothing to renew before, and leaves
-/// the watchdog before its release is sent; a renewal that is still under way then finds another
-/// request id, or none, in Redis.
+/// A Hold is made when the grant is there, so that nothing is renewed before. It leaves the
+/// watchdog before its release is sent: a renewal that is still under way then finds another
+/// request id, or none, in Redis, and prolongs nothing.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ struct Terms {
                   bool watched);
   friend auto operator<=>(const Terms&, const Terms&) = default;
 
-  /// How long whoever is handed the hold by message has to say that it took over, by an early
-  /// renewal. Nobody renews a hold that is not watched: it is given for its whole lease.
+  /// How long a waiter that is handed the hold by message has to say that it took over, by an early
+  /// renewal. A hold that is not watched is not renewed: it is given for its whole lease.
   std::chrono::milliseconds claim() const noexcept {
     return watched ? std::min(lease, std::chrono::milliseconds{2000} + margin) : lease;
   }
@@ -68,7 +68,7 @@ struct Hold {
   bool unanswered = false;  ///< the last renewal failed
   bool warned = false;      ///< of a risk, and not confirmed since
   LostCause cause{};
-  std::optional<std::stop_source> stop;  ///< made when somebody asks for it
+  std::optional<std::stop_source> stop;  ///< made when a caller asks for it
   std::vector<std::function<void(LostCause)>> on_lost;
   std::vector<std::function<void(Risk)>> on_risk;
 };

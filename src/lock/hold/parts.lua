@@ -37,7 +37,8 @@ local function is_lock(key)
   local fields = redis.call('HGETALL', key)
   for i = 1, #fields, 2 do
     local field, value = fields[i], fields[i + 1]
-    local uuid = string.match(field, '^([%x-]+):%d+$') or string.match(field, '^([%x-]+):%d+:write$')
+    local uuid = string.match(field, '^([%x-]+):%d+$')
+      or string.match(field, '^([%x-]+):%d+:write$')
     if field == 'mode' and (value == 'read' or value == 'write')
       or uuid and #uuid == 36 and string.match(value, '^%d+$') then
       known = true

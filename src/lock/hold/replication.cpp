@@ -43,8 +43,7 @@ Error unsynced(const std::string& key, const DurableReply& reply, const Durabili
 Task<std::string> server_identity(Store& store) {
   Batch batch;
   batch.add({"INFO", "server"}).add({"INFO", "replication"});
-  auto asked = store.run(std::move(batch));
-  const std::vector<Value> replies = co_await asked;
+  const std::vector<Value> replies = co_await store.run(std::move(batch));
   for (const Value& reply : replies)
     if (reply.is_error()) throw error_of_reply(reply.as_text());
   std::string identity{line_of(replies.at(0).as_text(), "\nrun_id:")};

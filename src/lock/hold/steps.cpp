@@ -19,8 +19,7 @@ void report_failed_release(const std::string& name, const std::exception& failur
 /// may be gone.
 Task<void> give_up_and_report(Store& store, std::string name, std::string request, GiveUp give_up) {
   try {
-    auto asked = give_up();
-    co_await asked;
+    co_await give_up();
   } catch (const Error& failure) {
     report_failed_release(name, failure);
     if (failure.errc() == Errc::closed) co_return;
@@ -36,15 +35,14 @@ Task<void> give_up_and_report(Store& store, std::string name, std::string reques
 /// Asks again for a release whose reply was lost. "Gone" is then the echo of the first request, if
 /// the hold is certain.
 Task<bool> end_again(std::shared_ptr<Hold> hold) {
-  auto asked = hold->resource->ask_end(hold->who, {.repeatable = true});
-  const Value reply = co_await asked;
+  const Value reply = co_await hold->resource->ask_end(hold->who, {.repeatable = true});
   co_return reply.as_integer() == 1 ||
       hold->watchdog->clock().steady() < hold->certain_until.load();
 }
 
 ReleaseOutcome outcome_of(bool ended, bool lost) {
   if (ended) return {.kind = ReleaseOutcome::Kind::released};
-  if (!lost) count(metrics().lock_lost);  // and nobody had noticed
+  if (!lost) count(metrics().lock_lost);  // and this process had not noticed
   return {.kind = ReleaseOutcome::Kind::not_held};
 }
 
@@ -61,8 +59,7 @@ Task<ReleaseOutcome> end(std::shared_ptr<Hold> hold, Task<Value> asked, bool los
       throw;  // a closed Store may be gone
   }
   if (!answered) {
-    auto ending = end_again(hold);
-    ended = co_await ending;
+    ended = co_await end_again(hold);
   }
   co_return outcome_of(ended, lost);
 }
@@ -70,8 +67,7 @@ Task<ReleaseOutcome> end(std::shared_ptr<Hold> hold, Task<Value> asked, bool los
 Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
   const auto resource = hold->resource;
   try {
-    auto leaving = leave(std::move(hold), {.unhurried = true});
-    co_await leaving;
+    co_await leave(std::move(hold), {.unhurried = true});
   } catch (const std::exception& failure) {
     report_failed_release(resource->key(), failure);
   }
@@ -81,8 +77,7 @@ Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
 Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t others) {
   Watchdog& watchdog = *hold->watchdog;
   const SteadyTime sent = watchdog.clock().steady();
-  auto asked = hold->resource->ask_recount(*hold, others);
-  const Value reply = co_await asked;
+  const Value reply = co_await hold->resource->ask_recount(*hold, others);
   if (reply.as_integer() == 1 && watchdog.confirm(hold, sent))
     co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::still_held, .still_held = others};
   watchdog.lose(hold, LostCause::taken);
@@ -152,8 +147,7 @@ Task<bool> enter_again(std::shared_ptr<Hold> hold) {
   if (entries == 0) co_return false;
   bool in = false;
   try {
-    auto asked = hold->resource->ask_recount(*hold, entries);
-    const Value reply = co_await asked;
+    const Value reply = co_await hold->resource->ask_recount(*hold, entries);
     in = reply.as_integer() == 1;
   } catch (const Error& failure) {
     if (failure.errc() != Errc::closed) leave_in_background(hold);

@@ -9,9 +9,9 @@
 
 namespace sluice::lock {
 
-/// A hold comes into being, and is watched. Null: it is not certain any more, because the grant
-/// took too long to get here; the caller takes it back.
-/// `renew_at`: the first renewal comes not later than that. `who` is taken by the hold alone.
+/// Makes a hold, and has it watched. Null: the grant took too long to get here, so that the hold is
+/// not certain any more; the caller takes it back. `renew_at`: the first renewal comes not later
+/// than that. `who` is moved from only if there is a hold.
 std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
                             std::shared_ptr<Resource> resource, Identity&& who, const Grant& grant,
                             const Terms& terms, SteadyTime renew_at = SteadyTime::max());

@@ -172,8 +172,8 @@ void Watchdog::forget_parent() {
   wake_at_ = SteadyTime::max();
 }
 
-/// The timer that became superfluous; 0: none. It must be disarmed without the mutex, for which its
-/// callback may wait.
+/// The timer that became superfluous; 0: none. Disarm it without the mutex: its callback may wait
+/// for the mutex.
 Clock::TimerId Watchdog::wake_by(SteadyTime when) {
   if (when >= wake_at_) return 0;
   wake_at_ = when;
@@ -254,8 +254,7 @@ void Watchdog::reconnected() {
 Task<void> Watchdog::learn_who_answers() {
   const auto self = shared_from_this();
   try {
-    auto asked = server_identity(store_);
-    const std::string answers = co_await asked;
+    const std::string answers = co_await server_identity(store_);
     const std::lock_guard lock{mutex_};
     if (server_.empty()) server_ = answers;
   } catch (const std::exception& failure) {
@@ -269,8 +268,7 @@ Task<void> Watchdog::find_out_who_answers() {
   const auto self = shared_from_this();
   std::string answers;
   try {
-    auto asked = server_identity(store_);
-    answers = co_await asked;
+    answers = co_await server_identity(store_);
   } catch (const std::exception& failure) {
     log(LogLevel::warning, std::string{"asking who the server is: "} + failure.what());
   }
@@ -327,8 +325,7 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
                             .repeatable = true};
   std::vector<Value> answers;
   try {
-    auto asked = store_.run(std::move(batch), options);
-    answers = co_await asked;
+    answers = co_await store_.run(std::move(batch), options);
   } catch (const std::exception& failure) {
     log(LogLevel::warning, "renewing " + std::to_string(due.size()) + " locks: " + failure.what());
   }
@@ -343,7 +340,7 @@ void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime se
     postpone(part);
     return;
   }
-  Holds unanswered;  // nil: nobody can tell, as when half of a quorum is silent
+  Holds unanswered;  // nil: unknown, as when half of a quorum is silent
   for (std::size_t i = 0; i < part.size(); ++i) {
     const Value& word = answer.as_items()[i];
     if (word.is_null()) {

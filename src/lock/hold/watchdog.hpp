@@ -1,18 +1,17 @@
-/// Keeps the holds of this process on one Store alive, and tells them when they are over.
+/// Renews the holds of this process on one Store, and tells their holders when they are over.
 ///
-/// One timer for all: it wakes at the earliest thing to do. Renewals fall on a common beat, every
-/// third of a lease, so that all holds of that lease travel in one batch. Everything that a hold
-/// may become is decided under one mutex:
+/// One timer serves all holds: it wakes at the earliest thing to do. Renewals fall on a common
+/// beat, every third of a lease, so that all holds of that lease travel in one batch. Everything
+/// that a hold may become is decided under one mutex:
 ///
 ///     watch  ->  (enter | confirm | leave)*  ->  last leave: released
 ///                                            ->  lose, or the certain time is over: lost
 ///
-/// A hold without a confirmation for two thirds of its certain time is at risk, and is told. So are
-/// all when the connection comes back and another server answers than before; they are renewed at
-/// once then, to learn the truth.
+/// A hold without a confirmation for two thirds of its certain time is at risk, and its holder is
+/// told. All holds are at risk when the connection comes back and another server answers than
+/// before; they are renewed at once then, to learn what that server knows.
 ///
-/// A renewal asked before an end is answered after it: confirm() of a hold that is not held does
-/// nothing.
+/// The reply to a renewal may come after the end of its hold: confirm() does nothing then.
 #pragma once
 
 #include <memory>
@@ -62,7 +61,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
     std::optional<std::stop_source> stop;
     std::vector<std::function<void(LostCause)>> callbacks;
   };
-  /// A hold at risk, and whom to tell.
+  /// A hold at risk, and the callbacks to tell.
   struct Warning {
     std::shared_ptr<Hold> hold;
     Risk risk{};
@@ -104,7 +103,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   Clock::TimerId timer_ = 0;
   SteadyTime wake_at_ = SteadyTime::max();
   unsigned forks_ = fork_count();
-  std::string server_;  // who answered; empty: not asked yet
+  std::string server_;  // its identity; empty: not asked yet
   Listener reconnection_;
   std::once_flag listening_;
 };

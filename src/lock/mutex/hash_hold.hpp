@@ -1,8 +1,11 @@
-/// A lock whose hold stands in a hash, one at a time: Mutex and FairMutex.
+/// A lock whose hold stands in a hash, one at a time: Mutex and FairMutex. How it is kept, and what
+/// operators see of it.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "lock/mutex/names.hpp"
 #include "lock/wait/lock_resource.hpp"
 
 namespace sluice::lock {
@@ -15,5 +18,13 @@ class HashLock : public LockResource {
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
   Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
 };
+
+/// What to ask, first of all, for the hold in a lock hash.
+void ask_for_hold(Batch& batch, const Names& names);
+/// What the answers say; the waiters are left to the caller. Throws Error if any of `replies` is
+/// one.
+LockInfo hold_info(const std::vector<Value>& replies);
+
+Task<LockInfo> info_of(Store& store, const Names& names);
 
 }  // namespace sluice::lock

@@ -1,7 +1,7 @@
 -- A hold in a lock hash, of a Mutex or a FairMutex: prolonged and counted.
 
 -- script renew
--- Prolong many holds, and say who is in.
+-- Prolong many holds, and note their owners.
 -- KEYS[i] lock hash
 -- ARGV, six for each hold: request id, lease in ms, owner, entries, holder, how long in ms
 -- Reply: for each key 1 prolonged, 0 the hold is gone.
@@ -38,7 +38,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 
 -- part own
--- Says who is in, since a process may pass its hold to another of its owners without asking.
+-- Notes the owner, since a process may pass its hold to another of its owners without asking.
 local function own(key, owner, entries, holder, held_for)
   local call = redis.call
   if call('HEXISTS', key, owner) == 0 then

@@ -137,7 +137,7 @@ Task<std::shared_ptr<Hold>> LocalQueue::wait(WaiterPtr waiter, SteadyTime until,
   }
 }
 
-// --- the one who asks for all ---
+// --- the coroutine that asks for all ---
 
 bool LocalQueue::must_ask() {
   if (asking_ || waiters_.empty() || is_certainly_inside()) return false;

@@ -11,7 +11,7 @@
 ///                         ^  └─refused: in the server's queue      |
 ///                         └──────────── the turn is over ──────────┘
 ///
-/// A caller that finds nobody here asks the server; callers that come meanwhile wait here. Holds
+/// The first caller asks the server; callers that come meanwhile wait here. Holds
 /// that are not renewed are not handed on within the process: their lease began with the grant.
 #pragma once
 
@@ -82,7 +82,7 @@ class LocalQueue final : public MutexWire {
   bool is_certainly_inside() const;
   void go_in_alone(const std::shared_ptr<Hold>& hold);
   WaiterPtr choose_first();
-  /// True: waiters need somebody who asks, and the caller is to do it.
+  /// True: waiters need a coroutine that asks, and the caller is to start it.
   bool must_ask();
   bool stops_asking_locked();
 

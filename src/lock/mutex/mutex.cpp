@@ -1,6 +1,5 @@
 #include "sluice/mutex.hpp"
 
-#include "lock/mutex/info.hpp"
 #include "lock/mutex/local_queue.hpp"
 #include "lock/per_store.hpp"
 

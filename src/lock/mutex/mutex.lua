@@ -2,14 +2,15 @@
 
 -- script acquire
 -- Take a free lock, or wait for it in the queue. An owner that has it already is refused like
--- anybody else: re-entry is lock/mutex/recount.
+-- any other: re-entry is lock/mutex/recount.
 -- KEYS[1] lock hash   KEYS[2] fencing counter   KEYS[3] queue of tickets
 -- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] request id   ARGV[4] holder, for people
 -- ARGV[5] ticket (see lock/mutex/hand_over); empty: do not wait
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
 --        hand-over;
 --        {ms, time, foreign}: refused. The hold in the way has so much of its lease left (-1: it
---        has no end); the server's time in ms, 0 where we do not wait; 1: the holder knows no queue.
+--        has no end); the server's time in ms, 0 where we do not wait; 1: the holder knows no
+--        queue.
 local call, lock = redis.call, KEYS[1]
 -- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
@@ -26,7 +27,7 @@ end
 local request = call('HGET', lock, 'sluice:request')
 if request == ARGV[3] then
   call('PEXPIRE', lock, ARGV[2])
-  return tonumber(call('GET', KEYS[2]))  -- nobody has counted on since: this hold is in the way
+  return tonumber(call('GET', KEYS[2]))  -- no later token: this hold is in the way
 end
 if not request then
 -- include lock/hold/parts.lua is_lock
@@ -40,7 +41,7 @@ if ARGV[5] ~= '' then
   if not call('LPOS', KEYS[3], ARGV[5]) then
     call('RPUSH', KEYS[3], ARGV[5])
   end
-  call('PEXPIRE', KEYS[3], 120000)  -- whoever waits looks again within 30 s
+  call('PEXPIRE', KEYS[3], 120000)  -- waiters look again within 30 s
   time = server_time()
   has_looked(lock, ARGV[3])
 end
@@ -62,7 +63,7 @@ end
 if call('HGET', lock, 'sluice:request') ~= ARGV[1] then
   return 0
 end
-if call('EXISTS', KEYS[3]) == 0 then  -- as a hand-over to nobody, without its preparations
+if call('EXISTS', KEYS[3]) == 0 then  -- no process waits: as hand_over, without its preparations
   call('DEL', lock)
   call('PUBLISH', ARGV[2], '0')
   return 1
@@ -75,8 +76,8 @@ hand_over(ARGV[2], tonumber(ARGV[3]))
 return 1
 
 -- script pass
--- The end of a process's turn: whoever waits elsewhere gets the lock, and this process joins the
--- end of the queue; when nobody waits it keeps the lock for another turn.
+-- The end of a process's turn: the next process in the queue gets the lock, and this one joins the
+-- end of the queue. When no process waits, this one keeps the lock for another turn.
 -- KEYS[1] lock hash   KEYS[2] fencing counter   KEYS[3] queue of tickets
 -- ARGV[1] request id of the hold   ARGV[2] channel   ARGV[3] most hand-overs in a row
 -- ARGV[4] lease, ms   ARGV[5] tokens for the next turn   ARGV[6] ticket, of another request
@@ -113,7 +114,7 @@ return {call('PTTL', KEYS[1]), server_time(), 0}
 -- End whatever hold there is, without asking its owner, and hand the lock over.
 -- KEYS[1] lock hash   KEYS[2] fencing counter   KEYS[3] queue of tickets
 -- ARGV[1] channel   ARGV[2] most hand-overs in a row
--- Reply: 1 ended; 0 nobody held it.
+-- Reply: 1 ended; 0 it was free.
 -- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
 -- include lock/mutex/mutex.lua look_after
@@ -129,17 +130,19 @@ hand_over(ARGV[1], tonumber(ARGV[2]))
 return 1
 
 -- part hand_over
--- Ends the hold of a lock and gives it to the first that waits and lives, else to nobody.
+-- Ends the hold of a lock and gives the lock to the first waiter that lives. Without one it is
+-- free.
 -- KEYS[first], 1 where it is not given: lock hash   the next: fencing counter
--- the one after that: queue of tickets: "request lease claim inbox owner holder", times in ms A
--- process that nobody hears is dead: PUBLISH says how many heard. One that hears but stands still
--- gets `claim` ms to say that it has taken over; two others look after it then. Who was told to
--- look by the last hand-over, and has not looked yet, still will, and looks again when it sees a
--- claim: the field sluice:looks is "request till" of the last one told, until it looks. So a
--- hand-over tells one, not two.
--- REQUIRES: lock/mutex/look_after
--- After `bound` of these in a row others than us (`channel`), if any listen, get their chance: the
--- lock is free then, and the first of the queue comes back 10 ms later.
+-- the one after that: queue of tickets: "request lease claim inbox owner holder", times in ms
+--
+-- A process whose inbox no connection listens to is dead: PUBLISH says how many heard. A process
+-- that hears but stands still has `claim` ms to say that it has taken over; then two others look. A
+-- waiter that was told to look by the last hand-over, and has not looked yet, will still do so, and
+-- looks again when it sees a claim. The field sluice:looks is "request till" of the last waiter
+-- told, until it looks. So a hand-over tells one waiter, not two.
+-- REQUIRES: part look_after
+-- After `bound` hand-overs in a row, programs that are not ours get their chance if they listen to
+-- `channel`: the lock is free then, and the first of the queue comes back 10 ms later.
 local function hand_over(channel, bound, first)
   local call = redis.call
   local at = first or 1
@@ -184,9 +187,9 @@ end
 
 -- part look_after
 -- Asks the first two processes that wait to look: one when `ms` are over, and half a second later
--- the other, should that one stand still too. Whom nobody hears is dead, and leaves. `told`: a
--- request that need not be told again. Returns who was told last, and in how many ms; nil: nobody
--- was.
+-- the other, should that one stand still too. A process that does not hear is dead, and leaves.
+-- `told`: a request that need not be told again. Returns the request that was told last, and in how
+-- many ms it looks; nil: none was told.
 local function have_it_looked_at(queue, ms, told)
   local last, after
   local place = 0
@@ -208,8 +211,8 @@ local function have_it_looked_at(queue, ms, told)
   return last, after
 end
 
--- Who leaves the queue may have been one of these, and the hold in the way one that nobody takes
--- up.
+-- A waiter that leaves the queue may have been told to look, and the hold in the way may be one
+-- that its process never takes up: others look instead.
 local function hand_watch_on(lock, queue, ticket)
   local left = redis.call('PTTL', lock)
   if left >= 0 and left <= tonumber(string.match(ticket, '^%S+ %d+ (%d+)')) then
@@ -218,7 +221,7 @@ local function hand_watch_on(lock, queue, ticket)
 end
 
 -- part has_looked
--- Whoever was told to look at a lock has looked now, and is to be told of the next hand-over again.
+-- This waiter was told to look, and has looked now: the next hand-over may tell it again.
 local function has_looked(lock, request)
   local looks = redis.call('HGET', lock, 'sluice:looks')
   if looks and string.match(looks, '^%S+') == request then

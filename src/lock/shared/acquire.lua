@@ -1,12 +1,13 @@
--- Take a read-write lock to read or to write, or wait for it. Who writes may also read, and write
--- by another request; who reads may not also write. Re-entry of one hold is lock/shared/recount.
+-- Take a read-write lock to read or to write, or wait for it. An owner that writes may also read,
+-- and write by another request; an owner that reads may not also write. Re-entry of one hold is
+-- lock/shared/recount.
 -- KEYS, ARGV[1] to ARGV[5]: see lock/shared/settle
 -- ARGV[6] request id   ARGV[7] kind: r or w   ARGV[8] owner   ARGV[9] lease, ms
 -- ARGV[10] holder, for people   ARGV[11] ticket (see lock/shared/settle); empty: do not wait
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
 --        hand-over. A reader's token is that of the last writer, 0 where there was none;
 --        {ms, time, foreign}: refused. What is in the way has so much of its lease left; the
---        server's time in ms, 0 where we do not wait; 1: somebody in the way knows no queue;
+--        server's time in ms, 0 where we do not wait; 1: a holder in the way knows no queue;
 --        "upgrade": this owner reads.
 -- include lock/shared/holds.lua holds
 -- include lock/hold/parts.lua next_token
@@ -34,7 +35,7 @@ local function stand_in_queue()
     if not call('LPOS', queue, ticket) then
       call('RPUSH', queue, ticket)
     end
-    call('PEXPIRE', queue, 120000)  -- whoever waits looks again within 30 s
+    call('PEXPIRE', queue, 120000)  -- waiters look again within 30 s
   end
 end
 
@@ -102,7 +103,7 @@ if may then
   end
   take(kind, request, owner, holder, lease)
   if kind == 'w' then
-    return next_token(KEYS[2], 1)  -- of its owner's earlier hold it may have been told that it is lost
+    return next_token(KEYS[2], 1)  -- its owner may believe that an earlier hold is lost
   end
   settle()
   return token()

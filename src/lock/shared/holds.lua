@@ -3,11 +3,12 @@
 -- part holds
 -- What stands in the hash of a read-write lock. Redisson's are "mode", and for each owner OWNER or
 -- OWNER:write with the number of its entries. Ours are, for each hold of ours,
---   sluice:REQUEST = "KIND ENTRIES SINCE OWNER HOLDER"   KIND r or w; SINCE by the server's time, ms
+--   sluice:REQUEST = "KIND ENTRIES SINCE OWNER HOLDER"   KIND r or w; SINCE by the server's time,
+--   ms
 -- and sluice:turn (see lock/shared/settle). No value of ours may look like a number: Redisson's
 -- read release counts down from whatever does.
--- A reader's hold keys PREFIX:OWNER:rwlock_timeout:N are not in KEYS: as in Redisson, whoever
--- releases finds their names in the hash. They lie in its slot.
+-- A reader's hold keys PREFIX:OWNER:rwlock_timeout:N are not in KEYS: as in Redisson, a release
+-- finds their names in the hash. They lie in its slot.
 local call = redis.call
 
 local function hold_key(prefix, owner, n)
@@ -61,8 +62,8 @@ local function enter(key, prefix, kind, owner, many, ms)
   prolong_key(key, ms)
 end
 
--- Ends so many entries of an owner. Which hold key is whose nobody can tell where an owner is in by
--- several requests: those that stay last as long as the longest did, which is returned.
+-- Ends so many entries of an owner. Where an owner is in by several requests, it is unknown which
+-- hold key belongs to which: the keys that stay last as long as the longest did, which is returned.
 local function leave(key, prefix, kind, owner, many)
   local field = kind == 'r' and owner or owner .. ':write'
   local entries = call('HINCRBY', key, field, -many)
@@ -86,8 +87,8 @@ end
 
 -- part survey
 -- Forgets the readers whose hold keys have ended: they are dead.
--- Returns the longest that one of the others has left, in ms, nil where there is none; and whether
--- one of them is not ours.
+-- Returns how long the longest of the living readers lasts, in ms, nil where there is none; and
+-- whether one of them is not ours.
 local function survey()
   local fields = call('HGETALL', KEYS[1])
   local ours, readers = {}, {}
@@ -174,11 +175,12 @@ end
 return prolonged
 
 -- script info
--- Who is in and who waits, for people.
+-- The holders and the waiters, for people.
 -- KEYS: see lock/shared/settle
 -- ARGV[1] prefix of hold keys   ARGV[2] index of the last ticket of each queue to be shown
 -- Reply: {server's time in ms, last token or nil, holders, tickets of writers, tickets of readers};
---        of each holder: kind, owner, entries, ms left, and since and holder, or nil for a stranger's.
+--        of each holder: kind, owner, entries, ms left, and since and holder, or nil for a
+--        stranger's.
 -- include lock/shared/holds.lua holds
 -- include lock/hold/parts.lua server_time
 local ours = {}

@@ -26,7 +26,7 @@ local function end_reading(left)
     return  -- its owner also writes
   end
   if left + most_skew < before and call('EXISTS', KEYS[3]) == 0 then
-    return  -- another reads for longer, and nobody wants to know who
+    return  -- another reader lasts longer, and no writer waits
   end
   local longest, foreign = survey()
   if not longest then
@@ -39,7 +39,7 @@ local function end_reading(left)
   end
 end
 
--- Who also reads goes on reading, and all readers that wait join.
+-- An owner that also reads goes on reading, and all readers that wait join.
 local function end_writing(owner)
   if call('HEXISTS', KEYS[1], owner .. ':write') == 1 then
     return  -- by another request
@@ -58,12 +58,12 @@ end
 local queue = ARGV[7] == 'r' and KEYS[4] or KEYS[3]
 local was_first = ticket ~= '' and call('LINDEX', queue, 0) == ticket
 
--- Who leaves the queue may have been the one to look whether somebody takes over; or the one that
--- was told that what all wait for ends sooner than they know.
+-- A waiter that leaves the queue may have been told to look whether another takes over, or that the
+-- hold in the way ends sooner than the waiters know: tell others.
 local function look_for(ticket)
   local left = call('PTTL', KEYS[1])
   if left >= 0 and left <= tonumber(string.match(ticket, '^%a %S+ (%d+)')) then
-    have_it_looked_at(left, 3)  -- one of these may be in, and stand still
+    have_it_looked_at(left, 3)  -- the lock may be handed to one that stands still
   elseif left >= 0 and was_first then
     call_first(queue, left)
   end
@@ -92,7 +92,7 @@ return 1
 -- script force_release
 -- End all holds there are, without asking their owners, and hand the lock over.
 -- KEYS, ARGV: see lock/shared/settle
--- Reply: 1 ended; 0 nobody was in.
+-- Reply: 1 ended; 0 it was free.
 -- include lock/shared/holds.lua holds
 -- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time

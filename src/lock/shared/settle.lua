@@ -1,14 +1,15 @@
--- Who is next in a read-write lock. All who wait stand in two lists of tickets
+-- Which waiter of a read-write lock is next. Waiters stand in two lists of tickets
 --   "KIND REQUEST CLAIM INBOX OWNER HOLDER"
--- and hear in their process's inbox that they are in. A process that nobody hears is dead: PUBLISH
+-- and hear in their process's inbox that they are in. A process that does not hear is dead: PUBLISH
 -- says how many heard. One that hears but stands still has CLAIM ms to say that it took over; then
 -- the first of those that wait looks, and a little later the first of another process.
 --
 -- After readers the next writer has its turn. After a writer all readers together have theirs; but
 -- where writers go first, the next writer, until `most_past` of them have gone past the readers.
 -- (Where readers go first, so many newcomers join the readers that are in: lock/shared/acquire.)
--- After `most_handed` hand-overs in a row others than us, if any listen to the channel, get their
--- chance: the lock is free for 10 ms. Both are counted in sluice:turn = "turn HANDED PAST".
+-- After `most_handed` hand-overs in a row programs that are not ours, if any listen to the channel,
+-- get their chance: the lock is free for 10 ms. Both are counted in sluice:turn = "turn HANDED
+-- PAST".
 -- KEYS[1] lock hash   KEYS[2] fencing counter   KEYS[3] writers   KEYS[4] readers
 -- ARGV[1] prefix of hold keys   ARGV[2] channel   ARGV[3] who goes first: writers or readers
 -- ARGV[4] most that go past the others   ARGV[5] most hand-overs in a row
@@ -123,7 +124,7 @@ local function admit_readers()
   return longest
 end
 
--- Gives the lock, which is free, to whoever is next; if nobody waits, says so by `payload`: 0 after
+-- Gives the lock, which is free, to the next waiter. Without one it publishes `payload`: 0 after
 -- readers, else 1.
 local function pass_on(payload, handed, past)
   while true do
@@ -153,7 +154,7 @@ local function pass_on(payload, handed, past)
   end
 end
 
--- Somebody does not wait any more: perhaps others need not either.
+-- A waiter has left: perhaps others need not wait any more.
 local function settle()
   local mode = call('HGET', KEYS[1], 'mode')
   if not mode and call('EXISTS', KEYS[3], KEYS[4]) > 0 then

@@ -90,7 +90,7 @@ Task<void> Inbox::subscribe() {
   for (const auto& waiter : opening_waiters) waiter->complete();
 }
 
-/// What nobody waits for any more is given up before those who wait look.
+/// Requests that are given up leave the queue before the waiters look at it.
 void Inbox::hear(const Message& message) {
   if (message.kind == Message::Kind::gap) {
     pending_releases_->give_up_all();
@@ -157,8 +157,8 @@ Task<std::optional<InboxMessage>> Inbox::Subscription::next(SteadyTime until) {
       arrival = std::make_shared<Completion>(inbox_->store_.driver());
       arrival_ = arrival;
     }
-    auto waiting = wait_until(*arrival, inbox_->store_.clock(), until);
-    if (const bool in_time = co_await waiting; !in_time) {
+    if (const bool in_time = co_await wait_until(*arrival, inbox_->store_.clock(), until);
+        !in_time) {
       const std::lock_guard lock{mutex_};
       arrival_ = nullptr;
       if (calls_.empty()) co_return std::nullopt;

@@ -3,7 +3,8 @@
 ///
 /// A message is "grant REQUEST TOKEN TIME TTL" (the hold of that request is in force since TIME of
 /// the server's clock, for TTL ms) or "look REQUEST MS" (look at the lock in so many ms). Each wait
-/// has a Subscription under its request id. A gap in the messages makes every box look at once.
+/// has a Subscription under its request id. After a gap in the messages every wait looks at its
+/// lock at once.
 #pragma once
 
 #include <deque>
@@ -26,7 +27,7 @@ struct InboxMessage {
   enum class Kind {
     grant,    ///< the hold is given
     look,     ///< look at the lock again, `in` from now
-    recheck,  ///< somebody here wants the wait to think again
+    recheck,  ///< of this process: ask `wanted` again, see QueuedWait::stand
   };
   Kind kind = Kind::recheck;
   FencingToken token{};
@@ -47,7 +48,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   const std::string& channel() const noexcept { return channel_; }
   Store& store() const noexcept { return store_; }
 
-  /// Hears what is called to one request, while it lives. One coroutine at a time may wait.
+  /// Receives the messages to one request, while it lives. One coroutine at a time may wait.
   class Subscription {
    public:
     Subscription(std::shared_ptr<Inbox> inbox, std::string request);

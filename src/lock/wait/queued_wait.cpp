@@ -28,9 +28,8 @@ SteadyTime QueuedWait::next_look(SteadyTime now) const {
 
 Task<void> QueuedWait::listen_to_foreigners() {
   std::string channel = heard_->answer.foreign_channel;
-  auto listening = box_.inbox().store().listen(
+  foreigners_ = co_await box_.inbox().store().listen(
       channel, [this](const Message&) { box_.post({.kind = InboxMessage::Kind::look}); });
-  foreigners_ = co_await listening;
   foreign_channel_ = std::move(channel);
 }
 
@@ -39,8 +38,7 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
   for (;;) {
     if (!heard_) {
       const SteadyTime sent = clock.steady();
-      auto asking = ask_();
-      AcquireReply answer = co_await asking;
+      AcquireReply answer = co_await ask_();
       heard_ = Heard{std::move(answer), sent};
     }
     if (const auto& granted = heard_->answer.granted) {
@@ -51,15 +49,13 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
     }
     const std::string& foreign = heard_->answer.foreign_channel;
     if (!foreign.empty() && foreign != foreign_channel_) {
-      auto listening = listen_to_foreigners();
-      co_await listening;
+      co_await listen_to_foreigners();
       heard_.reset();  // what was published before is seen by another look
       continue;
     }
     SteadyTime look = next_look(clock.steady());
     for (;;) {
-      auto listening = box_.next(std::min(look, until));
-      const std::optional<InboxMessage> call = co_await listening;
+      const std::optional<InboxMessage> call = co_await box_.next(std::min(look, until));
       const SteadyTime now = clock.steady();
       if (call && call->kind == InboxMessage::Kind::grant) {
         // The answer is later than this grant and knows nothing of it: the server has lost it. Or

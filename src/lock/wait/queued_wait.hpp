@@ -1,13 +1,13 @@
-/// Standing in a queue on the server, until the hold is given: the one wait of all synchronizers.
+/// The wait in a queue on the server until the hold is given: all synchronizers wait by this.
 ///
 ///     ask ──> granted
 ///      └────> refused, and in the queue ──> a grant in the inbox: granted
 ///               ^                     ├───> a call to look, the end of the lease in the way,
 ///               └─────── ask ─────────┘     30 s without news, or a message of a foreign holder
-///                                     └───> patience is over, or nobody wants it any more
+///                                     └───> the time is over, or `wanted` says no
 ///
-/// A grant that comes by message began at a time of the server's clock. What that is on ours is
-/// known from the last answer: it came after we had sent the question.
+/// A grant that comes by message began at a time of the server's clock. The last reply ties that
+/// clock to ours: the server gave it after we had sent the request.
 #pragma once
 
 #include <functional>
@@ -21,15 +21,15 @@ namespace sluice::lock {
 
 class QueuedWait {
  public:
-  /// Asks for the hold, and to be in the queue if it is refused. Repeated questions are copies of
-  /// one request: that of the box.
+  /// Asks for the hold, and for a place in the queue if it is refused. Repeated calls are copies of
+  /// one request: that of the subscription.
   using Ask = std::function<Task<AcquireReply>()>;
 
-  /// `lease`: the ttl of what a question is granted. All must outlive the QueuedWait.
+  /// `lease`: the ttl of a hold that a request is granted. All must outlive the QueuedWait.
   QueuedWait(Inbox::Subscription& box, std::chrono::milliseconds lease, Ask ask)
       : box_(box), lease_(lease), ask_(std::move(ask)) {}
 
-  /// An answer that came already, to a question sent at `sent`.
+  /// A reply that came already, to a request sent at `sent`.
   void heard(const AcquireReply& answer, SteadyTime sent);
 
   /// Until granted, or `until` (steady), or `wanted` says no, which is asked after each

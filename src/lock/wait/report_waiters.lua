@@ -1,4 +1,5 @@
--- Say who waits for a lock, for people: whoever is not in its queue, or is there by another's name.
+-- Note waiters of a process, for people: those that are not in the lock's queue, or are there by
+-- another waiter's name.
 -- KEYS[1] hash: request -> "seen since inbox owner holder", times in ms of the server's clock
 -- ARGV[1] inbox of the process
 -- ARGV, three for each that waits: request id, for how long in ms, "owner holder"

@@ -111,8 +111,7 @@ Task<void> WaiterRegistry::send() {
       if (!sending_) co_return;
     }
     try {
-      auto telling = tell(std::move(come), std::move(gone));
-      co_await telling;
+      co_await tell(std::move(come), std::move(gone));
     } catch (const Error& failure) {
       if (failure.errc() == Errc::closed)
         co_return;  // the Store may be gone: nothing is sent again
@@ -136,8 +135,7 @@ Task<void> WaiterRegistry::tell(Reports come, Reports gone) {
     batch.add(scripts::lock_wait_report_waiters, {&key, 1}, args);
   }
   for (const Report& news : gone) batch.add({"HDEL", news.key, news.request});
-  auto asked = store_.run(std::move(batch), {.repeatable = true});
-  const std::vector<Value> replies = co_await asked;
+  const std::vector<Value> replies = co_await store_.run(std::move(batch), {.repeatable = true});
   for (const Value& reply : replies)
     if (reply.is_error()) throw error_of_reply(reply.as_text());
 }

@@ -1,10 +1,10 @@
-/// Who waits here without the server's knowing: behind a holder of their own process. Whoever has
-/// waited for longer than a second is told to the server, for people: `info()`, `sluice locks`.
+/// The waiters that the server does not know: they wait behind a holder of their own process. After
+/// a second the server is told of them, for people: `info()`, `sluice locks`.
 ///
-/// A wait is a Entry in a list, most often for microseconds, and nothing else happens. One timer
-/// for all ticks each second while anybody sits. What is told lies in a hash beside the lock
-/// (lock/wait/report_waiters), is told again every 20 s, counts for a minute, and is taken back at
-/// the end of the wait. It is sent in order: one batch at a time.
+/// A wait is an Entry in a list, most often for microseconds, and nothing else happens. One timer
+/// ticks each second while there are entries. What is told lies in a hash beside the lock
+/// (lock/wait/report_waiters). It is told again every 20 s, counts for a minute, and is taken back
+/// at the end of the wait. It is sent in order: one batch at a time.
 #pragma once
 
 #include <memory>

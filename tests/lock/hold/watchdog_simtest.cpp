@@ -1,4 +1,6 @@
 /// Leases, renewals and losses on virtual time.
+#include <stdexcept>
+
 #include "lock/virtual_lock.hpp"
 #include "support/temp_dir.hpp"
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
+#include <tuple>
 
 #include "lock/simulation/campaign.hpp"
 #include "lock/simulation/mutation.hpp"
