@@ -8,7 +8,6 @@
 #include <limits>
 #include <numeric>
 
-#include "proxy/hash/md5.hpp"
 
 namespace sluice::proxy {
 namespace {
