@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
   throw std::system_error{errno, std::generic_category(), what};
 }
 
-void watch(int epoll, int descriptor, std::uint32_t events, void* tag) {
+void watch_descriptor(int epoll, int descriptor, std::uint32_t events, void* tag) {
   epoll_event event{};
   event.events = events;
   event.data.ptr = tag;
@@ -36,7 +36,7 @@ Loop::Loop(Clock& clock)
       now_(clock.steady()),
       scratch_(new char[scratch_size]) {
   if (epoll_ < 0 || wake_ < 0) fail("epoll");
-  watch(epoll_, wake_, EPOLLIN, nullptr);
+  watch_descriptor(epoll_, wake_, EPOLLIN, nullptr);
 }
 
 Loop::~Loop() {
@@ -46,11 +46,11 @@ Loop::~Loop() {
 }
 
 void Loop::add(int descriptor, Source& source) {
-  watch(epoll_, descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &source);
+  watch_descriptor(epoll_, descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &source);
 }
 
 void Loop::add_listener(int descriptor, Source& source) {
-  watch(epoll_, descriptor, EPOLLIN | EPOLLEXCLUSIVE, &source);
+  watch_descriptor(epoll_, descriptor, EPOLLIN | EPOLLEXCLUSIVE, &source);
 }
 
 void Loop::remove(int descriptor) noexcept {

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 
 struct Options {
   bool test_conf = false;
@@ -47,4 +47,4 @@ std::string stats_description();
 /// The line of -t.
 std::string test_conf_text(const std::string& file, bool ok);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

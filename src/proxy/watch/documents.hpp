@@ -5,7 +5,7 @@
 
 #include "proxy/watch/registry.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 
 /// What twemproxy's document says of the process.
 struct DocumentHead {
@@ -24,4 +24,4 @@ std::string twemproxy_document(const Snapshot& snapshot, const DocumentHead& hea
 /// LatencyBuckets, so that a reader can take differences.
 std::string statistics_json(const Snapshot& snapshot);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

@@ -3,16 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proxy/config/explain.hpp"
+#include "proxy/config/inspect.hpp"
 #include "proxy/config/read.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 namespace {
 
 using testing::HasSubstr;
 
 Config with(const std::string& lines, const std::string& servers) {
-  return read_config("alpha:\n  listen: h:1\n" + lines + "  servers:\n" + servers, "t.yml");
+  return read("alpha:\n  listen: h:1\n" + lines + "  servers:\n" + servers, "t.yml");
 }
 
 const std::string three = "   - h:1:1 one\n   - h:2:1 two\n   - h:3:1 three\n";
@@ -92,8 +92,8 @@ TEST(ConfigDiff, SaysThatASecretChangedAndNotWhatItIs) {
 }
 
 TEST(ConfigDiff, PoolsComeAndGo) {
-  const auto before = read_config("a:\n  listen: h:1\n  servers:\n" + three, "t.yml");
-  const auto after = read_config("b:\n  listen: h:1\n  servers:\n" + three, "t.yml");
+  const auto before = read("a:\n  listen: h:1\n  servers:\n" + three, "t.yml");
+  const auto after = read("b:\n  listen: h:1\n  servers:\n" + three, "t.yml");
   EXPECT_EQ(text_of(diff(before, after)), "a: gone\nb: new\n");
 }
 
@@ -125,4 +125,4 @@ TEST(Explain, OfRandomThereIsNothingToSay) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

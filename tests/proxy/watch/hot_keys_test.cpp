@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -90,4 +90,4 @@ TEST(HotKeys, LongKeysWithOneBeginningAreTwo) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

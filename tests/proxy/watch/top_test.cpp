@@ -7,7 +7,7 @@
 #include "proxy/watch/documents.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -95,4 +95,4 @@ TEST_F(TopTest, WhatIsNoStatisticsIsRefused) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

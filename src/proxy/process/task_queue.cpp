@@ -1,4 +1,4 @@
-#include "proxy/process/errands.hpp"
+#include "proxy/process/task_queue.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,29 +9,29 @@
 
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 Error ending() { return Error{Errc::closed, "the proxy is ending"}; }
 
 }  // namespace
 
-Errands::Errands() : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+TaskQueue::TaskQueue() : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (wake_ < 0) throw std::system_error{errno, std::generic_category(), "eventfd"};
 }
 
-Errands::~Errands() {
+TaskQueue::~TaskQueue() {
   end();
   ::close(wake_);
 }
 
-std::string Errands::ask(Errand errand) {
-  Task task{[this, errand = std::move(errand)] {
+std::string TaskQueue::ask(Job job) {
+  Task task{[this, job = std::move(job)] {
     {
       const std::lock_guard lock{mutex_};
       if (ended_) throw ending();
     }
-    return errand();
+    return job();
   }};
   auto done = task.get_future();
   {
@@ -43,23 +43,23 @@ std::string Errands::ask(Errand errand) {
   return done.get();
 }
 
-std::deque<Errands::Task> Errands::take() {
+std::deque<TaskQueue::Task> TaskQueue::take() {
   const std::lock_guard lock{mutex_};
   return std::exchange(asked_, {});
 }
 
-void Errands::run_all() {
+void TaskQueue::run_all() {
   eventfd_t count = 0;
   static_cast<void>(::eventfd_read(wake_, &count));
   for (auto& task : take()) task();
 }
 
-void Errands::end() {
+void TaskQueue::end() {
   {
     const std::lock_guard lock{mutex_};
     ended_ = true;
   }
-  for (auto& task : take()) task();  // each says that it is too late
+  for (auto& task : take()) task();  // each throws ending()
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -1,4 +1,4 @@
-#include "proxy/process/side_server.hpp"
+#include "proxy/process/management_server.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -16,34 +16,34 @@
 #include "net/socket.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 using Outcome = net::Transfer::Outcome;
 
-/// How long a client may take to close after its last answer. Closing first, with bytes of its
-/// unread, could cost it the answer.
+/// How long a client may take to close after its last answer: were the server to close first, with
+/// input unread, the client could lose the answer.
 constexpr std::chrono::seconds farewell{1};
 constexpr std::chrono::seconds between_looks{1};  // for idle clients
 
-struct Client {
-  enum class State : std::uint8_t { talking, last_words, leaving };
+struct Peer {
+  enum class State : std::uint8_t { talking, closing, leaving };
 
   net::Socket socket;
-  const Door* door;
-  std::unique_ptr<Session> session;
+  const Service* service;
+  std::unique_ptr<Conversation> session;
   SteadyTime active;
   State state = State::talking;
   std::string input, output;
 
   bool is_done(SteadyTime now) const {
-    return now - active >= (state == State::leaving ? farewell : door->idle);
+    return now - active >= (state == State::leaving ? farewell : service->idle);
   }
   short events() const noexcept { return output.empty() ? POLLIN : POLLOUT; }
 };
 
-/// False: the connection is of no more use.
-bool write_output(Client& client, SteadyTime now) {
+/// False: close the connection.
+bool write_output(Peer& client, SteadyTime now) {
   while (!client.output.empty()) {
     const auto sent = client.socket.write_some(client.output);
     if (sent.outcome == Outcome::would_block) return true;
@@ -51,37 +51,36 @@ bool write_output(Client& client, SteadyTime now) {
     client.output.erase(0, sent.bytes);
     client.active = now;
   }
-  if (client.state == Client::State::last_words) {
+  if (client.state == Peer::State::closing) {
     ::shutdown(client.socket.descriptor(), SHUT_WR);
-    client.state = Client::State::leaving;
+    client.state = Peer::State::leaving;
   }
   return true;
 }
 
-void heed(Client& client, Session::Next next) {
-  if (next == Session::Next::close) client.state = Client::State::last_words;
+void apply(Peer& client, Conversation::Next next) {
+  if (next == Conversation::Next::close) client.state = Peer::State::closing;
 }
 
-/// As long as the client takes what is said, and something complete is left of what it said.
-bool converse(Client& client, SteadyTime now) {
-  while (client.state == Client::State::talking && client.output.empty() && !client.input.empty()) {
+/// Goes on while the client takes its answers and whole requests are left. False: close.
+bool converse(Peer& client, SteadyTime now) {
+  while (client.state == Peer::State::talking && client.output.empty() && !client.input.empty()) {
     const std::size_t before = client.input.size();
-    heed(client, client.session->talk(client.input, client.output));
+    apply(client, client.session->talk(client.input, client.output));
     const bool usable =
-        client.input.size() <= client.door->input_limit && write_output(client, now);
+        client.input.size() <= client.service->input_limit && write_output(client, now);
     if (!usable) return false;
     if (client.input.size() == before) break;
   }
   return true;
 }
 
-bool read_input(Client& client, SteadyTime now) {
+bool read_input(Peer& client, SteadyTime now) {
   std::array<char, 16384> bytes;
   const auto got = client.socket.read_some(bytes);
   if (got.outcome == Outcome::would_block) return true;
   if (got.outcome != Outcome::moved) return false;
-  if (client.state != Client::State::talking)
-    return true;  // what follows the last words is not heard
+  if (client.state != Peer::State::talking) return true;  // after the last answer nothing is read
   client.active = now;
   client.input.append(bytes.data(), got.bytes);
   return converse(client, now);
@@ -89,10 +88,12 @@ bool read_input(Client& client, SteadyTime now) {
 
 }  // namespace
 
-class SideServer::Loop {
+class ManagementServer::Loop {
  public:
-  Loop(std::vector<Door> doors, Clock& clock)
-      : doors_(std::move(doors)), clock_(clock), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  Loop(std::vector<Service> services, Clock& clock)
+      : services_(std::move(services)),
+        clock_(clock),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (wake_ < 0) throw std::system_error{errno, std::generic_category(), "eventfd"};
     thread_ = std::thread{[this] { run(); }};
   }
@@ -103,7 +104,7 @@ class SideServer::Loop {
     if (timer_ != 0) clock_.cancel(timer_);  // its callback uses wake_
     ::close(wake_);
     if (handed_on_.load())
-      for (Door& door : doors_) door.listening.hand_on();
+      for (Service& service : services_) service.listening.hand_on();
   }
 
   void hand_on() noexcept {
@@ -117,8 +118,9 @@ class SideServer::Loop {
   void run() {
     while (!stopping_.load()) {
       std::vector<pollfd> waits{{wake_, POLLIN, 0}};
-      const short accepting = doors_open_ && !handed_on_.load() ? POLLIN : 0;
-      for (const Door& door : doors_) waits.push_back({door.listening.descriptor(), accepting, 0});
+      const short accepting = accepting_ && !handed_on_.load() ? POLLIN : 0;
+      for (const Service& service : services_)
+        waits.push_back({service.listening.descriptor(), accepting, 0});
       for (const auto& client : clients_)
         waits.push_back({client->socket.descriptor(), client->events(), 0});
       if (::poll(waits.data(), waits.size(), -1) < 0) continue;  // EINTR; ENOMEM passes
@@ -130,22 +132,22 @@ class SideServer::Loop {
 
   void serve(const std::vector<pollfd>& waits) {
     const auto now = clock_.steady();
-    const std::size_t first = 1 + doors_.size();
+    const std::size_t first = 1 + services_.size();
     for (std::size_t i = first; i < waits.size(); ++i)
       if (waits[i].revents != 0 && !serve(*clients_[i - first], now)) clients_[i - first].reset();
     std::erase_if(clients_, [&](const auto& client) { return !client || client->is_done(now); });
-    if (!timer_set_.load()) doors_open_ = true;
-    for (std::size_t i = 0; i < doors_.size(); ++i)
-      if (waits[1 + i].revents != 0) accept(doors_[i], now);
-    if ((!clients_.empty() || !doors_open_) && !timer_set_.exchange(true))
+    if (!timer_set_.load()) accepting_ = true;
+    for (std::size_t i = 0; i < services_.size(); ++i)
+      if (waits[1 + i].revents != 0) accept(services_[i], now);
+    if ((!clients_.empty() || !accepting_) && !timer_set_.exchange(true))
       timer_ = clock_.after(between_looks, [this] {
         timer_set_.store(false);
         wake();
       });
   }
 
-  /// A session that throws costs its client the connection, nobody else anything.
-  static bool serve(Client& client, SteadyTime now) {
+  /// A conversation that throws costs its own client the connection.
+  static bool serve(Peer& client, SteadyTime now) {
     try {
       return client.output.empty() ? read_input(client, now)
                                    : write_output(client, now) && converse(client, now);
@@ -156,26 +158,27 @@ class SideServer::Loop {
     }
   }
 
-  void accept(const Door& door, SteadyTime now) {
+  void accept(const Service& service, SteadyTime now) {
     const int descriptor =
-        ::accept4(door.listening.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        ::accept4(service.listening.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor <
         0) {  // gone again; or no descriptor is left, and asking at once would not help
-      doors_open_ = errno != EMFILE && errno != ENFILE;
+      accepting_ = errno != EMFILE && errno != ENFILE;
       return;
     }
     if (clients_.size() >= most_clients)
       clients_.erase(std::ranges::min_element(clients_, {},
                                               [](const auto& client) { return client->active; }));
-    auto& client = *clients_.emplace_back(std::make_unique<Client>(
-        net::Socket{descriptor}, &door, door.open_session(), now, Client::State::talking, "", ""));
+    auto& client = *clients_.emplace_back(std::make_unique<Peer>(net::Socket{descriptor}, &service,
+                                                                 service.open_conversation(), now,
+                                                                 Peer::State::talking, "", ""));
     const bool stays = greet(client, now);
     if (!stays) clients_.pop_back();
   }
 
-  static bool greet(Client& client, SteadyTime now) {
+  static bool greet(Peer& client, SteadyTime now) {
     try {
-      heed(client, client.session->greet(client.output));
+      apply(client, client.session->greet(client.output));
       return write_output(client, now);
     } catch (const std::exception& failure) {
       log(LogLevel::error, fmt::format("the statistics cannot be told: {}", failure.what()));
@@ -183,11 +186,11 @@ class SideServer::Loop {
     }
   }
 
-  std::vector<Door> doors_;
+  std::vector<Service> services_;
   Clock& clock_;
   const int wake_;
-  std::vector<std::unique_ptr<Client>> clients_;
-  bool doors_open_ = true;
+  std::vector<std::unique_ptr<Peer>> clients_;
+  bool accepting_ = true;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> handed_on_{false};
   std::atomic<bool> timer_set_{false};
@@ -195,9 +198,9 @@ class SideServer::Loop {
   std::thread thread_;
 };
 
-SideServer::SideServer(std::vector<Door> doors, Clock& clock)
-    : loop_(std::make_unique<Loop>(std::move(doors), clock)) {}
-SideServer::~SideServer() = default;
-void SideServer::hand_on() noexcept { loop_->hand_on(); }
+ManagementServer::ManagementServer(std::vector<Service> services, Clock& clock)
+    : loop_(std::make_unique<Loop>(std::move(services), clock)) {}
+ManagementServer::~ManagementServer() = default;
+void ManagementServer::hand_on() noexcept { loop_->hand_on(); }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -1,4 +1,4 @@
-#include "proxy/process/heritage.hpp"
+#include "proxy/process/handover.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,13 +18,13 @@
 
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 constexpr const char* variable = "SLUICE_PROXY_HERITAGE";
 constexpr std::chrono::milliseconds start_patience{10000};
 
-/// What a spawned process gets of ours; freed with its owner.
+/// The files and attributes of a process to be spawned.
 struct SpawnPlan {
   SpawnPlan() {
     ::posix_spawn_file_actions_init(&files);
@@ -37,9 +37,10 @@ struct SpawnPlan {
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
-  /// The same number there; nothing else is kept open over exec.
+  /// The successor has it under the same number; no other descriptor survives exec.
   void keep(int descriptor) { ::posix_spawn_file_actions_adddup2(&files, descriptor, descriptor); }
-  /// Ours are blocked, to be read from a descriptor.
+  /// This process blocks its signals to read them from a descriptor; the successor must not begin
+  /// so.
   void unblock_signals() {
     sigset_t none;
     sigemptyset(&none);
@@ -71,9 +72,9 @@ struct Pipe {
   int read = -1, write = -1;
 };
 
-std::vector<std::string> environment_with(const std::string& heritage) {
+std::vector<std::string> environment_with(const std::string& inherited) {
   const std::string ours = std::string{variable} + '=';
-  std::vector<std::string> all{ours + heritage};
+  std::vector<std::string> all{ours + inherited};
   for (char** entry = environ; *entry; ++entry)
     if (!std::string_view{*entry}.starts_with(ours)) all.emplace_back(*entry);
   return all;
@@ -86,26 +87,26 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
-enum class Came { ready, ended, nothing };
+enum class Start { serves, ended, timed_out };
 
-Came wait_for_word(int descriptor) {
+Start wait_for_start(int descriptor) {
   pollfd wait{descriptor, POLLIN, 0};
   int came = 0;
   do {
     came = ::poll(&wait, 1, static_cast<int>(start_patience.count()));
   } while (came < 0 && errno == EINTR);
-  if (came <= 0) return Came::nothing;
+  if (came <= 0) return Start::timed_out;
   char byte = 0;
-  return ::read(descriptor, &byte, 1) == 1 ? Came::ready : Came::ended;
+  return ::read(descriptor, &byte, 1) == 1 ? Start::serves : Start::ended;
 }
 
-[[noreturn]] void refuse(pid_t successor, Came came) {
-  if (came == Came::nothing) ::kill(successor, SIGKILL);
+[[noreturn]] void refuse(pid_t successor, Start start) {
+  if (start == Start::timed_out) ::kill(successor, SIGKILL);
   int status = 0;
   ::waitpid(successor, &status, 0);
   throw Error{
       Errc::connection,
-      came == Came::nothing
+      start == Start::timed_out
           ? fmt::format("not upgraded, this process goes on: the new one did not serve within {} s",
                         start_patience.count() / 1000)
           : fmt::format("not upgraded, this process goes on: the new one ended ({} {}); its log "
@@ -114,7 +115,7 @@ Came wait_for_word(int descriptor) {
                         WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status))};
 }
 
-int inherited(const nlohmann::json& number) {
+int inherited_descriptor(const nlohmann::json& number) {
   const int descriptor = number.get<int>();
   if (::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0)
     throw Error{Errc::bad_argument, fmt::format("{}: {} is no descriptor", variable, descriptor)};
@@ -123,50 +124,51 @@ int inherited(const nlohmann::json& number) {
 
 }  // namespace
 
-std::string door_name(std::string_view what, const net::Endpoint& endpoint) {
+std::string service_name(std::string_view what, const net::Endpoint& endpoint) {
   return fmt::format("{} {}", what, net::to_string(endpoint));
 }
 
-Heritage::~Heritage() {
+InheritedSockets::~InheritedSockets() {
   if (ready_ >= 0) ::close(ready_);
 }
 
-Heritage::Heritage(Heritage&& other) noexcept
+InheritedSockets::InheritedSockets(InheritedSockets&& other) noexcept
     : ready_(std::exchange(other.ready_, -1)),
       pools_(std::move(other.pools_)),
-      doors_(std::move(other.doors_)) {}
+      services_(std::move(other.services_)) {}
 
-Heritage Heritage::take() {
-  Heritage heritage;
+InheritedSockets InheritedSockets::take() {
+  InheritedSockets inherited;
   const char* const text = std::getenv(variable);
-  if (!text) return heritage;
+  if (!text) return inherited;
   try {
     const auto json = nlohmann::json::parse(text);
     ::unsetenv(variable);
     for (const auto& [listen, descriptors] : json.at("pools").items())
       for (const auto& descriptor : descriptors)
-        heritage.pools_[listen].emplace_back(inherited(descriptor));
+        inherited.pools_[listen].emplace_back(inherited_descriptor(descriptor));
     for (const auto& [name, descriptor] : json.at("doors").items())
-      heritage.doors_.emplace(name, Listening{net::Listener{inherited(descriptor)}});
-    heritage.ready_ = inherited(json.at("ready"));
+      inherited.services_.emplace(name,
+                                  ListeningSocket{net::Listener{inherited_descriptor(descriptor)}});
+    inherited.ready_ = inherited_descriptor(json.at("ready"));
   } catch (const nlohmann::json::exception& bad) {
     throw Error{Errc::bad_argument, fmt::format("{}: {}", variable, bad.what())};
   }
-  return heritage;
+  return inherited;
 }
 
-Listening Heritage::open(std::string_view what, const net::Endpoint& endpoint) {
-  const auto found = doors_.find(door_name(what, endpoint));
-  if (found == doors_.end()) return open_listening(what, endpoint);
+ListeningSocket InheritedSockets::open(std::string_view what, const net::Endpoint& endpoint) {
+  const auto found = services_.find(service_name(what, endpoint));
+  if (found == services_.end()) return open_socket(what, endpoint);
   auto listening = std::move(found->second);
-  doors_.erase(found);
+  services_.erase(found);
   listening.take_path(endpoint.unix_path);
   return listening;
 }
 
-void Heritage::ready() noexcept {
+void InheritedSockets::ready() noexcept {
   if (ready_ < 0) return;
-  static_cast<void>(!::write(ready_, "\0", 1));  // a predecessor that is gone needs no word
+  static_cast<void>(!::write(ready_, "\0", 1));  // the predecessor may be gone
   ::close(std::exchange(ready_, -1));
 }
 
@@ -178,11 +180,11 @@ int start_successor(const std::string& path, const std::vector<std::string>& arg
   plan.keep(ready.write);
   for (const auto& [listen, descriptors] : handover.pools)
     for (const int descriptor : descriptors) plan.keep(descriptor);
-  for (const auto& [name, descriptor] : handover.doors) plan.keep(descriptor);
-  const nlohmann::json heritage{
-      {"ready", ready.write}, {"pools", handover.pools}, {"doors", handover.doors}};
+  for (const auto& [name, descriptor] : handover.services) plan.keep(descriptor);
+  const nlohmann::json inherited{
+      {"ready", ready.write}, {"pools", handover.pools}, {"doors", handover.services}};
   auto words = arguments;
-  auto environment = environment_with(heritage.dump());
+  auto environment = environment_with(inherited.dump());
   pid_t successor = -1;
   const int failure = ::posix_spawn(&successor, path.c_str(), &plan.files, &plan.attributes,
                                     pointers(words).data(), pointers(environment).data());
@@ -191,9 +193,9 @@ int start_successor(const std::string& path, const std::vector<std::string>& arg
                 fmt::format("not upgraded, this process goes on: '{}' cannot be started: {}", path,
                             std::strerror(failure))};
   ready.close_write();
-  const auto came = wait_for_word(ready.read);
-  if (came != Came::ready) refuse(successor, came);
+  const auto start = wait_for_start(ready.read);
+  if (start != Start::serves) refuse(successor, start);
   return successor;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -1,4 +1,4 @@
-#include "proxy/process/listening.hpp"
+#include "proxy/process/listening_socket.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,14 +9,14 @@
 #include "support/plain_client.hpp"
 #include "support/temp_dir.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
-TEST(Listening, AUnixSocketIsItsOwnersAloneAndGoesWithIt) {
+TEST(ListeningSocket, AUnixSocketIsItsOwnersAloneAndGoesWithIt) {
   const test::TempDir directory;
   const auto path = (directory / "s").string();
   {
-    const auto listening = Listening::open({.unix_path = path});
+    const auto listening = ListeningSocket::open({.unix_path = path});
     struct stat found {};
     ASSERT_EQ(::stat(path.c_str(), &found), 0);
     EXPECT_EQ(found.st_mode & 0777, 0600u);
@@ -25,39 +25,39 @@ TEST(Listening, AUnixSocketIsItsOwnersAloneAndGoesWithIt) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(Listening, WhatIsInUseIsRefusedAndWhatIsLeftOverIsReplaced) {
+TEST(ListeningSocket, WhatIsInUseIsRefusedAndWhatIsLeftOverIsReplaced) {
   const test::TempDir directory;
   const net::Endpoint endpoint{.unix_path = (directory / "s").string()};
   {
-    auto first = Listening::open(endpoint);
-    EXPECT_THROW(Listening::open(endpoint), Error);
+    auto first = ListeningSocket::open(endpoint);
+    EXPECT_THROW(ListeningSocket::open(endpoint), Error);
     first.hand_on();
   }
   ASSERT_TRUE(std::filesystem::exists(endpoint.unix_path));
-  const auto second = Listening::open(endpoint);
+  const auto second = ListeningSocket::open(endpoint);
   const test::PlainClient client{endpoint.unix_path};
 }
 
-TEST(Listening, AFileThatIsNoSocketIsNotRemoved) {
+TEST(ListeningSocket, AFileThatIsNoSocketIsNotRemoved) {
   const test::TempDir directory;
   const auto path = directory / "s";
   std::filesystem::create_directory(path);
-  EXPECT_THROW(Listening::open({.unix_path = path.string()}), Error);
+  EXPECT_THROW(ListeningSocket::open({.unix_path = path.string()}), Error);
   EXPECT_TRUE(std::filesystem::exists(path));
 }
 
-TEST(Listening, APortThatIsTakenIsTold) {
-  const auto first = Listening::open({.host = "127.0.0.1", .port = 0});
+TEST(ListeningSocket, APortThatIsTakenIsTold) {
+  const auto first = ListeningSocket::open({.host = "127.0.0.1", .port = 0});
   ASSERT_NE(first.port(), 0);
   try {
-    Listening::open({.host = "127.0.0.1", .port = first.port()});
+    ListeningSocket::open({.host = "127.0.0.1", .port = first.port()});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.errc(), Errc::in_use);
   }
 }
 
-TEST(Listening, KnowsWhatIsLocal) {
+TEST(ListeningSocket, KnowsWhatIsLocal) {
   EXPECT_TRUE(is_local({.host = "127.8.9.1", .port = 1}));
   EXPECT_TRUE(is_local({.host = "::1", .port = 1}));
   EXPECT_TRUE(is_local({.unix_path = "/x"}));
@@ -65,7 +65,7 @@ TEST(Listening, KnowsWhatIsLocal) {
   EXPECT_FALSE(is_local({.host = "192.0.2.1", .port = 1}));
 }
 
-TEST(Listening, ReadsAddresses) {
+TEST(ListeningSocket, ReadsAddresses) {
   EXPECT_EQ(net::to_string(parse_endpoint("[::1]:22")), "[::1]:22");
   EXPECT_EQ(net::to_string(parse_endpoint("host:22")), "host:22");
   EXPECT_EQ(net::to_string(parse_endpoint("/a:b")), "/a:b");
@@ -74,4 +74,4 @@ TEST(Listening, ReadsAddresses) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

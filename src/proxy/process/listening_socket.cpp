@@ -1,4 +1,4 @@
-#include "proxy/process/listening.hpp"
+#include "proxy/process/listening_socket.hpp"
 
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <system_error>
 
+#include "proxy/config/read.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 constexpr int backlog = 128;
@@ -31,13 +31,13 @@ bool is_loopback(const net::Address& address) {
 
 }  // namespace
 
-Listening::~Listening() {
+ListeningSocket::~ListeningSocket() {
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
-Listening Listening::open(const net::Endpoint& endpoint, unsigned permissions) {
+ListeningSocket ListeningSocket::open(const net::Endpoint& endpoint, unsigned permissions) {
   try {
-    Listening listening{
+    ListeningSocket listening{
         net::Listener::open(endpoint, {.backlog = backlog, .permissions = permissions})};
     listening.path_ = endpoint.unix_path;
     return listening;
@@ -51,7 +51,7 @@ Listening Listening::open(const net::Endpoint& endpoint, unsigned permissions) {
   }
 }
 
-std::uint16_t Listening::port() const {
+std::uint16_t ListeningSocket::port() const {
   net::Address address;
   address.size = sizeof address.storage;
   if (::getsockname(descriptor(), reinterpret_cast<sockaddr*>(&address.storage), &address.size) !=
@@ -62,8 +62,8 @@ std::uint16_t Listening::port() const {
   return ntohs(in.sin6_port);
 }
 
-Listening open_listening(std::string_view, const net::Endpoint& endpoint) {
-  return Listening::open(endpoint);
+ListeningSocket open_socket(std::string_view, const net::Endpoint& endpoint) {
+  return ListeningSocket::open(endpoint);
 }
 
 bool is_local(const net::Endpoint& endpoint) {
@@ -77,15 +77,16 @@ net::Endpoint parse_endpoint(std::string_view text) {
     return endpoint;
   }
   const auto colon = text.rfind(':');
-  const auto port = colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
-  const auto [rest, error] = std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
   auto host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  if (port.empty() || error != std::errc{} || rest != port.data() + port.size() || host.empty())
+  const auto port =
+      colon == text.npos ? std::nullopt : config::parse_number(text.substr(colon + 1), 65535);
+  if (!port || host.empty())
     throw Error{Errc::bad_argument,
                 fmt::format("'{}' is no address: write host:port or /path/of/a/socket", text)};
   endpoint.host = host;
+  endpoint.port = static_cast<std::uint16_t>(*port);
   return endpoint;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

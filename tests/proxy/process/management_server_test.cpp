@@ -1,4 +1,4 @@
-#include "proxy/process/side_server.hpp"
+#include "proxy/process/management_server.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,14 +7,14 @@
 
 #include "support/plain_client.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 using namespace std::chrono_literals;
 using test::PlainClient;
 
 /// Answers each line with itself; "bye" ends, "throw" throws, "big" answers with 8 MiB.
-class Echo final : public Session {
+class Echo final : public Conversation {
  public:
   Next talk(std::string& input, std::string& output) override {
     const auto end = input.find('\n');
@@ -29,18 +29,18 @@ class Echo final : public Session {
 
 class SideServerTest : public testing::Test {
  protected:
-  Door door() {
-    auto listening = Listening::open({.host = "127.0.0.1", .port = 0});
+  Service service() {
+    auto listening = ListeningSocket::open({.host = "127.0.0.1", .port = 0});
     port = listening.port();
     return {.listening = std::move(listening),
-            .open_session = [] { return std::make_unique<Echo>(); },
+            .open_conversation = [] { return std::make_unique<Echo>(); },
             .idle = 10s,
             .input_limit = 100};
   }
-  static std::vector<Door> one(Door door) {
-    std::vector<Door> doors;
-    doors.push_back(std::move(door));
-    return doors;
+  static std::vector<Service> one(Service service) {
+    std::vector<Service> services;
+    services.push_back(std::move(service));
+    return services;
   }
   static std::string ask(PlainClient& client, const std::string& line) {
     client.send(line);
@@ -49,7 +49,7 @@ class SideServerTest : public testing::Test {
 
   std::uint16_t port = 0;
   VirtualClock clock;
-  SideServer server{one(door()), clock};
+  ManagementServer server{one(service()), clock};
 };
 
 TEST_F(SideServerTest, AnswersInAnyPieces) {
@@ -105,7 +105,7 @@ TEST_F(SideServerTest, TooManyClientsGiveWayFromTheIdlest) {
   EXPECT_EQ(ask(first, "a\n"), "a\n");
   clock.advance(1ms);
   std::vector<PlainClient> others;
-  for (std::size_t i = 0; i < SideServer::most_clients; ++i) {
+  for (std::size_t i = 0; i < ManagementServer::most_clients; ++i) {
     others.emplace_back(port);
     EXPECT_EQ(ask(others.back(), "b\n"), "b\n");
   }
@@ -114,4 +114,4 @@ TEST_F(SideServerTest, TooManyClientsGiveWayFromTheIdlest) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process
