@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <condition_variable>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 namespace sluice::proxy::config {

@@ -48,13 +48,16 @@ void append_settings(std::string& text, const Target& target) {
 
 void append_table(std::string& text, std::string_view title, std::span<const SettingRow> rows,
                   Origin origin) {
-  fmt::format_to(std::back_inserter(text),
-                 "\n### {}\n\n| setting | value | default | meaning |\n|---|---|---|---|\n", title);
-  for (const auto& row : rows)
-    if (row.origin == origin)
-      fmt::format_to(std::back_inserter(text), "| `{}` | {} | {} | {} |\n", row.name, row.kind,
-                     row.default_text.empty() ? "" : fmt::format("`{}`", row.default_text),
-                     row.help);
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "\n### {}\n\n| setting | value | default | meaning |\n|---|---|---|---|\n",
+                 title);
+  for (const auto& row : rows) {
+    if (row.origin != origin) continue;
+    const bool is_fixed = std::ranges::find(fixed_settings, row.name) != fixed_settings.end();
+    fmt::format_to(out, "| `{}` | {} | {} | {}{} |\n", row.name, row.kind,
+                   row.default_text.empty() ? "" : fmt::format("`{}`", row.default_text), row.help,
+                   is_fixed ? " A change takes a restart or an upgrade." : "");
+  }
 }
 
 template <class Target>

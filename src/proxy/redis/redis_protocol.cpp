@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "proxy/redis/merge.hpp"
 #include "proxy/redis/readers.hpp"
-#include "proxy/redis/sort_patterns.hpp"
-#include "proxy/redis/texts.hpp"
+#include "proxy/redis/replies.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
@@ -35,6 +33,32 @@ bool has_block_option(Words words) noexcept {
       words, [](std::string_view word) { return resp::is_word(word, "streams"); });
   return std::any_of(words.begin(), streams,
                      [](std::string_view word) { return resp::is_word(word, "block"); });
+}
+
+bool has_star(std::string_view text) noexcept { return text.find('*') != std::string_view::npos; }
+
+bool tells_its_home(std::string_view pattern, std::optional<HashTag> tag) noexcept {
+  const auto part = hashed_part(pattern, tag);
+  return part.size() < pattern.size() && !has_star(part);
+}
+
+/// SORT reads more keys than it names: those that BY and GET make of a pattern and each element.
+/// Adds the positions of the patterns whose hash tag tells the home of all the keys that they make.
+/// False: a pattern has no such tag, so its keys may be anywhere.
+bool add_sort_patterns(Words words, std::optional<HashTag> tag, std::vector<std::size_t>& keys) {
+  for (std::size_t at = 2; at + 1 < words.size(); ++at) {
+    if (resp::is_word(words[at], "limit")) {
+      at += 2;
+    } else if (resp::is_word(words[at], "store")) {
+      ++at;
+    } else if (resp::is_word(words[at], "by") || resp::is_word(words[at], "get")) {
+      const auto pattern = words[++at];
+      if (!has_star(pattern)) continue;  // "nosort", "#": no key is read
+      if (!tells_its_home(pattern, tag)) return false;
+      keys.push_back(at);
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -181,8 +205,8 @@ std::unique_ptr<ReplyReader> RedisProtocol::reply_reader() const {
   return std::make_unique<RedisReplyReader>(reply_size_limit_);
 }
 
-/// The words before the keys, the name in lower case as twemproxy writes it, then the keys with
-/// what belongs to them.
+/// The words before the keys, the name in lower case as twemproxy writes it, then the keys and
+/// their values.
 void RedisProtocol::append_fragment(std::string& out, Words words, const Plan& plan,
                                     std::span<const std::uint32_t> keys) const {
   const auto before = words.first(plan.keys.front());

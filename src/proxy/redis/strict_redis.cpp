@@ -1,8 +1,8 @@
 // Compat::strict: what twemproxy 0.5.0 does with each command, by its own table.
 #include <algorithm>
 
-#include "proxy/redis/merge.hpp"
 #include "proxy/redis/redis_protocol.hpp"
+#include "proxy/redis/replies.hpp"
 
 namespace sluice::proxy {
 namespace {

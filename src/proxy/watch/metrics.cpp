@@ -4,6 +4,7 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <limits>
 #include <sstream>
 
 namespace sluice::proxy::watch {

@@ -17,6 +17,7 @@ namespace {
 
 using namespace sluice;
 using namespace sluice::proxy::config;
+using sluice::proxy::Config;
 
 void require(bool holds, const char* what) {
   if (holds) return;
@@ -41,7 +42,7 @@ bool is_small(const Config& config) {
 
 void check(const Config& config) {
   const auto written = describe(config);
-  const auto again = config::read(written, "written");
+  const auto again = sluice::proxy::config::read(written, "written");
   require(has_secrets(config) || again == config, "what is written out means something else");
   if (!is_small(config)) return;
   for (const auto& pool : config.pools) {
@@ -59,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view yaml{reinterpret_cast<const char*>(data), std::min(size, most)};
   Config config;
   try {
-    config = config::read(yaml, "file");
+    config = sluice::proxy::config::read(yaml, "file");
   } catch (const Error& refused) {
     require(std::string_view{refused.message()}.starts_with("file:"), "a refusal without a place");
     return 0;

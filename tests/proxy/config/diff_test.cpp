@@ -124,5 +124,23 @@ TEST(Explain, OfRandomThereIsNothingToSay) {
               HasSubstr("any server"));
 }
 
+TEST(Frictions, U31_EachSettingThatDiffersIsNamed) {
+  const auto with_process = [](const std::string& lines) {
+    return read("sluice:\n" + lines + "alpha:\n  listen: h:1\n  servers:\n" + three, "t.yml");
+  };
+  const auto before = with_process("  workers: 1\n");
+  const auto after = with_process(
+      "  workers: 2\n  slow_log_threshold: 1ms\n  drain_timeout: 5s\n  memory_limit: 32mb\n"
+      "  slow_log_entries: 9\n  hot_keys: true\n");
+  EXPECT_THAT(setting_changes(before, after),
+              testing::ElementsAre("workers: 1 -> 2 (takes a restart or an upgrade)",
+                                   "memory_limit: 0 -> 32mb", "drain_timeout: 30s -> 5s",
+                                   "slow_log_threshold: 10ms -> 1ms", "slow_log_entries: 128 -> 9",
+                                   "hot_keys: false -> true"));
+  EXPECT_THAT(setting_changes(with("", three), with("  timeout: 400\n", three)),
+              testing::ElementsAre("alpha: timeout: 0 -> 400"));
+  EXPECT_THAT(text_of(diff(before, after)), HasSubstr("  memory_limit: 0 -> 32mb\n"));
+}
+
 }  // namespace
 }  // namespace sluice::proxy::config

@@ -306,5 +306,17 @@ TEST(LoadConfig, SaysThatAFileIsNotThere) {
   }
 }
 
+TEST(Frictions, U23_ABareNumberIsMillisecondsAndAUnitIsTakenAsItIsWritten) {
+  const auto process = [](const std::string& line) {
+    return read("sluice:\n  " + line + "\n" + pool(), "t.yml").process;
+  };
+  EXPECT_EQ(process("drain_timeout: 500").drain_timeout, 500ms);
+  EXPECT_EQ(process("drain_timeout: 1.5s").drain_timeout, 1500ms);
+  EXPECT_EQ(process("drain_timeout: 2M").drain_timeout, 2min);
+  EXPECT_EQ(process("memory_limit: 32mb").memory_limit, std::size_t{32} << 20);
+  EXPECT_EQ(process("memory_limit: 4096").memory_limit, 4096U);
+  EXPECT_EQ(read_pool("timeout: 400").timeout, 400ms);
+}
+
 }  // namespace
 }  // namespace sluice::proxy::config

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
+#include <tuple>
 
 #include "proxy/support/listening.hpp"
 #include "proxy/support/load.hpp"
@@ -114,7 +115,7 @@ TEST(RunTest, SignalsReopenTheLogAndChangeItsLevel) {
 TEST(RunTest, WhatCannotStartSaysWhy) {
   const TempDir folder;
   const auto run = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), test::built_path("sluice-proxy"));
+    arguments.insert(arguments.begin(), {test::built_path("sluice"), "proxy"});
     Process process{arguments,
                     {.directory = folder.path(), .environment = {}, .output = folder / "out"}};
     const int code = process.wait();

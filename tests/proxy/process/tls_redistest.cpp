@@ -144,7 +144,7 @@ TEST_F(TlsTest, AFileThatWillNotDoIsNamedAtTheStartAndAtAReload) {
   EXPECT_NE(reply.as_text().find(bad), std::string::npos) << reply.as_text();
   EXPECT_EQ(cli(proxy.port(), "ping").second, "PONG\n") << "all goes on as before";
   const auto [code, text] = files().shell(
-      fmt::format("{}/sluice-proxy -c {} -s {}", test::built_path(), proxy.config(), free_port()));
+      fmt::format("{}/sluice proxy -c {} -s {}", test::built_path(), proxy.config(), free_port()));
   EXPECT_EQ(code, 1);
   EXPECT_NE(text.find(bad), std::string::npos) << text;
 }

@@ -206,5 +206,16 @@ TEST_F(RedisPlan, KnowsAServerInTrouble) {
   EXPECT_FALSE(protocol->is_server_trouble("+OOM \r\n"));
 }
 
+TEST_F(RedisPlan, U33_InfoIsOfOneServerDbsizeOfAllAndLastsaveNeedsConsent) {
+  EXPECT_EQ(of("INFO").plan.way, Way::any);
+  EXPECT_EQ(of("DBSIZE").plan.way, Way::every);
+  EXPECT_EQ(of("DBSIZE").plan.merge, Merge::sum);
+  EXPECT_EQ(of("LASTSAVE").plan.way, Way::refused);
+  auto settings = redis_settings();
+  settings.allow = {"lastsave"};
+  protocol = make_redis_protocol(settings);
+  EXPECT_EQ(of("LASTSAVE").plan.way, Way::any);
+}
+
 }  // namespace
 }  // namespace sluice::proxy

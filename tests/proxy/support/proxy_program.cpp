@@ -41,11 +41,11 @@ void ProxyProgram::write(const std::vector<std::string>& pool, const std::string
 
 bool ProxyProgram::try_start(const std::vector<std::string>& pool) {
   write(pool);
-  std::vector<std::string> argv{test::built_path("sluice-proxy")};
+  std::vector<std::string> argv{test::built_path("sluice"), "proxy"};
   if (options_.as_nutcracker) {
     const auto link = directory_ / "nutcracker";
     std::filesystem::remove(link);
-    std::filesystem::create_symlink(test::built_path("sluice-proxy"), link);
+    std::filesystem::create_symlink(test::built_path("sluice"), link);
     argv = {link.string()};
   }
   const std::vector<std::string> usual{

@@ -1,7 +1,8 @@
-/// What the proxy says to a client of Redis in its own name. Redis's words where Redis would say
-/// it.
+/// The replies that the proxy makes for a client of Redis: its own errors, in Redis's words where
+/// Redis would say them, and one reply from those of several servers.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,5 +22,15 @@ void append_needs_consent(std::string& out, std::string_view command, std::strin
 void append_never(std::string& out, std::string_view command, Never never);
 
 std::string_view failure_reply(Failure failure) noexcept;
+
+struct RedisMerging {
+  bool partial = false;  ///< of Merge::by_key: a key without a reply has an error in its place
+  bool strict = false;   ///< as twemproxy: any error but our own becomes "-ERR Invalid argument"
+};
+
+/// The reply to the client, from those of fragments or of all servers.
+/// REQUIRES: `plan.merge` is not none, `replies` is not empty and each is a whole reply.
+void append_merged_replies(std::string& out, const Plan& plan,
+                           std::span<const FragmentReply> replies, RedisMerging merging);
 
 }  // namespace sluice::proxy
