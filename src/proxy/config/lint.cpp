@@ -45,9 +45,7 @@ bool is_open_to_all(const Listen& listen) {
          (listen.endpoint.host == "0.0.0.0" || listen.endpoint.host == "::");
 }
 
-// The distribution of keys.
-
-/// What each server gets, beside what its weight promises.
+/// Compares the share of keys of each server with the share of its weight.
 void uneven_shares(const PoolSettings& pool, Findings& findings) {
   constexpr double far_from_promised = 1.5;
   if (is_random(pool) || pool.servers.size() < 2) return;
@@ -74,14 +72,6 @@ void uneven_shares(const PoolSettings& pool, Findings& findings) {
                   : "Make the weights smaller or closer to each other."));
 }
 
-void ignored_weights(const PoolSettings& pool, Findings& findings) {
-  if (is_random(pool) && weights_differ(pool))
-    findings.push_back(about(pool, Severity::warning, "ignored-weights",
-                             "weights differ, and the distribution is random",
-                             "random ignores weights: every server gets as much.",
-                             "Make them all 1, or use ketama or modula."));
-}
-
 /// twemproxy writes a name and a number into 86 bytes, and hashes what lies behind when they do not
 /// fit.
 void long_names(const PoolSettings& pool, Findings& findings) {
@@ -97,23 +87,6 @@ void long_names(const PoolSettings& pool, Findings& findings) {
                 "Give a shorter name, if keys need not stay."));
 }
 
-void missing_hash_tag(const PoolSettings& pool, Findings& findings) {
-  if (pool.redis && !pool.hash_tag && pool.servers.size() > 1)
-    findings.push_back(about(pool, Severity::note, "no-hash-tag", "there is no hash_tag",
-                             "a command of several keys, a script or a transaction works only when "
-                             "their keys have one home, which nothing arranges.",
-                             "Write hash_tag: \"{}\" before there are keys with braces."));
-}
-
-// Failures.
-
-void no_timeout(const PoolSettings& pool, Findings& findings) {
-  if (!pool.timeout)
-    findings.push_back(about(pool, Severity::warning, "no-timeout", "there is no timeout",
-                             "a server that hangs holds its clients for ever.",
-                             "Write timeout: 400, or what your clients can wait."));
-}
-
 void ejecting_connections(const PoolSettings& pool, Findings& findings) {
   if (pool.auto_eject_hosts && pool.server_connections > pool.server_failure_limit)
     findings.push_back(about(
@@ -124,28 +97,6 @@ void ejecting_connections(const PoolSettings& pool, Findings& findings) {
         fmt::format("Make server_failure_limit at least {}.", pool.server_connections + 1)));
 }
 
-void ejecting_the_only_server(const PoolSettings& pool, Findings& findings) {
-  if (pool.auto_eject_hosts && pool.servers.size() == 1)
-    findings.push_back(
-        about(pool, Severity::warning, "ejects-only-server",
-              "auto_eject_hosts is true, and there is one server",
-              "when it is ejected every request fails for server_retry_timeout, even "
-              "if it is well again.",
-              "Remove auto_eject_hosts."));
-}
-
-void keys_that_move(const PoolSettings& pool, Findings& findings) {
-  if (pool.redis && pool.auto_eject_hosts && pool.on_failure == OnFailure::rehash &&
-      pool.servers.size() > 1)
-    findings.push_back(about(pool, Severity::note, "keys-move-on-failure",
-                             "keys of a server that fails move to others",
-                             "when it is back, old values are read again. For a cache that may be "
-                             "right; for data it is not.",
-                             "Write on_failure: fail where data must not move."));
-}
-
-// Who may come in.
-
 void open_door(const PoolSettings& pool, Findings& findings) {
   const bool guarded = !pool.redis_auth.empty() || !pool.users.empty() ||
                        (pool.listen_tls.on && !pool.listen_tls.ca.empty());
@@ -153,19 +104,9 @@ void open_door(const PoolSettings& pool, Findings& findings) {
     findings.push_back(
         about(pool, Severity::warning, "open-door",
               fmt::format("it listens at {} and asks for no password", pool.listen.text),
-              "whoever reaches this machine may read and delete everything.",
+              "anybody who reaches this machine may read and delete everything.",
               "Listen at an inner address, or set redis_auth or users."));
 }
-
-void unchecked_certificates(const PoolSettings& pool, Findings& findings) {
-  if (pool.server_tls.on && !pool.server_tls.verify)
-    findings.push_back(about(pool, Severity::warning, "unchecked-certificate",
-                             "server_tls does not check certificates",
-                             "whoever stands in between may read and change everything.",
-                             "Give ca, and remove verify: false."));
-}
-
-// Names and addresses.
 
 void same_address_twice(const PoolSettings& pool, Findings& findings) {
   std::map<std::string, const ServerSettings*> seen;
@@ -214,20 +155,55 @@ void limit_that_was_ignored(const PoolSettings& pool, Findings& findings) {
                              "Make sure that your clients need no more."));
 }
 
+/// A rule whose words are always the same.
+struct PlainRule {
+  bool (*applies)(const PoolSettings& pool);
+  Severity severity;
+  std::string_view name, what, why, remedy;
+};
+constexpr PlainRule plain_rules[] = {
+    {[](const PoolSettings& pool) { return is_random(pool) && weights_differ(pool); },
+     Severity::warning, "ignored-weights", "weights differ, and the distribution is random",
+     "random ignores weights: every server gets as much.",
+     "Make them all 1, or use ketama or modula."},
+    {[](const PoolSettings& pool) {
+       return pool.redis && !pool.hash_tag && pool.servers.size() > 1;
+     },
+     Severity::note, "no-hash-tag", "there is no hash_tag",
+     "a command of several keys, a script or a transaction works only when their keys have one "
+     "home, which nothing arranges.",
+     "Write hash_tag: \"{}\" before there are keys with braces."},
+    {[](const PoolSettings& pool) { return !pool.timeout; }, Severity::warning, "no-timeout",
+     "there is no timeout", "a server that hangs holds its clients for ever.",
+     "Write timeout: 400, or what your clients can wait."},
+    {[](const PoolSettings& pool) { return pool.auto_eject_hosts && pool.servers.size() == 1; },
+     Severity::warning, "ejects-only-server", "auto_eject_hosts is true, and there is one server",
+     "when it is ejected every request fails for server_retry_timeout, even if it is well again.",
+     "Remove auto_eject_hosts."},
+    {[](const PoolSettings& pool) {
+       return pool.redis && pool.auto_eject_hosts && pool.on_failure == OnFailure::rehash &&
+              pool.servers.size() > 1;
+     },
+     Severity::note, "keys-move-on-failure", "keys of a server that fails move to others",
+     "when it is back, old values are read again: right for a cache, wrong for data.",
+     "Write on_failure: fail where data must not move."},
+    {[](const PoolSettings& pool) { return pool.server_tls.on && !pool.server_tls.verify; },
+     Severity::warning, "unchecked-certificate", "server_tls does not check certificates",
+     "an attacker in between may read and change everything.",
+     "Give ca, and remove verify: false."},
+};
+
+void check_plain_rules(const PoolSettings& pool, Findings& findings) {
+  for (const auto& rule : plain_rules)
+    if (rule.applies(pool))
+      findings.push_back(about(pool, rule.severity, std::string{rule.name}, std::string{rule.what},
+                               std::string{rule.why}, std::string{rule.remedy}));
+}
+
 using PoolRule = void (*)(const PoolSettings& pool, Findings& findings);
-constexpr PoolRule rules[] = {uneven_shares,
-                              ignored_weights,
-                              long_names,
-                              missing_hash_tag,
-                              no_timeout,
-                              ejecting_connections,
-                              ejecting_the_only_server,
-                              keys_that_move,
-                              open_door,
-                              unchecked_certificates,
-                              same_address_twice,
-                              name_of_a_counter,
-                              limit_that_was_ignored};
+constexpr PoolRule rules[] = {
+    check_plain_rules, uneven_shares,      long_names,        ejecting_connections,
+    open_door,         same_address_twice, name_of_a_counter, limit_that_was_ignored};
 
 constexpr unsigned others_may_read = 0004;
 
@@ -239,7 +215,8 @@ void check_whole(const Config& config, const FileFacts& file, std::vector<Findin
   if (has_secrets && (file.permissions.value_or(0) & others_may_read) != 0)
     findings.push_back({Severity::danger, "", 1, "readable-secrets",
                         "the file has passwords, and everybody on this machine may read it",
-                        "whoever reads it may use the servers.", "Set its mode to 0600 or 0640."});
+                        "every user of this machine may then use the servers.",
+                        "Set its mode to 0600 or 0640."});
   for (const auto& pool : config.pools)
     for (const auto& server : pool.servers)
       if (server.endpoint == pool.listen.endpoint)

@@ -6,7 +6,6 @@
 
 #include "base/process.hpp"
 #include "proxy/watch/documents.hpp"
-#include "proxy/watch/metrics.hpp"
 
 namespace sluice::proxy::process {
 namespace {

@@ -25,12 +25,18 @@ constexpr Row rows[] = {
 #undef CONSENT
 #undef NEVER
 
+const Row* row_of(std::string_view name) noexcept {
+  const auto* const row = std::ranges::find(rows, name, &Row::name);
+  return row == std::end(rows) ? nullptr : row;
+}
+
 }  // namespace
 
 std::optional<RedisWay> way_of(const resp::CommandSpec& spec) noexcept {
-  const auto* const row = std::ranges::find(rows, spec.name, &Row::name);
-  if (row != std::end(rows)) return row->way;
+  if (const auto* const row = row_of(spec.name)) return row->way;
   if (spec.name.ends_with("|help")) return RedisWay{.way = Way::any};
+  const auto* const container = row_of(spec.name.substr(0, spec.name.find('|')));
+  if (container) return container->way;
   if (spec.has(resp::flag_container)) return RedisWay{};
   if (spec.first_key == 0 && spec.rule == resp::KeyRule::none) return std::nullopt;
   if (spec.has(resp::flag_blocking))

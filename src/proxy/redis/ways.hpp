@@ -13,9 +13,9 @@ namespace sluice::proxy {
 
 /// Why a command is never served.
 enum class Never : std::uint8_t {
-  server,   ///< it is for one server, which has to be asked itself
-  shared,   ///< it looks at what this connection has done, and servers see many clients in one
-  cluster,  ///< there is none
+  server,   ///< it is for one server: the client must ask that itself
+  shared,   ///< it is about the connection, and a server's connection is shared by many clients
+  cluster,  ///< it is for a node of Redis Cluster
 };
 
 struct RedisWay {
@@ -26,8 +26,8 @@ struct RedisWay {
   Never never = Never::server;  ///< of Way::refused
 };
 
-/// Empty: nobody has decided. A container without a subcommand is Way::refused: its arity never
-/// fits.
+/// Empty: there is neither a row nor a key. A container without a subcommand is Way::refused: its
+/// arity never fits.
 std::optional<RedisWay> way_of(const resp::CommandSpec& spec) noexcept;
 
 /// `allow` has "config|get", "config get" or "config", in any case.

@@ -1,11 +1,11 @@
-#include "proxy/watch/metrics.hpp"
-
 #include <fmt/format.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
 #include <limits>
 #include <sstream>
+
+#include "proxy/watch/documents.hpp"
 
 namespace sluice::proxy::watch {
 namespace {

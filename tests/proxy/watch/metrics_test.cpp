@@ -1,4 +1,4 @@
-#include "proxy/watch/metrics.hpp"
+#include "proxy/watch/documents.hpp"
 
 #include <gtest/gtest.h>
 
