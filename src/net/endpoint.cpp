@@ -1,5 +1,6 @@
 #include "net/endpoint.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -36,6 +37,16 @@ std::string to_string(const Endpoint& endpoint) {
   const bool is_ipv6 = endpoint.host.find(':') != std::string::npos;
   return is_ipv6 ? fmt::format("[{}]:{}", endpoint.host, endpoint.port)
                  : fmt::format("{}:{}", endpoint.host, endpoint.port);
+}
+
+bool Address::operator==(const Address& other) const noexcept {
+  return size == other.size && std::memcmp(&storage, &other.storage, size) == 0;
+}
+
+bool is_numeric(const std::string& host) noexcept {
+  in6_addr address{};
+  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
 }
 
 std::vector<Address> resolve(const Endpoint& endpoint) {

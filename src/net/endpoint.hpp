@@ -27,8 +27,12 @@ struct Address {
   socklen_t size = 0;
 
   int family() const noexcept { return storage.ss_family; }
+  bool operator==(const Address& other) const noexcept;
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
 };
+
+/// Whether `host` is a numeric address, IPv4 or IPv6, which needs no name service.
+bool is_numeric(const std::string& host) noexcept;
 
 /// All addresses of the endpoint in the order in which to try them; never empty. Blocks while the
 /// name service is asked. Throws Error{connection} for an unknown name, {bad_argument} for a path

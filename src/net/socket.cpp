@@ -67,11 +67,10 @@ void Socket::keep_alive() noexcept {
   set_option(descriptor_, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-int Socket::connect_error() const noexcept {
+int connect_error(int descriptor) noexcept {
   int error = 0;
   socklen_t size = sizeof error;
-  if (::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &error, &size) < 0) return errno;
-  return error;
+  return ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
 Transfer Socket::read_some(std::span<char> into) noexcept {

@@ -6,6 +6,9 @@
 
 namespace sluice::net {
 
+/// Of a socket that began to connect and is ready: 0 when it is connected, else the errno.
+int connect_error(int descriptor) noexcept;
+
 class Socket final : public Transport {
  public:
   Socket() = default;
@@ -20,8 +23,8 @@ class Socket final : public Transport {
   /// A silent peer that has gone is noticed after about a minute: 30 s of silence, then 3 probes of
   /// 10 s.
   void keep_alive() noexcept;
-  /// After start_connect and readiness: 0 when connected, else the errno.
-  int connect_error() const noexcept;
+
+  int connect_error() const noexcept { return net::connect_error(descriptor_); }
 
   Transfer read_some(std::span<char> into) noexcept override;
   Transfer write_some(std::string_view bytes) noexcept override;

@@ -1,6 +1,5 @@
 #include "net/tls.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -182,13 +181,7 @@ std::shared_ptr<SSL_CTX> make(const SSL_METHOD* method, const TlsFiles& files) {
   return context;
 }
 
-bool is_numeric(const std::string& host) noexcept {
-  in6_addr address{};
-  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
-}
-
-/// What the certificate must be for, and, of a name, what the server is told that we want.
+/// The name that the certificate must bear; a server is told it, too, if it is no address (SNI).
 void expect(SSL* ssl, const std::string& host, bool verify) {
   if (host.empty()) return;  // a unix socket without server_name
   if (is_numeric(host)) {

@@ -18,15 +18,16 @@ namespace sluice::net {
 struct TlsFiles {
   std::string certificate;  ///< and those above it; empty: none is shown
   std::string key;
-  std::string ca;      ///< whose certificates are trusted; empty: for a client the system's, for a
-                       ///< server nobody is asked
-  bool verify = true;  ///< of a client: the certificate of the server, and its name
+  /// The authorities that are trusted. Empty: a client trusts those of the system, a server asks
+  /// clients for no certificate.
+  std::string ca;
+  bool verify = true;  ///< a client verifies the server's certificate and its name
 };
 
-/// Told once of a connection whose handshake failed, with the reason.
+/// Called once for a connection whose handshake failed, with the reason.
 using TlsFailure = std::function<void(std::string_view reason)>;
 
-/// What connections of one kind share: certificates, and whom they trust. Threads: any.
+/// What connections of one kind share: certificates and trusted authorities. Threads: any.
 class TlsContext {
  public:
   /// Throws Error{bad_argument} that names the file and says why it will not do.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 BlockPool::~BlockPool() {
   for (char* memory : spare_) delete[] memory;
@@ -44,8 +44,8 @@ void Buffer::release() noexcept {
 
 void Buffer::make_room(std::size_t bytes) {
   const auto used = size();
-  if (data_ && begin_ >= used &&
-      capacity_ - used >= bytes) {  // half of it is free in front: move instead of growing
+  // If half of it is free in front, the bytes move there; else the buffer grows.
+  if (data_ && begin_ >= used && capacity_ - used >= bytes) {
     std::memcpy(data_, data_ + begin_, used);
   } else {
     const auto capacity = std::max({BlockPool::block, used + bytes, data_ ? capacity_ * 2 : 0});
@@ -59,4 +59,4 @@ void Buffer::make_room(std::size_t bytes) {
   end_ = used;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,8 +1,8 @@
 /// Bytes on their way, and where their memory comes from.
 ///
-/// A connection that has nothing to keep has no memory: a Buffer takes a block when the first byte
-/// comes and gives it back with the last. Blocks of the usual size are kept for the next taker, in
-/// moderation (see BlockPool::trim).
+/// An idle connection has no memory: a Buffer takes a block when the first byte comes and gives it
+/// back with the last. Blocks of the usual size are kept for the next Buffer, and freed when they
+/// are not used (see BlockPool::trim).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 #include "proxy/watch/counters.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 /// Of one worker, and used by its thread alone.
 class BlockPool {
@@ -29,13 +29,13 @@ class BlockPool {
   char* take(std::size_t bytes);
   void give(char* memory, std::size_t bytes) noexcept;
 
-  /// To be called now and then: frees half of the blocks that nobody has needed since the last
-  /// call, so that a burst is forgotten within seconds. True: memory was freed.
+  /// Call it once a second: frees half of the blocks that were not used since the last call, so
+  /// that the memory of a burst is given back within seconds. True: memory was freed.
   bool trim() noexcept;
 
-  /// What is in use, in bytes, with what was charged; any thread.
+  /// Bytes in use, with what was charged. Any thread.
   std::int64_t in_use() const noexcept { return in_use_.get(); }
-  /// Bytes that somebody keeps elsewhere, or (negative) has let go.
+  /// Counts bytes that a connection keeps elsewhere, or (negative) has freed.
   void charge(std::int64_t bytes) noexcept { in_use_.add(bytes); }
 
   /// Beyond so many bytes in use is_full(); 0: never.
@@ -91,4 +91,4 @@ class Buffer {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

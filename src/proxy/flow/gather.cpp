@@ -4,18 +4,17 @@
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/retry.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 bool Gather::begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
-                   const Plan& plan, const Variant& variant, std::size_t client) {
-  std::unique_ptr<Gather> made{new Gather{pool, whole, words, bytes, plan, variant, client}};
+                   const Plan& plan, const ConnectionMode& mode, std::size_t client) {
+  std::unique_ptr<Gather> made{new Gather{pool, whole, words, bytes, plan, mode, client}};
   Gather& gather = *made;
   gather.self_ = std::move(made);
   gather.cut();
-  gather.missing_ = gather.fragments_.size() +
-                    1;  // one for us: fragments may fail while others are still being sent
+  // And one for this function: a fragment may fail before the last is sent.
+  gather.missing_ = gather.fragments_.size() + 1;
   gather.keep(static_cast<std::ptrdiff_t>(gather.text_.size() + gather.bytes_.size()));
   bool full = false;
   for (std::size_t place = 0; place < gather.fragments_.size(); ++place)
@@ -25,12 +24,12 @@ bool Gather::begin(Pool& pool, Request& whole, Words words, std::string_view byt
 }
 
 Gather::Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan,
-               const Variant& variant, std::size_t client)
+               const ConnectionMode& mode, std::size_t client)
     : pool_(pool),
       whole_(whole),
       keys_(plan.keys.begin(), plan.keys.end()),
       plan_(plan),
-      variant_(variant),
+      mode_(mode),
       client_(client) {
   if (plan.way == Way::every) bytes_ = bytes;
   std::size_t size = 0;
@@ -53,7 +52,7 @@ void Gather::cut() {
   }
   for (std::uint32_t key = 0; key < keys_.size(); ++key) {
     pool_.note_key(words_[keys_[key]]);
-    Server* home = pool_.home_of(words_[keys_[key]]);
+    Server* home = pool_.servers().home_of(words_[keys_[key]]);
     auto fragment = std::ranges::find(fragments_, home, &Fragment::home);
     if (fragment == fragments_.end())
       fragment = fragments_.insert(fragments_.end(), Fragment{home, {}, {}});
@@ -86,18 +85,16 @@ bool Gather::ask(Request& request) {
     bytes = bytes_;
   else
     pool_.protocol().append_fragment(bytes, words_, plan_, fragment.keys);
-  Upstream& upstream = fragment.home->upstream(variant_, client_);
+  Upstream& upstream = fragment.home->upstream(mode_, client_);
   upstream.send(request, bytes);
   return upstream.is_full();
 }
 
-/// Of the same server: if it is out by now, its keys may have several other homes.
+/// Asks the same server alone: if it is ejected by now, its keys may have several other homes.
 bool Gather::ask_again(Request& request, Failure failure) {
   if (!pool_.settings().retry_reads || !may_ask_again(request, whole_, failure)) return false;
-  const auto& servers = pool_.servers();
-  const auto home = std::ranges::find(servers, fragments_[request.place].home,
-                                      [](const auto& server) { return server.get(); });
-  if (home == servers.end() || !(*home)->health().well()) return false;
+  const Server* const home = fragments_[request.place].home;
+  if (!pool_.servers().contains(home) || !home->health().well()) return false;
   request.retried = true;
   pool_.counters().retries.add();
   ask(request);
@@ -125,7 +122,7 @@ void Gather::done() {
 }
 
 void Gather::finish() {
-  const auto end = std::move(self_);  // whatever happens below, we end with it
+  const auto end = std::move(self_);  // destroys this at the end
   if (!whole_.receiver) return pool_.loop().requests().drop(whole_);
   std::vector<FragmentReply> replies;
   replies.reserve(fragments_.size());
@@ -133,12 +130,11 @@ void Gather::finish() {
     replies.push_back({fragment.reply, fragment.keys, fragment.failed});
   std::string merged;
   pool_.protocol().append_merged(merged, words_, plan_, replies, pool_.settings().partial_replies);
-  // twemproxy misses the values that it wanted to put together, and closes the client behind the
-  // error.
+  // twemproxy lacks the values that it merges, and closes the client behind the error.
   whole_.last = pool_.is_strict() && plan_.merge == Merge::by_key &&
                 std::ranges::any_of(fragments_, &Fragment::failed);
   keep(-kept_);
   whole_.receiver->replied(whole_, merged);
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -10,17 +10,17 @@
 #include "proxy/flow/server.hpp"
 #include "proxy/protocol/protocol.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Pool;
 
-/// It is its own owner, and gone when its request has its outcome.
+/// It owns itself, and ends when its request has its outcome.
 class Gather final : public Receiver {
  public:
   /// Sends the fragments. The outcome comes by whole.receiver, possibly before this returns. True:
   /// one of the servers has more than enough to take.
   static bool begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
-                    const Plan& plan, const Variant& variant, std::size_t client);
+                    const Plan& plan, const ConnectionMode& mode, std::size_t client);
 
   void replied(Request& request, std::string_view reply) override;
   void failed(Request& request, Failure failure) override;
@@ -34,7 +34,7 @@ class Gather final : public Receiver {
   };
 
   Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan,
-         const Variant& variant, std::size_t client);
+         const ConnectionMode& mode, std::size_t client);
 
   void cut();
   bool send(std::size_t place);
@@ -51,12 +51,12 @@ class Gather final : public Receiver {
   std::vector<std::string_view> words_;
   std::vector<std::size_t> keys_;
   Plan plan_;
-  Variant variant_;
+  ConnectionMode mode_;
   std::size_t client_;
   std::vector<Fragment> fragments_;
   std::size_t missing_ = 0;
-  std::ptrdiff_t kept_ = 0;  // bytes of ours that our receiver was told of
+  std::ptrdiff_t kept_ = 0;  // bytes that the receiver was told of
   std::unique_ptr<Gather> self_;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

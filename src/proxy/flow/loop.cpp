@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 using std::chrono::milliseconds;
@@ -45,22 +45,22 @@ Loop::~Loop() {
   ::close(epoll_);
 }
 
-void Loop::add(int descriptor, Source& source) {
-  watch_descriptor(epoll_, descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &source);
+void Loop::add(int descriptor, EventHandler& handler) {
+  watch_descriptor(epoll_, descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &handler);
 }
 
-void Loop::add_listener(int descriptor, Source& source) {
-  watch_descriptor(epoll_, descriptor, EPOLLIN | EPOLLEXCLUSIVE, &source);
+void Loop::add_listener(int descriptor, EventHandler& handler) {
+  watch_descriptor(epoll_, descriptor, EPOLLIN | EPOLLEXCLUSIVE, &handler);
 }
 
 void Loop::remove(int descriptor) noexcept {
   ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
 }
 
-void Loop::bury(std::unique_ptr<Source> source) {
-  std::erase(to_flush_, source.get());
-  std::erase(to_resume_, source.get());
-  graveyard_.push_back(std::move(source));
+void Loop::bury(std::unique_ptr<EventHandler> handler) {
+  std::erase(to_flush_, handler.get());
+  std::erase(to_resume_, handler.get());
+  graveyard_.push_back(std::move(handler));
 }
 
 Loop::TimerId Loop::at(SteadyTime when, std::function<void()> callback) {
@@ -99,7 +99,7 @@ void Loop::turn(milliseconds patience) {
       run_posted();
       continue;
     }
-    static_cast<Source*>(event.data.ptr)
+    static_cast<EventHandler*>(event.data.ptr)
         ->ready({(event.events & EPOLLIN) != 0, (event.events & EPOLLOUT) != 0,
                  (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0});
   }
@@ -110,9 +110,9 @@ void Loop::turn(milliseconds patience) {
 
 void Loop::resume() {
   resuming_.swap(to_resume_);
-  for (Source* source : resuming_) {
-    source->again_is_due_ = false;
-    source->ready({.readable = true, .writable = false, .hung_up = false});
+  for (EventHandler* handler : resuming_) {
+    handler->again_is_due_ = false;
+    handler->ready({.readable = true, .writable = false, .hung_up = false});
   }
   resuming_.clear();
 }
@@ -137,7 +137,7 @@ void Loop::run_timers() {
 }
 
 void Loop::flush_all() {
-  while (!to_flush_.empty()) {  // a flush may fail, and the failure be news for others
+  while (!to_flush_.empty()) {  // a flush may fail, and the failure makes other handlers write
     flushing_.swap(to_flush_);
     for (std::size_t i = 0; i < flushing_.size(); ++i) {
       flushing_[i]->flush_is_due_ = false;
@@ -147,4 +147,4 @@ void Loop::flush_all() {
   }
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

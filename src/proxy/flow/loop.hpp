@@ -1,9 +1,9 @@
 /// The turns of one worker: what is ready, what is due, and at the end one write for each
-/// connection that has something to say.
+/// connection that has something to send.
 ///
-/// Descriptors are registered once, edge-triggered for both directions; nobody calls epoll_ctl
-/// again. Whoever has bytes to send says flush_later() and is flushed once at the end of the turn,
-/// however many requests went by.
+/// Descriptors are registered once, edge-triggered for both directions, so that epoll_ctl is not
+/// called again. A handler that has bytes to send calls flush_later(), and is flushed once at the
+/// end of the turn, however many requests went by.
 ///
 /// Threads: one, except post().
 #pragma once
@@ -20,20 +20,19 @@
 #include "proxy/flow/request.hpp"
 #include "sluice/clock.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
-/// Something with a descriptor. It lives until the turn in which it was buried is over, so that
+/// Something with a descriptor. It lives until the end of the turn in which it was buried, so that
 /// events of the same turn still find it.
-class Source {
+class EventHandler {
  public:
   struct Readiness {
     bool readable = false;
     bool writable = false;
-    bool hung_up =
-        false;  ///< the peer will send no more, or there was an error: read until the end
+    bool hung_up = false;  ///< the peer will send no more, or an error: read until the end
   };
 
-  virtual ~Source() = default;
+  virtual ~EventHandler() = default;
   virtual void ready(Readiness readiness) = 0;
   /// The end of a turn in which flush_later() was called.
   virtual void flush() {}
@@ -50,36 +49,34 @@ class Loop {
 
   explicit Loop(Clock& clock);
   ~Loop();
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
 
   /// Throws std::system_error.
-  void add(int descriptor, Source& source);
+  void add(int descriptor, EventHandler& handler);
   /// A listening socket, which several workers may share: level-triggered, and one of them is
   /// woken.
-  void add_listener(int descriptor, Source& source);
+  void add_listener(int descriptor, EventHandler& handler);
   void remove(int descriptor) noexcept;
 
   /// The time at which this turn began.
   SteadyTime now() const noexcept { return now_; }
   Clock& clock() noexcept { return clock_; }
 
-  void flush_later(Source& source) {
-    if (!source.flush_is_due_) {
-      source.flush_is_due_ = true;
-      to_flush_.push_back(&source);
+  void flush_later(EventHandler& handler) {
+    if (!handler.flush_is_due_) {
+      handler.flush_is_due_ = true;
+      to_flush_.push_back(&handler);
     }
   }
   /// ready() with `readable` in the next turn, which does not wait.
-  void again(Source& source) {
-    if (!source.again_is_due_) {
-      source.again_is_due_ = true;
-      to_resume_.push_back(&source);
+  void again(EventHandler& handler) {
+    if (!handler.again_is_due_) {
+      handler.again_is_due_ = true;
+      to_resume_.push_back(&handler);
     }
   }
   /// Its descriptor must have been removed. In this turn it may still be called, and must not ask
   /// for more.
-  void bury(std::unique_ptr<Source> source);
+  void bury(std::unique_ptr<EventHandler> handler);
 
   TimerId at(SteadyTime when, std::function<void()> callback);
   TimerId after(std::chrono::nanoseconds delay, std::function<void()> callback) {
@@ -116,15 +113,15 @@ class Loop {
   BlockPool blocks_;
   RequestPool requests_;
   std::unique_ptr<char[]> scratch_;
-  std::vector<Source*> to_flush_;
-  std::vector<Source*> flushing_;
-  std::vector<Source*> to_resume_;
-  std::vector<Source*> resuming_;
-  std::vector<std::unique_ptr<Source>> graveyard_;
+  std::vector<EventHandler*> to_flush_;
+  std::vector<EventHandler*> flushing_;
+  std::vector<EventHandler*> to_resume_;
+  std::vector<EventHandler*> resuming_;
+  std::vector<std::unique_ptr<EventHandler>> graveyard_;
   std::map<TimerId, std::function<void()>> timers_;
   std::uint64_t last_timer_ = 0;
   std::mutex mutex_;
   std::vector<std::function<void()>> posted_;  // under mutex_
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -36,13 +36,12 @@ net::ListenOptions listen_options(const PoolSettings& settings, std::size_t work
           .permissions = settings.listen.permissions};
 }
 
-/// How long clients that go are waited for until they are quiet; the other half of the time is for
-/// those that are not.
+/// Half of the time is for clients to become quiet, the other half for those that do not.
 std::chrono::milliseconds patience_of(const Config& config) {
   return config.process.drain_timeout / 2;
 }
 
-/// The services beside the pools keep their sockets.
+/// The services beside the pools keep their sockets over a reload.
 constexpr std::pair<std::string_view, std::string ProcessSettings::*> fixed_settings[] = {
     {"metrics", &ProcessSettings::metrics}, {"admin", &ProcessSettings::admin}};
 
@@ -65,7 +64,7 @@ WatchOptions watch_options(const ProcessSettings& settings) {
 }
 
 Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited,
-             Resolver::Lookup lookup)
+             flow::Resolver::Lookup lookup)
     : clock_(clock),
       config_(std::move(config)),
       mbuf_size_(mbuf_size),
@@ -73,19 +72,13 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
                                            watch_options(config_.process), clock)),
       resolver_(std::move(lookup)) {
   registry_->set_pools(watched(config_, mbuf_size_));
-  std::vector<std::string> fresh;
-  for (const auto& settings : config_.pools) {
-    pools_[settings.name] = {std::make_shared<const PoolSettings>(settings),
-                             std::make_shared<SharedPool>(), PoolTls::read(settings),
-                             open(settings, inherited)};
-    fresh.push_back(settings.name);
-  }
-  auto orders = this->orders(pools_, fresh);
+  pools_ = pools_for(config_, std::move(inherited));
+  auto updates = updates_for(pools_);
   for (std::size_t number = 0; number < registry_->workers(); ++number) {
-    workers_.push_back(
-        std::make_unique<Worker>(clock_, resolver_, *registry_, census_, number, mbuf_size_));
+    workers_.push_back(std::make_unique<flow::Worker>(clock_, resolver_, *registry_, client_limit_,
+                                                      number, mbuf_size_));
     workers_.back()->set_memory_limit(memory_share(config_.process));
-    workers_.back()->apply(std::move(orders[number]));
+    workers_.back()->apply(std::move(updates[number]));
   }
 }
 
@@ -97,64 +90,69 @@ void Proxy::start() {
 
 /// One socket for each worker, among which the kernel spreads the clients; a unix socket is one for
 /// all.
-std::vector<net::Listener> Proxy::open(const PoolSettings& settings,
-                                       InheritedListeners& inherited) const {
+std::vector<net::ServerSocket> Proxy::open(const PoolSettings& settings,
+                                           InheritedListeners& inherited) const {
   if (const auto found = inherited.find(settings.listen.text); found != inherited.end())
     return std::exchange(found->second, {});
   const auto& endpoint = settings.listen.endpoint;
   const auto workers = registry_->workers();
   const auto options = listen_options(settings, workers);
-  std::vector<net::Listener> listeners;
+  std::vector<net::ServerSocket> listeners;
   const std::size_t count = endpoint.is_unix() ? 1 : workers;
   for (std::size_t i = 0; i < count; ++i)
-    listeners.push_back(net::Listener::open(endpoint, options));
+    listeners.push_back(net::ServerSocket::open(endpoint, options));
   return listeners;
 }
 
-/// What each worker is told. Sockets are dealt out in turn, so that none is without a worker; a
-/// worker beyond their number shares one.
-std::vector<std::vector<PoolOrder>> Proxy::orders(const std::map<std::string, Pool>& pools,
-                                                  const std::vector<std::string>& fresh) const {
+/// What each worker is told. Sockets are dealt out in turn, so that each has a worker; a worker
+/// beyond their number shares one.
+std::vector<std::vector<flow::PoolUpdate>> Proxy::updates_for(const Pools& pools) const {
   const auto workers = registry_->workers();
-  std::vector<std::vector<PoolOrder>> orders(workers);
+  std::vector<std::vector<flow::PoolUpdate>> updates(workers);
   for (const auto& [name, pool] : pools) {
-    const bool is_fresh = std::ranges::find(fresh, name) != fresh.end();
     const auto shares = std::max(workers, pool.listeners.size());
-    for (auto& order : orders)
-      order.push_back({pool.settings, pool.shared, pool.tls, std::nullopt});
-    for (std::size_t i = 0; is_fresh && i < shares; ++i) {
-      auto& listeners = orders[i % workers].back().listeners;
+    for (auto& worker : updates)
+      worker.push_back({pool.settings, pool.shared, pool.tls, std::nullopt});
+    for (std::size_t i = 0; pool.has_new_listeners && i < shares; ++i) {
+      auto& listeners = updates[i % workers].back().listeners;
       if (!listeners) listeners.emplace();
       listeners->push_back(pool.listeners[i % pool.listeners.size()].duplicate());
     }
   }
-  return orders;
+  return updates;
 }
 
-/// The sockets that listen where these settings say, whichever pool has them until now.
-const std::vector<net::Listener>* Proxy::listening_at(const net::Endpoint& endpoint) const {
+/// The sockets that listen there until now, of any pool. Null: none does.
+const std::vector<net::ServerSocket>* Proxy::listening_at(const net::Endpoint& endpoint) const {
   for (const auto& [name, pool] : pools_)
     if (pool.settings->listen.endpoint == endpoint) return &pool.listeners;
   return nullptr;
 }
 
-/// A pool of the new configuration, with sockets of its own or with those of a pool that is there
-/// now.
-Proxy::Pool Proxy::renewed(const PoolSettings& settings, bool& fresh) const {
-  InheritedListeners none;
+Proxy::Pools Proxy::pools_for(const Config& config, InheritedListeners inherited) const {
+  Pools pools;
+  for (const auto& settings : config.pools)
+    pools.emplace(settings.name, pool_for(settings, inherited));
+  return pools;
+}
+
+/// With sockets of its own, or with those of a pool that is there now.
+Proxy::ListeningPool Proxy::pool_for(const PoolSettings& settings,
+                                     InheritedListeners& inherited) const {
   const auto old = pools_.find(settings.name);
   const bool known = old != pools_.end();
-  Pool pool{std::make_shared<const PoolSettings>(settings),
-            known ? old->second.shared : std::make_shared<SharedPool>(),
-            PoolTls::read(settings),
-            {}};
+  ListeningPool pool{std::make_shared<const PoolSettings>(settings),
+                     known ? old->second.shared : std::make_shared<flow::SharedPool>(),
+                     flow::PoolTls::read(settings),
+                     {}};
   const auto* const same = listening_at(settings.listen.endpoint);
   if (!same) {
-    pool.listeners = open(settings, none);
+    pool.listeners = open(settings, inherited);
   } else {
     for (const auto& listener : *same) pool.listeners.push_back(listener.duplicate());
   }
-  fresh = !known || same != &old->second.listeners || old->second.settings->redis != settings.redis;
+  pool.has_new_listeners =
+      !known || same != &old->second.listeners || old->second.settings->redis != settings.redis;
   return pool;
 }
 
@@ -187,14 +185,8 @@ std::vector<std::string> Proxy::reload(Config config) {
         "the number of workers cannot be changed by a reload: restart the proxy, or upgrade it"};
   auto changes = changes_to(config);
   for (const auto& [name, field] : fixed_settings) config.process.*field = config_.process.*field;
-  std::vector<std::string> fresh;
-  std::map<std::string, Pool> pools;
-  for (const auto& settings : config.pools) {
-    bool is_fresh = false;
-    pools.emplace(settings.name, renewed(settings, is_fresh));
-    if (is_fresh) fresh.push_back(settings.name);
-  }
-  auto orders = this->orders(pools, fresh);
+  auto pools = pools_for(config, {});
+  auto updates = updates_for(pools);
 
   // From here on nothing fails.
   for (const auto& [name, pool] : pools)
@@ -206,7 +198,7 @@ std::vector<std::string> Proxy::reload(Config config) {
   for (std::size_t number = 0; number < workers_.size(); ++number)
     workers_[number]->run([&] {
       workers_[number]->set_memory_limit(memory_share(config.process));
-      workers_[number]->apply(std::move(orders[number]), patience_of(config));
+      workers_[number]->apply(std::move(updates[number]), patience_of(config));
     });
   pools_ = std::move(pools);
   config_ = std::move(config);
@@ -228,7 +220,7 @@ std::vector<ClientFigures> Proxy::clients(std::size_t most) const {
   std::vector<ClientFigures> figures;
   for (const auto& worker : workers_)
     worker->run([&] {
-      for (const auto& [name, pool] : worker->pools()) pool->list_clients(figures, most);
+      for (const auto& [name, pool] : worker->pools()) pool->clients().list(figures, most);
     });
   return figures;
 }

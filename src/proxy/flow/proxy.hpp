@@ -10,16 +10,18 @@
 #include <string>
 #include <vector>
 
-#include "net/listener.hpp"
+#include "net/server_socket.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/worker.hpp"
 #include "proxy/watch/registry.hpp"
 
 namespace sluice::proxy {
 
+using flow::ClientFigures;
+
 /// Listening sockets that another process has handed on: by `listen` as written, for each as many
 /// as it had.
-using InheritedListeners = std::map<std::string, std::vector<net::Listener>>;
+using InheritedListeners = std::map<std::string, std::vector<net::ServerSocket>>;
 
 WatchOptions watch_options(const ProcessSettings& settings);
 
@@ -28,10 +30,8 @@ class Proxy {
   /// Opens all sockets; serves from start() on. Throws Error or std::system_error that names what
   /// cannot be listened on.
   Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListeners inherited = {},
-        Resolver::Lookup lookup = {});
+        flow::Resolver::Lookup lookup = {});
   ~Proxy();
-  Proxy(const Proxy&) = delete;
-  Proxy& operator=(const Proxy&) = delete;
 
   void start();
 
@@ -40,8 +40,9 @@ class Proxy {
   std::vector<std::string> reload(Config config);
   const Config& config() const noexcept { return config_; }
 
-  /// No new clients; those who are here are served until they are quiet, or until half of
-  /// drain_timeout is over, and then until they have nothing under way.
+  /// New connections are refused. Clients that were accepted are served until they are quiet, and
+  /// after half of drain_timeout until they have nothing under way. A connection that the kernel
+  /// had taken but no worker had accepted is reset: nothing that was asked on it is done.
   void drain();
   bool is_drained() const noexcept;
 
@@ -54,36 +55,39 @@ class Proxy {
   std::map<std::string, std::vector<int>> listening() const;
 
   /// So many clients at most, of all pools together. Any thread.
-  void set_most_clients(std::size_t most) noexcept { census_.set_most(most); }
+  void set_most_clients(std::size_t most) noexcept { client_limit_.set_most(most); }
 
   Registry& registry() noexcept { return *registry_; }
   /// Bytes of buffers in use, of all workers. Any thread.
   std::int64_t memory() const noexcept;
 
  private:
-  struct Pool {
+  struct ListeningPool {
     std::shared_ptr<const PoolSettings> settings;
-    std::shared_ptr<SharedPool> shared;
-    std::shared_ptr<const PoolTls> tls;
-    std::vector<net::Listener> listeners;  // our own descriptors; workers have duplicates
+    std::shared_ptr<flow::SharedPool> shared;
+    std::shared_ptr<const flow::PoolTls> tls;
+    std::vector<net::ServerSocket> listeners;  // our own descriptors; workers have duplicates
+    bool has_new_listeners = true;             // the workers shall take them
   };
 
-  const std::vector<net::Listener>* listening_at(const net::Endpoint& endpoint) const;
-  Pool renewed(const PoolSettings& settings, bool& fresh) const;
+  using Pools = std::map<std::string, ListeningPool>;
+
+  Pools pools_for(const Config& config, InheritedListeners inherited) const;
+  ListeningPool pool_for(const PoolSettings& settings, InheritedListeners& inherited) const;
+  const std::vector<net::ServerSocket>* listening_at(const net::Endpoint& endpoint) const;
+  std::vector<net::ServerSocket> open(const PoolSettings& settings,
+                                      InheritedListeners& inherited) const;
   std::vector<std::string> changes_to(const Config& config) const;
-  std::vector<net::Listener> open(const PoolSettings& settings,
-                                  InheritedListeners& inherited) const;
-  std::vector<std::vector<PoolOrder>> orders(const std::map<std::string, Pool>& pools,
-                                             const std::vector<std::string>& fresh) const;
+  std::vector<std::vector<flow::PoolUpdate>> updates_for(const Pools& pools) const;
 
   Clock& clock_;
   Config config_;
   std::size_t mbuf_size_;
   std::unique_ptr<Registry> registry_;
-  Resolver resolver_;
-  ClientCensus census_;
-  std::map<std::string, Pool> pools_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  flow::Resolver resolver_;
+  flow::ClientLimit client_limit_;
+  Pools pools_;
+  std::vector<std::unique_ptr<flow::Worker>> workers_;
 };
 
 }  // namespace sluice::proxy

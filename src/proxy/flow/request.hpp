@@ -1,13 +1,12 @@
-/// One request on its way: what was asked, by whom, and where it is.
+/// One request on its way: what was asked, by which client, and where it is.
 ///
 /// Ownership: a Request belongs to its Receiver (a client, a gathering of fragments, an upstream's
-/// greeting) until the receiver has its outcome; the upstream only knows in which order replies
+/// handshake) until the receiver has its outcome; the upstream only knows in which order replies
 /// will come. A receiver that goes away before its reply has come leaves the request to the
 /// upstream (receiver = null), which drops the reply.
 ///
-///     client's line:    head -> next -> next          in the order asked; replies leave in this
-///     order upstream's line:  head -> behind -> behind      in the order sent; replies come in
-///     this order
+///     client's queue:    head -> next -> next        in the order asked; replies leave in it
+///     upstream's queue:  head -> behind -> behind    in the order sent; replies come in it
 #pragma once
 
 #include <algorithm>
@@ -23,12 +22,11 @@
 #include "proxy/protocol/protocol.hpp"
 #include "sluice/clock.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 struct Request;
 
-/// Who gets the outcome of a request: exactly one call for each request that it gave to an
-/// upstream.
+/// Gets the outcome of a request: one call for each request that it gave to an upstream.
 class Receiver {
  public:
   virtual ~Receiver() = default;
@@ -65,9 +63,9 @@ class ParkedReply {
 /// Laid out by cache lines: what every request needs, its key for the logs, a reply that has to
 /// wait.
 struct alignas(64) Request {
-  Receiver* receiver = nullptr;       ///< null: nobody waits for it any more
-  Request* next = nullptr;            ///< in its client's line
-  Request* behind = nullptr;          ///< in its upstream's line
+  Receiver* receiver = nullptr;       ///< null: no receiver waits for it any more
+  Request* next = nullptr;            ///< in its client's queue
+  Request* behind = nullptr;          ///< in its upstream's queue
   SteadyTime since{};                 ///< when it was given to the upstream
   std::unique_ptr<std::string> body;  ///< the bytes asked, where they may be needed again
   std::uint32_t place = 0;            ///< among the fragments of a gathering
@@ -75,13 +73,12 @@ struct alignas(64) Request {
   std::uint16_t command = 0;
   Quiet quiet = Quiet::no;
   bool read_only = false;
-  bool answered = false;   ///< `reply` is the outcome; it waits for its turn in the client's line
-  bool abandoned = false;  ///< stands in an upstream's line for one whose time was up
+  bool answered = false;   ///< `reply` is the outcome; it waits for its turn in the client's queue
+  bool abandoned = false;  ///< takes the place of a request that has timed out: drop its reply
   bool retried = false;
   bool last = false;  ///< its client is closed behind its reply
   std::uint8_t key_size = 0;
-  std::array<char, 40>
-      key;  ///< the beginning of its first key, for the logs; not initialised beyond key_size
+  std::array<char, 40> key;  ///< the beginning of its first key, for logs; see note_key()
   ParkedReply reply;
 };
 
@@ -93,9 +90,9 @@ inline std::string_view noted_key(const Request& request) noexcept {
   return {request.key.data(), request.key_size};
 }
 
-/// A line of requests, linked through `Link`.
+/// Requests in order, linked through `Link`.
 template <Request* Request::*Link>
-class Line {
+class RequestQueue {
  public:
   Request* head() const noexcept { return head_; }
   bool empty() const noexcept { return head_ == nullptr; }
@@ -127,8 +124,8 @@ class Line {
   std::size_t size_ = 0;
 };
 
-using ClientLine = Line<&Request::next>;
-using UpstreamLine = Line<&Request::behind>;
+using ClientQueue = RequestQueue<&Request::next>;
+using UpstreamQueue = RequestQueue<&Request::behind>;
 
 /// Requests are made and dropped a million times a second: dropped ones are kept, in moderation.
 class RequestPool {
@@ -143,8 +140,7 @@ class RequestPool {
     --spare_count_;
     if (spare_count_ < fewest_spare_) fewest_spare_ = spare_count_;
     Request& made = *std::exchange(spare_, spare_->next);
-    if (spare_)
-      __builtin_prefetch(spare_, 1);  // it will be wanted soon, and has lain there for long
+    if (spare_) __builtin_prefetch(spare_, 1);  // the next make() takes it, out of the cache by now
     return made;
   }
   void drop(Request& request) noexcept;
@@ -152,12 +148,28 @@ class RequestPool {
   bool trim() noexcept;
 
  private:
-  static constexpr std::size_t kept_text =
-      256;  // bytes of `reply` and `body` that are kept with a dropped request
-
   Request* spare_ = nullptr;
   std::size_t spare_count_ = 0;
   std::size_t fewest_spare_ = 0;
 };
 
-}  // namespace sluice::proxy
+// When a request may be asked again without its client's knowledge.
+//
+// A client must not see its requests done in another order than it asked them. Asked again, a
+// request is done after those behind it, which may have been done before the connection broke. So a
+// read is asked again only while no write of the same client stands behind it, and what may be a
+// write only while nothing does. What the client asks later goes over the same new connection,
+// behind it.
+
+enum class Behind : std::uint8_t { writes, anything };
+
+/// Whether a later request of the client that has no outcome yet is such. O(1): with more than 256
+/// behind it the answer is true.
+bool has_behind(const Request& request, Behind what) noexcept;
+
+/// Whether `asked` is a read that is lost with its connection and may be asked once more. `whole`
+/// stands for it in its client's queue: itself, or the request that it is a fragment of. A read
+/// that timed out is not asked again: the server has work enough.
+bool may_ask_again(const Request& asked, const Request& whole, Failure failure) noexcept;
+
+}  // namespace sluice::proxy::flow

@@ -1,19 +1,12 @@
 #include "proxy/flow/resolver.hpp"
 
-#include <arpa/inet.h>
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
-
-bool is_numeric(const std::string& host) {
-  in6_addr address{};
-  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
-}
 
 std::vector<net::Address> addresses_of(const net::Endpoint& endpoint) {
   try {
@@ -27,8 +20,23 @@ std::vector<net::Address> addresses_of(const net::Endpoint& endpoint) {
 }  // namespace
 
 std::vector<net::Address> known_addresses(const net::Endpoint& endpoint) {
-  if (!endpoint.is_unix() && !is_numeric(endpoint.host)) return {};
+  if (!endpoint.is_unix() && !net::is_numeric(endpoint.host)) return {};
   return addresses_of(endpoint);
+}
+
+bool Addresses::contains(const net::Address& address) const noexcept {
+  return std::ranges::find(all_, address) != all_.end();
+}
+
+void Addresses::skip(const net::Address& address) noexcept {
+  if (!all_.empty() && current() == address) place_ = (place_ + 1) % all_.size();
+}
+
+void Addresses::take(std::vector<net::Address> all) {
+  const auto before = empty() ? net::Address{} : current();
+  all_ = std::move(all);
+  const auto found = std::ranges::find(all_, before);
+  place_ = found == all_.end() ? 0 : static_cast<std::size_t>(found - all_.begin());
 }
 
 Resolver::Resolver(Lookup lookup) : lookup_(lookup ? std::move(lookup) : addresses_of) {}
@@ -65,4 +73,4 @@ void Resolver::run() {
   }
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,52 +1,51 @@
 #include "proxy/flow/server.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
 #include "resp/writer.hpp"
+#include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::chrono::seconds between_looks{1};  // at a name whose connections fail
 
-Greeting& say(Greeting& greeting, std::initializer_list<std::string_view> words) {
-  resp::append_command(greeting.bytes, {words.begin(), words.size()});
-  ++greeting.replies;
-  return greeting;
+Handshake& say(Handshake& handshake, std::initializer_list<std::string_view> words) {
+  resp::append_command(handshake.bytes, {words.begin(), words.size()});
+  ++handshake.replies;
+  return handshake;
+}
+
+constexpr std::pair<Failure, std::string_view> failure_texts[] = {
+    {Failure::refused, "connection refused"},
+    {Failure::timed_out, "timed out"},
+    {Failure::reset, "connection reset"},
+    {Failure::host_down, "no such host"},
+    {Failure::closed, "it closed the connection"}};
+
+std::string_view text_of(Failure failure) noexcept {
+  const auto* const found =
+      std::ranges::find(failure_texts, failure, &std::pair<Failure, std::string_view>::first);
+  return found != std::end(failure_texts) ? found->second : "it cannot serve now, or refuses AUTH";
 }
 
 constexpr std::size_t most_spare = 16;  // connections of former borrowers that are kept
 constexpr std::chrono::seconds spare_time{60};
 
-/// One question whether a server is well.
-class HealthCheck final : public Receiver {
- public:
-  explicit HealthCheck(Server& server) : server_(server) {}
-
-  void replied(Request& request, std::string_view reply) override {
-    finish(request, server_.pool().protocol().is_healthy(reply));
-  }
-  void failed(Request& request, Failure) override { finish(request, false); }
-
- private:
-  void finish(Request& request, bool good) {
-    auto& loop = server_.pool().loop();
-    loop.requests().drop(request);
-    server_.health().checked(good, loop.now());
-    server_.pool().refresh();
-  }
-
-  Server& server_;
-};
+bool all_idle(const std::vector<std::unique_ptr<Upstream>>& upstreams) {
+  return std::ranges::all_of(upstreams, [](const auto& upstream) { return upstream->idle(); });
+}
 
 }  // namespace
 
-Borrowed::Borrowed(Server& server, Upstream& upstream) noexcept
+BorrowedUpstream::BorrowedUpstream(Server& server, Upstream& upstream) noexcept
     : server_(&server), upstream_(&upstream), generation_(upstream.generation()) {}
 
-Borrowed& Borrowed::operator=(Borrowed&& other) noexcept {
+BorrowedUpstream& BorrowedUpstream::operator=(BorrowedUpstream&& other) noexcept {
   reset();
   server_ = other.server_;
   upstream_ = std::exchange(other.upstream_, nullptr);
@@ -54,12 +53,12 @@ Borrowed& Borrowed::operator=(Borrowed&& other) noexcept {
   return *this;
 }
 
-void Borrowed::give_back() {
+void BorrowedUpstream::give_back() {
   if (auto* const upstream = std::exchange(upstream_, nullptr))
     server_->take_back(*upstream, upstream->generation() == generation_);
 }
 
-void Borrowed::reset() noexcept {
+void BorrowedUpstream::reset() noexcept {
   if (auto* const upstream = std::exchange(upstream_, nullptr))
     server_->take_back(*upstream, false);
 }
@@ -72,18 +71,26 @@ Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> heal
       watch_(std::move(watch)),
       is_name_(known_addresses(settings_.endpoint).empty()),
       addresses_(known_addresses(settings_.endpoint)),
-      health_check_(std::make_unique<HealthCheck>(*this)),
       self_(std::make_shared<Server*>(this)) {
-  links_.push_back({{.resp = 2, .db = pool.settings().redis_db}, {}, {}});
+  shared_.push_back({{.resp = 2, .db = pool.settings().redis_db}, {}, {}});
+}
+
+template <class Visit>
+void Server::for_each_owned(Visit visit) {
+  for (auto& connections : shared_)
+    for (auto& upstream : connections.upstreams) visit(upstream);
+  for (auto& upstream : leaving_) visit(upstream);
+  for (auto* const singles : {&borrowed_, &spare_})
+    for (auto& single : *singles) visit(single.upstream);
 }
 
 Server::~Server() {
   *self_ = nullptr;
-  for (auto& link : links_)
-    for (auto& upstream : link.upstreams) end(std::move(upstream));
-  for (auto& upstream : leaving_) end(std::move(upstream));
-  for (auto* const singles : {&borrowed_, &spare_})
-    for (auto& single : *singles) end(std::move(single.upstream));
+  for_each_owned([this](auto& upstream) { end(std::move(upstream)); });
+}
+
+void Server::for_each_upstream(const std::function<void(Upstream&)>& visit) {
+  for_each_owned([&](const auto& upstream) { visit(*upstream); });
 }
 
 void Server::end(std::unique_ptr<Upstream> upstream) {
@@ -91,48 +98,51 @@ void Server::end(std::unique_ptr<Upstream> upstream) {
   pool_.loop().bury(std::move(upstream));
 }
 
-Greeting Server::greeting(const Variant& variant) const {
-  Greeting greeting;
+Handshake Server::handshake(const ConnectionMode& mode) const {
+  Handshake handshake;
   const auto& settings = pool_.settings();
-  if (!settings.redis) return greeting;
+  if (!settings.redis) return handshake;
   const auto& password =
       settings.server_password.empty() ? settings.redis_auth : settings.server_password;
   if (!password.empty()) {
     if (settings.server_user.empty())
-      say(greeting, {"AUTH", password});
+      say(handshake, {"AUTH", password});
     else
-      say(greeting, {"AUTH", settings.server_user, password});
+      say(handshake, {"AUTH", settings.server_user, password});
   }
-  greeting.is_of_pool = variant.resp == 2 && variant.db == settings.redis_db;
-  if (variant.resp == 3) say(greeting, {"HELLO", "3"});
-  if (variant.db != 0) say(greeting, {"SELECT", std::to_string(variant.db)});
-  return greeting;
+  handshake.is_of_pool = mode.resp == 2 && mode.db == settings.redis_db;
+  if (mode.resp == 3) say(handshake, {"HELLO", "3"});
+  if (mode.db != 0) say(handshake, {"SELECT", std::to_string(mode.db)});
+  return handshake;
 }
 
-Server::Link& Server::link(const Variant& variant) {
-  const auto found = std::ranges::find(links_, variant, &Link::variant);
-  if (found != links_.end()) return *found;
-  return links_.emplace_back(Link{variant, {}, {}});
+Server::SharedConnections& Server::shared(const ConnectionMode& mode) {
+  const auto found = std::ranges::find(shared_, mode, &SharedConnections::mode);
+  if (found != shared_.end()) return *found;
+  return shared_.emplace_back(SharedConnections{mode, {}, {}});
 }
 
-Upstream& Server::upstream(const Variant& variant, std::size_t client) {
-  auto& link = links_.front().variant == variant ? links_.front() : this->link(variant);
-  link.wanted = pool_.loop().now();
-  if (link.upstreams.empty()) {
+Upstream& Server::upstream(const ConnectionMode& mode, std::size_t client) {
+  auto& connections = shared_.front().mode == mode ? shared_.front() : shared(mode);
+  connections.wanted = pool_.loop().now();
+  if (connections.upstreams.empty()) {
     for (std::size_t i = 0; i < std::max<std::size_t>(pool_.settings().server_connections, 1); ++i)
-      link.upstreams.push_back(std::make_unique<Upstream>(pool_.loop(), *this, greeting(variant)));
+      connections.upstreams.push_back(
+          std::make_unique<Upstream>(pool_.loop(), *this, handshake(mode)));
   }
-  return *link.upstreams[link.upstreams.size() == 1 ? 0 : client % link.upstreams.size()];
+  return *connections
+              .upstreams[connections.upstreams.size() == 1 ? 0
+                                                           : client % connections.upstreams.size()];
 }
 
-Borrowed Server::borrow(const Variant& variant) {
+BorrowedUpstream Server::borrow(const ConnectionMode& mode) {
   const auto fits = [&](const Single& single) {
-    return single.variant == variant && single.upstream->connected();
+    return single.mode == mode && single.upstream->connected();
   };
   const auto spare = std::find_if(spare_.rbegin(), spare_.rend(), fits);
   if (spare == spare_.rend()) {
     borrowed_.push_back(
-        {variant, std::make_unique<Upstream>(pool_.loop(), *this, greeting(variant)), {}});
+        {mode, std::make_unique<Upstream>(pool_.loop(), *this, handshake(mode)), {}});
   } else {
     borrowed_.push_back(std::move(*spare));
     spare_.erase(std::next(spare).base());
@@ -149,7 +159,7 @@ void Server::take_back(Upstream& upstream, bool clean) {
   if (!clean || !upstream.connected() || has_moved(upstream) || !upstream.idle() ||
       spare_.size() >= most_spare)
     return end(std::move(single.upstream));
-  upstream.set_patient(false);
+  upstream.set_untimed(false);
   single.since = pool_.loop().now();
   spare_.push_back(std::move(single));
 }
@@ -169,33 +179,30 @@ void Server::tick() {
     if (old) end(std::move(single.upstream));
     return old;
   });
-  const auto unwanted =
-      std::stable_partition(std::next(links_.begin()), links_.end(), [&](const Link& link) {
-        return link.wanted >= before ||
-               !std::ranges::all_of(link.upstreams,
-                                    [](const auto& upstream) { return upstream->idle(); });
-      });
-  for (auto link = unwanted; link != links_.end(); ++link)
-    for (auto& upstream : link->upstreams) end(std::move(upstream));
-  links_.erase(unwanted, links_.end());
+  for (auto at = std::next(shared_.begin()); at != shared_.end();) {
+    const bool unwanted = at->wanted < before && all_idle(at->upstreams);
+    if (unwanted)
+      for (auto& upstream : at->upstreams) end(std::move(upstream));
+    at = unwanted ? shared_.erase(at) : std::next(at);
+  }
 }
 
 void Server::resolve(Upstream* waiting) {
   if (waiting) waiting_.push_back(waiting);
   if (std::exchange(asking_, true)) return;
   asked_ = pool_.loop().now();
-  pool_.resolver().ask(settings_.endpoint,
-                       [&loop = pool_.loop(), self = self_](std::vector<net::Address> addresses) {
-                         loop.post([self, addresses = std::move(addresses)]() mutable {
-                           if (*self) (*self)->take_addresses(std::move(addresses));
-                         });
-                       });
+  pool_.context().resolver.ask(settings_.endpoint, [&loop = pool_.loop(), self = self_](
+                                                       std::vector<net::Address> addresses) {
+    loop.post([self, addresses = std::move(addresses)]() mutable {
+      if (*self) (*self)->take_addresses(std::move(addresses));
+    });
+  });
 }
 
 void Server::take_addresses(std::vector<net::Address> addresses) {
   asking_ = false;
   if (!addresses.empty())
-    addresses_.take(std::move(addresses));  // one that fails does not forget the last good one
+    addresses_.take(std::move(addresses));  // after a failed look the last good answer stays
   leave_old_addresses();
   for (Upstream* upstream : std::exchange(waiting_, {})) upstream->resolved();
 }
@@ -209,51 +216,66 @@ bool Server::has_moved(const Upstream& upstream) const noexcept {
   return is_name_ && address && !addresses_.contains(*address);
 }
 
-/// What goes over the old connections is answered there; others take their places.
+/// New connections take the places of those to old addresses, which close when they have answered.
 void Server::leave_old_addresses() {
-  for (auto& link : links_)
-    for (auto& upstream : link.upstreams)
+  for (auto& connections : shared_)
+    for (auto& upstream : connections.upstreams)
       if (has_moved(*upstream))
         leaving_.push_back(std::exchange(
-            upstream, std::make_unique<Upstream>(pool_.loop(), *this, greeting(link.variant))));
-}
-
-void Server::for_each_upstream(const std::function<void(Upstream&)>& visit) {
-  for (auto& link : links_)
-    for (auto& upstream : link.upstreams) visit(*upstream);
-  for (auto& upstream : leaving_) visit(*upstream);
-  for (auto& single : borrowed_) visit(*single.upstream);
-  for (auto& single : spare_) visit(*single.upstream);
+            upstream,
+            std::make_unique<Upstream>(pool_.loop(), *this, handshake(connections.mode))));
 }
 
 void Server::preconnect() {
-  static_cast<void>(upstream(links_.front().variant, 0));
-  for (auto& upstream : links_.front().upstreams) upstream->connect();
+  static_cast<void>(upstream(shared_.front().mode, 0));
+  for (auto& upstream : shared_.front().upstreams) upstream->connect();
 }
 
 bool Server::idle() const {
-  const auto is_idle = [](const auto& upstream) { return upstream->idle(); };
-  return borrowed_.empty() && std::ranges::all_of(leaving_, is_idle) &&
-         std::ranges::all_of(links_, [](const Link& link) {
-           return std::ranges::all_of(link.upstreams,
-                                      [](const auto& upstream) { return upstream->idle(); });
-         });
+  return borrowed_.empty() && all_idle(leaving_) &&
+         std::ranges::all_of(shared_, all_idle, &SharedConnections::upstreams);
 }
 
-void Server::weigh_failure(SteadyTime since) {
+void Server::weigh_failure(SteadyTime since, Failure failure) {
   counters().failures.add();
+  const auto policy = health_->policy();
   if (!health_->failed(since, pool_.loop().now())) return;
+  log(LogLevel::warning,
+      fmt::format("pool '{}': server '{}' ({}) is ejected after {} failures, the last: {}; it is "
+                  "{} in {} ms",
+                  pool_.settings().name, settings_.name, net::to_string(settings_.endpoint),
+                  policy.failure_limit, text_of(failure),
+                  policy.checked ? "checked" : "tried again", policy.retry.count()));
   pool_.counters().server_ejects.add();
   counters().server_ejected_at.set(pool_.loop().clock().wall().time_since_epoch().count());
-  pool_.refresh();
+  pool_.servers().refresh();
 }
 
-void Server::ask_after_health() {
-  if (!health_->claim_check(pool_.loop().now())) return;
+void Server::log_return() const {
+  log(LogLevel::warning, fmt::format("pool '{}': server '{}' ({}) is back", pool_.settings().name,
+                                     settings_.name, net::to_string(settings_.endpoint)));
+}
+
+void Server::try_to_recover() {
+  const auto now = pool_.loop().now();
+  if (health_->come_back(now)) return log_return();
+  if (!health_->claim_check(now)) return;
   counters().health_checks.add();
   Request& request = pool_.loop().requests().make();
-  request.receiver = health_check_.get();
-  upstream(links_.front().variant, 0).send(request, pool_.protocol().health_question());
+  request.receiver = this;
+  upstream(shared_.front().mode, 0).send(request, pool_.protocol().health_question());
 }
 
-}  // namespace sluice::proxy
+void Server::replied(Request& request, std::string_view reply) {
+  checked(request, pool_.protocol().is_healthy(reply));
+}
+
+void Server::failed(Request& request, Failure) { checked(request, false); }
+
+void Server::checked(Request& request, bool good) {
+  pool_.loop().requests().drop(request);
+  if (health_->checked(good, pool_.loop().now())) log_return();
+  pool_.servers().refresh();
+}
+
+}  // namespace sluice::proxy::flow

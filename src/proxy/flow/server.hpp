@@ -1,5 +1,5 @@
-/// A server of a pool, as one worker sees it: its connections, its addresses, and what all workers
-/// share of it.
+/// A server of a pool, as one worker has it: its connections, its addresses, and the health and the
+/// counters that it shares with the other workers.
 #pragma once
 
 #include <functional>
@@ -10,48 +10,48 @@
 
 #include "net/transport.hpp"
 #include "proxy/config/config.hpp"
-#include "proxy/flow/addresses.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/upstream.hpp"
 #include "proxy/health/health.hpp"
 #include "proxy/watch/registry.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Pool;
 
-/// What a client's session demands of a connection: those with different demands do not share one.
-struct Variant {
+/// What a client has chosen of its connection. Clients with different modes share no connection to
+/// a server.
+struct ConnectionMode {
   int resp = 2;
   int db = 0;
-  bool operator==(const Variant&) const = default;
+  bool operator==(const ConnectionMode&) const = default;
 };
 
 class Server;
 
-/// A connection that nobody shares, as long as this lives. Its server, though retired by a reload,
-/// lives longer.
-class Borrowed {
+/// A connection to a server for one client alone, as long as this lives. The server lives longer,
+/// even when a reload retires it.
+class BorrowedUpstream {
  public:
-  Borrowed() = default;
-  Borrowed(Server& server, Upstream& upstream) noexcept;
-  Borrowed(Borrowed&& other) noexcept
+  BorrowedUpstream() = default;
+  BorrowedUpstream(Server& server, Upstream& upstream) noexcept;
+  BorrowedUpstream(BorrowedUpstream&& other) noexcept
       : server_(other.server_),
         upstream_(std::exchange(other.upstream_, nullptr)),
         generation_(other.generation_) {}
-  Borrowed& operator=(Borrowed&& other) noexcept;
-  ~Borrowed() { reset(); }
+  BorrowedUpstream& operator=(BorrowedUpstream&& other) noexcept;
+  ~BorrowedUpstream() { reset(); }
 
   explicit operator bool() const noexcept { return upstream_ != nullptr; }
   Upstream* operator->() const noexcept { return upstream_; }
   Upstream& operator*() const noexcept { return *upstream_; }
   Server& server() const noexcept { return *server_; }
-  /// It is not what it was when it was borrowed: what the server remembered of it is gone.
+  /// The connection was lost since it was borrowed, and with it what the server remembered.
   bool is_lost() const noexcept { return upstream_->generation() != generation_; }
 
-  /// It is as it was when it was borrowed, and somebody else may have it.
+  /// For the next borrower. REQUIRES: the server remembers nothing of this client.
   void give_back();
-  /// Closed, with all that is under way: nobody knows what the server remembers of it.
+  /// Closes it, with all that is under way: the server may remember something of this client.
   void reset() noexcept;
 
  private:
@@ -60,13 +60,11 @@ class Borrowed {
   std::uint32_t generation_ = 0;
 };
 
-class Server {
+class Server final : private Receiver {
  public:
   Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
          std::shared_ptr<ServerWatch> watch);
-  ~Server();
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
+  ~Server() override;
 
   Pool& pool() const noexcept { return pool_; }
   const ServerSettings& settings() const noexcept { return settings_; }
@@ -77,51 +75,59 @@ class Server {
 
   /// The connection for a client; the same one each time, so that its requests stay in order. Takes
   /// what the pool's settings say of server_connections.
-  Upstream& upstream(const Variant& variant, std::size_t client);
-  /// One that nobody shares: timed, counted and, when it was given back clean, kept for the next by
-  /// the server.
-  Borrowed borrow(const Variant& variant);
-  /// MULTI has been accepted before. Until then what follows it must wait: it would be done at
-  /// once.
+  Upstream& upstream(const ConnectionMode& mode, std::size_t client);
+  /// One for a client alone: timed, counted and, when it is given back, kept for the next borrower.
+  BorrowedUpstream borrow(const ConnectionMode& mode);
+  /// The server has accepted a MULTI before. Until then what follows MULTI must wait for its reply:
+  /// if the server refused MULTI, it would do what follows at once.
   bool takes_multi() const noexcept { return takes_multi_; }
   void note_takes_multi() noexcept { takes_multi_ = true; }
 
   const Addresses& addresses() const noexcept { return addresses_; }
   void skip(const net::Address& address) noexcept { addresses_.skip(address); }
-  /// A connection failed: the name may stand for something else by now.
+  /// A connection failed: the name may have other addresses by now.
   void look_again();
-  /// Asks for the addresses; upstreams that wait are told. Known ones are kept until then.
+  /// Asks for the addresses; `waiting` is told them. Known ones are kept until then.
   void resolve(Upstream* waiting = nullptr);
   void forget(Upstream& waiting) noexcept { std::erase(waiting_, &waiting); }
 
   void for_each_upstream(const std::function<void(Upstream&)>& visit);
   void preconnect();
   bool idle() const;
-  /// Connections that nobody has needed for long are closed.
+  /// Connections that were not needed for long are closed.
   void tick();
 
-  void weigh_failure(SteadyTime since);
-  void ask_after_health();
+  /// Something that began at `since` failed; it may eject the server.
+  void weigh_failure(SteadyTime since, Failure failure);
+  /// An ejected server whose time has come: asks it how it is, or takes it back without a question.
+  void try_to_recover();
 
  private:
-  struct Link {
-    Variant variant;
+  /// The connections that clients of one mode share.
+  struct SharedConnections {
+    ConnectionMode mode;
     std::vector<std::unique_ptr<Upstream>> upstreams;
     SteadyTime wanted{};  // when it was last asked for
   };
 
-  /// One that is borrowed, or was and is as good as new.
+  /// A connection that is borrowed, or spare for the next borrower.
   struct Single {
-    Variant variant;
+    ConnectionMode mode;
     std::unique_ptr<Upstream> upstream;
     SteadyTime since{};
   };
-  friend class Borrowed;
+  friend class BorrowedUpstream;
 
+  void replied(Request& request, std::string_view reply) override;  // to the health check
+  void failed(Request& request, Failure failure) override;
+  void checked(Request& request, bool good);
+  void log_return() const;
+  template <class Visit>
+  void for_each_owned(Visit visit);
   void take_back(Upstream& upstream, bool clean);
   void end(std::unique_ptr<Upstream> upstream);
-  Greeting greeting(const Variant& variant) const;
-  Link& link(const Variant& variant);
+  Handshake handshake(const ConnectionMode& mode) const;
+  SharedConnections& shared(const ConnectionMode& mode);
   bool has_moved(const Upstream& upstream) const noexcept;
   void leave_old_addresses();
   void take_addresses(std::vector<net::Address> addresses);
@@ -135,13 +141,12 @@ class Server {
   bool asking_ = false;
   SteadyTime asked_{};
   std::vector<Upstream*> waiting_;
-  std::vector<Link> links_;                         // the usual variant first
+  std::vector<SharedConnections> shared_;           // the mode of the settings first
   std::vector<std::unique_ptr<Upstream>> leaving_;  // to addresses that the name has no more
   std::vector<Single> borrowed_;
   std::vector<Single> spare_;  // the one last used at the end
   bool takes_multi_ = false;
-  std::unique_ptr<Receiver> health_check_;
-  std::shared_ptr<Server*> self_;  // for answers that come when it may be gone
+  std::shared_ptr<Server*> self_;  // for answers of the resolver, when the server may be gone
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

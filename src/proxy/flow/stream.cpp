@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 using Outcome = net::Transfer::Outcome;
 
-// A message that is known to be long gets its memory at once, but not more than this on the word of
-// a peer.
+// A message that announces its length gets the memory at once, up to this: the peer may lie.
 constexpr std::size_t largest_step = std::size_t{1} << 20;
 
 }  // namespace
@@ -90,9 +89,9 @@ void Stream::read() {
     in_.added(got.bytes);
     if (!take_leftovers() && before != generation_) return;
   }
-  // A short read has emptied a plain socket: what comes later is a new event. Others, and a peer
-  // that has hung up, are read until they say that there is no more; in another turn, so that
-  // everybody has one.
+  // A short read has emptied a plain socket: what comes later is a new event. TLS, and a peer that
+  // has hung up, are read again until nothing is left, once a turn so that all connections have
+  // theirs.
   if (got.bytes < into.size() && transport_->short_read_drains() && !hung_up_)
     readable_ = false;
   else
@@ -112,4 +111,4 @@ void Stream::flush() {
   if (!closed() && out_.empty()) flushed();
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

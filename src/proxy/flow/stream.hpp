@@ -10,9 +10,9 @@
 #include "proxy/flow/buffer.hpp"
 #include "proxy/flow/loop.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
-class Stream : public Source {
+class Stream : public EventHandler {
  public:
   ~Stream() override;
 
@@ -33,7 +33,7 @@ class Stream : public Source {
   /// Closes the descriptor and forgets what was to be written; the derived class buries the object.
   void detach() noexcept;
 
-  /// Another connection in the place of one that did not come about; what is to be written stays.
+  /// Another connection in place of one that failed to connect; what is to be written stays.
   /// Throws as attach().
   void replace(std::unique_ptr<net::Transport> transport);
 
@@ -62,12 +62,10 @@ class Stream : public Source {
   virtual void hung_up() {}
   /// All is written.
   virtual void flushed() {}
-  /// Asked when memory is short: it does not want to be read from, and says resume() when it does
-  /// again.
+  /// Called when memory is short. True: it pauses, and calls resume() when it may be read again.
   virtual bool gives_way() { return false; }
 
-  /// Changes when the connection is closed; whoever calls others in between sees by it whether it
-  /// was.
+  /// Changes when the connection is closed: a caller sees by it whether a callback closed it.
   std::uint32_t generation() const noexcept { return generation_; }
 
   Loop& loop_;
@@ -86,4 +84,4 @@ class Stream : public Source {
   bool paused_ = false;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

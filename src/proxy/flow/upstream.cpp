@@ -1,7 +1,6 @@
 #include "proxy/flow/upstream.hpp"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +12,7 @@
 #include "proxy/flow/server.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 Failure failure_of(int error) noexcept {
@@ -28,53 +27,39 @@ Failure failure_of(int error) noexcept {
   }
 }
 
-/// When a connection that cannot even be begun counts as begun: of those of one turn the first
-/// tells all.
+/// When a connection that cannot even be begun counts as begun: just before this turn, so that of
+/// several in one turn the first alone counts as a failure of the server.
 SteadyTime before(SteadyTime now) noexcept { return now - SteadyTime::duration{1}; }
-
-int pending_error(int descriptor) noexcept {
-  int error = 0;
-  socklen_t size = sizeof error;
-  return ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
-}
 
 }  // namespace
 
-Upstream::Upstream(Loop& loop, Server& server, Greeting greeting)
+Upstream::Upstream(Loop& loop, Server& server, Handshake handshake)
     : Stream(loop),
       server_(server),
-      greeting_(std::move(greeting)),
+      handshake_(std::move(handshake)),
       reader_(server.pool().protocol().reply_reader()) {}
 
 Upstream::~Upstream() {
-  while (!line_.empty())
-    loop_.requests().drop(line_.pop());  // REQUIRES: close() was called, nobody waits for these
+  while (!queue_.empty()) loop_.requests().drop(queue_.pop());  // close() has told their receivers
 }
 
 void Upstream::send(Request& request, std::string_view bytes) {
   request.since = loop_.now();
   request.size = static_cast<std::uint32_t>(bytes.size());
-  if (line_.empty()) {
+  if (queue_.empty()) {
     heard_ = loop_.now();
-    server_.pool().expect_deadline();
+    server_.pool().servers().expect_deadline();
   }
   if (phase_ == Phase::closed) start();
-  line_.push(request);
+  queue_.push(request);
+  server_.counters().out_queue.add();
+  server_.counters().out_queue_bytes.add(request.size);
   say(bytes);
-  auto& counters = server_.counters();
-  counters.requests.add();
-  counters.request_bytes.add(static_cast<std::int64_t>(bytes.size()));
-  counters.out_queue.add();
-  counters.out_queue_bytes.add(static_cast<std::int64_t>(bytes.size()));
-  if (phase_ == Phase::closed) lost(Failure::refused, before(loop_.now()));
 }
 
 void Upstream::send_only(std::string_view bytes) {
   if (phase_ == Phase::closed) start();
   say(bytes);
-  server_.counters().requests.add();
-  server_.counters().request_bytes.add(static_cast<std::int64_t>(bytes.size()));
-  if (phase_ == Phase::closed) lost(Failure::refused, before(loop_.now()));
 }
 
 void Upstream::send_aside(std::string_view bytes) {
@@ -82,30 +67,38 @@ void Upstream::send_aside(std::string_view bytes) {
 }
 
 void Upstream::say(std::string_view bytes) {
-  if (greeting_left_ != 0 && !server_.pool().is_strict())
-    behind_greeting_.append(bytes);
+  if (handshake_left_ != 0 && !server_.pool().is_strict())
+    behind_handshake_.append(bytes);
   else
     write(bytes);
+  server_.counters().requests.add();
+  server_.counters().request_bytes.add(static_cast<std::int64_t>(bytes.size()));
+  check_begun();
 }
 
 void Upstream::connect() {
   if (phase_ == Phase::closed) start();
+  check_begun();
+}
+
+/// Behind start(), when what needs the connection is in the queue.
+void Upstream::check_begun() {
   if (phase_ == Phase::closed) lost(Failure::refused, before(loop_.now()));
 }
 
-/// Leaves the phase `closed` when not even the beginning of a connection can be made.
+/// Leaves the phase `closed` when no connection can even be begun.
 void Upstream::start() {
   begun_ = heard_ = loop_.now();
-  server_.pool().expect_connection();
-  write(greeting_.bytes);
-  greeting_left_ = greeting_.replies;
-  if (greeting_.replies != 0) server_.pool().expect_deadline();
-  for (std::uint32_t i = 0; i < greeting_.replies; ++i) {
+  server_.pool().servers().expect_connection();
+  write(handshake_.bytes);
+  handshake_left_ = handshake_.replies;
+  if (handshake_.replies != 0) server_.pool().servers().expect_deadline();
+  for (std::uint32_t i = 0; i < handshake_.replies; ++i) {
     Request& request = loop_.requests().make();
     request.receiver = this;
     request.since = begun_;
     request.size = 0;
-    line_.push(request);
+    queue_.push(request);
     server_.counters().out_queue.add();
   }
   tried_ = 0;
@@ -117,7 +110,7 @@ void Upstream::start() {
   static_cast<void>(begin_connection());
 }
 
-/// With the first address that lets it begin, of those that it has not tried; false: none does.
+/// With the first of the addresses not yet tried to which one can be begun. False: to none.
 bool Upstream::begin_connection() {
   while (tried_ < server_.addresses().size()) {
     ++tried_;
@@ -144,11 +137,11 @@ void Upstream::resolved() {
 
 void Upstream::writable() {
   if (phase_ != Phase::connecting) return;
-  if (const int error = pending_error(descriptor()); error != 0) return ended(error);
+  if (const int error = net::connect_error(descriptor()); error != 0) return ended(error);
   phase_ = Phase::open;
 }
 
-void Upstream::flushed() { server_.pool().there_is_room(); }
+void Upstream::flushed() { server_.pool().clients().there_is_room(); }
 
 std::size_t Upstream::consume(std::string_view bytes) {
   heard_ = loop_.now();
@@ -157,12 +150,12 @@ std::size_t Upstream::consume(std::string_view bytes) {
     const auto rest = bytes.substr(used);
     const auto state = reader_->read(rest);
     if (state == ReplyReader::State::incomplete) break;
-    if (state == ReplyReader::State::bad && reader_->is_too_long() && !line_.empty()) {
+    if (state == ReplyReader::State::bad && reader_->is_too_long() && !queue_.empty()) {
       refuse_long_reply();
       return 0;
     }
-    const bool unasked = reader_->is_push() || (line_.empty() && listener_ != nullptr);
-    if (state == ReplyReader::State::bad || (line_.empty() && !unasked)) {
+    const bool unasked = reader_->is_push() || (queue_.empty() && push_receiver_ != nullptr);
+    if (state == ReplyReader::State::bad || (queue_.empty() && !unasked)) {
       log(LogLevel::error,
           fmt::format("server '{}' sent what is no reply to anything; its connection is closed",
                       server_.settings().name));
@@ -171,39 +164,45 @@ std::size_t Upstream::consume(std::string_view bytes) {
     }
     used += reader_->size();
     const auto message = rest.substr(0, reader_->size());
-    if (!(unasked ? hear(message) : deliver(message))) return 0;
+    if (!(unasked ? push(message) : deliver(message))) return 0;
   }
   return used;
 }
 
 /// False: the connection was closed over it.
-bool Upstream::hear(std::string_view message) {
+bool Upstream::push(std::string_view message) {
   const auto before = generation();
-  if (listener_) listener_->heard(message);
+  if (push_receiver_) push_receiver_->pushed(message);
   return before == generation();
+}
+
+/// The first request of the queue, which leaves it: its reply is here, or will not come.
+Request& Upstream::take_from(UpstreamQueue& queue) noexcept {
+  Request& request = queue.pop();
+  server_.counters().out_queue.add(-1);
+  server_.counters().out_queue_bytes.add(-static_cast<std::int64_t>(request.size));
+  return request;
 }
 
 /// False: the connection was closed over it.
 bool Upstream::deliver(std::string_view reply) {
   const auto before = generation();
-  Request& request = line_.pop();
+  Request& request = take_from(queue_);
   auto& counters = server_.counters();
   if (request.receiver != this) {
     counters.responses.add();
     counters.response_bytes.add(static_cast<std::int64_t>(reply.size()));
   }
-  counters.out_queue.add(-1);
-  counters.out_queue_bytes.add(-static_cast<std::int64_t>(request.size));
   auto& pool = server_.pool();
-  if (reply.front() == '-' && pool.is_strict() && pool.protocol().is_server_trouble(reply)) {
-    if (request.receiver) request.receiver->failed(request, Failure::invalid);
+  const bool is_trouble = reply.front() == '-' && pool.protocol().is_server_trouble(reply);
+  if (is_trouble && pool.is_strict()) {
+    fail(request, Failure::invalid);
     lost(Failure::invalid, loop_.now());
     return false;
   }
-  // An error that says "not now", or to the greeting, is no sign of health.
-  const bool good = reply.front() != '-' ||
-                    (request.receiver != this && !pool.protocol().is_server_trouble(reply));
-  if (good) server_.health().succeeded();
+  // "Not now", or an error to the handshake, is no sign of health.
+  if (reply.front() != '-' || (request.receiver != this && !is_trouble))
+    server_.health().succeeded();
   if (request.receiver) {
     pool.observe(server_, request, reply);
     request.receiver->replied(request, reply);
@@ -226,47 +225,52 @@ void Upstream::ended(int error) {
     counters.server_timedout.add();
   else
     counters.server_err.add();
-  if (error == 0 && line_.empty() && !server_.pool().is_strict())
-    return close(Failure::closed);  // it may: nothing is lost
+  if (error == 0 && queue_.empty() && !server_.pool().is_strict())
+    return close(Failure::closed);  // nothing was under way: no failure
   lost(failure_of(error), heard_);
 }
 
-/// The request fails that it answers; and those behind it, whose replies cannot be reached. The
-/// server is well.
+/// Fails the request that it answers, and those behind it, whose replies cannot be reached. It is
+/// no failure of the server.
 void Upstream::refuse_long_reply() {
   log(LogLevel::error,
       fmt::format("server '{}' sent a reply beyond reply_size_limit; its connection is closed",
                   server_.settings().name));
   server_.counters().server_err.add();
-  Request& request = line_.pop();
-  server_.counters().out_queue.add(-1);
-  server_.counters().out_queue_bytes.add(-static_cast<std::int64_t>(request.size));
-  if (request.receiver)
-    request.receiver->failed(request, Failure::too_long);
-  else
-    loop_.requests().drop(request);
+  fail(take_from(queue_), Failure::too_long);
   close(Failure::reset);
 }
 
-/// Closes, and counts it against the server as a failure of something that began at `since`.
+/// Closes, and counts it as a failure of the server that began at `since`.
 void Upstream::lost(Failure failure, SteadyTime since) {
   log(LogLevel::warning, fmt::format("server '{}': connection lost with {} requests under way",
-                                     server_.settings().name, line_.size()));
-  server_.weigh_failure(since);
+                                     server_.settings().name, queue_.size()));
+  server_.weigh_failure(since, failure);
   if (phase_ == Phase::connecting) server_.skip(address_);
   server_.look_again();
   close(failure);
 }
 
 void Upstream::close(Failure failure) {
+  close_with(server_.pool().protocol().reply_for(failure),
+             [=, this](Request& request) { fail(request, failure); });
+}
+
+/// `reply` goes to the receiver of pushes; `end` gives each request its outcome.
+template <class End>
+void Upstream::close_with(const std::string& reply, End end) {
   disconnect();
-  if (auto* const listener = std::exchange(listener_, nullptr)) {
-    std::string reply;
-    server_.pool().protocol().append_failure(reply, failure);
-    listener->lost(reply);
-  }
-  fail_all(failure);
-  server_.pool().there_is_room();
+  if (auto* const receiver = std::exchange(push_receiver_, nullptr)) receiver->lost(reply);
+  auto queue = std::exchange(queue_, {});  // receivers may send again at once
+  while (!queue.empty()) end(take_from(queue));
+  server_.pool().clients().there_is_room();
+}
+
+void Upstream::fail(Request& request, Failure failure) {
+  if (request.receiver)
+    request.receiver->failed(request, failure);
+  else
+    loop_.requests().drop(request);
 }
 
 void Upstream::disconnect() noexcept {
@@ -275,39 +279,20 @@ void Upstream::disconnect() noexcept {
   if (phase_ == Phase::resolving) server_.forget(*this);
   phase_ = Phase::closed;
   detach();
-  behind_greeting_ = {};
-  greeting_left_ = 0;
+  behind_handshake_ = {};
+  handshake_left_ = 0;
   reader_ = server_.pool().protocol().reply_reader();
 }
 
-void Upstream::fail_all(Failure failure) {
-  leave([failure](Request& request) { request.receiver->failed(request, failure); });
-}
-
-/// Empties the line: what is to be told to those who wait.
-template <class Tell>
-void Upstream::leave(Tell tell) {
-  auto line = std::exchange(line_, {});  // receivers may ask again at once
-  while (!line.empty()) {
-    Request& request = line.pop();
-    server_.counters().out_queue.add(-1);
-    server_.counters().out_queue_bytes.add(-static_cast<std::int64_t>(request.size));
-    if (request.receiver)
-      tell(request);
-    else
-      loop_.requests().drop(request);
-  }
-}
-
 SteadyTime Upstream::next_deadline() const noexcept {
-  if (line_.empty()) return SteadyTime::max();
+  if (queue_.empty()) return SteadyTime::max();
   const auto& settings = server_.pool().settings();
   const bool connecting = phase_ == Phase::connecting || phase_ == Phase::resolving;
   const auto connected_by = connecting && !server_.pool().is_strict()
                                 ? begun_ + settings.connect_timeout
                                 : SteadyTime::max();
-  if (!settings.timeout || (patient_ && greeting_left_ == 0)) return connected_by;
-  for (const Request* request = line_.head(); request; request = request->behind)
+  if (!settings.timeout || (untimed_ && handshake_left_ == 0)) return connected_by;
+  for (const Request* request = queue_.head(); request; request = request->behind)
     if (!request->abandoned) return std::min(connected_by, request->since + *settings.timeout);
   return std::min(connected_by, heard_ + 2 * *settings.timeout);
 }
@@ -316,13 +301,13 @@ void Upstream::check_time() {
   const auto& settings = server_.pool().settings();
   const auto now = loop_.now();
   const bool connecting = phase_ == Phase::connecting || phase_ == Phase::resolving;
-  if (connecting && !line_.empty() && !server_.pool().is_strict() &&
+  if (connecting && !queue_.empty() && !server_.pool().is_strict() &&
       now >= begun_ + settings.connect_timeout)
     return time_out_all();
-  if (!settings.timeout || line_.empty() || (patient_ && greeting_left_ == 0)) return;
-  if (server_.pool().is_strict() || connecting || greeting_left_ != 0) {
-    if (now >= line_.head()->since + *settings.timeout) time_out_all();
-  } else if (line_.head()->abandoned && now >= heard_ + 2 * *settings.timeout) {
+  if (!settings.timeout || queue_.empty() || (untimed_ && handshake_left_ == 0)) return;
+  if (server_.pool().is_strict() || connecting || handshake_left_ != 0) {
+    if (now >= queue_.head()->since + *settings.timeout) time_out_all();
+  } else if (queue_.head()->abandoned && now >= heard_ + 2 * *settings.timeout) {
     time_out_all();
   } else {
     time_out_late();
@@ -331,15 +316,15 @@ void Upstream::check_time() {
 
 void Upstream::time_out_all() {
   server_.counters().server_timedout.add();
-  lost(Failure::timed_out, line_.head()->since);
+  lost(Failure::timed_out, queue_.head()->since);
 }
 
-/// The line keeps a stand-in for each, whose reply will be dropped.
+/// Each request that has timed out leaves a stand-in in the queue, whose reply will be dropped.
 void Upstream::time_out_late() {
   const auto latest = loop_.now() - *server_.pool().settings().timeout;
   const auto connection = generation();
   Request* before = nullptr;
-  for (Request* request = line_.head(); request && request->since <= latest;
+  for (Request* request = queue_.head(); request && request->since <= latest;
        request = before->behind) {
     if (request->abandoned) {
       before = request;
@@ -349,14 +334,11 @@ void Upstream::time_out_late() {
     stand_in.abandoned = true;
     stand_in.since = request->since;
     stand_in.size = request->size;
-    line_.replace(before, *request, stand_in);
+    queue_.replace(before, *request, stand_in);
     before = &stand_in;
     server_.counters().server_timedout.add();
-    server_.weigh_failure(request->since);
-    if (request->receiver)
-      request->receiver->failed(*request, Failure::timed_out);
-    else
-      loop_.requests().drop(*request);
+    server_.weigh_failure(request->since, Failure::timed_out);
+    fail(*request, Failure::timed_out);
     if (connection != generation()) return;  // its receiver has closed it
   }
 }
@@ -367,26 +349,28 @@ void Upstream::replied(Request& request, std::string_view reply) {
   if (reply.front() == '-') {
     const auto line_end = reply.find('\r');
     log(LogLevel::error,
-        fmt::format("server '{}' refuses our greeting: {}", server_.settings().name,
+        fmt::format("server '{}' refuses the handshake: {}", server_.settings().name,
                     reply.substr(1, line_end == reply.npos ? reply.npos : line_end - 1)));
   }
   if (!server_.pool().protocol().is_welcome(reply)) {
     turn_away(reply);
-  } else if (greeting_left_ != 0 && --greeting_left_ == 0 && !behind_greeting_.empty()) {
-    write(std::exchange(behind_greeting_, {}));
+  } else if (handshake_left_ != 0 && --handshake_left_ == 0 && !behind_handshake_.empty()) {
+    write(std::exchange(behind_handshake_, {}));
   }
 }
 
-/// Closes; whoever waits learns what the server said.
+/// Closes; the server's error answers what waits.
 void Upstream::turn_away(std::string_view reply) {
-  if (greeting_.is_of_pool) server_.weigh_failure(begun_);
+  if (handshake_.is_of_pool) server_.weigh_failure(begun_, Failure::invalid);
   const std::string error{reply};  // not of the buffer, which goes
-  disconnect();
-  if (auto* const listener = std::exchange(listener_, nullptr)) listener->lost(error);
-  leave([&](Request& request) { request.receiver->replied(request, error); });
-  server_.pool().there_is_room();
+  close_with(error, [&](Request& request) {
+    if (request.receiver)
+      request.receiver->replied(request, error);
+    else
+      loop_.requests().drop(request);
+  });
 }
 
 void Upstream::failed(Request& request, Failure) { loop_.requests().drop(request); }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

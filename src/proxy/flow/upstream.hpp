@@ -1,16 +1,16 @@
-/// One connection to a server, over which the requests of many clients go in one line.
+/// One connection to a server, over which the requests of many clients go one after another.
 ///
 /// It connects when there is something to send, and again after it was lost. Replies come in the
-/// order of the requests; which reply is whose is known by that order alone, so a connection on
-/// which it is in doubt (bytes that are no reply, a reply that nobody asked for) is closed.
+/// order of the requests; the order alone tells which reply is whose, so a connection on which it
+/// is in doubt (bytes that are no reply, a reply to no request) is closed.
 ///
-/// When a request's time is up its receiver has its failure, and the reply that may still come is
-/// dropped; the requests behind it keep their own time. A connection that has said nothing for
-/// twice the timeout is given up with all that is on it. (Strict: as twemproxy, with the first that
+/// When a request times out its receiver is told, and the reply that may still come is dropped; the
+/// requests behind it keep their own time. A connection on which the server is silent for twice the
+/// timeout is closed with all that is under way. (Strict: as twemproxy, at the first request that
 /// is late.)
 ///
-/// Requests wait until the server has accepted the greeting: none is done for another user or in
-/// another database than was meant. If it refuses they are answered with its error. (Strict: they
+/// Requests wait until the server has accepted the handshake: none is done for another user or in
+/// another database than was meant. If the server refuses, its error answers them. (Strict: they
 /// follow at once, as in twemproxy.)
 #pragma once
 
@@ -19,36 +19,36 @@
 
 #include "net/endpoint.hpp"
 #include "proxy/flow/request.hpp"
-#include "proxy/flow/session/script_shelf.hpp"
+#include "proxy/flow/session/script_cache.hpp"
 #include "proxy/flow/stream.hpp"
 #include "proxy/protocol/protocol.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Server;
 
-/// Who is told what a server says by itself, on a connection that nobody shares.
-class Listener {
+/// Gets what a server says by itself, on a connection for one client alone.
+class PushReceiver {
  public:
-  virtual ~Listener() = default;
-  /// A push, or a reply that is to nothing in the line (an error).
-  virtual void heard(std::string_view message) = 0;
-  /// The connection is closed. What a request would have been answered.
+  virtual ~PushReceiver() = default;
+  /// A push, or an error that answers no request.
+  virtual void pushed(std::string_view message) = 0;
+  /// The connection is closed. `reply`: what a request would have been answered.
   virtual void lost(std::string_view reply) = 0;
 };
 
-/// What a connection says before anything else, each answered with something that is no error.
-struct Greeting {
+/// The first requests on a connection: AUTH, HELLO, SELECT.
+struct Handshake {
   std::string bytes;
   std::uint32_t replies = 0;
-  bool is_of_pool =
-      true;  ///< nothing in it is a client's choice: that it is refused speaks against the server
+  /// No part of it is a client's choice: a refusal counts as a failure of the server.
+  bool is_of_pool = true;
 };
 
 class Upstream final : public Stream, private Receiver {
  public:
   /// `server` outlives it.
-  Upstream(Loop& loop, Server& server, Greeting greeting);
+  Upstream(Loop& loop, Server& server, Handshake handshake);
   ~Upstream() override;
 
   /// The outcome comes by request.receiver, possibly before this returns (when no connection can
@@ -56,24 +56,24 @@ class Upstream final : public Stream, private Receiver {
   void send(Request& request, std::string_view bytes);
   /// A request that no reply will come to.
   void send_only(std::string_view bytes);
-  /// A request whose reply nobody wants.
+  /// A request whose reply is dropped.
   void send_aside(std::string_view bytes);
 
   /// What waits to be written.
-  std::size_t unsent() const noexcept { return Stream::unsent() + behind_greeting_.size(); }
-  bool idle() const noexcept { return line_.empty() && unsent() == 0; }
-  /// It takes its requests so slowly that it should get no more until it has gone on.
-  bool is_full() const noexcept { return unsent() + behind_greeting_.size() > full; }
+  std::size_t unsent() const noexcept { return Stream::unsent() + behind_handshake_.size(); }
+  bool idle() const noexcept { return queue_.empty() && unsent() == 0; }
+  /// The server takes its requests so slowly that it should get no more until it has gone on.
+  bool is_full() const noexcept { return unsent() + behind_handshake_.size() > full; }
   bool connected() const noexcept { return phase_ == Phase::open; }
-  std::size_t under_way() const noexcept { return line_.size(); }
+  std::size_t under_way() const noexcept { return queue_.size(); }
   /// Changes when the connection is lost or closed.
   using Stream::generation;
-  /// Whether a request may take as long as it likes; only connecting and the greeting are timed
+  /// Whether requests may take as long as they like; only connecting and the handshake are timed
   /// then. For connections of one client.
-  void set_patient(bool patient) noexcept { patient_ = patient; }
-  /// Null: nobody listens.
-  void listen(Listener* listener) noexcept { listener_ = listener; }
-  GivenScripts& scripts() noexcept { return scripts_; }
+  void set_untimed(bool untimed) noexcept { untimed_ = untimed; }
+  /// Null: what the server says by itself is an error.
+  void set_push_receiver(PushReceiver* receiver) noexcept { push_receiver_ = receiver; }
+  LoadedScripts& scripts() noexcept { return scripts_; }
 
   /// Where it is connected to, or connecting. Null: nowhere.
   const net::Address* address() const noexcept {
@@ -101,39 +101,40 @@ class Upstream final : public Stream, private Receiver {
   void writable() override;
   void flushed() override;
 
-  void replied(Request& request, std::string_view reply) override;  // to the greeting
+  void replied(Request& request, std::string_view reply) override;  // to the handshake
   void failed(Request& request, Failure failure) override;
 
   void start();
   bool begin_connection();
   void say(std::string_view bytes);
-  bool hear(std::string_view message);
+  void check_begun();
+  bool push(std::string_view message);
   void disconnect() noexcept;
   void turn_away(std::string_view reply);
   bool deliver(std::string_view reply);
-  void fail_all(Failure failure);
-  template <class Tell>
-  void leave(Tell tell);
+  void fail(Request& request, Failure failure);
+  template <class End>
+  void close_with(const std::string& reply, End end);
+  Request& take_from(UpstreamQueue& queue) noexcept;
   void lost(Failure failure, SteadyTime since);
   void time_out_all();
   void time_out_late();
   void refuse_long_reply();
 
   Server& server_;
-  Greeting greeting_;
+  Handshake handshake_;
   std::unique_ptr<ReplyReader> reader_;
-  UpstreamLine line_;
-  GivenScripts scripts_;
-  Listener* listener_ = nullptr;
-  std::string behind_greeting_;      // bytes that wait until it is accepted
-  std::uint32_t greeting_left_ = 0;  // replies to it that have not come
-  bool patient_ = false;
+  UpstreamQueue queue_;
+  LoadedScripts scripts_;
+  PushReceiver* push_receiver_ = nullptr;
+  std::string behind_handshake_;      // bytes that wait until it is accepted
+  std::uint32_t handshake_left_ = 0;  // replies to it that have not come
+  bool untimed_ = false;
   Phase phase_ = Phase::closed;
   net::Address address_;
   std::size_t tried_ = 0;  // addresses, since it began to connect
   SteadyTime begun_{};     // when the connection was begun
-  SteadyTime heard_{};  // when the server last said something, or was last asked after a silence in
-                        // which nothing was due
+  SteadyTime heard_{};     // when the server last spoke, or was asked while nothing was under way
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -3,12 +3,13 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <exception>
 #include <future>
 #include <utility>
 
 #include "proxy/flow/client.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 using namespace std::chrono_literals;
@@ -17,22 +18,28 @@ constexpr auto tick_interval = 1s;
 
 }  // namespace
 
-Worker::Worker(Clock& clock, Resolver& resolver, Registry& registry, ClientCensus& census,
+Worker::Worker(Clock& clock, Resolver& resolver, Registry& registry, ClientLimit& client_limit,
                std::size_t number, std::size_t mbuf_size)
     : resolver_(resolver),
       registry_(registry),
-      census_(census),
+      client_limit_(client_limit),
       number_(number),
       mbuf_size_(mbuf_size),
       loop_(clock) {
   loop_.after(tick_interval, [this] { tick(); });
 }
 
+template <class Visit>
+void Worker::for_each_pool(Visit visit) const {
+  for (const auto& [name, served] : served_) visit(*served.pool);
+  for (const auto& pool : leaving_) visit(*pool);
+}
+
 Worker::~Worker() {
   ending_.store(true, std::memory_order_release);
   loop_.post([] {});
   if (thread_.joinable()) thread_.join();
-  parts_.clear();
+  served_.clear();
   leaving_.clear();
 }
 
@@ -47,40 +54,38 @@ void Worker::serve() {
 void Worker::turn(std::chrono::milliseconds patience) {
   loop_.turn(patience);
   if (loop_.blocks().is_overfull()) make_room();  // what was under way when it became full
-  if (const bool full = loop_.blocks().is_full(); std::exchange(was_full_, full) && !full) {
-    for (auto& [name, part] : parts_) part.pool->there_is_room();
-    for (auto& pool : leaving_) pool->there_is_room();
-  }
+  if (const bool full = loop_.blocks().is_full(); std::exchange(was_full_, full) && !full)
+    for_each_pool([](Pool& pool) { pool.clients().there_is_room(); });
   if (!draining_) return;
   std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
   if (leaving_.empty()) drained_.store(true, std::memory_order_release);
 }
 
-void Worker::apply(std::vector<PoolOrder> pools, std::chrono::nanoseconds patience) {
-  auto before = std::exchange(parts_, {});
-  for (auto& order : pools) {
-    const auto& name = order.settings->name;
-    auto& part = parts_[name];
+void Worker::apply(std::vector<PoolUpdate> pools, std::chrono::nanoseconds patience) {
+  auto before = std::exchange(served_, {});
+  for (auto& update : pools) {
+    const auto& name = update.settings->name;
+    auto& served = served_[name];
     const auto old = before.find(name);
-    if (old != before.end() && old->second.pool->settings().redis == order.settings->redis) {
-      part = std::move(old->second);
+    if (old != before.end() && old->second.pool->settings().redis == update.settings->redis) {
+      served = std::move(old->second);
       before.erase(old);
-      part.pool->apply(order.settings, order.tls);
+      served.pool->apply(update.settings, update.tls);
     } else {
-      part.pool = std::make_unique<Pool>(PoolSurroundings{.loop = loop_,
-                                                          .resolver = resolver_,
-                                                          .registry = registry_,
-                                                          .worker = number_,
-                                                          .census = census_,
-                                                          .mbuf_size = mbuf_size_},
-                                         order.settings, order.shared, order.tls);
+      served.pool = std::make_unique<Pool>(PoolContext{.loop = loop_,
+                                                       .resolver = resolver_,
+                                                       .registry = registry_,
+                                                       .worker = number_,
+                                                       .client_limit = client_limit_,
+                                                       .mbuf_size = mbuf_size_},
+                                           update.settings, update.shared, update.tls);
     }
-    if (!order.listeners) continue;
-    close(part.acceptors);
-    for (auto& listener : *order.listeners)
-      part.acceptors.push_back(std::make_unique<Acceptor>(*part.pool, std::move(listener)));
+    if (!update.listeners) continue;
+    close(served.acceptors);
+    for (auto& listener : *update.listeners)
+      served.acceptors.push_back(std::make_unique<Acceptor>(*served.pool, std::move(listener)));
   }
-  for (auto& [name, part] : before) dismiss(std::move(part), patience);
+  for (auto& [name, served] : before) retire(std::move(served), patience);
 }
 
 void Worker::close(std::vector<std::unique_ptr<Acceptor>>& acceptors) {
@@ -92,15 +97,15 @@ void Worker::close(std::vector<std::unique_ptr<Acceptor>>& acceptors) {
   acceptors.clear();
 }
 
-void Worker::dismiss(Part part, std::chrono::nanoseconds patience) {
-  close(part.acceptors);
-  part.pool->drain(patience);
-  leaving_.push_back(std::move(part.pool));
+void Worker::retire(ServedPool served, std::chrono::nanoseconds patience) {
+  close(served.acceptors);
+  served.pool->clients().drain(patience);
+  leaving_.push_back(std::move(served.pool));
 }
 
 void Worker::drain(std::chrono::nanoseconds patience) {
   draining_ = true;
-  for (auto& [name, part] : std::exchange(parts_, {})) dismiss(std::move(part), patience);
+  for (auto& [name, served] : std::exchange(served_, {})) retire(std::move(served), patience);
 }
 
 void Worker::run(const std::function<void()>& task) {
@@ -110,7 +115,7 @@ void Worker::run(const std::function<void()>& task) {
       task();
       done.set_value();
     } catch (...) {
-      done.set_exception(std::current_exception());  // for the one who asked
+      done.set_exception(std::current_exception());  // thrown to the caller
     }
   });
   done.get_future().get();
@@ -118,12 +123,12 @@ void Worker::run(const std::function<void()>& task) {
 
 std::map<std::string, Pool*> Worker::pools() const {
   std::map<std::string, Pool*> pools;
-  for (const auto& [name, part] : parts_) pools.emplace(name, part.pool.get());
+  for (const auto& [name, served] : served_) pools.emplace(name, served.pool.get());
   return pools;
 }
 
-/// Memory is at its limit and nothing has got less since the last tick: those who hold the most
-/// have to go, or nobody would be served any more.
+/// If memory was at its limit at the last tick, and no less is in use now, the worker stands still:
+/// then the clients that hold the most are closed.
 void Worker::end_standstill() {
   const auto used = loop_.blocks().in_use();
   const auto before = std::exchange(used_when_full_, loop_.blocks().is_full() ? used : 0);
@@ -133,32 +138,29 @@ void Worker::end_standstill() {
 void Worker::make_room() {
   while (loop_.blocks().is_full()) {
     Client* const client = greediest();
-    if (!client) return;  // it is all on its way to servers
-    client->pool().evict(*client);
+    if (!client) return;  // all of it is on its way to servers
+    client->pool().clients().evict(*client);
   }
 }
 
 Client* Worker::greediest() const noexcept {
   Client* greediest = nullptr;
-  const auto look = [&](const Pool& pool) {
-    Client* const found = pool.greediest();
+  for_each_pool([&](const Pool& pool) {
+    Client* const found = pool.clients().greediest();
     if (found && (!greediest || found->holds() > greediest->holds())) greediest = found;
-  };
-  for (const auto& [name, part] : parts_) look(*part.pool);
-  for (const auto& pool : leaving_) look(*pool);
+  });
   return greediest;
 }
 
 void Worker::tick() {
-  for (auto& [name, part] : parts_) part.pool->tick();
-  for (auto& pool : leaving_) pool->tick();
+  for_each_pool([](Pool& pool) { pool.tick(); });
   std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
   end_standstill();
-  // What a burst has left is given back, a half each time.
+  // After a burst half of the unused memory is given back each time.
   const bool blocks = loop_.blocks().trim();
   const bool requests = loop_.requests().trim();
   if (blocks || requests) ::malloc_trim(0);
   loop_.after(tick_interval, [this] { tick(); });
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -10,42 +10,39 @@
 #include <thread>
 #include <vector>
 
-#include "net/listener.hpp"
-#include "proxy/flow/acceptor.hpp"
+#include "net/server_socket.hpp"
 #include "proxy/flow/pool.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
-/// A pool as a worker is to have it from now on.
-struct PoolOrder {
+/// A pool as a worker shall have it from now on.
+struct PoolUpdate {
   std::shared_ptr<const PoolSettings> settings;
   std::shared_ptr<SharedPool> shared;
   std::shared_ptr<const PoolTls> tls;
-  std::optional<std::vector<net::Listener>> listeners;  ///< none: those that it has
+  std::optional<std::vector<net::ServerSocket>> listeners;  ///< none: it keeps those that it has
 };
 
 class Worker {
  public:
   /// `number`: its place among the workers of the registry.
-  Worker(Clock& clock, Resolver& resolver, Registry& registry, ClientCensus& census,
+  Worker(Clock& clock, Resolver& resolver, Registry& registry, ClientLimit& client_limit,
          std::size_t number, std::size_t mbuf_size);
   /// Stops at once; see drain().
   ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   /// The thread begins.
   void start();
 
-  /// These pools and no others. The clients of a pool that goes leave it as in drain(). In the
-  /// worker's thread, or before start().
-  void apply(std::vector<PoolOrder> pools, std::chrono::nanoseconds patience = {});
+  /// Serves these pools and no other. The clients of a pool that goes leave it as in drain(). In
+  /// the worker's thread, or before start().
+  void apply(std::vector<PoolUpdate> pools, std::chrono::nanoseconds patience = {});
   /// Most bytes of buffers that it may use; 0: no limit. In the worker's thread, or before start().
   void set_memory_limit(std::size_t bytes) noexcept { loop_.blocks().set_limit(bytes); }
   /// Bytes of buffers in use. Any thread.
   std::int64_t memory() const noexcept { return loop_.blocks().in_use(); }
-  /// No more clients are accepted; those that are here leave as Pool::drain() says. In the worker's
-  /// thread.
+  /// No more clients are accepted; those that are connected leave as PoolClients::drain() says. In
+  /// the worker's thread.
   void drain(std::chrono::nanoseconds patience);
   /// No client is left after drain(). Any thread.
   bool is_drained() const noexcept { return drained_.load(std::memory_order_acquire); }
@@ -59,7 +56,7 @@ class Worker {
   std::map<std::string, Pool*> pools() const;
 
  private:
-  struct Part {
+  struct ServedPool {
     std::vector<std::unique_ptr<Acceptor>> acceptors;
     std::unique_ptr<Pool> pool;
   };
@@ -70,16 +67,18 @@ class Worker {
   void make_room();
   Client* greediest() const noexcept;
   void close(std::vector<std::unique_ptr<Acceptor>>& acceptors);
-  void dismiss(Part part, std::chrono::nanoseconds patience);
+  void retire(ServedPool served, std::chrono::nanoseconds patience);
+  template <class Visit>
+  void for_each_pool(Visit visit) const;
 
   Resolver& resolver_;
   Registry& registry_;
-  ClientCensus& census_;
+  ClientLimit& client_limit_;
   std::size_t number_;
   std::size_t mbuf_size_;
   Loop loop_;
-  std::map<std::string, Part> parts_;  // by the pool's name
-  std::vector<std::unique_ptr<Pool>> leaving_;
+  std::map<std::string, ServedPool> served_;    // by the pool's name
+  std::vector<std::unique_ptr<Pool>> leaving_;  // with clients or requests from before
   bool draining_ = false;
   bool was_full_ = false;            // of memory, at the end of the last turn
   std::int64_t used_when_full_ = 0;  // at the last tick, if it was full then
@@ -88,4 +87,4 @@ class Worker {
   std::thread thread_;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

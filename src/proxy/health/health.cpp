@@ -39,17 +39,18 @@ SteadyTime Health::retry_at() const {
 bool Health::claim_check(SteadyTime now) {
   const std::lock_guard lock{mutex_};
   if (well() || !policy_.checked || now < retry_at_) return false;
-  retry_at_ = now + policy_.retry;  // if the answer never comes, somebody asks again then
+  retry_at_ = now + policy_.retry;  // if the answer never comes, the next check is due then
   return true;
 }
 
-void Health::checked(bool good, SteadyTime now) {
+bool Health::checked(bool good, SteadyTime now) {
   const std::lock_guard lock{mutex_};
-  if (well()) return;
+  if (well()) return false;
   if (good)
     turn_well();
   else
     retry_at_ = now + policy_.retry;
+  return good;
 }
 
 bool Health::come_back(SteadyTime now) {
@@ -66,10 +67,12 @@ void Health::turn_well() {
   version_.fetch_add(1, std::memory_order_release);
 }
 
-void Health::set_policy(HealthPolicy policy) {
+bool Health::set_policy(HealthPolicy policy) {
   const std::lock_guard lock{mutex_};
   policy_ = policy;
-  if (!policy_.gives_up && !well()) turn_well();
+  if (policy_.gives_up || well()) return false;
+  turn_well();
+  return true;
 }
 
 HealthPolicy Health::policy() const {

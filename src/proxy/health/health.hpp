@@ -1,9 +1,9 @@
 /// Whether a server takes requests. One for each server of a pool, shared by all workers; pure but
 /// for a mutex: time is passed in.
 ///
-///     well --(limit failures in a row)--> out --(retry time, then a health check that succeeds)-->
-///     well
-///                                          ^------------------(it fails)------------------'
+///     well --(limit failures in a row)--> ejected
+///     ejected --(retry time passes, then a health check succeeds)--> well
+///     ejected --(retry time passes, and the check fails)--> ejected
 ///
 /// A failure counts once for an incident: what had begun before the last failure that counted tells
 /// nothing new, so ten connections that a restart breaks are one failure. (twemproxy counts each
@@ -21,7 +21,7 @@
 namespace sluice::proxy {
 
 struct HealthPolicy {
-  bool gives_up = false;  ///< false: a server is always well
+  bool gives_up = false;  ///< false: a server is never ejected
   std::size_t failure_limit = 2;
   std::chrono::milliseconds retry{30000};
   bool checked = true;       ///< false: as twemproxy, back after the retry time without a question
@@ -45,18 +45,18 @@ class Health {
   void succeeded() noexcept {
     if (failures_.load(std::memory_order_relaxed) != 0) reset_failures();
   }
-  /// Something that began at `since` failed. True: the server has just been given up.
+  /// Something that began at `since` failed. True: the server has just been ejected.
   bool failed(SteadyTime since, SteadyTime now);
 
-  /// When an unwell server is to be tried again; max() when it is well.
+  /// When an ejected server is to be tried again; max() when it is well.
   SteadyTime retry_at() const;
-  /// Claims the health check that is due: one caller gets true, and says checked() afterwards.
+  /// Claims the health check that is due: one caller gets true, and calls checked() afterwards.
   bool claim_check(SteadyTime now);
-  void checked(bool good, SteadyTime now);
-  /// Without checks: takes it back when its time has come. True: it has come back just now.
+  // True of each: the server has come back just now.
+  bool checked(bool good, SteadyTime now);
+  /// Without checks: takes it back when its time has come.
   bool come_back(SteadyTime now);
-
-  void set_policy(HealthPolicy policy);
+  bool set_policy(HealthPolicy policy);
   HealthPolicy policy() const;
   std::size_t failures() const noexcept { return failures_.load(std::memory_order_relaxed); }
 

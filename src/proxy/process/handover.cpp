@@ -148,8 +148,8 @@ InheritedSockets InheritedSockets::take() {
       for (const auto& descriptor : descriptors)
         inherited.pools_[listen].emplace_back(inherited_descriptor(descriptor));
     for (const auto& [name, descriptor] : json.at("doors").items())
-      inherited.services_.emplace(name,
-                                  ListeningSocket{net::Listener{inherited_descriptor(descriptor)}});
+      inherited.services_.emplace(
+          name, ListeningSocket{net::ServerSocket{inherited_descriptor(descriptor)}});
     inherited.ready_ = inherited_descriptor(json.at("ready"));
   } catch (const nlohmann::json::exception& bad) {
     throw Error{Errc::bad_argument, fmt::format("{}: {}", variable, bad.what())};

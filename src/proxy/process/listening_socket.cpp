@@ -38,7 +38,7 @@ ListeningSocket::~ListeningSocket() {
 ListeningSocket ListeningSocket::open(const net::Endpoint& endpoint, unsigned permissions) {
   try {
     ListeningSocket listening{
-        net::Listener::open(endpoint, {.backlog = backlog, .permissions = permissions})};
+        net::ServerSocket::open(endpoint, {.backlog = backlog, .permissions = permissions})};
     listening.path_ = endpoint.unix_path;
     return listening;
   } catch (const Error&) {  // an unknown host

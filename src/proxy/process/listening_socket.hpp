@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "net/endpoint.hpp"
-#include "net/listener.hpp"
+#include "net/server_socket.hpp"
 
 namespace sluice::proxy::process {
 
@@ -16,7 +16,7 @@ namespace sluice::proxy::process {
 class ListeningSocket {
  public:
   /// Takes over a socket that an upgrade handed on.
-  explicit ListeningSocket(net::Listener listener) noexcept : listener_(std::move(listener)) {}
+  explicit ListeningSocket(net::ServerSocket listener) noexcept : listener_(std::move(listener)) {}
   ListeningSocket(ListeningSocket&& other) noexcept
       : listener_(std::move(other.listener_)), path_(std::exchange(other.path_, {})) {}
   ListeningSocket& operator=(ListeningSocket&&) = delete;
@@ -36,7 +36,7 @@ class ListeningSocket {
   void hand_on() noexcept { path_.clear(); }
 
  private:
-  net::Listener listener_;
+  net::ServerSocket listener_;
   std::string path_;
 };
 

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "proxy/config/read.hpp"
-#include "proxy/flow/pool_tls.hpp"
+#include "proxy/flow/pool.hpp"
 #include "proxy/process/daemon.hpp"
 #include "proxy/process/handover.hpp"
 #include "proxy/process/log_file.hpp"
@@ -95,7 +95,7 @@ int refuse(const Options& options, LogFile& log, const std::exception& why) {
 
 Config test_config(const std::string& path) {
   auto config = config::check(path);
-  for (const auto& pool : config.pools) PoolTls::read(pool);
+  for (const auto& pool : config.pools) flow::PoolTls::read(pool);
   return config;
 }
 

@@ -1,6 +1,6 @@
-/// What the flow of requests has to know of a protocol, Redis or memcached: where a request and a
-/// reply end, how a request is to be served, how it is cut in fragments and how their replies
-/// become one. All of it is pure: no socket, no clock, no server.
+/// What the flow of requests needs of a protocol, Redis or memcached: where a request and a reply
+/// end, how a request is served, how it is cut in fragments and how their replies become one. All
+/// of it is pure: no socket, no clock, no server.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,8 @@ namespace sluice::proxy {
 
 using Words = std::span<const std::string_view>;
 
-/// Finds the requests in what a client sends. As resp::RequestParser: `buffer` begins with the
-/// first byte of the request in hand and holds at least what it held at the last call; bytes seen
-/// before are not read again.
+/// Finds the requests in what a client sends. `buffer` begins with the first byte of the request in
+/// hand and holds at least what it held at the last call; bytes seen before are not read again.
 class RequestReader {
  public:
   enum class State : std::uint8_t { incomplete, complete, bad };
@@ -28,9 +27,8 @@ class RequestReader {
   virtual Words words() const noexcept = 0;
   virtual std::size_t size() const noexcept = 0;
   virtual std::size_t missing() const noexcept = 0;
-  /// Of a bad one: the reply for the client before it is closed ("-ERR Protocol error: ...\r\n"),
-  /// behind the replies that it still waits for. Empty (strict): it is closed at once, without
-  /// them.
+  /// Of a bad request: the last reply to the client ("-ERR Protocol error: ...\r\n"), behind the
+  /// replies that it still waits for. Empty (strict): the client is closed at once, without them.
   virtual std::string error_reply() const = 0;
 };
 
@@ -51,15 +49,14 @@ class ReplyReader {
 
 /// How a request is served.
 enum class Way : std::uint8_t {
-  one,  ///< by the server of its keys; if their homes differ, refused (strict: by that of the first
-        ///< key)
+  one,      ///< by the server of its keys; refused if their homes differ (strict: first key's home)
   homes,    ///< fragmented: each home gets one request for its keys, and the replies are merged
   every,    ///< by every server of the pool, and the replies are merged
   any,      ///< by the server of the key "placeholder"
   local,    ///< `reply` is the answer
   session,  ///< it changes or uses the state of the connection: see SessionVerb
   refused,  ///< `reply` is the error
-  close,  ///< `reply` (may be empty) is the last word; pending replies first unless `drop_pending`
+  close,    ///< `reply` (may be empty) is the last one; pending ones first unless `drop_pending`
 };
 
 /// What a request of Way::session wants.
@@ -91,8 +88,7 @@ enum class SessionVerb : std::uint8_t {
 /// How the replies of fragments become one.
 enum class Merge : std::uint8_t {
   none,
-  by_key,  ///< arrays: their elements in the order of the keys (MGET); memcached: VALUE blocks, one
-           ///< END
+  by_key,  ///< elements of arrays in the order of the keys (MGET); memcached: VALUE blocks, one END
   sum,     ///< integers
   all_ok,  ///< +OK, or the first error
   first,   ///< all should be equal: the first, or the first error
@@ -101,9 +97,9 @@ enum class Merge : std::uint8_t {
   found,         ///< the first that is not null (RANDOMKEY)
 };
 
-/// Replies that the client has not asked to see (a quiet flag), which servers give us all the same
-/// so that their order tells whose they are. Pass it to Protocol::is_silent() with the reply; `all`
-/// is for the client alone, who drops any.
+/// Which replies the client has asked not to get (a quiet flag). Servers give them all the same,
+/// since their order tells which request they answer; Protocol::is_silent() says which to drop.
+/// `all`: CLIENT REPLY, without asking the protocol.
 enum class Quiet : std::uint8_t { no, hit, miss, all };
 
 struct Plan {
@@ -111,7 +107,7 @@ struct Plan {
   SessionVerb verb = SessionVerb::none;
   Merge merge = Merge::none;
   bool read_only = false;     ///< may be asked again when its fate is unknown
-  bool expects_reply = true;  ///< false: noreply; a server says nothing, and neither do we
+  bool expects_reply = true;  ///< false: noreply; the server does not answer
   bool drop_pending = false;  ///< of `close`
   bool is_wish = false;       ///< of `close`: the client has asked for it
   Quiet quiet = Quiet::no;
@@ -119,14 +115,14 @@ struct Plan {
   std::uint8_t items_per_key = 1;     ///< of Merge::by_key, in a reply: 2 in PUBSUB NUMSUB
   std::uint16_t command = 0;          ///< for statistics: Protocol::command_name(command)
   std::span<const std::size_t> keys;  ///< positions in words; good until the next plan()
-  /// Not empty: the key by which the home is found, where its word is not it (base64); good until
+  /// Not empty: the key by which the home is found, where the word is encoded (base64). Good until
   /// the next plan().
   std::string_view route;
   /// Of local, refused and close; may be empty: the client wants no reply. Good until the next
   /// plan().
   std::string_view reply;
-  std::string_view forward;  ///< what servers get instead of the client's bytes; empty: those; good
-                             ///< until the next plan()
+  /// What servers get instead of the client's bytes; empty: those. Good until the next plan().
+  std::string_view forward;
 };
 
 /// Why a request has no answer of a server.
@@ -137,8 +133,8 @@ enum class Failure : std::uint8_t {
   host_down,   ///< "Host is down": no such name
   invalid,     ///< "Invalid argument"
   closed,      ///< the server ended the connection: "unknown"
-  crossed,     ///< the keys have different homes (ours)
-  overloaded,  ///< a limit of ours
+  crossed,     ///< the keys have different homes (twemproxy does not refuse this)
+  overloaded,  ///< a limit of the proxy
   too_long,    ///< the server's reply is beyond reply_size_limit
 };
 
@@ -146,7 +142,7 @@ enum class Failure : std::uint8_t {
 struct FragmentReply {
   std::string_view reply;
   std::span<const std::uint32_t> keys;  ///< places of its keys among the keys of the whole request
-  bool failed = false;                  ///< `reply` is our own error
+  bool failed = false;                  ///< `reply` is an error of the proxy's own
 };
 
 /// Made from the settings of a pool. Threads: one (scratch space is kept between calls).
@@ -163,13 +159,17 @@ class Protocol {
   /// The request for one home: `keys` are places among plan.keys.
   virtual void append_fragment(std::string& out, Words words, const Plan& plan,
                                std::span<const std::uint32_t> keys) const = 0;
-  /// The one reply made of all, in the order in which fragments were made. `partial`: failed ones
-  /// become errors (nulls in RESP2 that have no place for them are not used: an error is an
-  /// element) instead of one error for all.
+  /// The one reply made of all, in the order in which fragments were made. `partial`: the keys of a
+  /// failed fragment get an error each, as elements of the reply, instead of one error for all.
   virtual void append_merged(std::string& out, Words words, const Plan& plan,
                              std::span<const FragmentReply> replies, bool partial) const = 0;
 
   virtual void append_failure(std::string& out, Failure failure) const = 0;
+  std::string reply_for(Failure failure) const {
+    std::string reply;
+    append_failure(reply, failure);
+    return reply;
+  }
   /// The client gets nothing for this reply.
   virtual bool is_silent(Quiet quiet, std::string_view reply) const noexcept = 0;
 
@@ -177,7 +177,7 @@ class Protocol {
   /// -LOADING).
   virtual bool is_server_trouble(std::string_view reply) const noexcept = 0;
 
-  /// Whether a server that answers our greeting (AUTH, SELECT, HELLO) so can be used.
+  /// Whether a server that answers the handshake (AUTH, SELECT, HELLO) so can be used.
   virtual bool is_welcome(std::string_view reply) const noexcept { return !reply.starts_with('-'); }
 
   /// What is asked to learn whether a server is well, and whether the reply says so.

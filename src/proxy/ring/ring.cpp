@@ -3,15 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 
 namespace sluice::proxy {
 namespace {
 
+struct DistributionRow {
+  Distribution distribution;
+  std::string_view name;
+};
+constexpr std::array rows{DistributionRow{Distribution::ketama, "ketama"},
+                          DistributionRow{Distribution::modula, "modula"},
+                          DistributionRow{Distribution::random, "random"}};
 using Servers = std::span<const RingServer>;
 using Indices = std::span<const std::uint32_t>;
 using Points = std::vector<Ring::Point>;
@@ -79,6 +88,16 @@ std::vector<std::uint32_t> all_of(Servers servers) {
 
 }  // namespace
 
+std::string_view to_string(Distribution distribution) noexcept {
+  return std::ranges::find(rows, distribution, &DistributionRow::distribution)->name;
+}
+
+std::optional<Distribution> find_distribution(std::string_view name) noexcept {
+  const auto* const found = std::ranges::find(rows, name, &DistributionRow::name);
+  if (found == rows.end()) return std::nullopt;
+  return found->distribution;
+}
+
 Ring::Ring(Distribution distribution, Servers servers, Indices live) : distribution_(distribution) {
   const auto all = live.empty() ? all_of(servers) : std::vector<std::uint32_t>{};
   if (live.empty()) live = all;
@@ -129,6 +148,37 @@ Ring::Run Ring::run_of(std::uint32_t hash) const noexcept {
   const auto& point = point_of(place);
   const auto rest = point.value - place;
   return {point.server, rest > last_hash - hash ? last_hash : hash + rest};
+}
+
+std::string_view hashed_part(std::string_view key, std::optional<HashTag> tag) noexcept {
+  if (!tag) return key;
+  const auto open = key.find(tag->open);
+  if (open == std::string_view::npos) return key;
+  const auto close = key.find(tag->close, open + 1);
+  if (close == std::string_view::npos || close == open + 1) return key;  // a later tag is not tried
+  return key.substr(open + 1, close - open - 1);
+}
+
+Homes::Homes(Hash hash, CharSign sign, std::optional<HashTag> tag, Ring ring, bool single)
+    : hash_(hash_function(hash, sign)), tag_(tag), ring_(std::move(ring)), single_(single) {}
+
+std::uint32_t Homes::hash_of(std::string_view key) const noexcept {
+  const auto part = hashed_part(key, tag_);
+  return part.empty() ? 0 : hash_(part);
+}
+
+bool Homes::hashes_like(const Homes& other) const noexcept {
+  return hash_ == other.hash_ && tag_ == other.tag_;
+}
+
+std::uint32_t Homes::largest_hash() const noexcept {
+  return hash_ == hash_function(Hash::crc32) ? 0x7fff : std::numeric_limits<std::uint32_t>::max();
+}
+
+std::uint32_t Homes::of(std::string_view key, std::uint32_t random) const noexcept {
+  if (single_) return 0;
+  if (ring_.distribution() == Distribution::random) return ring_.server_of(0, random);
+  return ring_.server_of(hash_of(key));
 }
 
 }  // namespace sluice::proxy

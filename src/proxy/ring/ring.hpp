@@ -1,5 +1,4 @@
-/// Which server has a key: a pure value, made once for each set of live servers, and then only
-/// asked.
+/// Which server has a key: a pure value, made once for each set of live servers.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +25,8 @@ struct HashTag {
   bool operator==(const HashTag&) const = default;
 };
 
-/// What of `key` is hashed: between the first opening tag and the first closing one after it when
-/// there is anything there, else all of it.
+/// The part of `key` that is hashed: what is between the first opening tag and the first closing
+/// one after it; all of it if that is nothing.
 std::string_view hashed_part(std::string_view key, std::optional<HashTag> tag) noexcept;
 
 struct RingServer {

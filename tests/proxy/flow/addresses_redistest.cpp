@@ -30,7 +30,7 @@ class Names {
     const std::lock_guard lock{mutex_};
     addresses_ = std::move(addresses);
   }
-  proxy::Resolver::Lookup lookup() {
+  proxy::flow::Resolver::Lookup lookup() {
     return [this](const net::Endpoint&) {
       const std::lock_guard lock{mutex_};
       ++questions_;

@@ -11,9 +11,8 @@
 #include <iostream>
 
 #include "proxy/flow/random_load.hpp"
-#include "proxy/flow/totals.hpp"
+#include "proxy/support/listening.hpp"
 #include "proxy/support/proxy_under_test.hpp"
-#include "proxy/support/raw_talk.hpp"
 #include "resp/writer.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "proxy/flow/random_load.hpp"
-#include "proxy/flow/totals.hpp"
 #include "proxy/support/memcached.hpp"
 #include "proxy/support/proxy_under_test.hpp"
 #include "resp/writer.hpp"

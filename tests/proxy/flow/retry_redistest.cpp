@@ -1,5 +1,4 @@
 // Reads that are asked once more when their connection breaks.
-#include "proxy/flow/totals.hpp"
 #include "proxy/flow/two_servers.hpp"
 #include "support/fault_proxy.hpp"
 

@@ -1,10 +1,10 @@
-#include "proxy/flow/retry.hpp"
-
 #include <gtest/gtest.h>
 
 #include <deque>
 
-namespace sluice::proxy {
+#include "proxy/flow/request.hpp"
+
+namespace sluice::proxy::flow {
 namespace {
 
 class Nobody final : public Receiver {
@@ -13,25 +13,25 @@ class Nobody final : public Receiver {
   void failed(Request&, Failure) override {}
 };
 
-/// A client's line, one letter a request: r(ead), w(rite), R and W with their outcome.
-struct MadeLine {
-  explicit MadeLine(std::string_view letters) {
+/// A client's queue, one letter a request: r(ead), w(rite); R and W have their outcome.
+struct MadeQueue {
+  explicit MadeQueue(std::string_view letters) {
     for (const char letter : letters) {
       Request& request = requests.emplace_back();
       request.receiver = &nobody;
       request.read_only = letter == 'r' || letter == 'R';
       request.answered = letter == 'R' || letter == 'W';
-      line.push(request);
+      queue.push(request);
     }
   }
 
   Nobody nobody;
   std::deque<Request> requests;
-  ClientLine line;
+  ClientQueue queue;
 };
 
 bool may(std::string_view letters, Failure failure = Failure::closed) {
-  MadeLine made{letters};
+  MadeQueue made{letters};
   Request& first = made.requests.front();
   return may_ask_again(first, first, failure);
 }
@@ -51,24 +51,24 @@ TEST(Retry, OnlyOfWhatBroke) {
 }
 
 TEST(Retry, Once) {
-  MadeLine made{"r"};
+  MadeQueue made{"r"};
   Request& first = made.requests.front();
   first.retried = true;
   EXPECT_FALSE(may_ask_again(first, first, Failure::closed));
 }
 
 TEST(Retry, NotForAClientThatHasGone) {
-  MadeLine made{"r"};
+  MadeQueue made{"r"};
   Request& first = made.requests.front();
   first.receiver = nullptr;
   EXPECT_FALSE(may_ask_again(first, first, Failure::closed));
 }
 
 TEST(Retry, AReadBehindCountsForWhatMayWrite) {
-  MadeLine made{"wr"};
+  MadeQueue made{"wr"};
   EXPECT_TRUE(has_behind(made.requests.front(), Behind::anything));
   EXPECT_FALSE(has_behind(made.requests.back(), Behind::anything));
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,8 +1,8 @@
-#include "proxy/flow/session/scan_cursor.hpp"
-
 #include <gtest/gtest.h>
 
-namespace sluice::proxy {
+#include "proxy/flow/session/scan.hpp"
+
+namespace sluice::proxy::flow {
 namespace {
 
 TEST(ScanCursor, BeginsAtTheFirstServer) {
@@ -44,4 +44,4 @@ TEST(ScanCursor, RefusesWhatItCannotPassOn) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -2,7 +2,6 @@
 #include <atomic>
 #include <thread>
 
-#include "proxy/flow/totals.hpp"
 #include "proxy/flow/two_servers.hpp"
 #include "resp/letters.hpp"
 

@@ -176,7 +176,7 @@ TEST(BlockingWithoutServers, ASilentServerMayTakeAsLongAsItLikes) {
   EXPECT_EQ(text_of(client.read()), "*2 $1 l $1 v");
 }
 
-/// A port that nobody can connect to, and that does not refuse: the kernel's queue for it is full.
+/// A port that neither accepts nor refuses a connection: the kernel's queue for it is full.
 class FullPort {
  public:
   FullPort() {

@@ -1,4 +1,4 @@
-// What a client that only said who it is costs the proxy.
+// The memory of a client that has sent HELLO and AUTH and nothing else.
 #include <malloc.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -2,7 +2,6 @@
 #include <atomic>
 #include <thread>
 
-#include "proxy/flow/totals.hpp"
 #include "proxy/flow/two_servers.hpp"
 
 namespace sluice::test {
@@ -237,7 +236,8 @@ TEST_F(Listening, WithRandomDistributionHearsEachMessageOnce) {
   }
 }
 
-/// Sixteen come and go all the while; whoever listens misses nothing between its two confirmations.
+/// Sixteen clients subscribe and unsubscribe all the while. A subscriber misses no message between
+/// its two confirmations.
 TEST_F(Listening, MissesNothingBetweenItsConfirmations) {
   ProxyUnderTest proxy{ports(), {}, {"workers: 2"}};
   constexpr int channels = 4;

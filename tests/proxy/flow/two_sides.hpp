@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -14,9 +15,9 @@
 
 #include "proxy/config/read.hpp"
 #include "proxy/protocol/protocol.hpp"
+#include "proxy/support/listening.hpp"
 #include "proxy/support/nutcracker.hpp"
 #include "proxy/support/proxy_under_test.hpp"
-#include "proxy/support/raw_talk.hpp"
 #include "support/plain_client.hpp"
 
 namespace sluice::test {

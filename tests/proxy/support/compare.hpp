@@ -9,7 +9,7 @@
 #include <string>
 
 #include "proxy/protocol/protocol.hpp"
-#include "proxy/support/raw_talk.hpp"
+#include "proxy/support/listening.hpp"
 
 namespace sluice::proxy {
 

@@ -34,4 +34,25 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
+Said talk(std::uint16_t port, std::string_view bytes, std::string_view last) {
+  PlainClient client{port};
+  Said said;
+  try {
+    client.send(bytes);
+    while (last.empty() || !said.bytes.ends_with(last)) {
+      const auto more = client.read_raw();
+      if (more.empty()) {
+        said.closed = true;
+        break;
+      }
+      said.bytes += more;
+    }
+  } catch (const std::system_error& error) {
+    const auto code = error.code();
+    if (code != std::errc::connection_reset && code != std::errc::broken_pipe) throw;
+    said.closed = true;  // reset: it had not read all bytes
+  }
+  return said;
+}
+
 }  // namespace sluice::test

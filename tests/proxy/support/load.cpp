@@ -82,6 +82,7 @@ void Load::run(int number, Count& count) {
       trouble(count, count.lost,
               fmt::format("turn {} of client {}: {} after {} replies", turn, number, error.what(),
                           count.replies - before));
+      if (count.replies == before) ++count.unserved;
       client.reset();
     }
     replies_ += count.replies - before;
@@ -106,6 +107,7 @@ Load::Count Load::stop() {
     all.wrong += count.wrong;
     all.errors += count.errors;
     all.lost += count.lost;
+    all.unserved += count.unserved;
     all.refused += count.refused;
     if (all.first_trouble.empty()) all.first_trouble = count.first_trouble;
   }

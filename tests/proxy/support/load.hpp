@@ -1,5 +1,5 @@
-/// Clients that never rest: each asks in pipelines for keys of its own, and checks that every reply
-/// is there, in its place, and carries the key that was asked for.
+/// Clients that ask all the time: each sends pipelines for keys of its own, and checks that every
+/// reply is there, in its place, and carries the key that was asked for.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,12 @@ class Load {
     bool reconnects = false;  ///< each pipeline over a connection of its own
   };
   struct Count {
-    std::uint64_t replies = 0;  ///< right ones
-    std::uint64_t wrong = 0;    ///< another key's, or none of a kind that was asked for
-    std::uint64_t errors = 0;   ///< error replies
-    std::uint64_t lost = 0;     ///< the connection ended with requests unanswered
-    std::uint64_t refused = 0;  ///< no connection could be made
+    std::uint64_t replies = 0;   ///< right ones
+    std::uint64_t wrong = 0;     ///< another key's, or none of a kind that was asked for
+    std::uint64_t errors = 0;    ///< error replies
+    std::uint64_t lost = 0;      ///< the connection ended with requests unanswered
+    std::uint64_t unserved = 0;  ///< those of `lost` that ended before the first reply
+    std::uint64_t refused = 0;   ///< no connection could be made
     std::string first_trouble;
   };
 

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "proxy/support/listening.hpp"
-#include "proxy/support/raw_talk.hpp"
 #include "support/free_port.hpp"
 #include "support/paths.hpp"
 

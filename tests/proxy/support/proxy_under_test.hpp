@@ -42,4 +42,12 @@ class ProxyUnderTest {
   std::unique_ptr<proxy::Proxy> proxy_;
 };
 
+/// What it has counted: of its pool, and of a server of it.
+inline auto totals(ProxyUnderTest& proxy) {
+  return proxy.proxy().registry().snapshot().pools.front().totals;
+}
+inline auto totals(ProxyUnderTest& proxy, std::size_t server) {
+  return proxy.proxy().registry().snapshot().pools.front().servers.at(server).totals;
+}
+
 }  // namespace sluice::test

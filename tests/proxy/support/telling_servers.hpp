@@ -15,7 +15,7 @@ namespace sluice::test {
 
 class TellingServers {
  public:
-  /// Tries to listen on each: "host:0" is any free port; "/name" a unix socket in a folder of ours.
+  /// Tries to listen on each: "host:0" is any free port; "/name" a unix socket in a fresh folder.
   /// One that another program has is left out.
   explicit TellingServers(const std::vector<std::string>& wanted);
   ~TellingServers();

@@ -1,5 +1,5 @@
-// CLIENT: what a client tells of itself and asks about itself. Of the servers' connections nothing
-// is set: other clients share them.
+// CLIENT: what a client says of itself and asks about itself. Nothing of it reaches the servers:
+// other clients share their connections.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::size_t longest_told = 256;  // bytes of a name
@@ -71,19 +71,20 @@ void ClientSession::keep(std::string_view what, std::string_view value) {
 std::string ClientSession::info() const {
   const auto user = told("user");
   return fmt::format("id={} name={} db={} resp={} multi={} user={} lib-name={} lib-ver={}\n",
-                     pool().id_of(client_), told("name"), client_.variant().db,
-                     client_.variant().resp, is_busy() ? 0 : -1, user.empty() ? "default" : user,
-                     told("lib-name"), told("lib-ver"));
+                     pool().clients().id_of(client_), told("name"), client_.mode().db,
+                     client_.mode().resp, is_in_transaction() ? 0 : -1,
+                     user.empty() ? "default" : user, told("lib-name"), told("lib-ver"));
 }
 
 void ClientSession::set_reply_mode(std::string_view mode) {
-  const bool on = resp::is_word(mode, "on");
-  if (on || resp::is_word(mode, "off")) {
-    muted_ = !on;
-    client_.set_muted(!on);
-    if (on) answer("+OK\r\n");
+  auto& replies = client_.reply_mode();
+  if (resp::is_word(mode, "on")) {
+    replies.turn_on();
+    answer("+OK\r\n");
+  } else if (resp::is_word(mode, "off")) {
+    replies.turn_off();
   } else if (resp::is_word(mode, "skip")) {
-    if (!muted_) client_.mute_next();
+    replies.skip_next();
   } else {
     answer("-ERR syntax error\r\n");
   }
@@ -145,9 +146,9 @@ void ClientSession::client(Words words, std::string_view, const Plan&) {
     return;
   }
   std::string reply;
-  resp::ReplyWriter writer{reply, client_.variant().resp};
+  resp::ReplyWriter writer{reply, client_.mode().resp};
   if (is("id")) {
-    writer.integer(static_cast<std::int64_t>(pool().id_of(client_)));
+    writer.integer(static_cast<std::int64_t>(pool().clients().id_of(client_)));
   } else if (is("info")) {
     writer.verbatim(info());
   } else if (is("getname")) {
@@ -159,4 +160,4 @@ void ClientSession::client(Words words, std::string_view, const Plan&) {
   answer(reply);
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

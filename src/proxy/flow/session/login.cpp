@@ -1,23 +1,23 @@
-// Who a client is: AUTH and HELLO, and what a user who may only read is kept from.
+// Who a client is: AUTH and HELLO, and what a user who may only read may not do.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
+#include "base/integer.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "resp/command_table.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::string_view default_user = "default";
 constexpr std::string_view wrong_password =
     "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
 
-/// Takes as long for a password that is nearly right as for any other of its length.
+/// In constant time, so that the time tells nothing of how much of the password is right.
 bool is_same(std::string_view given, std::string_view secret) noexcept {
   volatile unsigned difference = given.size() == secret.size() ? 0 : 1;
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -33,8 +33,8 @@ struct Login {
   bool read_only = false;
 };
 
-/// The default user has the password of redis_auth; where clients need not log in it has none, and
-/// any will do.
+/// The default user has the password of redis_auth. Where clients need not log in it has none, and
+/// any password will do.
 Login check(const Pool& pool, std::string_view user, std::string_view password) {
   const auto& settings = pool.settings();
   Login login;
@@ -57,15 +57,11 @@ struct Hello {
 Hello read_hello(Words words) {
   Hello hello;
   if (words.size() < 2) return hello;
-  const auto number = words[1];
-  int protocol = 0;
-  const auto [end, wrong] = std::from_chars(number.data(), number.data() + number.size(), protocol);
-  if (wrong != std::errc{} || end != number.data() + number.size()) {
+  hello.protocol = parse_integer<int>(words[1]);
+  if (!hello.protocol)
     hello.error = "-ERR Protocol version is not an integer or out of range\r\n";
-  } else if (protocol != 2 && protocol != 3) {
+  else if (*hello.protocol != 2 && *hello.protocol != 3)
     hello.error = "-NOPROTO unsupported protocol version\r\n";
-  }
-  hello.protocol = protocol;
   for (std::size_t at = 2; at < words.size() && hello.error.empty(); ++at) {
     const auto left = words.size() - 1 - at;
     if (resp::is_word(words[at], "auth") && left >= 2) {
@@ -118,23 +114,23 @@ void ClientSession::hello(Words words, std::string_view, const Plan&) {
         "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
         "RESP protocol version at the same time\r\n");
   if (hello.name && !tell("name", *hello.name)) return;
-  if (hello.protocol) client_.variant().resp = *hello.protocol;
+  if (hello.protocol) client_.mode().resp = *hello.protocol;
   std::string reply;
   append_greeting(reply);
   answer(reply);
 }
 
 void ClientSession::append_greeting(std::string& out) const {
-  resp::ReplyWriter writer{out, client_.variant().resp};
+  resp::ReplyWriter writer{out, client_.mode().resp};
   writer.map(7);
   writer.bulk("server");
   writer.bulk("sluice");
   writer.bulk("version");
   writer.bulk(SLUICE_VERSION);
   writer.bulk("proto");
-  writer.integer(client_.variant().resp);
+  writer.integer(client_.mode().resp);
   writer.bulk("id");
-  writer.integer(static_cast<std::int64_t>(pool().id_of(client_)));
+  writer.integer(static_cast<std::int64_t>(pool().clients().id_of(client_)));
   writer.bulk("mode");
   writer.bulk("proxy");
   writer.bulk("role");
@@ -143,7 +139,8 @@ void ClientSession::append_greeting(std::string& out) const {
   writer.array(0);
 }
 
-/// What the table of commands calls readonly, and what touches no key.
+/// A user who may only read may run what the table of commands calls readonly, and what touches no
+/// key.
 bool ClientSession::may(Words words, const Plan& plan) const {
   if (!read_only_ || plan.read_only) return true;
   switch (plan.way) {
@@ -160,10 +157,12 @@ bool ClientSession::may(Words words, const Plan& plan) const {
          !spec->has(resp::flag_write) && !spec->has(resp::flag_admin);
 }
 
-void ClientSession::append_no_permission(std::string& out, Words words) {
-  resp::ReplyWriter{out}.error(
+void ClientSession::refuse_permission(Words words) {
+  std::string reply;
+  resp::ReplyWriter{reply}.error(
       fmt::format("NOPERM this user has no permissions to run the '{}' command",
                   resp::find_command(words)->name));
+  answer(reply);
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,22 +1,24 @@
-// SCAN: one server after the other, each from its beginning to its end.
-#include <algorithm>
+#include "proxy/flow/session/scan.hpp"
+
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/integer.hpp"
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/session/errand.hpp"
-#include "proxy/flow/session/scan_cursor.hpp"
 #include "proxy/flow/session/session.hpp"
+#include "proxy/flow/session/side_request.hpp"
 #include "proxy/redis/wire.hpp"
 #include "resp/writer.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
-constexpr std::string_view invalid_cursor = "-ERR invalid cursor\r\n";
+constexpr std::uint64_t most_cursor =
+    std::numeric_limits<std::uint64_t>::max() >> ScanCursor::place_bits;
 
-/// A server's "[cursor, keys]": the content of the first, and all behind it.
+/// A server's "[cursor, keys]": the text of the cursor, and the bytes behind it.
 struct ScanReply {
   std::string_view cursor, rest;
 };
@@ -33,13 +35,13 @@ std::optional<ScanReply> read_scan_reply(std::string_view reply) noexcept {
   return ScanReply{items.substr(cursor.size - length - 2, length), items.substr(cursor.size)};
 }
 
-class ScanErrand final : public Errand {
+class ScanRequest final : public SideRequest {
  public:
   static void begin(Client& client, const Plan& plan, std::size_t place, std::string bytes) {
-    std::unique_ptr<ScanErrand> made{new ScanErrand{client, plan, place, std::move(bytes)}};
-    auto& errand = *made;
+    std::unique_ptr<ScanRequest> made{new ScanRequest{client, plan, place, std::move(bytes)}};
+    auto& self = *made;
     own(std::move(made));
-    errand.ask(errand.server_, errand.bytes_);
+    self.ask(self.server_, self.bytes_);
   }
 
   void replied(Request& request, std::string_view reply) override {
@@ -57,24 +59,19 @@ class ScanErrand final : public Errand {
   }
 
   void failed(Request& request, Failure failure) override {
-    if (is_of_pool() && ask_again(request, failure, server_, bytes_)) return;
+    const bool is_there = pool_.servers().contains(&server_);  // a reload may have removed it
+    if (is_there && ask_again(request, failure, server_, bytes_)) return;
     drop(request);
     give(failure);
   }
 
  private:
-  ScanErrand(Client& client, const Plan& plan, std::size_t place, std::string bytes)
-      : Errand(client, plan),
+  ScanRequest(Client& client, const Plan& plan, std::size_t place, std::string bytes)
+      : SideRequest(client, plan),
         server_(*client.pool().servers()[place]),
         place_(place),
         servers_(client.pool().servers().size()),
         bytes_(std::move(bytes)) {}
-
-  /// A reload may have taken it away.
-  bool is_of_pool() const {
-    return std::ranges::any_of(pool_.servers(),
-                               [this](const auto& server) { return server.get() == &server_; });
-  }
 
   Server& server_;
   std::size_t place_, servers_;
@@ -83,20 +80,37 @@ class ScanErrand final : public Errand {
 
 }  // namespace
 
+std::optional<ScanCursor> read_scan_cursor(std::string_view text, std::size_t servers) noexcept {
+  const auto value = parse_integer<std::uint64_t>(text);
+  if (!value) return std::nullopt;
+  const ScanCursor cursor{.place = *value & (ScanCursor::most_servers - 1),
+                          .cursor = *value >> ScanCursor::place_bits};
+  if (cursor.place >= servers) return std::nullopt;
+  return cursor;
+}
+
+std::optional<std::string> next_scan_cursor(std::size_t place, std::string_view cursor,
+                                            std::size_t servers) {
+  const auto value = parse_integer<std::uint64_t>(cursor);
+  if (!value || *value > most_cursor) return std::nullopt;
+  if (*value == 0 && ++place == servers) return "0";
+  return std::to_string(*value << ScanCursor::place_bits | place);
+}
+
 void ClientSession::scan(Words words, std::string_view, const Plan& plan) {
   const auto& servers = pool().servers();
   if (servers.size() > ScanCursor::most_servers)
     return answer("-ERR SCAN goes over 4096 servers at most\r\n");
   const auto cursor = read_scan_cursor(words[1], servers.size());
-  if (!cursor) return answer(invalid_cursor);
-  // Without it the client would miss its keys and not know: no setting makes that good.
+  if (!cursor) return answer("-ERR invalid cursor\r\n");
+  // No setting may skip an ejected server: the client would miss its keys without knowing it.
   if (!servers[cursor->place]->health().well()) return client_.answer(Failure::refused);
   const std::string own = std::to_string(cursor->cursor);
   std::vector<std::string_view> asked(words.begin(), words.end());
   asked[1] = own;
   std::string bytes;
   resp::append_command(bytes, asked);
-  ScanErrand::begin(client_, plan, cursor->place, std::move(bytes));
+  ScanRequest::begin(client_, plan, cursor->place, std::move(bytes));
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -2,34 +2,41 @@
 
 #include <algorithm>
 
+#include "base/integer.hpp"
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/session/blocking.hpp"
+#include "proxy/flow/session/side_request.hpp"
 #include "proxy/flow/session/subscription.hpp"
 #include "proxy/flow/session/transaction.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
+namespace {
+
+// No server is known to have more. How many it has only the server knows: the first request in a
+// database that it does not have gets the server's own error.
+constexpr int most_databases = 16384;
+
+}  // namespace
 
 struct ClientSession::Verb {
   SessionVerb verb;
-  Handler handler;
-  /// For the replies to what was asked before: it goes another way, and would overtake it.
-  bool waits;
+  Serve ClientSession::*serve;
+  bool waits;       ///< for the replies to earlier requests: it goes another way and would overtake
   bool harmless;    ///< a user who may only read may do it
   bool ends_queue;  ///< in a transaction it is done at once, not queued
 };
 
 const ClientSession::Verb ClientSession::verbs[] = {
-    // verb                 handler                waits  harmless ends_queue
+    // verb, serve, waits, harmless, ends_queue
     {SessionVerb::auth, &ClientSession::auth, false, true, false},
     {SessionVerb::hello, &ClientSession::hello, true, true, false},
     {SessionVerb::select, &ClientSession::select, false, true, false},
     {SessionVerb::client, &ClientSession::client, false, true, false},
     {SessionVerb::reset, &ClientSession::reset, true, true, true},
-    {SessionVerb::multi, &ClientSession::multi, true, true, true},
-    {SessionVerb::exec, &ClientSession::exec, false, true, true},
-    {SessionVerb::discard, &ClientSession::discard, false, true, true},
-    {SessionVerb::watch, &ClientSession::watch, true, true, true},
-    {SessionVerb::unwatch, &ClientSession::unwatch, true, true, false},
+    {SessionVerb::multi, &ClientSession::transact, true, true, true},
+    {SessionVerb::exec, &ClientSession::transact, false, true, true},
+    {SessionVerb::discard, &ClientSession::transact, false, true, true},
+    {SessionVerb::watch, &ClientSession::transact, true, true, true},
+    {SessionVerb::unwatch, &ClientSession::transact, true, true, false},
     {SessionVerb::blocking, &ClientSession::block, true, false, false},
     {SessionVerb::script_load, &ClientSession::script_load, false, false, false},
     {SessionVerb::script_flush, &ClientSession::script_flush, false, false, false},
@@ -55,10 +62,12 @@ const ClientSession::Verb& ClientSession::row_of(SessionVerb verb) noexcept {
 
 bool ClientSession::is_harmless(SessionVerb verb) noexcept { return row_of(verb).harmless; }
 
-bool ClientSession::is_busy() const noexcept { return transaction_ && transaction_->is_open(); }
+bool ClientSession::is_in_transaction() const noexcept {
+  return transaction_ && transaction_->is_open();
+}
 
 void ClientSession::drain() {
-  if (blocked_) blocked_->let_go();
+  if (blocked_) blocked_->unblock();
 }
 
 bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& plan) {
@@ -72,15 +81,13 @@ bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& p
     return !may;
   }
   if (is_confined(words, plan)) return true;
-  const bool in_transaction = transaction_ && transaction_->is_open();
   if (!may(words, plan)) {
-    std::string reply;
-    append_no_permission(reply, words);
-    if (in_transaction) transaction_->spoil();
-    answer(reply);
+    if (is_in_transaction()) transaction_->spoil();
+    refuse_permission(words);
     return true;
   }
-  if (!in_transaction || (plan.way == Way::session && row_of(plan.verb).ends_queue)) return false;
+  if (!is_in_transaction() || (plan.way == Way::session && row_of(plan.verb).ends_queue))
+    return false;
   transaction_->queue(words, bytes, plan);
   return true;
 }
@@ -88,7 +95,32 @@ bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& p
 void ClientSession::serve(Words words, std::string_view bytes, const Plan& plan) {
   const auto& row = row_of(plan.verb);
   if (row.waits && !client_.is_next()) return client_.postpone();
-  (this->*row.handler)(words, bytes, plan);
+  (this->*row.serve)(words, bytes, plan);
 }
 
-}  // namespace sluice::proxy
+void ClientSession::select(Words words, std::string_view, const Plan&) {
+  const auto database = parse_integer<int>(words[1]);
+  if (!database) return answer("-ERR value is not an integer or out of range\r\n");
+  if (*database < 0 || *database >= most_databases)
+    return answer("-ERR DB index is out of range\r\n");
+  if (*database != client_.mode().db) {
+    if (!client_.is_next())
+      return client_.postpone();  // requests to the new database would overtake those under way
+    client_.mode().db = *database;
+  }
+  answer("+OK\r\n");
+}
+
+/// As if the client had just connected.
+void ClientSession::reset(Words, std::string_view, const Plan&) {
+  transaction_.reset();
+  subscriptions_.reset();
+  told_.clear();
+  read_only_ = false;
+  client_.reply_mode().turn_on();
+  client_.mode() = {.resp = 2, .db = pool().settings().redis_db};
+  client_.set_logged_in(!pool().wants_login());
+  answer("+RESET\r\n");
+}
+
+}  // namespace sluice::proxy::flow

@@ -3,18 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/session/subscription_line.hpp"
 #include "proxy/redis/wire.hpp"
 #include "resp/writer.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::size_t name_cost = 64;  // beside its bytes
+
+/// "subscribe" and its like.
+std::string_view verb_of(Subscriptions::Kind kind, bool begin) noexcept {
+  static constexpr std::string_view verbs[][2]{
+      {"unsubscribe", "subscribe"}, {"punsubscribe", "psubscribe"}, {"sunsubscribe", "ssubscribe"}};
+  return verbs[static_cast<std::size_t>(kind)][begin ? 1 : 0];
+}
 
 /// The first word of a push: "message", "subscribe" ... Empty: it has none.
 std::string_view word_of_push(std::string_view push) noexcept {
@@ -30,12 +37,77 @@ std::string_view word_of_push(std::string_view push) noexcept {
 
 }  // namespace
 
+/// The client's connection to one home of what it has subscribed to.
+class Subscriptions::Connection final : public PushReceiver {
+ public:
+  Connection(Subscriptions& owner, Server& server)
+      : owner_(owner),
+        server_(server),
+        connection_(server.borrow({.resp = 3, .db = owner.pool_.settings().redis_db})) {
+    connection_->set_push_receiver(this);
+  }
+  ~Connection() override { close(); }
+
+  Server& server() const noexcept { return server_; }
+
+  /// To be sent with the next send(). Its confirmation will be taken with `number`.
+  void add(Kind kind, std::string_view name, bool begin, std::uint64_t number) {
+    verb_ = verb_of(kind, begin);  // the same for all names of a request
+    unsent_.emplace_back(name);
+    expected_.push_back(number);
+    used_ = begin ? used_ + 1 : used_ - 1;
+  }
+
+  /// May lose the connection.
+  void send() {
+    if (unsent_.empty()) return;
+    const auto names = std::exchange(unsent_, {});
+    std::string bytes;
+    resp::append_command_header(bytes, names.size() + 1);
+    resp::append_bulk(bytes, verb_);
+    for (const auto& name : names) resp::append_bulk(bytes, name);
+    connection_->send_only(bytes);
+  }
+
+  /// The number of what the server has confirmed; they come in the order asked. Empty: it was asked
+  /// for nothing.
+  std::optional<std::uint64_t> take_expected() {
+    if (expected_.empty()) return std::nullopt;
+    const auto number = expected_.front();
+    expected_.pop_front();
+    return number;
+  }
+
+  /// Nothing is subscribed on it, or will be.
+  bool is_unused() const noexcept { return used_ == 0; }
+  void give_back() {
+    connection_->set_push_receiver(nullptr);
+    connection_.give_back();
+  }
+  void close() noexcept {
+    if (connection_) connection_->set_push_receiver(nullptr);
+    connection_.reset();
+  }
+
+  void pushed(std::string_view message) override { owner_.pushed(*this, message); }
+  void lost(std::string_view reply) override { owner_.end(reply); }
+
+ private:
+  Subscriptions& owner_;
+  Server& server_;
+  BorrowedUpstream connection_;
+  std::size_t used_ = 0;  // subscriptions
+  std::deque<std::uint64_t> expected_;
+  std::vector<std::string> unsent_;
+  std::string_view verb_;
+};
+
 Subscriptions::Subscriptions(Client& client, Pool& pool) : client_(client), pool_(pool) {
-  pool_.add_subscriber(*this);
+  pool_.servers().add_subscriber(*this);
 }
 
 Subscriptions::~Subscriptions() {
-  pool_.remove_subscriber(*this);
+  pool_.servers().remove_subscriber(*this);
   pool_.loop().cancel(timer_);
 }
 
@@ -43,7 +115,7 @@ bool Subscriptions::is_everywhere(Kind kind) const noexcept {
   return kind == Kind::pattern || pool_.settings().distribution == Distribution::random;
 }
 
-/// Nothing is begun when not all can be.
+/// All or nothing: if one name cannot be subscribed, none is.
 bool Subscriptions::may_subscribe(Kind kind, Words wanted) {
   auto bytes = name_bytes_;
   for (const auto name : wanted) {
@@ -53,7 +125,7 @@ bool Subscriptions::may_subscribe(Kind kind, Words wanted) {
         is_everywhere(kind)
             ? std::ranges::any_of(pool_.servers(),
                                   [](const auto& server) { return server->health().well(); })
-            : pool_.home_of(name) != nullptr;
+            : pool_.servers().home_of(name) != nullptr;
     if (!has_home) {
       client_.answer(Failure::refused);
       return false;
@@ -91,20 +163,20 @@ void Subscriptions::change(Kind kind, std::string_view name, bool begin) {
   const auto known = names(kind).find(name);
   if (begin == (known != names(kind).end())) return;
   awaited.changes = true;
-  const auto ask = [&](Line& line) {
-    line.add(kind, name, begin, number);
+  const auto ask = [&](Connection& connection) {
+    connection.add(kind, name, begin, number);
     ++awaited.missing;
   };
   Server* home = nullptr;
-  if (begin && !is_everywhere(kind)) home = pool_.home_of(name);
+  if (begin && !is_everywhere(kind)) home = pool_.servers().home_of(name);
   if (!begin) home = known->second;
   if (home) {
-    ask(line_to(*home));
+    ask(connection_to(*home));
   } else if (begin) {
     for (const auto& server : pool_.servers())
-      if (server->health().well()) ask(line_to(*server));
+      if (server->health().well()) ask(connection_to(*server));
   } else {
-    for (const auto& line : lines_) ask(*line);
+    for (const auto& connection : connections_) ask(*connection);
   }
   const auto cost = name.size() + name_cost;
   name_bytes_ = begin ? name_bytes_ + cost : name_bytes_ - cost;
@@ -114,16 +186,16 @@ void Subscriptions::change(Kind kind, std::string_view name, bool begin) {
     names(kind).erase(known);
 }
 
-Subscriptions::Line& Subscriptions::line_to(Server& server) {
-  const auto found =
-      std::ranges::find(lines_, &server, [](const auto& line) { return &line->server(); });
-  if (found != lines_.end()) return **found;
-  return *lines_.emplace_back(std::make_unique<Line>(*this, server));
+Subscriptions::Connection& Subscriptions::connection_to(Server& server) {
+  const auto found = std::ranges::find(
+      connections_, &server, [](const auto& connection) { return &connection->server(); });
+  if (found != connections_.end()) return **found;
+  return *connections_.emplace_back(std::make_unique<Connection>(*this, server));
 }
 
-/// What change() has gathered. A connection that cannot even be begun ends all.
+/// Sends what change() has gathered. A connection that cannot even be begun ends the client.
 void Subscriptions::send() {
-  for (std::size_t i = 0; i < lines_.size() && !ended_; ++i) lines_[i]->send();
+  for (std::size_t i = 0; i < connections_.size() && !ended_; ++i) connections_[i]->send();
   if (ended_) return;
   announce();
   if (!awaited_.empty()) expect_confirmation();
@@ -134,14 +206,11 @@ void Subscriptions::expect_confirmation() {
   holds_ = true;
   const auto& timeout = pool_.settings().timeout;
   if (!timeout) return;
-  timer_ = pool_.loop().after(*timeout, [this] {
-    std::string reply;
-    pool_.protocol().append_failure(reply, Failure::timed_out);
-    end(reply);
-  });
+  timer_ =
+      pool_.loop().after(*timeout, [this] { end(pool_.protocol().reply_for(Failure::timed_out)); });
 }
 
-/// In the order asked, whatever the order in which servers have confirmed.
+/// Confirms in the order asked, whatever the order in which servers have confirmed.
 void Subscriptions::announce() {
   std::string text;
   while (!awaited_.empty() && awaited_.front().missing == 0) {
@@ -158,7 +227,7 @@ void Subscriptions::append_confirmation(std::string& out, const Awaited& awaited
   const bool sharded = awaited.kind == Kind::sharded;
   const auto total =
       sharded ? counted(Kind::sharded) : counted(Kind::channel) + counted(Kind::pattern);
-  resp::ReplyWriter writer{out, client_.variant().resp};
+  resp::ReplyWriter writer{out, client_.mode().resp};
   writer.push(3);
   writer.bulk(verb_of(awaited.kind, awaited.begins));
   if (awaited.named)
@@ -171,34 +240,34 @@ void Subscriptions::append_confirmation(std::string& out, const Awaited& awaited
 void Subscriptions::all_announced() {
   if (!deferred_.empty()) client_.push(std::exchange(deferred_, {}));
   pool_.loop().cancel(std::exchange(timer_, {}));
-  for (auto& line : lines_)
-    if (line->is_unused()) line->give_back();
-  std::erase_if(lines_, [](const auto& line) { return line->is_unused(); });
+  for (auto& connection : connections_)
+    if (connection->is_unused()) connection->give_back();
+  std::erase_if(connections_, [](const auto& connection) { return connection->is_unused(); });
   if (std::exchange(holds_, false)) client_.release();
 }
 
-void Subscriptions::heard(Line& line, std::string_view message) {
+void Subscriptions::pushed(Connection& connection, std::string_view message) {
   if (ended_ || client_.is_closing()) return;
-  if (message.front() != '>') return end(message);  // an error: it may not
+  if (message.front() != '>') return end(message);  // an error: the server refuses
   const auto word = word_of_push(message);
   if (word.ends_with("subscribe"))
-    confirmed(line);
+    confirmed(connection);
   else if (word.ends_with("message"))
     pass(message);
 }
 
-/// May give the line back, or end the client.
-void Subscriptions::confirmed(Line& line) {
-  const auto number = line.take_expected();
+/// May give the connection back, or end the client.
+void Subscriptions::confirmed(Connection& connection) {
+  const auto number = connection.take_expected();
   if (!number) return end({});  // the server has ended a subscription by itself
   --awaited_[*number - first_awaited_].missing;
   announce();
 }
 
-/// At once, unless it may be of a subscription that the client does not know of yet. (All that is
-/// awaited is of one request: it begins, or it ends.)
+/// Passes a message on at once, unless its subscription may not be confirmed yet. (All that is
+/// awaited is of one request: all of it subscribes, or all of it unsubscribes.)
 void Subscriptions::pass(std::string_view message) {
-  const bool resp3 = client_.variant().resp == 3;
+  const bool resp3 = client_.mode().resp == 3;
   if (awaited_.empty() || !awaited_.front().begins) {
     if (!resp3) client_.push("*");
     client_.push(resp3 ? message : message.substr(1));
@@ -209,7 +278,7 @@ void Subscriptions::pass(std::string_view message) {
   close_if_slow();
 }
 
-/// Closed at once, and with it we are gone.
+/// It closes the client at once: `this` may be gone when it returns.
 void Subscriptions::close_if_slow() {
   const auto waiting = client_.unsent() + deferred_.size();
   if (waiting <= pool_.settings().client_output_limit) return;
@@ -223,19 +292,18 @@ void Subscriptions::close_if_slow() {
 
 bool Subscriptions::check_homes() {
   const auto& servers = pool_.servers();
-  const auto is_of_pool = [&](const Server* server) {
-    return std::ranges::any_of(servers, [&](const auto& one) { return one.get() == server; });
-  };
   const auto has_line = [&](const Server* server) {
-    return std::ranges::any_of(lines_, [&](const auto& line) { return &line->server() == server; });
+    return std::ranges::any_of(
+        connections_, [&](const auto& connection) { return &connection->server() == server; });
   };
-  bool same =
-      std::ranges::all_of(lines_, [&](const auto& line) { return is_of_pool(&line->server()); });
+  bool same = std::ranges::all_of(connections_, [&](const auto& connection) {
+    return servers.contains(&connection->server());
+  });
   for (const auto& names : names_)
     for (const auto& [name, home] : names) {
       if (!same) break;
       if (home) {
-        const auto* const now = pool_.home_of(name);
+        const auto* const now = pool_.servers().home_of(name);
         same = now == nullptr || now == home;
       } else {
         same = std::ranges::all_of(servers, [&](const auto& server) {
@@ -247,13 +315,13 @@ bool Subscriptions::check_homes() {
   return same;
 }
 
-/// Nothing is destroyed here: this may be called by a line in the middle of its work.
+/// Destroys nothing: the caller may be one of the connections, in the middle of its work.
 void Subscriptions::end(std::string_view reply) {
   if (std::exchange(ended_, true)) return;
   pool_.counters().lost_subscribers.add();
   if (!awaited_.empty()) client_.push(reply);
-  for (const auto& line : lines_) line->close();
+  for (const auto& connection : connections_) connection->close();
   client_.close_later();
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,4 +1,4 @@
-/// What a client listens to: channels, patterns, sharded channels.
+/// What a client has subscribed to: channels, patterns, sharded channels.
 ///
 /// A channel's home is that of its name, as of a key, so PUBLISH and SUBSCRIBE meet there; a
 /// pattern, and with `distribution: random` every channel, is subscribed on all servers that are
@@ -9,13 +9,12 @@
 /// Guarantee: confirmations come in the order asked and count as Redis counts, over all servers; a
 ///   message comes behind the confirmation of its subscription, and messages of one server come in
 ///   its order.
-/// Not guaranteed: that a message is seen whose publisher spoke while a server was lost. Then the
-///   client's connection is closed (after a loss, or when a channel has another home because of a
-///   reload or an ejected server): its library subscribes again when its connection ends, and knows
-///   then that messages may be missing. To subscribe again behind its back would hide the gap.
-///   Counted in lost_subscribers.
-/// Bounds: a client that leaves more than client_output_limit of messages untaken is closed, and so
-///   many bytes of names (with 64 for each) it may subscribe to. Counted in slow_subscribers.
+/// Not guaranteed: that the client sees a message published while a server was lost. The client's
+///   connection is closed after a loss, or when a channel has another home because of a reload or
+///   an ejected server: its library subscribes again and knows that messages may be missing. If the
+///   proxy subscribed again by itself, it would hide the gap. Counted in lost_subscribers.
+/// Bounds: a client that leaves more than client_output_limit of messages unread is closed, counted
+///   in slow_subscribers; so many bytes of names (with 64 for each) it may subscribe to.
 #pragma once
 
 #include <array>
@@ -29,7 +28,7 @@
 
 #include "proxy/flow/client.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Subscriptions {
  public:
@@ -47,21 +46,21 @@ class Subscriptions {
   /// Without names: all of the kind.
   void unsubscribe(Kind kind, Words names);
 
-  /// It listens to nothing, and waits for nothing.
+  /// No subscription is left, and no confirmation to come.
   bool is_over() const noexcept { return count() == 0 && awaited_.empty(); }
 
-  /// Homes may have moved. False: so they have, and the client's connection ends.
+  /// Called when homes may have moved. False: they have, and the client's connection ends.
   bool check_homes();
 
  private:
-  class Line;
+  class Connection;
   using Names = std::map<std::string, Server*, std::less<>>;  // null: on all servers
 
   /// A confirmation that the client is to get.
   struct Awaited {
     Kind kind;
     bool begins;
-    bool changes;  // it was not so before
+    bool changes;  // false: it is subscribed, or not, as before
     bool named;
     std::string name;
     std::size_t missing = 0;  // servers that have not confirmed it
@@ -74,26 +73,26 @@ class Subscriptions {
   bool may_subscribe(Kind kind, Words names);
 
   void change(Kind kind, std::string_view name, bool begin);
-  Line& line_to(Server& server);
+  Connection& connection_to(Server& server);
   void send();
   void announce();
   void append_confirmation(std::string& out, const Awaited& awaited);
   void all_announced();
   void expect_confirmation();
 
-  void heard(Line& line, std::string_view message);
-  void confirmed(Line& line);
+  void pushed(Connection& connection, std::string_view message);
+  void confirmed(Connection& connection);
   void pass(std::string_view message);
   void close_if_slow();
-  /// The end; `reply` is told to a client that waits for a confirmation.
+  /// Ends the client; one that waits for a confirmation is sent `reply`.
   void end(std::string_view reply);
 
   Client& client_;
   Pool& pool_;
   std::array<Names, kinds> names_;
-  std::array<std::size_t, kinds> counted_{};  // what the client knows of
+  std::array<std::size_t, kinds> counted_{};  // confirmed to the client
   std::size_t name_bytes_ = 0;
-  std::vector<std::unique_ptr<Line>> lines_;
+  std::vector<std::unique_ptr<Connection>> connections_;
   std::deque<Awaited> awaited_;
   std::uint64_t first_awaited_ = 0;  // the number of its front
   std::string deferred_;             // messages behind confirmations that have not come
@@ -102,4 +101,4 @@ class Subscriptions {
   bool ended_ = false;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/session/scripts.hpp"
+#include "proxy/flow/session/script_cache.hpp"
 #include "proxy/flow/session/session.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
 constexpr std::string_view multi_bytes = "*1\r\n$5\r\nMULTI\r\n";
@@ -23,17 +23,15 @@ constexpr std::string_view lost_connection =
     "-ERR the connection to the server of this transaction was lost\r\n";
 constexpr std::string_view unknown_outcome =
     "-ERR the connection to the server was lost during EXEC: the transaction was done wholly or "
-    "not "
-    "at all, and the proxy cannot know which\r\n";
+    "not at all, and the proxy cannot know which\r\n";
 constexpr std::string_view cannot_be_queued =
     "-ERR this command cannot be part of a transaction behind a proxy: it is not for the one "
-    "server "
-    "of the transaction\r\n";
+    "server of the transaction\r\n";
 constexpr std::string_view too_many_early =
     "-ERR too much in the transaction before its first key: begin it with a command that has "
     "one\r\n";
 
-constexpr std::size_t most_early = std::size_t{1} << 20;  // bytes without a home
+constexpr std::size_t most_early = std::size_t{1} << 20;  // bytes of commands without a home
 
 bool can_be_queued(const Pool& pool, const Plan& plan) {
   if (plan.way == Way::session)
@@ -48,9 +46,8 @@ Transaction::Transaction(Client& client, std::unique_ptr<Transaction>& self)
     : client_(client), self_(self) {}
 
 Transaction::~Transaction() {
-  for (const auto& waiting : std::exchange(waiting_, {}))
-    client_.pool().loop().requests().drop(*waiting.request);  // the client has gone, or it is ours
-  beside_.reset();
+  for (const auto& waiting : std::exchange(waiting_, {})) drop(*waiting.request);
+  second_.reset();
   connection_.reset();
 }
 
@@ -75,7 +72,7 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   if (spoiled_) return client_.answer(queued_reply);
   if (!home && !connection_) return queue_early(bytes);
   Server& server = connection_ ? connection_.server() : *home;
-  if (plan.verb == SessionVerb::evalsha) bring_script(server, words[1]);
+  if (plan.verb == SessionVerb::evalsha) load_script(server, words[1]);
   if (!on_server_ && !lost_) open_on(server);
   if (lost_) return refuse(lost_connection);
   Request& request = of_client(plan, queued);
@@ -91,13 +88,14 @@ void Transaction::queue_early(std::string_view bytes) {
   client_.answer(queued_reply);
 }
 
-/// The one home of these keys, which is the transaction's if it has one. Null: there is none, and
-/// the client was told.
+/// The one home of these keys, which must be that of the transaction if it has one. Null: the
+/// client has been told why.
 Server* Transaction::home_of(Words words, const Plan& plan) {
   auto& pool = client_.pool();
   pool.note_key(words[plan.keys.front()]);
   Server* const ours = connection_ ? &connection_.server() : nullptr;
-  if (ours && pool.settings().distribution == Distribution::random) return ours;  // any will do
+  if (ours && pool.settings().distribution == Distribution::random)
+    return ours;  // any server will do
   Server* const home = client_.home_or_answer(words, plan);
   if (!home || !ours || home == ours) return home;
   pool.counters().crossed_requests.add();
@@ -106,7 +104,7 @@ Server* Transaction::home_of(Words words, const Plan& plan) {
 }
 
 void Transaction::open_on(Server& home) {
-  if (!connection_) connection_ = home.borrow(client_.variant());
+  if (!connection_) connection_ = home.borrow(client_.mode());
   on_server_ = true;
   send(ours(opening), multi_bytes);
   if (!lost_ && !home.takes_multi()) hold_back();
@@ -115,19 +113,21 @@ void Transaction::open_on(Server& home) {
   early_ = {};
 }
 
-void Transaction::bring_script(Server& server, std::string_view sha) {
+void Transaction::load_script(Server& server, std::string_view sha) {
   has_scripts_ = true;
-  if (!connection_) connection_ = server.borrow(client_.variant());
-  const auto bytes = take_script_for(client_.pool(), *connection_, sha);
+  if (!connection_) connection_ = server.borrow(client_.mode());
+  const auto bytes = script_load_for(client_.pool(), *connection_, sha);
   if (bytes.empty()) return;
   if (!on_server_) {
     connection_->send_aside(bytes);
     return notice_loss();
   }
-  beside_ = server.borrow(client_.variant());
+  second_ = server.borrow(client_.mode());
   hold_back();
-  beside_->send(ours(bringing), bytes);
+  second_->send(ours(loading), bytes);
 }
+
+void Transaction::drop(Request& request) { client_.pool().loop().requests().drop(request); }
 
 Request& Transaction::ours(Role role) {
   Request& request = client_.pool().loop().requests().make();
@@ -137,13 +137,13 @@ Request& Transaction::ours(Role role) {
 }
 
 Request& Transaction::of_client(const Plan& plan, Role role) {
-  Request& request = client_.line_up(plan);
+  Request& request = client_.enqueue(plan);
   request.receiver = this;
   request.place = role;
   return request;
 }
 
-/// May lose the connection, and with the last request end the transaction.
+/// May lose the connection; with the last request, `this` may be destroyed.
 void Transaction::send(Request& request, std::string_view bytes) {
   if (held_back_)
     waiting_.push_back({&request, std::string{bytes}});
@@ -160,7 +160,7 @@ void Transaction::watch(Words words, std::string_view bytes, const Plan& plan) {
   }
   Server* const home = home_of(words, plan);
   if (!home) return connection_ ? void() : end(false);
-  if (!connection_) connection_ = home->borrow(client_.variant());
+  if (!connection_) connection_ = home->borrow(client_.mode());
   finish(bytes, plan, watching);
 }
 
@@ -173,7 +173,8 @@ void Transaction::unwatch(std::string_view bytes, const Plan& plan) {
 void Transaction::exec(std::string_view bytes, const Plan& plan) {
   notice_loss();
   if (!spoiled_ && !on_server_ && (connection_ || early_count_ != 0)) {
-    Server* const home = connection_ ? &connection_.server() : client_.pool().home_of(any_key);
+    Server* const home =
+        connection_ ? &connection_.server() : client_.pool().servers().home_of(any_key);
     if (home) open_on(*home);
     lost_ = lost_ || !home;
   }
@@ -195,7 +196,8 @@ void Transaction::discard(std::string_view bytes, const Plan& plan) {
   end(false);
 }
 
-/// The client's next requests, which may go to other connections, wait for the reply.
+/// Sends the last request. The client's next requests may go over other connections, so they wait
+/// for its reply.
 void Transaction::finish(std::string_view bytes, const Plan& plan, Role role) {
   client_.hold();
   holds_ = true;
@@ -209,11 +211,11 @@ void Transaction::pass(Request& request, std::string_view reply) {
 
 void Transaction::replied(Request& request, std::string_view reply) {
   switch (static_cast<Role>(request.place)) {
-    case early: return client_.pool().loop().requests().drop(request);
-    case opening: client_.pool().loop().requests().drop(request); return opened(reply);
-    case bringing:
-      client_.pool().loop().requests().drop(request);
-      beside_.give_back();
+    case early: return drop(request);
+    case opening: drop(request); return opened(reply);
+    case loading:
+      drop(request);
+      second_.give_back();
       return send_waiting();
     case queued: return pass(request, reply);
     case watching:
@@ -222,7 +224,7 @@ void Transaction::replied(Request& request, std::string_view reply) {
       return client_.release();
     case executing:
       if (has_scripts_ && reply.find("-NOSCRIPT ") != std::string_view::npos)
-        forget_given(connection_.server());
+        forget_loaded(connection_.server());
       pass(request, reply);
       return end(reply.front() != '-' || reply.starts_with("-EXECABORT"));
     case discarding: pass(request, reply); return end(reply.front() != '-');
@@ -230,17 +232,18 @@ void Transaction::replied(Request& request, std::string_view reply) {
 }
 
 void Transaction::failed(Request& request, Failure failure) {
-  std::string reply;
-  client_.pool().protocol().append_failure(reply, failure);
+  const auto reply = client_.pool().protocol().reply_for(failure);
   client_.pool().counters().forward_error.add();
   switch (static_cast<Role>(request.place)) {
     case early:
-    case bringing:
-    case opening: client_.pool().loop().requests().drop(request); return lose(reply);
+    case loading:
+    case opening: drop(request); return lose(reply);
     case queued: pass(request, reply); return lose(reply);
     case watching: pass(request, reply); return end(false);
     case executing: pass(request, unknown_outcome); return end(false);
-    case discarding: pass(request, ok); return end(false);  // it is, with the connection
+    case discarding:
+      pass(request, ok);
+      return end(false);  // the server discards with the connection
   }
 }
 
@@ -252,7 +255,7 @@ void Transaction::opened(std::string_view reply) {
 
 void Transaction::send_waiting() {
   no_longer_held_back();
-  for (const auto& waiting : std::exchange(waiting_, {}))  // the last of them may end us
+  for (const auto& waiting : std::exchange(waiting_, {}))  // with the last, `this` may be destroyed
     if (lost_)
       refuse_waiting(*waiting.request, lost_connection);
     else
@@ -264,7 +267,6 @@ void Transaction::hold_back() {
   client_.hold();
 }
 
-/// The client's next requests come in another turn.
 void Transaction::no_longer_held_back() {
   if (std::exchange(held_back_, false) && !holds_) client_.release();
 }
@@ -282,10 +284,10 @@ void Transaction::lose(std::string_view reply) {
   for (const auto& waiting : std::exchange(waiting_, {})) refuse_waiting(*waiting.request, text);
 }
 
-/// It was not sent. The last of those that wait may be the one that ends us.
+/// `request` was not sent. With the last that waits, `this` may be destroyed.
 void Transaction::refuse_waiting(Request& request, std::string_view reply) {
   switch (static_cast<Role>(request.place)) {
-    case early: return client_.pool().loop().requests().drop(request);
+    case early: return drop(request);
     case executing: pass(request, aborted_by_loss); return end(false);
     case discarding: pass(request, ok); return end(false);
     default: return pass(request, reply);
@@ -301,29 +303,20 @@ void Transaction::end(bool clean) {
   if (held) client.release();
 }
 
-Transaction& ClientSession::transaction() {
+/// MULTI, EXEC, DISCARD, WATCH and UNWATCH.
+void ClientSession::transact(Words words, std::string_view bytes, const Plan& plan) {
+  const bool ends = plan.verb == SessionVerb::exec || plan.verb == SessionVerb::discard;
+  if (ends && !is_in_transaction())
+    return answer(plan.verb == SessionVerb::exec ? "-ERR EXEC without MULTI\r\n"
+                                                 : "-ERR DISCARD without MULTI\r\n");
   if (!transaction_) transaction_ = std::make_unique<Transaction>(client_, transaction_);
-  return *transaction_;
+  switch (plan.verb) {
+    case SessionVerb::exec: return transaction_->exec(bytes, plan);
+    case SessionVerb::discard: return transaction_->discard(bytes, plan);
+    case SessionVerb::watch: return transaction_->watch(words, bytes, plan);
+    case SessionVerb::unwatch: return transaction_->unwatch(bytes, plan);
+    default: return transaction_->begin();
+  }
 }
 
-void ClientSession::multi(Words, std::string_view, const Plan&) { transaction().begin(); }
-
-void ClientSession::exec(Words, std::string_view bytes, const Plan& plan) {
-  if (!is_busy()) return answer("-ERR EXEC without MULTI\r\n");
-  transaction_->exec(bytes, plan);
-}
-
-void ClientSession::discard(Words, std::string_view bytes, const Plan& plan) {
-  if (!is_busy()) return answer("-ERR DISCARD without MULTI\r\n");
-  transaction_->discard(bytes, plan);
-}
-
-void ClientSession::watch(Words words, std::string_view bytes, const Plan& plan) {
-  transaction().watch(words, bytes, plan);
-}
-
-void ClientSession::unwatch(Words, std::string_view bytes, const Plan& plan) {
-  transaction().unwatch(bytes, plan);
-}
-
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,17 +1,17 @@
 /// A client's transaction, from WATCH or MULTI to EXEC, DISCARD or UNWATCH: on a connection of its
 /// own, to the home of its keys.
 ///
-/// The first key decides which home that is. What has no key and comes before it is queued here and
-/// handed on with it. MULTI is answered here and reaches the server with the first command; where
-/// the server has never accepted one, what follows waits until it has.
+/// The first key decides which home that is. Commands without a key that come before it are kept
+/// here and sent with it. The proxy answers MULTI, and sends it with the first command; to a server
+/// that has never accepted MULTI, what follows is sent when it has.
 ///
-/// A script that the server may lack is loaded before MULTI, or when that is under way, over a
-/// connection beside, and what follows waits for it. NOSCRIPT in the reply of EXEC is passed on;
-/// the next transaction brings the script.
+/// A script that the server may lack is loaded before MULTI. When MULTI was sent it is loaded over
+/// a second connection, and what follows waits for it. NOSCRIPT in the reply of EXEC is passed on;
+/// the next transaction loads the script.
 ///
 /// An error before EXEC, also a key with another home or the loss of the connection, spoils the
-/// transaction: EXEC says -EXECABORT and nothing is done. When the connection is lost after EXEC
-/// was sent its reply says that nobody knows.
+/// transaction: EXEC is answered with -EXECABORT and nothing is done. If the connection is lost
+/// after EXEC was sent, the reply says that the outcome is unknown.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@
 #include "proxy/flow/client.hpp"
 #include "proxy/flow/server.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 class Transaction final : public Receiver {
  public:
-  /// `self` is its owner, which is empty when the transaction is over.
+  /// `self` owns it, and is reset when the transaction is over.
   Transaction(Client& client, std::unique_ptr<Transaction>& self);
   ~Transaction() override;
 
@@ -50,8 +50,8 @@ class Transaction final : public Receiver {
   void failed(Request& request, Failure failure) override;
 
  private:
-  /// What a request is here; it stands in Request::place.
-  enum Role : std::uint32_t { opening, bringing, early, queued, watching, executing, discarding };
+  /// What a request is for; stored in Request::place.
+  enum Role : std::uint32_t { opening, loading, early, queued, watching, executing, discarding };
   struct Waiting {
     Request* request;
     std::string bytes;
@@ -61,12 +61,14 @@ class Transaction final : public Receiver {
   void queue_early(std::string_view bytes);
   Server* home_of(Words words, const Plan& plan);
   void open_on(Server& home);
+  void drop(Request& request);
+  /// A request of the proxy's own; a request in the client's queue.
   Request& ours(Role role);
   Request& of_client(const Plan& plan, Role role);
   void send(Request& request, std::string_view bytes);
   void finish(std::string_view bytes, const Plan& plan, Role role);
   void pass(Request& request, std::string_view reply);
-  void bring_script(Server& server, std::string_view sha);
+  void load_script(Server& server, std::string_view sha);
   void hold_back();
   void no_longer_held_back();
   void opened(std::string_view reply);
@@ -78,18 +80,18 @@ class Transaction final : public Receiver {
 
   Client& client_;
   std::unique_ptr<Transaction>& self_;
-  Borrowed connection_;
-  Borrowed beside_;    // brings a script
-  std::string early_;  // commands before the home is known
+  BorrowedUpstream connection_;
+  BorrowedUpstream second_;  // loads a script while `connection_` is in MULTI
+  std::string early_;        // commands before the home is known
   std::uint32_t early_count_ = 0;
   std::vector<Waiting> waiting_;  // for the server to accept MULTI, or to have a script
   bool open_ = false;
   bool on_server_ = false;  // MULTI was sent
-  bool held_back_ = false;  // until a reply has come, others wait and the client is held
+  bool held_back_ = false;  // requests wait in `waiting_`, and the client is held
   bool has_scripts_ = false;
   bool spoiled_ = false;
   bool lost_ = false;
   bool holds_ = false;  // the client, until the reply to its last request has come
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,14 +1,14 @@
-#include "proxy/flow/session/script_shelf.hpp"
+#include "proxy/flow/session/script_cache.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
-constexpr std::size_t most_given =
-    4096;  // beyond them a connection begins anew: a script may be given twice
+// A connection that knows so many forgets all: it may then load a script twice, which is harmless.
+constexpr std::size_t most_loaded = 4096;
 
 }  // namespace
 
-bool ScriptShelf::put(std::string_view sha, std::string_view body) {
+bool ScriptCache::put(std::string_view sha, std::string_view body) {
   if (body.size() > limits_.bytes || limits_.count == 0) return false;
   const std::lock_guard lock{mutex_};
   if (by_sha_.contains(sha)) return true;
@@ -19,7 +19,7 @@ bool ScriptShelf::put(std::string_view sha, std::string_view body) {
   return true;
 }
 
-ScriptShelf::Body ScriptShelf::find(std::string_view sha) {
+ScriptCache::Body ScriptCache::find(std::string_view sha) {
   const std::lock_guard lock{mutex_};
   const auto found = by_sha_.find(sha);
   if (found == by_sha_.end()) return nullptr;
@@ -27,7 +27,7 @@ ScriptShelf::Body ScriptShelf::find(std::string_view sha) {
   return found->second->body;
 }
 
-void ScriptShelf::clear() {
+void ScriptCache::clear() {
   const std::lock_guard lock{mutex_};
   by_sha_.clear();
   scripts_.clear();
@@ -35,28 +35,28 @@ void ScriptShelf::clear() {
   clearings_.fetch_add(1, std::memory_order_acq_rel);
 }
 
-void ScriptShelf::forget_oldest() {
+void ScriptCache::forget_oldest() {
   const auto& oldest = scripts_.back();
   bytes_ -= oldest.body->size();
   by_sha_.erase(oldest.sha);
   scripts_.pop_back();
 }
 
-bool GivenScripts::has(std::string_view sha, Validity now) {
+bool LoadedScripts::has(std::string_view sha, Validity now) {
   forget_the_outdated(now);
-  return given_.contains(sha);
+  return loaded_.contains(sha);
 }
 
-void GivenScripts::note(std::string_view sha, Validity now) {
+void LoadedScripts::note(std::string_view sha, Validity now) {
   forget_the_outdated(now);
-  if (given_.size() >= most_given) given_.clear();
-  given_.emplace(sha);
+  if (loaded_.size() >= most_loaded) loaded_.clear();
+  loaded_.emplace(sha);
 }
 
-void GivenScripts::forget_the_outdated(Validity now) {
+void LoadedScripts::forget_the_outdated(Validity now) {
   if (validity_ == now) return;
-  given_.clear();
+  loaded_.clear();
   validity_ = now;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

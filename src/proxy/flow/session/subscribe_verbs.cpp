@@ -1,4 +1,4 @@
-// SUBSCRIBE and its like, and what else a client may ask that listens.
+// SUBSCRIBE and its like, and what else a subscribed client may ask.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,24 +9,24 @@
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 namespace {
 
-struct ListeningVerb {
+struct SubscribeVerbs {
   SessionVerb begin, end;
   Subscriptions::Kind kind;
 };
-constexpr ListeningVerb listening_verbs[] = {
+constexpr SubscribeVerbs subscribe_verbs[] = {
     {SessionVerb::subscribe, SessionVerb::unsubscribe, Subscriptions::Kind::channel},
     {SessionVerb::psubscribe, SessionVerb::punsubscribe, Subscriptions::Kind::pattern},
     {SessionVerb::ssubscribe, SessionVerb::sunsubscribe, Subscriptions::Kind::sharded},
 };
 
-const ListeningVerb* find(SessionVerb verb) noexcept {
-  const auto* const found = std::ranges::find_if(listening_verbs, [verb](const ListeningVerb& row) {
-    return row.begin == verb || row.end == verb;
-  });
-  return found == std::end(listening_verbs) ? nullptr : found;
+const SubscribeVerbs* find(SessionVerb verb) noexcept {
+  const auto* const found = std::ranges::find_if(
+      subscribe_verbs,
+      [verb](const SubscribeVerbs& row) { return row.begin == verb || row.end == verb; });
+  return found == std::end(subscribe_verbs) ? nullptr : found;
 }
 
 }  // namespace
@@ -48,10 +48,10 @@ void ClientSession::unsubscribe(Words words, std::string_view, const Plan& plan)
   subscriptions().unsubscribe(find(plan.verb)->kind, words.subspan(1));
 }
 
-/// In RESP2 a listening client cannot tell a reply from a message: it may ask little.
+/// A subscribed client cannot tell a reply from a message in RESP2, so it may ask little.
 bool ClientSession::is_confined(Words words, const Plan& plan) {
   if (subscriptions_ && subscriptions_->is_over()) subscriptions_.reset();
-  if (!subscriptions_ || client_.variant().resp == 3 || plan.way == Way::refused) return false;
+  if (!subscriptions_ || client_.mode().resp == 3 || plan.way == Way::refused) return false;
   if (plan.way == Way::session && (find(plan.verb) || plan.verb == SessionVerb::reset))
     return false;
   std::string reply;
@@ -70,4 +70,4 @@ bool ClientSession::is_confined(Words words, const Plan& plan) {
   return true;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

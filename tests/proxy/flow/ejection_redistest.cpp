@@ -1,6 +1,9 @@
 // What becomes of the keys of a server that fails.
-#include "proxy/flow/totals.hpp"
+#include <algorithm>
+#include <mutex>
+
 #include "proxy/flow/two_servers.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice::test {
 namespace {
@@ -83,6 +86,47 @@ TEST(OnFailureRehash, KeysMoveToTheOthersAndComeBack) {
   made.one.cont();
   EXPECT_TRUE(comes_true([&] { return ask(client, "GET " + made.key) == "$4 home"; }));
   EXPECT_GT(totals(made.proxy, 0).health_checks, 0);
+}
+
+/// What the proxy logs, from here on. It outlives the proxy, whose threads write.
+class CollectedLog {
+ public:
+  CollectedLog() {
+    set_log_sink([this](LogLevel, std::string_view text) {
+      const std::lock_guard lock{mutex_};
+      lines_.emplace_back(text);
+    });
+  }
+  ~CollectedLog() { set_log_sink({}); }
+
+  std::size_t count(std::string_view part) const {
+    const std::lock_guard lock{mutex_};
+    return static_cast<std::size_t>(std::ranges::count_if(
+        lines_, [part](const std::string& line) { return line.find(part) != line.npos; }));
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+TEST(Frictions, U17_TheLogAndACounterSayWhenAServerIsEjectedAndWhenItIsBack) {
+  CollectedLog log;
+  Failing made{fail};
+  const auto name = "pool 'under_test': server 'a' (127.0.0.1:" + std::to_string(made.one.port());
+  PlainClient client{made.proxy.port()};
+  EXPECT_EQ(ask(client, "SET " + made.key + " 1"), "+OK");
+  EXPECT_EQ(totals(made.proxy, 0).server_ejected, 0);
+  made.one.stop();
+  ASSERT_TRUE(made.gives_up(client));
+  EXPECT_EQ(log.count(name + ") is ejected after 2 failures, the last: timed out"), 1U);
+  EXPECT_EQ(log.count(name + ") is back"), 0U);
+  EXPECT_TRUE(comes_true([&] { return totals(made.proxy, 0).server_ejected == 1; }));
+  EXPECT_EQ(totals(made.proxy, 1).server_ejected, 0);
+  made.one.cont();
+  ASSERT_TRUE(comes_true([&] { return ask(client, "GET " + made.key) == "$1 1"; }));
+  EXPECT_EQ(log.count(name + ") is back"), 1U);
+  EXPECT_TRUE(comes_true([&] { return totals(made.proxy, 0).server_ejected == 0; }));
 }
 
 }  // namespace

@@ -10,29 +10,26 @@ namespace sluice::net {
 
 struct ListenOptions {
   int backlog = 512;
-  bool share_port = false;  ///< SO_REUSEPORT: others of this user may listen on it too, and the
-                            ///< kernel spreads the clients
+  /// SO_REUSEPORT: other sockets of this user may listen on it, and the kernel spreads the clients.
+  bool share_port = false;
   std::optional<unsigned> permissions;  ///< of a unix socket
 };
 
-class Listener {
+class ServerSocket {
  public:
-  Listener() = default;
+  ServerSocket() = default;
   /// Takes over a descriptor that listens already.
-  explicit Listener(int descriptor) noexcept : descriptor_(descriptor) {}
-  Listener(Listener&& other) noexcept;
-  Listener& operator=(Listener&& other) noexcept;
-  ~Listener();
+  explicit ServerSocket(int descriptor) noexcept : socket_(descriptor) {}
 
   /// A unix socket that is left over from a process that is gone is replaced. Throws
   /// std::system_error that names the endpoint (address in use, no permission), Error for an
   /// unknown host.
-  static Listener open(const Endpoint& endpoint, const ListenOptions& options);
+  static ServerSocket open(const Endpoint& endpoint, const ListenOptions& options);
   /// Other options for one that listens already: backlog and permissions. What the kernel refuses
   /// stays as it was.
   void adjust(const Endpoint& endpoint, const ListenOptions& options) const noexcept;
   /// Another descriptor of the same queue of clients.
-  Listener duplicate() const;
+  ServerSocket duplicate() const;
 
   enum class Outcome { accepted, none, out_of_descriptors, failed };
   struct Accepted {
@@ -43,10 +40,10 @@ class Listener {
   /// Never blocks. TCP_NODELAY is on.
   Accepted accept() const noexcept;
 
-  int descriptor() const noexcept { return descriptor_; }
+  int descriptor() const noexcept { return socket_.descriptor(); }
 
  private:
-  int descriptor_ = -1;
+  Socket socket_;
 };
 
 }  // namespace sluice::net

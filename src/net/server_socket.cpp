@@ -1,4 +1,4 @@
-#include "net/listener.hpp"
+#include "net/server_socket.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,6 @@
 
 #include <cerrno>
 #include <system_error>
-#include <utility>
 
 namespace sluice::net {
 namespace {
@@ -25,7 +24,7 @@ void set(int descriptor, int level, int name) {
   static_cast<void>(::setsockopt(descriptor, level, name, &on, sizeof on));
 }
 
-/// Whether nobody listens any more at the unix socket.
+/// Whether the unix socket is of a process that has ended.
 bool is_left_over(const Endpoint& endpoint, const Address& address) {
   struct stat found {};
   if (::lstat(endpoint.unix_path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return false;
@@ -35,53 +34,42 @@ bool is_left_over(const Endpoint& endpoint, const Address& address) {
 
 }  // namespace
 
-Listener::Listener(Listener&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-Listener& Listener::operator=(Listener&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-Listener::~Listener() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-Listener Listener::open(const Endpoint& endpoint, const ListenOptions& options) {
+ServerSocket ServerSocket::open(const Endpoint& endpoint, const ListenOptions& options) {
   const auto address = resolve(endpoint).front();
-  Listener listener{::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-  if (listener.descriptor_ < 0) fail(endpoint);
+  const int descriptor = ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  ServerSocket socket{descriptor};
+  if (descriptor < 0) fail(endpoint);
   if (endpoint.is_unix()) {
     if (is_left_over(endpoint, address)) ::unlink(endpoint.unix_path.c_str());
     // The file never has more than these from its birth, when the umask may take away more.
-    if (options.permissions && ::fchmod(listener.descriptor_, *options.permissions) != 0)
-      fail(endpoint);
+    if (options.permissions && ::fchmod(descriptor, *options.permissions) != 0) fail(endpoint);
   } else {
-    set(listener.descriptor_, SOL_SOCKET, SO_REUSEADDR);
-    if (options.share_port) set(listener.descriptor_, SOL_SOCKET, SO_REUSEPORT);
+    set(descriptor, SOL_SOCKET, SO_REUSEADDR);
+    if (options.share_port) set(descriptor, SOL_SOCKET, SO_REUSEPORT);
   }
-  if (::bind(listener.descriptor_, address.get(), address.size) != 0) fail(endpoint);
+  if (::bind(descriptor, address.get(), address.size) != 0) fail(endpoint);
   if (endpoint.is_unix() && options.permissions &&
       ::chmod(endpoint.unix_path.c_str(), *options.permissions) != 0)
     fail(endpoint);
-  if (::listen(listener.descriptor_, options.backlog) != 0) fail(endpoint);
-  return listener;
+  if (::listen(descriptor, options.backlog) != 0) fail(endpoint);
+  return socket;
 }
 
-void Listener::adjust(const Endpoint& endpoint, const ListenOptions& options) const noexcept {
-  static_cast<void>(::listen(descriptor_, options.backlog));
+void ServerSocket::adjust(const Endpoint& endpoint, const ListenOptions& options) const noexcept {
+  static_cast<void>(::listen(descriptor(), options.backlog));
   if (endpoint.is_unix() && options.permissions)
     static_cast<void>(::chmod(endpoint.unix_path.c_str(), *options.permissions));
 }
 
-Listener Listener::duplicate() const {
-  Listener other{::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0)};
-  if (other.descriptor_ < 0) throw std::system_error{errno, std::generic_category(), "dup"};
+ServerSocket ServerSocket::duplicate() const {
+  ServerSocket other{::fcntl(descriptor(), F_DUPFD_CLOEXEC, 0)};
+  if (other.descriptor() < 0) throw std::system_error{errno, std::generic_category(), "dup"};
   return other;
 }
 
-Listener::Accepted Listener::accept() const noexcept {
+ServerSocket::Accepted ServerSocket::accept() const noexcept {
   for (;;) {
-    const int client = ::accept4(descriptor_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int client = ::accept4(descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (client >= 0) {
       set(client, IPPROTO_TCP, TCP_NODELAY);
       return {Outcome::accepted, Socket{client}};

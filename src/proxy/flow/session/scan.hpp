@@ -1,7 +1,8 @@
-/// Where a SCAN over all servers stands, in the one number that a client knows.
+/// SCAN over all servers, one after the other: where it stands, in the one number that the client
+/// has.
 ///
 /// Its lowest 12 bits tell which server, the rest is that server's own cursor; 0 is the beginning
-/// and the end, as ever. A server's cursor is below the size of its table of keys, so with fewer
+/// and the end. A server's cursor is below the size of its table of keys, so with fewer
 /// than 2^41 keys on a server the number stays below 2^53, which every client can hold.
 ///
 /// Guarantee: as Redis gives it: what is there from the beginning to the end is seen at least once.
@@ -14,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::proxy {
+namespace sluice::proxy::flow {
 
 struct ScanCursor {
   static constexpr unsigned place_bits = 12;
@@ -34,4 +35,4 @@ std::optional<ScanCursor> read_scan_cursor(std::string_view text, std::size_t se
 std::optional<std::string> next_scan_cursor(std::size_t place, std::string_view cursor,
                                             std::size_t servers);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::flow

@@ -1,0 +1,218 @@
+#include "proxy/flow/pool_clients.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "proxy/flow/pool.hpp"
+#include "sluice/log.hpp"
+
+namespace sluice::proxy::flow {
+namespace {
+
+using namespace std::chrono_literals;
+using Outcome = net::ServerSocket::Outcome;
+
+constexpr std::size_t kept_readers = 16;
+constexpr auto drain_look = 20ms;   // between two looks for clients that are quiet
+constexpr int clients_a_turn = 64;  // so that connected clients are served as well
+constexpr auto rest_time = 100ms;   // out of descriptors: to accept at once again is of no use
+
+}  // namespace
+
+bool ClientLimit::enter(std::size_t most) noexcept {
+  most = std::min(most, most_.load());
+  auto here = here_.load();
+  do {
+    if (here >= most) return false;
+  } while (!here_.compare_exchange_weak(here, here + 1));
+  return true;
+}
+
+PoolClients::PoolClients(Pool& pool)
+    : pool_(pool), loop_(pool.loop()), reader_(pool.protocol().request_reader()) {}
+
+PoolClients::~PoolClients() {
+  for (const auto& timer : {drain_timer_, dismissal_timer_}) loop_.cancel(timer);
+}
+
+void PoolClients::close_all() noexcept {
+  while (!clients_.empty()) clients_.back()->close();
+}
+
+void PoolClients::apply(const PoolSettings& before) {
+  reader_ = pool_.protocol().request_reader();
+  spare_readers_.clear();
+  for (const auto& client : clients_) {
+    client->settle();
+    if (!pool_.wants_login()) client->set_logged_in(true);
+    auto& database = client->mode().db;
+    if (database == before.redis_db) database = pool_.settings().redis_db;
+  }
+}
+
+void PoolClients::accept(net::Socket socket) {
+  pool_.counters().client_accepted.add();
+  if (draining_ || !find_place()) {
+    pool_.counters().client_refused.add();
+    return;  // and the socket closes
+  }
+  try {
+    clients_.push_back(std::make_unique<Client>(pool_, pool_.accept(std::move(socket)),
+                                                ++last_number_, clients_.size()));
+  } catch (const std::system_error& error) {  // epoll takes no more
+    log(LogLevel::error,
+        fmt::format("pool '{}': a client is refused: {}", pool_.settings().name, error.what()));
+    pool_.counters().client_refused.add();
+    leave_place();
+    return;
+  }
+  pool_.counters().client_connections.add();
+}
+
+bool PoolClients::find_place() noexcept {
+  const auto most = pool_.settings().client_connections;
+  if (!pool_.shared().clients.enter(most != 0 ? most : SIZE_MAX)) return false;
+  if (pool_.context().client_limit.enter()) return true;
+  pool_.shared().clients.leave();
+  return false;
+}
+
+void PoolClients::leave_place() noexcept {
+  pool_.shared().clients.leave();
+  pool_.context().client_limit.leave();
+}
+
+void PoolClients::list(std::vector<ClientFigures>& figures, std::size_t most) const {
+  for (const auto& client : clients_) {
+    if (figures.size() >= most) return;
+    figures.push_back(client->figures());
+  }
+}
+
+std::uint64_t PoolClients::id_of(const Client& client) const noexcept {
+  const auto& context = pool_.context();
+  return client.number() * context.registry.workers() + context.worker;
+}
+
+void PoolClients::remove(Client& client) noexcept {
+  pool_.counters().client_connections.add(-1);
+  leave_place();
+  std::erase(waiting_for_room_, &client);
+  std::erase(dismissed_, &client);
+  const auto place = client.place();
+  std::swap(clients_[place], clients_.back());
+  clients_[place]->set_place(place);
+  loop_.bury(std::move(clients_.back()));
+  clients_.pop_back();
+}
+
+void PoolClients::dismiss(Client& client) {
+  if (dismissed_.empty())
+    dismissal_timer_ = loop_.at(loop_.now(), [this] {
+      for (auto dismissed = std::exchange(dismissed_, {}); Client* const one : dismissed)
+        one->close();
+    });
+  dismissed_.push_back(&client);
+}
+
+void PoolClients::drain(std::chrono::nanoseconds patience) {
+  draining_ = true;
+  drain_quiet(Clock::add(loop_.now(), patience));
+}
+
+void PoolClients::drain_quiet(SteadyTime until) {
+  const auto leave = loop_.now() < until ? &Client::drain : &Client::drain_now;
+  for (const auto& client : clients_) (client.get()->*leave)();
+  drain_timer_ = clients_.empty() ? Loop::TimerId{}
+                                  : loop_.after(drain_look, [this, until] { drain_quiet(until); });
+}
+
+std::unique_ptr<RequestReader> PoolClients::take_reader() {
+  auto fresh =
+      spare_readers_.empty() ? pool_.protocol().request_reader() : std::move(spare_readers_.back());
+  if (!spare_readers_.empty()) spare_readers_.pop_back();
+  return std::exchange(reader_, std::move(fresh));
+}
+
+void PoolClients::give_back(std::unique_ptr<RequestReader> reader) {
+  if (spare_readers_.size() < kept_readers) spare_readers_.push_back(std::move(reader));
+}
+
+void PoolClients::wait_for_room(Client& client) {
+  pool_.counters().client_paused.add();
+  waiting_for_room_.push_back(&client);
+}
+
+void PoolClients::there_is_room() {
+  if (waiting_for_room_.empty()) return;
+  for (Client* client : std::exchange(waiting_for_room_, {})) client->there_is_room();
+}
+
+void PoolClients::tick() {
+  there_is_room();
+  const auto idle_timeout = pool_.settings().client_idle_timeout;
+  if (idle_timeout.count() == 0) return;
+  const auto before = loop_.now() - idle_timeout;
+  for (auto place = clients_.size(); place-- > 0;)
+    if (clients_[place]->last_active() < before && clients_[place]->is_idle())
+      clients_[place]->close();
+}
+
+Client* PoolClients::greediest() const noexcept {
+  const auto holds = [](const auto& client) { return client->holds(); };
+  const auto most = std::ranges::max_element(clients_, {}, holds);
+  return most == clients_.end() || holds(*most) == 0 ? nullptr : most->get();
+}
+
+void PoolClients::evict(Client& client) {
+  pool_.counters().client_evictions.add();
+  client.close();
+}
+
+Acceptor::Acceptor(Pool& pool, net::ServerSocket listener)
+    : pool_(pool), loop_(pool.loop()), listener_(std::move(listener)) {
+  loop_.add_listener(listener_.descriptor(), *this);
+}
+
+Acceptor::~Acceptor() { close(); }
+
+void Acceptor::close() noexcept {
+  if (listener_.descriptor() < 0) return;
+  loop_.cancel(resting_);
+  loop_.remove(listener_.descriptor());
+  listener_ = {};
+}
+
+void Acceptor::take_waiting() {
+  for (;;) {
+    auto accepted = listener_.accept();
+    if (accepted.outcome != Outcome::accepted) return;
+    pool_.clients().accept(std::move(accepted.socket));
+  }
+}
+
+void Acceptor::ready(Readiness) {
+  if (listener_.descriptor() < 0) return;
+  for (int i = 0; i < clients_a_turn; ++i) {
+    auto accepted = listener_.accept();
+    switch (accepted.outcome) {
+      case Outcome::accepted: pool_.clients().accept(std::move(accepted.socket)); break;
+      case Outcome::none: return;
+      case Outcome::out_of_descriptors:
+      case Outcome::failed:
+        log(LogLevel::error, fmt::format("pool '{}': accept failed: {}", pool_.settings().name,
+                                         std::generic_category().message(accepted.error)));
+        return rest();
+    }
+  }
+}
+
+void Acceptor::rest() {
+  loop_.remove(listener_.descriptor());
+  resting_ = loop_.after(rest_time, [this] { loop_.add_listener(listener_.descriptor(), *this); });
+}
+
+}  // namespace sluice::proxy::flow

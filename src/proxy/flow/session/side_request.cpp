@@ -1,0 +1,94 @@
+#include "proxy/flow/session/side_request.hpp"
+
+#include <string>
+#include <utility>
+
+#include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/session.hpp"
+
+namespace sluice::proxy::flow {
+
+SideRequest::SideRequest(Client& client, const Plan& plan)
+    : pool_(client.pool()),
+      whole_(client.enqueue(plan)),
+      mode_(client.mode()),
+      client_(client.number()) {}
+
+void SideRequest::ask(Server& server, std::string_view bytes) {
+  Request& request = pool_.loop().requests().make();
+  request.receiver = this;
+  request.command = whole_.command;
+  request.read_only = whole_.read_only;
+  server.upstream(mode_, client_).send(request, bytes);
+}
+
+bool SideRequest::ask_again(Request& request, Failure failure, Server& server,
+                            std::string_view bytes) {
+  if (!pool_.settings().retry_reads || !may_ask_again(request, whole_, failure)) return false;
+  if (!server.health().well()) return false;
+  request.retried = true;
+  pool_.counters().retries.add();
+  server.upstream(mode_, client_).send(request, bytes);
+  return true;
+}
+
+void SideRequest::drop(Request& request) { pool_.loop().requests().drop(request); }
+
+void SideRequest::give(std::string_view reply) {
+  const auto end = std::move(self_);
+  if (whole_.receiver)
+    whole_.receiver->replied(whole_, reply);
+  else
+    drop(whole_);
+}
+
+void SideRequest::give(Failure failure) {
+  pool_.counters().forward_error.add();
+  give(pool_.protocol().reply_for(failure));
+}
+
+void BlockingRequest::ask(Server& home, Request& request, std::string_view bytes) {
+  client_.hold();
+  request.receiver = this;
+  connection_ = home.borrow(client_.mode());
+  connection_->set_untimed(true);
+  connection_->send(request, bytes);  // this may be destroyed: no connection could be begun
+}
+
+void BlockingRequest::unblock() {
+  is_unblocked_ = true;
+  connection_.reset();
+}
+
+void BlockingRequest::replied(Request& request, std::string_view reply) {
+  finish(request, reply, true);
+}
+
+void BlockingRequest::failed(Request& request, Failure failure) {
+  const auto reply = is_unblocked_
+                         ? "-UNBLOCKED the proxy ends: ask again on another connection\r\n"
+                         : client_.pool().protocol().reply_for(failure);
+  finish(request, reply, false);
+}
+
+void BlockingRequest::finish(Request& request, std::string_view reply, bool clean) {
+  Client& client = client_;
+  request.receiver = &client;
+  client.replied(request, reply);
+  if (clean) connection_.give_back();
+  self_.reset();
+  client.release();
+}
+
+void ClientSession::block(Words words, std::string_view bytes, const Plan& plan) {
+  if (client_.has_hung_up()) return client_.close_later();
+  Server* const home = client_.home_or_answer(words, plan);
+  if (!home) return;
+  pool().note_key(words[plan.keys.front()]);
+  Request& request = client_.enqueue(plan);
+  note_key(request, words[plan.keys.front()]);
+  blocked_ = std::make_unique<BlockingRequest>(client_, blocked_);
+  blocked_->ask(*home, request, bytes);
+}
+
+}  // namespace sluice::proxy::flow
