@@ -21,7 +21,7 @@ using Words = std::span<const std::string_view>;
 /// One request: what its handler reads and where it answers.
 struct Call {
   Words words;  ///< after the command's own
-  Registry& registry;
+  watch::Registry& registry;
   const AdminActions& actions;
   resp::ReplyWriter& reply;
 };
@@ -202,7 +202,7 @@ std::size_t words_of(const AdminCommand& command, Words words) {
   return both ? 2 : 0;
 }
 
-void execute(Words words, Registry& registry, const AdminActions& actions,
+void execute(Words words, watch::Registry& registry, const AdminActions& actions,
              resp::ReplyWriter& reply) {
   for (const auto& command : commands) {
     const std::size_t name = words_of(command, words);
@@ -223,7 +223,7 @@ constexpr std::size_t enough_output = std::size_t{1} << 20;
 
 class AdminConversation final : public Conversation {
  public:
-  AdminConversation(Registry& registry, const AdminActions& actions)
+  AdminConversation(watch::Registry& registry, const AdminActions& actions)
       : registry_(registry), actions_(actions), parser_(limits()) {}
 
   Next talk(std::string& input, std::string& output) override {
@@ -271,19 +271,20 @@ class AdminConversation final : public Conversation {
     return Next::listen;
   }
 
-  Registry& registry_;
+  watch::Registry& registry_;
   const AdminActions& actions_;
   resp::RequestParser parser_;
 };
 
 }  // namespace
 
-std::unique_ptr<Conversation> admin_conversation(Registry& registry, const AdminActions& actions) {
+std::unique_ptr<Conversation> admin_conversation(watch::Registry& registry,
+                                                 const AdminActions& actions) {
   return std::make_unique<AdminConversation>(registry, actions);
 }
 
-Service admin_service(const std::string& address, Registry& registry, const AdminActions& actions,
-                      const OpenSocket& open) {
+Service admin_service(const std::string& address, watch::Registry& registry,
+                      const AdminActions& actions, const OpenSocket& open) {
   const auto endpoint = parse_endpoint(address);
   if (!is_local(endpoint))
     throw bad(

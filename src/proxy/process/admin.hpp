@@ -25,11 +25,12 @@ struct AdminActions {
 };
 
 /// `registry` and `actions` outlive the sessions.
-std::unique_ptr<Conversation> admin_conversation(Registry& registry, const AdminActions& actions);
+std::unique_ptr<Conversation> admin_conversation(watch::Registry& registry,
+                                                 const AdminActions& actions);
 
 /// The endpoint of the setting `admin:`. Throws Error{bad_argument} for an address that others than
 /// this machine reach.
-Service admin_service(const std::string& address, Registry& registry, const AdminActions& actions,
-                      const OpenSocket& open = open_socket);
+Service admin_service(const std::string& address, watch::Registry& registry,
+                      const AdminActions& actions, const OpenSocket& open = open_socket);
 
 }  // namespace sluice::proxy::process

@@ -39,7 +39,7 @@ std::unique_ptr<Conversation> metrics_conversation(std::shared_ptr<CachedText> m
 
 /// What the services tell and do; it outlives the ManagementServer.
 struct ServiceSources {
-  Registry& registry;
+  watch::Registry& registry;
   const AdminActions& actions;
   Clock& clock;
   std::string version;  ///< our own

@@ -103,10 +103,3 @@ void add(const auto& fields, Totals& totals, const Counters& counters) {
 }
 
 }  // namespace sluice::proxy::watch
-
-namespace sluice::proxy {
-// What the data path counts with.
-using watch::Counter;
-using watch::PoolCounters;
-using watch::ServerCounters;
-}  // namespace sluice::proxy

@@ -147,12 +147,3 @@ class Registry {
 };
 
 }  // namespace sluice::proxy::watch
-
-namespace sluice::proxy {
-// What the data path counts into.
-using watch::PoolWatch;
-using watch::Registry;
-using watch::ServerWatch;
-using watch::WatchedPool;
-using watch::WatchOptions;
-}  // namespace sluice::proxy

@@ -37,7 +37,7 @@ class AdminTest : public testing::Test {
   test::TempDir directory;
   std::string path = (directory / "admin.sock").string();
   VirtualClock clock;
-  Registry registry{1, {}, clock};
+  watch::Registry registry{1, {}, clock};
   AdminActions actions;
   int reloads = 0, level = 5;
   std::vector<Service> services;
@@ -136,7 +136,7 @@ Errc errc_of(auto&& call) {
 
 TEST(AdminClient, AsksOneAfterTheOther) {
   VirtualClock clock;
-  Registry registry{1, {}, clock};
+  watch::Registry registry{1, {}, clock};
   const AdminActions actions;
   auto service = admin_service("127.0.0.1:0", registry, actions);
   const auto address = "127.0.0.1:" + std::to_string(service.listening.port());

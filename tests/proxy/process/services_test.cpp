@@ -49,7 +49,7 @@ class ServicesTest : public testing::Test {
 
   test::TempDir directory;
   VirtualClock clock;
-  Registry registry{1, {}, clock};
+  watch::Registry registry{1, {}, clock};
   AdminActions actions;
   Options options;
   ProcessSettings settings;
@@ -154,7 +154,7 @@ TEST(Statistics, AreThoseOfARealNutcracker) {
   const auto real = read_all(to_nutcracker);
 
   VirtualClock clock;
-  Registry registry{1, {}, clock};
+  watch::Registry registry{1, {}, clock};
   registry.set_pools({{"alpha", {"longer", "b", "a"}, 0, {}}});
   const auto source = nlohmann::json::parse(real)["source"].get<std::string>();
   auto listening = ListeningSocket::open({.host = "127.0.0.1", .port = 0});
