@@ -98,7 +98,7 @@ Plan MemcachedProtocol::plan(Words words) {
   const bool has_data = memcached_data_size(words).has_value();
   const auto line = has_data ? words.first(words.size() - 1) : words;
   if (strict_ && (command == nullptr || !twemproxy_takes(*command, line, has_data))) {
-    plan.way = Way::close;
+    plan.route = Route::close;
     plan.drop_pending = true;
     return plan;
   }
@@ -119,7 +119,7 @@ Plan MemcachedProtocol::serve(const Command& command, Plan plan, Words words, Wo
     case get_and_touch: return serve_keys(command, plan, line);
     case store:
     case change:
-      plan.way = Way::one;
+      plan.route = Route::one;
       plan.keys = first_argument;
       return plan;
     case meta_get:
@@ -127,12 +127,12 @@ Plan MemcachedProtocol::serve(const Command& command, Plan plan, Words words, Wo
     case meta_change:
     case meta_debug: return serve_meta(command, plan, words, line);
     case meta_no_op:
-      plan.way = Way::local;
+      plan.route = Route::local;
       plan.reply = "MN\r\n";
       return plan;
-    case version: plan.way = Way::any; return plan;
+    case version: plan.route = Route::any; return plan;
     case quit:
-      plan.way = Way::close;
+      plan.route = Route::close;
       plan.is_wish = true;
       return plan;
     case all_stats:
@@ -147,7 +147,7 @@ Plan MemcachedProtocol::serve_keys(const Command& command, Plan plan, Words line
   keys_.clear();
   for (std::size_t at = command.key_at; at < line.size(); ++at) keys_.push_back(at);
   plan.keys = keys_;
-  plan.way = keys_.size() > 1 ? Way::homes : Way::one;
+  plan.route = keys_.size() > 1 ? Route::homes : Route::one;
   plan.merge = Merge::by_key;
   plan.read_only = command.kind == get;
   return plan;
@@ -157,12 +157,13 @@ Plan MemcachedProtocol::serve_keys(const Command& command, Plan plan, Words line
 /// which request a reply belongs to. is_silent() drops what the flag asked to drop.
 Plan MemcachedProtocol::serve_meta(const Command& command, Plan plan, Words words, Words line) {
   const auto flags = line.subspan(command.least);
-  plan.way = Way::one;
+  plan.route = Route::one;
   plan.keys = first_argument;
   plan.read_only = command.kind == meta_debug;
   if (has_flag(flags, 'b')) {
-    if (!decode_base64(line[1], route_)) return refuse(plan, "CLIENT_ERROR error decoding key\r\n");
-    plan.route = route_;
+    if (!decode_base64(line[1], routing_key_))
+      return refuse(plan, "CLIENT_ERROR error decoding key\r\n");
+    plan.routing_key = routing_key_;
   }
   if (has_flag(flags, 'q')) {
     plan.quiet = command.kind == meta_get ? Quiet::miss : Quiet::hit;
@@ -190,14 +191,14 @@ Plan MemcachedProtocol::serve_all(const Command& command, Plan plan) {
     return refuse_command(
         command, plan,
         fmt::format("is not served here: name it in the setting `allow` of pool '{}'", pool_));
-  plan.way = Way::every;
+  plan.route = Route::every;
   plan.merge = command.kind == all_stats ? Merge::concatenate : Merge::all_ok;
   return plan;
 }
 
 /// A request with noreply gets no error either, as from memcached.
 Plan MemcachedProtocol::refuse(Plan plan, std::string_view reply) const {
-  plan.way = Way::refused;
+  plan.route = Route::refused;
   plan.keys = {};
   plan.reply = plan.expects_reply ? reply : std::string_view{};
   return plan;

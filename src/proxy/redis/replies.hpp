@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "proxy/protocol/protocol.hpp"
-#include "proxy/redis/ways.hpp"
+#include "proxy/redis/routes.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::proxy {

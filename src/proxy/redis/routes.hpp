@@ -1,5 +1,5 @@
 /// How each command of Redis is served: the table of resp and, for what differs from "by the server
-/// of its keys", ways.def.
+/// of its keys", routes.def.
 #pragma once
 
 #include <optional>
@@ -18,17 +18,17 @@ enum class Never : std::uint8_t {
   cluster,  ///< it is for a node of Redis Cluster
 };
 
-struct RedisWay {
-  Way way = Way::refused;
+struct RedisRoute {
+  Route route = Route::refused;
   SessionVerb verb = SessionVerb::none;
   Merge merge = Merge::none;
   bool needs_consent = false;   ///< of the setting `allow`
-  Never never = Never::server;  ///< of Way::refused
+  Never never = Never::server;  ///< of Route::refused
 };
 
-/// Empty: there is neither a row nor a key. A container without a subcommand is Way::refused: its
+/// Empty: there is neither a row nor a key. A container without a subcommand is Route::refused: its
 /// arity never fits.
-std::optional<RedisWay> way_of(const resp::CommandSpec& spec) noexcept;
+std::optional<RedisRoute> route_of(const resp::CommandSpec& spec) noexcept;
 
 /// `allow` has "config|get", "config get" or "config", in any case.
 bool is_allowed(std::string_view command, std::span<const std::string> allow);

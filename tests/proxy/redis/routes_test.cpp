@@ -1,4 +1,4 @@
-#include "proxy/redis/ways.hpp"
+#include "proxy/redis/routes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,35 +7,35 @@
 namespace sluice::proxy {
 namespace {
 
-TEST(RedisWays, EveryCommandIsDecided) {
+TEST(RedisRoutes, EveryCommandIsDecided) {
   for (const auto& spec : resp::all_commands())
-    EXPECT_TRUE(way_of(spec).has_value()) << spec.name << " has neither keys nor a row";
+    EXPECT_TRUE(route_of(spec).has_value()) << spec.name << " has neither keys nor a row";
 }
 
-TEST(RedisWays, EveryRowIsACommand) {
-#define WAY(name, way, merge) \
+TEST(RedisRoutes, EveryRowIsACommand) {
+#define ROUTE(name, route, merge) \
   EXPECT_NE(resp::find_command(std::string_view{name}), nullptr) << (name);
-#define SESSION(name, verb) WAY(name, , )
-#define CONSENT(name, way, merge) WAY(name, , )
-#define NEVER(name, reason) WAY(name, , )
-#include "proxy/redis/ways.def"
-#undef WAY
+#define SESSION(name, verb) ROUTE(name, , )
+#define CONSENT(name, route, merge) ROUTE(name, , )
+#define NEVER(name, reason) ROUTE(name, , )
+#include "proxy/redis/routes.def"
+#undef ROUTE
 #undef SESSION
 #undef CONSENT
 #undef NEVER
 }
 
-TEST(RedisWays, WhatIsServedByItsKeysIsNotOfTheConnection) {
+TEST(RedisRoutes, WhatIsServedByItsKeysIsNotOfTheConnection) {
   for (const auto& spec : resp::all_commands()) {
-    const auto way = way_of(spec);
-    if (way && way->way == Way::one && !way->needs_consent) {
+    const auto route = route_of(spec);
+    if (route && route->route == Route::one && !route->needs_consent) {
       EXPECT_FALSE(spec.has(resp::flag_stateful)) << spec.name;
       EXPECT_FALSE(spec.has(resp::flag_admin)) << spec.name;
     }
   }
 }
 
-TEST(RedisWays, ConsentNamesACommandOrItsContainer) {
+TEST(RedisRoutes, ConsentNamesACommandOrItsContainer) {
   const std::vector<std::string> allow{"FLUSHALL", "config get", "script"};
   EXPECT_TRUE(is_allowed("flushall", allow));
   EXPECT_TRUE(is_allowed("config|get", allow));

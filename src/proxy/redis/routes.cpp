@@ -1,4 +1,4 @@
-#include "proxy/redis/ways.hpp"
+#include "proxy/redis/routes.hpp"
 
 #include <algorithm>
 
@@ -9,18 +9,19 @@ namespace {
 
 struct Row {
   std::string_view name;
-  RedisWay way;
+  RedisRoute route;
 };
 
-#define WAY(name, way, merge) Row{name, {Way::way, SessionVerb::none, Merge::merge}},
-#define SESSION(name, verb) Row{name, {Way::session, SessionVerb::verb}},
-#define CONSENT(name, way, merge) Row{name, {Way::way, SessionVerb::none, Merge::merge, true}},
+#define ROUTE(name, route, merge) Row{name, {Route::route, SessionVerb::none, Merge::merge}},
+#define SESSION(name, verb) Row{name, {Route::session, SessionVerb::verb}},
+#define CONSENT(name, route, merge) \
+  Row{name, {Route::route, SessionVerb::none, Merge::merge, true}},
 #define NEVER(name, reason) \
-  Row{name, {Way::refused, SessionVerb::none, Merge::none, false, Never::reason}},
+  Row{name, {Route::refused, SessionVerb::none, Merge::none, false, Never::reason}},
 constexpr Row rows[] = {
-#include "proxy/redis/ways.def"
+#include "proxy/redis/routes.def"
 };
-#undef WAY
+#undef ROUTE
 #undef SESSION
 #undef CONSENT
 #undef NEVER
@@ -32,16 +33,16 @@ const Row* row_of(std::string_view name) noexcept {
 
 }  // namespace
 
-std::optional<RedisWay> way_of(const resp::CommandSpec& spec) noexcept {
-  if (const auto* const row = row_of(spec.name)) return row->way;
-  if (spec.name.ends_with("|help")) return RedisWay{.way = Way::any};
+std::optional<RedisRoute> route_of(const resp::CommandSpec& spec) noexcept {
+  if (const auto* const row = row_of(spec.name)) return row->route;
+  if (spec.name.ends_with("|help")) return RedisRoute{.route = Route::any};
   const auto* const container = row_of(spec.name.substr(0, spec.name.find('|')));
-  if (container) return container->way;
-  if (spec.has(resp::flag_container)) return RedisWay{};
+  if (container) return container->route;
+  if (spec.has(resp::flag_container)) return RedisRoute{};
   if (spec.first_key == 0 && spec.rule == resp::KeyRule::none) return std::nullopt;
   if (spec.has(resp::flag_blocking))
-    return RedisWay{.way = Way::session, .verb = SessionVerb::blocking};
-  return RedisWay{.way = Way::one};
+    return RedisRoute{.route = Route::session, .verb = SessionVerb::blocking};
+  return RedisRoute{.route = Route::one};
 }
 
 bool is_allowed(std::string_view command, std::span<const std::string> allow) {
