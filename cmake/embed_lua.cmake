@@ -1,6 +1,13 @@
-# sluice_embed_lua(TARGET folder/name.lua ... [FROM folder])   (paths relative to src/, or to FROM)
-#   Each script becomes `sluice::scripts::<folder>_<name>`, a `const Script` with its text and SHA-1,
-#   declared in "<folder>/<name>.lua.hpp". A line `-- include folder/other.lua` stands for that file's text.
+# sluice_embed_lua(TARGET folder/file.lua ... [FROM folder])   (paths relative to src/, or to FROM)
+#   Declares the scripts of each file in "<folder>/<file>.lua.hpp", as constants
+#   `sluice::scripts::<folder>_<name>` of type `const Script`: name, text and SHA-1.
+#
+#   A file is one script of the file's name, or has sections:
+#     -- script NAME    begins the script <folder>/NAME
+#     -- part NAME      begins a text for scripts to include
+#   A section ends with the next one. What stands before the first section is in no script.
+#   A line `-- include folder/file.lua` in a script stands for that file's text, and
+#   `-- include folder/file.lua NAME` for that part of it. Included text includes nothing.
 function(sluice_embed_lua target)
   cmake_parse_arguments(ARG "" "FROM" "" ${ARGN})
   if(NOT ARG_FROM)
@@ -10,7 +17,7 @@ function(sluice_embed_lua target)
     set(source ${ARG_FROM}/${script})
     set(header ${PROJECT_BINARY_DIR}/generated/${script}.hpp)
     file(STRINGS ${source} includes REGEX "^-- include ")
-    list(TRANSFORM includes REPLACE "^-- include (.*)$" "${ARG_FROM}/\\1")
+    list(TRANSFORM includes REPLACE "^-- include ([^ ]*).*$" "${ARG_FROM}/\\1")
     add_custom_command(
       OUTPUT ${header}
       COMMAND ${CMAKE_COMMAND} -DSCRIPT=${script} -DROOT=${ARG_FROM} -DHEADER=${header}

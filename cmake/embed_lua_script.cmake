@@ -1,22 +1,67 @@
-# Writes HEADER: the script ROOT/SCRIPT, with its includes, as a Script constant (run by cmake -P).
-file(READ ${ROOT}/${SCRIPT} text)
-file(STRINGS ${ROOT}/${SCRIPT} includes REGEX "^-- include ")
-foreach(line IN LISTS includes)
-  string(REGEX REPLACE "^-- include (.*)$" "\\1" path "${line}")
-  file(READ ${ROOT}/${path} included)
-  string(REPLACE "${line}\n" "${included}" text "${text}")
-endforeach()
-string(SHA1 sha1 "${text}")
-string(REGEX REPLACE "\\.lua$" "" name ${SCRIPT})
-string(REGEX REPLACE "[^a-zA-Z0-9]" "_" symbol ${name})
+# Writes HEADER: the scripts of ROOT/SCRIPT, with what they include, as Script constants (run by
+# cmake -P). See embed_lua.cmake.
+
+# What stands in `text` between the line "-- KIND NAME" and the next section.
+function(section_of text heading out)
+  string(FIND "\n${text}" "\n${heading}\n" begin)
+  if(begin EQUAL -1)
+    message(FATAL_ERROR "${SCRIPT}: there is no section '${heading}'")
+  endif()
+  string(LENGTH "${heading}\n" length)
+  math(EXPR begin "${begin} + ${length}")
+  string(SUBSTRING "${text}" ${begin} -1 rest)
+  set(end -1)
+  foreach(next IN ITEMS script part)
+    string(FIND "\n${rest}" "\n-- ${next} " at)
+    if(NOT at EQUAL -1 AND (end EQUAL -1 OR at LESS end))
+      set(end ${at})
+    endif()
+  endforeach()
+  string(SUBSTRING "${rest}" 0 ${end} rest)
+  string(REGEX REPLACE "\n+$" "\n" rest "${rest}")
+  set(${out} "${rest}" PARENT_SCOPE)
+endfunction()
+
+function(append_constant name text)
+  string(REGEX MATCHALL "\n-- include [^\n]+" lines "\n${text}")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^\n-- include ([^ ]+) ?(.*)$" "\\1" path "${line}")
+    string(REGEX REPLACE "^\n-- include ([^ ]+) ?(.*)$" "\\2" part "${line}")
+    file(READ ${ROOT}/${path} included)
+    if(part)
+      section_of("${included}" "-- part ${part}" included)
+    endif()
+    string(REPLACE "${line}\n" "\n${included}" text "\n${text}")
+    string(SUBSTRING "${text}" 1 -1 text)
+  endforeach()
+  string(SHA1 sha1 "${text}")
+  string(REGEX REPLACE "[^a-zA-Z0-9]" "_" symbol ${name})
+  set(constants "${constants}
+inline constexpr Script ${symbol}{\"${name}\", R\"lua(${text})lua\", \"${sha1}\"};
+" PARENT_SCOPE)
+endfunction()
+
+file(READ ${ROOT}/${SCRIPT} whole)
+string(REGEX MATCHALL "\n-- script [a-z_]+" headings "\n${whole}")
+set(constants "")
+if(headings)
+  get_filename_component(folder ${SCRIPT} DIRECTORY)
+  foreach(heading IN LISTS headings)
+    string(SUBSTRING "${heading}" 1 -1 heading)
+    string(REPLACE "-- script " "" name "${heading}")
+    section_of("${whole}" "${heading}" text)
+    append_constant(${folder}/${name} "${text}")
+  endforeach()
+else()
+  string(REGEX REPLACE "\\.lua$" "" name ${SCRIPT})
+  append_constant(${name} "${whole}")
+endif()
 file(WRITE ${HEADER} "// Made from ${SCRIPT}.
 #pragma once
 
 #include \"sluice/store.hpp\"
 
 namespace sluice::scripts {
-
-inline constexpr Script ${symbol}{\"${name}\", R\"lua(${text})lua\", \"${sha1}\"};
-
+${constants}
 }  // namespace sluice::scripts
 ")

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include "figures.hpp"
-#include "lock/mutex/acquire.lua.hpp"
-#include "lock/mutex/release.lua.hpp"
+#include "lock/mutex/mutex.lua.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/open.hpp"
 #include "support/blocking_peer.hpp"

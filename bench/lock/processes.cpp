@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "figures.hpp"
-#include "lock/mutex/acquire.lua.hpp"
+#include "lock/mutex/mutex.lua.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/open.hpp"
 #include "support/blocking_peer.hpp"

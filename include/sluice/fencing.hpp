@@ -1,5 +1,5 @@
-/// Checkers of fencing tokens, to stand in front of whatever a lock protects: in memory, in Redis,
-/// in SQL.
+/// Checkers of fencing tokens, to stand in front of the data that a lock protects: in memory, in
+/// Redis, in SQL.
 ///
 /// A lease cannot stop a holder that was paused between its check and its write. A checker can: it
 /// keeps the largest token that it has seen, and refuses a smaller one (M. Kleppmann, "How to do
@@ -36,8 +36,7 @@ struct StaleToken {
 /// Not guaranteed: anything across a restart of the process, or between two of them: use Fence or
 ///   SQL.
 /// Threads: any. Memory: some 100 bytes and the name for each resource, of which there are at most
-/// `most`; it never
-///   forgets one by itself, since that would let an old token in.
+///   `most`; it never forgets one by itself, since that would let an old token in.
 ///
 ///     FenceGate gate;
 ///     if (gate.admit("books", token)) write(page);
@@ -50,7 +49,7 @@ class FenceGate {
   /// out_of_space (effect none) for a new resource beyond `most`.
   std::expected<void, StaleToken> admit(std::string_view resource, FencingToken token);
 
-  /// Forgets a resource that nobody writes any more. False: it was not known.
+  /// Forgets a resource that is not written any more. False: it was not known.
   bool forget(std::string_view resource);
   std::size_t size() const;
 
@@ -108,7 +107,7 @@ class Fence {
                options);
   }
 
-  /// Where the largest token lies, for scripts of your own; docs/fencing.md has the lines to paste.
+  /// The key of the largest token, for scripts of your own; docs/fencing.md has the lines to paste.
   const std::string& key() const noexcept { return key_; }
 
  private:

@@ -17,7 +17,7 @@
 namespace sluice {
 
 namespace lock {
-struct Access;
+struct Internals;
 struct Hold;
 struct OwnerState;
 }  // namespace lock
@@ -50,7 +50,7 @@ class Owner {
   const OwnerId& id() const noexcept;
 
  private:
-  friend struct lock::Access;
+  friend struct lock::Internals;
   std::shared_ptr<lock::OwnerState> state_;
 };
 
@@ -60,6 +60,9 @@ struct HolderData {
   std::int64_t pid = 0;
   std::string actor;  ///< the kernel's id of the thread, as t<number>; "-" for an Owner
   std::string label;
+  /// The processes that wait until this one ends, "PID:ACTOR" each, nearest first, '<' between
+  /// them; see `ancestors_of_child()`.
+  std::string ancestors{};
 
   friend bool operator==(const HolderData&, const HolderData&) = default;
 };
@@ -131,7 +134,7 @@ std::string_view to_string(ReleaseOutcome::Kind kind) noexcept;
 ///
 /// Threads: one at a time, but for `valid`, `valid_for`, `token`, `owner` and `lost`, which any may
 ///   call.
-class Held {
+class [[nodiscard("the hold ends with this object: keep it for as long as you work")]] Held {
  public:
   /// Holds nothing.
   Held() noexcept = default;
@@ -171,7 +174,7 @@ class Held {
   void on_risk(std::function<void(Risk)> callback);
 
  private:
-  friend struct lock::Access;
+  friend struct lock::Internals;
   explicit Held(std::shared_ptr<lock::Hold> hold) noexcept : hold_(std::move(hold)) {}
   void abandon() noexcept;
 

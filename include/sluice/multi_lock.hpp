@@ -17,7 +17,7 @@ namespace sluice {
 
 namespace lock {
 class Group;
-class MultiHolding;
+class MultiHold;
 }  // namespace lock
 
 /// One of the locks, where they are of several Stores.
@@ -49,7 +49,7 @@ struct MultiLockOptions {
 ///
 /// Threads: one at a time, but for `valid`, `valid_for`, `tokens`, `token`, `owner` and `lost`,
 ///   which any may call.
-class MultiHeld {
+class [[nodiscard("the holds end with this object: keep it for as long as you work")]] MultiHeld {
  public:
   struct Token {
     std::string name;
@@ -59,7 +59,7 @@ class MultiHeld {
 
   /// Holds nothing.
   MultiHeld() noexcept;
-  MultiHeld(MultiHeld&& other) noexcept;
+  MultiHeld(MultiHeld && other) noexcept;
   MultiHeld& operator=(MultiHeld&& other) noexcept;
   /// Releases all as ~Held does: sent at once, the reply not waited for, never throws.
   ~MultiHeld();
@@ -95,27 +95,28 @@ class MultiHeld {
 
  private:
   friend class MultiLock;
-  explicit MultiHeld(std::unique_ptr<lock::MultiHolding> holding) noexcept;
+  explicit MultiHeld(std::unique_ptr<lock::MultiHold> holding) noexcept;
 
-  std::unique_ptr<lock::MultiHolding> holding_;
+  std::unique_ptr<lock::MultiHold> holding_;
 };
 
 /// Several names, taken all or not at all: the two accounts of a transfer, the shelves of an order.
 ///
-/// Guarantee: for each name as for Mutex, whose holders it excludes, and Redisson's: its hold is
-///   theirs. Whoever is refused holds none of the names. No two programs wait for each other in a
-///   circle: whoever waits for a name holds at most names before it, in an order that is the same
-///   for all (by server address, hash slot, name). A wait ends: each name is waited for at most
-///   twice, in its queue, behind those who were there before.
+/// Guarantee: for each name as for Mutex; it excludes a Mutex of that name, and Redisson's. A
+/// caller
+///   that is refused holds none of the names. There is no deadlock among MultiLocks: a waiter holds
+///   only names before the one it waits for, in an order that is the same for all programs (by
+///   server address, hash slot, name). A wait ends: each name is waited for at most twice, in its
+///   queue, behind the waiters that were there before.
 /// Not guaranteed: that nothing is held while waiting. The first attempt takes all or none, and
-///   waits for the name in the way without holding any; when that was not enough, the names before
-///   the next one in the way are kept meanwhile, or nobody could promise an end. An order of
+///   waits for the first name that another holds, without holding any. If it is refused again, it
+///   keeps the names before the next one that another holds, so that the wait ends. An order of
 ///   several Stores when programs write the address of one server differently: use the same URL.
-///   One owner that enters again: every acquire is somebody new, and waits for himself.
+///   Entering again: every acquire has a new owner, and would wait for itself.
 /// Threads: any. The Stores must outlive the lock and every MultiHeld of it.
 /// In Redis: for each name what Mutex leaves. One round trip to acquire free names of one Store,
-///   one to release them, whatever their number; a wait adds one script for each name that comes to
-///   be in the way. Names of several Stores, or of several slots with `slot_by_slot`: one after
+///   one to release them, whatever their number; a wait adds one script for each name that turns
+///   out to be held. Names of several Stores, or of several slots with `slot_by_slot`: one after
 ///   another. Renewals travel with those of all locks of the process.
 ///
 ///     MultiLock both{*store, {"account:7", "account:42"}};
@@ -136,16 +137,15 @@ class MultiLock {
   /// come about all the same is taken back in the background, and ends with its lease at the
   /// latest.
   Task<MultiHeld> acquire();
-  /// Waits up to `wait`, or until `stop` is requested. Empty: others held some all the while; now
-  /// none is held. Without a wait: one round trip for each script. Throws as `acquire`.
+  /// Waits up to `wait`, or until `stop` is requested. Empty: others held some of them; none is
+  /// held now. Without a wait: one round trip for each script. Throws as `acquire`.
   Task<std::optional<MultiHeld>> try_acquire(std::chrono::milliseconds wait = {},
                                              std::stop_token stop = {});
 
  private:
   struct Step;
-  Task<std::optional<MultiHeld>> enter(std::chrono::milliseconds wait, std::stop_token stop);
-  Task<std::unique_ptr<lock::MultiHolding>> enter_each(std::optional<SteadyTime> until,
-                                                       std::stop_token stop);
+  Task<std::unique_ptr<lock::MultiHold>> enter_each(std::optional<SteadyTime> until,
+                                                    std::stop_token stop);
 
   const std::string label_;
   Clock& clock_;

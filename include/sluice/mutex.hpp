@@ -4,18 +4,14 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 
-#include "sluice/held.hpp"
-#include "sluice/store.hpp"
+#include "sluice/exclusive_lock.hpp"
 
 namespace sluice {
 
 namespace lock {
-class Cohort;
-struct OwnerState;
-class ThreadHolds;
+class LocalQueue;
 }  // namespace lock
 
 /// How a released lock goes from hand to hand. The waiters of one process queue in it, and have its
@@ -81,28 +77,12 @@ struct MutexOptions {
 ///
 ///     Mutex mutex{*store, "stock:42"};
 ///     if (auto held = mutex.try_acquire(5s).get()) sell(held->token());
-class Mutex {
+class Mutex : public ExclusiveLock {
  public:
   /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
   /// that leaves nothing of it.
   Mutex(Store& store, std::string name, MutexOptions options = {});
   ~Mutex();
-  Mutex(const Mutex&) = delete;
-  Mutex& operator=(const Mutex&) = delete;
-
-  /// Waits until it is held. Throws Error (connection, timeout, wrong_type ...): a hold that may
-  /// have come about all the same is taken back in the background, and ends with its lease at the
-  /// latest.
-  Task<Held> acquire();
-  /// The same; an owner that is in enters once more.
-  Task<Held> acquire(const Owner& owner);
-
-  /// Waits up to `wait`, or until `stop` is requested. Empty: another held it all the while.
-  /// Without a wait: one round trip. Throws as `acquire`.
-  Task<std::optional<Held>> try_acquire(std::chrono::milliseconds wait = {},
-                                        std::stop_token stop = {});
-  Task<std::optional<Held>> try_acquire(const Owner& owner, std::chrono::milliseconds wait = {},
-                                        std::stop_token stop = {});
 
   /// Who is in and who waits, for operators: one round trip. Waiters behind a holder of their own
   /// process are known to that process alone.
@@ -112,38 +92,10 @@ class Mutex {
   /// False: nobody was in.
   Task<bool> force_release();
 
-  const std::string& name() const noexcept;
-
-  // As the standard library wants it (TimedLockable): the owner is the thread. Entering again is
-  // allowed, as with std::recursive_mutex. `lock` and `try_lock...` throw Error when the store
-  // fails. `unlock` releases as ~Held does; it throws Error (bad_argument) when this thread is not
-  // in, but not when the hold was lost, which is logged and counted.
-  void lock();
-  bool try_lock();
-  template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
-    return lock_within(std::chrono::ceil<std::chrono::milliseconds>(wait));
-  }
-  template <class AnyClock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<AnyClock, Duration>& when) {
-    if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>) {
-      return try_lock_for(when - store_.clock().steady());
-    } else {
-      return try_lock_for(when - AnyClock::now());  // the caller's clock, not ours
-    }
-  }
-  void unlock();
-
  private:
-  template <class Granted>
-  Task<Granted> enter(std::shared_ptr<lock::OwnerState> owner, std::chrono::milliseconds wait,
-                      std::stop_token stop);
-  bool lock_within(std::chrono::milliseconds wait);
+  Mutex(std::shared_ptr<lock::LocalQueue> queue, std::string label);
 
-  Store& store_;
-  const std::string label_;
-  const std::shared_ptr<lock::Cohort> cohort_;
-  const std::unique_ptr<lock::ThreadHolds> threads_;  // of lock()
+  const std::shared_ptr<lock::LocalQueue> queue_;
 };
 
 }  // namespace sluice

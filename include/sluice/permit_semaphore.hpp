@@ -30,11 +30,11 @@ struct PermitId {
   friend auto operator<=>(const PermitId&, const PermitId&) = default;
 };
 
-/// A lease without an end: the permit comes back when somebody gives it back.
+/// A lease without an end: the permit comes back only by a release.
 inline constexpr std::chrono::milliseconds unlimited_lease{922337203685477};
 
 /// A permit that this process holds. Its end is the release.
-class HeldPermit : public Held {
+class [[nodiscard("the permit comes back with the end of this object")]] HeldPermit : public Held {
  public:
   /// Holds nothing.
   HeldPermit() noexcept = default;
@@ -50,10 +50,11 @@ class HeldPermit : public Held {
 };
 
 /// Permits shared by every process that names them, Java processes with Redisson's
-/// RPermitExpirableSemaphore included. Each permit has an id, by which anybody may give it back.
+/// RPermitExpirableSemaphore included. Each permit has an id, by which any process may give it
+/// back.
 ///
 /// Guarantee: as Semaphore's. A permit comes back once: by its release, or when its lease is over,
-///   whichever is first; the other is then answered that there is nothing.
+///   whichever is first; the later one does nothing.
 /// Not guaranteed: as Semaphore's. Java programs write and compare times of their own clocks, ours
 ///   those of the server: where these differ, a permit of the one ends for the other so much sooner
 ///   or later.
@@ -65,29 +66,20 @@ class HeldPermit : public Held {
 ///   sluice_permit_done:{NAME}:ID for a minute after a change. Round trips: as Semaphore.
 ///
 ///     PermitSemaphore desks{*store, "desks"};
-///     desks.try_set_permits(4).get();
+///     desks.ensure_permits(4).get();
 ///     const auto desk = desks.take(1h).get();  // and elsewhere, from its text:
 ///     desks.release(*PermitId::parse(text)).get();
-class PermitSemaphore {
+class PermitSemaphore : public SemaphoreBase {
  public:
   /// How many permits one call may acquire.
   static constexpr std::uint32_t most_at_once = 1000;
 
   /// `options.lease` and `watchdog` are of what `acquire` gives. Throws as Semaphore's.
   explicit PermitSemaphore(Store& store, std::string name, SemaphoreOptions options = {});
-  ~PermitSemaphore();
-  PermitSemaphore(const PermitSemaphore&) = delete;
-  PermitSemaphore& operator=(const PermitSemaphore&) = delete;
 
-  /// Sets how many there are, if nobody has. True: set.
-  Task<bool> try_set_permits(std::uint32_t permits);
   /// Sets how many there are in all, those held included. Fewer than are held: nobody gets one
   /// until enough came back. Throws Error; the same call again is safe.
   Task<void> set_permits(std::uint32_t permits);
-  /// So many more, or fewer. Throws Error (effect none or unknown).
-  Task<void> add_permits(std::int64_t delta);
-  /// How many are free, after those of the dead came back.
-  Task<std::int64_t> available();
 
   /// Waits until a permit is held. Throws as Semaphore::acquire.
   Task<HeldPermit> acquire();
@@ -99,31 +91,18 @@ class PermitSemaphore {
                                                  std::chrono::milliseconds wait = {},
                                                  std::stop_token stop = {});
 
-  /// A permit that nobody renews, for whoever knows its id: until `release` or the end of `lease`,
-  /// from 10 ms to 24 h, or `unlimited_lease`. Empty: refused. Throws as `acquire`.
+  /// A permit that is not renewed: it lasts until `release` with its id, or until the end of
+  /// `lease`, from 10 ms to 24 h, or `unlimited_lease`. Empty: refused. Throws as `acquire`.
   Task<std::optional<PermitId>> take(std::chrono::milliseconds lease,
                                      std::chrono::milliseconds wait = {},
                                      std::stop_token stop = {});
-  /// Gives a permit back, whoever holds it. False: its lease was over, or it came back before.
+  /// Gives a permit back, any process's. False: its lease was over, or it came back before.
   /// A repeated request is answered as the first. Throws Error (effect none or unknown; the same
   /// call again is safe, and then false).
   Task<bool> release(PermitId permit);
   /// Lets a permit end so long from now, or never (`unlimited_lease`). False: it is over. A
   /// HeldPermit does not hear of it, and renews its own lease. Throws Error; again is safe.
   Task<bool> update_lease(PermitId permit, std::chrono::milliseconds lease);
-
-  /// Who holds and who waits, for operators: one round trip.
-  Task<SemaphoreInfo> info();
-
-  const std::string& name() const noexcept;
-
- private:
-  Task<std::vector<HeldPermit>> enter(std::uint32_t permits, std::chrono::milliseconds wait,
-                                      std::stop_token stop);
-
-  Store& store_;
-  const std::string label_;
-  const std::shared_ptr<lock::Pool> pool_;
 };
 
 }  // namespace sluice

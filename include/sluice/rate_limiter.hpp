@@ -13,7 +13,7 @@
 namespace sluice {
 
 enum class RateKind {
-  overall,     ///< All who name the limiter share one rate.
+  overall,     ///< All programs that name the limiter share one rate.
   per_client,  ///< Each client has a rate of its own.
 };
 
@@ -24,12 +24,13 @@ struct RateLimiterOptions {
   /// From 1 ms to 366 days.
   std::chrono::milliseconds interval = std::chrono::seconds{1};
   RateKind kind = RateKind::overall;
-  /// Who we are, if `per_client`: 1 to 256 bytes. Empty: this process, under a random name.
+  /// The name of this client, if `per_client`: 1 to 256 bytes. Empty: a random one for this
+  /// process.
   std::string client = {};
   /// What to do when another rate or interval is in force in Redis. True: take it. False: Error
   /// (config_mismatch), so that no deployment with an old number goes unnoticed.
   bool follow = false;
-  /// Forget definition and permits when nobody has used the limiter for so long; not shorter than
+  /// Forget definition and permits when the limiter was not used for so long; not shorter than
   /// `interval`. 0: keep them.
   std::chrono::milliseconds keep_alive{0};
 };
@@ -40,19 +41,19 @@ struct RateGrant {
 
 /// The refusal.
 struct RateExceeded {
-  /// Sooner than this nothing can be had; what a Retry-After says.
+  /// No permits can be had before that time; what a Retry-After says.
   std::chrono::microseconds retry_after{};
 };
 
-/// Lets `rate` permits through in any window of `interval`, whoever asks; Java processes with
-/// Redisson (RRateLimiter) included. A sliding window log: exact, at the price of an entry for each
-/// acquire of the last interval.
+/// Lets `rate` permits through in any window of `interval`, for all processes together; Java ones
+/// with Redisson (RRateLimiter) included. A sliding window log: exact, at the price of an entry for
+/// each acquire of the last interval.
 ///
 /// Guarantee: by the server's clock no half-open window of the length of `interval`, wherever it
 ///   begins, has more than `rate` permits, to the microsecond; each permit is free again exactly
 ///   one interval after it was taken, so nothing drifts. The clocks of the programs do not matter.
-///   A grant whose reply is lost and that is asked for again takes its permits once. Those who wait
-///   in one process are served in the order of their calls, only the first of them asks the server,
+///   A grant whose reply is lost and that is asked for again takes its permits once. The waiters of
+///   one process are served in the order of their calls. Only the first of them asks the server,
 ///   and it sleeps until its permits are free: it does not poll.
 /// Not guaranteed: an order among processes. That a clock of the server which jumps keeps the rate:
 ///   forward, up to `rate` permits more get through at once, once; back, waiters wait up to one
@@ -64,7 +65,8 @@ struct RateExceeded {
 /// In Redis: hash NAME {rate, interval, type, keepAliveTime}; string {NAME}:value, the free
 ///   permits; sorted set {NAME}:permits, what was taken when; the last two with :CLIENT added if
 ///   `per_client`, and then with a TTL of two intervals. One round trip for each acquire; it
-///   creates the definition where there is none.
+///   creates the definition where there is none. Keys that hold something else are refused with
+///   wrong_type, and left as they are.
 ///
 ///     RateLimiter limiter{*store, "mail", {.rate = 100, .interval = 1min}};
 ///     const auto grant = limiter.try_acquire().get();
@@ -81,7 +83,7 @@ class RateLimiter {
 
   /// Takes permits, all or none. Waits up to `wait` for them, or until `stop` is requested; returns
   /// at once when they cannot be there in time (as Guava's tryAcquire), and without asking the
-  /// server when others of this process are in front. O(log n) in the acquires of the last
+  /// server when other callers of this process wait already. O(log n) in the acquires of the last
   /// interval, and O(1) more for each permit that has come back.
   /// Throws Error: bad_argument for less than 1 permit or more than the rate; config_mismatch
   /// (effect none); what the store throws: with effect unknown the permits may be taken, and are
@@ -91,8 +93,8 @@ class RateLimiter {
   /// Waits as long as it takes. Throws as `try_acquire`.
   Task<RateGrant> acquire(std::int64_t permits = 1);
 
-  /// How many permits are free now; all of them where nobody has used the limiter yet, which
-  /// defines it. Throws config_mismatch, and what the store throws.
+  /// How many permits are free now. Defines the limiter if it is not defined yet; then all are
+  /// free. Throws config_mismatch, and what the store throws.
   Task<std::int64_t> available();
 
   /// Creates the definition if there is none. Whether rate, interval and kind of the options are in

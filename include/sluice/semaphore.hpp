@@ -14,26 +14,21 @@
 
 namespace sluice {
 
-namespace lock {
-class Pool;
-}  // namespace lock
-
 struct SemaphoreOptions {
-  /// How long permits are held without renewal, and so how long those of a dead holder are missing.
-  /// Shorter brings them back sooner; longer survives longer pauses of the holder and outages of
-  /// the server. From 10 ms to 24 h.
+  /// How long permits are held without renewal, and so how long those of a dead holder are missing;
+  /// see MutexOptions. From 10 ms to 24 h.
   std::chrono::milliseconds lease = std::chrono::seconds{30};
-  /// Renew the lease while permits are held, every third of it, all holds of the process together.
-  /// Off: they come back when their lease is over, and are then lost for their holder.
+  /// Renew the lease while permits are held. Off: they come back when their lease is over, and are
+  /// then lost for their holder.
   bool watchdog = true;
-  /// How much earlier than the server the holder believes the hold to be over. More is safer, and
-  /// leaves less of the lease. Default: lease / 100 + 2 ms.
+  /// How much earlier than the server the holder believes the hold to be over. Default: lease / 100
+  /// + 2 ms.
   std::optional<std::chrono::milliseconds> margin{};
   /// What people see in `info()`. Default: the name of the program.
   std::string label{};
 };
 
-/// A semaphore as operators see it; by the time it is read it may be another.
+/// A semaphore as operators see it. It may have changed by the time it is read.
 struct SemaphoreInfo {
   struct Holder {
     std::string id;  ///< of the request, or of the permit in the API of Redisson
@@ -46,24 +41,65 @@ struct SemaphoreInfo {
     HolderData data;
   };
   std::int64_t free = 0;        ///< below 0: more are held than there are
-  std::vector<Holder> holders;  ///< whose end is next comes first; at most 1000
+  std::vector<Holder> holders;  ///< the one that ends next comes first; at most 1000
   std::vector<Waiter> waiters;  ///< of programs of ours, in the order of the queue; at most 1000
+};
+
+namespace lock {
+class PermitQueue;
+struct PermitNames;
+}  // namespace lock
+
+/// How many permits there are: what Semaphore and PermitSemaphore have in common.
+class SemaphoreBase {
+ public:
+  /// How many permits one hold may have, and how far one change may go.
+  static constexpr std::uint32_t most = 2'147'483'647;
+
+  SemaphoreBase(const SemaphoreBase&) = delete;
+  SemaphoreBase& operator=(const SemaphoreBase&) = delete;
+
+  /// Sets how many there are, unless the number is set already. True: set. Before that there are
+  /// none. Throws Error; the same call again is safe.
+  Task<bool> try_set_permits(std::uint32_t permits);
+  /// The same, and throws Error (config_mismatch, effect none) when another number is in force: the
+  /// free permits and those held by programs of ours. What a Java program acquired from an
+  /// RSemaphore and what was drained is not in that number: use `try_set_permits` there. O(holds).
+  Task<void> ensure_permits(std::uint32_t permits);
+  /// So many more, or fewer: below zero, nobody gets one until as many came back.
+  /// Throws Error (effect none or unknown).
+  Task<void> add_permits(std::int64_t delta);
+  /// How many are free, after those of dead holders came back.
+  Task<std::int64_t> available();
+
+  /// Who holds and who waits, for operators: one round trip.
+  Task<SemaphoreInfo> info();
+
+  const std::string& name() const noexcept;
+
+ protected:
+  SemaphoreBase(Store& store, lock::PermitNames&& names, SemaphoreOptions&& options);
+  ~SemaphoreBase();
+
+  Store& store_;
+  const std::string label_;
+  const std::shared_ptr<lock::PermitQueue> queue_;
 };
 
 /// A number of permits shared by every process that names it, Java processes with Redisson's
 /// RSemaphore included.
 ///
 /// Guarantee: permits are conserved: those free and those held are together what was set and added,
-///   whatever is lost, doubled or late, and whoever dies. A hold that its process does not renew
-///   comes back once, when its lease is over. Waiters of ours are served in the order of their
-///   arrival: one that wants many is not overtaken by one that wants few. A dead one delays those
-///   behind it by two seconds at most.
+///   whatever message is lost, doubled or late, and whichever process dies. A hold that its process
+///   does not renew comes back once, when its lease is over. Waiters of ours are served in the
+///   order of their arrival: one that wants many is not overtaken by one that wants few. A dead
+///   waiter delays those behind it by two seconds at most.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`). That a
-///   Java program waits in the same order: it takes whatever it finds free; while others of ours
-///   wait, that is what a release leaves free for 10 ms after 16 hand-overs, at most once a second.
-///   What a Java program acquires belongs to nobody, and is missing when it dies. A copy of an
-///   acquire that the server gets to only after the release holds permits for nobody until their
-///   lease is over.
+///   Java program waits in the same order: it takes whatever it finds free. While waiters of ours
+///   queue, a Java program finds what a release leaves free for 10 ms after 16 hand-overs, at most
+///   once a second. What a Java program acquires has no owner, and is missing when that program
+///   dies. A copy of an acquire that the server executes only after the release holds permits that
+///   no process uses until their lease is over.
 /// Threads: any. The Store must outlive the Semaphore and every Held of it; a Held may outlive its
 ///   Semaphore. After a fork() the holds stay with the parent.
 /// In Redis: string NAME, the free permits, and channel redisson_sc:{NAME}, both as Redisson's;
@@ -71,31 +107,18 @@ struct SemaphoreInfo {
 ///   sluice_semaphore_turns:{NAME} while somebody waits (2 minutes), strings
 ///   sluice_semaphore_done:{NAME}:ID for a minute after a change. One
 ///   round trip to acquire, one to release; a wait adds a round trip and a subscription that lasts
-///   as long as the Semaphore. Renewals: one script for 100 holds.
+///   as long as the Semaphore. Renewals: one script for 100 holds. A key of another type or with
+///   other text than a number is refused with wrong_type, and left as it is.
 ///
 ///     Semaphore desks{*store, "desks"};
-///     desks.try_set_permits(4).get();
+///     desks.ensure_permits(4).get();
 ///     if (auto desk = desks.try_acquire(1, 5s).get()) work_at(*desk);
-class Semaphore {
+class Semaphore : public SemaphoreBase {
  public:
-  /// How many one hold may have, and how far one change may go.
-  static constexpr std::uint32_t most = 2'147'483'647;
-
   /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
   /// that leaves nothing of it.
   explicit Semaphore(Store& store, std::string name, SemaphoreOptions options = {});
-  ~Semaphore();
-  Semaphore(const Semaphore&) = delete;
-  Semaphore& operator=(const Semaphore&) = delete;
 
-  /// Sets how many there are, if nobody has. True: set. Before that there are none.
-  /// Throws Error; the same call again is safe.
-  Task<bool> try_set_permits(std::uint32_t permits);
-  /// So many more, or fewer: below zero, nobody gets one until as many came back.
-  /// Throws Error (effect none or unknown).
-  Task<void> add_permits(std::int64_t delta);
-  /// How many are free, after those of the dead came back.
-  Task<std::int64_t> available();
   /// Takes all that are free, for ever, and says how many. Throws Error (effect none or unknown).
   Task<std::int64_t> drain();
 
@@ -109,25 +132,12 @@ class Semaphore {
                                         std::chrono::milliseconds wait = {},
                                         std::stop_token stop = {});
 
-  /// Gives back what is nobody's hold: of a Java program, or drained. As Redisson it does not ask
-  /// whether anybody had them. `request`: a name for this release of at most 200 bytes; whoever
-  /// calls again with the same name within a minute, after an Error of unknown effect, releases
-  /// once. Default: each call is new.
+  /// Gives back permits that no Held stands for: those of a Java program, or drained ones. As
+  /// Redisson it does not ask whether anybody had them. `request`: a name for this release of at
+  /// most 200 bytes. A caller that gets an Error of unknown effect, and calls again with the same
+  /// name within a minute, releases once. Default: each call is new.
   /// Throws Error (effect none or unknown).
   Task<void> release_unowned(std::uint32_t permits = 1, std::string request = {});
-
-  /// Who holds and who waits, for operators: one round trip.
-  Task<SemaphoreInfo> info();
-
-  const std::string& name() const noexcept;
-
- private:
-  Task<std::optional<Held>> enter(std::uint32_t permits, std::chrono::milliseconds wait,
-                                  std::stop_token stop);
-
-  Store& store_;
-  const std::string label_;
-  const std::shared_ptr<lock::Pool> pool_;
 };
 
 }  // namespace sluice

@@ -7,31 +7,19 @@
 #include <stop_token>
 #include <string>
 
-#include "sluice/held.hpp"
-#include "sluice/store.hpp"
+#include "sluice/exclusive_lock.hpp"
 
 namespace sluice {
 
 namespace lock {
-class SharedWire;
-class Side;
-class ThreadHolds;
-class Watchdog;
-struct OwnerState;
+class SharedAccess;
 }  // namespace lock
 
 struct SharedMutexOptions {
-  /// How long a hold lasts without renewal, and so how long a dead holder keeps others out. Shorter
-  /// frees sooner; longer survives longer pauses of the holder and outages of the server. From 10
-  /// ms to 24 h.
+  // As in MutexOptions.
   std::chrono::milliseconds lease = std::chrono::seconds{30};
-  /// Renew the lease while it is held, every third of it, all holds of the process together. Off:
-  /// every hold ends when its lease does, and is then lost.
   bool watchdog = true;
-  /// How much earlier than the server the holder believes the hold to be over: for clocks that run
-  /// at different speeds. Default: lease / 100 + 2 ms, as in Redlock.
   std::optional<std::chrono::milliseconds> margin{};
-  /// Where a grant has to be before it counts. Default: on the server.
   Durability durability{};
   enum class Preference {
     writers,  ///< While a writer waits, newcomers wait behind it; after it, the next writer is
@@ -85,28 +73,17 @@ struct SharedMutexOptions {
 ///     SharedMutex prices{*store, "prices"};
 ///     { const std::shared_lock reading{prices}; show(price_list); }
 ///     { const std::unique_lock writing{prices}; price_list = load(); }
-class SharedMutex {
+class SharedMutex : public ExclusiveLock {
  public:
   /// Throws Error (bad_argument): an empty name, one above 1 MiB, an option out of its range.
   SharedMutex(Store& store, std::string name, SharedMutexOptions options = {});
   ~SharedMutex();
-  SharedMutex(const SharedMutex&) = delete;
-  SharedMutex& operator=(const SharedMutex&) = delete;
 
-  /// Waits until it may write. Throws Error: bad_argument, effect none, where `owner` reads and
-  /// does not write; connection, timeout, wrong_type ...: a hold that may have come about all the
-  /// same is taken back in the background, and ends with its lease at the latest.
-  Task<Held> acquire();
-  Task<Held> acquire(const Owner& owner);
-  /// Waits up to `wait`, or until `stop` is requested. Empty: others were in all the while. Without
-  /// a wait: one round trip. Throws as `acquire`.
-  Task<std::optional<Held>> try_acquire(std::chrono::milliseconds wait = {},
-                                        std::stop_token stop = {});
-  Task<std::optional<Held>> try_acquire(const Owner& owner, std::chrono::milliseconds wait = {},
-                                        std::stop_token stop = {});
+  // To write: the verbs of ExclusiveLock. An `acquire` of an owner that reads and does not write
+  // throws Error (bad_argument, effect none).
 
-  /// The same to read. `Held::token()` of a reader is that of the last writer before it: what it
-  /// reads is at least as new. 0: there was no writer yet.
+  /// To read, as `acquire`. `Held::token()` of a reader is that of the last writer before it: what
+  /// it reads is at least as new. 0: there was no writer yet.
   Task<Held> acquire_shared();
   Task<Held> acquire_shared(const Owner& owner);
   Task<std::optional<Held>> try_acquire_shared(std::chrono::milliseconds wait = {},
@@ -123,25 +100,8 @@ class SharedMutex {
   /// with their next renewal. False: nobody was in.
   Task<bool> force_release();
 
-  const std::string& name() const noexcept;
-
-  // As the standard library wants it (SharedTimedMutex): the owner is the thread. Entering again is
-  // allowed, and so is lock_shared() between lock() and unlock(). `lock...` and `try_lock...` throw
-  // Error when the store fails, and when a thread that reads wants to write. `unlock...` releases
-  // as ~Held does; it throws Error (bad_argument) when this thread is not in, but not when the hold
-  // was lost, which is logged and counted.
-  void lock();
-  bool try_lock();
-  template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
-    return lock_within(std::chrono::ceil<std::chrono::milliseconds>(wait));
-  }
-  template <class AnyClock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<AnyClock, Duration>& when) {
-    return try_lock_for(when - now_of<AnyClock>());
-  }
-  void unlock();
-
+  // To read, as the standard library wants it (SharedTimedMutex). lock_shared() is also allowed
+  // between lock() and unlock(); lock() of a thread that reads throws Error.
   void lock_shared();
   bool try_lock_shared();
   template <class Rep, class Period>
@@ -155,30 +115,12 @@ class SharedMutex {
   void unlock_shared();
 
  private:
-  using OwnerState = std::shared_ptr<lock::OwnerState>;
-  Task<std::optional<Held>> enter_to_write(OwnerState owner, std::chrono::milliseconds wait,
-                                           std::stop_token stop);
-  Task<std::optional<Held>> enter(std::shared_ptr<lock::Side> side, OwnerState owner,
-                                  std::chrono::milliseconds wait, std::stop_token stop);
-  bool lock_within(std::chrono::milliseconds wait);
+  SharedMutex(std::shared_ptr<lock::SharedAccess> writers,
+              std::shared_ptr<lock::SharedAccess> readers, const std::string& label);
   bool lock_shared_within(std::chrono::milliseconds wait);
-  template <class AnyClock>
-  auto now_of() {
-    if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>) {
-      return store_.clock().steady();
-    } else {
-      return AnyClock::now();  // the caller's clock, not ours
-    }
-  }
 
-  Store& store_;
-  const std::string label_;
-  const std::shared_ptr<const lock::SharedWire> wire_;
-  const std::shared_ptr<lock::Watchdog> watchdog_;
-  const std::shared_ptr<lock::Side> readers_;
-  const std::shared_ptr<lock::Side> writers_;
-  const std::unique_ptr<lock::ThreadHolds> reading_threads_;  // of lock_shared()
-  const std::unique_ptr<lock::ThreadHolds> writing_threads_;  // of lock()
+  const std::shared_ptr<lock::SharedAccess> writers_;
+  const std::unique_ptr<lock::Entrance> readers_;
 };
 
 }  // namespace sluice

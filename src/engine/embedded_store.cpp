@@ -2,37 +2,34 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-#include <utility>
-
-#include "engine/embedded/embedded_core.hpp"
+#include "engine/embedded/locked_engine.hpp"
+#include "engine/embedded/rewriter.hpp"
 #include "engine/log/append_log.hpp"
-#include "engine/log/append_log_rewrite.hpp"
-#include "engine/number_text.hpp"
+#include "engine/types/text.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {
 namespace {
 
-/// A batch is not atomic: others get a turn after so many of its items.
+/// A batch is not atomic: other callers get the engine after so many of its items.
 constexpr std::size_t items_a_section = 64;
 
-using Section = EmbeddedCore::Section;
+using Section = LockedEngine::Section;
 
-/// Everything that stands between the engine and the disk.
-struct Durability {
-  Durability(EmbeddedCore& core, const EmbeddedOptions& options, std::unique_ptr<Folder> folder)
-      : log(std::move(folder), [&core](Words words) { core.replay(words); }),
-        committer(log, options.fsync, core.clock()),
-        rewriter(core, log, committer) {}
+/// What a Store with a folder has besides: the log, its committer, its rewriter.
+struct Persistence {
+  Persistence(LockedEngine& engine, const EmbeddedOptions& options, std::unique_ptr<Folder> folder)
+      : log(std::move(folder), [&engine](Words words) { engine.replay(words); }),
+        committer(log, options.fsync, engine.clock()),
+        rewriter(engine, log, committer) {}
 
   AppendLog log;
   LogCommitter committer;
   LogRewriter rewriter;
 };
 
-/// What has to be on disk before a reply is given. One that is dropped unawaited is committed all
-/// the same, later.
+/// What has to be on disk before a reply is given. A receipt that is dropped unawaited lets the
+/// background thread commit.
 class Receipt {
  public:
   Receipt(LogCommitter* committer, std::uint64_t position, bool wrote) noexcept
@@ -49,15 +46,22 @@ class Receipt {
   }
 
   bool is_committed() const noexcept { return !committer_ || committer_->is_committed(position_); }
-  /// REQUIRES: not is_committed() at some time before.
-  LogCommitter::Wait wait() noexcept {
-    return {*std::exchange(committer_, nullptr), position_, effect_};
+
+  // `co_await` it: goes on when it is committed, throws when it cannot be.
+  bool await_ready() const noexcept { return is_committed(); }
+  bool await_suspend(std::coroutine_handle<> coroutine) {
+    wait_.emplace(*std::exchange(committer_, nullptr), position_, effect_);
+    return wait_->await_suspend(coroutine);
+  }
+  void await_resume() const {
+    if (wait_) wait_->await_resume();
   }
 
  private:
   LogCommitter* committer_;
   std::uint64_t position_;
   Effect effect_;
+  std::optional<LogCommitter::Wait> wait_;
 };
 
 Value value_or_throw(Value reply) {
@@ -66,10 +70,7 @@ Value value_or_throw(Value reply) {
 }
 
 Task<Value> when_committed(Value reply, Receipt receipt) {
-  if (!receipt.is_committed()) {
-    auto committed = receipt.wait();
-    co_await committed;
-  }
+  co_await receipt;
   co_return value_or_throw(std::move(reply));
 }
 
@@ -83,25 +84,26 @@ std::optional<Error> refusal_of(Words command) {
   if (command.empty()) return Error{Errc::bad_argument, "a command without words"};
   const auto* const spec = resp::find_command(command);
   if (!spec || !spec->has(resp::flag_stateful)) return std::nullopt;
-  return Error{Errc::bad_argument,
-               fmt::format("{} changes the state of a connection, and this Store is shared by all "
-                           "its callers; use a "
-                           "script for several commands at once, and listen() to subscribe",
-                           command.front())};
+  return Error{
+      Errc::bad_argument,
+      fmt::format("{} changes the state of a connection, and this Store is shared by all "
+                  "its callers; use a script for several commands at once, and listen() to "
+                  "subscribe",
+                  command.front())};
 }
 
 class PassiveStore final : public EmbeddedStore {
  public:
   PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock,
                std::unique_ptr<Folder> folder);
-  ~PassiveStore() override { core_.close(); }  // before what it logs to is gone
+  ~PassiveStore() override { engine_.close(); }  // before its log is destroyed
 
   Task<Value> run(Words command, CallOptions options) override;
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
   Task<std::vector<Value>> run(Batch batch, CallOptions options) override;
   Task<Listener> listen(std::string channel, MessageHandler handler) override;
 
-  Clock& clock() noexcept override { return core_.clock(); }
+  Clock& clock() noexcept override { return engine_.clock(); }
   Driver* driver() noexcept override { return committer(); }
   std::string describe() const override { return "embedded:" + options_.path; }
 
@@ -109,26 +111,26 @@ class PassiveStore final : public EmbeddedStore {
   void rewrite() override;
 
  private:
-  LogCommitter* committer() noexcept { return durability_ ? &durability_->committer : nullptr; }
-  Receipt receipt_of(const Outcome& outcome) noexcept {
-    return {committer(), outcome.position, outcome.wrote};
+  LogCommitter* committer() noexcept { return persistence_ ? &persistence_->committer : nullptr; }
+  Receipt receipt_of(const ExecutionResult& result) noexcept {
+    return {committer(), result.position, result.wrote};
   }
 
-  Task<Value> reply(Outcome&& outcome);
+  Task<Value> reply(ExecutionResult&& result);
   Task<Value> wait_for_keys(std::vector<std::string> words);
   Task<Value> start_rewrite();
   /// Executes from where `values` ends; stops before an item that has to wait. Gives the receipt of
   /// what was executed.
   Receipt execute_items(const Batch& batch, std::vector<Value>& values);
-  Outcome execute_item(Section& section, const Batch::Item& item);
+  ExecutionResult execute_item(Section& section, const Batch::Item& item);
   Task<std::vector<Value>> finish_batch(Batch batch, std::vector<Value> values, Receipt receipt);
   void rewrite_when_due();
 
   const EmbeddedOptions options_;
   const std::unique_ptr<FolderLock> lock_;
-  EmbeddedCore core_;
+  LockedEngine engine_;
   OpenReport report_;
-  std::unique_ptr<Durability> durability_;
+  std::unique_ptr<Persistence> persistence_;
 };
 
 namespace {
@@ -142,7 +144,7 @@ std::string_view name_of(Fsync fsync) {
   return "no";
 }
 
-/// What CONFIG GET tells of, and CONFIG SET cannot change: it is settled when the store is opened.
+/// What CONFIG GET answers and CONFIG SET cannot change.
 void settle_config(Engine& engine, const EmbeddedOptions& options) {
   engine.config = {{"appendonly", options.path.empty() ? "no" : "yes"},
                    {"appendfsync", std::string{name_of(options.fsync)}},
@@ -163,89 +165,88 @@ PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<Folde
                            std::unique_ptr<Folder> folder)
     : options_(options),
       lock_(std::move(lock)),
-      core_(options.clock ? *options.clock : system_clock(), options.scripts) {
-  settle_config(core_.engine(), options);
+      engine_(options.clock ? *options.clock : system_clock(), options.scripts) {
+  settle_config(engine_.engine(), options);
   if (!folder) return;
-  core_.begin_replay();
-  durability_ = std::make_unique<Durability>(core_, options_, std::move(folder));
-  core_.end_replay();
-  core_.log_to(&durability_->committer);
-  report_ = durability_->log.report();
+  engine_.begin_replay();
+  persistence_ = std::make_unique<Persistence>(engine_, options_, std::move(folder));
+  engine_.end_replay();
+  engine_.log_to(&persistence_->committer);
+  report_ = persistence_->log.report();
 }
 
 // --- one command, one script ---
 
 Task<Value> PassiveStore::run(Words command, CallOptions) {
   if (auto refused = refusal_of(command)) return failed<Value>(*std::move(refused));
-  if (same_word(command.front(), "bgrewriteaof")) return start_rewrite();
-  std::optional<Outcome> outcome;
+  if (is_word(command.front(), "bgrewriteaof")) return start_rewrite();
+  std::optional<ExecutionResult> result;
   {
-    Section section{core_};
-    outcome = section.execute(command);
+    Section section{engine_};
+    result = section.execute(command);
   }
-  if (outcome->block) return wait_for_keys({command.begin(), command.end()});
-  return reply(*std::move(outcome));
+  if (result->block) return wait_for_keys({command.begin(), command.end()});
+  return reply(*std::move(result));
 }
 
 Task<Value> PassiveStore::run(const Script& script, Words keys, Words args, CallOptions) {
-  std::optional<Outcome> outcome;
+  std::optional<ExecutionResult> result;
   {
-    Section section{core_};
-    outcome = section.execute(script, keys, args);
+    Section section{engine_};
+    result = section.execute(script, keys, args);
   }
-  return reply(*std::move(outcome));
+  return reply(*std::move(result));
 }
 
-Task<Value> PassiveStore::reply(Outcome&& outcome) {
-  if (outcome.wrote) rewrite_when_due();
-  auto receipt = receipt_of(outcome);
-  if (receipt.is_committed() && !outcome.reply.is_error())
-    return Task<Value>::ready(std::move(outcome.reply));
-  return when_committed(std::move(outcome.reply), std::move(receipt));
+Task<Value> PassiveStore::reply(ExecutionResult&& result) {
+  if (result.wrote) rewrite_when_due();
+  auto receipt = receipt_of(result);
+  if (receipt.is_committed() && !result.reply.is_error())
+    return Task<Value>::ready(std::move(result.reply));
+  return when_committed(std::move(result.reply), std::move(receipt));
 }
 
-/// The end of a wait, also when the coroutine is destroyed in the middle of it.
-class WaitEnd {
+/// Ends a wait: with its timeout, or when the coroutine goes on or is destroyed.
+class WaitGuard {
  public:
-  WaitEnd(EmbeddedCore& core, WaitingCalls::Call call) : core_(core), call_(std::move(call)) {
+  WaitGuard(LockedEngine& engine, WaitingCalls::Call call)
+      : engine_(engine), call_(std::move(call)) {
     if (call_->timeout_ms > 0)
-      timer_ =
-          core_.clock().after(std::chrono::milliseconds{call_->timeout_ms}, [&core, call = call_] {
-            if (Section{core}.stop_waiting(*call)) call->done.complete();  // its reply is null
-          });
+      timer_ = engine_.clock().after(std::chrono::milliseconds{call_->timeout_ms},
+                                     [&engine, call = call_] {
+                                       if (Section{engine}.stop_waiting(*call))
+                                         call->done.complete();  // its reply is null
+                                     });
   }
-  ~WaitEnd() {
-    if (timer_) core_.clock().cancel(*timer_);
-    Section{core_}.stop_waiting(*call_);
+  ~WaitGuard() {
+    if (timer_) engine_.clock().cancel(*timer_);
+    Section{engine_}.stop_waiting(*call_);
   }
-  WaitEnd(const WaitEnd&) = delete;
-  WaitEnd& operator=(const WaitEnd&) = delete;
+  WaitGuard(const WaitGuard&) = delete;
+  WaitGuard& operator=(const WaitGuard&) = delete;
 
  private:
-  EmbeddedCore& core_;
+  LockedEngine& engine_;
   WaitingCalls::Call call_;
   std::optional<Clock::TimerId> timer_;
 };
 
 Task<Value> PassiveStore::wait_for_keys(std::vector<std::string> words) {
   const auto call = std::make_shared<WaitingCall>(std::move(words), driver());
-  Section{core_}.execute_or_wait(call);
+  Section{engine_}.execute_or_wait(call);
   {
-    const WaitEnd end{core_, call};
+    const WaitGuard guard{engine_, call};
     co_await call->done;
   }
   if (call->wrote) rewrite_when_due();
   Receipt receipt{committer(), call->position, call->wrote};
-  if (!receipt.is_committed()) {
-    auto committed = receipt.wait();
-    co_await committed;
-  }
+  co_await receipt;
   co_return value_or_throw(std::move(call->reply));
 }
 
 // --- batches ---
 
-Outcome PassiveStore::execute_item(Section& section, const Batch::Item& item) {
+ExecutionResult PassiveStore::execute_item(Section& section, const Batch::Item& item) {
   const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
   if (item.script) {
     const auto all = Words{words};
@@ -258,14 +259,14 @@ Receipt PassiveStore::execute_items(const Batch& batch, std::vector<Value>& valu
   std::uint64_t position = 0;
   bool wrote = false;
   for (bool blocked = false; !blocked && values.size() < batch.size();) {
-    Section section{core_};
+    Section section{engine_};
     for (std::size_t i = 0; i < items_a_section && values.size() < batch.size(); ++i) {
-      auto outcome = execute_item(section, batch.items()[values.size()]);
-      blocked = outcome.block.has_value();
+      auto result = execute_item(section, batch.items()[values.size()]);
+      blocked = result.block.has_value();
       if (blocked) break;
-      position = outcome.position;
-      wrote = wrote || outcome.wrote;
-      values.push_back(std::move(outcome.reply));
+      position = result.position;
+      wrote = wrote || result.wrote;
+      values.push_back(std::move(result.reply));
     }
   }
   if (wrote) rewrite_when_due();
@@ -288,18 +289,12 @@ Task<std::vector<Value>> PassiveStore::run(Batch batch, CallOptions) {
 
 Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Value> values,
                                                     Receipt receipt) {
-  if (!receipt.is_committed()) {
-    auto committed = receipt.wait();
-    co_await committed;
-  }
+  co_await receipt;
   while (values.size() < batch.size()) {
-    auto waiting = wait_for_keys(batch.items()[values.size()].words);
-    Value value = co_await waiting;
+    Value value = co_await wait_for_keys(batch.items()[values.size()].words);
     values.push_back(std::move(value));
     auto rest = execute_items(batch, values);
-    if (rest.is_committed()) continue;
-    auto committed = rest.wait();
-    co_await committed;
+    co_await rest;
   }
   co_return values;
 }
@@ -307,27 +302,27 @@ Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Val
 // --- the rest ---
 
 Task<Listener> PassiveStore::listen(std::string channel, MessageHandler handler) {
-  return Task<Listener>::ready(core_.channels().listen(std::move(channel), std::move(handler)));
+  return Task<Listener>::ready(engine_.channels().listen(std::move(channel), std::move(handler)));
 }
 
 Task<Value> PassiveStore::start_rewrite() {
-  if (!durability_)
+  if (!persistence_)
     return failed<Value>(
         Error{Errc::bad_argument, "BGREWRITEAOF: this Store lives in memory alone"});
-  durability_->rewriter.start();
+  persistence_->rewriter.start();
   return Task<Value>::ready(Value::simple_string("Background append only file rewriting started"));
 }
 
 void PassiveStore::rewrite() {
-  if (!durability_) throw Error{Errc::bad_argument, "a Store in memory has no file to rewrite"};
-  durability_->rewriter.start();
-  durability_->rewriter.wait();
+  if (!persistence_) throw Error{Errc::bad_argument, "a Store in memory has no file to rewrite"};
+  persistence_->rewriter.start();
+  persistence_->rewriter.wait();
 }
 
 void PassiveStore::rewrite_when_due() {
-  if (!durability_ || options_.rewrite_growth_percent == 0) return;
-  durability_->rewriter.start_when_due(options_.rewrite_above_bytes,
-                                       options_.rewrite_growth_percent);
+  if (!persistence_ || options_.rewrite_growth_percent == 0) return;
+  persistence_->rewriter.start_when_due(options_.rewrite_above_bytes,
+                                        options_.rewrite_growth_percent);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 ///   published it is on disk. After a failed write the file does not have the effects of the calls
 ///   that failed with effect `unknown`, but reads show them until the folder is opened anew.
 /// Threads: any. The caller's thread executes, at the call and not only when the Task is awaited; a
-///   blocking command suspends the Task and nobody else.
+///   blocking command suspends its Task alone.
 /// On disk: see append_log.hpp; a redis-server 7 with `appendonly yes` and `dir` = the folder loads
 ///   it.
 #pragma once
@@ -19,8 +19,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/log/append_log_committer.hpp"
-#include "engine/log/append_log_loader.hpp"
+#include "engine/log/committer.hpp"
 #include "engine/lua/script_run.hpp"
 #include "sluice/store.hpp"
 
@@ -32,8 +31,8 @@ struct EmbeddedOptions {
   /// What a reply promises. `always` is safe and costs one fdatasync for each round of concurrent
   /// callers; `everysec` loses a second and the time of a sync in a power cut.
   Fsync fsync = Fsync::always;
-  /// Tells TIME and the expiry; null: system_clock(). Wall time that goes back stands still here
-  /// until it is caught up.
+  /// Gives TIME and decides expiry; null: system_clock(). When wall time goes back, the engine's
+  /// time stands still until it is reached again.
   Clock* clock = nullptr;
   /// The file is rewritten in the background when it is larger than this ...
   std::uint64_t rewrite_above_bytes = std::uint64_t{64} << 20;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "resp/command_table.hpp"
 #include "resp/writer.hpp"
@@ -87,54 +86,6 @@ void Request::append_to(std::string& out, KnownScripts& known) const {
 
 namespace {
 
-using std::chrono::milliseconds;
-
-bool is_word(std::string_view word, std::string_view upper) {
-  if (word.size() != upper.size()) return false;
-  for (std::size_t i = 0; i < word.size(); ++i)
-    if ((static_cast<unsigned char>(word[i]) & 0xdf) != static_cast<unsigned char>(upper[i]))
-      return false;
-  return true;
-}
-
-/// A number the server will refuse counts as 0: its error is the answer.
-milliseconds time_of(std::string_view text, double unit_ms) {
-  double count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size() || count < 0) return milliseconds{0};
-  const double ms = count * unit_ms;
-  if (ms == 0 || ms > 1e15) return milliseconds::max();
-  return milliseconds{static_cast<std::int64_t>(ms) + 1};
-}
-
-/// Where each blocking command says how long: behind an option, or at a fixed place.
-struct TimeoutRow {
-  std::string_view command;
-  std::string_view option;  ///< "BLOCK": the word behind it; empty: by position
-  int position;  ///< of the word, negative from the end; of the first that may be the option
-  double unit_ms;
-};
-
-constexpr TimeoutRow timeout_rows[] = {
-    {"XREAD", "BLOCK", 1, 1},     {"XREADGROUP", "BLOCK", 4, 1},  // a group may be called BLOCK
-    {"BLPOP", "", -1, 1000},      {"BRPOP", "", -1, 1000},       {"BLMOVE", "", -1, 1000},
-    {"BRPOPLPUSH", "", -1, 1000}, {"BZPOPMIN", "", -1, 1000},    {"BZPOPMAX", "", -1, 1000},
-    {"BLMPOP", "", 1, 1000},      {"BZMPOP", "", 1, 1000},
-};
-
-/// The word that says how long; empty: the command does not wait.
-std::string_view timeout_word(const TimeoutRow& row, Words command) {
-  if (row.option.empty()) {
-    const auto at = row.position < 0 ? std::ssize(command) + row.position : row.position;
-    return at < 1 || at >= std::ssize(command) ? "" : command[static_cast<std::size_t>(at)];
-  }
-  for (auto i = static_cast<std::size_t>(row.position); i + 1 < command.size(); ++i) {
-    if (is_word(command[i], "STREAMS")) break;  // keys and ids from here on
-    if (is_word(command[i], row.option)) return command[i + 1];
-  }
-  return "";
-}
-
 [[noreturn]] void refuse(Words command, std::string_view why) {
   throw Error{Errc::bad_argument, fmt::format("{} {}", command.front(), why)};
 }
@@ -153,12 +104,8 @@ Needs needs_of(Words command) {
   if (spec->name == "wait" || spec->name == "waitaof")
     refuse(command, "speaks of the writes of one connection, which all callers share here");
   if (!spec->has(resp::flag_blocking)) return {};
-  for (const auto& row : timeout_rows) {
-    if (!is_word(command.front(), row.command)) continue;
-    const auto word = timeout_word(row, command);
-    return word.empty() ? Needs{} : Needs{true, time_of(word, row.unit_ms)};
-  }
-  return {true, milliseconds{0}};  // known to block, but not for how long: the time of the call
+  const auto wait = resp::waiting_time(*spec, command);
+  return wait ? Needs{true, *wait} : Needs{};
 }
 
 }  // namespace sluice::redis

@@ -12,32 +12,24 @@ namespace {
 
 // The flags as commands.def writes them.
 constexpr std::uint32_t none = 0;
-constexpr std::uint32_t write = flag_write;
-constexpr std::uint32_t readonly = flag_readonly;
-constexpr std::uint32_t denyoom = flag_denyoom;
-constexpr std::uint32_t admin = flag_admin;
-constexpr std::uint32_t pubsub = flag_pubsub;
-constexpr std::uint32_t noscript = flag_noscript;
-constexpr std::uint32_t blocking = flag_blocking;
-constexpr std::uint32_t loading = flag_loading;
-constexpr std::uint32_t stale = flag_stale;
-constexpr std::uint32_t fast = flag_fast;
-constexpr std::uint32_t no_auth = flag_no_auth;
-constexpr std::uint32_t movablekeys = flag_movablekeys;
-constexpr std::uint32_t stateful = flag_stateful;
-constexpr std::uint32_t container = flag_container;
-constexpr std::uint32_t no_multi = flag_no_multi;
-constexpr std::uint32_t allow_busy = flag_allow_busy;
-constexpr std::uint32_t no_mandatory_keys = flag_no_mandatory_keys;
-constexpr std::uint32_t no_async_loading = flag_no_async_loading;
-constexpr std::uint32_t skip_monitor = flag_skip_monitor;
-constexpr std::uint32_t skip_slowlog = flag_skip_slowlog;
-constexpr std::uint32_t asking = flag_asking;
+#define FLAG(name) constexpr std::uint32_t name = flag_##name;
+#include "resp/command_flags.def"
+#undef FLAG
 
-#define COMMAND(name, arity, flags, first, last, step) \
-  CommandSpec{name, arity, flags, first, last, step, 0, KeyRule::none, 0},
-#define MOVABLE(name, arity, flags, first, last, step, rule, at) \
-  CommandSpec{name, arity, flags, first, last, step, 0, KeyRule::rule, at},
+#define FLAG(name) FlagName{flag_##name, #name},
+constexpr FlagName named_flags[] = {
+#include "resp/command_flags.def"
+};
+#undef FLAG
+constexpr std::size_t own_flags = 2;
+
+constexpr TimeoutRule seconds_at(std::int8_t at) { return {TimeoutRule::Form::seconds, at}; }
+constexpr TimeoutRule behind_block(std::int8_t at) { return {TimeoutRule::Form::block, at}; }
+
+#define COMMAND(name, arity, flags, first, last, step, ...) \
+  CommandSpec{name, arity, flags, first, last, step, 0, KeyRule::none, 0, {__VA_ARGS__}},
+#define MOVABLE(name, arity, flags, first, last, step, rule, at, ...) \
+  CommandSpec{name, arity, flags, first, last, step, 0, KeyRule::rule, at, {__VA_ARGS__}},
 constexpr CommandSpec rows[] = {
 #include "resp/commands.def"
 };
@@ -93,6 +85,10 @@ const CommandSpec* look_up(std::uint32_t hashed, Same same) noexcept {
 }  // namespace
 
 std::span<const CommandSpec> all_commands() noexcept { return commands; }
+
+std::span<const FlagName> flag_names() noexcept {
+  return std::span{named_flags}.first<std::size(named_flags) - own_flags>();
+}
 
 const CommandSpec* find_command(std::string_view name) noexcept {
   if (name.size() > longest_name) return nullptr;

@@ -2,38 +2,34 @@
 /// commands.def.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 namespace sluice::resp {
 
-/// As Redis's COMMAND names them, and two of ours.
-enum CommandFlag : std::uint32_t {
-  flag_write = 1U << 0,
-  flag_readonly = 1U << 1,
-  flag_denyoom = 1U << 2,
-  flag_admin = 1U << 3,
-  flag_pubsub = 1U << 4,
-  flag_noscript = 1U << 5,
-  flag_blocking = 1U << 6,  ///< may wait on the server (BLPOP, XREAD BLOCK)
-  flag_loading = 1U << 7,
-  flag_stale = 1U << 8,
-  flag_fast = 1U << 9,
-  flag_no_auth = 1U << 10,
-  flag_movablekeys = 1U << 11,  ///< keys are found by keys_of(), not by position
-  flag_stateful = 1U << 12,     ///< ours: changes the connection, so it may not be multiplexed
-  flag_container = 1U << 13,    ///< ours: has subcommands, which are rows of their own
-  flag_no_multi = 1U << 14,
-  flag_allow_busy = 1U << 15,
-  flag_no_mandatory_keys = 1U << 16,
-  flag_no_async_loading = 1U << 17,
-  flag_skip_monitor = 1U << 18,
-  flag_skip_slowlog = 1U << 19,
-  flag_asking = 1U << 20,
+/// flag_write, flag_readonly ...: one bit for each row of command_flags.def.
+enum FlagPlace : std::uint32_t {
+#define FLAG(name) flag_place_##name,
+#include "resp/command_flags.def"
+#undef FLAG
 };
+enum CommandFlag : std::uint32_t {
+#define FLAG(name) flag_##name = 1U << flag_place_##name,
+#include "resp/command_flags.def"
+#undef FLAG
+};
+
+struct FlagName {
+  CommandFlag flag;
+  std::string_view name;
+};
+/// As COMMAND names them; without ours.
+std::span<const FlagName> flag_names() noexcept;
 
 /// Where keys are that have no fixed position.
 enum class KeyRule : std::uint8_t {
@@ -43,6 +39,17 @@ enum class KeyRule : std::uint8_t {
   stored,    ///< the word behind STORE or STOREDIST: GEORADIUS
   sorted,    ///< the word behind STORE, where BY, GET and LIMIT have been stepped over: SORT
   migrated,  ///< the words behind KEYS, when the key at the fixed position is empty: MIGRATE
+};
+
+/// Where a blocking command says how long it may wait.
+struct TimeoutRule {
+  enum class Form : std::uint8_t {
+    none,
+    seconds,  ///< the word at `at`, which counts from the end where it is negative
+    block,    ///< milliseconds, behind the option BLOCK, which no word before `at` is
+  };
+  Form form = Form::none;
+  std::int8_t at = 0;
 };
 
 struct CommandSpec {
@@ -55,6 +62,7 @@ struct CommandSpec {
   std::size_t index;  ///< place in all_commands()
   KeyRule rule = KeyRule::none;
   std::uint8_t rule_at = 0;
+  TimeoutRule timeout = {};
 
   bool has(CommandFlag flag) const noexcept { return (flags & flag) != 0; }
   bool arity_fits(std::size_t words) const noexcept {
@@ -80,5 +88,10 @@ const CommandSpec* find_command(std::span<const std::string_view> words) noexcep
 /// like keys. O(number of words).
 bool keys_of(const CommandSpec& spec, std::span<const std::string_view> words,
              std::vector<std::size_t>& positions);
+
+/// How long a command with flag_blocking may wait, as its words say; max(): for ever; 0: not known,
+/// or a text that the server will refuse. Empty: it does not wait (XREAD without BLOCK).
+std::optional<std::chrono::milliseconds> waiting_time(const CommandSpec& spec,
+                                                      std::span<const std::string_view> words);
 
 }  // namespace sluice::resp

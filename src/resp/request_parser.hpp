@@ -17,6 +17,12 @@
 
 namespace sluice::resp {
 
+/// Splits a line as a person types it the way Redis does: blanks, "double quotes" with
+/// \n \r \t \b \a \xhh, 'single quotes' with \'. Appends the words to `words`; they lie in `text`,
+/// which is overwritten. False: a quote is not closed, or closed in the middle of a word. A NUL
+/// ends the line, as in Redis.
+bool split_inline(std::string_view line, std::string& text, std::vector<std::string_view>& words);
+
 /// Redis's own limits. Each protects the memory of the server.
 struct RequestLimits {
   std::size_t bulk = 512 << 20;              ///< bytes of one word (proto-max-bulk-len)

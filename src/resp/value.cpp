@@ -8,22 +8,11 @@ namespace sluice {
 namespace {
 
 std::string_view name_of(Value::Type type) {
-  switch (type) {
-    case Value::Type::null: return "null";
-    case Value::Type::boolean: return "boolean";
-    case Value::Type::integer: return "integer";
-    case Value::Type::number: return "double";
-    case Value::Type::big_number: return "big number";
-    case Value::Type::simple_string: return "simple string";
-    case Value::Type::bulk_string: return "bulk string";
-    case Value::Type::verbatim: return "verbatim string";
-    case Value::Type::error: return "error";
-    case Value::Type::array: return "array";
-    case Value::Type::set: return "set";
-    case Value::Type::map: return "map";
-    case Value::Type::push: return "push";
-  }
-  return "?";
+  static constexpr std::string_view names[] = {
+      "null",        "boolean",         "integer", "double", "big number", "simple string",
+      "bulk string", "verbatim string", "error",   "array",  "set",        "map",
+      "push"};
+  return names[static_cast<std::size_t>(type)];
 }
 
 [[noreturn]] void not_a(std::string_view wanted, const Value& value) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,15 @@ using Words = std::span<const std::string_view>;
 std::size_t command_size(Words words) noexcept;
 /// A command as an array of bulk strings. The buffer grows once at most.
 void append_command(std::string& out, Words words);
+inline void append_command(std::string& out, std::initializer_list<std::string_view> words) {
+  append_command(out, Words{words.begin(), words.size()});
+}
+/// The same as bytes of its own: command_bytes({"PING"}).
+inline std::string command_bytes(std::initializer_list<std::string_view> words) {
+  std::string bytes;
+  append_command(bytes, words);
+  return bytes;
+}
 
 /// The same piecewise, for a command whose words lie in several places: the header, then `count`
 /// times append_bulk().
@@ -31,7 +41,6 @@ class ReplyWriter {
   explicit ReplyWriter(std::string& out, int protocol = 2) : out_(out), protocol_(protocol) {}
 
   int protocol() const noexcept { return protocol_; }
-  void set_protocol(int protocol) noexcept { protocol_ = protocol; }
 
   void null();
   void null_array();

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/engine.hpp"
-#include "engine/value_reply.hpp"
+#include "engine/commands/redis_engine.hpp"
+#include "engine/core/reply.hpp"
 
 namespace sluice::engine {
 
@@ -31,7 +31,7 @@ class EngineSession {
   /// What the latest run logged, each effect as a line, joined by "; ".
   std::string effects_text() const;
 
-  Engine engine;
+  RedisEngine engine;
   Session session;
   std::int64_t now_us = 1'700'000'000'000'000;
   /// Of the latest run.

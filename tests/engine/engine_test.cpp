@@ -2,8 +2,8 @@
 // in.
 #include <gtest/gtest.h>
 
+#include "engine/core/keyspace.hpp"
 #include "engine/engine_session.hpp"
-#include "engine/keyspace.hpp"
 
 namespace sluice::engine {
 namespace {

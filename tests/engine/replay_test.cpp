@@ -13,8 +13,7 @@ class Replay : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Replay, TheLogGivesTheSameData) {
   EngineSession original{3, GetParam()};
-  EngineSession copy{3,
-                     GetParam() + 1000};  // other dice: what chance decided must stand in the log
+  EngineSession copy{3, GetParam() + 1000};  // other rng: what chance decided must stand in the log
   test::Grammar commands{GetParam(), test::command_templates, test::Grammar::Keys::mixed};
   for (int times = 0; times < 3; ++times) commands.add(test::chance_templates);
   commands.add(test::large_templates);

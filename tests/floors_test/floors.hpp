@@ -42,6 +42,21 @@ inline constexpr std::array folders{
     Folder{"public", ""},
 };
 
+/// A room within a folder, and the rooms of that folder that its files may include besides their
+/// own.
+struct Room {
+  std::string_view path;
+  std::string_view may_include;  // words
+};
+
+/// A folder that is listed here lists all its rooms; files beside them are its door, which may
+/// include every room, and which no room includes.
+inline constexpr std::array rooms{
+    Room{"engine/types", ""},         Room{"engine/core", "types"},
+    Room{"engine/lua", "core types"}, Room{"engine/commands", "lua core types"},
+    Room{"engine/log", ""},           Room{"engine/embedded", "commands lua core types log"},
+};
+
 /// The floor that a public header stands on: include/sluice/<noun>.hpp may include what that folder
 /// may, publicly.
 struct Noun {

@@ -63,6 +63,21 @@ TEST(Floors, DownwardsAndTheOwnFolderAreFree) {
       Lines{});
 }
 
+TEST(Floors, TheRoomsOfAFolderIncludeDownwards) {
+  EXPECT_EQ(check_floors({{"src/engine/log/record.cpp", "#include \"engine/core/context.hpp\"\n"}}),
+            (Lines{"src/engine/log/record.cpp:1: engine/log may not include engine/core "
+                   "(\"engine/core/context.hpp\")"}));
+  EXPECT_EQ(check_floors({{"src/engine/lua/a.cpp", "#include \"engine/embedded_store.hpp\"\n"}}),
+            (Lines{"src/engine/lua/a.cpp:1: engine/lua may not include engine "
+                   "(\"engine/embedded_store.hpp\")"}));
+  EXPECT_EQ(check_floors({{"src/engine/attic/a.cpp", "#include \"engine/core/context.hpp\"\n"}}),
+            (Lines{"src/engine/attic/a.cpp:1: the room engine/attic has no place in floors.hpp"}));
+  EXPECT_EQ(check_floors({{"src/engine/lua/reply.cpp", "#include \"engine/core/reply.hpp\"\n"},
+                          {"src/engine/embedded_store.cpp", "#include \"engine/log/file.hpp\"\n"},
+                          {"src/lock/mutex/mutex.cpp", "#include \"lock/wait/line.hpp\"\n"}}),
+            Lines{});
+}
+
 TEST(Floors, APublicHeaderShowsNothingOfSrcAndNoLibrary) {
   const SourceTree tree{
       {"include/sluice/lock.hpp", "#include \"store/waiter.hpp\"\n#include <fmt/format.h>\n"}};

@@ -112,6 +112,27 @@ std::string floor_complaint(const Place& from, const Include& include) {
   return fmt::format("{} may not include {} (\"{}\")", from.folder, target, include.name);
 }
 
+/// The room of a file below src/, "engine/core"; without one, its folder.
+std::string room_of(std::string_view path) {
+  const auto slash = path.find('/', path.find('/') + 1);
+  return std::string{slash == std::string_view::npos ? first_part(path) : path.substr(0, slash)};
+}
+
+std::string room_complaint(const Place& from, const Include& include) {
+  const auto folder = first_part(from.path);
+  const bool has_rooms =
+      std::ranges::any_of(rooms, [&](const Room& room) { return first_part(room.path) == folder; });
+  const auto room = room_of(from.path);
+  const auto target = room_of(include.name);
+  if (include.angled || !has_rooms || first_part(include.name) != folder || room == folder ||
+      room == target)
+    return {};
+  const auto found = std::ranges::find(rooms, room, &Room::path);
+  if (found == rooms.end()) return fmt::format("the room {} has no place in floors.hpp", room);
+  if (target != folder && has_word(found->may_include, target.substr(folder.size() + 1))) return {};
+  return fmt::format("{} may not include {} (\"{}\")", room, target, include.name);
+}
+
 std::string library_complaint(const Place& from, const Include& include) {
   if (!include.angled) return {};
   const auto rule = std::ranges::find_if(
@@ -161,14 +182,16 @@ bool is_named_by_cmake(const SourceTree& tree, const std::string& path) {
   return false;
 }
 
-/// A script may be a part of others, which name it: `-- include lock/wait/server_time.lua`.
+/// Scripts may include a file, or a part of one: `-- include lock/hold/parts.lua server_time`.
 bool is_included_by_a_script(const SourceTree& tree, const std::string& path) {
   return std::ranges::any_of(tree, [&](const auto& file) {
     bool includes = false;
     if (file.first.ends_with(".lua"))
       for_each_line(file.second, [&](int, const std::string& line) {
         constexpr std::string_view word = "-- include ";
-        includes |= line.starts_with(word) && path.ends_with('/' + line.substr(word.size()));
+        if (!line.starts_with(word)) return;
+        const auto included = line.substr(word.size());
+        includes |= path.ends_with('/' + included.substr(0, included.find(' ')));
       });
     return includes;
   });
@@ -178,7 +201,11 @@ bool is_included_by_a_script(const SourceTree& tree, const std::string& path) {
 
 Findings check_floors(const SourceTree& tree) {
   Findings findings;
-  for_each_include(tree, floor_complaint, findings);
+  const auto complaint = [](const Place& from, const Include& include) {
+    const auto said = floor_complaint(from, include);
+    return said.empty() ? room_complaint(from, include) : said;
+  };
+  for_each_include(tree, complaint, findings);
   return findings;
 }
 

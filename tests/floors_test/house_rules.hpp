@@ -12,8 +12,8 @@ namespace sluice::floors {
 /// "src/base/log.cpp:3: base may not include store (\"store/waiter.hpp\")"
 using Findings = std::vector<std::string>;
 
-/// Includes go to the own folder, or down, as floors.hpp allows; public headers include the
-/// standard library and each other alone.
+/// Includes go to the own folder, or down, as floors.hpp allows, also between the rooms of a
+/// folder; public headers include the standard library and each other alone.
 Findings check_floors(const SourceTree& tree);
 /// Libraries stay where floors.hpp puts them.
 Findings check_libraries(const SourceTree& tree);

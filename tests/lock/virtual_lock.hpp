@@ -40,6 +40,27 @@ class VirtualLock : public testing::Test {
     const Value value = store_->run({"HGET", key, name}).get();
     return value.is_null() ? "none" : value.as_text();
   }
+  /// Type and value of a key, to see that it was left as it is.
+  std::string contents(std::string_view key) {
+    const std::string type = store_->run({"TYPE", key}).get().as_text();
+    const auto read = [&]() -> Task<Value> {
+      if (type == "hash") return store_->run({"HGETALL", key});
+      if (type == "list") return store_->run({"LRANGE", key, "0", "-1"});
+      if (type == "zset") return store_->run({"ZRANGE", key, "0", "-1", "WITHSCORES"});
+      return store_->run({"GET", key});
+    };
+    return type + ' ' + to_string(read().get());
+  }
+  /// The error that the Task throws, if it throws one.
+  template <class T>
+  static std::optional<Errc> error_of(Task<T> task) {
+    try {
+      (void)task.get();
+    } catch (const Error& failure) {
+      return failure.errc();
+    }
+    return std::nullopt;
+  }
   std::chrono::milliseconds ttl(std::string_view key) {
     return std::chrono::milliseconds{store_->run({"PTTL", key}).get().as_integer()};
   }

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "resp/command_table.hpp"
-#include "resp/inline_words.hpp"
+#include "resp/request_parser.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
 

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <string>
 
-#include "resp/inline_words.hpp"
+#include "resp/request_parser.hpp"
 
 namespace sluice::resp {
 namespace {

@@ -1,19 +1,17 @@
 #include "engine/embedded/turn_mutex.hpp"
 
-#include <thread>
-
 namespace sluice::engine {
 namespace {
 
-// Long against what a turn's beginning costs (some 5 us, and a wake-up of each sleeper), short
-// against what the scheduler gives a thread anyway.
+// Long against the cost of beginning a turn (some 5 us, and a wake-up of each sleeper), short
+// against a time slice of the scheduler.
 constexpr std::chrono::microseconds turn{1000};
 
-// A look at the mutex takes its cache line from whoever works: one in some 100 ns is enough.
+// A look at the mutex takes its cache line from the holder: one in some 100 ns is enough.
 constexpr int pauses_a_look = 8;
 constexpr int looks = 80;
-// Whoever calls without a pause is back sooner than that.
-constexpr int polite = 10;
+// A thread that calls without a pause locks again within fewer looks than this.
+constexpr int free_looks = 10;
 
 void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -23,7 +21,7 @@ void pause() noexcept {
 #endif
 }
 
-/// On one core whoever holds it cannot go on while another spins.
+/// On one core the holder cannot go on while a waiter spins.
 bool spinning_helps() noexcept {
   static const bool several = std::thread::hardware_concurrency() > 1;
   return several;
@@ -32,13 +30,12 @@ bool spinning_helps() noexcept {
 }  // namespace
 
 void TurnMutex::lock_slowly() noexcept {
-  if (spin(polite, taken)) return;
+  if (spin(free_looks, taken)) return;
   bool was_turn = sleep_through_turn();
-  // Whoever has slept cannot know whether others still do, and takes it so that its unlock wakes
-  // one of them.
+  // A waiter that has slept does not know whether others still sleep, so it takes the mutex as
+  // slept_on: its unlock wakes one of them.
   for (int as = taken; !spin(1, as);) {
-    if (was_turn && (was_turn = sleep_through_turn()))
-      continue;  // another was quicker, and has a turn now
+    if (was_turn && (was_turn = sleep_through_turn())) continue;  // another thread began a turn
     as = slept_on;
     if (state_.exchange(slept_on, std::memory_order_acquire) == free) break;
     state_.wait(slept_on, std::memory_order_relaxed);
@@ -46,7 +43,7 @@ void TurnMutex::lock_slowly() noexcept {
   begin_turn();
 }
 
-/// Takes it when it was free at so many looks, one after the other. False: not within the time.
+/// Takes the mutex after it was free at `patience` looks in a row. False: not within the time.
 bool TurnMutex::spin(int patience, int as) noexcept {
   if (!spinning_helps()) return try_lock(as);
   int seen_free = 0;
@@ -58,7 +55,7 @@ bool TurnMutex::spin(int patience, int as) noexcept {
   return false;
 }
 
-/// False: nobody has a turn.
+/// False: no thread has a turn.
 bool TurnMutex::sleep_through_turn() const noexcept {
   const auto end = turn_began_.load(std::memory_order_relaxed) + turn;
   if (system_clock().steady() >= end) return false;

@@ -1,18 +1,20 @@
-/// A mutex for sections of a microsecond or so. Where threads call without a pause, each has it for
-/// a turn.
+/// A mutex for sections of a microsecond or so. Threads that lock it without a pause get it in
+/// turns of many sections.
 ///
-/// What a section touches lies in the cache of the core that ran the last one. If such threads took
-/// the mutex from each other at every section, each would wait for a hundred cache lines, and
-/// together they would do less than one alone. So whoever finds it taken
-///   1. watches for a moment whether it stays free, as it soon does unless somebody is at it
-///   without a pause;
-///   2. sleeps to the end of the turn, if somebody has one;
-///   3. tries for a moment to take it as soon as it is free, and so begins a turn of its own;
-///   4. sleeps until an unlock wakes it (the section is a long one), and is at 3 again.
+/// A section touches data in the cache of the core that ran the last one. If threads took the mutex
+/// from each other at every section, each would wait for a hundred cache lines, and all of them
+/// together would do less than one alone. So a thread that finds the mutex taken
+///   1. watches for a moment whether it stays free, as it does unless a thread locks it without
+///   pause;
+///   2. sleeps to the end of the turn, if a thread has one;
+///   3. tries for a moment to take it as soon as it is free, which begins its own turn;
+///   4. sleeps until an unlock wakes it (the section is a long one), and goes on at 3.
 ///
 /// Guarantee: mutual exclusion; no system call in a free lock() and its unlock(); a waiter spins
-///   for microseconds only between two sleeps. Not guaranteed: order. Threads: any; it is not
-///   recursive.
+/// for
+///   microseconds only between two sleeps.
+/// Not guaranteed: order.
+/// Threads: any; it is not recursive.
 #pragma once
 
 #include <atomic>
@@ -37,7 +39,7 @@ class TurnMutex {
  private:
   static constexpr int free = 0;
   static constexpr int taken = 1;
-  static constexpr int slept_on = 2;  // taken, and somebody may sleep until the unlock
+  static constexpr int slept_on = 2;  // taken, and a waiter may sleep until the unlock
 
   bool try_lock(int as = taken) noexcept {
     int seen = free;
@@ -50,7 +52,8 @@ class TurnMutex {
   void begin_turn() noexcept;
 
   std::atomic<int> state_{free};
-  std::atomic<SteadyTime> turn_began_{};  // by one that had to wait; written with the mutex held
+  std::atomic<SteadyTime>
+      turn_began_{};  // written with the mutex held, by a thread that had to wait
 };
 
 }  // namespace sluice::engine

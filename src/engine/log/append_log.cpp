@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
@@ -61,7 +60,7 @@ Manifest AppendLog::read_manifest(const std::vector<std::string>& names) {
     return parse_manifest(read_all(*folder_->open(name), name, Manifest::largest_file));
   }
   Manifest manifest;
-  if (there(single_file)) manifest.base = Manifest::Entry{.name = std::string{single_file}};
+  if (there(single_file)) manifest.base = Manifest::LogFile{.name = std::string{single_file}};
   // A crash before the first manifest leaves an empty increment; anything else had a manifest once.
   for (const auto& name : names)
     if (is_log_file(name) && folder_->open(name)->size() > 0)
@@ -80,7 +79,7 @@ void AppendLog::load(const Replay& replay) {
   report_.bytes = size_;
 }
 
-void AppendLog::load_file(const Manifest::Entry& entry, bool last, const Replay& replay) {
+void AppendLog::load_file(const Manifest::LogFile& entry, bool last, const Replay& replay) {
   std::shared_ptr<File> file;
   try {
     file = folder_->open(entry.name);

@@ -1,31 +1,53 @@
 /// The files of an append-only log, as Redis 7 lays them out:
 ///
-///     FOLDER/sluice.lock                              who has it open
+///     FOLDER/sluice.lock                              the process that has it open
 ///     FOLDER/appendonlydir/appendonly.aof.manifest    which of the following count, in which order
 ///     FOLDER/appendonlydir/appendonly.aof.3.base.aof  everything up to some moment
 ///     FOLDER/appendonlydir/appendonly.aof.7.incr.aof  every execution since, one append each
 ///
-/// The manifest alone says what counts, and is replaced by rename; so at each moment a crash leaves
-/// either the old list or the new one, and files that neither names are removed at the next
-/// opening. A rewrite goes: write out and list a new increment; write a base that holds exactly
-/// what the older files say; list that base and the new increment alone.
+/// The manifest alone says which files count, and is replaced by rename: a crash leaves the old
+/// list or the new one, and the next opening removes files that it does not name. A rewrite lists a
+/// new increment, writes a base that holds exactly what the older files say, and then lists that
+/// base and the new increment alone.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "engine/log/append_log_loader.hpp"
-#include "engine/log/append_log_manifest.hpp"
 #include "engine/log/file.hpp"
+#include "engine/log/manifest.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::engine {
 
 /// Opens FOLDER/appendonlydir, and takes over a single FOLDER/appendonly.aof of Redis 6 or older as
 /// its base.
 std::unique_ptr<Folder> open_log_folder(const std::string& folder);
+
+/// Runs one command of the log. Throws Error where it cannot be run.
+using Replay = std::function<void(Words)>;
+
+/// What opening a folder found.
+struct OpenReport {
+  std::uint64_t commands = 0;
+  std::uint64_t bytes = 0;
+  /// The file whose torn tail was cut; empty: none was. A tail is torn by a crash in mid-write, and
+  /// was never acknowledged under Fsync::always.
+  std::string cut_file;
+  std::uint64_t cut_at = 0;
+  std::uint64_t cut_bytes = 0;
+};
+
+/// Runs every command of `file`. Gives the size up to which it is whole: smaller than the file's
+/// where the tail is torn, which is allowed in the `last` file alone.
+/// Throws Error{corrupt} with the offset of the damage, Error{bad_argument} for a snapshot in
+/// Redis's RDB form.
+std::uint64_t load_log_file(const File& file, const std::string& name, bool last,
+                            const Replay& replay, OpenReport& report);
 
 /// Threads: one at a time; `current()` may be synced by another.
 class AppendLog {
@@ -47,7 +69,7 @@ class AppendLog {
 
   /// A file that waits to be listed.
   struct Draft {
-    Manifest::Entry entry;
+    Manifest::LogFile entry;
     std::shared_ptr<File> file;
   };
   Draft draft_increment();
@@ -55,7 +77,7 @@ class AppendLog {
   void discard(Draft draft) noexcept;
 
   /// From now on `increment` is appended to. When it throws, nothing has changed, or (`broken` set)
-  /// nobody knows.
+  /// it is not known which files count.
   void use_increment(const Draft& increment, bool& broken);
   /// `base` (written and synced) replaces all files before the current increment, or with
   /// `increment` that one too.
@@ -64,7 +86,7 @@ class AppendLog {
  private:
   Manifest read_manifest(const std::vector<std::string>& names);
   void load(const Replay& replay);
-  void load_file(const Manifest::Entry& entry, bool last, const Replay& replay);
+  void load_file(const Manifest::LogFile& entry, bool last, const Replay& replay);
   void replace_manifest(Manifest manifest, bool& broken);
   void remove_unlisted() noexcept;
 

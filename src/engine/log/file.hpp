@@ -1,4 +1,4 @@
-/// The few operations on files that the append-only log needs, so that a test can make each of them
+/// The operations on files that the append-only log needs, so that a test can make each of them
 /// fail.
 ///
 /// Errors are thrown as std::system_error with the errno and a text that names the file.
@@ -23,8 +23,8 @@ class File {
 
   /// Writes at the end, all of it. When it throws, a part may have been written.
   virtual void append(std::string_view bytes) = 0;
-  /// fdatasync. After a failure nobody knows what is on disk: never call it again in hope
-  /// (PostgreSQL's "fsyncgate").
+  /// fdatasync. After a failure it is not known what is on disk, and a second call may succeed
+  /// falsely (PostgreSQL's "fsyncgate").
   virtual void sync() = 0;
   virtual void truncate(std::uint64_t size) = 0;
   virtual std::uint64_t size() const = 0;

@@ -1,21 +1,21 @@
-/// The script that runs now: what the functions of its `redis` table need, and what it has left to
-/// spend.
+/// The script that runs now: what the functions of its `redis` table need, and how much time and
+/// how many steps it has left.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "engine/context.hpp"
-#include "engine/lua/lua_memory.hpp"
+#include "engine/core/context.hpp"
+#include "engine/lua/memory.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::engine {
 
 struct ScriptLimits {
-  /// A script that runs longer is ended by an error; its writes stay, as everywhere in Redis.
-  /// Measured when `clock` is set, from the script's first `steps_a_look` steps on: most have ended
-  /// by then. Less: other callers wait less for a runaway script. Default: from where Redis calls a
+  /// A script that runs longer is ended by an error; its writes stay, as always in Redis. Measured
+  /// if `clock` is set, from the script's first `steps_a_look` steps on: most end before. Less:
+  /// other callers wait less for a runaway script. Default: the time after which Redis calls a
   /// script busy.
   std::chrono::milliseconds time{5000};
   Clock* clock = nullptr;

@@ -2,29 +2,69 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-
 #include "base/sha1.hpp"
-#include "engine/engine.hpp"
-#include "engine/lua/lua_result.hpp"
-#include "engine/lua/script_header.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/lua/reply.hpp"
+#include "resp/letters.hpp"
 
 namespace sluice::engine {
-
 namespace {
 
 constexpr std::string_view no_script = "NOSCRIPT No matching script. Please use EVAL.";
 constexpr std::size_t sha1_size = 40;
 
+/// The first line of a script: "#!lua flags=no-writes,allow-oom".
+struct ScriptHeader {
+  bool present = false;
+  bool no_writes = false;
+  std::size_t size =
+      0;  ///< the bytes before the line end, which stays so that lines keep their numbers
+};
+
+constexpr std::array<std::string_view, 5> known_flags = {"no-writes", "allow-oom", "allow-stale",
+                                                         "no-cluster", "allow-cross-slot-keys"};
+
+/// Cuts the text before the next `separator` off `rest`.
+std::string_view cut(std::string_view& rest, char separator) {
+  const auto at = std::min(rest.find(separator), rest.size());
+  const auto piece = rest.substr(0, at);
+  rest.remove_prefix(std::min(at + 1, rest.size()));
+  return piece;
+}
+
+/// An error text where the line begins with "#!" and is not understood.
+std::expected<ScriptHeader, std::string> read_script_header(std::string_view script) {
+  ScriptHeader header;
+  if (!script.starts_with("#!")) return header;
+  const auto end = script.find('\n');
+  if (end == std::string_view::npos) return std::unexpected("ERR Invalid script shebang");
+  header.present = true;
+  header.size = end;
+
+  auto line = script.substr(0, end);
+  if (const auto engine = cut(line, ' '); engine != "#!lua")
+    return std::unexpected(fmt::format("ERR Unexpected engine in script shebang: {}", engine));
+  while (!line.empty()) {
+    auto option = cut(line, ' ');
+    if (option.empty()) continue;
+    if (!option.starts_with("flags="))
+      return std::unexpected(fmt::format("ERR Unknown lua shebang option: {}", option));
+    option.remove_prefix(6);
+    while (!option.empty()) {
+      const auto flag = cut(option, ',');
+      if (std::ranges::find(known_flags, flag) == known_flags.end())
+        return std::unexpected(fmt::format("ERR Unexpected flag in script shebang: {}", flag));
+      if (flag == "no-writes") header.no_writes = true;
+    }
+  }
+  return header;
+}
+
 /// A SHA-1 as the cache writes it.
 class Sha1Text {
  public:
   explicit Sha1Text(std::string_view sha1) noexcept : size_(std::min(sha1.size(), sha1_size + 1)) {
-    std::transform(
-        sha1.begin(), sha1.begin() + static_cast<std::ptrdiff_t>(size_), text_.begin(),
-        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+    std::ranges::transform(sha1.substr(0, size_), text_.begin(), resp::lower);
   }
   std::string_view view() const noexcept { return {text_.data(), size_}; }
 
@@ -64,9 +104,9 @@ class InScript {
 
 }  // namespace
 
-std::size_t ScriptRunner::Hash::operator()(std::string_view sha1) const noexcept {
-  std::uint64_t first =
-      0;  // any part of a SHA-1 is a good hash; hex digits leave some bits the same
+std::size_t ScriptRunner::Sha1Hash::operator()(std::string_view sha1) const noexcept {
+  // Any part of a SHA-1 is a good hash, but hex digits leave some bits the same.
+  std::uint64_t first = 0;
   std::memcpy(&first, sha1.data(), std::min(sha1.size(), sizeof first));
   return static_cast<std::size_t>(first * 0x9E3779B97F4A7C15ULL);
 }
@@ -129,20 +169,19 @@ std::expected<std::string, std::string> ScriptRunner::load(std::string_view text
 }
 
 void ScriptRunner::run(Context& context, const Script& script, const Call& call, Reply& reply) {
-  auto known = scripts_.find(script.sha1);
-  if (known == scripts_.end()) {
-    const auto learned = learn(script.sha1, script.text, true);
-    if (!learned) return reply.error(one_line(learned.error()));
-    known = *learned;
-  }
-  execute(context, known, call, reply);
+  run(context, script, true, call, reply);
 }
 
 void ScriptRunner::eval(Context& context, std::string_view text, const Call& call, Reply& reply) {
   const auto sha1 = sha1_hex(text);
-  auto known = scripts_.find(sha1);
+  run(context, Script{"", text, sha1}, false, call, reply);
+}
+
+void ScriptRunner::run(Context& context, const Script& script, bool keep, const Call& call,
+                       Reply& reply) {
+  auto known = scripts_.find(script.sha1);
   if (known == scripts_.end()) {
-    const auto learned = learn(sha1, text, false);
+    const auto learned = learn(script.sha1, script.text, keep);
     if (!learned) return reply.error(one_line(learned.error()));
     known = *learned;
   }
@@ -175,10 +214,6 @@ void ScriptRunner::execute(Context& context, Scripts::iterator script, const Cal
   auto text = fmt::format("{} script: {}", outcome.error(), sha1);
   if (run_.error_line >= 0) text += fmt::format(", on {}:{}.", run_.error_source, run_.error_line);
   reply.error(one_line(text));
-}
-
-void Engine::execute(Context& context, const Script& script, Words keys, Words args, Reply& reply) {
-  scripts_->run(context, script, {keys, args}, reply);
 }
 
 }  // namespace sluice::engine

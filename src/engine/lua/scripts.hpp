@@ -1,8 +1,7 @@
 /// Lua scripts: EVAL, EVALSHA, SCRIPT and the fast path of Store::run(Script).
 ///
-/// A script runs in one go, on the thread of its caller and under the engine's lock, at one frozen
-/// time. Its writes gather in the Context as the effects of one execution; those made before an
-/// error stay, as in Redis.
+/// A script runs on its caller's thread, under the engine's lock, at one frozen time. Its writes
+/// are the effects of one execution; those made before an error stay, as in Redis.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +12,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "engine/context.hpp"
-#include "engine/lua/lua_state.hpp"
+#include "engine/core/context.hpp"
 #include "engine/lua/script_run.hpp"
+#include "engine/lua/state.hpp"
 
 namespace sluice::engine {
 
@@ -47,7 +46,7 @@ class ScriptRunner {
   std::size_t size() const noexcept { return scripts_.size(); }
 
  private:
-  struct Hash {
+  struct Sha1Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view sha1) const noexcept;
   };
@@ -58,17 +57,18 @@ class ScriptRunner {
     bool kept = false;                     ///< SCRIPT LOAD, or of the program itself: never evicted
     std::list<std::string>::iterator use;  ///< place in `recent_`, unless it is kept
   };
-  using Scripts = std::unordered_map<std::string, Compiled, Hash, std::equal_to<>>;
+  using Scripts = std::unordered_map<std::string, Compiled, Sha1Hash, std::equal_to<>>;
 
   std::expected<Scripts::iterator, std::string> learn(std::string_view sha1, std::string_view text,
                                                       bool keep);
   void evict();
+  void run(Context& context, const Script& script, bool keep, const Call& call, Reply& reply);
   void execute(Context& context, Scripts::iterator script, const Call& call, Reply& reply);
 
   ScriptRun run_;
   std::unique_ptr<LuaState> lua_;
   Scripts scripts_;                // by SHA-1 in lower case
-  std::list<std::string> recent_;  // of those that came by EVAL, the one used last in front
+  std::list<std::string> recent_;  // of those that came by EVAL; the latest used is the first
 };
 
 }  // namespace sluice::engine

@@ -1,11 +1,10 @@
 /// A hash table of nodes that are found by their text: keys of a database, fields, members.
 ///
 /// It grows and shrinks a few buckets at a time, with each insertion and removal, so that no single
-/// command pays for a million moves. While it does there are two arrays of buckets, the old one
-/// being emptied from the front. A scan goes through the buckets in the order of their reversed
-/// bits: a bucket of a small array is, in that order, next to all buckets that it splits into, so a
-/// cursor stays good however the table is resized (Pieter Noordhuis's algorithm, from Redis's
-/// dict.c).
+/// command pays for a million moves. Meanwhile there are two arrays of buckets; the old one is
+/// emptied from the front. A scan goes through the buckets in the order of their reversed bits: in
+/// that order a bucket is next to all buckets that it splits into, so a cursor stays good however
+/// the table is resized (Pieter Noordhuis's algorithm, from Redis's dict.c).
 #pragma once
 
 #include <cstddef>
@@ -13,14 +12,27 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <string>
 #include <string_view>
 #include <utility>
 
-#include "engine/dice.hpp"
+#include "engine/types/random.hpp"
 
 namespace sluice::engine {
 
 std::uint64_t hash_of(std::string_view text) noexcept;
+
+inline std::string_view key_of(const std::string& text) noexcept { return text; }
+
+/// A node that holds a value whose text is `key_of(value)`.
+template <class Value>
+struct TableNode {
+  TableNode* next = nullptr;
+  std::uint64_t hash;
+  Value value;
+  std::string_view key() const noexcept { return key_of(value); }
+  static void destroy(TableNode* node) noexcept { delete node; }
+};
 
 /// A Node has `Node* next`, `std::uint64_t hash` (of its key), `std::string_view key() const` and
 /// `static void destroy(Node*)`. The table owns its nodes.
@@ -53,6 +65,11 @@ class ChainedTable {
     ++size_;
   }
 
+  bool erase(std::string_view key) {
+    Node* node = remove(key, hash_of(key));
+    if (node) Node::destroy(node);
+    return node != nullptr;
+  }
   /// Takes a node out; the caller owns it. Null: there is none.
   Node* remove(std::string_view key, std::uint64_t hash) {
     step();
@@ -107,19 +124,18 @@ class ChainedTable {
     return cursor;
   }
 
-  /// A node by chance, nearly uniform (first a bucket, then one of its chain). REQUIRES: size() >
-  /// 0.
-  Node* random(Dice& dice) const {
+  /// A node by chance, nearly uniform (first a bucket, then one of its chain). REQUIRES: not empty.
+  Node* random(SeededRandom& rng) const {
     Node* chain = nullptr;
     while (!chain) {
       const auto all = halves_[0].count + halves_[1].count;
-      const auto i = dice.below(all);
+      const auto i = rng.below(all);
       chain =
           i < halves_[0].count ? halves_[0].buckets[i] : halves_[1].buckets[i - halves_[0].count];
     }
     std::size_t length = 0;
     for (Node* node = chain; node; node = node->next) ++length;
-    for (auto skip = length > 1 ? dice.below(length) : 0; skip > 0; --skip) chain = chain->next;
+    for (auto skip = length > 1 ? rng.below(length) : 0; skip > 0; --skip) chain = chain->next;
     return chain;
   }
 

@@ -1,7 +1,6 @@
 #include "engine/types/hash.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace sluice::engine {
 namespace {
@@ -21,7 +20,7 @@ Hash::~Hash() = default;
 const std::string* Hash::find(std::string_view name) const noexcept {
   if (table_) {
     const Node* node = table_->find(name);
-    return node ? &node->field.value : nullptr;
+    return node ? &node->value.value : nullptr;
   }
   for (const auto& field : few_)
     if (field.name == name) return &field.value;
@@ -42,17 +41,13 @@ bool Hash::set(std::string_view name, std::string_view value) {
     become_table();
   }
   const auto hash = hash_of(name);
-  if (Node* node = table_->find(name, hash)) return node->field.value.assign(value), false;
-  table_->insert(new Node{.hash = hash, .field = {std::string{name}, std::string{value}}});
+  if (Node* node = table_->find(name, hash)) return node->value.value.assign(value), false;
+  table_->insert(new Node{.hash = hash, .value = {std::string{name}, std::string{value}}});
   return true;
 }
 
 bool Hash::erase(std::string_view name) {
-  if (table_) {
-    Node* node = table_->remove(name, hash_of(name));
-    if (node) Node::destroy(node);
-    return node != nullptr;
-  }
+  if (table_) return table_->erase(name);
   return std::erase_if(few_, [&](const Field& field) { return field.name == name; }) > 0;
 }
 
@@ -60,7 +55,7 @@ void Hash::become_table() {
   table_ = std::make_unique<ChainedTable<Node>>();
   for (auto& field : few_) {
     const auto hash = hash_of(field.name);
-    table_->insert(new Node{.hash = hash, .field = std::move(field)});
+    table_->insert(new Node{.hash = hash, .value = std::move(field)});
   }
   few_ = {};
 }

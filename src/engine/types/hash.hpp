@@ -33,31 +33,26 @@ class Hash {
 
   template <class Visit>  // visit(const Field&)
   void for_each(Visit&& visit) const {
-    if (table_) return table_->for_each([&](const Node& node) { visit(node.field); });
+    if (table_) return table_->for_each([&](const Node& node) { visit(node.value); });
     for (const auto& field : few_) visit(field);
   }
   /// As ChainedTable::scan; a small one is visited whole at once.
   template <class Visit>
   std::uint64_t scan(std::uint64_t cursor, Visit&& visit) const {
-    if (table_) return table_->scan(cursor, [&](const Node& node) { visit(node.field); });
+    if (table_) return table_->scan(cursor, [&](const Node& node) { visit(node.value); });
     for_each(visit);
     return 0;
   }
   /// REQUIRES: size() > 0.
-  const Field& random(Dice& dice) const {
-    return table_ ? table_->random(dice)->field : few_[dice.below(few_.size())];
+  const Field& random(SeededRandom& rng) const {
+    return table_ ? table_->random(rng)->value : few_[rng.below(few_.size())];
   }
 
   std::string_view encoding() const noexcept { return table_ ? "hashtable" : "listpack"; }
 
  private:
-  struct Node {
-    Node* next = nullptr;
-    std::uint64_t hash;
-    Field field;
-    std::string_view key() const noexcept { return field.name; }
-    static void destroy(Node* node) noexcept { delete node; }
-  };
+  using Node = TableNode<Field>;
+  friend std::string_view key_of(const Field& field) noexcept { return field.name; }
 
   void become_table();
 

@@ -54,10 +54,4 @@ void List::trim(std::size_t first, std::size_t last) {
   items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
-std::string_view List::encoding() const noexcept {
-  // Redis keeps up to 8 KiB in one listpack (list-max-listpack-size -2) and calls that, as 7.0
-  // does, a quicklist.
-  return "quicklist";
-}
-
 }  // namespace sluice::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
@@ -30,7 +31,9 @@ class List {
   /// Keeps [first, last).
   void trim(std::size_t first, std::size_t last);
 
-  std::string_view encoding() const noexcept;
+  /// As 7.0: Redis keeps up to 8 KiB in one listpack (list-max-listpack-size -2) and calls that too
+  /// a quicklist.
+  std::string_view encoding() const noexcept { return "quicklist"; }
 
  private:
   std::deque<std::string> items_;

@@ -1,7 +1,6 @@
 #include "engine/types/set.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace sluice::engine {
 namespace {
@@ -45,16 +44,12 @@ bool Set::add(std::string_view member) {
   if (!table_) return few_.emplace_back(member), true;
   const auto hash = hash_of(member);
   if (table_->find(member, hash)) return false;
-  table_->insert(new Node{.hash = hash, .member = std::string{member}});
+  table_->insert(new Node{.hash = hash, .value = std::string{member}});
   return true;
 }
 
 bool Set::erase(std::string_view member) {
-  if (table_) {
-    Node* node = table_->remove(member, hash_of(member));
-    if (node) Node::destroy(node);
-    return node != nullptr;
-  }
+  if (table_) return table_->erase(member);
   if (!numbers_.empty()) {
     const auto number = parse_integer(member);
     return number && std::erase(numbers_, *number) > 0;
@@ -62,11 +57,11 @@ bool Set::erase(std::string_view member) {
   return std::erase(few_, member) > 0;
 }
 
-std::string Set::random(Dice& dice) const {
-  if (table_) return table_->random(dice)->member;
+std::string Set::random(SeededRandom& rng) const {
+  if (table_) return table_->random(rng)->value;
   if (!numbers_.empty())
-    return std::string{IntegerText{numbers_[dice.below(numbers_.size())]}.view()};
-  return few_[dice.below(few_.size())];
+    return std::string{IntegerText{numbers_[rng.below(numbers_.size())]}.view()};
+  return few_[rng.below(few_.size())];
 }
 
 void Set::leave_numbers(std::string_view coming) {
@@ -75,7 +70,7 @@ void Set::leave_numbers(std::string_view coming) {
   for (const auto number : numbers) {
     const IntegerText text{number};
     if (table_)
-      table_->insert(new Node{.hash = hash_of(text), .member = std::string{text.view()}});
+      table_->insert(new Node{.hash = hash_of(text), .value = std::string{text.view()}});
     else
       few_.emplace_back(text.view());
   }
@@ -85,7 +80,7 @@ void Set::become_table() {
   table_ = std::make_unique<ChainedTable<Node>>();
   for (auto& member : few_) {
     const auto hash = hash_of(member);
-    table_->insert(new Node{.hash = hash, .member = std::move(member)});
+    table_->insert(new Node{.hash = hash, .value = std::move(member)});
   }
   few_ = {};
 }

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/number_text.hpp"
 #include "engine/types/chained_table.hpp"
+#include "engine/types/text.hpp"
 
 namespace sluice::engine {
 
@@ -30,7 +30,7 @@ class Set {
   template <class Visit>  // visit(std::string_view)
   void for_each(Visit&& visit) const {
     if (table_)
-      return table_->for_each([&](const Node& node) { visit(std::string_view{node.member}); });
+      return table_->for_each([&](const Node& node) { visit(std::string_view{node.value}); });
     for (const auto number : numbers_) visit(IntegerText{number}.view());
     for (const auto& member : few_) visit(std::string_view{member});
   }
@@ -38,25 +38,19 @@ class Set {
   template <class Visit>
   std::uint64_t scan(std::uint64_t cursor, Visit&& visit) const {
     if (table_)
-      return table_->scan(cursor, [&](const Node& node) { visit(std::string_view{node.member}); });
+      return table_->scan(cursor, [&](const Node& node) { visit(std::string_view{node.value}); });
     for_each(visit);
     return 0;
   }
   /// REQUIRES: size() > 0.
-  std::string random(Dice& dice) const;
+  std::string random(SeededRandom& rng) const;
 
   std::string_view encoding() const noexcept {
     return table_ ? "hashtable" : few_.empty() ? "intset" : "listpack";
   }
 
  private:
-  struct Node {
-    Node* next = nullptr;
-    std::uint64_t hash;
-    std::string member;
-    std::string_view key() const noexcept { return member; }
-    static void destroy(Node* node) noexcept { delete node; }
-  };
+  using Node = TableNode<std::string>;
 
   void leave_numbers(std::string_view coming);
   void become_table();

@@ -89,6 +89,8 @@ class SortedSet {
   }
   /// REQUIRES: rank < size().
   Scored at(std::size_t rank) const noexcept;
+  /// REQUIRES: size() > 0.
+  Scored random(SeededRandom& rng) const noexcept { return at(rng.below(size())); }
 
   std::string_view encoding() const noexcept { return many_ ? "skiplist" : "listpack"; }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace sluice::engine {
-
 namespace {
 
 void add_number(std::string& bytes, std::size_t value) {

@@ -46,7 +46,7 @@ class StreamGroup {
   std::size_t erase_consumer(std::string_view name);
 
   Pending* find_pending(StreamId id);
-  /// The entry is pending for `consumer` from now on; whoever had it has it no more.
+  /// The entry is pending for `consumer` from now on; no longer for another.
   Pending& assign(StreamId id, Consumer& consumer, std::int64_t delivered_ms,
                   std::uint64_t deliveries);
   bool acknowledge(StreamId id);

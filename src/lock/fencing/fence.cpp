@@ -2,10 +2,8 @@
 
 #include <vector>
 
-#include "lock/checked_name.hpp"
-#include "lock/fencing/admit.lua.hpp"
-#include "lock/fencing/run.lua.hpp"
-#include "lock/fencing/token.hpp"
+#include "lock/fencing/fencing.lua.hpp"
+#include "lock/text.hpp"
 #include "sluice/fencing.hpp"
 #include "sluice/metrics.hpp"
 #include "store/key_name.hpp"
@@ -16,8 +14,13 @@ namespace {
 /// Words; Lua hands no more than 8000 values from a table to a function.
 constexpr std::size_t longest_command = 7'000;
 
-void check_range(const std::string& name, FencingToken token) {
-  lock::check_token(token);
+void check_token(FencingToken token) {
+  if (token.value == 0)
+    throw Error{Errc::bad_argument, "fencing token 0 is of no hold; pass on Held::token()"};
+}
+
+void check_token(const std::string& name, FencingToken token) {
+  check_token(token);
   if (token > Fence::largest_token)
     throw Error{Errc::bad_argument,
                 fmt::format("fence {}: token {} is above 2^53, where Lua cannot compare it",
@@ -31,6 +34,48 @@ StaleToken stale(const Value& largest) {
 
 }  // namespace
 
+// --- in the memory of this process ---
+
+FenceGate::FenceGate(std::size_t most) : most_(most) {
+  if (most == 0) throw Error{Errc::bad_argument, "a fence gate needs room for one resource"};
+}
+
+std::expected<void, StaleToken> FenceGate::admit(std::string_view resource, FencingToken token) {
+  check_token(token);
+  const std::lock_guard lock{mutex_};
+  const auto known = largest_.find(resource);
+  if (known == largest_.end()) {
+    if (largest_.size() >= most_)
+      throw Error{Errc::out_of_space, "the fence gate knows " + std::to_string(most_) +
+                                          " resources and has no room for " +
+                                          lock::quoted(std::string{resource}) +
+                                          ": forget those that nobody writes, or allow more"};
+    largest_.emplace(resource, token);
+    return {};
+  }
+  if (token < known->second) {
+    count(metrics().fence_stale);
+    return std::unexpected{StaleToken{known->second}};
+  }
+  known->second = token;
+  return {};
+}
+
+bool FenceGate::forget(std::string_view resource) {
+  const std::lock_guard lock{mutex_};
+  const auto known = largest_.find(resource);
+  if (known == largest_.end()) return false;
+  largest_.erase(known);
+  return true;
+}
+
+std::size_t FenceGate::size() const {
+  const std::lock_guard lock{mutex_};
+  return largest_.size();
+}
+
+// --- in Redis ---
+
 Fence::Fence(Store& store, std::string name)
     : store_(store),
       name_(lock::checked_name("a fence", std::move(name))),
@@ -38,7 +83,7 @@ Fence::Fence(Store& store, std::string name)
 
 Task<std::expected<void, StaleToken>> Fence::admit(FencingToken token) {
   using Outcome = std::expected<void, StaleToken>;
-  check_range(name_, token);
+  check_token(name_, token);
   const fmt::format_int number{token.value};
   const std::string_view text{number.data(), number.size()};
   auto asked = store_.run(scripts::lock_fencing_admit, {key_}, {text}, {.repeatable = true});
@@ -49,7 +94,7 @@ Task<std::expected<void, StaleToken>> Fence::admit(FencingToken token) {
 
 Task<std::expected<Value, StaleToken>> Fence::run(FencingToken token, Words keys, Words command,
                                                   CallOptions options) {
-  check_range(name_, token);
+  check_token(name_, token);
   if (command.empty() || command.size() > longest_command)
     throw Error{Errc::bad_argument,
                 fmt::format("fence {}: a command of {} words, it must be 1 to {}",

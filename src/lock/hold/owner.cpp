@@ -1,11 +1,16 @@
 #include "lock/hold/owner.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 
 #include "base/fork.hpp"
 #include "base/random.hpp"
+#include "lock/text.hpp"
+#include "sluice/lock_watch.hpp"
 
 namespace sluice {
 namespace lock {
@@ -36,6 +41,38 @@ class Numbered {
   unsigned forks_ = 0;
 };
 
+std::string host_name() {
+  std::string name(256, '\0');
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "?";
+  name.resize(name.find('\0'));
+  std::ranges::replace(name, ' ', '_');
+  return name.empty() ? "?" : name;
+}
+
+/// The ancestors that wait for this process, each after a '<', nearest first. Empty if the
+/// environment names none, or something else than "PID:ACTOR<PID:ACTOR".
+std::string ancestors() {
+  constexpr std::size_t longest = 200;
+  const char* const known = std::getenv(ancestors_variable);
+  const std::string_view text = known ? known : "";
+  const bool is_valid = !text.empty() && text.size() <= longest &&
+                        text.find_first_not_of("0123456789:t<") == text.npos;
+  return is_valid ? '<' + std::string{text} : std::string{};
+}
+
+/// "HOST PID t<thread> ", made once for each thread of each process; behind the thread its
+/// ancestors, if it has any.
+const std::string& this_thread() {
+  thread_local std::string text;
+  thread_local unsigned forks = 0;
+  if (text.empty() || forks != fork_count()) {
+    forks = fork_count();
+    text = host_name() + ' ' + std::to_string(::getpid()) + " t" + std::to_string(::gettid()) +
+           ancestors() + ' ';
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string new_owner_id() {
@@ -48,12 +85,13 @@ std::string new_request_id() {
   return ids.next();
 }
 
-std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const Resource& resource) {
+std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const std::string& key,
+                                       const Script& renewal) {
   const std::lock_guard lock{mutex};
   for (const auto& weak : holds) {
     auto hold = weak.lock();
-    if (hold && hold->watchdog.get() == &watchdog && hold->resource->key() == resource.key() &&
-        &hold->resource->renewal() == &resource.renewal() && hold->state == HoldState::held &&
+    if (hold && hold->watchdog.get() == &watchdog && hold->resource->key() == key &&
+        &hold->resource->renewal() == &renewal && hold->state == HoldState::held &&
         hold->forks == fork_count())
       return hold;
   }
@@ -82,6 +120,44 @@ void OwnerState::end_wait(const Resource& resource) {
   std::erase(waits_for_, Waited{&resource.store(), resource.key()});
 }
 
+std::string label_or_program(std::string label) {
+  if (label.empty()) label = ::program_invocation_short_name;
+  return label;
+}
+
+std::string holder_text(bool is_owner, std::string_view label) {
+  const std::string_view here = this_thread();
+  std::string text;
+  text.reserve(here.size() + label.size());
+  if (is_owner) {
+    const auto actor = here.rfind(" t") + 1;
+    const auto end = std::min(here.find('<', actor), here.size() - 1);
+    text.append(here.substr(0, actor)).append("-").append(here.substr(end));
+  } else {
+    text.append(here);
+  }
+  return text.append(label);
+}
+
+HolderData holder_data(std::string_view text) {
+  std::string_view rest = text;
+  const auto host = take_word(rest);
+  const auto pid = take_word(rest);
+  const auto actor = take_word(rest);
+  HolderData data;
+  const auto [end, error] = std::from_chars(pid.data(), pid.data() + pid.size(), data.pid);
+  if (error != std::errc{} || end != pid.data() + pid.size() || actor.empty()) {
+    data.label = text;
+    return data;
+  }
+  const auto own = std::min(actor.find('<'), actor.size());
+  data.host = host;
+  data.actor = actor.substr(0, own);
+  data.ancestors = actor.substr(std::min(own + 1, actor.size()));
+  data.label = rest;
+  return data;
+}
+
 }  // namespace lock
 
 Owner::Owner() : state_(std::make_shared<lock::OwnerState>()) {
@@ -89,5 +165,18 @@ Owner::Owner() : state_(std::make_shared<lock::OwnerState>()) {
 }
 
 const OwnerId& Owner::id() const noexcept { return state_->id; }
+
+std::string ancestors_of_child() {
+  constexpr std::size_t most = 8;
+  const HolderData here = lock::holder_data(lock::holder_text(false, {}));
+  std::string all = std::to_string(here.pid) + ':' + here.actor;
+  std::string_view rest = here.ancestors;
+  for (std::size_t more = 1; more < most && !rest.empty(); ++more) {
+    const auto end = std::min(rest.find('<'), rest.size());
+    all.append("<").append(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return all;
+}
 
 }  // namespace sluice

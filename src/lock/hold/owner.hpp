@@ -1,13 +1,15 @@
-/// Identities, and what an owner is in at the moment.
+/// Who holds or waits: owners and their holds, ids, and what people are shown.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lock/hold/hold.hpp"
+#include "sluice/held.hpp"
 
 namespace sluice::lock {
 
@@ -22,7 +24,12 @@ struct OwnerState {
   std::vector<std::weak_ptr<Hold>> holds;
 
   /// The hold of this lock that is in force; null: none.
-  std::shared_ptr<Hold> find(const Watchdog& watchdog, const Resource& resource);
+  std::shared_ptr<Hold> find(const Watchdog& watchdog, const Resource& resource) {
+    return find(watchdog, resource.key(), resource.renewal());
+  }
+  /// `renewal` tells the kinds of holds of one key apart.
+  std::shared_ptr<Hold> find(const Watchdog& watchdog, const std::string& key,
+                             const Script& renewal);
   void add(const std::shared_ptr<Hold>& hold);
 
   /// That the owner waits for that lock. False: it does already, by another request.
@@ -33,5 +40,23 @@ struct OwnerState {
   using Waited = std::pair<const Store*, std::string>;
   std::vector<Waited> waits_for_;
 };
+
+/// The synchronizers' way to the private parts of Held and Owner.
+struct Internals {
+  static Held held(std::shared_ptr<Hold> hold) noexcept { return Held{std::move(hold)}; }
+  static const std::shared_ptr<OwnerState>& state(const Owner& owner) noexcept {
+    return owner.state_;
+  }
+};
+
+/// "HOST PID ACTOR LABEL", for people. ACTOR is the kernel's id of the calling thread as t<number>,
+/// or "-" for an Owner, which is no thread; then "<PID:ACTOR" for each ancestor that waits for this
+/// process (see `ancestors_variable`). `label` may hold any bytes.
+std::string holder_text(bool is_owner, std::string_view label);
+/// The inverse of holder_text. A text of another form becomes the label.
+HolderData holder_data(std::string_view text);
+
+/// `label`, or the name of this program if it is empty.
+std::string label_or_program(std::string label);
 
 }  // namespace sluice::lock

@@ -1,6 +1,6 @@
 #include "lock/hold/steps.hpp"
 
-#include "lock/hold/leftovers.hpp"
+#include "lock/hold/pending_releases.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
 #include "sluice/log.hpp"
@@ -27,7 +27,7 @@ Task<void> give_up_and_report(Store& store, std::string name, std::string reques
     const auto again = [&store, name, request, give_up] {
       take_back(store, name, request, give_up);
     };
-    shared_of<Leftovers>(store)->keep(request, again);
+    shared_of<PendingReleases>(store)->keep(request, again);
   } catch (const std::exception& failure) {
     report_failed_release(name, failure);
   }
@@ -91,7 +91,14 @@ Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t o
 
 }  // namespace
 
-std::string quoted(const std::string& name) { return to_string(Value::bulk_string(name)); }
+GiveUp script_call(Store& store, const Script& script, std::vector<std::string> keys,
+                   std::vector<std::string> args) {
+  return [&store, &script, keys = std::move(keys), args = std::move(args)] {
+    const std::vector<std::string_view> key_views{keys.begin(), keys.end()};
+    const std::vector<std::string_view> arg_views{args.begin(), args.end()};
+    return store.run(script, key_views, arg_views, {.repeatable = true});
+  };
+}
 
 bool may_have_left_something(const Error& failure) noexcept {
   return failure.effect() != Effect::none && failure.errc() != Errc::closed;

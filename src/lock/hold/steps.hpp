@@ -5,6 +5,7 @@
 
 #include "lock/hold/hold.hpp"
 #include "lock/hold/owner.hpp"
+#include "lock/text.hpp"
 
 namespace sluice::lock {
 
@@ -35,13 +36,10 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options = {})
 void leave_in_background(std::shared_ptr<Hold> hold) noexcept;
 
 /// Ends in the background what a request of unknown outcome may have left behind. Never throws.
-/// When the server does not answer, it is asked again later (see Leftovers).
+/// When the server does not answer, it is asked again later (see PendingReleases).
 void take_back(const Resource& resource, const Identity& who) noexcept;
 void take_back(Store& store, std::string name, std::string request, GiveUp give_up) noexcept;
 /// Whether a request that failed so may have left something behind that can be taken back.
 bool may_have_left_something(const Error& failure) noexcept;
-
-/// A name for messages: printable, at most 200 bytes.
-std::string quoted(const std::string& name);
 
 }  // namespace sluice::lock

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "lock/hold/server_identity.hpp"
+#include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <array>
 
-#include "lock/checked_name.hpp"
 #include "lock/hold/owner.hpp"
-#include "lock/latch/count_down.lua.hpp"
-#include "lock/latch/ear.hpp"
-#include "lock/latch/look.lua.hpp"
-#include "lock/latch/set.lua.hpp"
-#include "lock/patience.hpp"
+#include "lock/latch/latch.lua.hpp"
+#include "lock/text.hpp"
+#include "lock/wait/message_signal.hpp"
+#include "lock/wait/waiting.hpp"
 #include "store/combiner.hpp"
 #include "store/key_name.hpp"
 
@@ -24,18 +22,12 @@ namespace {
 constexpr milliseconds shortest_memory{1000};
 constexpr milliseconds longest_memory = std::chrono::days{7};
 constexpr std::int64_t largest_memory = 1'000'000;
-constexpr std::size_t longest_part = 256;
-/// More than a waiter can sleep between two looks, outages included.
+constexpr std::int64_t longest_part = 256;
+/// An opening is remembered for so long at least: longer than a waiter can sleep between two looks,
+/// outages included.
 constexpr milliseconds opening_remembered = std::chrono::minutes{5};
 /// Looks of one process that travel as one.
 constexpr std::size_t most_looks = 1'000'000;
-
-template <class Number>
-void check_range(const char* what, Number value, Number least, Number most) {
-  if (value < least || value > most)
-    throw Error{Errc::bad_argument,
-                fmt::format("{} lies between {} and {}, not at {}", what, least, most, value)};
-}
 
 }  // namespace
 
@@ -48,57 +40,50 @@ class Latch::Impl {
         opened_(key_with_prefix("sluice_latch_opened", name_)),
         channel_("redisson_countdownlatch__channel__{" + name_ + "}"),
         remember_ms_(fmt::to_string(options.remember.count())),
+        opening_ms_(fmt::to_string(std::max(options.remember, opening_remembered).count())),
         most_remembered_(fmt::to_string(options.most_remembered)),
         looks_(store.driver(), most_looks,
                [this](std::vector<Ask> asks) { return look_for(asks.size()); }) {
-    check_range("the memory of a latch in ms", options.remember.count(), shortest_memory.count(),
-                longest_memory.count());
-    check_range("most_remembered of a latch", options.most_remembered, std::int64_t{1},
-                largest_memory);
+    lock::check_range("the memory of a latch in ms", options.remember.count(),
+                      shortest_memory.count(), longest_memory.count());
+    lock::check_range("most_remembered of a latch", options.most_remembered, 1, largest_memory);
   }
 
   const std::string& name() const noexcept { return name_; }
 
   Task<bool> set(std::int64_t count, bool whatever) {
-    check_range("the count of a latch", count, std::int64_t{whatever ? 0 : 1}, largest_count);
+    lock::check_range("the count of a latch", count, whatever ? 0 : 1, largest_count);
     const std::string request = lock::new_request_id();
-    auto asked = ask(scripts::lock_latch_set, request, count, whatever ? "1" : "0");
-    const Value reply = co_await asked;
+    const Value reply = co_await ask(scripts::lock_latch_set, request, count, whatever ? "1" : "0");
     co_return reply.as_integer() == 1;
   }
 
   Task<std::int64_t> count_down(std::string request, std::int64_t by) {
-    check_range("a count-down", by, std::int64_t{1}, largest_count);
-    auto asked = ask(scripts::lock_latch_count_down, request, by);
-    const Value reply = co_await asked;
+    lock::check_range("a count-down", by, 1, largest_count);
+    const Value reply = co_await ask(scripts::lock_latch_count_down, request, by);
     co_return reply.as_integer();
   }
 
   Task<std::int64_t> count() {
-    auto looking = looks_.call({});
-    const Look now = co_await looking;
+    const Look now = co_await looks_.call({});
     co_return now.count;
   }
 
-  Task<bool> wait(milliseconds wait, std::stop_token stop) {
+  Task<LatchState> wait(milliseconds wait, std::stop_token stop) {
     Clock& clock = store_.clock();
     const SteadyTime until = Clock::add(clock.steady(), wait);
-    auto first = looks_.call({});
-    Look before = co_await first;
-    if (before.count == 0) co_return true;
-    if (wait <= milliseconds{0}) co_return false;
+    Look before = co_await looks_.call({});
+    if (before.count == 0 || wait <= milliseconds{0}) co_return before.state();
 
-    auto opening = lock::Ear::open(store_, channel_);
-    lock::Ear ear = co_await opening;  // before the second look, so that no opening is missed
+    lock::MessageSignal opened{{&store_}};
+    co_await opened.listen(0, channel_);  // before the second look, so that no opening is missed
     while (clock.steady() < until && !stop.stop_requested()) {
-      auto looking = looks_.call({});
-      const Look now = co_await looking;
-      if (now.count == 0 || now.opened_since(before)) co_return true;
+      const Look now = co_await looks_.call({});
+      if (now.count == 0 || now.opened_since(before)) co_return LatchState::open;
       before = now;
-      auto hearing = ear.hear(std::min(until, clock.steady() + lock::longest_rest), stop);
-      co_await hearing;
+      co_await opened.wait(std::min(until, clock.steady() + lock::longest_rest), stop);
     }
-    co_return false;
+    co_return LatchState::closed;
   }
 
  private:
@@ -110,24 +95,28 @@ class Latch::Impl {
     bool opened_since(const Look& earlier) const noexcept {
       return opening != 0 && opening != earlier.opening;
     }
+    LatchState state() const noexcept {
+      if (count > 0) return LatchState::closed;
+      return opening == 0 ? LatchState::not_set : LatchState::open;
+    }
   };
 
   /// Repeatable: a copy finds the request id of the first. `mode`: what lock/latch/set wants last.
   Task<Value> ask(const Script& script, std::string_view request, std::int64_t number,
                   std::string_view mode = {}) {
-    static const std::string opening_ms = fmt::to_string(opening_remembered.count());
     const std::string text = fmt::to_string(number);
     const std::array<std::string_view, 3> keys{name_, requests_, opened_};
-    const std::array<std::string_view, 7> args{request,          text,       channel_, remember_ms_,
-                                               most_remembered_, opening_ms, mode};
+    const std::array<std::string_view, 7> args{
+        request, text, channel_, remember_ms_, most_remembered_, opening_ms_, mode};
     return store_.run(script, Words{keys}, Words{args}.first(args.size() - mode.empty()),
                       {.repeatable = true});
   }
 
   /// One look for all that want one now.
   Task<std::vector<Look>> look_for(std::size_t many) {
-    auto asked = store_.run(scripts::lock_latch_look, {name_, opened_}, {}, {.repeatable = true});
-    const Value reply = co_await asked;
+    const std::array<std::string_view, 3> keys{name_, requests_, opened_};
+    const Value reply =
+        co_await store_.run(scripts::lock_latch_look, Words{keys}, {}, {.repeatable = true});
     const auto& parts = reply.as_items();
     const Look look{.count = parts.at(0).as_integer(), .opening = parts.at(1).as_integer()};
     co_return std::vector<Look>(many, look);
@@ -139,6 +128,7 @@ class Latch::Impl {
   const std::string opened_;
   const std::string channel_;
   const std::string remember_ms_;
+  const std::string opening_ms_;
   const std::string most_remembered_;
   Combiner<Ask, Look> looks_;
 };
@@ -146,37 +136,42 @@ class Latch::Impl {
 Latch::Latch(Store& store, std::string name, LatchOptions options)
     : impl_(std::make_unique<Impl>(store, std::move(name), options)) {}
 
+const std::string& Latch::name() const noexcept { return impl_->name(); }
+
 Latch::~Latch() = default;
 Latch::Latch(Latch&&) noexcept = default;
 Latch& Latch::operator=(Latch&&) noexcept = default;
 
-const std::string& Latch::name() const noexcept { return impl_->name(); }
-
 Task<bool> Latch::try_set_count(std::int64_t count) { return impl_->set(count, false); }
 
-Task<void> Latch::reset(std::int64_t count) {
-  auto setting = impl_->set(count, true);
-  co_await setting;
-}
+Task<void> Latch::reset(std::int64_t count) { co_await impl_->set(count, true); }
 
 Task<std::int64_t> Latch::count_down(std::int64_t by) {
   return impl_->count_down(lock::new_request_id(), by);
 }
 
 Task<std::int64_t> Latch::count_down_once(std::string part, std::int64_t by) {
-  check_range("the name of a part of a latch in bytes", part.size(), std::size_t{1}, longest_part);
+  lock::check_range("the length of the name of a part in bytes",
+                    static_cast<std::int64_t>(part.size()), 1, longest_part);
   return impl_->count_down("part:" + part, by);
 }
 
 Task<std::int64_t> Latch::count() { return impl_->count(); }
 
-Task<void> Latch::wait() {
-  auto waiting = impl_->wait(lock::for_ever, {});
-  co_await waiting;
+Task<LatchState> Latch::state(milliseconds wait, std::stop_token stop) {
+  return impl_->wait(wait, std::move(stop));
 }
 
+Task<void> Latch::wait() { co_await impl_->wait(lock::for_ever, {}); }
+
 Task<bool> Latch::try_wait(milliseconds wait, std::stop_token stop) {
-  return impl_->wait(wait, std::move(stop));
+  const LatchState now = co_await impl_->wait(wait, std::move(stop));
+  co_return now != LatchState::closed;
+}
+
+std::string_view to_string(LatchState state) noexcept {
+  constexpr std::array<std::string_view, 3> names{"closed", "open", "not_set"};
+  return names[static_cast<std::size_t>(state)];
 }
 
 }  // namespace sluice

@@ -7,12 +7,11 @@
 #include <mutex>
 #include <optional>
 
-#include "lock/checked_name.hpp"
-#include "lock/limiter/ids.hpp"
-#include "lock/limiter/line.hpp"
+#include "lock/limiter/queue.hpp"
 #include "lock/limiter/wire.hpp"
-#include "lock/patience.hpp"
 #include "lock/per_store.hpp"
+#include "lock/text.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -24,30 +23,24 @@ namespace {
 
 constexpr std::int64_t largest_rate = std::numeric_limits<std::int32_t>::max();
 constexpr milliseconds longest_interval = std::chrono::days{366};
-constexpr std::size_t longest_client = 256;
+constexpr std::int64_t longest_client = 256;
 
-[[noreturn]] void refuse_argument(const std::string& name, const std::string& what) {
-  throw Error{Errc::bad_argument, fmt::format("rate limiter {}: {}", lock::quoted(name), what)};
+std::string of(std::string_view what, const std::string& name) {
+  return fmt::format("{} of rate limiter {}", what, lock::quoted(name));
 }
 
 void check_rate(const std::string& name, std::int64_t rate, milliseconds interval) {
-  if (rate < 1 || rate > largest_rate)
-    refuse_argument(name, fmt::format("the rate is {}, it must be 1 to {}", rate, largest_rate));
-  if (interval < milliseconds{1} || interval > longest_interval)
-    refuse_argument(name, fmt::format("the interval is {} ms, it must be 1 to {}", interval.count(),
-                                      longest_interval.count()));
+  lock::check_range(of("the rate", name), rate, 1, largest_rate);
+  lock::check_range(of("the interval in ms", name), interval.count(), 1, longest_interval.count());
 }
 
 lock::Rate checked(const std::string& name, const RateLimiterOptions& options) {
   check_rate(name, options.rate, options.interval);
-  if (options.client.size() > longest_client)
-    refuse_argument(name, fmt::format("the client has {} bytes, at most {} are allowed",
-                                      options.client.size(), longest_client));
-  if (options.keep_alive != milliseconds{0} &&
-      (options.keep_alive < options.interval || options.keep_alive > 2 * longest_interval))
-    refuse_argument(name, fmt::format("keep_alive is {} ms, it must be 0 or {} to {}",
-                                      options.keep_alive.count(), options.interval.count(),
-                                      2 * longest_interval.count()));
+  lock::check_range(of("the length of the client in bytes", name),
+                    static_cast<std::int64_t>(options.client.size()), 0, longest_client);
+  if (options.keep_alive != milliseconds{0})
+    lock::check_range(of("keep_alive in ms", name), options.keep_alive.count(),
+                      options.interval.count(), 2 * longest_interval.count());
   return {.permits = options.rate,
           .interval = options.interval,
           .kind = options.kind == RateKind::per_client ? '1' : '0',
@@ -68,41 +61,37 @@ class RateLimiter::Impl {
         keys_(lock::checked_name("a rate limiter", std::move(name)), client_of(options)),
         follow_(options.follow),
         rate_(checked(keys_.definition, options)),
-        lines_(lock::shared_of<lock::RateLines>(store)),
-        line_(lines_->line_of(keys_.log)) {}
+        queues_(lock::shared_of<lock::RateQueues>(store)),
+        queue_(queues_->queue_of(keys_.log)) {}
 
   const std::string& name() const noexcept { return keys_.definition; }
 
   Task<Outcome> try_acquire(std::int64_t permits, milliseconds wait, std::stop_token stop) {
-    if (permits < 1 || permits > largest_rate)
-      refuse_argument(name(), fmt::format("{} permits, it must be 1 to the rate", permits));
+    lock::check_range(of("the permits of one acquire", name()), permits, 1, largest_rate);
     const std::string id = lock::new_permit_id();
     const SteadyTime until = Clock::add(store_.clock().steady(), wait);
-    std::optional<SteadyTime> next = line_->nothing_before();
-    const bool stand_behind = next.has_value();
-    if (!stand_behind) {
-      auto asking = ask(permits, id, follow_);
-      const RateAnswer answer = co_await asking;
+    std::optional<SteadyTime> next = queue_->nothing_before();
+    const bool others_wait = next.has_value();
+    if (!others_wait) {
+      const RateAnswer answer = co_await ask(permits, id, follow_);
       if (answer.kind == RateAnswer::Kind::granted) co_return granted(permits, answer);
       next = store_.clock().steady() + answer.wait;
     }
     if (wait <= milliseconds{0} || *next > until || stop.stop_requested()) co_return refused(*next);
-    if (stand_behind) next.reset();
-    auto standing = stand_in_line(permits, id, next, until, std::move(stop));
-    co_return co_await standing;
+    if (others_wait) next.reset();
+    co_return co_await wait_in_queue(permits, id, next, until, std::move(stop));
   }
 
   Task<std::int64_t> available() {
-    auto asking = ask(0, {}, follow_);
-    const RateAnswer answer = co_await asking;
+    const RateAnswer answer = co_await ask(0, {}, follow_);
     co_return answer.left;
   }
 
   Task<bool> try_set_rate() {
     const lock::Rate mine = rate();
-    auto asked = lock::ask_permits(store_, keys_, mine, {.counted_by = line_->counted_by.load()});
-    const Value reply = co_await asked;
-    co_return lock::answer_to_permits(reply).kind != RateAnswer::Kind::mismatch;
+    const lock::RateRequest look{.id = {}, .counted_by = queue_->counted_by.load()};
+    const RateAnswer answer = co_await lock::ask_permits(store_, keys_, mine, look);
+    co_return answer.kind != RateAnswer::Kind::mismatch;
   }
 
   Task<void> set_rate(std::int64_t permits, milliseconds interval) {
@@ -112,12 +101,8 @@ class RateLimiter::Impl {
     changed.interval = interval;
     if (changed.keep_alive != milliseconds{0})
       changed.keep_alive = std::max(changed.keep_alive, interval);
-    auto asked = store_.run(lock::change_of_rate(keys_, changed));
-    const std::vector<Value> replies = co_await asked;
-    for (const Value& reply : replies)
-      if (reply.is_error()) throw error_of_reply(reply.as_text());
-    const RateAnswer now = lock::answer_to_permits(replies.at(1));
-    if (replies.at(0).as_integer() == 0) throw mismatch(now.in_force);
+    const auto in_force = co_await lock::ask_change(store_, keys_, changed);
+    if (in_force) throw mismatch(*in_force);
     const std::lock_guard lock{mutex_};
     rate_ = changed;
   }
@@ -131,39 +116,30 @@ class RateLimiter::Impl {
   /// Granted, or how long to wait.
   Task<RateAnswer> ask(std::int64_t permits, std::string_view id, bool follow) {
     const lock::Rate mine = rate();
-    if (!follow && permits > mine.permits)
-      refuse_argument(name(), fmt::format("{} permits are never there at once, the rate is {}",
-                                          permits, mine.permits));
-    auto asked = lock::ask_permits(
-        store_, keys_, mine,
-        {.permits = permits, .id = id, .follow = follow, .counted_by = line_->counted_by.load()});
-    const Value reply = co_await asked;
-    RateAnswer answer = lock::answer_to_permits(reply);
+    if (!follow && permits > mine.permits) throw above(permits, fmt::to_string(mine.permits));
+    const lock::RateRequest request{
+        .permits = permits, .id = id, .follow = follow, .counted_by = queue_->counted_by.load()};
+    RateAnswer answer = co_await lock::ask_permits(store_, keys_, mine, request);
     if (answer.kind == RateAnswer::Kind::mismatch) throw mismatch(answer.in_force);
-    if (answer.kind == RateAnswer::Kind::above)
-      refuse_argument(name(), fmt::format("{} permits are never there at once, the rate is {}",
-                                          permits, answer.in_force));
-    line_->counted_by.store(answer.rate);
+    if (answer.kind == RateAnswer::Kind::above) throw above(permits, answer.in_force);
+    queue_->counted_by.store(answer.rate);
     co_return answer;
   }
 
   /// `next`: when the permits are there by what the server said; empty: it was not asked.
-  Task<Outcome> stand_in_line(std::int64_t permits, std::string_view id,
+  Task<Outcome> wait_in_queue(std::int64_t permits, std::string_view id,
                               std::optional<SteadyTime> next, SteadyTime until,
                               std::stop_token stop) {
     Clock& clock = store_.clock();
-    lock::RateLine::Place place{line_};
-    auto waiting = place.turn(until, stop);
-    if (const bool first = co_await waiting; !first)
-      co_return refused(line_->nothing_before().value_or(clock.steady()));
+    lock::RateQueue::Waiter waiter{queue_};
+    if (const bool first = co_await waiter.turn(until, stop); !first)
+      co_return refused(queue_->nothing_before().value_or(clock.steady()));
     for (;;) {
       if (next) {
-        auto sleeping = place.sleep(*next, stop);
-        co_await sleeping;
+        co_await waiter.sleep(*next, stop);
         if (stop.stop_requested()) co_return refused(*next);
       }
-      auto asking = ask(permits, id, follow_);
-      const RateAnswer answer = co_await asking;
+      const RateAnswer answer = co_await ask(permits, id, follow_);
       if (answer.kind == RateAnswer::Kind::granted) co_return granted(permits, answer);
       next = clock.steady() + answer.wait;
       if (*next > until || stop.stop_requested()) co_return refused(*next);
@@ -179,6 +155,12 @@ class RateLimiter::Impl {
     count(metrics().rate_refused);
     const auto left = std::chrono::ceil<std::chrono::microseconds>(next - store_.clock().steady());
     return std::unexpected{RateExceeded{.retry_after = std::max(left, left.zero())}};
+  }
+
+  Error above(std::int64_t permits, const std::string& rate) const {
+    return Error{Errc::bad_argument,
+                 fmt::format("rate limiter {}: {} permits are never there at once, the rate is {}",
+                             lock::quoted(name()), permits, rate)};
   }
 
   Error mismatch(const std::string& in_force) const {
@@ -197,8 +179,8 @@ class RateLimiter::Impl {
   const bool follow_;
   mutable std::mutex mutex_;
   lock::Rate rate_;
-  const std::shared_ptr<lock::RateLines> lines_;  // keeps the registry that line_ is in
-  const std::shared_ptr<lock::RateLine> line_;
+  const std::shared_ptr<lock::RateQueues> queues_;  // keeps the registry that has queue_
+  const std::shared_ptr<lock::RateQueue> queue_;
 };
 
 RateLimiter::RateLimiter(Store& store, std::string name, RateLimiterOptions options)
@@ -216,9 +198,8 @@ Task<RateLimiter::Outcome> RateLimiter::try_acquire(std::int64_t permits, millis
 }
 
 Task<RateGrant> RateLimiter::acquire(std::int64_t permits) {
-  // Without an end to its patience and without a stop nothing but permits ends the wait.
-  auto acquiring = impl_->try_acquire(permits, lock::for_ever, {});
-  const Outcome outcome = co_await acquiring;
+  // A wait without an end and without a stop ends with permits only.
+  const Outcome outcome = co_await impl_->try_acquire(permits, lock::for_ever, {});
   co_return outcome.value();
 }
 

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
+#include <mutex>
 #include <utility>
 
-#include "lock/limiter/acquire.lua.hpp"
-#include "lock/limiter/set_rate.lua.hpp"
+#include "base/fork.hpp"
+#include "base/random.hpp"
+#include "lock/limiter/limiter.lua.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {
@@ -40,32 +44,15 @@ std::string with_client(std::string key, std::string_view client) {
   return client.empty() ? key : key_with_suffix(key, client);
 }
 
-}  // namespace
-
-RateKeys::RateKeys(std::string name, std::string_view client)
-    : definition(std::move(name)),
-      free(with_client(key_with_suffix(definition, "value"), client)),
-      log(with_client(key_with_suffix(definition, "permits"), client)) {}
-
-Task<Value> ask_permits(Store& store, const RateKeys& keys, const Rate& rate,
-                        const RateRequest& request) {
-  const Definition words{rate};
-  const std::string counted_by = fmt::to_string(request.counted_by);
-  const std::string permits = fmt::to_string(request.permits);
-  return store.run(scripts::lock_limiter_acquire, {keys.definition, keys.free, keys.log},
-                   {words.permits, words.interval, words.kind, words.keep_alive,
-                    request.follow ? "1" : "0", counted_by, permits, request.id},
-                   {.repeatable = true});
-}
-
-RateAnswer answer_to_permits(const Value& reply) {
+RateAnswer answer_of(const Value& reply) {
   const auto& parts = reply.as_items();
   const auto* const kind =
       std::ranges::find(kinds, parts.at(0).as_text(), &std::pair<std::string_view, Kind>::first);
   if (kind == kinds.end())
     throw Error{Errc::protocol, "lock/limiter/acquire answered " + to_string(reply),
                 Effect::unknown};
-  RateAnswer answer{.kind = kind->second};
+  RateAnswer answer;
+  answer.kind = kind->second;
   switch (answer.kind) {
     case Kind::granted:
       answer.left = parts.at(1).as_integer();
@@ -84,7 +71,35 @@ RateAnswer answer_to_permits(const Value& reply) {
   return answer;
 }
 
-Batch change_of_rate(const RateKeys& keys, const Rate& rate) {
+/// 64 random bits of the kernel.
+std::uint64_t random_bits() {
+  const std::string hex = random_hex_128();
+  std::uint64_t bits = 0;
+  std::from_chars(hex.data(), hex.data() + 16, bits, 16);
+  return bits;
+}
+
+}  // namespace
+
+RateKeys::RateKeys(std::string name, std::string_view client)
+    : definition(std::move(name)),
+      free(with_client(key_with_suffix(definition, "value"), client)),
+      log(with_client(key_with_suffix(definition, "permits"), client)) {}
+
+Task<RateAnswer> ask_permits(Store& store, const RateKeys& keys, const Rate& rate,
+                             const RateRequest& request) {
+  const Definition words{rate};
+  const std::string counted_by = fmt::to_string(request.counted_by);
+  const std::string permits = fmt::to_string(request.permits);
+  auto asked = store.run(scripts::lock_limiter_acquire, {keys.definition, keys.free, keys.log},
+                         {words.permits, words.interval, words.kind, words.keep_alive,
+                          request.follow ? "1" : "0", counted_by, permits, request.id},
+                         {.repeatable = true});
+  const Value reply = co_await asked;
+  co_return answer_of(reply);
+}
+
+Task<std::optional<std::string>> ask_change(Store& store, const RateKeys& keys, const Rate& rate) {
   const Definition words{rate};
   const std::array<std::string_view, 1> definition{keys.definition};
   const std::array<std::string_view, 4> terms{words.permits, words.interval, words.kind,
@@ -95,7 +110,40 @@ Batch change_of_rate(const RateKeys& keys, const Rate& rate) {
   Batch batch;
   batch.add(scripts::lock_limiter_set_rate, definition, terms);
   batch.add(scripts::lock_limiter_acquire, all, look);
-  return batch;
+  const std::vector<Value> replies = co_await store.run(std::move(batch));
+  for (const Value& reply : replies)
+    if (reply.is_error()) throw error_of_reply(reply.as_text());
+  if (replies.at(0).as_integer() == 1) co_return std::nullopt;
+  co_return answer_of(replies.at(1)).in_force;
+}
+
+std::string new_permit_id() {
+  // Random for each thread, then counted: asks the kernel once. A child draws anew.
+  struct Ids {
+    std::uint64_t thread = 0;
+    std::uint64_t last = 0;
+  };
+  thread_local Ids ids;
+  thread_local unsigned forks = 0;
+  if (ids.last == 0 || forks != fork_count()) {
+    ids.thread = random_bits();
+    forks = fork_count();
+  }
+  ++ids.last;
+  const auto bytes = std::bit_cast<std::array<char, sizeof(Ids)>>(ids);
+  return {bytes.data(), bytes.size()};
+}
+
+std::string process_client() {
+  static std::mutex mutex;
+  static std::string id;
+  static unsigned forks = 0;
+  const std::lock_guard lock{mutex};
+  if (id.empty() || forks != fork_count()) {
+    id = random_uuid();
+    forks = fork_count();
+  }
+  return id;
 }
 
 }  // namespace sluice::lock

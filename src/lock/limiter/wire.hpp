@@ -1,8 +1,9 @@
-/// The scripts of RateLimiter as functions: what is asked, and what the answer means.
+/// The scripts of RateLimiter as functions: what is asked, and what the reply means.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -42,12 +43,15 @@ struct RateAnswer {
   std::string in_force;              ///< mismatch, above: for messages
 };
 
-/// Repeatable: a copy finds the id of the first in the log.
-Task<Value> ask_permits(Store& store, const RateKeys& keys, const Rate& rate,
-                        const RateRequest& request);
-RateAnswer answer_to_permits(const Value& reply);
+/// Repeatable: a copy finds the id of the first in the log. `keys` must outlive the Task.
+Task<RateAnswer> ask_permits(Store& store, const RateKeys& keys, const Rate& rate,
+                             const RateRequest& request);
+/// Empty: changed. Else the definition in force, which is of another kind.
+Task<std::optional<std::string>> ask_change(Store& store, const RateKeys& keys, const Rate& rate);
 
-/// Replies: 1 done, 0 another kind; then what ask_permits is answered for no permits.
-Batch change_of_rate(const RateKeys& keys, const Rate& rate);
+/// Names one request in the log: 16 bytes that no other request has, as Redisson wants them.
+std::string new_permit_id();
+/// This process, as a client of limiters: a UUID; another one in a forked child.
+std::string process_client();
 
 }  // namespace sluice::lock

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 
-#include "lock/hold/durable.hpp"
+#include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
-#include "lock/multi/acquire.lua.hpp"
-#include "lock/multi/release.lua.hpp"
-#include "lock/mutex/renew.lua.hpp"
+#include "lock/multi/multi.lua.hpp"
 #include "lock/per_store.hpp"
+#include "lock/wait/acquire_reply.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -18,30 +17,12 @@ namespace sluice::lock {
 
 using std::chrono::milliseconds;
 
-const Script& Member::renewal() const noexcept { return scripts::lock_mutex_renew; }
-void Member::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
-  wire_.add_to(renewal, hold, entries);
-}
-Task<Value> Member::ask_end(const Identity& who, CallOptions options) {
-  return wire_.ask_end(who, options);
-}
-Task<Value> Member::ask_recount(const Hold& hold, std::uint32_t entries) {
-  return wire_.ask_recount(hold, entries);
-}
-
 namespace {
 
 bool are_integers(const Value& reply, std::size_t at_least) {
   return reply.is_aggregate() && reply.as_items().size() >= at_least &&
          std::ranges::all_of(reply.as_items(),
                              [](const Value& item) { return item.type() == Value::Type::integer; });
-}
-
-Error nonsense(std::string_view script, const Value& reply) {
-  return Error{
-      Errc::protocol,
-      std::string{script} + " answered " + to_string(reply) + ", which is none of its replies",
-      Effect::unknown};
 }
 
 }  // namespace
@@ -54,7 +35,7 @@ Group::Group(Store& store, const std::vector<std::string>& names, const MutexTer
   members_.reserve(names.size());
   for (const auto& name : names) members_.push_back(std::make_shared<Member>(store, name, terms));
   for (const auto& member : members_) {
-    const Names& all = member->wire().names();
+    const Names& all = member->names();
     keys_.insert(keys_.end(), {all.key, all.token, all.queue});
   }
 }
@@ -64,28 +45,27 @@ Group::Group(Store& store, const std::vector<std::string>& names, const MutexTer
 Task<Group::Reply> Group::ask(Identity who, std::string inbox, bool keeps) {
   const fmt::format_int lease{terms_.terms.lease.count()};
   const fmt::format_int bound{terms_.hand_off.across_processes};
-  const std::string ticket = members_.front()->wire().ticket_of(who, inbox);
+  const std::string ticket = members_.front()->ticket_of(who, inbox);
   std::vector<std::string_view> args{
       who.owner,        {lease.data(), lease.size()}, who.request, who.holder, ticket,
       keeps ? "1" : "", {bound.data(), bound.size()}};
-  for (const auto& member : members_) args.push_back(member->wire().names().channel);
+  for (const auto& member : members_) args.push_back(member->names().channel);
   if (terms_.durability.replicas > 0) {
-    auto asked = run_durably(store_, scripts::lock_multi_acquire, keys_, args, terms_.durability);
-    const DurableReply durable = co_await asked;
+    const DurableReply durable =
+        co_await run_durably(store_, scripts::lock_multi_acquire, keys_, args, terms_.durability);
     Reply reply = reply_of(durable.reply);
     if (reply.tokens.empty() || durable.is_in_enough(terms_.durability)) co_return reply;
-    auto ending = ask_end(who, {.repeatable = true}, inbox);
-    co_await ending;
+    co_await ask_end(who, {.repeatable = true}, inbox);
     throw unsynced(members_.front()->key(), durable, terms_.durability);
   }
-  auto asked = store_.run(scripts::lock_multi_acquire, keys_, args, {.repeatable = true});
-  const Value reply = co_await asked;
+  const Value reply =
+      co_await store_.run(scripts::lock_multi_acquire, keys_, args, {.repeatable = true});
   co_return reply_of(reply);
 }
 
 Group::Reply Group::reply_of(const Value& value) const {
   const std::size_t many = members_.size();
-  if (!are_integers(value, 2)) throw nonsense("lock/multi/acquire", value);
+  if (!are_integers(value, 2)) throw unexpected_reply("lock/multi/acquire", value);
   const auto& items = value.as_items();
   const auto which = static_cast<std::size_t>(items[0].as_integer());
   Reply reply;
@@ -94,12 +74,12 @@ Group::Reply Group::reply_of(const Value& value) const {
       reply.tokens.push_back({static_cast<std::uint64_t>(items[i].as_integer())});
     return reply;
   }
-  if (which == 0 || which > many || items.size() != 5) throw nonsense("lock/multi/acquire", value);
-  Answer& refusal = reply.refusal;
+  if (which == 0 || which > many || items.size() != 5)
+    throw unexpected_reply("lock/multi/acquire", value);
+  AcquireReply& refusal = reply.refusal;
   refusal.left = milliseconds{items[1].as_integer()};
   refusal.time = milliseconds{items[2].as_integer()};
-  if (items[3].as_integer() == 1)
-    refusal.foreign_channel = members_[which - 1]->wire().names().channel;
+  if (items[3].as_integer() == 1) refusal.foreign_channel = members_[which - 1]->names().channel;
   if (items[4].as_integer() > 0) {  // what is kept is prolonged by the next question
     const milliseconds third = terms_.terms.lease / 3;
     refusal.left = refusal.left < milliseconds{0} ? third : std::min(refusal.left, third);
@@ -107,7 +87,7 @@ Group::Reply Group::reply_of(const Value& value) const {
   return reply;
 }
 
-/// All of them, or an Error when the reply took too long.
+/// Holds of all names. Throws Error (timeout) when the reply took too long.
 Holds Group::begin_all(const Identity& who, const std::vector<FencingToken>& tokens,
                        SteadyTime sent) {
   Holds holds;
@@ -125,96 +105,78 @@ Holds Group::begin_all(const Identity& who, const std::vector<FencingToken>& tok
   return holds;
 }
 
-Task<Holds> Group::try_enter(Identity who) {
-  const SteadyTime sent = watchdog_->clock().steady();
-  try {
-    auto asking = ask(who, {}, false);
-    const Reply reply = co_await asking;
-    co_return begin_all(who, reply.tokens, sent);
-  } catch (const Error& failure) {
-    if (may_have_left_something(failure) || failure.errc() == Errc::timeout) give_up(who);
-    throw;
-  }
-}
-
 Task<Holds> Group::enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop) {
-  return until ? wait(std::move(who), *until, std::move(stop)) : try_enter(std::move(who));
-}
-
-Task<Holds> Group::wait(Identity who, SteadyTime until, std::stop_token stop) {
   std::exception_ptr failure;
-  bool closed = false;  // the Store, which may be gone
+  bool takes_back = until.has_value();
   try {
-    auto standing = stand(who, until, std::move(stop));
-    Holds holds = co_await standing;
+    Holds holds = co_await ask_or_wait(who, until, std::move(stop));
     if (!holds.empty()) co_return holds;
   } catch (const Error& error) {
     failure = std::current_exception();
-    closed = error.errc() == Errc::closed;
+    if (error.errc() == Errc::closed) takes_back = false;  // the Store may be gone
+    if (may_have_left_something(error) || error.errc() == Errc::timeout) takes_back = true;
   }
-  if (!closed) give_up(who);
+  if (takes_back) give_up(who);
   if (failure) std::rethrow_exception(failure);
   co_return Holds{};
 }
 
-Task<Holds> Group::stand(const Identity& who, SteadyTime until, std::stop_token stop) {
-  if (!inbox_->is_open()) {  // most are not refused, and need none
+Task<Holds> Group::ask_or_wait(const Identity& who, std::optional<SteadyTime> until,
+                               std::stop_token stop) {
+  if (!until || !inbox_->is_open()) {  // most callers are not refused, and need no inbox
     const SteadyTime sent = watchdog_->clock().steady();
-    auto asking = ask(who, {}, false);
-    const Reply reply = co_await asking;
-    if (!reply.tokens.empty()) co_return begin_all(who, reply.tokens, sent);
-    auto opening = inbox_->open();
-    co_await opening;
+    const Reply reply = co_await ask(who, {}, false);
+    if (!until || !reply.tokens.empty()) co_return begin_all(who, reply.tokens, sent);
+    co_await inbox_->open();
   }
-  Inbox::Box box{inbox_, who.request};  // before the question: the grant may overtake the answer
-  auto standing = stand_in_line(box, who, until, std::move(stop));
-  co_return co_await standing;
+  // Before the question: the grant may overtake the answer.
+  Inbox::Subscription inbox{inbox_, who.request};
+  co_return co_await wait_in_queue(inbox, who, *until, std::move(stop));
 }
 
-Task<Holds> Group::stand_in_line(Inbox::Box& box, const Identity& who, SteadyTime until,
+Task<Holds> Group::wait_in_queue(Inbox::Subscription& inbox, const Identity& who, SteadyTime until,
                                  std::stop_token stop) {
   bool keeps = false;
   std::vector<FencingToken> tokens;
-  const auto ask_in_line = [&]() -> Task<Answer> {
-    auto asking = ask(who, inbox_->channel(), std::exchange(keeps, true));
-    Reply reply = co_await asking;
+  const auto ask_in_queue = [&]() -> Task<AcquireReply> {
+    Reply reply = co_await ask(who, inbox_->channel(), std::exchange(keeps, true));
     if (!reply.tokens.empty()) reply.refusal.granted = reply.tokens.front();
     tokens = std::move(reply.tokens);
     co_return std::move(reply.refusal);
   };
-  const std::stop_callback on_stop{stop, [&box] { box.post({.kind = Call::Kind::rouse}); }};
-  Line line{box, terms_.terms.lease, ask_in_line};
+  const std::stop_callback on_stop{stop,
+                                   [&inbox] { inbox.post({.kind = InboxMessage::Kind::recheck}); }};
+  QueuedWait queued{inbox, terms_.terms.lease, ask_in_queue};
   for (;;) {
-    auto standing = line.stand(until, [&stop] { return !stop.stop_requested(); });
+    auto standing = queued.stand(until, [&stop] { return !stop.stop_requested(); });
     const std::optional<Grant> grant = co_await standing;
     if (!grant) co_return Holds{};
-    if (line.was_handed_over()) continue;  // one of them; the next question is for all
+    if (queued.was_handed_over()) continue;  // of one name; the next question is for all
     co_return begin_all(who, tokens, grant->since);
   }
 }
 
 // --- the end ---
 
-/// `inbox`: of the ticket that may be in a queue; empty: none is.
+/// `inbox`: the inbox named in the ticket that may be in a queue; empty: there is no ticket.
 std::vector<std::string> Group::words_of_end(const Identity& who, const std::string& inbox) const {
   std::vector<std::string> words{who.request, std::to_string(terms_.hand_off.across_processes),
-                                 members_.front()->wire().ticket_of(who, inbox)};
-  for (const auto& member : members_) words.push_back(member->wire().names().channel);
+                                 members_.front()->ticket_of(who, inbox)};
+  for (const auto& member : members_) words.push_back(member->names().channel);
   return words;
 }
 
 Task<Value> Group::ask_end(Identity who, CallOptions options, std::string inbox) {
   const auto words = words_of_end(who, inbox);
   const std::vector<std::string_view> args{words.begin(), words.end()};
-  auto asked = store_.run(scripts::lock_multi_release, keys_, args, options);
-  Value reply = co_await asked;
-  if (!are_integers(reply, members_.size())) throw nonsense("lock/multi/release", reply);
+  Value reply = co_await store_.run(scripts::lock_multi_release, keys_, args, options);
+  if (!are_integers(reply, members_.size())) throw unexpected_reply("lock/multi/release", reply);
   co_return reply;
 }
 
 Task<bool> Group::leave(Holds holds, CallOptions options) {
   bool lost = false;
-  bool known = false;  // to the server, as far as we know
+  bool known = false;  // the server may still have a hold
   for (const auto& hold : holds) {
     const auto before = watchdog_->leave(*hold);
     lost |= before.state == HoldState::lost;
@@ -226,23 +188,21 @@ Task<bool> Group::leave(Holds holds, CallOptions options) {
   const Identity who = holds.front()->who;
   std::optional<Value> reply;
   try {
-    auto asked = ask_end(who, options, {});
-    reply = co_await asked;
+    reply = co_await ask_end(who, options, {});
   } catch (const Error& failure) {
     if (!may_have_left_something(failure)) throw;
   }
-  const bool again =
-      !reply;  // "gone" is then the echo of the first request, if the hold is certain
+  // Asked again, "gone" answers the first request, if the hold is certain.
+  const bool again = !reply;
   if (again) {
-    auto asked = ask_end(who, {.repeatable = true}, {});
-    reply = co_await asked;
+    reply = co_await ask_end(who, {.repeatable = true}, {});
   }
   const SteadyTime now = watchdog_->clock().steady();
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (holds[i]->state.load() == HoldState::lost || reply->as_items()[i].as_integer() == 1)
       continue;
     if (again && now < holds[i]->certain_until.load()) continue;
-    count(metrics().lock_lost);  // and nobody had noticed
+    count(metrics().lock_lost);  // unnoticed until now
     lost = true;
   }
   co_return !lost;
@@ -252,8 +212,7 @@ Task<void> Group::leave_and_report(Holds holds) {
   const auto self = shared_from_this();
   const std::string name = members_.front()->key();
   try {
-    auto leaving = leave(std::move(holds), {.unhurried = true});
-    co_await leaving;
+    co_await leave(std::move(holds), {.unhurried = true});
   } catch (const std::exception& failure) {
     count(metrics().lock_release_failures);
     log(LogLevel::error, "lock " + quoted(name) +
@@ -270,13 +229,10 @@ void Group::leave_in_background(Holds holds) noexcept {
   }
 }
 
-/// Good as long as the Store, without this.
+/// May be called as long as the Store lives, also after this Group.
 GiveUp Group::giving_up(const Identity& who) const {
-  const auto words = words_of_end(who, inbox_->channel());
-  return [&store = store_, members = members_, keys = keys_, words] {
-    const std::vector<std::string_view> args{words.begin(), words.end()};
-    return store.run(scripts::lock_multi_release, keys, args, {.repeatable = true});
-  };
+  return script_call(store_, scripts::lock_multi_release, {keys_.begin(), keys_.end()},
+                     words_of_end(who, inbox_->channel()));
 }
 
 void Group::give_up(const Identity& who) noexcept try {

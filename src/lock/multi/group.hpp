@@ -1,13 +1,13 @@
 /// Names of one Store that one script takes, each with the wire of a Mutex.
 ///
 ///     ask ──> all are held
-///      └────> refused: in the queue of the first that is in the way ──> handed over ──> ask
-///                                                                 └──> patience is over: give up
+///      └────> refused: wait in the queue of the first name that is held ──> handed over ──> ask
+///                                                                      └──> `until`: give up
 ///
-/// The first question takes all or nothing. A later one, refused again, keeps what comes before the
-/// name in the way and hands over what comes after it: so every name is waited for at most once
-/// more, in their order, with the chance that its queue gives. What is kept is prolonged by asking
-/// again every third of a lease.
+/// The first question takes all names or none. If a later question is refused again, it keeps the
+/// names before the one that is held by another, and hands over the names after it. So each name is
+/// waited for at most once more, in their order, in its queue. The question is asked again every
+/// third of a lease, which prolongs what is kept.
 #pragma once
 
 #include <memory>
@@ -17,28 +17,14 @@
 #include "lock/hold/hold.hpp"
 #include "lock/mutex/wire.hpp"
 #include "lock/wait/inbox.hpp"
-#include "lock/wait/line.hpp"
+#include "lock/wait/queued_wait.hpp"
 
 namespace sluice::lock {
 
 using Holds = std::vector<std::shared_ptr<Hold>>;
 
 /// One of the names, for the watchdog.
-class Member final : public Resource {
- public:
-  Member(Store& store, const std::string& name, const MutexTerms& terms)
-      : Resource(store, name), wire_(store, name, terms) {}
-
-  const MutexWire& wire() const noexcept { return wire_; }
-
-  const Script& renewal() const noexcept override;
-  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
-  Task<Value> ask_end(const Identity& who, CallOptions options) override;
-  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
-
- private:
-  const MutexWire wire_;
-};
+using Member = MutexWire;
 
 /// Threads: any.
 class Group : public std::enable_shared_from_this<Group> {
@@ -46,7 +32,7 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Throws Error (bad_argument) for a name that is empty or too long.
   Group(Store& store, const std::vector<std::string>& names, const MutexTerms& terms);
 
-  /// Waits until `until`, or for the one answer. The holds in the order of the names; empty:
+  /// Waits until `until`; without it, asks once. The holds in the order of the names; empty:
   /// refused. Throws Error; what may have come about all the same is taken back in the background.
   Task<Holds> enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop);
   /// Ends all holds of one request, with one script. False: at least one was lost before.
@@ -57,14 +43,13 @@ class Group : public std::enable_shared_from_this<Group> {
  private:
   struct Reply {
     std::vector<FencingToken> tokens;  ///< of all names; empty: refused
-    Answer refusal;
+    AcquireReply refusal;
   };
   Task<Reply> ask(Identity who, std::string inbox, bool keeps);
   Reply reply_of(const Value& value) const;
-  Task<Holds> try_enter(Identity who);
-  Task<Holds> wait(Identity who, SteadyTime until, std::stop_token stop);
-  Task<Holds> stand(const Identity& who, SteadyTime until, std::stop_token stop);
-  Task<Holds> stand_in_line(Inbox::Box& box, const Identity& who, SteadyTime until,
+  Task<Holds> ask_or_wait(const Identity& who, std::optional<SteadyTime> until,
+                          std::stop_token stop);
+  Task<Holds> wait_in_queue(Inbox::Subscription& inbox, const Identity& who, SteadyTime until,
                             std::stop_token stop);
   Holds begin_all(const Identity& who, const std::vector<FencingToken>& tokens, SteadyTime sent);
   Task<Value> ask_end(Identity who, CallOptions options, std::string inbox);

@@ -1,11 +1,10 @@
 #include "sluice/multi_lock.hpp"
 
-#include "lock/hold/holder.hpp"
 #include "lock/hold/owner.hpp"
 #include "lock/multi/group.hpp"
-#include "lock/multi/holding.hpp"
-#include "lock/multi/order.hpp"
-#include "lock/patience.hpp"
+#include "lock/multi/lock_order.hpp"
+#include "lock/multi/multi_held.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -38,61 +37,53 @@ MultiLock::MultiLock(Store& store, const std::vector<std::string>& names, MultiL
     : MultiLock(names_of(store, names), std::move(options)) {}
 
 MultiLock::MultiLock(std::vector<MultiName> names, MultiLockOptions options)
-    : label_(options.label.empty() ? lock::program_name() : std::move(options.label)),
+    : label_(lock::label_or_program(std::move(options.label))),
       clock_(clock_of(names)),
       names_(names.size()) {
   const lock::MutexTerms terms{
       .terms = lock::Terms::of(options.lease, options.margin, options.watchdog),
       .durability = options.durability,
       .hand_off = {}};
-  for (auto& part : lock::in_order(names, options.slot_by_slot))
+  for (auto& group : lock::in_lock_order(names, options.slot_by_slot))
     steps_.push_back(
-        {std::make_shared<lock::Group>(*part.store, part.names, terms), std::move(part.places)});
+        {std::make_shared<lock::Group>(*group.store, group.names, terms), std::move(group.places)});
 }
 
 MultiLock::~MultiLock() = default;
 
 Task<MultiHeld> MultiLock::acquire() {
-  auto entering = enter(lock::for_ever, {});
-  auto held = co_await entering;
+  auto held = co_await try_acquire(lock::for_ever, {});
   co_return std::move(held).value();
 }
 
-Task<std::optional<MultiHeld>> MultiLock::try_acquire(milliseconds wait, std::stop_token stop) {
-  return enter(wait, std::move(stop));
-}
-
-/// One step after the other, each holding what the steps before have taken. Null: one was refused;
-/// what was taken is given back.
-Task<std::unique_ptr<lock::MultiHolding>> MultiLock::enter_each(std::optional<SteadyTime> until,
-                                                                std::stop_token stop) {
-  auto holding = std::make_unique<lock::MultiHolding>(names_);
+/// Takes one step after the other, and holds what the steps before have taken. Null: a step was
+/// refused; what was taken is given back.
+Task<std::unique_ptr<lock::MultiHold>> MultiLock::enter_each(std::optional<SteadyTime> until,
+                                                             std::stop_token stop) {
+  auto holding = std::make_unique<lock::MultiHold>(names_);
   const std::string owner = lock::new_owner_id();
   const std::string holder = lock::holder_text(false, label_);
   for (const auto& [group, places] : steps_) {
     lock::Identity who{.owner = owner, .request = lock::new_request_id(), .holder = holder};
-    auto entering = group->enter(std::move(who), until, stop);
-    lock::Holds holds = co_await entering;
+    lock::Holds holds = co_await group->enter(std::move(who), until, stop);
     if (holds.empty()) co_return nullptr;
     holding->add(group, std::move(holds), places);
   }
   co_return holding;
 }
 
-Task<std::optional<MultiHeld>> MultiLock::enter(milliseconds wait, std::stop_token stop) {
+Task<std::optional<MultiHeld>> MultiLock::try_acquire(milliseconds wait, std::stop_token stop) {
   const SteadyTime began = clock_.steady();
   std::optional<SteadyTime> until;
   if (wait > milliseconds{0} && !stop.stop_requested()) until = Clock::add(clock_.steady(), wait);
   for (;;) {
-    auto entering = enter_each(until, stop);
-    auto holding = co_await entering;
+    auto holding = co_await enter_each(until, stop);
     if (!holding) break;
     if (holding->valid_for() > std::chrono::nanoseconds{0}) {
       metrics().lock_wait.observe(clock_.steady() - began);
       co_return MultiHeld{std::move(holding)};
     }
-    // The first were lost while the last were waited for: from the beginning, as far as there is
-    // time.
+    // The first holds were lost during the wait for the last: begin again, if there is time.
     if (!until || clock_.steady() >= *until || stop.stop_requested()) break;
   }
   count(metrics().lock_refused);

@@ -1,18 +1,19 @@
-/// A hold as it stands in a lock hash, prolonged and counted: Mutex and FairMutex.
+/// A lock whose hold stands in a hash, one at a time: Mutex and FairMutex.
 #pragma once
 
 #include <string>
 
-#include "lock/hold/hold.hpp"
+#include "lock/wait/lock_resource.hpp"
 
 namespace sluice::lock {
 
-const Script& hash_hold_renewal() noexcept;
-/// The words for one hold of `key` in that script.
-void add_hash_hold(Renewal& renewal, const std::string& key, const Hold& hold,
-                   std::uint32_t entries);
-/// Resource::ask_recount.
-Task<Value> ask_hash_recount(Store& store, const std::string& key, const Hold& hold,
-                             std::uint32_t entries);
+class HashLock : public LockResource {
+ public:
+  using LockResource::LockResource;
+
+  const Script& renewal() const noexcept override;
+  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
+  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
+};
 
 }  // namespace sluice::lock

@@ -3,19 +3,25 @@
 
 #include <string>
 
+#include "lock/text.hpp"
+#include "store/key_name.hpp"
+
 namespace sluice::lock {
 
 struct Names {
-  /// Throws Error (bad_argument) for an empty name and for one above `longest`.
-  explicit Names(std::string name);
+  /// Throws Error (bad_argument) as checked_name().
+  explicit Names(std::string name)
+      : key(checked_name("a lock", std::move(name))),
+        token(key_with_prefix("redisson_lock_token", key)),
+        channel(key_with_prefix("redisson_lock__channel", key)),
+        queue(key_with_prefix("sluice_lock_queue", key)),
+        waiters(key_with_prefix("sluice_lock_waiters", key)) {}
 
   std::string key;      ///< the name itself
   std::string token;    ///< the fencing counter
   std::string channel;  ///< where a release is published
   std::string queue;    ///< of the processes that wait
   std::string waiters;  ///< who has been waiting for long, for people
-
-  static constexpr std::size_t longest = 1 << 20;
 };
 
 }  // namespace sluice::lock

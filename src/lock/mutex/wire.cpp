@@ -2,100 +2,70 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "lock/hold/durable.hpp"
-#include "lock/mutex/acquire.lua.hpp"
-#include "lock/mutex/force_release.lua.hpp"
-#include "lock/mutex/hash_hold.hpp"
-#include "lock/mutex/pass.lua.hpp"
-#include "lock/mutex/release.lua.hpp"
-#include "lock/wait/answer.hpp"
+#include "lock/mutex/mutex.lua.hpp"
 
 namespace sluice::lock {
 
-namespace {
-
-std::string_view text_of(const fmt::format_int& number) { return {number.data(), number.size()}; }
-
-}  // namespace
+MutexWire::MutexWire(Store& store, const std::string& name, const MutexTerms& terms)
+    : HashLock(store, name, terms.terms, terms.durability),
+      names_(name),
+      hand_off_(terms.hand_off),
+      lease_(std::to_string(terms.terms.lease.count())),
+      most_hand_overs_(std::to_string(terms.hand_off.across_processes)) {}
 
 std::string MutexWire::ticket_of(const Identity& who, std::string_view inbox) const {
   return inbox.empty() ? std::string{}
-                       : fmt::format("{} {} {} {} {} {}", who.request, terms_.terms.lease.count(),
-                                     terms_.terms.claim().count(), inbox, who.owner, who.holder);
+                       : fmt::format("{} {} {} {} {} {}", who.request, lease_,
+                                     lease_terms().claim().count(), inbox, who.owner, who.holder);
 }
 
-Task<Value> MutexWire::ask_acquire(const Identity& who, std::string_view inbox) const {
-  std::string ticket = ticket_of(who, inbox);
-  if (terms_.durability.replicas > 0) return acquire_durably(who, std::move(ticket));
-  const fmt::format_int lease{terms_.terms.lease.count()};
-  return store_.run(scripts::lock_mutex_acquire, {names_.key, names_.token, names_.queue},
-                    {who.owner, text_of(lease), who.request, who.holder, ticket},
-                    {.repeatable = true});
-}
-
-Answer MutexWire::answer_to_acquire(const Value& reply) const {
-  return answer_of(scripts::lock_mutex_acquire.name, reply, names_.channel);
-}
-
-Task<Value> MutexWire::acquire_durably(Identity who, std::string ticket) const {
-  const fmt::format_int lease{terms_.terms.lease.count()};
-  const std::string_view keys[] = {names_.key, names_.token, names_.queue};
-  const std::string_view args[] = {who.owner, text_of(lease), who.request, who.holder, ticket};
-  auto asked = run_durably(store_, scripts::lock_mutex_acquire, keys, args, terms_.durability);
-  DurableReply reply = co_await asked;
-  const bool granted = answer_to_acquire(reply.reply).granted.has_value();
-  if (!granted || reply.is_in_enough(terms_.durability)) co_return std::move(reply.reply);
-  auto ending = ask_end(who, {.repeatable = true});
-  co_await ending;
-  throw unsynced(names_.key, reply, terms_.durability);
-}
-
-Task<PassAnswer> MutexWire::ask_pass(const Identity& who, FencingToken last, const Identity& next,
-                                     const std::string& inbox) const {
-  const fmt::format_int bound{terms_.hand_off.across_processes};
-  const fmt::format_int lease{terms_.terms.lease.count()};
-  const fmt::format_int tokens{terms_.hand_off.within_process};
-  const fmt::format_int last_of_turn{last.value};
-  const std::string ticket = ticket_of(next, inbox);
-  auto asked = store_.run(scripts::lock_mutex_pass, {names_.key, names_.token, names_.queue},
-                          {who.request, names_.channel, text_of(bound), text_of(lease),
-                           text_of(tokens), ticket, text_of(last_of_turn)},
-                          {.repeatable = true});
-  const Value reply = co_await asked;
-  if (is_refusal(reply)) co_return PassAnswer{.queued = refusal_of(reply, names_.channel)};
-  if (reply.type() != Value::Type::integer) throw nonsense(scripts::lock_mutex_pass.name, reply);
-  if (reply.as_integer() == 0) co_return PassAnswer{.gone = true, .queued = {}};
-  co_return PassAnswer{.kept = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
-                       .queued = {}};
-}
-
-Task<Value> MutexWire::ask_end(const Identity& who, CallOptions options) const {
-  const fmt::format_int bound{terms_.hand_off.across_processes};
-  return store_.run(scripts::lock_mutex_release, {names_.key, names_.token, names_.queue},
-                    {who.request, names_.channel, text_of(bound), ""}, options);
-}
-
-Task<Value> MutexWire::ask_give_up(const Identity& who, const std::string& inbox) const {
-  const fmt::format_int bound{terms_.hand_off.across_processes};
+Task<AcquireReply> MutexWire::ask_acquire(const Identity& who, const std::string& inbox) {
   const std::string ticket = ticket_of(who, inbox);
-  return store_.run(scripts::lock_mutex_release, {names_.key, names_.token, names_.queue},
-                    {who.request, names_.channel, text_of(bound), ticket}, {.repeatable = true});
+  const std::string_view keys[] = {names_.key, names_.token, names_.queue};
+  const std::string_view args[] = {who.owner, lease_, who.request, who.holder, ticket};
+  return request_hold(who, scripts::lock_mutex_acquire, keys, args);
 }
 
-Task<Value> MutexWire::ask_recount(const Hold& hold, std::uint32_t entries) const {
-  return ask_hash_recount(store_, names_.key, hold, entries);
+AcquireReply MutexWire::read_acquire_reply(const Value& reply, const std::string&) const {
+  return acquire_reply_of(scripts::lock_mutex_acquire.name, reply, names_.channel);
 }
 
-Task<Value> MutexWire::ask_force_release() const {
-  const fmt::format_int bound{terms_.hand_off.across_processes};
-  return store_.run(scripts::lock_mutex_force_release, {names_.key, names_.token, names_.queue},
-                    {names_.channel, text_of(bound)}, {.repeatable = true});
+Task<PassReply> MutexWire::ask_pass(const Identity& who, FencingToken last, const Identity& next) {
+  const fmt::format_int tokens{hand_off_.within_process};
+  const fmt::format_int last_of_turn{last.value};
+  const std::string ticket = ticket_of(next, inbox()->channel());
+  auto asked = store().run(scripts::lock_mutex_pass, {names_.key, names_.token, names_.queue},
+                           {who.request,
+                            names_.channel,
+                            most_hand_overs_,
+                            lease_,
+                            {tokens.data(), tokens.size()},
+                            ticket,
+                            {last_of_turn.data(), last_of_turn.size()}},
+                           {.repeatable = true});
+  const Value reply = co_await asked;
+  if (is_refusal(reply)) co_return PassReply{.queued = refusal_of(reply, names_.channel)};
+  if (reply.type() != Value::Type::integer)
+    throw unexpected_reply(scripts::lock_mutex_pass.name, reply);
+  if (reply.as_integer() == 0) co_return PassReply{.gone = true, .queued = {}};
+  co_return PassReply{.kept = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
+                      .queued = {}};
 }
 
-void MutexWire::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
-  add_hash_hold(renewal, names_.key, hold, entries);
+Task<Value> MutexWire::ask_end(const Identity& who, CallOptions options) {
+  return store().run(scripts::lock_mutex_release, {names_.key, names_.token, names_.queue},
+                     {who.request, names_.channel, most_hand_overs_, ""}, options);
+}
+
+GiveUp MutexWire::give_up(const Identity& who) const {
+  return script_call(
+      store(), scripts::lock_mutex_release, {names_.key, names_.token, names_.queue},
+      {who.request, names_.channel, most_hand_overs_, ticket_of(who, inbox()->channel())});
+}
+
+Task<Value> MutexWire::ask_force_release() {
+  return store().run(scripts::lock_mutex_force_release, {names_.key, names_.token, names_.queue},
+                     {names_.channel, most_hand_overs_}, {.repeatable = true});
 }
 
 }  // namespace sluice::lock

@@ -4,11 +4,10 @@
 #include <set>
 
 #include "base/random.hpp"
-#include "lock/hold/access.hpp"
-#include "lock/hold/holder.hpp"
-#include "lock/patience.hpp"
-#include "lock/quorum/ballot.hpp"
-#include "lock/quorum/release_ear.hpp"
+#include "lock/hold/owner.hpp"
+#include "lock/quorum/attempt.hpp"
+#include "lock/wait/message_signal.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -21,7 +20,7 @@ namespace {
 
 Error bad(const std::string& what) { return Error{Errc::bad_argument, "a quorum lock " + what}; }
 
-Round::Nodes checked(Round::Nodes nodes) {
+Vote::Nodes checked(Vote::Nodes nodes) {
   if (nodes.empty() || nodes.size() > QuorumLock::most_nodes)
     throw bad("has from 1 to " + std::to_string(QuorumLock::most_nodes) + " nodes, not " +
               std::to_string(nodes.size()));
@@ -55,23 +54,23 @@ nanoseconds between(nanoseconds least, nanoseconds most) {
 
 class QuorumCore {
  public:
-  QuorumCore(Round::Nodes nodes, std::string name, QuorumLockOptions options)
+  QuorumCore(Vote::Nodes nodes, std::string name, QuorumLockOptions options)
       : nodes_(checked(std::move(nodes))),
         names_(std::move(name)),
         terms_(terms_of(options)),
         first_pause_(options.first_pause),
         longest_pause_(options.longest_pause),
-        label_(options.label.empty() ? program_name() : std::move(options.label)),
+        label_(label_or_program(std::move(options.label))),
         watchdog_(watchdog_of(nodes_)) {}
 
   const std::string& name() const noexcept { return names_.key; }
   Task<std::optional<Held>> enter(milliseconds wait, std::stop_token stop);
 
  private:
-  Task<std::shared_ptr<Hold>> vote();
-  Task<std::shared_ptr<Hold>> vote_until(SteadyTime until, std::stop_token stop);
+  Task<std::shared_ptr<Hold>> try_once();
+  Task<std::shared_ptr<Hold>> try_until(SteadyTime until, std::stop_token stop);
 
-  const Round::Nodes nodes_;
+  const Vote::Nodes nodes_;
   const Names names_;
   const QuorumTerms terms_;
   const milliseconds first_pause_;
@@ -80,33 +79,29 @@ class QuorumCore {
   const std::shared_ptr<Watchdog> watchdog_;
 };
 
-/// Each time somebody new: what is left of an earlier attempt is that one's, and on its way out.
-Task<std::shared_ptr<Hold>> QuorumCore::vote() {
+/// Each attempt has a new owner: what an earlier attempt left at a node is released under its own.
+Task<std::shared_ptr<Hold>> QuorumCore::try_once() {
   Identity who{
       .owner = new_owner_id(), .request = new_request_id(), .holder = holder_text(false, label_)};
-  const auto ballot = std::make_shared<Ballot>(watchdog_, names_, terms_, std::move(who));
-  auto casting = ballot->cast();
-  co_return co_await casting;
+  const auto attempt = std::make_shared<Attempt>(watchdog_, names_, terms_, std::move(who));
+  co_return co_await attempt->acquire();
 }
 
 /// At least once.
-Task<std::shared_ptr<Hold>> QuorumCore::vote_until(SteadyTime until, std::stop_token stop) {
+Task<std::shared_ptr<Hold>> QuorumCore::try_until(SteadyTime until, std::stop_token stop) {
   Clock& clock = watchdog_->clock();
-  std::optional<ReleaseEar> ear;
+  std::optional<MessageSignal> released;
   nanoseconds pause = first_pause_;
   for (;;) {
-    auto voting = vote();
-    auto hold = co_await voting;
+    auto hold = co_await try_once();
     if (hold || clock.steady() >= until || stop.stop_requested()) co_return hold;
-    if (!ear) ear.emplace(nodes_, names_.channel);
+    if (!released) released.emplace(nodes_).listen_to_all(names_.channel);
     const SteadyTime again = Clock::add(clock.steady(), between(pause / 2, pause));
-    auto hearing = ear->hear(clock, std::min(until, again), stop);
-    co_await hearing;
+    co_await released->wait(std::min(until, again), stop);
     if (clock.steady() >= until || stop.stop_requested()) co_return nullptr;
-    // All who wait hear a release at once; who comes at once shares the nodes with the others.
+    // All waiters hear a release at once. If all asked at once, each would get a few nodes only.
     const SteadyTime mine = Clock::add(clock.steady(), between({}, pause / 5));
-    auto resting = sleep_until(clock, std::min(until, mine));
-    co_await resting;
+    co_await sleep_until(clock, std::min(until, mine));
     pause = std::min<nanoseconds>(pause * 2, longest_pause_);
   }
 }
@@ -114,14 +109,13 @@ Task<std::shared_ptr<Hold>> QuorumCore::vote_until(SteadyTime until, std::stop_t
 Task<std::optional<Held>> QuorumCore::enter(milliseconds wait, std::stop_token stop) {
   Clock& clock = watchdog_->clock();
   const SteadyTime began = clock.steady();
-  auto voting = vote_until(Clock::add(clock.steady(), wait), std::move(stop));
-  auto hold = co_await voting;
+  auto hold = co_await try_until(Clock::add(clock.steady(), wait), std::move(stop));
   if (!hold) {
     count(metrics().lock_refused);
     co_return std::nullopt;
   }
   metrics().lock_wait.observe(clock.steady() - began);
-  co_return Access::held(std::move(hold));
+  co_return Internals::held(std::move(hold));
 }
 
 }  // namespace lock
@@ -135,8 +129,7 @@ QuorumLock::~QuorumLock() = default;
 const std::string& QuorumLock::name() const noexcept { return core_->name(); }
 
 Task<Held> QuorumLock::acquire() {
-  auto entering = core_->enter(lock::for_ever, {});
-  auto held = co_await entering;
+  auto held = co_await core_->enter(lock::for_ever, {});
   co_return std::move(held).value();
 }
 

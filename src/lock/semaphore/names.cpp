@@ -1,33 +1,115 @@
 #include "lock/semaphore/names.hpp"
 
-#include "lock/checked_name.hpp"
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/random.hpp"
+#include "lock/text.hpp"
 #include "store/key_name.hpp"
 
-namespace sluice::lock {
-PoolNames PoolNames::counted(std::string name) {
-  const std::string free = checked_name("a semaphore", std::move(name));
-  return {.free = free,
-          .holds = key_with_prefix("sluice_semaphore_holds", free),
-          .queue = key_with_prefix("sluice_semaphore_queue", free),
-          .people = key_with_prefix("sluice_semaphore_people", free),
-          .turns = key_with_prefix("sluice_semaphore_turns", free),
-          .channel = key_with_prefix("redisson_sc", free),
-          .done = key_with_prefix("sluice_semaphore_done", free)};
+namespace sluice {
+namespace lock {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::size_t request_digits = 24;
+constexpr std::size_t permit_digits = 32;
+
+std::string holder_of(std::uint32_t permits, milliseconds lease, milliseconds claim,
+                      std::string_view people) {
+  return fmt::format("{} {} {} {}", permits, lease.count(), claim.count(), people);
 }
 
-PoolNames PoolNames::identified(std::string name) {
+/// `prefix`: what our keys of that kind of semaphore begin with.
+PermitNames names_of(std::string name, const std::string& prefix) {
   const std::string free = checked_name("a semaphore", std::move(name));
   return {.free = free,
-          .holds = key_with_suffix(free, "timeout"),
-          .queue = key_with_prefix("sluice_permit_queue", free),
-          .people = key_with_prefix("sluice_permit_people", free),
-          .turns = key_with_prefix("sluice_permit_turns", free),
+          .holds = key_with_prefix(prefix + "_holds", free),
+          .queue = key_with_prefix(prefix + "_queue", free),
+          .people = key_with_prefix(prefix + "_people", free),
+          .turns = key_with_prefix(prefix + "_turns", free),
           .channel = key_with_prefix("redisson_sc", free),
-          .done = key_with_prefix("sluice_permit_done", free)};
+          .done = key_with_prefix(prefix + "_done", free)};
 }
 
-std::string PoolNames::answer(std::string_view request) const {
+}  // namespace
+
+PermitNames PermitNames::counted(std::string name) {
+  return names_of(std::move(name), "sluice_semaphore");
+}
+
+PermitNames PermitNames::identified(std::string name) {
+  PermitNames names = names_of(std::move(name), "sluice_permit");
+  names.holds = key_with_suffix(names.free, "timeout");
+  return names;
+}
+
+std::string PermitNames::answer(std::string_view request) const {
   return done + ':' + std::string{request};
 }
 
-}  // namespace sluice::lock
+std::string permit_holder(std::uint32_t permits, const Terms& terms, std::string_view people) {
+  return holder_of(permits, terms.lease, terms.claim(), people);
+}
+
+std::string permit_holder(std::uint32_t permits, milliseconds lease, std::string_view people) {
+  return holder_of(permits, lease, lease, people);
+}
+
+std::string_view people_of(std::string_view holder) {
+  for (int word = 0; word < 3; ++word) take_word(holder);
+  return holder;
+}
+
+std::uint32_t count_of(std::string_view holder) {
+  std::uint32_t count = 0;
+  std::from_chars(holder.data(), holder.data() + holder.size(), count);
+  return count;
+}
+
+std::string new_permit_request() { return random_hex_128().substr(0, request_digits); }
+
+PermitId permit_of(std::string_view request, std::uint32_t index) {
+  return *PermitId::parse(fmt::format("{}{:08x}", request, index));
+}
+
+std::string member_of(const PermitId& permit) {
+  return {reinterpret_cast<const char*>(permit.bytes.data()), permit.bytes.size()};
+}
+
+std::vector<std::string> members_of(const Identity& who) {
+  std::vector<std::string> members;
+  if (who.request.size() == request_digits) {
+    for (std::uint32_t i = 1; i <= count_of(who.holder); ++i)
+      members.push_back(member_of(permit_of(who.request, i)));
+  } else if (who.request.size() == permit_digits) {
+    members.push_back(member_of(*PermitId::parse(who.request)));
+  } else {
+    members.push_back(who.request + ' ' + who.holder);
+  }
+  return members;
+}
+
+}  // namespace lock
+
+std::string PermitId::text() const {
+  std::string text;
+  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+std::optional<PermitId> PermitId::parse(std::string_view text) {
+  PermitId id;
+  if (text.size() != 2 * id.bytes.size()) return std::nullopt;
+  for (std::size_t i = 0; i < id.bytes.size(); ++i) {
+    const char* const first = text.data() + 2 * i;
+    const auto [end, error] = std::from_chars(first, first + 2, id.bytes[i], 16);
+    if (error != std::errc{} || end != first + 2) return std::nullopt;
+  }
+  return id;
+}
+
+}  // namespace sluice

@@ -1,51 +1,52 @@
-/// The scripts of both semaphores as functions: what is asked, and what the answer means. Nothing
-/// is decided here.
+/// A semaphore on the server: its scripts as functions, what is asked and what the reply means.
 #pragma once
 
-#include "lock/hold/hold.hpp"
+#include "lock/hold/resource.hpp"
 #include "lock/semaphore/names.hpp"
-#include "lock/wait/line.hpp"
+#include "lock/wait/acquire_reply.hpp"
 
 namespace sluice::lock {
 
-struct PoolAnswer {
-  Answer answer;
+struct PermitReply {
+  AcquireReply reply;
   bool leads = false;  ///< refused, and the head of the queue
 };
 
-class PoolWire {
+class PermitWire : public Resource {
  public:
-  PoolWire(Store& store, PoolNames names) : store_(store), names_(std::move(names)) {}
+  PermitWire(Store& store, PermitNames names)
+      : Resource(store, names.free), names_(std::move(names)) {}
 
-  const PoolNames& names() const noexcept { return names_; }
+  const PermitNames& names() const noexcept { return names_; }
 
   /// Repeatable: a copy finds what the first has got. `inbox`: where to hear of a hand-over; empty:
   /// the request is not put into the queue.
-  Task<PoolAnswer> ask_acquire(const Identity& who, const std::string& inbox) const;
-  /// Ends holds. Harmless when repeated, but a copy is answered 0. Reply: how many were held.
-  Task<Value> ask_end(const Identity& who, CallOptions options) const;
-  /// The same, and the end of a wait.
-  Task<Value> ask_give_up(const Identity& who, const std::string& inbox) const;
-  /// Ends the hold of one member, by a request whose copies are answered as it was.
+  Task<PermitReply> ask_acquire(const Identity& who, const std::string& inbox) const;
+  /// Reply: how many holds of the request were ended.
+  Task<Value> ask_end(const Identity& who, CallOptions options) override;
+  /// Ends the hold of one member. Copies of the request get the answer of the first.
   Task<bool> ask_end_once(std::string member, std::string request) const;
 
-  /// Changes how many there are. The request's copies are answered as it was.
-  Task<std::int64_t> ask_change(std::string what, std::int64_t number, std::string request) const;
-  Task<std::int64_t> ask_free() const;
-  /// The same question as a part of others.
-  void add_look(Batch& batch) const;
+  /// Changes how many there are; see lock/semaphore/change. Copies of the request get the answer of
+  /// the first; without a request the change is repeatable.
+  Task<std::int64_t> ask_change(std::string what, std::int64_t number,
+                                std::string request = {}) const;
   /// False: it is over. Repeatable.
   Task<bool> ask_update_lease(std::string member, std::chrono::milliseconds lease) const;
+  /// The semaphore as operators see it.
+  Task<SemaphoreInfo> ask_info() const;
 
-  static const Script& renewal() noexcept;
-  void add_to(Renewal& renewal, const Hold& hold) const;
+  const Script& renewal() const noexcept override;
+  void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;
+  /// 0: a hold of permits is never entered again.
+  Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) override;
+
+ protected:
+  /// Ends holds, and the wait whose tickets name `inbox`.
+  GiveUp give_up_wait(const Identity& who, const std::string& inbox) const;
 
  private:
-  Task<Value> ask_release(const Identity& who, const std::string& ticket,
-                          CallOptions options) const;
-
-  Store& store_;
-  const PoolNames names_;
+  const PermitNames names_;
 };
 
 }  // namespace sluice::lock

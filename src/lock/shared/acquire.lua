@@ -8,11 +8,12 @@
 --        {ms, time, foreign}: refused. What is in the way has so much of its lease left; the
 --        server's time in ms, 0 where we do not wait; 1: somebody in the way knows no queue;
 --        "upgrade": this owner reads.
--- include lock/shared/holds.lua
--- include lock/hold/next_token.lua
--- include lock/wait/server_time.lua
--- include lock/shared/survey.lua
+-- include lock/shared/holds.lua holds
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/shared/holds.lua survey
 -- include lock/shared/settle.lua
+-- include lock/hold/parts.lua is_lock
 local request, kind, owner, holder, ticket = ARGV[6], ARGV[7], ARGV[8], ARGV[10], ARGV[11]
 local lease = tonumber(ARGV[9])
 local queue = kind == 'r' and KEYS[4] or KEYS[3]
@@ -62,6 +63,10 @@ if is_in() then
   return token()
 end
 local mode = call('HGET', KEYS[1], 'mode')
+-- Every lock ends some time: only what has no end needs a closer look.
+if mode and call('PTTL', KEYS[1]) == -1 and not is_lock(KEYS[1]) then
+  return redis.error_reply(no_lock)
+end
 local writes = call('HEXISTS', KEYS[1], owner .. ':write') == 1
 local foreign = false
 if kind == 'w' and mode == 'read' then
@@ -77,7 +82,7 @@ end
 local may = writes
 if not mode then
   if call('EXISTS', KEYS[1]) == 1 then
-    return redis.error_reply('WRONGTYPE the hash of this name is not that of a read-write lock')
+    return redis.error_reply(no_lock)  -- of this kind
   end
   if call('EXISTS', KEYS[3], KEYS[4]) > 0 then
     stand_in_queue()

@@ -1,3 +1,6 @@
+-- The holds of a SharedMutex: kept, counted, prolonged, shown.
+
+-- part holds
 -- What stands in the hash of a read-write lock. Redisson's are "mode", and for each owner OWNER or
 -- OWNER:write with the number of its entries. Ours are, for each hold of ours,
 --   sluice:REQUEST = "KIND ENTRIES SINCE OWNER HOLDER"   KIND r or w; SINCE by the server's time, ms
@@ -80,3 +83,133 @@ local function leave(key, prefix, kind, owner, many)
   end
   return longest
 end
+
+-- part survey
+-- Forgets the readers whose hold keys have ended: they are dead.
+-- Returns the longest that one of the others has left, in ms, nil where there is none; and whether
+-- one of them is not ours.
+local function survey()
+  local fields = call('HGETALL', KEYS[1])
+  local ours, readers = {}, {}
+  for i = 1, #fields, 2 do
+    local field, value = fields[i], fields[i + 1]
+    if string.sub(field, 1, 7) == 'sluice:' then
+      local owner = string.match(value, '^r %d+ %d+ (%S+)')
+      if owner then
+        ours[owner] = ours[owner] or {}
+        table.insert(ours[owner], field)
+      end
+    elseif field ~= 'mode' and string.sub(field, -6) ~= ':write' then
+      readers[field] = tonumber(value)
+    end
+  end
+  local longest, foreign
+  for owner, entries in pairs(readers) do
+    local left = -2
+    for n = 1, entries do
+      left = math.max(left, call('PTTL', hold_key(ARGV[1], owner, n)))
+    end
+    if left == -2 then
+      call('HDEL', KEYS[1], owner, unpack(ours[owner] or {}))
+    else
+      longest = math.max(longest or 1, left)
+      foreign = foreign or not ours[owner]
+    end
+  end
+  return longest, foreign
+end
+
+-- script recount
+-- Enter a hold once more, or leave it while entries remain: says how many entries there are from
+-- now on.
+-- KEYS[1] lock hash
+-- ARGV[1] prefix of hold keys   ARGV[2] request id of the hold   ARGV[3] lease, ms
+-- ARGV[4] entries
+-- Reply: 1 done; 0 the hold is gone.
+-- include lock/shared/holds.lua holds
+local request, lease, entries = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local kind, before, since, owner, holder = hold_of(KEYS[1], request)
+if not kind then
+  return 0
+end
+if entries > before then
+  enter(KEYS[1], ARGV[1], kind, owner, entries - before, lease)
+elseif entries < before then
+  leave(KEYS[1], ARGV[1], kind, owner, before - entries)
+end
+note_hold(KEYS[1], request, kind, entries, since, owner, holder)
+prolong(KEYS[1], ARGV[1], kind, owner, lease)
+return 1
+
+-- script renew_read
+-- Prolong the holds of many readers.
+-- KEYS[i] lock hash
+-- ARGV, three for each hold: prefix of its hold keys, request id, lease in ms
+-- Reply: for each key 1 prolonged, 0 the hold is gone.
+-- include lock/shared/holds.lua holds
+local prolonged = {}
+for i, key in ipairs(KEYS) do
+  local kind, _, _, owner = hold_of(key, ARGV[3 * i - 1])
+  if kind then
+    prolong(key, ARGV[3 * i - 2], kind, owner, tonumber(ARGV[3 * i]))
+  end
+  prolonged[i] = kind and 1 or 0
+end
+return prolonged
+
+-- script renew_write
+-- Prolong the holds of many writers.
+-- KEYS[i] lock hash
+-- ARGV, two for each hold: request id, lease in ms
+-- Reply: for each key 1 prolonged, 0 the hold is gone.
+-- include lock/shared/holds.lua holds
+local prolonged = {}
+for i, key in ipairs(KEYS) do
+  local held = hold_of(key, ARGV[2 * i - 1])
+  if held then
+    prolong_key(key, tonumber(ARGV[2 * i]))
+  end
+  prolonged[i] = held and 1 or 0
+end
+return prolonged
+
+-- script info
+-- Who is in and who waits, for people.
+-- KEYS: see lock/shared/settle
+-- ARGV[1] prefix of hold keys   ARGV[2] index of the last ticket of each queue to be shown
+-- Reply: {server's time in ms, last token or nil, holders, tickets of writers, tickets of readers};
+--        of each holder: kind, owner, entries, ms left, and since and holder, or nil for a stranger's.
+-- include lock/shared/holds.lua holds
+-- include lock/hold/parts.lua server_time
+local ours = {}
+local holders = {}
+local fields = call('HGETALL', KEYS[1])
+
+local function left_of(kind, owner, entries)
+  local left = kind == 'w' and call('PTTL', KEYS[1]) or -2
+  for n = 1, kind == 'r' and entries or 0 do
+    left = math.max(left, call('PTTL', hold_key(ARGV[1], owner, n)))
+  end
+  return left
+end
+
+for i = 2, #fields, 2 do
+  local kind, since, owner, holder = string.match(fields[i], '^([rw]) %d+ (%d+) (%S+) (.*)$')
+  if kind then
+    ours[kind .. owner] = {since, holder}
+  end
+end
+for i = 1, #fields, 2 do
+  local entries = tonumber(fields[i + 1])
+  if entries then
+    local writer = string.match(fields[i], '^(.*):write$')
+    local kind, owner = writer and 'w' or 'r', writer or fields[i]
+    local left = left_of(kind, owner, entries)
+    if left > -2 then
+      local known = ours[kind .. owner] or {false, false}
+      table.insert(holders, {kind, owner, entries, left, known[1], known[2]})
+    end
+  end
+end
+return {server_time(), call('GET', KEYS[2]), holders, call('LRANGE', KEYS[3], 0, ARGV[2]),
+        call('LRANGE', KEYS[4], 0, ARGV[2])}

@@ -1,12 +1,15 @@
+-- How the holds of a SharedMutex end.
+
+-- script release
 -- End a hold and hand the lock over; or end the wait for one.
 -- KEYS, ARGV[1] to ARGV[5]: see lock/shared/settle
 -- ARGV[6] request id   ARGV[7] kind: r or w
 -- ARGV[8] ticket to be taken out of the queue; empty: none
 -- Reply: 1 ended; 0 there was no such hold.
--- include lock/shared/holds.lua
--- include lock/hold/next_token.lua
--- include lock/wait/server_time.lua
--- include lock/shared/survey.lua
+-- include lock/shared/holds.lua holds
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/shared/holds.lua survey
 -- include lock/shared/settle.lua
 local request, ticket = ARGV[6], ARGV[8]
 local most_skew = 50  -- ms between a hold key and the hash that were prolonged together
@@ -84,4 +87,30 @@ if kind == 'r' then
 else
   end_writing(owner)
 end
+return 1
+
+-- script force_release
+-- End all holds there are, without asking their owners, and hand the lock over.
+-- KEYS, ARGV: see lock/shared/settle
+-- Reply: 1 ended; 0 nobody was in.
+-- include lock/shared/holds.lua holds
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/shared/settle.lua
+-- include lock/hold/parts.lua is_lock
+local mode = call('HGET', KEYS[1], 'mode')
+if call('EXISTS', KEYS[1]) == 1 and not is_lock(KEYS[1]) then
+  return redis.error_reply(no_lock)
+end
+if not mode then
+  return 0
+end
+local fields = call('HGETALL', KEYS[1])
+for i = 1, #fields, 2 do
+  for n = 1, tonumber(fields[i + 1]) or 0 do
+    call('DEL', hold_key(ARGV[1], fields[i], n))
+  end
+end
+call('DEL', KEYS[1])
+pass_on(mode == 'read' and 0 or 1, 0, 0)
 return 1

@@ -1,131 +1,50 @@
 #include "sluice/shared_mutex.hpp"
 
-#include "lock/hold/access.hpp"
-#include "lock/hold/holder.hpp"
-#include "lock/hold/steps.hpp"
-#include "lock/hold/thread_holds.hpp"
-#include "lock/hold/watchdog.hpp"
-#include "lock/patience.hpp"
-#include "lock/per_store.hpp"
-#include "lock/shared/info.hpp"
-#include "lock/shared/side.hpp"
-#include "sluice/metrics.hpp"
+#include "lock/shared/shared_access.hpp"
+#include "lock/wait/entrance.hpp"
+#include "lock/wait/waiting.hpp"
 
 namespace sluice {
 
+using lock::Mode;
+using lock::SharedAccess;
 using std::chrono::milliseconds;
-
-namespace {
-
-void check(std::string_view what, std::uint32_t number, std::uint32_t least) {
-  constexpr std::uint32_t most = 1'000'000;
-  if (number < least || number > most)
-    throw Error{Errc::bad_argument, std::string{what} + " of a shared lock lies between " +
-                                        std::to_string(least) + " and " + std::to_string(most) +
-                                        ", not at " + std::to_string(number)};
-}
-
-lock::SharedTerms terms_of(const SharedMutexOptions& options) {
-  check("overtaking", options.overtaking, 0);
-  check("hand_overs", options.hand_overs, 1);
-  return {.terms = lock::Terms::of(options.lease, options.margin, options.watchdog),
-          .durability = options.durability,
-          .preference = options.preference,
-          .overtaking = options.overtaking,
-          .hand_overs = options.hand_overs};
-}
-
-Task<Held> the_held(Task<std::optional<Held>> entering) {
-  auto held = co_await entering;
-  co_return std::move(held).value();
-}
-
-}  // namespace
+using MaybeHeld = std::optional<Held>;
 
 SharedMutex::SharedMutex(Store& store, std::string name, SharedMutexOptions options)
-    : store_(store),
-      label_(options.label.empty() ? lock::program_name() : std::move(options.label)),
-      wire_(std::make_shared<lock::SharedWire>(store, std::move(name), terms_of(options))),
-      watchdog_(lock::shared_of<lock::Watchdog>(store)),
-      readers_(std::make_shared<lock::Side>(store, lock::Mode::read, wire_, watchdog_,
-                                            lock::shared_of<lock::Inbox>(store))),
-      writers_(std::make_shared<lock::Side>(store, lock::Mode::write, wire_, watchdog_,
-                                            lock::shared_of<lock::Inbox>(store))),
-      reading_threads_(std::make_unique<lock::ThreadHolds>()),
-      writing_threads_(std::make_unique<lock::ThreadHolds>()) {}
+    : SharedMutex(std::make_shared<SharedAccess>(store, name, Mode::write, options),
+                  std::make_shared<SharedAccess>(store, name, Mode::read, options), options.label) {
+}
+
+SharedMutex::SharedMutex(std::shared_ptr<SharedAccess> writers,
+                         std::shared_ptr<SharedAccess> readers, const std::string& label)
+    : ExclusiveLock(writers, label),
+      writers_(std::move(writers)),
+      readers_(std::make_unique<lock::Entrance>(std::move(readers), label)) {}
 
 SharedMutex::~SharedMutex() = default;
 
-const std::string& SharedMutex::name() const noexcept { return wire_->names().key; }
-
-Task<Held> SharedMutex::acquire() { return the_held(enter(writers_, nullptr, lock::for_ever, {})); }
-Task<Held> SharedMutex::acquire(const Owner& owner) {
-  return the_held(enter_to_write(lock::Access::state(owner), lock::for_ever, {}));
-}
-Task<std::optional<Held>> SharedMutex::try_acquire(milliseconds wait, std::stop_token stop) {
-  return enter(writers_, nullptr, wait, std::move(stop));
-}
-Task<std::optional<Held>> SharedMutex::try_acquire(const Owner& owner, milliseconds wait,
-                                                   std::stop_token stop) {
-  return enter_to_write(lock::Access::state(owner), wait, std::move(stop));
-}
-
 Task<Held> SharedMutex::acquire_shared() {
-  return the_held(enter(readers_, nullptr, lock::for_ever, {}));
+  return readers_->acquire<Held>(nullptr, lock::for_ever, {});
 }
 Task<Held> SharedMutex::acquire_shared(const Owner& owner) {
-  return the_held(enter(readers_, lock::Access::state(owner), lock::for_ever, {}));
+  return readers_->acquire<Held>(lock::Internals::state(owner), lock::for_ever, {});
 }
-Task<std::optional<Held>> SharedMutex::try_acquire_shared(milliseconds wait, std::stop_token stop) {
-  return enter(readers_, nullptr, wait, std::move(stop));
+Task<MaybeHeld> SharedMutex::try_acquire_shared(milliseconds wait, std::stop_token stop) {
+  return readers_->acquire<MaybeHeld>(nullptr, wait, std::move(stop));
 }
-Task<std::optional<Held>> SharedMutex::try_acquire_shared(const Owner& owner, milliseconds wait,
-                                                          std::stop_token stop) {
-  return enter(readers_, lock::Access::state(owner), wait, std::move(stop));
-}
-
-/// Refuses an owner that reads, where the server need not be asked.
-Task<std::optional<Held>> SharedMutex::enter_to_write(OwnerState owner, milliseconds wait,
-                                                      std::stop_token stop) {
-  if (!owner->find(*watchdog_, *writers_) && owner->find(*watchdog_, *readers_))
-    throw lock::upgrade_refused(name());
-  auto entering = enter(writers_, std::move(owner), wait, std::move(stop));
-  co_return co_await entering;
+Task<MaybeHeld> SharedMutex::try_acquire_shared(const Owner& owner, milliseconds wait,
+                                                std::stop_token stop) {
+  return readers_->acquire<MaybeHeld>(lock::Internals::state(owner), wait, std::move(stop));
 }
 
-/// A hold that the owner is in already and enters again, if there is one; else a new one.
-Task<std::optional<Held>> SharedMutex::enter(std::shared_ptr<lock::Side> side, OwnerState owner,
-                                             milliseconds wait, std::stop_token stop) {
-  const SteadyTime began = store_.clock().steady();
-  auto mine = owner ? owner->find(*watchdog_, *side) : nullptr;
-  if (mine) {
-    auto entering = lock::enter_again(mine);
-    if (const bool in = co_await entering; !in) mine = nullptr;
-  }
-  if (!mine) {
-    lock::Identity who{.owner = owner ? owner->id.text : lock::new_owner_id(),
-                       .request = lock::new_request_id(),
-                       .holder = lock::holder_text(owner != nullptr, label_)};
-    const bool waits = wait > milliseconds{0} && !stop.stop_requested();
-    auto entering = waits ? side->enter(std::move(who), Clock::add(began, wait), std::move(stop))
-                          : side->try_enter(std::move(who));
-    mine = co_await entering;
-    if (mine && owner) owner->add(mine);
-  }
-  if (!mine) {
-    count(metrics().lock_refused);
-    co_return std::nullopt;
-  }
-  metrics().lock_wait.observe(store_.clock().steady() - began);
-  co_return lock::Access::held(std::move(mine));
-}
+Task<LockInfo> SharedMutex::info() { return writers_->info(); }
 
-Task<LockInfo> SharedMutex::info() { return lock::shared_info(store_, wire_->names()); }
+Task<bool> SharedMutex::force_release() { return writers_->force_release(); }
 
-Task<bool> SharedMutex::force_release() {
-  auto asked = wire_->ask_force_release();
-  const Value reply = co_await asked;
-  co_return reply.as_integer() == 1;
-}
+void SharedMutex::lock_shared() { readers_->lock(); }
+bool SharedMutex::try_lock_shared() { return readers_->lock_within(milliseconds{0}); }
+bool SharedMutex::lock_shared_within(milliseconds wait) { return readers_->lock_within(wait); }
+void SharedMutex::unlock_shared() { readers_->unlock(); }
 
 }  // namespace sluice

@@ -6,8 +6,8 @@
 
 #include "base/random.hpp"
 #include "lock/per_store.hpp"
-#include "lock/wait/relay.hpp"
-#include "lock/words.hpp"
+#include "lock/text.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::lock {
@@ -21,18 +21,19 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
   return number;
 }
 
-std::optional<Call> call_of(std::string_view verb, std::string_view rest) {
+std::optional<InboxMessage> message_of(std::string_view verb, std::string_view rest) {
   using std::chrono::milliseconds;
   const auto first = take_number(rest);
   if (!first) return std::nullopt;
-  if (verb == "look") return Call{.kind = Call::Kind::look, .in = milliseconds{*first}};
+  if (verb == "look")
+    return InboxMessage{.kind = InboxMessage::Kind::look, .in = milliseconds{*first}};
   const auto at = take_number(rest);
   const auto ttl = take_number(rest);
   if (verb != "grant" || !at || !ttl) return std::nullopt;
-  return Call{.kind = Call::Kind::grant,
-              .token = FencingToken{*first},
-              .at = milliseconds{*at},
-              .ttl = milliseconds{*ttl}};
+  return InboxMessage{.kind = InboxMessage::Kind::grant,
+                      .token = FencingToken{*first},
+                      .at = milliseconds{*at},
+                      .ttl = milliseconds{*ttl}};
 }
 
 }  // namespace
@@ -40,11 +41,11 @@ std::optional<Call> call_of(std::string_view verb, std::string_view rest) {
 Inbox::Inbox(Store& store)
     : store_(store),
       channel_("sluice:inbox:" + random_hex_128()),
-      leftovers_(shared_of<Leftovers>(store)) {}
+      pending_releases_(shared_of<PendingReleases>(store)) {}
 
 bool Inbox::is_open() const {
   const std::lock_guard lock{mutex_};
-  return door_ == Door::open;
+  return channel_state_ == ChannelState::open;
 }
 
 Task<void> Inbox::open() {
@@ -53,17 +54,17 @@ Task<void> Inbox::open() {
   bool first = false;
   {
     const std::lock_guard lock{mutex_};
-    if (door_ == Door::open) co_return;
-    first = door_ == Door::closed;
-    door_ = Door::opening;
+    if (channel_state_ == ChannelState::open) co_return;
+    first = channel_state_ == ChannelState::closed;
+    channel_state_ = ChannelState::opening;
     opened = std::make_shared<Completion>(store_.driver());
-    at_the_door_.push_back(opened);
+    opening_waiters_.push_back(opened);
   }
   if (first) spawn(subscribe());
   Completion& door = *opened;
   co_await door;
   const std::lock_guard lock{mutex_};
-  if (door_ != Door::open) std::rethrow_exception(failure_);
+  if (channel_state_ != ChannelState::open) std::rethrow_exception(failure_);
 }
 
 Task<void> Inbox::subscribe() {
@@ -78,42 +79,42 @@ Task<void> Inbox::subscribe() {
   } catch (...) {
     failure = std::current_exception();
   }
-  std::vector<std::shared_ptr<Completion>> at_the_door;
+  std::vector<std::shared_ptr<Completion>> opening_waiters;
   {
     const std::lock_guard lock{mutex_};
-    door_ = failure ? Door::closed : Door::open;
+    channel_state_ = failure ? ChannelState::closed : ChannelState::open;
     failure_ = failure;
     listener_ = std::move(listener);
-    at_the_door.swap(at_the_door_);
+    opening_waiters.swap(opening_waiters_);
   }
-  for (const auto& waiter : at_the_door) waiter->complete();
+  for (const auto& waiter : opening_waiters) waiter->complete();
 }
 
 /// What nobody waits for any more is given up before those who wait look.
 void Inbox::hear(const Message& message) {
   if (message.kind == Message::Kind::gap) {
-    leftovers_->give_up_all();
+    pending_releases_->give_up_all();
     return call_all();
   }
   std::string_view rest = message.payload;
   const auto verb = take_word(rest);
   const auto request = take_word(rest);
-  if (!call(request, verb, rest)) leftovers_->give_up(request);
+  if (!call(request, verb, rest)) pending_releases_->give_up(request);
 }
 
 void Inbox::call_all() {
-  const Relay relay;  // before the lock: what is completed under it runs after it
+  const Trampoline trampoline;  // before the lock: what is completed under it runs after it
   const std::lock_guard lock{mutex_};
-  for (const auto& [request, box] : boxes_) box->post({.kind = Call::Kind::look});
+  for (const auto& [request, box] : boxes_) box->post({.kind = InboxMessage::Kind::look});
 }
 
 /// False: its wait is over, and has said so to the server by itself, or tried to.
 bool Inbox::call(std::string_view request, std::string_view verb, std::string_view rest) {
-  const Relay relay;
+  const Trampoline trampoline;
   const std::lock_guard lock{mutex_};
   const auto box = boxes_.find(request);
   if (box == boxes_.end()) return false;
-  if (const auto call = call_of(verb, rest)) {
+  if (const auto call = message_of(verb, rest)) {
     box->second->post(*call);
   } else {
     log(LogLevel::warning, fmt::format("an inbox was sent something that is no call: {} {}", verb,
@@ -122,34 +123,34 @@ bool Inbox::call(std::string_view request, std::string_view verb, std::string_vi
   return true;
 }
 
-Inbox::Box::Box(std::shared_ptr<Inbox> inbox, std::string request)
+Inbox::Subscription::Subscription(std::shared_ptr<Inbox> inbox, std::string request)
     : inbox_(std::move(inbox)), request_(std::move(request)) {
   const std::lock_guard lock{inbox_->mutex_};
   inbox_->boxes_.emplace(request_, this);
 }
 
-Inbox::Box::~Box() {
+Inbox::Subscription::~Subscription() {
   const std::lock_guard lock{inbox_->mutex_};
   inbox_->boxes_.erase(request_);
 }
 
-void Inbox::Box::post(const Call& call) {
+void Inbox::Subscription::post(const InboxMessage& call) {
   std::shared_ptr<Completion> arrival;
   {
     const std::lock_guard lock{mutex_};
     calls_.push_back(call);
     arrival = std::move(arrival_);
   }
-  if (arrival) Relay::complete(std::move(arrival));
+  if (arrival) Trampoline::complete(std::move(arrival));
 }
 
-Task<std::optional<Call>> Inbox::Box::next(SteadyTime until) {
+Task<std::optional<InboxMessage>> Inbox::Subscription::next(SteadyTime until) {
   for (;;) {
     std::shared_ptr<Completion> arrival;
     {
       const std::lock_guard lock{mutex_};
       if (!calls_.empty()) {
-        const Call call = calls_.front();
+        const InboxMessage call = calls_.front();
         calls_.pop_front();
         co_return call;
       }

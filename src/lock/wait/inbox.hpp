@@ -3,7 +3,7 @@
 ///
 /// A message is "grant REQUEST TOKEN TIME TTL" (the hold of that request is in force since TIME of
 /// the server's clock, for TTL ms) or "look REQUEST MS" (look at the lock in so many ms). Each wait
-/// has a Box under its request id. A gap in the messages makes every box look at once.
+/// has a Subscription under its request id. A gap in the messages makes every box look at once.
 #pragma once
 
 #include <deque>
@@ -15,20 +15,20 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lock/hold/leftovers.hpp"
+#include "lock/hold/pending_releases.hpp"
 #include "sluice/held.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::lock {
 
 /// What a wait hears.
-struct Call {
+struct InboxMessage {
   enum class Kind {
-    grant,  ///< the hold is given
-    look,   ///< look at the lock again, `in` from now
-    rouse,  ///< somebody here wants the wait to think again
+    grant,    ///< the hold is given
+    look,     ///< look at the lock again, `in` from now
+    recheck,  ///< somebody here wants the wait to think again
   };
-  Kind kind = Kind::rouse;
+  Kind kind = Kind::recheck;
   FencingToken token{};
   std::chrono::milliseconds at{};   ///< of a grant: the server's time
   std::chrono::milliseconds ttl{};  ///< of a grant
@@ -48,30 +48,30 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   Store& store() const noexcept { return store_; }
 
   /// Hears what is called to one request, while it lives. One coroutine at a time may wait.
-  class Box {
+  class Subscription {
    public:
-    Box(std::shared_ptr<Inbox> inbox, std::string request);
-    ~Box();
-    Box(const Box&) = delete;
-    Box& operator=(const Box&) = delete;
+    Subscription(std::shared_ptr<Inbox> inbox, std::string request);
+    ~Subscription();
+    Subscription(const Subscription&) = delete;
+    Subscription& operator=(const Subscription&) = delete;
 
     const std::string& request() const noexcept { return request_; }
     Inbox& inbox() const noexcept { return *inbox_; }
     /// The next call; empty when `until` (steady) passes first.
-    Task<std::optional<Call>> next(SteadyTime until);
+    Task<std::optional<InboxMessage>> next(SteadyTime until);
     /// Any thread.
-    void post(const Call& call);
+    void post(const InboxMessage& call);
 
    private:
     const std::shared_ptr<Inbox> inbox_;
     const std::string request_;
     std::mutex mutex_;
-    std::deque<Call> calls_;
+    std::deque<InboxMessage> calls_;
     std::shared_ptr<Completion> arrival_;
   };
 
  private:
-  enum class Door { closed, opening, open };
+  enum class ChannelState { closed, opening, open };
   Task<void> subscribe();
   void hear(const Message& message);
   bool call(std::string_view request, std::string_view verb, std::string_view rest);
@@ -79,12 +79,12 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
 
   Store& store_;
   const std::string channel_;
-  const std::shared_ptr<Leftovers> leftovers_;
+  const std::shared_ptr<PendingReleases> pending_releases_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::string_view, Box*> boxes_;
-  Door door_ = Door::closed;
+  std::unordered_map<std::string_view, Subscription*> boxes_;
+  ChannelState channel_state_ = ChannelState::closed;
   std::exception_ptr failure_;
-  std::vector<std::shared_ptr<Completion>> at_the_door_;
+  std::vector<std::shared_ptr<Completion>> opening_waiters_;
   Listener listener_;
 };
 

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "lock/watch/search.hpp"
+#include "lock/watch/key_scan.hpp"
 
 namespace sluice {
 namespace {
 
-/// Leaves of `lock` whoever was in it, or waited for it, before as well.
+/// Removes from `people` everybody who is not in `before` too.
 template <class People>
-void keep_who_was_in(People& people, const People& before) {
+void keep_only(People& people, const People& before) {
   std::erase_if(people, [&before](const auto& person) {
     return std::ranges::none_of(before, [&person](const auto& other) {
       return other.owner == person.owner && other.data == person.data;
@@ -17,7 +17,7 @@ void keep_who_was_in(People& people, const People& before) {
   });
 }
 
-/// The names that circles go through.
+/// The locks that the cycles go through.
 std::vector<std::string> names_in(const std::vector<Deadlock>& deadlocks) {
   std::vector<std::string> names;
   for (const auto& deadlock : deadlocks)
@@ -29,12 +29,11 @@ Task<std::vector<Deadlock>> look_again(LockWatch& watch, std::vector<Deadlock> d
                                        const std::vector<WatchedLock>& before) {
   std::vector<WatchedLock> now;
   for (const auto& name : names_in(deadlocks)) {
-    auto looking = watch.look(name);
-    std::optional<WatchedLock> lock = co_await looking;
+    std::optional<WatchedLock> lock = co_await watch.look(name);
     const auto then = std::ranges::find(before, name, &WatchedLock::name);
     if (!lock || then == before.end()) continue;
-    keep_who_was_in(lock->info.holders, then->info.holders);
-    keep_who_was_in(lock->info.waiters, then->info.waiters);
+    keep_only(lock->info.holders, then->info.holders);
+    keep_only(lock->info.waiters, then->info.waiters);
     now.push_back(*std::move(lock));
   }
   co_return deadlocks_in(wait_graph(now));
@@ -49,28 +48,23 @@ LockWatch::LockWatch(Store& store, LockWatchOptions options)
 }
 
 Task<LockList> LockWatch::list(OnProgress progress) {
-  lock::Search search{store_, options_, std::move(progress)};
-  auto running = search.run();
-  co_return co_await running;
+  lock::KeyScan scan{store_, options_, std::move(progress)};
+  co_return co_await scan.run();
 }
 
 Task<std::optional<WatchedLock>> LockWatch::look(std::string name) {
-  auto asking = lock::Search::kind_of(store_, name);
-  const std::optional<LockKind> kind = co_await asking;
+  const std::optional<LockKind> kind = co_await lock::kind_of(store_, name);
   if (!kind) co_return std::nullopt;
-  auto reading = lock::Search::read(store_, std::move(name), *kind);
-  co_return co_await reading;
+  co_return co_await lock::read_lock(store_, std::move(name), *kind);
 }
 
 Task<LockReport> LockWatch::report(OnProgress progress) {
-  auto listing = list(std::move(progress));
-  const LockList found = co_await listing;
+  const LockList found = co_await list(std::move(progress));
   LockReport report{.graph = wait_graph(found.locks), .deadlocks = {}, .complete = found.complete};
   report.deadlocks = deadlocks_in(report.graph);
   if (report.deadlocks.empty()) co_return report;
   Clock& clock = store_.clock();
-  auto resting = sleep_until(clock, Clock::add(clock.steady(), options_.second_look));
-  co_await resting;
+  co_await sleep_until(clock, Clock::add(clock.steady(), options_.second_look));
   auto looking = look_again(*this, std::move(report.deadlocks), found.locks);
   report.deadlocks = co_await looking;
   co_return report;

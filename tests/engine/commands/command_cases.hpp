@@ -28,19 +28,17 @@ struct CommandTable {
 // ms).
 std::span<const CommandTable> string_tables();
 std::span<const CommandTable> bit_tables();
-std::span<const CommandTable> key_tables();
+std::span<const CommandTable> key_and_server_tables();
 std::span<const CommandTable> hash_tables();
 std::span<const CommandTable> list_tables();
 std::span<const CommandTable> set_tables();
 std::span<const CommandTable> sorted_set_tables();
-std::span<const CommandTable> server_tables();
 std::span<const CommandTable> script_tables();
 std::span<const CommandTable> script_library_tables();
 std::span<const CommandTable> stream_tables();
 
 inline constexpr std::span<const CommandTable> (*all_tables[])() = {
-    string_tables, bit_tables,        key_tables,    hash_tables,   list_tables,
-    set_tables,    sorted_set_tables, server_tables, script_tables, script_library_tables,
-    stream_tables};
+    string_tables, bit_tables,        key_and_server_tables, hash_tables,           list_tables,
+    set_tables,    sorted_set_tables, script_tables,         script_library_tables, stream_tables};
 
 }  // namespace sluice::engine

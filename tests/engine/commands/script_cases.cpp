@@ -1,4 +1,4 @@
-// EVAL and its kin: what goes in, what comes out, what is refused.
+// EVAL, EVALSHA, SCRIPT: what goes in, what comes out, what is refused.
 #include "engine/commands/command_cases.hpp"
 
 namespace sluice::engine {
@@ -30,13 +30,16 @@ constexpr CommandCase script_results[] = {
     {R"(EVAL "return {verbatim_string={format='toolong',string='hi'}}" 0)", R"("hi")"},
     {R"(EVAL "return {verbatim_string={string='hi'}}" 0)", "[]"},
     {R"(EVAL "return {null=1}" 0)", "[]"},
-    {R"x(EVAL "redis.call('hset','h','a','1') redis.setresp(3) local x=redis.call('hgetall','h') return cjson.encode(x)" 0)x",
+    {R"x(EVAL "redis.call('hset','h','a','1') redis.setresp(3) local )x"
+     R"x(x=redis.call('hgetall','h') return cjson.encode(x)" 0)x",
      R"("{\"map\":{\"a\":\"1\"}}")", "hset h a 1"},
     {R"x(EVAL "redis.setresp(3) return redis.call('hgetall','h')" 0)x", R"(map["a", "1"])"},
-    {R"x(EVAL "redis.call('sadd','set','a') redis.setresp(3) return cjson.encode(redis.call('smembers','set'))" 0)x",
+    {R"x(EVAL "redis.call('sadd','set','a') redis.setresp(3) return )x"
+     R"x(cjson.encode(redis.call('smembers','set'))" 0)x",
      R"("{\"set\":{\"a\":true}}")", "sadd set a"},
     {R"x(EVAL "redis.setresp(3) return redis.call('smembers','set')" 0)x", R"(set["a"])"},
-    {R"x(EVAL "redis.call('zadd','z',1.5,'a') redis.setresp(3) return cjson.encode(redis.call('zscore','z','a'))" 0)x",
+    {R"x(EVAL "redis.call('zadd','z',1.5,'a') redis.setresp(3) return )x"
+     R"x(cjson.encode(redis.call('zscore','z','a'))" 0)x",
      R"("{\"double\":1.5}")", "zadd z 1.5 a"},
     {R"x(EVAL "redis.setresp(3) return redis.call('zscore','z','a')" 0)x", "(double) 1.5"},
     {R"x(EVAL "return redis.call('zscore','z','a')" 0)x", R"("1.5")"},
@@ -51,7 +54,8 @@ constexpr CommandCase script_results[] = {
     {R"(EVAL "return {1,redis.pcall('nosuch')}" 0)",
      "[(integer) 1, (error) ERR Unknown Redis command called from script]"},
     {R"x(EVAL "redis.setresp(3) return redis.call('hgetall','nosuch')" 0)x", "map[]"},
-    {R"x(EVAL "redis.setresp(3) redis.setresp(2) return cjson.encode(redis.call('hgetall','h'))" 0)x",
+    {R"x(EVAL "redis.setresp(3) redis.setresp(2) return )x"
+     R"x(cjson.encode(redis.call('hgetall','h'))" 0)x",
      R"("[\"a\",\"1\"]")"},
     {R"(EVAL "local t={1} local c=t for i=1,20 do c[2]={1} c=c[2] end return t" 0)",
      "[(integer) 1, [(integer) 1, [(integer) 1, [(integer) 1, [(integer) 1, [(integer) 1, "
@@ -66,14 +70,19 @@ constexpr CommandCase script_results[] = {
 constexpr CommandCase script_errors[] = {
     {R"(EVAL "local ok,e=pcall(redis.call,'get') return {tostring(ok),type(e),e}" 0)",
      R"(["false", "string", "ERR Wrong number of args calling Redis command from script"])"},
-    {R"(EVAL "local ok,e=pcall(error,{err='MY x',a=1}) return {tostring(ok),type(e),tostring(e.err)}" 0)",
+    {R"(EVAL "local ok,e=pcall(error,{err='MY x',a=1}) return )"
+     R"({tostring(ok),type(e),tostring(e.err)}" 0)",
      R"(["false", "string", "nil"])"},
-    {R"(EVAL "local ok,e=pcall(function() error({err='MY x',a=1}) end) return {tostring(ok),type(e),tostring(e)}" 0)",
+    {R"(EVAL "local ok,e=pcall(function() error({err='MY x',a=1}) end) return )"
+     R"({tostring(ok),type(e),tostring(e)}" 0)",
      R"(["false", "string", "MY x"])"},
     {R"(EVAL "local ok,e=pcall(error,{1}) return {tostring(ok),type(e)}" 0)",
      R"(["false", "table"])"},
-    {R"x(EVAL "local ok,e=xpcall(function() redis.call('get') end, function(x) return x end) local t={} for k,v in pairs(e) do t[#t+1]=k..'='..tostring(v) end table.sort(t) return table.concat(t,';')" 0)x",
-     R"("err=ERR Wrong number of args calling Redis command from script;ignore_error_stats_update=true")"},
+    {R"x(EVAL "local ok,e=xpcall(function() redis.call('get') end, function(x) return x end) )x"
+     R"x(local t={} for k,v in pairs(e) do t[#t+1]=k..'='..tostring(v) end table.sort(t) )x"
+     R"x(return table.concat(t,';')" 0)x",
+     R"("err=ERR Wrong number of args calling Redis command from )"
+     R"(script;ignore_error_stats_update=true")"},
     {"EVAL error() 0",
      "(error) ERR nil script: aca90d914519fdb9825352bdc0befb59f7c8510f, on @user_script:1."},
     {"EVAL error(nil) 0",
@@ -232,8 +241,10 @@ constexpr CommandCase script_errors[] = {
      "dd05d3ac0b0bcd094c64f5690a13172452eb9823, on @user_script:1."},
     {R"x(EVAL "return redis.pcall('lpush','a','b')" 0)x",
      "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
-    {R"x(EVAL "local e=redis.pcall('lpush','a','b') local t={} for k,v in pairs(e) do t[#t+1]=k..'='..tostring(v) end table.sort(t) return table.concat(t,';')" 0)x",
-     R"("err=WRONGTYPE Operation against a key holding the wrong kind of value;ignore_error_stats_update=true")"},
+    {R"x(EVAL "local e=redis.pcall('lpush','a','b') local t={} for k,v in pairs(e) do )x"
+     R"x(t[#t+1]=k..'='..tostring(v) end table.sort(t) return table.concat(t,';')" 0)x",
+     R"("err=WRONGTYPE Operation against a key holding the wrong kind of )"
+     R"(value;ignore_error_stats_update=true")"},
     {R"(EVAL "return redis.call('SET','a','b').ok" 0)", R"("OK")", "SET a b"},
     {R"x(EVAL "return redis.call('set','a','b')" 0)x", "OK", "set a b"},
     {R"(EVAL "return {redis.call('set','a','b'),redis.pcall('lpush','a','b')}" 0)",

@@ -174,7 +174,10 @@ constexpr CommandCase script_json[] = {
     {R"x(EVAL "return cjson.encode(1e14)" 0)x", R"("1e+14")"},
     {R"x(EVAL "return cjson.encode(1e13)" 0)x", R"("10000000000000")"},
     {R"x(EVAL "return cjson.encode(-1.5e-7)" 0)x", R"("-1.5e-07")"},
-    {R"(EVAL "return {tostring(cjson.encode_sparse_array()),tostring(cjson.encode_max_depth()),tostring(cjson.decode_max_depth()),tostring(cjson.encode_number_precision()),tostring(cjson.encode_keep_buffer()),tostring(cjson.encode_invalid_numbers()),tostring(cjson.decode_invalid_numbers())}" 0)",
+    {R"(EVAL "return {tostring(cjson.encode_sparse_array()),tostring(cjson.encode_max_depth()),t)"
+     R"(ostring(cjson.decode_max_depth()),tostring(cjson.encode_number_precision()),tostring(cjs)"
+     R"(on.encode_keep_buffer()),tostring(cjson.encode_invalid_numbers()),tostring(cjson.decode_)"
+     R"(invalid_numbers())}" 0)",
      R"(["false", "1000", "1000", "14", "true", "false", "true"])"},
     {R"x(EVAL "cjson.encode_sparse_array(true) return cjson.encode({[1]=1,[100]=3})" 0)x",
      R"("{\"1\":1,\"100\":3}")"},
@@ -185,7 +188,8 @@ constexpr CommandCase script_json[] = {
     {R"x(EVAL "return cjson.encode_number_precision(15)" 0)x",
      "(error) ERR user_script:1: bad argument #1 to 'encode_number_precision' (expected integer "
      "between 1 and 14) script: bbd9450de606b026b51b67e7b961ff09397ea6dd, on @user_script:1."},
-    {R"(EVAL "return {cjson.encode_invalid_numbers(true), cjson.encode(1/0), cjson.encode(0/0), cjson.encode(-1/0)}" 0)",
+    {R"(EVAL "return {cjson.encode_invalid_numbers(true), cjson.encode(1/0), cjson.encode(0/0), )"
+     R"(cjson.encode(-1/0)}" 0)",
      R"([(integer) 1, "inf", "nan", "-inf"])"},
     {R"(EVAL "return {cjson.encode_invalid_numbers('null'), cjson.encode(1/0)}" 0)",
      R"(["null", "null"])"},
@@ -200,9 +204,15 @@ constexpr CommandCase script_json[] = {
 };
 
 constexpr CommandCase script_bits_and_bytes[] = {
-    {R"(EVAL "return {bit.tobit(0xffffffff), bit.tohex(255), bit.tohex(255,4), bit.tohex(255,-4), bit.tohex(-1,-8), bit.band(12,10,8), bit.bor(1,2,4), bit.bxor(5,1), bit.bnot(0), bit.lshift(1,31), bit.rshift(-1,28), bit.arshift(-16,2), bit.rol(0x12345678,12), bit.ror(0x12345678,12), bit.bswap(0x12345678)}" 0)",
-     R"([(integer) -1, "000000ff", "00ff", "00FF", "FFFFFFFF", (integer) 8, (integer) 7, (integer) 4, (integer) -1, (integer) -2147483648, (integer) 15, (integer) -4, (integer) 1164411171, (integer) 1736516421, (integer) 2018915346])"},
-    {R"(EVAL "return {bit.tobit(1e10), bit.tobit(-1.5), bit.tobit(2^40+5), bit.tobit(1.5), bit.tobit(2.5),bit.lshift(1,33), bit.band(1)}" 0)",
+    {R"(EVAL "return {bit.tobit(0xffffffff), bit.tohex(255), bit.tohex(255,4), )"
+     R"(bit.tohex(255,-4), bit.tohex(-1,-8), bit.band(12,10,8), bit.bor(1,2,4), bit.bxor(5,1), )"
+     R"(bit.bnot(0), bit.lshift(1,31), bit.rshift(-1,28), bit.arshift(-16,2), )"
+     R"(bit.rol(0x12345678,12), bit.ror(0x12345678,12), bit.bswap(0x12345678)}" 0)",
+     R"([(integer) -1, "000000ff", "00ff", "00FF", "FFFFFFFF", (integer) 8, (integer) 7, )"
+     R"((integer) 4, (integer) -1, (integer) -2147483648, (integer) 15, (integer) -4, (integer) )"
+     R"(1164411171, (integer) 1736516421, (integer) 2018915346])"},
+    {R"(EVAL "return {bit.tobit(1e10), bit.tobit(-1.5), bit.tobit(2^40+5), bit.tobit(1.5), )"
+     R"(bit.tobit(2.5),bit.lshift(1,33), bit.band(1)}" 0)",
      "[(integer) 1410065408, (integer) -2, (integer) 5, (integer) 2, (integer) 2, (integer) 2, "
      "(integer) 1]"},
     {R"x(EVAL "return bit.band()" 0)x",
@@ -305,7 +315,8 @@ constexpr CommandCase script_bits_and_bytes[] = {
     {R"x(EVAL "return struct.size('c2147483640 c2147483640')" 0)x", "(integer) 4294967280"},
     {R"(EVAL "return {struct.unpack('i8','\\255\\255\\255\\255\\255\\255\\255\\255')}" 0)",
      "[(integer) -1, (integer) 9]"},
-    {R"(EVAL "return {tostring(select(1,struct.unpack('I8','\\255\\255\\255\\255\\255\\255\\255\\255')))}" 0)",
+    {R"(EVAL "return {tostring(select(1,struct.unpack('I8',')"
+     R"(\\255\\255\\255\\255\\255\\255\\255\\255')))}" 0)",
      R"(["1.844674407371e+19"])"},
     {R"(EVAL "return {struct.unpack('c0','abc')}" 0)",
      "(error) ERR user_script:1: format 'c0' needs a previous size script: "
@@ -365,14 +376,26 @@ constexpr CommandCase script_bits_and_bytes[] = {
     {R"(EVAL "return {cmsgpack.unpack_limit(cmsgpack.pack(1,2,3),2,-1)}" 0)",
      "(error) ERR user_script:1: Invalid request to unpack with offset of -1 and limit of 3. "
      "script: 7688a641d430a0c267ec4129909dbecde2c9ead1, on @user_script:1."},
-    {R"x(EVAL "return cmsgpack.pack(2^40) .. cmsgpack.pack(-2^40)..cmsgpack.pack(0.1)..cmsgpack.pack(70000)..cmsgpack.pack(-200)" 0)x",
-     R"("\xcf\x00\x00\x01\x00\x00\x00\x00\x00\xd3\xff\xff\xff\x00\x00\x00\x00\x00\xcb?\xb9\x99\x99\x99\x99\x99\x9a\xce\x00\x01\x11p\xd1\xff8")"},
-    {R"x(EVAL "return cmsgpack.pack(2^63)..cmsgpack.pack(-2^63)..cmsgpack.pack(2^64)..cmsgpack.pack(1/0)..cmsgpack.pack(3.14159)" 0)x",
-     R"("\xca_\x00\x00\x00\xd3\x80\x00\x00\x00\x00\x00\x00\x00\xca_\x80\x00\x00\xca\x7f\x80\x00\x00\xcb@\x09!\xf9\xf0\x1b\x86n")"},
-    {R"x(EVAL "return cmsgpack.pack(127)..cmsgpack.pack(128)..cmsgpack.pack(255)..cmsgpack.pack(256)..cmsgpack.pack(65535)..cmsgpack.pack(65536)..cmsgpack.pack(2^32-1)..cmsgpack.pack(2^32)" 0)x",
-     R"("\x7f\xcc\x80\xcc\xff\xcd\x01\x00\xcd\xff\xff\xce\x00\x01\x00\x00\xce\xff\xff\xff\xff\xcf\x00\x00\x00\x01\x00\x00\x00\x00")"},
-    {R"x(EVAL "return cmsgpack.pack(-32)..cmsgpack.pack(-33)..cmsgpack.pack(-128)..cmsgpack.pack(-129)..cmsgpack.pack(-32768)..cmsgpack.pack(-32769)..cmsgpack.pack(-2^31)..cmsgpack.pack(-2^31-1)" 0)x",
-     R"("\xe0\xd0\xdf\xd0\x80\xd1\xff\x7f\xd1\x80\x00\xd2\xff\xff\x7f\xff\xd2\x80\x00\x00\x00\xd3\xff\xff\xff\xff\x7f\xff\xff\xff")"},
+    {R"x(EVAL "return cmsgpack.pack(2^40) .. cmsgpack.pack(-2^40)..cmsgpack.pack(0.1)..cmsgpack)x"
+     R"x(.pack(70000)..cmsgpack.pack(-200)" 0)x",
+     R"("\xcf\x00\x00\x01\x00\x00\x00\x00\x00\xd3\xff\xff\xff\x00\x00\x00\x00\x00\xcb?)"
+     R"(\xb9\x99\x99\x99\x99\x99\x9a\xce\x00\x01\x11p\xd1\xff8")"},
+    {R"x(EVAL "return cmsgpack.pack(2^63)..cmsgpack.pack(-2^63)..cmsgpack.pack(2^64)..cmsgpack.)x"
+     R"x(pack(1/0)..cmsgpack.pack(3.14159)" 0)x",
+     R"("\xca_\x00\x00\x00\xd3\x80\x00\x00\x00\x00\x00\x00\x00\xca_)"
+     R"(\x80\x00\x00\xca\x7f\x80\x00\x00\xcb@\x09!\xf9\xf0\x1b\x86n")"},
+    {R"x(EVAL "return cmsgpack.pack(127)..cmsgpack.pack(128)..cmsgpack.pack(255)..cmsgpack.pack)x"
+     R"x((256)..cmsgpack.pack(65535)..cmsgpack.pack(65536)..cmsgpack.pack(2^32-1)..cmsgpack.pac)x"
+     R"x(k(2^32)" 0)x",
+     R"(")"
+     R"(\x7f\xcc\x80\xcc\xff\xcd\x01\x00\xcd\xff\xff\xce\x00\x01\x00\x00\xce\xff\xff\xff\xff\xcf)"
+     R"(\x00\x00\x00\x01\x00\x00\x00\x00")"},
+    {R"x(EVAL "return cmsgpack.pack(-32)..cmsgpack.pack(-33)..cmsgpack.pack(-128)..cmsgpack.pac)x"
+     R"x(k(-129)..cmsgpack.pack(-32768)..cmsgpack.pack(-32769)..cmsgpack.pack(-2^31)..cmsgpack.)x"
+     R"x(pack(-2^31-1)" 0)x",
+     R"(")"
+     R"(\xe0\xd0\xdf\xd0\x80\xd1\xff\x7f\xd1\x80\x00\xd2\xff\xff\x7f\xff\xd2\x80\x00\x00\x00\xd3)"
+     R"(\xff\xff\xff\xff\x7f\xff\xff\xff")"},
     {R"x(EVAL "return cmsgpack.pack({[1]=1,[3]=2})" 0)x", R"("\x82\x01\x01\x03\x02")"},
     {R"x(EVAL "return cmsgpack.pack({[0]=1})" 0)x", R"("\x81\x00\x01")"},
     {R"x(EVAL "return cmsgpack.pack({})" 0)x", R"("\x90")"},
@@ -399,7 +422,8 @@ constexpr CommandCase script_bits_and_bytes[] = {
     {R"(EVAL "return {cmsgpack.unpack('\\129\\192\\1')}" 0)",
      "(error) ERR table index is nil script: b57640c96e3674704b8e4c9127630b3cf5524843, on "
      "@user_script:1."},
-    {R"(EVAL "return #cmsgpack.pack(string.rep('a',31)) + #cmsgpack.pack(string.rep('a',32))*100+ #cmsgpack.pack(string.rep('a',256))*10000" 0)",
+    {R"(EVAL "return #cmsgpack.pack(string.rep('a',31)) + )"
+     R"(#cmsgpack.pack(string.rep('a',32))*100+ #cmsgpack.pack(string.rep('a',256))*10000" 0)",
      "(integer) 2593432"},
 };
 
@@ -452,9 +476,11 @@ constexpr CommandCase script_base_and_string[] = {
     {R"(EVAL "return {string.gsub('a b','%s',7)}" 0)", R"(["a7b", (integer) 1])"},
     {R"(EVAL "return {string.gsub('abc','.','%')}" 0)", R"(["\x00\x00\x00", (integer) 3])"},
     {R"(EVAL "return {string.gsub('abc d','%w*','x')}" 0)", R"(["xx xx", (integer) 4])"},
-    {R"(EVAL "local t={} for w in string.gmatch('one two three','%a+') do t[#t+1]=w end return t" 0)",
+    {R"(EVAL "local t={} for w in string.gmatch('one two three','%a+') do t[#t+1]=w end return )"
+     R"(t" 0)",
      R"(["one", "two", "three"])"},
-    {R"(EVAL "local t={} for k,v in string.gmatch('a=1, b=2','(%w+)=(%w+)') do t[#t+1]=k..v end return t" 0)",
+    {R"(EVAL "local t={} for k,v in string.gmatch('a=1, b=2','(%w+)=(%w+)') do t[#t+1]=k..v end )"
+     R"(return t" 0)",
      R"(["a1", "b2"])"},
     {R"(EVAL "local t={} for w in string.gmatch('abc','') do t[#t+1]=w..'|' end return t" 0)",
      R"(["|", "|", "|", "|"])"},
@@ -536,13 +562,15 @@ constexpr CommandCase script_base_and_string[] = {
     {R"(EVAL "return {unpack({1,2,3},2,3)}" 0)", "[(integer) 2, (integer) 3]"},
     {R"(EVAL "return {select('#',1,nil,3),select(2,'a','b','c')}" 0)",
      R"([(integer) 3, "b", "c"])"},
-    {R"(EVAL "return {tonumber('0x10'),tonumber('10',2),tostring(tonumber('z')),tonumber(' 5 ')}" 0)",
+    {R"(EVAL "return {tonumber('0x10'),tonumber('10',2),tostring(tonumber('z')),tonumber(' 5 )"
+     R"(')}" 0)",
      R"([(integer) 16, (integer) 2, "nil", (integer) 5])"},
     {R"(EVAL "local t={3,1,2} table.sort(t) return t" 0)",
      "[(integer) 1, (integer) 2, (integer) 3]"},
     {R"(EVAL "local t={3,1,2} table.sort(t,function(a,b) return a>b end) return t" 0)",
      "[(integer) 3, (integer) 2, (integer) 1]"},
-    {R"(EVAL "return {math.floor(3.7),math.ceil(3.2),math.max(1,5,3),math.min(4,2),math.abs(-3),math.fmod(7,3),math.huge>1e308 and 1 or 0}" 0)",
+    {R"(EVAL "return {math.floor(3.7),math.ceil(3.2),math.max(1,5,3),math.min(4,2),math.abs(-3),)"
+     R"(math.fmod(7,3),math.huge>1e308 and 1 or 0}" 0)",
      "[(integer) 3, (integer) 4, (integer) 5, (integer) 2, (integer) 3, (integer) 1, (integer) 1]"},
     {R"x(EVAL "return string.format('%d %s %5.2f %x %q',5,'a',3.14159,255,'q\"')" 0)x",
      R"("5 a  3.14 ff \"q\\\"\"")"},
@@ -557,9 +585,12 @@ constexpr CommandCase script_base_and_string[] = {
      "[(integer) 1, (integer) 1, (integer) 2, (integer) 3]"},
     {R"(EVAL "return {xpcall(function() error('a') end,function(e) return 'H:'..e end)}" 0)",
      R"([(nil), "H:user_script:1: a"])"},
-    {R"(EVAL "return {type(coroutine.create(function() end)),coroutine.status(coroutine.create(function() end))}" 0)",
+    {R"(EVAL "return {type(coroutine.create(function() )"
+     R"(end)),coroutine.status(coroutine.create(function() end))}" 0)",
      R"(["thread", "suspended"])"},
-    {R"(EVAL "local c=coroutine.create(function(a) local b=coroutine.yield(a+1) return b*2 end) local _,x=coroutine.resume(c,1) local _,y=coroutine.resume(c,5) return {x,y,coroutine.status(c)}" 0)",
+    {R"(EVAL "local c=coroutine.create(function(a) local b=coroutine.yield(a+1) return b*2 end) )"
+     R"(local _,x=coroutine.resume(c,1) local _,y=coroutine.resume(c,5) return )"
+     R"({x,y,coroutine.status(c)}" 0)",
      R"([(integer) 2, (integer) 10, "dead"])"},
     {R"(EVAL "return {assert(1,'x'),assert('a')}" 0)", R"([(integer) 1, "a"])"},
     {R"(EVAL "return #{1,2,3}" 0)", "(integer) 3"},
@@ -581,7 +612,8 @@ constexpr CommandCase script_base_and_string[] = {
     {R"(EVAL "for k,v in next,{1} do return v end" 0)", "(integer) 1"},
     {R"x(EVAL "return loadstring('return 1+1')()" 0)x", "(integer) 2"},
     {R"x(EVAL "return loadstring('return KEYS')()" 0)x", "[]"},
-    {R"x(EVAL "return load((function() local n=0 return function() n=n+1 return ({'return ','7',nil})[n] end end)())()" 0)x",
+    {R"x(EVAL "return load((function() local n=0 return function() n=n+1 return ({'return )x"
+     R"x(','7',nil})[n] end end)())()" 0)x",
      "(integer) 7"},
     {R"(EVAL "return collectgarbage('count') > 0" 0)", "(integer) 1"},
 };

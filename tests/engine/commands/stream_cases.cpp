@@ -68,7 +68,10 @@ constexpr CommandCase streams[] = {
     {"XDEL nos 1-1", "(integer) 0"},
     {"XDEL nos x", "(integer) 0"},
     {"XINFO STREAM s",
-     R"(map["length", (integer) 2, "radix-tree-keys", (integer) 1, "radix-tree-nodes", (integer) 2, "last-generated-id", "8-3", "max-deleted-entry-id", "8-2", "entries-added", (integer) 9, "recorded-first-entry-id", "8-1", "groups", (integer) 0, "first-entry", ["8-1", ["a", "b"]], "last-entry", ["8-3", ["a", "b"]]])"},
+     R"(map["length", (integer) 2, "radix-tree-keys", (integer) 1, "radix-tree-nodes", )"
+     R"((integer) 2, "last-generated-id", "8-3", "max-deleted-entry-id", "8-2", )"
+     R"("entries-added", (integer) 9, "recorded-first-entry-id", "8-1", "groups", (integer) 0, )"
+     R"("first-entry", ["8-1", ["a", "b"]], "last-entry", ["8-3", ["a", "b"]]])"},
     {"XTRIM s maxlen 1", "(integer) 1", "="},
     {"XTRIM s minid 100", "(integer) 1", "="},
     {"XTRIM s maxlen ~ 0", "(integer) 0"},
@@ -81,7 +84,10 @@ constexpr CommandCase streams[] = {
      "(error) ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"},
     {"XTRIM nos maxlen 1", "(integer) 0"},
     {"XINFO STREAM s",
-     R"(map["length", (integer) 0, "radix-tree-keys", (integer) 0, "radix-tree-nodes", (integer) 1, "last-generated-id", "8-3", "max-deleted-entry-id", "8-2", "entries-added", (integer) 9, "recorded-first-entry-id", "0-0", "groups", (integer) 0, "first-entry", (nil), "last-entry", (nil)])"},
+     R"(map["length", (integer) 0, "radix-tree-keys", (integer) 0, "radix-tree-nodes", )"
+     R"((integer) 1, "last-generated-id", "8-3", "max-deleted-entry-id", "8-2", )"
+     R"("entries-added", (integer) 9, "recorded-first-entry-id", "0-0", "groups", (integer) 0, )"
+     R"("first-entry", (nil), "last-entry", (nil)])"},
 };
 
 constexpr CommandCase stream_groups[] = {
@@ -108,7 +114,12 @@ constexpr CommandCase stream_groups[] = {
     {"XGROUP FOO s g", "(error) ERR unknown subcommand 'FOO'. Try XGROUP HELP."},
     {"XGROUP", "(error) ERR wrong number of arguments for 'xgroup' command"},
     {"XINFO GROUPS s",
-     R"([map["name", "g", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "0-0", "entries-read", (nil), "lag", (integer) 3], map["name", "g2", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "20-3", "entries-read", (nil), "lag", (integer) 0], map["name", "g3", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "20-1", "entries-read", (integer) 3, "lag", (integer) 0]])"},
+     R"([map["name", "g", "consumers", (integer) 0, "pending", (integer) 0, )"
+     R"("last-delivered-id", "0-0", "entries-read", (nil), "lag", (integer) 3], map["name", )"
+     R"("g2", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "20-3", )"
+     R"("entries-read", (nil), "lag", (integer) 0], map["name", "g3", "consumers", (integer) 0, )"
+     R"("pending", (integer) 0, "last-delivered-id", "20-1", "entries-read", (integer) 3, )"
+     R"("lag", (integer) 0]])"},
     {"XREADGROUP group g c1 count 2 streams s >",
      R"(map["s", [["20-1", ["a", "b", "c", "d"]], ["20-2", ["a", "b", "c", "d"]]]])",
      "XGROUP CREATECONSUMER s g c1; XCLAIM s g c1 0 20-1 20-2 TIME 1700000000000 RETRYCOUNT 1 "
@@ -149,17 +160,20 @@ constexpr CommandCase stream_groups[] = {
      "<consumer> option."},
     {"XREAD streams s $", "(nil)"},
     {"XREAD streams s 0",
-     R"(map["s", [["20-1", ["a", "b", "c", "d"]], ["20-2", ["a", "b", "c", "d"]], ["20-3", ["x", "y"]]]])"},
+     R"(map["s", [["20-1", ["a", "b", "c", "d"]], ["20-2", ["a", "b", "c", "d"]], ["20-3", )"
+     R"(["x", "y"]]]])"},
     {"XREAD count 1 streams s 0", R"(map["s", [["20-1", ["a", "b", "c", "d"]]]])"},
     {"XREAD count 0 streams s 0",
-     R"(map["s", [["20-1", ["a", "b", "c", "d"]], ["20-2", ["a", "b", "c", "d"]], ["20-3", ["x", "y"]]]])"},
+     R"(map["s", [["20-1", ["a", "b", "c", "d"]], ["20-2", ["a", "b", "c", "d"]], ["20-3", )"
+     R"(["x", "y"]]]])"},
     {"XREAD count -1 streams s 20-2", R"(map["s", [["20-3", ["x", "y"]]]])"},
     {"XREAD count x streams s 20-2", "(error) ERR value is not an integer or out of range"},
     {"XREAD block x streams s 20-2", "(error) ERR timeout is not an integer or out of range"},
     {"XREAD block -1 streams s 20-2", "(error) ERR timeout is negative"},
     {"XREAD streams s nos 20-2 0", R"(map["s", [["20-3", ["x", "y"]]]])"},
     {"XREAD streams s s 20-2 0",
-     R"(map["s", [["20-3", ["x", "y"]]], "s", [["20-1", ["a", "b", "c", "d"]], ["20-2", ["a", "b", "c", "d"]], ["20-3", ["x", "y"]]]])"},
+     R"(map["s", [["20-3", ["x", "y"]]], "s", [["20-1", ["a", "b", "c", "d"]], ["20-2", ["a", )"
+     R"("b", "c", "d"]], ["20-3", ["x", "y"]]]])"},
     {"XREAD streams nos 0", "(nil)"},
     {"XREAD group g c streams s 0",
      "(error) ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead."},
@@ -168,7 +182,12 @@ constexpr CommandCase stream_groups[] = {
     {"XREAD foo bar s 0", "(error) ERR syntax error"},
     {"XREAD streams s 18446744073709551615-18446744073709551615", "(nil)"},
     {"XINFO GROUPS s",
-     R"([map["name", "g", "consumers", (integer) 3, "pending", (integer) 3, "last-delivered-id", "20-3", "entries-read", (integer) 3, "lag", (integer) 0], map["name", "g2", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "20-3", "entries-read", (nil), "lag", (integer) 0], map["name", "g3", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "20-1", "entries-read", (integer) 3, "lag", (integer) 0]])"},
+     R"([map["name", "g", "consumers", (integer) 3, "pending", (integer) 3, )"
+     R"("last-delivered-id", "20-3", "entries-read", (integer) 3, "lag", (integer) 0], )"
+     R"(map["name", "g2", "consumers", (integer) 0, "pending", (integer) 0, )"
+     R"("last-delivered-id", "20-3", "entries-read", (nil), "lag", (integer) 0], map["name", )"
+     R"("g3", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "20-1", )"
+     R"("entries-read", (integer) 3, "lag", (integer) 0]])"},
     {"XPENDING s g", R"([(integer) 3, "20-1", "20-3", [["c1", "2"], ["c2", "1"]]])"},
     {"XPENDING s g (20-1 + 10 nobody", "[]"},
     {"XPENDING s g idle 1000000 - + 10", "[]"},
@@ -250,7 +269,12 @@ constexpr CommandCase stream_groups[] = {
      "(error) ERR unknown subcommand or wrong number of arguments for 'SETID'. Try XGROUP HELP."},
     {"XGROUP SETID s g x", "(error) ERR Invalid stream ID specified as stream command argument"},
     {"XINFO GROUPS s",
-     R"([map["name", "g", "consumers", (integer) 5, "pending", (integer) 0, "last-delivered-id", "0-0", "entries-read", (integer) 5, "lag", (nil)], map["name", "g2", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "20-3", "entries-read", (nil), "lag", (integer) 0], map["name", "g3", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "20-1", "entries-read", (integer) 3, "lag", (nil)]])"},
+     R"([map["name", "g", "consumers", (integer) 5, "pending", (integer) 0, )"
+     R"("last-delivered-id", "0-0", "entries-read", (integer) 5, "lag", (nil)], map["name", )"
+     R"("g2", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "20-3", )"
+     R"("entries-read", (nil), "lag", (integer) 0], map["name", "g3", "consumers", (integer) 0, )"
+     R"("pending", (integer) 0, "last-delivered-id", "20-1", "entries-read", (integer) 3, )"
+     R"("lag", (nil)]])"},
     {"XGROUP DESTROY s g2", "(integer) 1", "="},
     {"XGROUP DESTROY s g2", "(integer) 0"},
     {"XGROUP DESTROY nos g2",
@@ -284,7 +308,10 @@ constexpr CommandCase stream_groups[] = {
     {"XSETID s 25-0", "OK", "="},
     {"XSETID s 200-0 foo 1", "(error) ERR syntax error"},
     {"XINFO STREAM s",
-     R"(map["length", (integer) 2, "radix-tree-keys", (integer) 1, "radix-tree-nodes", (integer) 2, "last-generated-id", "25-0", "max-deleted-entry-id", "30-0", "entries-added", (integer) 50, "recorded-first-entry-id", "20-1", "groups", (integer) 2, "first-entry", ["20-1", ["a", "b", "c", "d"]], "last-entry", ["20-3", ["x", "y"]]])"},
+     R"(map["length", (integer) 2, "radix-tree-keys", (integer) 1, "radix-tree-nodes", )"
+     R"((integer) 2, "last-generated-id", "25-0", "max-deleted-entry-id", "30-0", )"
+     R"("entries-added", (integer) 50, "recorded-first-entry-id", "20-1", "groups", (integer) )"
+     R"(2, "first-entry", ["20-1", ["a", "b", "c", "d"]], "last-entry", ["20-3", ["x", "y"]]])"},
     {"XADD s 18446744073709551615-18446744073709551615 a b",
      R"("18446744073709551615-18446744073709551615")", "="},
     {"XADD s * a b",
@@ -294,15 +321,16 @@ constexpr CommandCase stream_groups[] = {
     {"XADD t 18446744073709551614-18446744073709551615 a b",
      R"("18446744073709551614-18446744073709551615")", "="},
     {"XADD t * a b", R"("18446744073709551615-0")", "XADD t 18446744073709551615-0 a b"},
-    {"XREAD streams t 0",
-     R"(map["t", [["18446744073709551614-18446744073709551615", ["a", "b"]], ["18446744073709551615-0", ["a", "b"]]]])"},
+    {"XREAD streams t 0", R"(map["t", [["18446744073709551614-18446744073709551615", ["a", "b"]], )"
+                          R"(["18446744073709551615-0", ["a", "b"]]]])"},
     {"TYPE s", "stream"},
     {"OBJECT encoding s", R"("stream")"},
     {"DEL s", "(integer) 1", "="},
 };
 
 constexpr CommandCase stream_trimming[] = {
-    {R"x(EVAL "for i=1,350 do redis.call(\"xadd\",\"big\",i..\"-1\",\"f\",i,\"g\",i*2) end return redis.call(\"xlen\",\"big\")" 0)x",
+    {R"x(EVAL "for i=1,350 do redis.call(\"xadd\",\"big\",i..\"-1\",\"f\",i,\"g\",i*2) end )x"
+     R"x(return redis.call(\"xlen\",\"big\")" 0)x",
      "(integer) 350",
      "xadd big 1-1 f 1 g 2; xadd big 2-1 f 2 g 4; xadd big 3-1 f 3 g 6; xadd big 4-1 f 4 g 8; xadd "
      "big 5-1 f 5 g 10; xadd big 6-1 f 6 g 12; xadd big 7-1 f 7 g 14; xadd big 8-1 f 8 g 16; xadd "
@@ -420,38 +448,49 @@ constexpr CommandCase stream_trimming[] = {
     {"XRANGE big - + count 2",
      R"([["301-1", ["f", "301", "g", "602"]], ["302-1", ["f", "302", "g", "604"]]])"},
     {"XREVRANGE big + - count 3",
-     R"([["401-1", ["f", "x", "g", "y"]], ["400-1", ["f", "x", "g", "y"]], ["350-1", ["f", "350", "g", "700"]]])"},
+     R"([["401-1", ["f", "x", "g", "y"]], ["400-1", ["f", "x", "g", "y"]], ["350-1", ["f", )"
+     R"("350", "g", "700"]]])"},
     {"XTRIM big minid = 348-0", "(integer) 47", "="},
     {"XINFO STREAM big",
-     R"(map["length", (integer) 5, "radix-tree-keys", (integer) 1, "radix-tree-nodes", (integer) 2, "last-generated-id", "401-1", "max-deleted-entry-id", "0-0", "entries-added", (integer) 352, "recorded-first-entry-id", "348-1", "groups", (integer) 0, "first-entry", ["348-1", ["f", "348", "g", "696"]], "last-entry", ["401-1", ["f", "x", "g", "y"]]])"},
+     R"(map["length", (integer) 5, "radix-tree-keys", (integer) 1, "radix-tree-nodes", )"
+     R"((integer) 2, "last-generated-id", "401-1", "max-deleted-entry-id", "0-0", )"
+     R"("entries-added", (integer) 352, "recorded-first-entry-id", "348-1", "groups", (integer) )"
+     R"(0, "first-entry", ["348-1", ["f", "348", "g", "696"]], "last-entry", ["401-1", ["f", )"
+     R"("x", "g", "y"]]])"},
     {"COPY big big2", "(integer) 1", "="},
     {"XRANGE big2 - +",
-     R"([["348-1", ["f", "348", "g", "696"]], ["349-1", ["f", "349", "g", "698"]], ["350-1", ["f", "350", "g", "700"]], ["400-1", ["f", "x", "g", "y"]], ["401-1", ["f", "x", "g", "y"]]])"},
+     R"([["348-1", ["f", "348", "g", "696"]], ["349-1", ["f", "349", "g", "698"]], ["350-1", )"
+     R"(["f", "350", "g", "700"]], ["400-1", ["f", "x", "g", "y"]], ["401-1", ["f", "x", "g", )"
+     R"("y"]]])"},
     {"XGROUP CREATE big g 0", "OK", "="},
     {"XREADGROUP group g c noack count 2 streams big >",
      R"(map["big", [["348-1", ["f", "348", "g", "696"]], ["349-1", ["f", "349", "g", "698"]]]])",
      "XGROUP CREATECONSUMER big g c; XGROUP SETID big g 349-1 ENTRIESREAD 349"},
     {"XINFO GROUPS big",
-     R"([map["name", "g", "consumers", (integer) 1, "pending", (integer) 0, "last-delivered-id", "349-1", "entries-read", (integer) 349, "lag", (integer) 3]])"},
+     R"([map["name", "g", "consumers", (integer) 1, "pending", (integer) 0, )"
+     R"("last-delivered-id", "349-1", "entries-read", (integer) 349, "lag", (integer) 3]])"},
     {"XPENDING big g", "[(integer) 0, (nil), (nil), (nil)]"},
     {"XREADGROUP group g c streams big big > >",
-     R"(map["big", [["350-1", ["f", "350", "g", "700"]], ["400-1", ["f", "x", "g", "y"]], ["401-1", ["f", "x", "g", "y"]]]])",
+     R"(map["big", [["350-1", ["f", "350", "g", "700"]], ["400-1", ["f", "x", "g", "y"]], )"
+     R"(["401-1", ["f", "x", "g", "y"]]]])",
      "XCLAIM big g c 0 350-1 400-1 401-1 TIME 1700000000000 RETRYCOUNT 1 FORCE JUSTID LASTID "
      "401-1; XGROUP SETID big g 401-1 ENTRIESREAD 352"},
     {"XINFO GROUPS big",
-     R"([map["name", "g", "consumers", (integer) 1, "pending", (integer) 3, "last-delivered-id", "401-1", "entries-read", (integer) 352, "lag", (integer) 0]])"},
+     R"([map["name", "g", "consumers", (integer) 1, "pending", (integer) 3, )"
+     R"("last-delivered-id", "401-1", "entries-read", (integer) 352, "lag", (integer) 0]])"},
     {"XDEL big 350-1", "(integer) 1", "="},
     {"XINFO GROUPS big",
-     R"([map["name", "g", "consumers", (integer) 1, "pending", (integer) 3, "last-delivered-id", "401-1", "entries-read", (integer) 352, "lag", (integer) 0]])"},
+     R"([map["name", "g", "consumers", (integer) 1, "pending", (integer) 3, )"
+     R"("last-delivered-id", "401-1", "entries-read", (integer) 352, "lag", (integer) 0]])"},
     {"XGROUP SETID big g 349-1", "OK", "="},
-    {"XINFO GROUPS big",
-     R"([map["name", "g", "consumers", (integer) 1, "pending", (integer) 3, "last-delivered-id", "349-1", "entries-read", (nil), "lag", (nil)]])"},
+    {"XINFO GROUPS big", R"([map["name", "g", "consumers", (integer) 1, "pending", (integer) 3, )"
+                         R"("last-delivered-id", "349-1", "entries-read", (nil), "lag", (nil)]])"},
     {"XREADGROUP group g c count 1 streams big >",
      R"(map["big", [["400-1", ["f", "x", "g", "y"]]]])",
      "XCLAIM big g c 0 400-1 TIME 1700000000000 RETRYCOUNT 1 FORCE JUSTID LASTID 400-1; XGROUP "
      "SETID big g 400-1 ENTRIESREAD -1"},
-    {"XINFO GROUPS big",
-     R"([map["name", "g", "consumers", (integer) 1, "pending", (integer) 3, "last-delivered-id", "400-1", "entries-read", (nil), "lag", (nil)]])"},
+    {"XINFO GROUPS big", R"([map["name", "g", "consumers", (integer) 1, "pending", (integer) 3, )"
+                         R"("last-delivered-id", "400-1", "entries-read", (nil), "lag", (nil)]])"},
 };
 
 constexpr CommandTable tables[] = {

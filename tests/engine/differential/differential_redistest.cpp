@@ -15,12 +15,12 @@
 #include <optional>
 #include <span>
 
+#include "engine/commands/redis_engine.hpp"
+#include "engine/core/keyspace.hpp"
+#include "engine/core/reply.hpp"
 #include "engine/differential/compare.hpp"
 #include "engine/differential/grammar.hpp"
 #include "engine/differential/templates.hpp"
-#include "engine/engine.hpp"
-#include "engine/keyspace.hpp"
-#include "engine/value_reply.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
 
@@ -70,7 +70,7 @@ class Embedded {
     return reply.take();
   }
   void clear() {
-    engine_ = std::make_unique<engine::Engine>(1);
+    engine_ = std::make_unique<engine::RedisEngine>(1);
     session_ = {.database = 0, .protocol = protocol_};
     effects_.clear();
   }
@@ -78,7 +78,7 @@ class Embedded {
 
  private:
   int protocol_;
-  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<engine::RedisEngine> engine_;
   engine::Session session_;
   std::vector<Command> effects_;
 };

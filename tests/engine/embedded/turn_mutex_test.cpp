@@ -1,4 +1,4 @@
-// TurnMutex: one at a time, and nobody is left asleep.
+// TurnMutex: one holder at a time, and no waiter is left asleep.
 #include "engine/embedded/turn_mutex.hpp"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(TurnMutex, EverybodyWhoSleepsIsWoken) {
     int done = 0;
     std::vector<std::jthread> crew;
     {
-      const Lock lock{mutex};  // a section so long that those who wait for its end sleep
+      const Lock lock{mutex};  // a section so long that its waiters sleep
       for (int i = 0; i < threads; ++i)
         crew.emplace_back([&] {
           ++coming;

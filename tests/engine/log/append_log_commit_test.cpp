@@ -1,4 +1,4 @@
-// Group commit: how many syncs there are, who does them, and what waits for them.
+// Group commit: how many syncs there are, which thread does them, and what waits for them.
 #include <gtest/gtest.h>
 
 #include <atomic>

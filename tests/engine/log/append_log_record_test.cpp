@@ -1,8 +1,8 @@
-#include "engine/log/append_log_record.hpp"
-
 #include <gtest/gtest.h>
 
-#include "engine/log/append_log_manifest.hpp"
+#include "engine/log/manifest.hpp"
+#include "engine/log/record.hpp"
+#include "resp/writer.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::engine {
@@ -11,9 +11,7 @@ namespace {
 using Kind = ParsedRecord::Kind;
 
 std::string record(std::initializer_list<std::string_view> words) {
-  std::string bytes;
-  append_record(bytes, words);
-  return bytes;
+  return resp::command_bytes(words);
 }
 
 TEST(AppendLogRecord, IsRespAndReadsBack) {

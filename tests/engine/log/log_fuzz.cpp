@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "engine/log/append_log.hpp"
-#include "engine/log/append_log_record.hpp"
 #include "engine/log/memory_disk.hpp"
+#include "engine/log/record.hpp"
 
 namespace {
 

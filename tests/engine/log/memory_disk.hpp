@@ -36,7 +36,7 @@ class MemoryDisk {
   std::string content(const std::string& name) const;
   void put(const std::string& name, std::string content);
   std::size_t syncs() const;  ///< of files
-  /// From now on whoever syncs a file stands still until release_syncs().
+  /// From now on a thread that syncs a file waits until release_syncs().
   void hold_syncs();
   void release_syncs();
   bool is_syncing() const;

@@ -6,12 +6,12 @@
 #include <set>
 #include <string>
 
-#include "engine/command.hpp"
-#include "engine/engine.hpp"
-#include "engine/glob.hpp"
-#include "engine/keyspace.hpp"
+#include "engine/core/command.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/types/text.hpp"
+#include "engine/core/keyspace.hpp"
+#include "engine/core/object.hpp"
 #include "engine/types/hash.hpp"
-#include "engine/types/object.hpp"
 #include "engine/types/set.hpp"
 #include "engine/types/sorted_set.hpp"
 
@@ -22,15 +22,15 @@ std::string member(std::uint64_t i) { return "m" + std::to_string(i); }
 
 /// Grows to some hundred elements and shrinks again, so that tables resize both ways.
 template <class Change>
-void grow_and_shrink(Dice& dice, Change&& change) {
+void grow_and_shrink(SeededRandom& rng, Change&& change) {
   for (int step = 0; step < 6000; ++step) {
     const bool growing = step % 3000 < 1500;
-    change(dice.below(400), dice.below(10) < (growing ? 8U : 2U));
+    change(rng.below(400), rng.below(10) < (growing ? 8U : 2U));
   }
 }
 
 TEST(Containers, SortedSetKeepsOrderAndRanks) {
-  Dice dice{7};
+  SeededRandom rng{7};
   SortedSet zset;
   std::map<std::string, double> scores;
   std::set<std::pair<double, std::string>> order;
@@ -41,10 +41,10 @@ TEST(Containers, SortedSetKeepsOrderAndRanks) {
     scores.erase(old);
     return true;
   };
-  grow_and_shrink(dice, [&](std::uint64_t i, bool add) {
+  grow_and_shrink(rng, [&](std::uint64_t i, bool add) {
     const auto name = member(i);
     if (add) {
-      const auto score = static_cast<double>(dice.below(50));
+      const auto score = static_cast<double>(rng.below(50));
       const bool is_new = !forget(name);
       ASSERT_EQ(zset.set(name, score), is_new);
       scores[name] = score;
@@ -54,7 +54,7 @@ TEST(Containers, SortedSetKeepsOrderAndRanks) {
     }
     ASSERT_EQ(zset.size(), order.size());
     if (order.empty()) return;
-    const auto rank = dice.below(order.size());
+    const auto rank = rng.below(order.size());
     const auto expected = *std::next(order.begin(), static_cast<std::ptrdiff_t>(rank));
     ASSERT_EQ(zset.at(rank).member, expected.second);
     ASSERT_EQ(zset.rank(expected.second), rank);
@@ -83,14 +83,14 @@ TEST(Containers, SortedSetRemovesRanges) {
 }
 
 TEST(Containers, HashAndSetKeepTheirElements) {
-  Dice dice{8};
+  SeededRandom rng{8};
   Hash hash;
   Set set;
   std::map<std::string, std::string> fields;
-  grow_and_shrink(dice, [&](std::uint64_t i, bool add) {
+  grow_and_shrink(rng, [&](std::uint64_t i, bool add) {
     const auto name = member(i);
     if (add) {
-      const auto value = std::to_string(dice.below(1000));
+      const auto value = std::to_string(rng.below(1000));
       ASSERT_EQ(hash.set(name, value), !fields.contains(name));
       ASSERT_EQ(set.add(name), !fields.contains(name));
       fields[name] = value;
@@ -153,13 +153,13 @@ TEST(Containers, KeysEndInTheOrderOfTheirTimes) {
   const bool loading = false;
   std::int64_t soonest_ms = Engine::no_expiry;
   Keyspace keys{loading, soonest_ms};
-  Dice dice{9};
+  SeededRandom rng{9};
   std::map<std::string, std::int64_t> times;
-  grow_and_shrink(dice, [&](std::uint64_t i, bool add) {
+  grow_and_shrink(rng, [&](std::uint64_t i, bool add) {
     const auto name = member(i);
     if (add) {
       if (!times.contains(name)) keys.put(name, std::string{});
-      times[name] = static_cast<std::int64_t>(1 + dice.below(100'000));
+      times[name] = static_cast<std::int64_t>(1 + rng.below(100'000));
       keys.set_expiry_ms(name, times[name]);
     } else {
       keys.erase(name);

@@ -26,12 +26,14 @@ TEST_F(FairWithRedisson, F05_LiveWaiterOutlivesRedissonsPatience) {
 
 TEST_F(FairWithRedisson, F05_HoldsOfRedissonAheadDoNotDropAWaiter) {
   FairProcess here{*store_};
-  EXPECT_TRUE(java_acquire("java:0").is_null());
-  for (int i = 1; i <= 5; ++i) EXPECT_FALSE(java_acquire("java:" + std::to_string(i)).is_null());
+  EXPECT_TRUE(java_acquire("6a7661a0-0000-4000-8000-000000000000:0").is_null());
+  for (int i = 1; i <= 5; ++i)
+    EXPECT_FALSE(
+        java_acquire("6a7661a0-0000-4000-8000-000000000000:" + std::to_string(i)).is_null());
   Visitor visitor{here.mutex, 24h};
   const std::string ours = queue().back();
   for (int i = 0; i <= 5; ++i) {
-    const std::string holder = "java:" + std::to_string(i);
+    const std::string holder = "6a7661a0-0000-4000-8000-000000000000:" + std::to_string(i);
     for (int renewal = 0; renewal < 6; ++renewal) {
       clock_.advance(10s);
       store_->run({"PEXPIRE", "stock", "30000"}).get();
@@ -40,7 +42,8 @@ TEST_F(FairWithRedisson, F05_HoldsOfRedissonAheadDoNotDropAWaiter) {
     EXPECT_TRUE(visitor.waits());
     java_release(holder);
     if (i < 5) {
-      EXPECT_TRUE(java_acquire("java:" + std::to_string(i + 1)).is_null());
+      EXPECT_TRUE(
+          java_acquire("6a7661a0-0000-4000-8000-000000000000:" + std::to_string(i + 1)).is_null());
     }
   }
   EXPECT_TRUE(visitor.in());

@@ -107,7 +107,7 @@ TEST_F(LatchTest, OpeningWithTheNumberOfAForgottenOneIsNotMissed) {
   latch_.count_down().get();
   latch_.try_set_count(1).get();
   LatchWaiter waiter{latch_, 1h};
-  clock_.advance(10min);
+  clock_.advance(10min + 1ms);
   ASSERT_FALSE(exists("sluice_latch_opened:{stock}"));
   fail_next("lock/latch/look", Fault::request_late);
   latch_.count_down().get();
@@ -224,6 +224,55 @@ TEST_F(LatchTest, KeyThatIsNoCountIsAnError) {
       EXPECT_EQ(failure.errc(), Errc::wrong_type);
     }
     EXPECT_THROW((void)latch_.count().get(), Error);
+  }
+}
+
+// --- U10, U03: what a new user met ---
+
+class LatchFrictions : public VirtualLatch {};
+
+TEST_F(LatchFrictions, U10_ALatchThatWasNeverSetIsToldFromAnOpenOne) {
+  EXPECT_EQ(latch_.state().get(), LatchState::not_set);
+  EXPECT_EQ(latch_.state(1h).get(), LatchState::not_set) << "at once";
+  latch_.count_down().get();
+  EXPECT_EQ(latch_.state().get(), LatchState::not_set) << "a count-down sets nothing";
+  latch_.try_set_count(1).get();
+  EXPECT_EQ(latch_.state().get(), LatchState::closed);
+  latch_.count_down().get();
+  EXPECT_EQ(latch_.state().get(), LatchState::open);
+  clock_.advance(10min - 1ms);
+  EXPECT_EQ(latch_.state().get(), LatchState::open) << "as long as count-downs are remembered";
+  clock_.advance(2ms);
+  EXPECT_EQ(latch_.state().get(), LatchState::not_set);
+  latch_.reset(0).get();
+  EXPECT_EQ(latch_.state().get(), LatchState::open) << "somebody has opened it";
+  EXPECT_EQ(to_string(LatchState::not_set), "not_set");
+}
+
+TEST_F(LatchFrictions, U10_AnOpeningIsRememberedAsLongAsTheOptionSays) {
+  Latch latch{line_, "import", {.remember = 24h}};
+  latch.try_set_count(1).get();
+  latch.count_down().get();
+  clock_.advance(23h);
+  EXPECT_EQ(latch.state().get(), LatchState::open);
+}
+
+TEST_F(LatchFrictions, U03_WhatIsNoCountIsRefusedAndLeftAsItIs) {
+  for (const auto& value : {std::vector<std::string_view>{"SET", "stock", "text"},
+                            {"SET", "stock", "1.5"},
+                            {"RPUSH", "stock", "text"},
+                            {"HSET", "stock", "name", "tea"}}) {
+    SCOPED_TRACE(value.front());
+    store_->run({"DEL", "stock"}).get();
+    store_->run(Words{value}).get();
+    const std::string before = contents("stock");
+    EXPECT_EQ(error_of(latch_.try_set_count(3)), Errc::wrong_type);
+    EXPECT_EQ(error_of(latch_.reset(3)), Errc::wrong_type);
+    EXPECT_EQ(error_of(latch_.reset(0)), Errc::wrong_type);
+    EXPECT_EQ(error_of(latch_.state(1h)), Errc::wrong_type) << "at once";
+    EXPECT_EQ(error_of(latch_.count()), Errc::wrong_type);
+    EXPECT_EQ(error_of(latch_.count_down()), Errc::wrong_type);
+    EXPECT_EQ(contents("stock"), before);
   }
 }
 

@@ -313,5 +313,44 @@ TEST_F(LimiterTest, KeyOfAnotherKindIsAnError) {
   }
 }
 
+// --- U03: what a new user met ---
+
+class LimiterFrictions : public VirtualLimiter {
+ protected:
+  void expect_refused(std::string_view key) {
+    const std::string before = contents(key);
+    RateLimiter limiter{line_, "shop", {.rate = 3, .interval = 1s}};
+    EXPECT_EQ(error_of(limiter.try_acquire(1, 1h)), Errc::wrong_type) << "at once";
+    EXPECT_EQ(error_of(limiter.available()), Errc::wrong_type);
+    EXPECT_EQ(error_of(limiter.try_set_rate()), Errc::wrong_type);
+    EXPECT_EQ(contents(key), before);
+  }
+};
+
+TEST_F(LimiterFrictions, U03_WhatIsNoLimiterIsRefusedAndLeftAsItIs) {
+  for (const auto& value : {std::vector<std::string_view>{"HSET", "shop", "name", "tea"},
+                            {"SET", "shop", "3"},
+                            {"ZADD", "shop", "1", "tea"}}) {
+    SCOPED_TRACE(value.front());
+    store_->run({"DEL", "shop"}).get();
+    store_->run(Words{value}).get();
+    expect_refused("shop");
+    RateLimiter limiter{line_, "shop", {.rate = 3, .interval = 1s}};
+    const std::string before = contents("shop");
+    EXPECT_EQ(error_of(limiter.set_rate(5, 1s)), Errc::wrong_type);
+    EXPECT_EQ(contents("shop"), before);
+  }
+}
+
+TEST_F(LimiterFrictions, U03_WhatLiesBesideItsNameIsLeftAsItIs) {
+  store_->run({"ZADD", "{shop}:permits", "1", "the permit of Mr Smith"}).get();
+  expect_refused("{shop}:permits");
+  EXPECT_FALSE(exists("shop"));
+  store_->run({"DEL", "{shop}:permits"}).get();
+  store_->run({"SET", "{shop}:value", "a million"}).get();
+  expect_refused("{shop}:value");
+  EXPECT_FALSE(exists("shop"));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -1,5 +1,5 @@
 /// All or none, beside single locks of the same names; holders that die, replies that are lost.
-#include "lock/multi/slot.hpp"
+#include "lock/multi/lock_order.hpp"
 #include "lock/virtual_lock.hpp"
 #include "sluice/multi_lock.hpp"
 
@@ -357,6 +357,20 @@ TEST_F(MultiLocks, MovedFromAndEmptyHoldNothing) {
   EXPECT_TRUE(none.valid());
   none = MultiHeld{};
   EXPECT_TRUE(is_clean()) << "given up, and so released";
+}
+
+TEST_F(MultiLocks, U03_AHashThatIsNoLockIsRefusedAndLeftAsItIs) {
+  for (const auto& value :
+       {std::vector<std::string_view>{"HSET", "{s}b", "name", "tea"}, {"SET", "{s}b", "tea"}}) {
+    SCOPED_TRACE(value.front());
+    store_->run({"DEL", "{s}b"}).get();
+    store_->run(Words{value}).get();
+    const std::string before = contents("{s}b");
+    EXPECT_EQ(error_of(here_.try_acquire()), Errc::wrong_type);
+    EXPECT_EQ(error_of(here_.try_acquire(1h)), Errc::wrong_type) << "at once";
+    EXPECT_EQ(contents("{s}b"), before);
+    EXPECT_FALSE(exists("{s}a")) << "all or none";
+  }
 }
 
 TEST(HashSlot, IsThatOfRedis) {

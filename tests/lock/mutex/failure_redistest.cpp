@@ -64,7 +64,7 @@ TEST_F(LockFailure, HolderSurvivesARestartThatKeepsData) {
 }
 
 TEST_F(LockFailure, P03_ReleaseThatWasMissedWhileDisconnectedIsSeenAtOnce) {
-  side_.command({"HSET", "stock", "another process:1", "1"});
+  side_.command({"HSET", "stock", "dead0000-0000-4000-8000-000000000000:1", "1"});
   side_.command({"PEXPIRE", "stock", "60000"});
   Mutex mutex{*store_, "stock"};
   auto waiting =

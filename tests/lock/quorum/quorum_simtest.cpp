@@ -66,7 +66,9 @@ TEST_F(Quorum, GrantWithoutAnyCertainTimeLeftIsGivenBack) {
 
 TEST_F(Quorum, MinorityIsReleasedAtOnce) {
   for (std::size_t i = 0; i < 3; ++i)
-    nodes_.nodes[i].store->run({"HSET", "stock", "java:1", "1"}).get();
+    nodes_.nodes[i]
+        .store->run({"HSET", "stock", "6a7661a0-0000-4000-8000-000000000000:1", "1"})
+        .get();
   EXPECT_FALSE(lock_.try_acquire().get());
   EXPECT_FALSE(nodes_.nodes[3].exists("stock"));
   EXPECT_FALSE(nodes_.nodes[4].exists("stock"));
@@ -75,7 +77,9 @@ TEST_F(Quorum, MinorityIsReleasedAtOnce) {
 TEST_F(Quorum, MinorityIsReleasedBeforeTheAttemptReturns) {
   QuorumLock lock{nodes_.stores(), "stock", {.node_timeout = 200ms}};
   for (std::size_t i = 0; i < 3; ++i)
-    nodes_.nodes[i].store->run({"HSET", "stock", "java:1", "1"}).get();
+    nodes_.nodes[i]
+        .store->run({"HSET", "stock", "6a7661a0-0000-4000-8000-000000000000:1", "1"})
+        .get();
   for (const std::size_t node : {3U, 4U})
     nodes_.line(node).plan = [](std::string_view call) {
       return call == "lock/mutex/release" ? Fault::request_late : Fault::none;
@@ -128,7 +132,9 @@ TEST_F(Quorum, FailureSaysWhatIsKnownOfEachNode) {
 
 TEST_F(Quorum, GrantThatComesAfterTheRefusalIsReleased) {
   for (std::size_t i = 0; i < 3; ++i)
-    nodes_.nodes[i].store->run({"HSET", "stock", "java:1", "1"}).get();
+    nodes_.nodes[i]
+        .store->run({"HSET", "stock", "6a7661a0-0000-4000-8000-000000000000:1", "1"})
+        .get();
   nodes_.line(4).plan = [](std::string_view call) {
     return call == "lock/mutex/acquire" ? Fault::request_late : Fault::none;
   };
@@ -231,7 +237,9 @@ TEST_F(Quorum, MajorityThatIsAnothersIsALoss) {
   held.on_lost([&](LostCause cause) { told = cause; });
   for (std::size_t i = 0; i < 3; ++i) {
     nodes_.empty(i);
-    nodes_.nodes[i].store->run({"HSET", "stock", "java:1", "1"}).get();
+    nodes_.nodes[i]
+        .store->run({"HSET", "stock", "6a7661a0-0000-4000-8000-000000000000:1", "1"})
+        .get();
   }
   nodes_.advance(10s);
   EXPECT_EQ(told, LostCause::taken);
@@ -271,7 +279,9 @@ TEST_F(Quorum, OneHoldThatNobodyCanTellOfDoesNotDragOthersAlong) {
   auto other = sibling.acquire().get();
   for (const std::size_t node : {0U, 1U}) nodes_.take_down(node);
   nodes_.nodes[2].store->run({"DEL", "stock"}).get();
-  nodes_.nodes[2].store->run({"HSET", "stock", "java:1", "1"}).get();
+  nodes_.nodes[2]
+      .store->run({"HSET", "stock", "6a7661a0-0000-4000-8000-000000000000:1", "1"})
+      .get();
   nodes_.advance(40s);
   EXPECT_FALSE(held.valid()) << "two of five";
   EXPECT_TRUE(other.valid());

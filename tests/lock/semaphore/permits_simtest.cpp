@@ -304,5 +304,84 @@ TEST_F(Permits, T04_ReleaseThatIsNamedMayBeCalledAgain) {
       << "no answer stays for longer than a minute";
 }
 
+// --- U09, U03: what a new user met ---
+
+using Command = std::vector<std::string_view>;
+
+class SemaphoreFrictions : public VirtualSemaphore {
+ protected:
+  void run(const Command& command) { store_->run(Words{command}).get(); }
+};
+
+TEST_F(SemaphoreFrictions, U09_AnotherNumberOfPermitsIsAMismatch) {
+  Semaphore desks{line_, "desks"};
+  desks.ensure_permits(2).get();
+  desks.ensure_permits(2).get();
+  auto held = desks.acquire(2).get();
+  desks.ensure_permits(2).get();  // those held count
+  try {
+    desks.ensure_permits(3).get();
+    FAIL() << "2 permits are in force";
+  } catch (const Error& failure) {
+    EXPECT_EQ(failure.errc(), Errc::config_mismatch);
+    EXPECT_EQ(failure.effect(), Effect::none);
+    EXPECT_NE(failure.message().find("\"desks\" has 2 permits"), std::string::npos)
+        << failure.message();
+  }
+  EXPECT_EQ(held.release().get().kind, Kind::released);
+  EXPECT_EQ(desks.available().get(), 2) << "nothing was changed";
+  desks.add_permits(1).get();
+  desks.ensure_permits(3).get();
+  EXPECT_EQ(error_of(desks.ensure_permits(2)), Errc::config_mismatch);
+}
+
+TEST_F(SemaphoreFrictions, U09_AnotherNumberOfPermitsWithIdsIsAMismatch) {
+  PermitSemaphore keys{line_, "keys"};
+  keys.ensure_permits(2).get();
+  auto key = keys.acquire().get();
+  keys.ensure_permits(2).get();
+  EXPECT_EQ(error_of(keys.ensure_permits(1)), Errc::config_mismatch);
+  clock_.advance(1h);
+  EXPECT_TRUE(key.valid());
+  keys.ensure_permits(2).get();
+}
+
+TEST_F(SemaphoreFrictions, U03_WhatIsNoSemaphoreIsRefusedAndLeftAsItIs) {
+  const std::vector<Command> values{{"HSET", "shop", "name", "tea"},
+                                    {"SET", "shop", "tea"},
+                                    {"SET", "shop", "1.5"},
+                                    {"RPUSH", "shop", "tea"},
+                                    {"ZADD", "shop", "1", "tea"}};
+  for (const auto& value : values) {
+    SCOPED_TRACE(value.front());
+    run({"DEL", "shop"});
+    run(value);
+    const std::string before = contents("shop");
+    Semaphore desks{line_, "shop"};
+    PermitSemaphore keys{line_, "shop"};
+    EXPECT_EQ(error_of(desks.try_set_permits(3)), Errc::wrong_type);
+    EXPECT_EQ(error_of(desks.ensure_permits(3)), Errc::wrong_type);
+    EXPECT_EQ(error_of(desks.add_permits(3)), Errc::wrong_type);
+    EXPECT_EQ(error_of(desks.drain()), Errc::wrong_type);
+    EXPECT_EQ(error_of(desks.available()), Errc::wrong_type);
+    EXPECT_EQ(error_of(desks.try_acquire(1, 1h)), Errc::wrong_type) << "at once";
+    EXPECT_EQ(error_of(keys.try_acquire(1h)), Errc::wrong_type) << "at once";
+    EXPECT_EQ(error_of(keys.set_permits(3)), Errc::wrong_type);
+    EXPECT_EQ(error_of(keys.try_set_permits(3)), Errc::wrong_type);
+    EXPECT_EQ(contents("shop"), before);
+  }
+}
+
+TEST_F(SemaphoreFrictions, U03_ASortedSetOfOtherMembersIsLeftAsItIs) {
+  run({"ZADD", "{cart}:timeout", "1", "order 17", "2", "order 18"});
+  const std::string before = contents("{cart}:timeout");
+  PermitSemaphore keys{line_, "cart"};
+  EXPECT_EQ(error_of(keys.try_set_permits(3)), Errc::wrong_type);
+  EXPECT_EQ(error_of(keys.ensure_permits(3)), Errc::wrong_type);
+  EXPECT_EQ(error_of(keys.available()), Errc::wrong_type);
+  EXPECT_EQ(contents("{cart}:timeout"), before);
+  EXPECT_FALSE(exists("cart"));
+}
+
 }  // namespace
 }  // namespace sluice

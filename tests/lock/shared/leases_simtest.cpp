@@ -143,7 +143,10 @@ TEST_F(SharedLeases, RW03_LastLivingReaderLeavesBeforeTheDeadOneIsGone) {
 }
 
 TEST_F(SharedLeases, RW03_WriterThatComesLaterForgetsTheDead) {
-  store_->run({"HSET", "prices", "mode", "read", "dead:1", "2", "dead:2", "1"}).get();
+  store_
+      ->run({"HSET", "prices", "mode", "read", "dead0000-0000-4000-8000-000000000000:1", "2",
+             "dead0000-0000-4000-8000-000000000000:2", "1"})
+      .get();
   store_->run({"PEXPIRE", "prices", "30000"}).get();
   EXPECT_TRUE(here_.try_acquire().get()) << "their hold keys have ended";
 }
@@ -164,7 +167,10 @@ TEST_F(SharedLeases, LateEndOfALostHoldLeavesTheNewerOneOfItsOwnerItsHoldKey) {
 }
 
 TEST_F(SharedLeases, WriterIsWokenByTheEndOfADeadWritersLease) {
-  store_->run({"HSET", "prices", "mode", "write", "dead:1:write", "1"}).get();
+  store_
+      ->run(
+          {"HSET", "prices", "mode", "write", "dead0000-0000-4000-8000-000000000000:1:write", "1"})
+      .get();
   store_->run({"PEXPIRE", "prices", "2000"}).get();
   Writer writer{here_, 1h};
   std::list<Reader> readers;

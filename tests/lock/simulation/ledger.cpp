@@ -25,7 +25,7 @@ void Ledger::see(Kind kind, const std::string& who, std::uint64_t number) {
 
 void Ledger::come(const Stay& stay) {
   if (stay.permits > 0) return see(Kind::acquire, stay.who, stay.permits);
-  if (stay.way == Way::shared) return see(Kind::enter_shared, stay.who);
+  if (stay.mode == Mode::shared) return see(Kind::enter_shared, stay.who);
   const auto token = stay.held.token().value;
   const bool again = std::ranges::any_of(stays_, [&](const StayPtr& other) {
     return other->who == stay.who && other->counted && other->held.token().value == token;
@@ -35,7 +35,7 @@ void Ledger::come(const Stay& stay) {
 
 void Ledger::go(const Stay& stay) {
   if (stay.permits > 0) return see(Kind::release, stay.who, stay.permits);
-  see(stay.way == Way::shared ? Kind::leave_shared : Kind::leave, stay.who);
+  see(stay.mode == Mode::shared ? Kind::leave_shared : Kind::leave, stay.who);
 }
 
 void Ledger::wait(const std::string& who, const SimProcess& process, const SimStore& store) {
@@ -56,20 +56,20 @@ void Ledger::give_up(const std::string& who) {
 
 bool Ledger::is_forgotten(const Stay& stay) const {
   // A token says when it was given, also where a process gives what it had before.
-  const bool old_token = stay.way == Way::exclusive && stay.permits == 0 &&
+  const bool old_token = stay.mode == Mode::exclusive && stay.permits == 0 &&
                          static_cast<std::int64_t>(stay.held.token().value) <
                              server_.forgot_at().time_since_epoch().count();
   return old_token || stay.life < server_.first_life_of_data();
 }
 
 Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
-                              const SimStore& store, Held& held, Way way, std::uint32_t permits) {
+                              const SimStore& store, Held& held, Mode mode, std::uint32_t permits) {
   journal_.note("{} is in {} with {}, valid for {} us", who, name_, held.token().value,
                 held.valid_for().count() / 1000);
   auto told = std::make_shared<bool>(false);
   held.on_lost([told](LostCause) { *told = true; });
   const auto stay = std::make_shared<Stay>(
-      Stay{who, process, store, held, way, permits, store.life_heard(), told});
+      Stay{who, process, store, held, mode, permits, store.life_heard(), told});
   look();
   stay->counted = held.valid() && !is_forgotten(*stay);
   stop_waiting(who);

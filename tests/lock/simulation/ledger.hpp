@@ -45,7 +45,7 @@ class Ledger {
 
   /// `held` is in, and stays where it is until leave(). Ends the wait.
   StayPtr enter(const std::string& who, const SimProcess& process, const SimStore& store,
-                Held& held, Way way, std::uint32_t permits);
+                Held& held, Mode mode, std::uint32_t permits);
   /// Before anything is asked of the server.
   void leave(const StayPtr& stay);
 
@@ -85,7 +85,7 @@ struct Ledger::Stay {
   const SimProcess& process;
   const SimStore& store;
   const Held& held;
-  Way way;
+  Mode mode;
   std::uint32_t permits;
   unsigned life;               // of the server, when it was granted
   std::shared_ptr<bool> told;  // that it is lost

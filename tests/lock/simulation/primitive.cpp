@@ -20,13 +20,13 @@ using MaybeHeld = Task<std::optional<Held>>;
 constexpr std::uint32_t permits_in_all = 3;
 
 template <class Lock>
-class LockDoor final : public Door {
+class SimExclusive final : public SimLock {
  public:
   template <class Options>
-  LockDoor(Store& store, const std::string& name, Options options)
+  SimExclusive(Store& store, const std::string& name, Options options)
       : lock_(store, name, std::move(options)) {}
 
-  MaybeHeld enter(const Owner* owner, Way, std::uint32_t, milliseconds wait,
+  MaybeHeld enter(const Owner* owner, Mode, std::uint32_t, milliseconds wait,
                   std::stop_token stop) override {
     return owner ? lock_.try_acquire(*owner, wait, std::move(stop))
                  : lock_.try_acquire(wait, std::move(stop));
@@ -36,14 +36,14 @@ class LockDoor final : public Door {
   Lock lock_;
 };
 
-class SharedDoor final : public Door {
+class SimShared final : public SimLock {
  public:
-  SharedDoor(Store& store, const std::string& name, SharedMutexOptions options)
+  SimShared(Store& store, const std::string& name, SharedMutexOptions options)
       : lock_(store, name, std::move(options)) {}
 
-  MaybeHeld enter(const Owner* owner, Way way, std::uint32_t, milliseconds wait,
+  MaybeHeld enter(const Owner* owner, Mode mode, std::uint32_t, milliseconds wait,
                   std::stop_token stop) override {
-    if (way == Way::exclusive)
+    if (mode == Mode::exclusive)
       return owner ? lock_.try_acquire(*owner, wait, std::move(stop))
                    : lock_.try_acquire(wait, std::move(stop));
     return owner ? lock_.try_acquire_shared(*owner, wait, std::move(stop))
@@ -54,16 +54,16 @@ class SharedDoor final : public Door {
   SharedMutex lock_;
 };
 
-class SemaphoreDoor final : public Door {
+class SimSemaphore final : public SimLock {
  public:
-  SemaphoreDoor(Store& store, const std::string& name, SemaphoreOptions options)
+  SimSemaphore(Store& store, const std::string& name, SemaphoreOptions options)
       : semaphore_(store, name, std::move(options)) {}
 
   Task<void> prepare() override {
     auto setting = semaphore_.try_set_permits(permits_in_all);
     co_await setting;
   }
-  MaybeHeld enter(const Owner*, Way, std::uint32_t permits, milliseconds wait,
+  MaybeHeld enter(const Owner*, Mode, std::uint32_t permits, milliseconds wait,
                   std::stop_token stop) override {
     return semaphore_.try_acquire(permits, wait, std::move(stop));
   }
@@ -73,16 +73,16 @@ class SemaphoreDoor final : public Door {
   Semaphore semaphore_;
 };
 
-class PermitDoor final : public Door {
+class SimPermits final : public SimLock {
  public:
-  PermitDoor(Store& store, const std::string& name, SemaphoreOptions options)
+  SimPermits(Store& store, const std::string& name, SemaphoreOptions options)
       : semaphore_(store, name, std::move(options)) {}
 
   Task<void> prepare() override {
     auto setting = semaphore_.try_set_permits(permits_in_all);
     co_await setting;
   }
-  MaybeHeld enter(const Owner*, Way, std::uint32_t, milliseconds wait,
+  MaybeHeld enter(const Owner*, Mode, std::uint32_t, milliseconds wait,
                   std::stop_token stop) override {
     auto acquiring = semaphore_.try_acquire(wait, std::move(stop));
     std::optional<HeldPermit> permit = co_await acquiring;
@@ -95,23 +95,24 @@ class PermitDoor final : public Door {
   PermitSemaphore semaphore_;
 };
 
-std::unique_ptr<Door> open_mutex(Store& store, const std::string& name, const Profile& profile) {
-  return std::make_unique<LockDoor<Mutex>>(store, name,
-                                           MutexOptions{.lease = profile.lease,
-                                                        .watchdog = profile.watched,
-                                                        .hand_off = profile.hand_off,
-                                                        .label = "simulated"});
+std::unique_ptr<SimLock> open_mutex(Store& store, const std::string& name, const Profile& profile) {
+  return std::make_unique<SimExclusive<Mutex>>(store, name,
+                                               MutexOptions{.lease = profile.lease,
+                                                            .watchdog = profile.watched,
+                                                            .hand_off = profile.hand_off,
+                                                            .label = "simulated"});
 }
 
-std::unique_ptr<Door> open_fair(Store& store, const std::string& name, const Profile& profile) {
-  return std::make_unique<LockDoor<FairMutex>>(
+std::unique_ptr<SimLock> open_fair(Store& store, const std::string& name, const Profile& profile) {
+  return std::make_unique<SimExclusive<FairMutex>>(
       store, name,
       FairMutexOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
 }
 
-std::unique_ptr<Door> open_shared(Store& store, const std::string& name, const Profile& profile) {
+std::unique_ptr<SimLock> open_shared(Store& store, const std::string& name,
+                                     const Profile& profile) {
   using Preference = SharedMutexOptions::Preference;
-  return std::make_unique<SharedDoor>(
+  return std::make_unique<SimShared>(
       store, name,
       SharedMutexOptions{
           .lease = profile.lease,
@@ -123,8 +124,8 @@ std::unique_ptr<Door> open_shared(Store& store, const std::string& name, const P
 }
 
 template <class SomeDoor>
-std::unique_ptr<Door> open_semaphore(Store& store, const std::string& name,
-                                     const Profile& profile) {
+std::unique_ptr<SimLock> open_semaphore(Store& store, const std::string& name,
+                                        const Profile& profile) {
   return std::make_unique<SomeDoor>(
       store, name,
       SemaphoreOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
@@ -144,7 +145,7 @@ constexpr Primitive primitives[] = {
      .stay = redissons_queue},
     {.name = "shared", .open = open_shared, .readers = true, .steps_over = 2},
     {.name = "semaphore",
-     .open = open_semaphore<SemaphoreDoor>,
+     .open = open_semaphore<SimSemaphore>,
      .owners = false,
      .permits = permits_in_all,
      .most = 2,
@@ -152,7 +153,7 @@ constexpr Primitive primitives[] = {
      .stay = free_permits_key,
      .fade = semaphore_notes},
     {.name = "permit",
-     .open = open_semaphore<PermitDoor>,
+     .open = open_semaphore<SimPermits>,
      .owners = false,
      .permits = permits_in_all,
      .steps_over = 1,

@@ -15,16 +15,16 @@
 namespace sluice::simulation {
 
 /// How somebody wants to be in.
-enum class Way { exclusive, shared };
+enum class Mode { exclusive, shared };
 
 /// One synchronizer by one name, in one process.
-class Door {
+class SimLock {
  public:
-  virtual ~Door() = default;
+  virtual ~SimLock() = default;
   /// Makes it usable; again does no harm.
   virtual Task<void> prepare() { return Task<void>::ready(); }
   /// `owner` may be null.
-  virtual Task<std::optional<Held>> enter(const Owner* owner, Way way, std::uint32_t permits,
+  virtual Task<std::optional<Held>> enter(const Owner* owner, Mode mode, std::uint32_t permits,
                                           std::chrono::milliseconds wait, std::stop_token stop) = 0;
   /// How many permits are free, where there are permits.
   virtual Task<std::int64_t> free_permits() { return Task<std::int64_t>::ready(0); }
@@ -32,7 +32,7 @@ class Door {
 
 struct Primitive {
   std::string_view name;
-  std::unique_ptr<Door> (*open)(Store& store, const std::string& name, const Profile& profile);
+  std::unique_ptr<SimLock> (*open)(Store& store, const std::string& name, const Profile& profile);
   bool owners = true;         ///< may enter again
   bool readers = false;       ///< may share
   std::uint32_t permits = 0;  ///< how many there are; 0: it has none

@@ -2,7 +2,7 @@
 /// of them ("swarm testing", Groce and others, ISSTA 2012): what never fails hides what fails.
 #pragma once
 
-#include "lock/simulation/session.hpp"
+#include "lock/simulation/connection.hpp"
 #include "sluice/mutex.hpp"
 
 namespace sluice::simulation {

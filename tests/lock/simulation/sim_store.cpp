@@ -52,13 +52,14 @@ SimStore::SimStore(VirtualClock& world, SimProcess& process, SimServer& server, 
       mutation_(mutation),
       terms_(terms),
       dice_(dice),
-      session_(std::make_shared<Session>(world, server, journal, mutation, terms, dice_.split())),
+      connection_(
+          std::make_shared<SimConnection>(world, server, journal, mutation, terms, dice_.split())),
       ready_(true),
       connected_since_(world.steady()) {}
 
 std::size_t SimStore::uncertain() const {
-  std::size_t late = session_ ? session_->late() : 0;
-  for (const auto& session : earlier_) late += session->late();
+  std::size_t late = connection_ ? connection_->late() : 0;
+  for (const auto& connection : earlier_) late += connection->late();
   return unanswered_ + late;
 }
 
@@ -119,26 +120,27 @@ void SimStore::submit(const CallPtr& call) {
 void SimStore::send(const CallPtr& call) {
   call->was_sent = true;
   flight_.push_back(call);
-  session_->send([this, session = session_, call] { arrive(session, call); });
+  connection_->send([this, connection = connection_, call] { arrive(connection, call); });
 }
 
-void SimStore::arrive(const SessionPtr& session, const CallPtr& call) {
-  const auto reply = [this, session, call](const std::vector<Value>& replies) {
-    process_.reach([=, this] { answer(session, call, replies); });
+void SimStore::arrive(const SimConnectionPtr& connection, const CallPtr& call) {
+  const auto reply = [this, connection, call](const std::vector<Value>& replies) {
+    process_.reach([=, this] { answer(connection, call, replies); });
   };
-  if (call->channel.empty()) return session->execute(call->batch, reply);
+  if (call->channel.empty()) return connection->execute(call->batch, reply);
   if (mutation_.subscribes_late) {
-    world_.after(milliseconds{100},
-                 [this, session, channel = call->channel] { subscribe_at(session, channel); });
+    world_.after(milliseconds{100}, [this, connection, channel = call->channel] {
+      subscribe_at(connection, channel);
+    });
   } else {
-    subscribe_at(session, call->channel);
+    subscribe_at(connection, call->channel);
   }
-  session->say([reply] { reply({}); });
+  connection->say([reply] { reply({}); });
 }
 
-void SimStore::answer(const SessionPtr& session, const CallPtr& call,
+void SimStore::answer(const SimConnectionPtr& connection, const CallPtr& call,
                       const std::vector<Value>& replies) {
-  if (session != session_) return;
+  if (connection != connection_) return;
   std::erase(flight_, call);
   if (call->is_over()) return;
   call->replies = replies;
@@ -181,17 +183,18 @@ void SimStore::remove(const std::string& channel, const Handler& handler) {
   if (!handlers.empty()) return;
   channels_.erase(channel);
   if (!ready_) return;
-  session_->send([session = session_, channel] { session->unsubscribe(channel); });
+  connection_->send([connection = connection_, channel] { connection->unsubscribe(channel); });
 }
 
-void SimStore::subscribe_at(const SessionPtr& session, const std::string& channel) {
-  session->subscribe(channel, [this, session = std::weak_ptr{session}](const Message& message) {
-    process_.reach([this, session, message] { hear(session.lock(), message); });
-  });
+void SimStore::subscribe_at(const SimConnectionPtr& connection, const std::string& channel) {
+  connection->subscribe(
+      channel, [this, connection = std::weak_ptr{connection}](const Message& message) {
+        process_.reach([this, connection, message] { hear(connection.lock(), message); });
+      });
 }
 
-void SimStore::hear(const SessionPtr& session, const Message& message) {
-  if (session == session_ && ready_) deliver(message);
+void SimStore::hear(const SimConnectionPtr& connection, const Message& message) {
+  if (connection == connection_ && ready_) deliver(message);
 }
 
 void SimStore::deliver(const Message& message) {
@@ -212,19 +215,19 @@ Listener SimStore::on_reconnect(std::function<void()> handler) {
 // --- the connection ---
 
 void SimStore::lose() {
-  if (!session_ || session_->is_cut()) return;
+  if (!connection_ || connection_->is_cut()) return;
   journal_.note("{}: its connection is cut", process_.name());
   connected_since_ = SteadyTime::max();
-  const auto session = session_;
-  world_.after(session->cut(),
-               [this, session] { process_.reach([this, session] { notice(session); }); });
+  const auto connection = connection_;
+  world_.after(connection->cut(),
+               [this, connection] { process_.reach([this, connection] { notice(connection); }); });
 }
 
-void SimStore::notice(const SessionPtr& session) {
-  if (session != session_) return;
+void SimStore::notice(const SimConnectionPtr& connection) {
+  if (connection != connection_) return;
   journal_.note("{}: notices that its connection is gone", process_.name());
-  life_before_ = session->life();
-  earlier_.push_back(std::exchange(session_, nullptr));
+  life_before_ = connection->life();
+  earlier_.push_back(std::exchange(connection_, nullptr));
   ready_ = false;
   std::deque<CallPtr> again;
   for (const auto& call : std::exchange(flight_, {})) {
@@ -245,23 +248,26 @@ void SimStore::connect_later() {
 
 void SimStore::connect() {
   if (!server_.is_up()) return connect_later();
-  session_ = std::make_shared<Session>(world_, server_, journal_, mutation_, terms_, dice_.split());
+  connection_ =
+      std::make_shared<SimConnection>(world_, server_, journal_, mutation_, terms_, dice_.split());
   std::vector<std::string> channels;
   for (const auto& [name, channel] : channels_)
     if (channel.confirmed) channels.push_back(name);
-  session_->send([this, session = session_, channels] {
-    for (const auto& channel : channels) subscribe_at(session, channel);
-    session->say(
-        [this, session, channels] { process_.reach([=, this] { greeted(session, channels); }); });
+  connection_->send([this, connection = connection_, channels] {
+    for (const auto& channel : channels) subscribe_at(connection, channel);
+    connection->say([this, connection, channels] {
+      process_.reach([=, this] { greeted(connection, channels); });
+    });
   });
 }
 
 /// What came before is older than the gap that is told now.
-void SimStore::greeted(const SessionPtr& session, const std::vector<std::string>& channels) {
-  if (session != session_) return;
+void SimStore::greeted(const SimConnectionPtr& connection,
+                       const std::vector<std::string>& channels) {
+  if (connection != connection_) return;
   journal_.note("{}: is connected again", process_.name());
   ready_ = true;
-  if (!session->is_cut()) connected_since_ = world_.steady();
+  if (!connection->is_cut()) connected_since_ = world_.steady();
   for (const auto& call : std::exchange(pending_, {})) send(call);
   if (!mutation_.hides_gaps)
     for (const auto& channel : channels)

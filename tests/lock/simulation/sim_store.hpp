@@ -1,5 +1,5 @@
 /// The Store of one simulated process: what redis/link.hpp promises, on a line that does what
-/// session.hpp says. Everything in src/lock that processes share within themselves hangs on the
+/// connection.hpp says. Everything in src/lock that processes share within themselves hangs on the
 /// Store object, so that each of these is a process of its own.
 ///
 ///     ready ──cut──> unaware ──> waiting ──> greeting ──> ready: sends what had to wait, tells of
@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "lock/simulation/session.hpp"
+#include "lock/simulation/connection.hpp"
 #include "lock/simulation/sim_process.hpp"
 
 namespace sluice::simulation {
@@ -30,7 +30,7 @@ class SimStore final : public Store {
   /// none.
   SteadyTime connected_since() const noexcept { return connected_since_; }
   /// The life of the server that it heard of last.
-  unsigned life_heard() const noexcept { return session_ ? session_->life() : life_before_; }
+  unsigned life_heard() const noexcept { return connection_ ? connection_->life() : life_before_; }
   /// How many calls ended without an answer, and how many were executed when nobody waited for them
   /// any more: each may have left a place in a queue or a hold of nobody.
   std::size_t uncertain() const;
@@ -49,7 +49,7 @@ class SimStore final : public Store {
   class Call;
   class Registration;
   using CallPtr = std::shared_ptr<Call>;
-  using SessionPtr = std::shared_ptr<Session>;
+  using SimConnectionPtr = std::shared_ptr<SimConnection>;
   using Handler = std::shared_ptr<const std::function<void(const Message&)>>;
   struct Channel {
     std::vector<Handler> handlers;
@@ -63,18 +63,19 @@ class SimStore final : public Store {
 
   void submit(const CallPtr& call);
   void send(const CallPtr& call);
-  void arrive(const SessionPtr& session, const CallPtr& call);
-  void answer(const SessionPtr& session, const CallPtr& call, const std::vector<Value>& replies);
+  void arrive(const SimConnectionPtr& connection, const CallPtr& call);
+  void answer(const SimConnectionPtr& connection, const CallPtr& call,
+              const std::vector<Value>& replies);
   void time_out(const CallPtr& call);
-  void subscribe_at(const SessionPtr& session, const std::string& channel);
-  void hear(const SessionPtr& session, const Message& message);
+  void subscribe_at(const SimConnectionPtr& connection, const std::string& channel);
+  void hear(const SimConnectionPtr& connection, const Message& message);
   void deliver(const Message& message);
   void remove(const std::string& channel, const Handler& handler);
 
-  void notice(const SessionPtr& session);
+  void notice(const SimConnectionPtr& connection);
   void connect_later();
   void connect();
-  void greeted(const SessionPtr& session, const std::vector<std::string>& channels);
+  void greeted(const SimConnectionPtr& connection, const std::vector<std::string>& channels);
 
   VirtualClock& world_;
   SimProcess& process_;
@@ -83,8 +84,8 @@ class SimStore final : public Store {
   const Mutation& mutation_;
   const LineTerms& terms_;
   Dice dice_;
-  SessionPtr session_;
-  std::vector<SessionPtr> earlier_;
+  SimConnectionPtr connection_;
+  std::vector<SimConnectionPtr> earlier_;
   bool ready_ = false;
   SteadyTime connected_since_ = SteadyTime::max();
   std::deque<CallPtr> flight_;

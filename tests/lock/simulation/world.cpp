@@ -40,10 +40,10 @@ World::World(std::uint64_t seed, const Primitive& primitive, const Mutation& mut
     for (std::size_t i = 0; i < profile_.actors; ++i)
       actors_.push_back(std::make_unique<Actor>(fmt::format("{}.a{}", machine->process.name(), i),
                                                 *machine, dice.split()));
-  play_ = std::make_unique<Play>(primitive, profile_, machines_, server_, journal_);
-  free_since_.resize(play_->ledgers().size(), clock_.steady());
+  workload_ = std::make_unique<Workload>(primitive, profile_, machines_, server_, journal_);
+  free_since_.resize(workload_->ledgers().size(), clock_.steady());
   if (primitive_.first_come && profile_.is_calm())
-    for (const auto& ledger : play_->ledgers()) orders_.emplace_back(ledger->name());
+    for (const auto& ledger : workload_->ledgers()) orders_.emplace_back(ledger->name());
 }
 
 World::~World() = default;
@@ -56,7 +56,7 @@ Task<void> World::live(Actor& actor) {
     co_await thinking;
     if (!goes_on_) break;
     try {
-      auto visiting = play_->visit(actor);
+      auto visiting = workload_->acquire_and_release(actor);
       co_await visiting;
     } catch (const Error& failure) {
       journal_.note("{} fails: {}", actor.name, failure.what());
@@ -69,8 +69,8 @@ Task<void> World::live(Actor& actor) {
 }
 
 void World::step() {
-  if (!play_) return;
-  for (const auto& ledger : play_->ledgers()) ledger->look();
+  if (!workload_) return;
+  for (const auto& ledger : workload_->ledgers()) ledger->look();
   look_for_idle();
 }
 
@@ -90,11 +90,11 @@ nanoseconds World::busy_for(const std::string& name) {
 }
 
 void World::see_the_server() {
-  if (!play_) return;
+  if (!workload_) return;
   for (auto& order : orders_) order.look(server_, journal_);
   const auto now = clock_.steady();
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
-    const auto busy = busy_for(play_->ledgers()[i]->name());
+    const auto busy = busy_for(workload_->ledgers()[i]->name());
     free_since_[i] = busy == nanoseconds{} ? std::min(free_since_[i], now) : Clock::add(now, busy);
   }
 }
@@ -114,7 +114,7 @@ void World::look_for_idle() {
   const auto all_well = well_since(primitive_.steps_over);
   if (all_well >= before) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
-    const Ledger& ledger = *play_->ledgers()[i];
+    const Ledger& ledger = *workload_->ledgers()[i];
     if (free_since_[i] >= before) continue;
     for (const auto& waiter : ledger.waiters())
       if (before > std::max({all_well, waiter.since, waiter.process->runs_since(),
@@ -166,7 +166,7 @@ void World::heal() {
   goes_on_ = false;
   for (const auto& machine : machines_) machine->process.go_on();
   for (std::size_t name = 0; name < profile_.names; ++name)
-    spawn(play_->door(name, 0).prepare());  // what the server forgot
+    spawn(workload_->lock(name, 0).prepare());  // what the server forgot
 }
 
 // --- from beginning to end ---
@@ -209,10 +209,10 @@ void World::look_at_what_is_left(std::string_view when, bool at_once) {
 /// All permits are free again, those of the lost too.
 void World::look_at_permits() {
   const auto look = [this](std::size_t name) -> Task<void> {
-    Door& door = play_->door(name, 0);
-    auto preparing = door.prepare();
+    SimLock& lock = workload_->lock(name, 0);
+    auto preparing = lock.prepare();
     co_await preparing;
-    auto counting = door.free_permits();
+    auto counting = lock.free_permits();
     const std::int64_t free = co_await counting;
     if (free != primitive_.permits)
       journal_.violate(
@@ -233,7 +233,7 @@ void World::look_at_the_end() {
     if (machine->process.pending_timers() > 0)
       journal_.violate(fmt::format("{} has {} timers left", machine->process.name(),
                                    machine->process.pending_timers()));
-  play_.reset();
+  workload_.reset();
   clock_.advance(longest_idle);
   if (!server_.look({"PUBSUB", "CHANNELS"}).as_items().empty())
     journal_.violate("a subscription is left");

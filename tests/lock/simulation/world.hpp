@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "lock/simulation/play.hpp"
 #include "lock/simulation/queue_order.hpp"
+#include "lock/simulation/workload.hpp"
 
 namespace sluice::simulation {
 
@@ -63,7 +63,7 @@ class World {
   SimServer server_;
   std::vector<std::unique_ptr<Machine>> machines_;
   std::vector<std::unique_ptr<Actor>> actors_;
-  std::unique_ptr<Play> play_;
+  std::unique_ptr<Workload> workload_;
   bool goes_on_ = true;
   std::size_t living_ = 0;
   std::vector<SteadyTime> free_since_;  // for each ledger

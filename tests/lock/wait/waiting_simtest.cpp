@@ -112,7 +112,7 @@ TEST_F(Waiting, WhoHasLookedIsToldToLookAgain) {
 
 TEST_F(Waiting, EndOfTheLeaseWakesTheWaiter) {
   Mutex mutex{line_, "stock"};
-  store_->run({"HSET", "stock", "a dead process:1", "1"}).get();
+  store_->run({"HSET", "stock", "dead0000-0000-4000-8000-000000000000:1", "1"}).get();
   store_->run({"PEXPIRE", "stock", "2000"}).get();
   Visitor visitor{mutex, 1h};
   clock_.advance(1999ms);

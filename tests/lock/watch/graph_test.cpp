@@ -1,8 +1,11 @@
 /// Who waits for whom, and in a circle, of values.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
+#include <thread>
 
+#include "lock/hold/owner.hpp"
 #include "sluice/lock_watch.hpp"
 
 namespace sluice {
@@ -118,6 +121,87 @@ TEST(WaitGraph, AnOwnerIsNoThread) {
       HolderData{.host = "h", .pid = 7, .actor = "-", .label = "job"};
   EXPECT_TRUE(deadlocks_of({lock}).empty());
   EXPECT_EQ(to_string(wait_graph({lock}).actors[0]), "job@h (pid 7, owner owner1)");
+}
+
+// --- U16: `sluice lock l1 -- sluice lock l2 -- CMD`: a process that holds waits for its child ---
+
+/// A process with one thread, whose number is the process id.
+HolderData process(std::int64_t pid, std::string ancestors = {}) {
+  HolderData data = thread_of("h", pid, static_cast<int>(pid));
+  data.ancestors = std::move(ancestors);
+  return data;
+}
+
+WatchedLock held_by(std::string name, HolderData holder) {
+  WatchedLock lock{.name = std::move(name), .kind = LockKind::mutex, .info = {}};
+  lock.info.holders.push_back({.owner = {"owner"}, .entries = 1, .data = std::move(holder)});
+  return lock;
+}
+
+TEST(Frictions, U16_ProcessesThatWaitForTheirChildrenCrosswiseAreADeadlock) {
+  WatchedLock first = held_by("l1", process(10));
+  WatchedLock second = held_by("l2", process(20));
+  second.info.waiters.push_back({.owner = {"o1"}, .data = process(11, "10:t10")});
+  first.info.waiters.push_back({.owner = {"o2"}, .data = process(21, "20:t20")});
+  const WaitGraph graph = wait_graph({first, second});
+  EXPECT_EQ(graph.children.size(), 2U);
+  const auto found = deadlocks_in(graph);
+  ASSERT_EQ(found.size(), 1U);
+  ASSERT_EQ(found[0].steps.size(), 2U);
+  for (const auto& step : found[0].steps) {
+    ASSERT_TRUE(step.child);
+    EXPECT_EQ(step.child->data.pid, step.actor.data.pid + 1);
+  }
+  const std::string text = to_string(found[0]);
+  EXPECT_NE(text.find("job@h (pid 10, t10) holds \"l1\" and waits through its child job@h (pid 11, "
+                      "t11) for \"l2\", held by job@h (pid 20, t20)"),
+            text.npos)
+      << text;
+}
+
+TEST(Frictions, U16_AGrandchildOfTheHolderIsADeadlockToo) {
+  WatchedLock lock = held_by("l1", process(10));
+  lock.info.waiters.push_back({.owner = {"o1"}, .data = process(12, "11:t11<10:t10")});
+  const auto found = deadlocks_of({lock});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].steps.size(), 1U);
+}
+
+TEST(Frictions, U16_ChildrenThatWaitForEachOtherAreNone) {
+  // The shell below `sluice lock l1` starts two jobs; one of them has l2, the other waits for it.
+  WatchedLock first = held_by("l1", process(10));
+  WatchedLock second = held_by("l2", process(11, "10:t10"));
+  second.info.waiters.push_back({.owner = {"o1"}, .data = process(12, "10:t10")});
+  EXPECT_TRUE(deadlocks_of({first, second}).empty());
+  // A process of that number on another host is no ancestor.
+  first.info.holders[0].data.host = "other";
+  first.info.waiters.push_back({.owner = {"o2"}, .data = process(12, "10:t10")});
+  EXPECT_TRUE(deadlocks_of({first, second}).empty());
+}
+
+TEST(Frictions, U16_AChildNamesItsAncestors) {
+  std::string mine;
+  std::string of_child;
+  std::string of_owner;
+  std::thread{[&] { mine = ancestors_of_child(); }}.join();
+  ASSERT_EQ(mine.find('<'), mine.npos) << mine;
+  ::setenv(ancestors_variable, mine.c_str(), 1);
+  std::thread{[&] {
+    of_child = lock::holder_text(false, "job");
+    of_owner = lock::holder_text(true, "job");
+    EXPECT_TRUE(ancestors_of_child().ends_with('<' + mine)) << ancestors_of_child();
+  }}.join();
+  const HolderData data = lock::holder_data(of_child);
+  EXPECT_EQ(data.ancestors, mine);
+  EXPECT_EQ(data.actor.front(), 't');
+  EXPECT_EQ(data.label, "job");
+  EXPECT_EQ(lock::holder_data(of_owner).actor, "-");
+  EXPECT_EQ(lock::holder_data(of_owner).ancestors, mine);
+  ::setenv(ancestors_variable, "no ancestors", 1);
+  std::thread{[&] { of_child = lock::holder_text(false, "job"); }}.join();
+  EXPECT_EQ(lock::holder_data(of_child).ancestors, "");
+  EXPECT_EQ(lock::holder_data(of_child).label, "job");
+  ::unsetenv(ancestors_variable);
 }
 
 }  // namespace

@@ -154,6 +154,34 @@ TEST_F(Watch, ManyAreFoundInStepsUpToTheMost) {
   EXPECT_THROW((LockWatch{*store_, {.most = 0}}), Error);
 }
 
+TEST_F(Watch, U16_SaysForHowLongALockIsHeldBeforeItsFirstRenewal) {
+  Mutex mutex{line_, "mutex"};
+  FairMutex fair{line_, "fair"};
+  SharedMutex shared{line_, "shared"};
+  MultiLock both{line_, {"account:1", "account:2"}};
+  const auto held = mutex.acquire().get();
+  const auto also_held = fair.acquire().get();
+  const auto reads = shared.acquire_shared().get();
+  const auto accounts = both.acquire().get();
+  clock_.advance(500ms);
+  const auto found = LockWatch{*store_}.list().get();
+  ASSERT_EQ(found.locks.size(), 5U);
+  for (const auto& lock : found.locks)
+    EXPECT_EQ(lock.info.holders.at(0).held, 500ms) << lock.name;
+}
+
+TEST_F(Watch, U16_SaysForHowLongALockThatWasHandedOverIsHeld) {
+  Mutex mutex{line_, "mutex"};
+  Mutex theirs{far_, "mutex"};
+  auto held = mutex.acquire().get();
+  const Visitor visitor{theirs, 1h};
+  clock_.advance(1s);
+  held.release().get();
+  ASSERT_TRUE(visitor.in());
+  clock_.advance(100ms);
+  EXPECT_EQ(look("mutex")->info.holders.at(0).held, 100ms);
+}
+
 /// Owners, since a test has one thread: anna takes l1 then l2, bert takes l2 then l1.
 class Crosswise : public Watch {
  protected:

@@ -1,0 +1,79 @@
+/// The verbs of every lock that one holder has at a time: Mutex, FairMutex, and SharedMutex to
+/// write.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "sluice/held.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+namespace lock {
+class Entrance;
+class LockResource;
+}  // namespace lock
+
+class ExclusiveLock {
+ public:
+  ExclusiveLock(const ExclusiveLock&) = delete;
+  ExclusiveLock& operator=(const ExclusiveLock&) = delete;
+
+  /// Waits until it is held. Throws Error (connection, timeout, wrong_type ...): a hold, or a place
+  /// in the queue, that may have come about all the same is taken back in the background; the hold
+  /// ends with its lease at the latest.
+  Task<Held> acquire();
+  /// The same; an owner that is in enters once more.
+  Task<Held> acquire(const Owner& owner);
+
+  /// Waits up to `wait`, or until `stop` is requested. Empty: another held it all the while.
+  /// Without a wait: one round trip. Throws as `acquire`.
+  Task<std::optional<Held>> try_acquire(std::chrono::milliseconds wait = {},
+                                        std::stop_token stop = {});
+  Task<std::optional<Held>> try_acquire(const Owner& owner, std::chrono::milliseconds wait = {},
+                                        std::stop_token stop = {});
+
+  const std::string& name() const noexcept;
+
+  // As the standard library wants it (TimedLockable): the owner is the thread. Entering again is
+  // allowed, as with std::recursive_mutex. `lock` and `try_lock...` throw Error as `acquire`.
+  // `unlock` releases as ~Held does; it throws Error (bad_argument) when this thread is not in, but
+  // not when the hold was lost, which is logged and counted.
+  void lock();
+  bool try_lock();
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+    return lock_within(std::chrono::ceil<std::chrono::milliseconds>(wait));
+  }
+  template <class AnyClock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<AnyClock, Duration>& when) {
+    return try_lock_for(when - now_of<AnyClock>());
+  }
+  void unlock();
+
+ protected:
+  /// `label`: empty for the name of the program.
+  ExclusiveLock(std::shared_ptr<lock::LockResource> resource, std::string label);
+  ~ExclusiveLock();
+
+  template <class AnyClock>
+  auto now_of() const {
+    if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>) {
+      return clock_.steady();
+    } else {
+      return AnyClock::now();  // the caller's clock, not ours
+    }
+  }
+
+ private:
+  bool lock_within(std::chrono::milliseconds wait);
+
+  Clock& clock_;
+  const std::unique_ptr<lock::Entrance> entrance_;
+};
+
+}  // namespace sluice

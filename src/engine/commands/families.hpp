@@ -1,0 +1,27 @@
+/// The families of commands; each has a file of its name.
+#pragma once
+
+#include "engine/core/context.hpp"
+
+namespace sluice::engine {
+
+CommandRows string_commands() noexcept;
+CommandRows bit_commands() noexcept;
+CommandRows key_commands() noexcept;
+CommandRows scan_commands() noexcept;
+CommandRows sort_commands() noexcept;
+CommandRows hash_commands() noexcept;
+CommandRows list_commands() noexcept;
+CommandRows set_commands() noexcept;
+CommandRows sorted_set_commands() noexcept;
+CommandRows sorted_set_range_commands() noexcept;
+CommandRows sorted_set_store_commands() noexcept;
+CommandRows stream_commands() noexcept;
+CommandRows stream_read_commands() noexcept;
+CommandRows stream_group_commands() noexcept;
+CommandRows stream_claim_commands() noexcept;
+CommandRows server_commands() noexcept;
+CommandRows info_commands() noexcept;
+CommandRows script_commands() noexcept;
+
+}  // namespace sluice::engine

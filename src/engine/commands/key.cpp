@@ -1,0 +1,231 @@
+// Keys, whatever they hold: DEL, EXISTS, TYPE, RENAME, COPY, MOVE, OBJECT, EXPIRE, TTL ...
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/commands/families.hpp"
+#include "engine/core/command.hpp"
+
+namespace sluice::engine {
+namespace {
+
+void del(Context& context, Words words, Reply& reply) {
+  std::int64_t removed = 0;
+  for (const auto& key : words.subspan(1))
+    if (find(context, key)) removed += context.keys().erase(key) ? 1 : 0;
+  if (removed > 0) context.changed();
+  reply.integer(removed);
+}
+
+/// How many of the keys are there; one named twice counts twice.
+void exists(Context& context, Words words, Reply& reply) {
+  std::int64_t count = 0;
+  for (const auto& key : words.subspan(1)) count += find(context, key) ? 1 : 0;
+  reply.integer(count);
+}
+
+void type(Context& context, Words words, Reply& reply) {
+  const Object* object = find(context, words[1]);
+  reply.simple(object ? type_name(*object) : "none");
+}
+
+/// A caller may be blocked on a list, sorted set or stream.
+void signal_if_waited_for(Context& context, std::string_view key, const Object& object) {
+  if (!std::holds_alternative<std::string>(object)) context.signal(key);
+}
+
+/// Gives 1, 0 where `only_new` and the new name is taken, or -1: refused.
+int rename_key(Context& context, Words words, bool only_new, Reply& reply) {
+  auto& keys = context.keys();
+  Entry* entry = keys.find_entry(words[1], context.now_ms());
+  if (!entry) return reply.error(no_such_key), -1;
+  if (words[1] == words[2]) return only_new ? 0 : 1;
+  if (only_new && find(context, words[2])) return 0;
+  const auto at_ms = entry->expiry_ms;
+  Object moved = std::move(entry->object);
+  keys.erase(words[1]);
+  signal_if_waited_for(context, words[2], keys.put(words[2], std::move(moved)));
+  keys.set_expiry_ms(words[2], at_ms);
+  context.changed();
+  return 1;
+}
+
+void rename(Context& context, Words words, Reply& reply) {
+  if (rename_key(context, words, false, reply) == 1) reply.ok();
+}
+void renamenx(Context& context, Words words, Reply& reply) {
+  if (const int done = rename_key(context, words, true, reply); done >= 0) reply.integer(done);
+}
+
+/// As COPY and MOVE read it: they have an error of their own for a number beyond 32 bits.
+bool read_other_database(std::string_view word, int& database, Reply& reply) {
+  const auto number = parse_integer(word);
+  if (number && *number != static_cast<std::int32_t>(*number))
+    return fail(reply, "ERR value is out of range, value must between -2147483648 and 2147483647");
+  return read_database(word, database, reply);
+}
+
+/// Looks a key up in another database than the session's, where what has expired is logged at once.
+bool exists_in(Context& context, int database, std::string_view key) {
+  const bool there =
+      context.engine().keyspace(database).find_entry(key, context.now_ms()) != nullptr;
+  if (database != context.session().database) context.engine().log_expired(context, database);
+  return there;
+}
+
+void copy(Context& context, Words words, Reply& reply) {
+  int database = context.session().database;
+  bool replace = false;
+  for (std::size_t i = 3; i < words.size(); ++i) {
+    if (is_word(words[i], "replace")) {
+      replace = true;
+    } else if (is_word(words[i], "db") && i + 1 < words.size()) {
+      if (!read_other_database(words[++i], database, reply)) return;
+    } else {
+      return reply.error(syntax_error);
+    }
+  }
+  if (database == context.session().database && words[1] == words[2])
+    return reply.error("ERR source and destination objects are the same");
+  const Entry* entry = context.keys().find_entry(words[1], context.now_ms());
+  if (!entry || (exists_in(context, database, words[2]) && !replace)) return reply.integer(0);
+  auto& target = context.engine().keyspace(database);
+  const auto at_ms = entry->expiry_ms;
+  signal_if_waited_for(context, words[2], target.put(words[2], copy_of(entry->object)));
+  target.set_expiry_ms(words[2], at_ms);
+  context.changed();
+  reply.integer(1);
+}
+
+void move(Context& context, Words words, Reply& reply) {
+  int database = 0;
+  if (!read_other_database(words[2], database, reply)) return;
+  if (database == context.session().database)
+    return reply.error("ERR source and destination objects are the same");
+  Entry* entry = context.keys().find_entry(words[1], context.now_ms());
+  if (!entry || exists_in(context, database, words[1])) return reply.integer(0);
+  auto& target = context.engine().keyspace(database);
+  signal_if_waited_for(context, words[1], target.put(words[1], std::move(entry->object)));
+  target.set_expiry_ms(words[1], entry->expiry_ms);
+  context.keys().erase(words[1]);
+  context.changed();
+  reply.integer(1);
+}
+
+void object_encoding(Context& context, Words words, Reply& reply) {
+  const Object* object = find(context, words[2]);
+  object ? reply.bulk(encoding_of(*object)) : reply.null();
+}
+/// Objects are not shared, and their use is not counted: what a fresh Redis object would answer.
+template <std::int64_t answer>
+void object_number(Context& context, Words words, Reply& reply) {
+  find(context, words[2]) ? reply.integer(answer) : reply.null();
+}
+void object_freq(Context& context, Words words, Reply& reply) {
+  if (!find(context, words[2])) return reply.null();
+  reply.error(
+      "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that "
+      "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
+}
+
+// --- times of expiry; they are logged absolute (PEXPIREAT) ---
+
+/// NX XX GT LT.
+struct Conditions {
+  bool missing = false;
+  bool present = false;
+  bool later = false;
+  bool earlier = false;
+
+  bool hold(std::int64_t old_ms, std::int64_t new_ms) const noexcept {
+    const bool none = old_ms == Keyspace::never;  // for ever: later than any time
+    if (missing && !none) return false;
+    if (present && none) return false;
+    if (later && (none || new_ms <= old_ms)) return false;
+    return !earlier || none || new_ms < old_ms;
+  }
+};
+
+bool read_conditions(Words words, Conditions& conditions, Reply& reply) {
+  static constexpr Choice<bool Conditions::*> flags[] = {{"nx", &Conditions::missing},
+                                                         {"xx", &Conditions::present},
+                                                         {"gt", &Conditions::later},
+                                                         {"lt", &Conditions::earlier}};
+  for (const auto& word : words) {
+    bool Conditions::*flag = nullptr;
+    if (!choose(word, flags, flag))
+      return fail(reply, fmt::format("ERR Unsupported option {}", shown(word)));
+    conditions.*flag = true;
+  }
+  if (conditions.missing && (conditions.present || conditions.later || conditions.earlier))
+    return fail(reply, "ERR NX and XX, GT or LT options at the same time are not compatible");
+  if (conditions.later && conditions.earlier)
+    return fail(reply, "ERR GT and LT options at the same time are not compatible");
+  return true;
+}
+
+template <bool seconds, bool relative>
+void expire(Context& context, Words words, Reply& reply) {
+  constexpr std::string_view name =
+      relative ? (seconds ? "expire" : "pexpire") : (seconds ? "expireat" : "pexpireat");
+  Conditions conditions;
+  if (words.size() > 3 && !read_conditions(words.subspan(3), conditions, reply)) return;
+  std::int64_t at_ms = 0;
+  if (!read_expiry(context, words[2], {seconds, relative}, false, name, at_ms, reply)) return;
+  Entry* entry = context.keys().find_entry(words[1], context.now_ms());
+  if (!entry || !conditions.hold(entry->expiry_ms, at_ms)) return reply.integer(0);
+  context.changed();
+  if (set_expiry(context, words[1], *entry, at_ms))
+    context.log_instead({"PEXPIREAT", words[1], IntegerText{at_ms}});
+  reply.integer(1);
+}
+
+/// -2: no such key, -1: for ever.
+template <bool seconds, bool relative>
+void expiry_of(Context& context, Words words, Reply& reply) {
+  const Entry* entry = context.keys().find_entry(words[1], context.now_ms());
+  if (!entry) return reply.integer(-2);
+  if (entry->expiry_ms == Keyspace::never) return reply.integer(-1);
+  auto ms = entry->expiry_ms;
+  if (relative) ms = std::max<std::int64_t>(ms - context.now_ms(), 0);
+  reply.integer(seconds ? (ms + 500) / 1000 : ms);
+}
+
+void persist(Context& context, Words words, Reply& reply) {
+  Entry* entry = context.keys().find_entry(words[1], context.now_ms());
+  if (!entry || entry->expiry_ms == Keyspace::never) return reply.integer(0);
+  context.keys().set_expiry_ms(*entry, Keyspace::never);
+  context.changed();
+  reply.integer(1);
+}
+
+constexpr CommandRow rows[] = {
+    {"copy", copy},
+    {"del", del},
+    {"exists", exists},
+    {"expire", expire<true, true>},
+    {"expireat", expire<true, false>},
+    {"expiretime", expiry_of<true, false>},
+    {"move", move},
+    {"object|encoding", object_encoding},
+    {"object|freq", object_freq},
+    {"object|idletime", object_number<0>},
+    {"object|refcount", object_number<1>},
+    {"persist", persist},
+    {"pexpire", expire<false, true>},
+    {"pexpireat", expire<false, false>},
+    {"pexpiretime", expiry_of<false, false>},
+    {"pttl", expiry_of<false, true>},
+    {"rename", rename},
+    {"renamenx", renamenx},
+    {"touch", exists},
+    {"ttl", expiry_of<true, true>},
+    {"type", type},
+    {"unlink", del},
+};
+
+}  // namespace
+
+CommandRows key_commands() noexcept { return rows; }
+
+}  // namespace sluice::engine

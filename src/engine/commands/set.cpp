@@ -1,0 +1,202 @@
+// Sets, one at a time and combined.
+
+#include "engine/commands/collections.hpp"
+#include "engine/commands/families.hpp"
+#include "engine/core/command.hpp"
+
+namespace sluice::engine {
+namespace {
+
+void sadd(Context& context, Words words, Set* found, Reply& reply) {
+  auto& set = value_or_new(context, words[1], found);
+  std::size_t added = 0;
+  for (const auto& member : words.subspan(2)) added += set.add(member) ? 1U : 0U;
+  context.changed(added);
+  reply.count(added);
+}
+
+void sismember(Context&, Words words, Set* set, Reply& reply) {
+  reply.integer(set && set->contains(words[2]) ? 1 : 0);
+}
+
+void smismember(Context&, Words words, Set* set, Reply& reply) {
+  reply.array(words.size() - 2);
+  for (const auto& member : words.subspan(2)) reply.integer(set && set->contains(member) ? 1 : 0);
+}
+
+void smembers(Context&, Words, Set* set, Reply& reply) {
+  reply.set(set ? set->size() : 0);
+  if (set) set->for_each([&](std::string_view member) { reply.bulk(member); });
+}
+
+void smove(Context& context, Words words, Reply& reply) {
+  Set* from = nullptr;
+  Set* to = nullptr;
+  const auto& member = words[3];
+  if (!find_as(context, words[1], from, reply)) return;
+  if (!from) return reply.integer(0);
+  if (!find_as(context, words[2], to, reply)) return;
+  if (from == to) return reply.integer(from->contains(member) ? 1 : 0);
+  if (!from->erase(member)) return reply.integer(0);
+  drop_if_empty(context, words[1], *from);
+  value_or_new(context, words[2], to).add(member);
+  context.changed();
+  reply.integer(1);
+}
+
+void remove_picked(Context& context, std::string_view key, Set& set,
+                   const std::vector<std::string>& picked) {
+  std::vector<std::string_view> log{"SREM", key};
+  for (const auto& member : picked) {
+    set.erase(member);
+    log.push_back(member);
+  }
+  drop_if_empty(context, key, set);
+  if (picked.empty()) return;
+  context.changed(picked.size());
+  context.log_instead(log);
+}
+
+void spop(Context& context, Words words, Reply& reply) {
+  const bool several = words.size() == 3;
+  std::size_t count = 0;
+  Set* set = nullptr;
+  if (!find_to_pop(context, words, set, count, reply)) return;
+  if (!set) return several ? reply.set(0) : reply.null();
+  auto& rng = context.engine().rng;
+  const auto picked =
+      several ? pick(*set, static_cast<std::int64_t>(count), rng) : std::vector{set->random(rng)};
+  if (several) reply.set(picked.size());
+  for (const auto& member : picked) reply.bulk(member);
+  remove_picked(context, words[1], *set, picked);
+}
+
+void srandmember(Context& context, Words words, Reply& reply) {
+  if (words.size() > 3) return reply.error(syntax_error);
+  std::int64_t count = 0;
+  if (words.size() == 3 && !read_count(words[2], count, reply)) return;
+  Set* set = nullptr;
+  if (!find_as(context, words[1], set, reply)) return;
+  auto& rng = context.engine().rng;
+  if (words.size() == 2) return set ? reply.bulk(set->random(rng)) : reply.null();
+  if (!set) return reply.array(0);
+  const auto picked = pick(*set, count, rng);
+  reply.array(picked.size());
+  for (const auto& member : picked) reply.bulk(member);
+}
+
+// --- intersections, unions, differences ---
+
+/// The sets at some keys, null where there is no such key. False: refused.
+bool find_sets(Context& context, Words keys, std::vector<const Set*>& sets, Reply& reply) {
+  for (const auto& key : keys) {
+    Set* set = nullptr;
+    if (!find_as(context, key, set, reply)) return false;
+    sets.push_back(set);
+  }
+  return true;
+}
+
+/// Visits the members of the intersection until `visit` says false. Starts from the smallest set.
+template <class Visit>
+void intersect(std::vector<const Set*> sets, Visit&& visit) {
+  if (std::ranges::find(sets, nullptr) != sets.end()) return;
+  std::ranges::sort(sets, {}, &Set::size);
+  bool more = true;
+  sets.front()->for_each([&](std::string_view member) {
+    if (more && std::all_of(sets.begin() + 1, sets.end(),
+                            [&](const Set* set) { return set->contains(member); }))
+      more = visit(member);
+  });
+}
+
+std::unique_ptr<Set> intersection(const std::vector<const Set*>& sets) {
+  auto result = std::make_unique<Set>();
+  intersect(sets, [&](std::string_view member) { return result->add(member), true; });
+  return result;
+}
+
+std::unique_ptr<Set> union_of(const std::vector<const Set*>& sets) {
+  auto result = std::make_unique<Set>();
+  for (const auto* set : sets)
+    if (set) set->for_each([&](std::string_view member) { result->add(member); });
+  return result;
+}
+
+std::unique_ptr<Set> difference(const std::vector<const Set*>& sets) {
+  auto result = std::make_unique<Set>();
+  if (!sets.front()) return result;
+  sets.front()->for_each([&](std::string_view member) {
+    const auto has = [&](const Set* set) { return set && set->contains(member); };
+    if (std::none_of(sets.begin() + 1, sets.end(), has)) result->add(member);
+  });
+  return result;
+}
+
+using Operation = std::unique_ptr<Set> (*)(const std::vector<const Set*>& sets);
+
+template <Operation operation>
+void tell(Context& context, Words words, Reply& reply) {
+  std::vector<const Set*> sets;
+  if (!find_sets(context, words.subspan(1), sets, reply)) return;
+  const auto result = operation(sets);
+  reply.set(result->size());
+  result->for_each([&](std::string_view member) { reply.bulk(member); });
+}
+
+template <Operation operation>
+void store(Context& context, Words words, Reply& reply) {
+  std::vector<const Set*> sets;
+  if (!find_sets(context, words.subspan(2), sets, reply)) return;
+  auto result = operation(sets);
+  store_result(context, words[1], std::move(result), false, reply);
+}
+
+void sintercard(Context& context, Words words, Reply& reply) {
+  std::int64_t count = 0;
+  if (!read_integer_between(words[1], 1, largest_integer, count, reply,
+                            "ERR numkeys should be greater than 0"))
+    return;
+  if (static_cast<std::uint64_t>(count) > words.size() - 2)
+    return reply.error("ERR Number of keys can't be greater than number of args");
+  const auto keys = words.subspan(2, static_cast<std::size_t>(count));
+  std::int64_t limit = 0;
+  const auto options = words.subspan(2 + keys.size());
+  for (std::size_t i = 0; i < options.size(); i += 2) {
+    if (!is_word(options[i], "limit") || i + 1 == options.size()) return reply.error(syntax_error);
+    if (!read_integer_between(options[i + 1], 0, largest_integer, limit, reply,
+                              "ERR LIMIT can't be negative"))
+      return;
+  }
+  std::vector<const Set*> sets;
+  if (!find_sets(context, keys, sets, reply)) return;
+  std::int64_t found = 0;
+  intersect(std::move(sets), [&](std::string_view) { return ++found != limit; });
+  reply.integer(found);
+}
+
+constexpr CommandRow rows[] = {
+    {"sadd", on<Set, sadd>},
+    {"scard", on<Set, reply_size>},
+    {"sdiff", tell<difference>},
+    {"sdiffstore", store<difference>},
+    {"sinter", tell<intersection>},
+    {"sintercard", sintercard},
+    {"sinterstore", store<intersection>},
+    {"sismember", on<Set, sismember>},
+    {"smembers", on<Set, smembers>},
+    {"smismember", on<Set, smismember>},
+    {"smove", smove},
+    {"spop", spop},
+    {"srandmember", srandmember},
+    {"srem", on<Set, remove_elements>},
+    {"sscan", scan_elements<Set>},
+    {"sunion", tell<union_of>},
+    {"sunionstore", store<union_of>},
+};
+
+}  // namespace
+
+CommandRows set_commands() noexcept { return rows; }
+
+}  // namespace sluice::engine

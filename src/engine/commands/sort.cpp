@@ -1,0 +1,173 @@
+// SORT and SORT_RO: the elements of a list, set or sorted set, by themselves or by other keys that
+// are named after them.
+#include <algorithm>
+#include <cmath>
+
+#include "engine/commands/families.hpp"
+#include "engine/core/command.hpp"
+
+namespace sluice::engine {
+namespace {
+
+struct SortOptions {
+  std::string_view by;    ///< empty: by the element itself
+  bool unsorted = false;  ///< BY without a '*'
+  std::vector<std::string_view> get;
+  std::int64_t offset = 0;
+  std::int64_t count = -1;
+  bool descending = false;
+  bool alpha = false;
+  std::string_view store;
+};
+
+bool read_options(Words words, bool may_store, SortOptions& out, Reply& reply) {
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const auto left = words.size() - i - 1;
+    if (is_word(words[i], "asc")) {
+      out.descending = false;
+    } else if (is_word(words[i], "desc")) {
+      out.descending = true;
+    } else if (is_word(words[i], "alpha")) {
+      out.alpha = true;
+    } else if (is_word(words[i], "limit") && left >= 2) {
+      if (!read_integer(words[i + 1], out.offset, reply) ||
+          !read_integer(words[i + 2], out.count, reply))
+        return false;
+      i += 2;
+    } else if (may_store && is_word(words[i], "store") && left >= 1) {
+      out.store = words[++i];
+    } else if (is_word(words[i], "by") && left >= 1) {
+      out.by = words[++i];
+      out.unsorted = out.by.find('*') == std::string_view::npos;
+    } else if (is_word(words[i], "get") && left >= 1) {
+      out.get.push_back(words[++i]);
+    } else {
+      return fail(reply, syntax_error);
+    }
+  }
+  return true;
+}
+
+/// False: refused.
+bool read_elements(Context& context, std::string_view key, std::vector<std::string>& elements,
+                   bool& ordered, Reply& reply) {
+  Object* object = find(context, key);
+  if (!object) return true;
+  ordered = true;
+  if (const auto* list = as<List>(*object)) {
+    for (std::size_t i = 0; i < list->size(); ++i) elements.push_back((*list)[i]);
+  } else if (const auto* set = as<Set>(*object)) {
+    ordered = false;
+    set->for_each([&](std::string_view member) { elements.emplace_back(member); });
+  } else if (const auto* zset = as<SortedSet>(*object)) {
+    zset->for_each([&](const Scored& item) { elements.emplace_back(item.member); });
+  } else {
+    return fail(reply, wrong_type);
+  }
+  return true;
+}
+
+/// What `pattern` means for an element: "#" the element, "key_*" a string, "key_*->field" a field.
+std::optional<std::string> looked_up(Context& context, std::string_view pattern,
+                                     const std::string& element) {
+  if (pattern == "#") return element;
+  const auto star = pattern.find('*');
+  if (star == std::string_view::npos) return std::nullopt;
+  const auto arrow = pattern.find("->", star + 1);
+  const bool has_field = arrow != std::string_view::npos && arrow + 2 < pattern.size();
+  const auto name = has_field ? pattern.substr(0, arrow) : pattern;
+  auto key = std::string{name.substr(0, star)} + element;
+  key += name.substr(star + 1);
+  Object* object = find(context, key);
+  if (!object) return std::nullopt;
+  if (!has_field) {
+    const auto* text = as<std::string>(*object);
+    return text ? std::optional{*text} : std::nullopt;
+  }
+  const auto* hash = as<Hash>(*object);
+  const auto* value = hash ? hash->find(pattern.substr(arrow + 2)) : nullptr;
+  return value ? std::optional{*value} : std::nullopt;
+}
+
+struct Weighted {
+  std::string element;
+  std::optional<std::string> text;  ///< ALPHA
+  double number = 0;
+};
+
+bool weigh(Context& context, const SortOptions& options, Weighted& item, Reply& reply) {
+  auto weight = options.by.empty() ? std::optional{item.element}
+                                   : looked_up(context, options.by, item.element);
+  if (options.alpha) {
+    item.text = std::move(weight);
+  } else if (weight) {
+    const auto number =
+        weight->empty() ? std::optional{0.0} : parse_double(*weight);  // as strtod reads it
+    if (!number) return fail(reply, "ERR One or more scores can't be converted into double");
+    item.number = *number;
+  }
+  return true;
+}
+
+/// A total order: equal weights are decided by the element.
+bool comes_first(const Weighted& one, const Weighted& other) {
+  if (one.text != other.text) return one.text < other.text;
+  if (one.number != other.number) return one.number < other.number;
+  return one.element < other.element;
+}
+
+/// Sorted, and cut to LIMIT. False: refused.
+bool sorted(Context& context, const SortOptions& options, std::vector<std::string> elements,
+            bool ordered, std::vector<std::string>& result, Reply& reply) {
+  std::vector<Weighted> items;
+  // What is stored must not depend on the order of a hash table.
+  const bool sort =
+      !options.unsorted || (!ordered && (!options.store.empty() || context.in_script()));
+  for (auto& element : elements) {
+    Weighted& item = items.emplace_back();
+    item.element = std::move(element);
+    if (!options.unsorted && !weigh(context, options, item, reply)) return false;
+  }
+  if (sort) std::ranges::sort(items, comes_first);
+  if (options.descending && (sort || ordered)) std::ranges::reverse(items);
+  const auto first =
+      std::min(items.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.offset, 0)));
+  const auto most = options.count < 0 ? items.size() : static_cast<std::size_t>(options.count);
+  const auto last = first + std::min(items.size() - first, most);
+  for (auto i = first; i < last; ++i) result.push_back(std::move(items[i].element));
+  return true;
+}
+
+void store(Context& context, std::string_view key,
+           const std::vector<std::optional<std::string>>& values, Reply& reply) {
+  auto list = std::make_unique<List>();
+  for (const auto& value : values)
+    list->push(End::right, value ? std::string_view{*value} : std::string_view{});
+  store_result(context, key, std::move(list), true, reply);
+}
+
+template <bool may_store>
+void sort(Context& context, Words words, Reply& reply) {
+  SortOptions options;
+  std::vector<std::string> elements, result;
+  bool ordered = false;
+  if (!read_options(words, may_store, options, reply)) return;
+  if (!read_elements(context, words[1], elements, ordered, reply)) return;
+  if (!sorted(context, options, std::move(elements), ordered, result, reply)) return;
+  std::vector<std::optional<std::string>> values;
+  for (const auto& element : result) {
+    if (options.get.empty()) values.emplace_back(element);
+    for (const auto pattern : options.get) values.push_back(looked_up(context, pattern, element));
+  }
+  if (!options.store.empty()) return store(context, options.store, values, reply);
+  reply.array(values.size());
+  for (const auto& value : values) value ? reply.bulk(*value) : reply.null();
+}
+
+constexpr CommandRow rows[] = {{"sort", sort<true>}, {"sort_ro", sort<false>}};
+
+}  // namespace
+
+CommandRows sort_commands() noexcept { return rows; }
+
+}  // namespace sluice::engine

@@ -1,0 +1,174 @@
+#include "engine/commands/stream_shared.hpp"
+
+#include <fmt/format.h>
+
+namespace sluice::engine {
+
+bool read_stream_id(std::string_view word, StreamId& id, Reply& reply, std::uint64_t missing_seq) {
+  const auto parsed = parse_stream_id(word, missing_seq);
+  if (!parsed) return fail(reply, invalid_stream_id);
+  id = *parsed;
+  return true;
+}
+
+namespace {
+
+bool read_bound(std::string_view word, StreamId& id, bool& exclusive, std::uint64_t missing_seq,
+                Reply& reply) {
+  exclusive = word.size() > 1 && word[0] == '(';
+  if (exclusive) return read_stream_id(word.substr(1), id, reply, missing_seq);
+  if (word == "-" || word == "+") {
+    id = word == "-" ? StreamId{} : StreamId::max();
+    return true;
+  }
+  return read_stream_id(word, id, reply, missing_seq);
+}
+
+}  // namespace
+
+bool read_range_start(std::string_view word, StreamId& id, Reply& reply) {
+  bool exclusive = false;
+  if (!read_bound(word, id, exclusive, 0, reply)) return false;
+  if (!exclusive) return true;
+  const auto next = id.next();
+  if (!next) return fail(reply, "ERR invalid start ID for the interval");
+  id = *next;
+  return true;
+}
+
+bool read_range_end(std::string_view word, StreamId& id, Reply& reply) {
+  bool exclusive = false;
+  if (!read_bound(word, id, exclusive, StreamId::most, reply)) return false;
+  if (!exclusive) return true;
+  const auto previous = id.previous();
+  if (!previous) return fail(reply, "ERR invalid end ID for the interval");
+  id = *previous;
+  return true;
+}
+
+bool TrimOptions::begins(Words words, std::size_t at) {
+  return at + 1 < words.size() && (is_word(words[at], "maxlen") || is_word(words[at], "minid") ||
+                                   is_word(words[at], "limit"));
+}
+
+bool TrimOptions::read(Words words, std::size_t& at, Reply& reply) {
+  const auto name = words[at++];
+  std::int64_t number = 0;
+  if (is_word(name, "limit")) {
+    if (!read_integer(words[at++], number, reply)) return false;
+    if (number < 0) return fail(reply, "ERR The LIMIT argument must be >= 0.");
+    trim.limit = static_cast<std::size_t>(number);
+    return limited = true;
+  }
+  if (wanted())
+    return fail(reply,
+                "ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
+  trim.approximate = false;
+  if (at + 1 < words.size() && (words[at] == "~" || words[at] == "="))
+    trim.approximate = words[at++] == "~";
+  if (is_word(name, "minid")) {
+    trim.by = Stream::Trim::By::id;
+    return read_stream_id(words[at++], trim.id, reply);
+  }
+  trim.by = Stream::Trim::By::length;
+  if (!read_integer(words[at++], number, reply)) return false;
+  if (number < 0) return fail(reply, "ERR The MAXLEN argument must be >= 0.");
+  trim.length = static_cast<std::size_t>(number);
+  return true;
+}
+
+bool TrimOptions::settle(Reply& reply) {
+  constexpr std::size_t usual_limit = 100 * StreamBlock::most_entries;
+  if (limited && !wanted())
+    return fail(reply,
+                "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
+  if (limited && !trim.approximate)
+    return fail(reply, "ERR syntax error, LIMIT cannot be used without the special ~ option");
+  if (trim.approximate && !limited) trim.limit = usual_limit;
+  return true;
+}
+
+bool find_stream(Context& context, std::string_view key, Stream*& stream, Reply& reply,
+                 std::string_view missing) {
+  return find_as(context, key, stream, reply) && (stream || fail(reply, missing));
+}
+
+StreamGroup* group_of(Stream* stream, std::string_view name) {
+  if (!stream) return nullptr;
+  const auto found = stream->groups.find(name);
+  return found == stream->groups.end() ? nullptr : &found->second;
+}
+
+bool find_group(Context& context, std::string_view key, std::string_view name, Stream*& stream,
+                StreamGroup*& group, Reply& reply) {
+  if (!find_as(context, key, stream, reply)) return false;
+  group = group_of(stream, name);
+  return group ||
+         fail(reply, fmt::format("NOGROUP No such key '{}' or consumer group '{}'", key, name));
+}
+
+bool find_named_group(Words words, Stream& stream, StreamGroup*& group, Reply& reply) {
+  group = group_of(&stream, words[3]);
+  return group || fail(reply, fmt::format("NOGROUP No such consumer group '{}' for key name '{}'",
+                                          words[3], words[2]));
+}
+
+StreamGroup::Consumer& consumer_of(Context& context, StreamGroup& group, std::string_view key,
+                                   std::string_view group_name, std::string_view name) {
+  auto* consumer = group.find_consumer(name);
+  if (!consumer) {
+    consumer = &group.add_consumer(name, context.now_ms());
+    context.changed();
+    context.log_instead({"XGROUP", "CREATECONSUMER", key, group_name, name});
+  }
+  consumer->seen_ms = context.now_ms();
+  return *consumer;
+}
+
+std::vector<Stream::Entry> entries_of(const Stream& stream, StreamId first, StreamId last,
+                                      std::size_t most, bool backward) {
+  std::vector<Stream::Entry> entries;
+  const auto take = [&](const Stream::Entry& entry) {
+    entries.push_back(entry);
+    return entries.size() < most;
+  };
+  backward ? stream.visit_backward(first, last, take) : stream.visit(first, last, take);
+  return entries;
+}
+
+void reply_id(Reply& reply, StreamId id) { reply.bulk(StreamIdText{id}); }
+
+void reply_entry(Reply& reply, const Stream::Entry& entry) {
+  reply.array(2);
+  reply_id(reply, entry.id());
+  reply.array(2 * entry.field_count());
+  entry.visit_fields([&](std::string_view name, std::string_view value) {
+    reply.bulk(name);
+    reply.bulk(value);
+  });
+}
+
+void reply_entries(Reply& reply, const std::vector<Stream::Entry>& entries) {
+  reply.array(entries.size());
+  for (const auto& entry : entries) reply_entry(reply, entry);
+}
+
+void log_claim(Context& context, const LoggedClaim& claim, const std::vector<StreamIdText>& ids,
+               StreamId last_id) {
+  const IntegerText time{claim.delivered_ms};
+  const IntegerText deliveries{static_cast<std::int64_t>(claim.deliveries)};
+  const StreamIdText last{last_id};
+  std::vector<std::string_view> words{"XCLAIM", claim.key, claim.group_name, claim.consumer, "0"};
+  words.insert(words.end(), ids.begin(), ids.end());
+  words.insert(words.end(), {"TIME", time.view(), "RETRYCOUNT", deliveries.view(), "FORCE",
+                             "JUSTID", "LASTID", last.view()});
+  context.log_instead(Words{words});
+}
+
+void log_position(Context& context, std::string_view key, std::string_view group_name,
+                  const StreamGroup& group) {
+  context.log_instead({"XGROUP", "SETID", key, group_name, StreamIdText{group.last_id},
+                       "ENTRIESREAD", IntegerText{group.entries_read}});
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,284 @@
+// Strings, but for their bits.
+#include <cmath>
+
+#include "engine/commands/collections.hpp"
+#include "engine/commands/families.hpp"
+#include "engine/core/command.hpp"
+
+namespace sluice::engine {
+namespace {
+
+void get(Context&, Words, std::string* text, Reply& reply) { reply.bulk_or_null(text); }
+
+void mget(Context& context, Words words, Reply& reply) {
+  reply.array(words.size() - 1);
+  for (const auto& key : words.subspan(1)) {
+    Object* object = find(context, key);
+    reply.bulk_or_null(object ? as<std::string>(*object) : nullptr);
+  }
+}
+
+void getrange(Context& context, Words words, Reply& reply) {
+  std::int64_t start = 0, end = 0;
+  if (!read_integers(words.subspan(2), start, end, reply)) return;
+  std::string* text = nullptr;
+  if (!find_as(context, words[1], text, reply)) return;
+  if (!text || (start < 0 && end < 0 && start > end)) return reply.bulk("");
+  const auto count = static_cast<std::int64_t>(text->size());
+  // As Redis: an end before the start means the first byte.
+  if (end < 0) end = std::max<std::int64_t>(end + count, 0);
+  const auto part = interval_of(start, end, text->size());
+  reply.bulk(std::string_view{*text}.substr(part.first, part.size()));
+}
+
+/// Adds to the whole number at a key; nothing there is 0. The time of expiry stays.
+void add(Context& context, std::string_view key, std::int64_t by, Reply& reply) {
+  std::string* text = nullptr;
+  if (!find_as(context, key, text, reply)) return;
+  std::int64_t value = 0;
+  if (text && !read_integer(*text, value, reply)) return;
+  if (__builtin_add_overflow(value, by, &value)) return reply.error(increment_overflows);
+  value_or_new(context, key, text).assign(IntegerText{value}.view());
+  context.changed();
+  reply.integer(value);
+}
+
+void incr(Context& context, Words words, Reply& reply) { add(context, words[1], 1, reply); }
+void decr(Context& context, Words words, Reply& reply) { add(context, words[1], -1, reply); }
+void incrby(Context& context, Words words, Reply& reply) {
+  std::int64_t by = 0;
+  if (read_integer(words[2], by, reply)) add(context, words[1], by, reply);
+}
+void decrby(Context& context, Words words, Reply& reply) {
+  std::int64_t by = 0;
+  if (!read_integer(words[2], by, reply)) return;
+  if (by == std::numeric_limits<std::int64_t>::min())
+    return reply.error("ERR decrement would overflow");
+  add(context, words[1], -by, reply);
+}
+
+void incrbyfloat(Context& context, Words words, std::string* text, Reply& reply) {
+  const auto value = text ? parse_long_double(*text) : 0.0L;
+  const auto by = parse_long_double(words[2]);
+  if (!value || !by) return reply.error(not_a_float);
+  const auto sum = *value + *by;
+  if (std::isnan(sum) || std::isinf(sum)) return reply.error(increment_not_finite);
+  const auto result = text_of(sum);
+  value_or_new(context, words[1], text) = result;
+  context.changed();
+  context.log_instead({"SET", words[1], result, "KEEPTTL"});  // another machine may round otherwise
+  reply.bulk(result);
+}
+
+void append(Context& context, Words words, std::string* found, Reply& reply) {
+  auto& text = value_or_new(context, words[1], found);
+  if (text.size() + words[2].size() > longest_string) return reply.error(string_too_long);
+  text.append(words[2]);
+  context.changed();
+  reply.count(text.size());
+}
+
+void setrange(Context& context, Words words, Reply& reply) {
+  std::int64_t offset = 0;
+  if (!read_integer(words[2], offset, reply)) return;
+  if (offset < 0) return reply.error("ERR offset is out of range");
+  std::string* text = nullptr;
+  if (!find_as(context, words[1], text, reply)) return;
+  const auto& piece = words[3];
+  if (piece.empty()) return reply.count(text ? text->size() : 0);
+  const auto begin = static_cast<std::size_t>(offset);
+  if (begin > longest_string || begin + piece.size() > longest_string)
+    return reply.error(string_too_long);
+  if (!text) text = &make<std::string>(context, words[1]);
+  if (text->size() < begin + piece.size()) text->resize(begin + piece.size());
+  text->replace(begin, piece.size(), piece);
+  context.changed();
+  reply.count(text->size());
+}
+
+// --- setting and taking a whole value; times of expiry are logged absolute ---
+
+enum class When { always, missing, present };
+
+struct SetOptions {
+  When when = When::always;
+  bool get = false;
+  bool keep_ttl = false;
+  std::optional<std::int64_t> at_ms;
+};
+
+/// The options of SET. False: refused.
+bool read_options(const Context& context, Words options, SetOptions& out, Reply& reply) {
+  std::optional<TimeUnit> unit;
+  std::string_view time;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    TimeUnit found{};
+    if (is_word(options[i], "nx") && out.when != When::present)
+      out.when = When::missing;
+    else if (is_word(options[i], "xx") && out.when != When::missing)
+      out.when = When::present;
+    else if (is_word(options[i], "get"))
+      out.get = true;
+    else if (is_word(options[i], "keepttl") && !unit)
+      out.keep_ttl = true;
+    else if (read_time_unit(options[i], found) && !unit && !out.keep_ttl && i + 1 < options.size())
+      unit = found, time = options[++i];
+    else
+      return fail(reply, syntax_error);
+  }
+  if (!unit) return true;
+  out.at_ms.emplace();
+  return read_expiry(context, time, *unit, true, "set", *out.at_ms, reply);
+}
+
+/// Puts the value; one that is over already is deleted at once, as Redis does.
+void put(Context& context, std::string_view key, std::string_view value,
+         const SetOptions& options) {
+  auto& keys = context.keys();
+  context.changed();
+  if (options.keep_ttl) {
+    if (Object* object = find(context, key)) {
+      *object = std::string{value};
+      return;
+    }
+  }
+  keys.put(key, std::string{value});
+  if (!options.at_ms) return;
+  if (set_expiry(context, key, *keys.find_entry(key, 0), *options.at_ms))
+    context.log_instead({"SET", key, value, "PXAT", IntegerText{*options.at_ms}});
+}
+
+void set(Context& context, Words words, Reply& reply) {
+  SetOptions options;
+  if (words.size() > 3 && !read_options(context, words.subspan(3), options, reply)) return;
+  const auto& key = words[1];
+  std::optional<std::string> old;
+  if (options.get || options.when != When::always) {
+    Object* object = find(context, key);
+    if (options.get && object) {
+      const auto* text = as<std::string>(*object);
+      if (!text) return reply.error(wrong_type);
+      old = *text;
+    }
+    if ((options.when == When::missing && object) || (options.when == When::present && !object))
+      return old ? reply.bulk(*old) : reply.null();
+  }
+  if (words[2].size() > longest_string) return reply.error(string_too_long);
+  put(context, key, words[2], options);
+  if (!options.get) return reply.ok();
+  old ? reply.bulk(*old) : reply.null();
+}
+
+void setnx(Context& context, Words words, Reply& reply) {
+  if (find(context, words[1])) return reply.integer(0);
+  put(context, words[1], words[2], {});
+  reply.integer(1);
+}
+
+template <bool seconds>
+void set_with_time(Context& context, Words words, Reply& reply) {
+  constexpr TimeUnit unit{.seconds = seconds, .relative = true};
+  SetOptions options;
+  options.at_ms.emplace();
+  if (!read_expiry(context, words[2], unit, true, seconds ? "setex" : "psetex", *options.at_ms,
+                   reply))
+    return;
+  put(context, words[1], words[3], options);
+  reply.ok();
+}
+
+void getset(Context& context, Words words, std::string* text, Reply& reply) {
+  reply.bulk_or_null(text);
+  put(context, words[1], words[2], {});
+  context.log_instead({"SET", words[1], words[2]});
+}
+
+void getdel(Context& context, Words words, std::string* text, Reply& reply) {
+  if (!text) return reply.null();
+  reply.bulk(*text);
+  context.keys().erase(words[1]);
+  context.changed();
+  context.log_instead({"DEL", words[1]});
+}
+
+void getex(Context& context, Words words, Reply& reply) {
+  std::optional<std::int64_t> at_ms;
+  bool persist = false;
+  TimeUnit unit{};
+  if (words.size() == 4 && read_time_unit(words[2], unit)) {
+    at_ms.emplace();
+  } else if (words.size() == 3 && is_word(words[2], "persist")) {
+    persist = true;
+  } else if (words.size() != 2) {
+    return reply.error(syntax_error);
+  }
+  std::string* text = nullptr;
+  if (!find_as(context, words[1], text, reply)) return;
+  if (!text) return reply.null();
+  if (at_ms && !read_expiry(context, words[3], unit, true, "getex", *at_ms, reply)) return;
+  reply.bulk(*text);
+  auto& entry = *context.keys().find_entry(words[1], context.now_ms());
+  if (persist && entry.expiry_ms != Keyspace::never) {
+    context.keys().set_expiry_ms(entry, Keyspace::never);
+    context.changed();
+    context.log_instead({"PERSIST", words[1]});
+  } else if (at_ms) {
+    context.changed();
+    if (set_expiry(context, words[1], entry, *at_ms))
+      context.log_instead({"PEXPIREAT", words[1], IntegerText{*at_ms}});
+  }
+}
+
+bool pairs_fit(Words words, std::string_view name, Reply& reply) {
+  if (words.size() % 2 == 1) return true;
+  refuse_arity(reply, name);
+  return false;
+}
+
+void put_pairs(Context& context, Words words) {
+  for (std::size_t i = 1; i < words.size(); i += 2) put(context, words[i], words[i + 1], {});
+}
+
+void mset(Context& context, Words words, Reply& reply) {
+  if (!pairs_fit(words, "mset", reply)) return;
+  put_pairs(context, words);
+  reply.ok();
+}
+
+void msetnx(Context& context, Words words, Reply& reply) {
+  if (!pairs_fit(words, "msetnx", reply)) return;
+  for (std::size_t i = 1; i < words.size(); i += 2)
+    if (find(context, words[i])) return reply.integer(0);
+  put_pairs(context, words);
+  reply.integer(1);
+}
+
+constexpr CommandRow rows[] = {
+    {"append", on<std::string, append>},
+    {"decr", decr},
+    {"decrby", decrby},
+    {"get", on<std::string, get>},
+    {"getdel", on<std::string, getdel>},
+    {"getex", getex},
+    {"getrange", getrange},
+    {"getset", on<std::string, getset>},
+    {"incr", incr},
+    {"incrby", incrby},
+    {"incrbyfloat", on<std::string, incrbyfloat>},
+    {"mget", mget},
+    {"mset", mset},
+    {"msetnx", msetnx},
+    {"psetex", set_with_time<false>},
+    {"set", set},
+    {"setex", set_with_time<true>},
+    {"setnx", setnx},
+    {"setrange", setrange},
+    {"strlen", on<std::string, reply_size>},
+    {"substr", getrange},
+};
+
+}  // namespace
+
+CommandRows string_commands() noexcept { return rows; }
+
+}  // namespace sluice::engine

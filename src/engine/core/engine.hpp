@@ -1,0 +1,126 @@
+/// The databases and the commands that run on them. No thread, no lock, no file, no clock of its
+/// own, so that a seed reproduces a run. RedisEngine adds the commands and the scripts,
+/// EmbeddedStore a lock, a clock and a log.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/context.hpp"
+#include "engine/core/reply.hpp"
+#include "engine/types/random.hpp"
+
+namespace sluice::resp {
+struct CommandSpec;
+}
+
+namespace sluice::engine {
+
+class Keyspace;
+class ScriptRunner;  // lua/scripts.hpp
+
+class Engine {
+ public:
+  static constexpr int databases = 16;
+
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Runs one command from the outside or from a log: a plain command, EVAL, SCRIPT ... Errors are
+  /// replied, not thrown. Afterwards `context` holds its effects (for the log), its messages and,
+  /// when it has to wait, its Block.
+  void execute(Context& context, Words words, Reply& reply);
+
+  /// A row of the command table with its handler. A script looks it up once and remembers it.
+  struct Command {
+    const resp::CommandSpec* spec = nullptr;
+    Handler handler = nullptr;  ///< null: not offered here
+    bool has_subcommands = false;
+  };
+  /// Null: there is none of that name. The pointer is good as long as the engine.
+  const Command* command_named(std::string_view name) const noexcept;
+  const Command* subcommand_named(const Command& container, std::string_view name) const noexcept;
+  /// Runs a command that was found and notes its effect. REQUIRES: it has a handler, and its arity
+  /// and flags allow it.
+  void run(Context& context, const Command& command, Words words, Reply& reply);
+
+  Keyspace& keyspace(int database) noexcept {
+    return *keyspaces_[static_cast<std::size_t>(database)];
+  }
+  ScriptRunner& scripts() noexcept { return *scripts_; }
+
+  /// Deletes up to `most` expired keys in all databases, logging a DEL for each into the context.
+  std::size_t expire_some(Context& context, std::size_t most);
+
+  static constexpr std::int64_t no_expiry = std::numeric_limits<std::int64_t>::max();
+  /// No key of any database expires before this; no_expiry: none expires. It may lie too early, by
+  /// keys that are gone, and is right after find_soonest_expiry().
+  std::int64_t soonest_expiry_ms() const noexcept { return soonest_ms_; }
+  /// O(databases).
+  void find_soonest_expiry() noexcept;
+
+  /// SWAPDB.
+  void swap_databases(int one, int other) noexcept;
+
+  /// Notes an effect in the context, preceded by SELECT where the log's end is in another database.
+  void log(Context& context, int database, Words command);
+  /// Logs a DEL for each key of `database` that was found expired.
+  void log_expired(Context& context, int database);
+
+  // What only the surroundings know; each may be left empty.
+
+  /// How many listeners a channel has; set by EmbeddedStore.
+  std::function<std::size_t(std::string_view channel)> receivers;
+  /// All channels that have a listener, for PUBSUB CHANNELS.
+  std::function<std::vector<std::string>()> channels;
+  /// Appends "name:value\r\n" lines to a section of INFO ("server", "persistence" ...), given in
+  /// lower case.
+  std::function<void(std::string_view section, std::string& info)> more_info;
+  /// CONFIG SET of a parameter that the surroundings act upon; gives an error text, or empty.
+  std::function<std::string(std::string_view name, std::string_view value)> configure;
+
+  /// Asked before each command that may write; a text refuses the command with that error.
+  std::function<std::optional<std::string>(const resp::CommandSpec& spec, Words words)>
+      before_write;
+
+  /// CONFIG GET knows these; tools that set what does not matter here are answered OK.
+  std::map<std::string, std::string, std::less<>> config;
+
+  /// While a log is loaded nothing expires and nothing is logged.
+  bool loading = false;
+  /// False where no log is kept: then effects are not even built.
+  bool keeps_log = true;
+  /// The database that the log's end is in; -1 where the next effect has to SELECT one (a new
+  /// file).
+  int log_database = -1;
+
+  SeededRandom rng;
+  /// For INFO: 40 hex digits, others for each engine.
+  std::string run_id;
+  std::uint64_t commands_run = 0;
+  std::int64_t started_us = 0;  ///< time of the first command, 0 before it
+
+ protected:
+  explicit Engine(std::uint64_t seed);
+  ~Engine();
+
+  /// Throws std::logic_error where the command table has no such name.
+  void add(CommandRows rows);
+  void set_scripts(ScriptRunner& scripts) noexcept { scripts_ = &scripts; }
+
+ private:
+  std::int64_t soonest_ms_ = no_expiry;
+  std::array<std::unique_ptr<Keyspace>, databases> keyspaces_;
+  ScriptRunner* scripts_ = nullptr;
+  std::vector<Command> commands_;  // by CommandSpec::index
+};
+
+}  // namespace sluice::engine

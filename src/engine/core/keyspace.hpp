@@ -1,0 +1,103 @@
+/// One database: names to objects, each with an optional time of expiry.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/core/expiry_index.hpp"
+#include "engine/core/object.hpp"
+
+namespace sluice::engine {
+
+/// A key with its object, in one piece of memory: the text of the key follows the struct.
+struct Entry {
+  Entry* next = nullptr;
+  std::uint64_t hash;
+  std::int64_t expiry_ms = -1;
+  std::size_t expiry_place = 0;  ///< in the ExpiryIndex
+  std::size_t key_size;
+  Object object;
+
+  std::string_view key() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1), key_size};
+  }
+  static Entry* make(std::string_view key, std::uint64_t hash, Object&& object);
+  static void destroy(Entry* entry) noexcept;
+};
+
+class Keyspace {
+ public:
+  static constexpr std::int64_t never = -1;
+
+  /// While `keep_expired` is true (a log is loaded) keys live on until their DEL comes.
+  /// `soonest_ms` is lowered to each time of expiry that is before it.
+  Keyspace(const bool& keep_expired, std::int64_t& soonest_ms);
+  ~Keyspace();
+
+  /// Null: no such key, or it is past its time at `now_ms` (it is deleted then, and reported to
+  /// take_expired()). The pointer is good until the next call that adds or removes keys.
+  Object* find(std::string_view key, std::int64_t now_ms) {
+    Entry* entry = find_entry(key, now_ms);
+    return entry ? &entry->object : nullptr;
+  }
+  Entry* find_entry(std::string_view key, std::int64_t now_ms) {
+    Entry* entry = table_.find(key);
+    if (entry && entry->expiry_ms != never && now_ms > entry->expiry_ms && !keep_expired_)
+      return expire(entry);
+    return entry;
+  }
+  /// Inserts or replaces; the expiry is cleared.
+  Object& put(std::string_view key, Object object);
+  bool erase(std::string_view key);
+  /// `never` where there is none, or no such key.
+  std::int64_t expiry_ms(std::string_view key) const;
+  void set_expiry_ms(std::string_view key, std::int64_t at_ms);
+  void set_expiry_ms(Entry& entry, std::int64_t at_ms) {
+    expiries_.set(entry, at_ms);
+    if (at_ms != never && at_ms < soonest_ms_) soonest_ms_ = at_ms;
+  }
+
+  std::size_t size() const noexcept { return table_.size(); }
+  /// How many keys have a time of expiry.
+  std::size_t expiring() const noexcept { return expiries_.size(); }
+  std::int64_t first_expiry_ms() const noexcept {
+    return expiries_.empty() ? never : expiries_.first_ms();
+  }
+  void clear();
+  /// SCAN: calls `visit(const Entry&)` for some keys and gives the next cursor, 0 at the end. Keys
+  /// that are there all the time are visited at least once, however the table grows. `visit` must
+  /// not add or remove keys; keys that are past their time are visited too.
+  template <class Visit>
+  std::uint64_t scan(std::uint64_t cursor, Visit&& visit) const {
+    return table_.scan(cursor, [&](const Entry& entry) { visit(entry); });
+  }
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    table_.for_each([&](const Entry& entry) { visit(entry); });
+  }
+  /// REQUIRES: size() > 0.
+  const Entry& random(SeededRandom& rng) const { return *table_.random(rng); }
+
+  /// Deletes the key that ends first if it is past its time; it is reported to take_expired().
+  /// False: none is due.
+  bool expire_first(std::int64_t now_ms);
+
+  /// Keys that were deleted because their time was over, since the last call; each is to be logged
+  /// as DEL.
+  bool has_expired() const noexcept { return !expired_.empty(); }
+  std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
+
+ private:
+  Entry* expire(Entry* entry);  ///< gives null
+
+  const bool& keep_expired_;
+  std::int64_t& soonest_ms_;
+  ChainedTable<Entry> table_;
+  ExpiryIndex expiries_;
+  std::vector<std::string> expired_;
+};
+
+}  // namespace sluice::engine

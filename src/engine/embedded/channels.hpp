@@ -1,0 +1,57 @@
+/// Publish/subscribe inside the process.
+///
+/// Executions post their messages in order, under the engine's lock. The first thread that leaves
+/// the lock delivers all of them, outside the lock. A handler may use the Store: the same thread
+/// delivers what the handler publishes, after the handler has returned.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "engine/core/context.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice::engine {
+
+/// Held by a shared_ptr: a Listener may outlive the Store.
+class Channels : public std::enable_shared_from_this<Channels> {
+ public:
+  Listener listen(std::string channel, MessageHandler handler);
+
+  std::size_t receivers(std::string_view channel) const;
+  std::vector<std::string> names() const;
+
+  void post(std::vector<Context::Published>& messages);
+  /// Returns when everything is delivered, or another thread is at it.
+  void deliver();
+
+ private:
+  class Registration;
+  using Handler = std::shared_ptr<const MessageHandler>;
+  using Lock = std::unique_lock<std::mutex>;
+
+  void remove(const std::string& channel, const Handler& handler);
+  void deliver(Lock& lock, const Message& message);
+  bool is_registered(const std::string& channel, const Handler& handler) const;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, std::vector<Handler>, std::less<>> handlers_;
+  std::deque<Message> outbox_;
+  std::atomic<bool> has_handlers_{false};
+  std::atomic<bool> has_messages_{false};
+  bool delivering_ = false;
+  std::thread::id deliverer_;
+  const MessageHandler* running_ = nullptr;
+  std::condition_variable idle_;  // no handler runs
+};
+
+}  // namespace sluice::engine

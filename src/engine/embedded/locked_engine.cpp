@@ -1,0 +1,219 @@
+#include "engine/embedded/locked_engine.hpp"
+
+#include <fmt/format.h>
+
+#include "engine/core/keyspace.hpp"
+#include "engine/core/reply.hpp"
+#include "engine/embedded/snapshot.hpp"
+#include "engine/lua/scripts.hpp"
+
+namespace sluice::engine {
+namespace {
+
+// Expired keys are invisible at once; their memory is freed later. Each execution frees a few keys,
+// a timer the rest; it runs neither often nor long.
+constexpr std::size_t expired_at_once = 8;
+constexpr std::size_t expired_by_timer = 2000;
+constexpr std::int64_t expiry_grain_ms = 100;
+constexpr std::int64_t expiry_backlog_ms = 10;
+
+std::vector<std::string_view> views(const std::vector<std::string>& words) {
+  return {words.begin(), words.end()};
+}
+
+}  // namespace
+
+LockedEngine::LockedEngine(Clock& clock, const ScriptLimits& scripts) : clock_(clock) {
+  ScriptLimits limits = scripts;
+  if (!limits.clock) limits.clock = &clock;
+  engine_.scripts().set_limits(limits);
+  engine_.keeps_log = false;
+  engine_.receivers = [this](std::string_view channel) { return channels_->receivers(channel); };
+  engine_.channels = [this] { return channels_->names(); };
+}
+
+void LockedEngine::close() {
+  std::vector<std::unique_ptr<Clock::TimerId>> timers;
+  {
+    const std::unique_lock lock{mutex_};
+    expiry_planned_ms_ = Keyspace::never;  // a timer that runs now sets no other
+    timers.swap(expiry_timers_);
+    log_to(nullptr);
+  }
+  for (const auto& timer : timers) clock_.cancel(*timer);
+}
+
+void LockedEngine::log_to(LogCommitter* committer) {
+  committer_ = committer;
+  engine_.keeps_log = committer != nullptr;
+  engine_.log_database = -1;
+  if (committer) {
+    engine_.before_write = [this](const resp::CommandSpec& spec, Words words) {
+      return before_write(spec, words);
+    };
+  } else {
+    engine_.before_write = nullptr;
+  }
+}
+
+void LockedEngine::replay(Words words) {
+  Context context{engine_, session_, now_us()};
+  ValueReply reply;
+  engine_.execute(context, words, reply);
+  const Value value = reply.take();
+  if (value.is_error())
+    throw Error{Errc::corrupt, fmt::format("'{}' is answered {}", words.front(), value.as_text())};
+}
+
+void LockedEngine::end_replay() {
+  session_ = {};
+  engine_.loading = false;
+}
+
+std::int64_t LockedEngine::now_us() {
+  last_us_ = std::max(last_us_, std::int64_t{clock_.wall().time_since_epoch().count()});
+  return last_us_;
+}
+
+std::optional<std::string> LockedEngine::before_write(const resp::CommandSpec& spec, Words words) {
+  if (!refusal_.empty()) return refusal_;
+  if (snapshot_) snapshot_->before_write(spec, words);
+  return std::nullopt;
+}
+
+// --- one execution ---
+
+template <class Run>
+ExecutionResult LockedEngine::Section::run(Run&& run) {
+  const auto now = locked_.now_us();
+  locked_.expire(now, expired_at_once);
+  if (locked_.committer_ && locked_.committer_->has_failed() != !locked_.refusal_.empty())
+    locked_.note_failure();
+  Context context{locked_.engine_, locked_.session_, now};
+  ValueReply reply;
+  run(context, reply);
+  ExecutionResult result;
+  if (auto& blocks = context.blocks(); !blocks.empty()) {
+    result.block = std::move(blocks.front());
+  } else {
+    result.reply = reply.take();
+  }
+  locked_.session_.database = 0;  // a script may have selected another
+  locked_.finish(context, result);
+  return result;
+}
+
+ExecutionResult LockedEngine::Section::run_command(Words words) {
+  return run(
+      [&](Context& context, Reply& reply) { locked_.engine_.execute(context, words, reply); });
+}
+
+ExecutionResult LockedEngine::Section::execute(Words words) {
+  auto result = run_command(words);
+  serve_waiting();
+  return result;
+}
+
+ExecutionResult LockedEngine::Section::execute(const Script& script, Words keys, Words args) {
+  auto result = run([&](Context& context, Reply& reply) {
+    locked_.engine_.scripts().run(context, script, {keys, args}, reply);
+  });
+  serve_waiting();
+  return result;
+}
+
+void LockedEngine::finish(Context& context, ExecutionResult& result) {
+  result.wrote = !context.effects().empty();
+  // After the log has failed nothing is committed any more, so a read must not wait for it.
+  if (committer_ && (result.wrote || refusal_.empty()))
+    result.position = committer_->append(context.effects());
+  channels_->post(context.published());
+  auto& signalled = context.signalled();
+  if (!waiting_.empty()) std::ranges::move(signalled, std::back_inserter(signalled_));
+  plan_expiry(context.now_us());
+}
+
+void LockedEngine::note_failure() {
+  const auto failure = committer_->failure();
+  refusal_ = failure ? "MISCONF " + failure->message() : "";
+}
+
+// --- calls that wait ---
+
+void LockedEngine::Section::execute_or_wait(const WaitingCalls::Call& call) {
+  auto result = run_command(views(call->words));
+  if (result.block) {
+    call->keys = std::move(result.block->keys);
+    call->timeout_ms = result.block->timeout_ms;
+    if (!result.block->words.empty()) call->words = std::move(result.block->words);
+    locked_.waiting_.add(call);
+  } else {
+    serve(call, std::move(result));
+  }
+  serve_waiting();
+}
+
+void LockedEngine::Section::serve(const WaitingCalls::Call& call, ExecutionResult&& result) {
+  call->reply = std::move(result.reply);
+  call->position = result.position;
+  call->wrote = result.wrote;
+  served_.push_back(call);
+}
+
+bool LockedEngine::Section::stop_waiting(WaitingCall& call) {
+  return locked_.waiting_.remove(call);
+}
+
+void LockedEngine::Section::serve_waiting() {
+  for (std::size_t i = 0; i < locked_.signalled_.size(); ++i) {  // serving may signal more (BLMOVE)
+    const auto key = locked_.signalled_[i];
+    for (const auto& call : locked_.waiting_.of(key)) {
+      if (!call->is_waiting) continue;
+      auto result = run_command(views(call->words));
+      if (result.block) continue;
+      locked_.waiting_.remove(*call);
+      serve(call, std::move(result));
+    }
+  }
+  locked_.signalled_.clear();
+}
+
+LockedEngine::Section::~Section() {
+  lock_.unlock();
+  for (const auto& call : served_) call->done.complete();
+  locked_.channels_->deliver();
+}
+
+// --- expiry ---
+
+void LockedEngine::expire(std::int64_t now_us, std::size_t most) {
+  if (engine_.soonest_expiry_ms() >= now_us / 1000) return;
+  Context context{engine_, session_, now_us};
+  engine_.expire_some(context, most);
+  engine_.find_soonest_expiry();
+  if (committer_) committer_->append(context.effects());
+}
+
+void LockedEngine::plan_expiry(std::int64_t now_us) {
+  const auto first = engine_.soonest_expiry_ms();
+  if (first == Engine::no_expiry) return;
+  const auto now = now_us / 1000;
+  const auto at = std::max(first + 1, now + (first < now ? expiry_backlog_ms : expiry_grain_ms));
+  if (expiry_planned_ms_ != 0 && expiry_planned_ms_ <= at + expiry_grain_ms) return;
+  expiry_planned_ms_ = at;
+  auto& timer = *expiry_timers_.emplace_back(std::make_unique<Clock::TimerId>());
+  timer =
+      clock_.after(std::chrono::milliseconds{at - now}, [this, &timer] { expire_in_time(&timer); });
+}
+
+void LockedEngine::expire_in_time(const Clock::TimerId* own) {
+  const Section section{*this};
+  if (expiry_planned_ms_ == Keyspace::never) return;  // closing
+  std::erase_if(expiry_timers_, [&](const auto& timer) { return timer.get() == own; });
+  if (expiry_timers_.empty()) expiry_planned_ms_ = 0;
+  const auto now = now_us();
+  expire(now, expired_by_timer);
+  plan_expiry(now);
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,113 @@
+/// The engine under its lock. After each execution its effects are in the log, its messages in the
+/// outbox, and the calls that waited for its keys are served.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/commands/redis_engine.hpp"
+#include "engine/embedded/channels.hpp"
+#include "engine/embedded/turn_mutex.hpp"
+#include "engine/embedded/waiting_calls.hpp"
+#include "engine/log/committer.hpp"
+#include "engine/lua/script_run.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice::engine {
+
+class Snapshot;
+
+struct ExecutionResult {
+  Value reply;
+  std::uint64_t position = 0;  ///< in the log: what has to be committed before the reply is given
+  bool wrote = false;
+  std::optional<Block> block;  ///< instead of a reply
+};
+
+class LockedEngine {
+ public:
+  LockedEngine(Clock& clock, const ScriptLimits& scripts);
+  /// REQUIRES: no Section is open, no call waits.
+  ~LockedEngine() { close(); }
+  LockedEngine(const LockedEngine&) = delete;
+  LockedEngine& operator=(const LockedEngine&) = delete;
+
+  /// Holds the engine's lock. Its end unlocks, completes the calls that were served, and delivers
+  /// the messages.
+  class Section {
+   public:
+    explicit Section(LockedEngine& locked) : locked_(locked), lock_(locked.mutex_) {}
+    ~Section();
+
+    ExecutionResult execute(Words words);
+    ExecutionResult execute(const Script& script, Words keys, Words args);
+    /// Executes; a call that has to wait is entered among the waiting calls.
+    void execute_or_wait(const WaitingCalls::Call& call);
+    /// False: it was served already.
+    bool stop_waiting(WaitingCall& call);
+
+    Engine& engine() noexcept { return locked_.engine_; }
+
+   private:
+    friend class LockedEngine;
+    template <class Run>
+    ExecutionResult run(Run&& run);
+    ExecutionResult run_command(Words words);
+    void serve(const WaitingCalls::Call& call, ExecutionResult&& result);
+    void serve_waiting();
+
+    LockedEngine& locked_;
+    std::unique_lock<TurnMutex> lock_;
+    std::vector<WaitingCalls::Call> served_;
+  };
+
+  Channels& channels() noexcept { return *channels_; }
+  Clock& clock() noexcept { return clock_; }
+
+  /// One command of a log that is being loaded. Throws Error{corrupt}.
+  void replay(Words words);
+  void begin_replay() noexcept { engine_.loading = true; }
+  void end_replay();
+
+  /// Stops its timers, and logs no more. REQUIRES: as for the destructor.
+  void close();
+  /// From now on effects are logged. REQUIRES: nothing is executed meanwhile.
+  void log_to(LogCommitter* committer);
+  /// The next effects go to a new file. REQUIRES: a Section.
+  void begin_file() noexcept { engine_.log_database = -1; }
+  Engine& engine() noexcept { return engine_; }
+  /// The snapshot sees each key before it changes; null: there is none. REQUIRES: a Section.
+  void set_snapshot(Snapshot* snapshot) noexcept { snapshot_ = snapshot; }
+  std::int64_t now_us();  ///< never goes back. REQUIRES: a Section.
+
+ private:
+  std::optional<std::string> before_write(const resp::CommandSpec& spec, Words words);
+  void note_failure();
+  void finish(Context& context, ExecutionResult& result);
+  void expire(std::int64_t now_us, std::size_t most);
+  void plan_expiry(std::int64_t now_us);
+  void expire_in_time(const Clock::TimerId* own);
+
+  Clock& clock_;
+  TurnMutex mutex_;
+  RedisEngine engine_;
+  Session session_;
+  std::int64_t last_us_ = 0;
+  LogCommitter* committer_ = nullptr;
+  Snapshot* snapshot_ = nullptr;
+  std::string refusal_;  // the error for writes after the log has failed; else empty
+  std::shared_ptr<Channels> channels_ = std::make_shared<Channels>();
+  WaitingCalls waiting_;
+  std::vector<std::string> signalled_;
+
+  std::int64_t expiry_planned_ms_ = 0;  // when the earliest timer runs; 0: there is none
+  std::vector<std::unique_ptr<Clock::TimerId>> expiry_timers_;
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,132 @@
+#include "engine/log/manifest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "sluice/error.hpp"
+
+namespace sluice::engine {
+namespace {
+
+using LogFile = Manifest::LogFile;
+
+constexpr std::string_view stem = "appendonly.aof";
+
+[[noreturn]] void refuse(std::size_t line, std::string_view why) {
+  throw Error{
+      Errc::corrupt,
+      fmt::format("line {} of {}: {}; restore the file from a backup, or list the log's files "
+                  "in it as Redis 7 does",
+                  line, Manifest::file_name, why)};
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+std::map<std::string_view, std::string_view> fields_of(std::string_view line, std::size_t number) {
+  const auto words = split(line, ' ');
+  if (words.size() < 6 || words.size() % 2 != 0) refuse(number, "not pairs of a word and a value");
+  std::map<std::string_view, std::string_view> fields;
+  for (std::size_t i = 0; i < words.size(); i += 2) fields[words[i]] = words[i + 1];
+  for (const auto* const wanted : {"file", "seq", "type"})
+    if (!fields.contains(wanted)) refuse(number, fmt::format("'{}' is missing", wanted));
+  return fields;
+}
+
+LogFile entry_of(const std::map<std::string_view, std::string_view>& fields, std::size_t line) {
+  LogFile entry{.name = std::string{fields.at("file")}};
+  if (entry.name.find('/') != std::string::npos || entry.name == "." || entry.name == "..")
+    refuse(line, "a file name with a path");
+  const auto digits = fields.at("seq");
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), entry.sequence);
+  if (error != std::errc{} || end != digits.data() + digits.size() || entry.sequence == 0)
+    refuse(line, fmt::format("'{}' is not a sequence number", digits));
+  return entry;
+}
+
+void add(Manifest& manifest, std::string_view text, std::size_t line) {
+  const auto fields = fields_of(text, line);
+  LogFile entry = entry_of(fields, line);
+  const auto type = fields.at("type");
+  if (type == "b") {
+    if (manifest.base) refuse(line, "a second base file");
+    manifest.base = std::move(entry);
+  } else if (type == "i") {
+    if (!manifest.increments.empty() && manifest.increments.back().sequence >= entry.sequence)
+      refuse(line, "increments out of order");
+    manifest.increments.push_back(std::move(entry));
+  } else if (type == "h") {
+    manifest.history.push_back(std::move(entry));
+  } else {
+    refuse(line, fmt::format("unknown type '{}'", type));
+  }
+}
+
+std::string line_of(const LogFile& entry, char type) {
+  return fmt::format("file {} seq {} type {}\n", entry.name, entry.sequence, type);
+}
+
+}  // namespace
+
+LogFile Manifest::next_base() const {
+  const auto sequence = base ? base->sequence + 1 : 1;
+  return {fmt::format("{}.{}.base.aof", stem, sequence), sequence};
+}
+
+LogFile Manifest::next_increment() const {
+  const auto sequence = increments.empty() ? 1 : increments.back().sequence + 1;
+  return {fmt::format("{}.{}.incr.aof", stem, sequence), sequence};
+}
+
+bool Manifest::lists(std::string_view name) const {
+  const auto named = [&](const LogFile& entry) { return entry.name == name; };
+  return (base && named(*base)) || std::ranges::any_of(increments, named);
+}
+
+Manifest parse_manifest(std::string_view text) {
+  Manifest manifest;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    ++number;
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos) refuse(number, "the last line has no end");
+    const auto line = text.substr(0, end);
+    if (line.empty()) refuse(number, "an empty line");
+    if (line.front() != '#') add(manifest, line, number);
+    text.remove_prefix(end + 1);
+  }
+  if (!manifest.base && manifest.increments.empty()) refuse(number, "it lists no file");
+  return manifest;
+}
+
+std::string to_text(const Manifest& manifest) {
+  std::string text;
+  if (manifest.base) text += line_of(*manifest.base, 'b');
+  for (const auto& entry : manifest.history) text += line_of(entry, 'h');
+  for (const auto& entry : manifest.increments) text += line_of(entry, 'i');
+  return text;
+}
+
+bool is_log_file(std::string_view name) {
+  if (!name.starts_with(stem)) return false;
+  name.remove_prefix(stem.size());
+  const auto parts = split(name, '.');
+  const auto is_number = [](std::string_view part) {
+    return std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+  };
+  return parts.size() == 3 && is_number(parts[0]) && (parts[1] == "base" || parts[1] == "incr") &&
+         (parts[2] == "aof" || parts[2] == "rdb");
+}
+
+}  // namespace sluice::engine

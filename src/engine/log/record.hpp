@@ -1,0 +1,37 @@
+/// One record of the append-only file: a command as the client sends it, resp::append_command().
+/// Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::engine {
+
+/// What stands at the beginning of some bytes.
+struct ParsedRecord {
+  enum class Kind {
+    record,
+    comment,     ///< as "#TS:1700000000\r\n", to be skipped
+    incomplete,  ///< right as far as it goes
+    damaged,
+  };
+  Kind kind = Kind::incomplete;
+  std::size_t size = 0;     ///< of a record or comment; where the damage is found
+  const char* damage = "";  ///< what is wrong, for a message
+};
+
+/// Looks at the beginning of `bytes`; `words` point into it. Limits: a word has at most 512 MiB, as
+/// in Redis.
+ParsedRecord parse_record(std::string_view bytes, std::vector<std::string_view>& words);
+
+/// Whether an incomplete record hides damage: complete records follow inside it up to the end, so
+/// it is more likely that a length was damaged than that the file was torn here.
+bool hides_records(std::string_view incomplete);
+
+/// The effects of one execution: a single one bare, several as MULTI ... EXEC, so that a torn tail
+/// takes all or none. A SELECT beside a single effect needs no MULTI.
+void append_execution(std::string& out, const std::vector<std::vector<std::string>>& effects);
+
+}  // namespace sluice::engine

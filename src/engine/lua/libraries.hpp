@@ -1,0 +1,71 @@
+/// The world of a script: the sandbox, the libraries in it, and what they share.
+#pragma once
+
+#include <cstdint>
+#include <lua.hpp>
+#include <string_view>
+
+#include "engine/lua/script_run.hpp"
+
+namespace sluice::engine {
+
+// --- the sandbox ---
+//
+// Stock Lua has no read-only tables. A protected table is therefore an empty one (a veil) with a
+// metatable that looks into the real one and refuses to write. The functions that would bypass a
+// metatable (rawset, next, table.insert ...) know the veils. Scripts find no way to a real table.
+
+/// Opens the base libraries in a fresh state, without what reaches outside or could harm. Leaves
+/// the real table of globals on the stack for the caller to fill.
+void open_sandbox(lua_State* lua);
+/// Enters the table at the top of the stack, veiled, as a field of the table below it.
+void set_protected(lua_State* lua, const char* name);
+/// Hides the globals behind a veil. REQUIRES: they are at the top of the stack, where they stay.
+void close_sandbox(lua_State* lua);
+
+// --- the libraries, each in a file of its own; each function leaves its table on the stack ---
+
+void push_bit_library(lua_State* lua);
+void push_cjson_library(lua_State* lua);
+void push_cmsgpack_library(lua_State* lua);
+void push_struct_library(lua_State* lua);
+/// The table `redis`. Its functions use `run`, which has to outlive the state.
+void push_redis_library(lua_State* lua, ScriptRun& run);
+
+/// Lua's random numbers as Redis has them: the 48-bit generator of POSIX, the same sequence in
+/// every script.
+struct LuaRandom {
+  std::uint64_t state = 0;
+
+  void seed(std::int32_t value) noexcept;
+  std::uint32_t next() noexcept;  ///< 31 bits
+};
+/// Puts random and randomseed into the math library at the top of the stack.
+void replace_random(lua_State* lua, LuaRandom& random);
+/// Replaces functions of the string library at the top of the stack that could run for ever or
+/// exhaust the C stack.
+void replace_string_functions(lua_State* lua);
+
+// --- what they share ---
+
+/// Instructions between two looks at the limits: some 50 us.
+constexpr int lua_hook_interval = 10'000;
+/// Charges the running script for work inside a C function; raises an error where it has spent all
+/// it may.
+void spend_steps(lua_State* lua, std::uint64_t steps);
+
+/// Enters C functions into the table at the top of the stack.
+void add_functions(lua_State* lua, const luaL_Reg* functions);
+/// The text at `index`, a number as its digits; raises an error for anything else.
+std::string_view checked_text(lua_State* lua, int index);
+inline int push_text(lua_State* lua, std::string_view text) {
+  lua_pushlstring(lua, text.data(), text.size());
+  return 1;
+}
+/// Sets a field of the table at the top of the stack.
+inline void set_text(lua_State* lua, const char* field, std::string_view text) {
+  push_text(lua, text);
+  lua_setfield(lua, -2, field);
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,276 @@
+#include <cstring>
+#include <string>
+
+#include "engine/lua/libraries.hpp"
+
+namespace sluice::engine {
+namespace {
+
+constexpr const char* readonly = "Attempt to modify a readonly table";
+
+/// The registry's table of veils: veil -> the real table.
+char veils_key;
+
+void push_veils(lua_State* lua) {
+  lua_pushlightuserdata(lua, &veils_key);
+  lua_rawget(lua, LUA_REGISTRYINDEX);
+}
+
+/// Pushes the real table if the value at `index` is a veil; upvalue 1 holds the veils.
+bool unveil(lua_State* lua, int index) {
+  if (!lua_istable(lua, index)) return false;
+  lua_pushvalue(lua, index);
+  lua_rawget(lua, lua_upvalueindex(1));
+  if (!lua_isnil(lua, -1)) return true;
+  lua_pop(lua, 1);
+  return false;
+}
+
+int refuse_write(lua_State* lua) { return luaL_error(lua, "%s", readonly); }
+
+int refuse_global(lua_State* lua) {
+  return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'",
+                    luaL_checkstring(lua, 2));
+}
+
+/// A function of the base libraries; upvalue 2. It has no upvalues of its own, so that it can be
+/// called in place.
+int original(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(2))(lua); }
+
+/// A new coroutine counts its instructions from nothing, so it costs beforehand what it may run
+/// unseen.
+int charge_coroutine(lua_State* lua) {
+  spend_steps(lua, lua_hook_interval);
+  return original(lua);
+}
+
+int refuse_veil(lua_State* lua) {
+  if (unveil(lua, 1)) {
+    lua_pushstring(lua, readonly);
+    return lua_error(lua);
+  }
+  return original(lua);
+}
+
+int look_behind_veil(lua_State* lua) {
+  if (unveil(lua, 1)) lua_replace(lua, 1);
+  return original(lua);
+}
+
+/// pairs: upvalue 2 is the plain next, 3 the one that looks behind veils.
+int pairs(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  const bool veiled = unveil(lua, 1);
+  lua_pushvalue(lua, lua_upvalueindex(veiled ? 3 : 2));
+  lua_pushvalue(lua, 1);
+  lua_pushnil(lua);
+  return 3;
+}
+
+int get_metatable(lua_State* lua) {
+  if (!unveil(lua, 1)) return original(lua);
+  lua_pushnil(lua);
+  return 1;
+}
+
+/// pcall as Redis has it: an error that is a table with `err` is given as that text.
+int protected_call(lua_State* lua) {
+  luaL_checkany(lua, 1);
+  lua_pushboolean(lua, 1);
+  lua_insert(lua, 1);
+  if (lua_pcall(lua, lua_gettop(lua) - 2, LUA_MULTRET, 0) == 0) return lua_gettop(lua);
+  lua_remove(lua, 1);
+  if (lua_istable(lua, -1)) {
+    lua_getfield(lua, -1, "err");
+    if (lua_isstring(lua, -1)) lua_replace(lua, -2);
+  }
+  lua_pushboolean(lua, 0);
+  lua_insert(lua, 1);
+  return lua_gettop(lua);
+}
+
+/// Compiles the text on the stack at `index`; nil and a message where it is none. Bytecode could
+/// crash the machine.
+int compile(lua_State* lua, int index, const char* name) {
+  std::size_t size = 0;
+  const char* text = lua_tolstring(lua, index, &size);
+  if (size > 0 && text[0] == LUA_SIGNATURE[0]) {
+    lua_pushnil(lua);
+    lua_pushliteral(lua, "bytecode is not allowed in scripts");
+    return 2;
+  }
+  if (luaL_loadbuffer(lua, text, size, name) == 0) return 1;
+  lua_pushnil(lua);
+  lua_insert(lua, -2);
+  return 2;
+}
+
+int load_string(lua_State* lua) {
+  const char* text = luaL_checkstring(lua, 1);
+  return compile(lua, 1, luaL_optstring(lua, 2, text));
+}
+
+/// load(function): the pieces are put together before they are compiled, so that the first bytes
+/// can be judged.
+int load_pieces(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TFUNCTION);
+  const char* name = luaL_optstring(lua, 2, "=(load)");
+  std::string text;
+  for (;;) {
+    lua_pushvalue(lua, 1);
+    lua_call(lua, 0, 1);
+    std::size_t size = 0;
+    const char* piece = lua_isnil(lua, -1) ? nullptr : lua_tolstring(lua, -1, &size);
+    if (piece == nullptr && !lua_isnil(lua, -1))
+      return luaL_error(lua, "reader function must return a string");
+    if (size == 0) break;
+    if (text.size() + size > (64UL << 20)) return luaL_error(lua, "chunk is too long");
+    text.append(piece, size);
+    lua_pop(lua, 1);
+  }
+  push_text(lua, text);
+  return compile(lua, lua_gettop(lua), name);
+}
+
+/// A script may look and collect, but not change how the collector works for those that come after
+/// it.
+int collect_garbage(lua_State* lua) {
+  static constexpr const char* options[] = {"collect", "count",    "step",       "stop",
+                                            "restart", "setpause", "setstepmul", nullptr};
+  switch (luaL_checkoption(lua, 1, "collect", options)) {
+    case 0: lua_gc(lua, LUA_GCCOLLECT, 0); break;
+    case 1:
+      lua_pushnumber(lua, lua_gc(lua, LUA_GCCOUNT, 0) + lua_gc(lua, LUA_GCCOUNTB, 0) / 1024.0);
+      return 1;
+    case 2: lua_pushboolean(lua, lua_gc(lua, LUA_GCSTEP, luaL_optint(lua, 2, 0))); return 1;
+    default: break;
+  }
+  lua_pushnumber(lua, 0);
+  return 1;
+}
+
+/// The function `name` of the table at the top is replaced by `wrapper`, which has the veils and
+/// the old one as upvalues.
+void wrap(lua_State* lua, const char* name, lua_CFunction wrapper) {
+  push_veils(lua);
+  lua_getfield(lua, -2, name);
+  lua_pushcclosure(lua, wrapper, 2);
+  lua_setfield(lua, -2, name);
+}
+
+void set_function(lua_State* lua, const char* name, lua_CFunction function) {
+  lua_pushcfunction(lua, function);
+  lua_setfield(lua, -2, name);
+}
+
+void remove(lua_State* lua, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    lua_pushnil(lua);
+    lua_setfield(lua, -2, name);
+  }
+}
+
+/// pairs and next; a plain table is still iterated by the plain next.
+void replace_iteration(lua_State* lua) {
+  push_veils(lua);
+  lua_getfield(lua, -2, "next");
+  lua_pushvalue(lua, -2);
+  lua_pushvalue(lua, -2);
+  lua_pushcclosure(lua, look_behind_veil, 2);
+  lua_pushvalue(lua, -1);
+  lua_setfield(lua, -5, "next");
+  lua_pushcclosure(lua, pairs, 3);  // of the veils and both forms of next
+  lua_setfield(lua, -2, "pairs");
+}
+
+void open(lua_State* lua, lua_CFunction library) {
+  lua_pushcfunction(lua, library);
+  lua_call(lua, 0, 0);
+}
+
+}  // namespace
+
+std::string_view checked_text(lua_State* lua, int index) {
+  std::size_t size = 0;
+  const char* text = luaL_checklstring(lua, index, &size);
+  return {text, size};
+}
+
+void add_functions(lua_State* lua, const luaL_Reg* functions) {
+  for (; functions->name != nullptr; ++functions)
+    set_function(lua, functions->name, functions->func);
+}
+
+void set_protected(lua_State* lua, const char* name) {
+  push_veils(lua);
+  lua_newtable(lua);  // the veil
+  lua_createtable(lua, 0, 2);
+  lua_pushvalue(lua, -4);
+  lua_setfield(lua, -2, "__index");
+  lua_pushcfunction(lua, refuse_write);
+  lua_setfield(lua, -2, "__newindex");
+  lua_setmetatable(lua, -2);
+
+  lua_pushvalue(lua, -1);
+  lua_pushvalue(lua, -4);
+  lua_rawset(lua, -4);  // veils[veil] = real
+
+  lua_setfield(lua, -4, name);
+  lua_pop(lua, 2);
+}
+
+void open_sandbox(lua_State* lua) {
+  lua_pushlightuserdata(lua, &veils_key);
+  lua_newtable(lua);
+  lua_rawset(lua, LUA_REGISTRYINDEX);
+
+  for (const auto library : {luaopen_base, luaopen_table, luaopen_string, luaopen_math})
+    open(lua, library);
+  lua_pushvalue(lua, LUA_GLOBALSINDEX);
+  // newproxy: a finalizer would run where no limit holds. setfenv: the environment of a cached
+  // script would stay changed.
+  remove(lua,
+         {"dofile", "loadfile", "print", "newproxy", "setfenv", "getfenv", "module", "require"});
+  for (const char* name : {"rawset", "setmetatable"}) wrap(lua, name, refuse_veil);
+  wrap(lua, "rawget", look_behind_veil);
+  wrap(lua, "getmetatable", get_metatable);
+  replace_iteration(lua);
+  set_function(lua, "pcall", protected_call);
+  set_function(lua, "loadstring", load_string);
+  set_function(lua, "load", load_pieces);
+  set_function(lua, "collectgarbage", collect_garbage);
+
+  lua_getfield(lua, -1, "table");
+  for (const char* name : {"insert", "remove", "sort", "setn"}) wrap(lua, name, refuse_veil);
+  for (const char* name : {"foreach", "foreachi", "maxn", "getn"})
+    wrap(lua, name, look_behind_veil);
+  set_protected(lua, "table");
+
+  lua_getfield(lua, -1, "string");
+  replace_string_functions(lua);
+  set_protected(lua, "string");
+  lua_getfield(lua, -1, "coroutine");
+  for (const char* name : {"create", "wrap"}) wrap(lua, name, charge_coroutine);
+  set_protected(lua, "coroutine");
+
+  lua_pushliteral(lua, "");  // the metatable that all strings share
+  lua_getmetatable(lua, -1);
+  lua_pushvalue(lua, -1);
+  set_protected(lua, "__metatable");
+  lua_pop(lua, 2);
+}
+
+void close_sandbox(lua_State* lua) {
+  lua_createtable(lua, 0, 1);
+  lua_pushcfunction(lua, refuse_global);
+  lua_setfield(lua, -2, "__index");
+  lua_setmetatable(lua, -2);
+
+  lua_pushvalue(lua, -1);
+  set_protected(lua, "_G");  // _G._G is the veil itself
+  lua_pushliteral(lua, "_G");
+  lua_rawget(lua, -2);
+  lua_replace(lua, LUA_GLOBALSINDEX);
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,67 @@
+/// An open Lua machine with the sandbox of scripts in it.
+#pragma once
+
+#include <expected>
+#include <lua.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/lua/libraries.hpp"
+#include "engine/lua/memory.hpp"
+#include "engine/lua/private_arguments.hpp"
+#include "engine/lua/script_run.hpp"
+
+namespace sluice::engine {
+
+/// A script as the Lua machine has it.
+struct LuaScript {
+  int function = LUA_NOREF;             ///< in the registry
+  std::optional<PrivateArguments> own;  ///< empty: KEYS and ARGV are shared
+};
+
+class LuaState {
+ public:
+  /// `run` is told to every script and has to outlive the state.
+  explicit LuaState(ScriptRun& run);
+  ~LuaState();
+  LuaState(const LuaState&) = delete;
+  LuaState& operator=(const LuaState&) = delete;
+
+  /// A compiled script, or why it cannot be compiled.
+  std::expected<LuaScript, std::string> compile(std::string_view text);
+  void forget(LuaScript& script);
+
+  /// Runs a compiled script in `run` and leaves its one result on the stack; pop() it. An error is
+  /// given as text and leaves nothing.
+  std::expected<void, std::string> call(LuaScript& script, Words keys, Words args);
+
+  lua_State* lua() noexcept { return lua_; }
+  void pop() { lua_settop(lua_, bottom_); }
+
+ private:
+  /// KEYS or ARGV: where its table lies in the stack, and what it was filled with.
+  struct Given {
+    int slot;
+    const char* name;
+    std::size_t size = 0;
+    unsigned fills = 0;  ///< of the same table
+  };
+
+  void give(LuaScript& script, Words keys, Words args);
+  void give(Given& given, Words words);
+  void give_new(Given& given, Words words);
+  void fill(Given& given, Words words);
+  bool holds_only(int slot, std::size_t size);
+  std::string failure(int status);
+
+  ScriptRun& run_;
+  LuaMemory memory_;
+  LuaRandom random_;
+  lua_State* lua_;
+  Given keys_;
+  Given args_;
+  int bottom_ = 0;
+};
+
+}  // namespace sluice::engine

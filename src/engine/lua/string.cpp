@@ -1,0 +1,199 @@
+// The functions of the string library that stock Lua runs without bound: rep, find, match, gmatch,
+// gsub.
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "engine/lua/libraries.hpp"
+#include "engine/lua/pattern.hpp"
+
+namespace sluice::engine {
+namespace {
+
+constexpr std::size_t longest = 512UL << 20;
+
+/// Checks the size first, and takes no time for an empty text.
+int rep(lua_State* lua) {
+  const auto text = checked_text(lua, 1);
+  const double count = luaL_checknumber(lua, 2);
+  if (!(count >= 1) || text.empty()) return push_text(lua, "");
+  if (static_cast<double>(text.size()) * count > static_cast<double>(longest))
+    return luaL_error(lua, "resulting string too large");
+  std::string repeated;
+  const auto times = static_cast<std::size_t>(count);
+  repeated.reserve(text.size() * times);
+  for (std::size_t i = 0; i < times; ++i) repeated += text;
+  return push_text(lua, repeated);
+}
+
+/// Where the third argument lets a search begin.
+std::size_t start_at(lua_State* lua, std::size_t size) {
+  const auto wanted = luaL_optinteger(lua, 3, 1);
+  const auto length = static_cast<lua_Integer>(size);
+  const auto from_front = wanted < 0 ? std::max<lua_Integer>(length + wanted + 1, 0) : wanted;
+  return static_cast<std::size_t>(std::clamp<lua_Integer>(from_front - 1, 0, length));
+}
+
+int find_plain(lua_State* lua, std::string_view text, std::string_view wanted, std::size_t start) {
+  const auto found = text.find(wanted, start);
+  if (found == std::string_view::npos) return 0;
+  lua_pushinteger(lua, static_cast<lua_Integer>(found + 1));
+  lua_pushinteger(lua, static_cast<lua_Integer>(found + wanted.size()));
+  return 2;
+}
+
+template <bool positions>
+int find_or_match(lua_State* lua) {
+  const auto text = checked_text(lua, 1);
+  const auto wanted = checked_text(lua, 2);
+  const auto start = start_at(lua, text.size());
+  const auto nothing = [&] { return lua_pushnil(lua), 1; };
+  if (positions && (lua_toboolean(lua, 4) != 0 ||
+                    wanted.find_first_of("^$*+?.([%-") == std::string_view::npos)) {
+    const int found = find_plain(lua, text, wanted, start);
+    return found != 0 ? found : nothing();
+  }
+  const bool anchored = wanted.starts_with('^');
+  LuaPattern pattern(lua, text, anchored ? wanted.substr(1) : wanted);
+  for (const char* at = text.data() + start; at <= pattern.end(); ++at) {
+    pattern.start();
+    if (const char* end = pattern.match(at)) {
+      pattern.settle();
+      if (!positions) return pattern.push_captures(at, end);
+      lua_pushinteger(lua, at - text.data() + 1);
+      lua_pushinteger(lua, end - text.data());
+      return 2 + pattern.push_captures(at, end, false);
+    }
+    if (anchored) break;
+  }
+  pattern.settle();
+  return nothing();
+}
+
+/// One step of gmatch; upvalues: text, pattern, where to go on.
+int next_match(lua_State* lua) {
+  const auto text = checked_text(lua, lua_upvalueindex(1));
+  LuaPattern pattern(lua, text, checked_text(lua, lua_upvalueindex(2)));
+  for (const char* at = text.data() + lua_tointeger(lua, lua_upvalueindex(3)); at <= pattern.end();
+       ++at) {
+    pattern.start();
+    const char* end = pattern.match(at);
+    if (end == nullptr) continue;
+    lua_pushinteger(lua, end - text.data() + (end == at ? 1 : 0));
+    lua_replace(lua, lua_upvalueindex(3));
+    pattern.settle();
+    return pattern.push_captures(at, end);
+  }
+  pattern.settle();
+  return 0;
+}
+
+int gmatch(lua_State* lua) {
+  checked_text(lua, 1);
+  checked_text(lua, 2);
+  lua_settop(lua, 2);
+  lua_pushinteger(lua, 0);
+  lua_pushcclosure(lua, next_match, 3);
+  return 1;
+}
+
+/// The third argument of gsub as a text: %0 to %9 stand for captures.
+void add_template(lua_State* lua, LuaPattern& pattern, const char* from, const char* to,
+                  std::string& out) {
+  const auto given = checked_text(lua, 3);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i] != '%') {
+      out += given[i];
+      continue;
+    }
+    const char c = ++i < given.size() ? given[i] : '\0';
+    if (!std::isdigit(static_cast<unsigned char>(c))) {
+      out += c;
+    } else if (c == '0') {
+      out.append(from, to);
+    } else {
+      pattern.push_capture(c - '1', from, to);
+      out += checked_text(lua, -1);
+      lua_pop(lua, 1);
+    }
+  }
+}
+
+void add_replacement(lua_State* lua, LuaPattern& pattern, const char* from, const char* to,
+                     std::string& out) {
+  switch (lua_type(lua, 3)) {
+    case LUA_TFUNCTION:
+      lua_pushvalue(lua, 3);
+      lua_call(lua, pattern.push_captures(from, to), 1);
+      break;
+    case LUA_TTABLE:
+      pattern.push_capture(0, from, to);
+      lua_gettable(lua, 3);
+      break;
+    default: return add_template(lua, pattern, from, to, out);
+  }
+  if (lua_toboolean(lua, -1) == 0) {
+    out.append(from, to);
+  } else if (lua_isstring(lua, -1) == 0) {
+    luaL_error(lua, "invalid replacement value (a %s)", luaL_typename(lua, -1));
+  } else {
+    out += checked_text(lua, -1);
+  }
+  lua_pop(lua, 1);
+}
+
+int gsub(lua_State* lua) {
+  const auto text = checked_text(lua, 1);
+  const auto wanted = checked_text(lua, 2);
+  const int type = lua_type(lua, 3);
+  luaL_argcheck(
+      lua,
+      type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TFUNCTION || type == LUA_TTABLE, 3,
+      "string/function/table expected");
+  const auto most = luaL_optinteger(lua, 4, static_cast<lua_Integer>(text.size()) + 1);
+  const bool anchored = wanted.starts_with('^');
+  LuaPattern pattern(lua, text, anchored ? wanted.substr(1) : wanted);
+  std::string out;
+  lua_Integer count = 0;
+  const char* at = pattern.begin();
+  while (count < most) {
+    pattern.start();
+    const char* end = pattern.match(at);
+    if (end != nullptr) {
+      ++count;
+      add_replacement(lua, pattern, at, end, out);
+      if (out.size() > longest) luaL_error(lua, "resulting string too large");
+    }
+    if (end != nullptr && end > at) {
+      at = end;
+    } else if (at < pattern.end()) {
+      out += *at++;
+    } else {
+      break;
+    }
+    if (anchored) break;
+  }
+  pattern.settle();
+  out.append(at, pattern.end());
+  push_text(lua, out);
+  lua_pushinteger(lua, count);
+  return 2;
+}
+
+constexpr luaL_Reg functions[] = {
+    {"rep", rep},
+    {"find", find_or_match<true>},
+    {"match", find_or_match<false>},
+    {"gmatch", gmatch},
+    {"gfind", gmatch},
+    {"gsub", gsub},
+    {nullptr, nullptr},
+};
+
+}  // namespace
+
+void replace_string_functions(lua_State* lua) { add_functions(lua, functions); }
+
+}  // namespace sluice::engine

@@ -1,0 +1,184 @@
+#include "engine/types/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace sluice::engine {
+namespace {
+
+/// What strtod and strtold have in common, as Redis judges them.
+template <class Number, class Convert>
+std::optional<Number> parse_with(Convert convert, std::string_view text) {
+  if (text.empty() || text.size() > 255 || std::isspace(static_cast<unsigned char>(text.front())))
+    return std::nullopt;
+  std::array<char, 256> terminated;
+  std::memcpy(terminated.data(), text.data(), text.size());
+  terminated[text.size()] = '\0';
+  char* end = nullptr;
+  errno = 0;
+  const Number value = convert(terminated.data(), &end);
+  if (end != terminated.data() + text.size() || std::isnan(value)) return std::nullopt;
+  if (errno == ERANGE && (std::isinf(value) || value == 0)) return std::nullopt;
+  return value;
+}
+
+/// Matches one character against the class that opens at `i` ("[..."); leaves `i` behind it.
+/// An unfinished class ends with the pattern.
+bool class_matches(std::string_view pattern, std::size_t& i, char c) noexcept {
+  ++i;
+  const bool negated = i < pattern.size() && pattern[i] == '^';
+  if (negated) ++i;
+  bool found = false;
+  const auto byte = static_cast<unsigned char>(c);
+  for (; i < pattern.size() && pattern[i] != ']'; ++i) {
+    if (pattern[i] == '\\' && i + 1 < pattern.size()) {
+      found |= pattern[++i] == c;
+    } else if (i + 2 < pattern.size() && pattern[i + 1] == '-') {
+      auto low = static_cast<unsigned char>(pattern[i]);
+      auto high = static_cast<unsigned char>(pattern[i + 2]);
+      if (low > high) std::swap(low, high);
+      found |= low <= byte && byte <= high;
+      i += 2;
+    } else {
+      found |= pattern[i] == c;
+    }
+  }
+  if (i < pattern.size()) ++i;
+  return found != negated;
+}
+
+/// Matches one character against the element at `i`; leaves `i` behind it. REQUIRES: pattern[i] is
+/// no '*'.
+bool element_matches(std::string_view pattern, std::size_t& i, char c) noexcept {
+  switch (pattern[i]) {
+    case '?': ++i; return true;
+    case '[': return class_matches(pattern, i, c);
+    case '\\':
+      if (i + 1 < pattern.size()) ++i;
+      [[fallthrough]];
+    default: return pattern[i++] == c;
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_integer(std::string_view text) noexcept {
+  if (text.empty() || text.size() > 20) return std::nullopt;
+  const auto digits = text.front() == '-' ? text.substr(1) : text;
+  if (digits.empty() || (digits.front() == '0' && text.size() > 1)) return std::nullopt;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_double(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size() && !std::isnan(value)) return value;
+  return parse_with<double>(std::strtod, text);  // '+', hexadecimal, the smallest numbers
+}
+
+std::optional<long double> parse_long_double(std::string_view text) {
+  return parse_with<long double>(std::strtold, text);
+}
+
+std::string text_of(long double value) {
+  auto text = fmt::format("{:.17f}", value);
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+  }
+  return text == "-0" ? "0" : text;
+}
+
+void DoubleText::write(double value) noexcept {
+  if (std::isnan(value)) return put("nan");
+  if (std::isinf(value)) return put(value > 0 ? "inf" : "-inf");
+  if (value == 0) return put(std::signbit(value) ? "-0" : "0");
+  if (std::fabs(value) < 4503599627370496.0 && value == std::trunc(value))  // 2^52
+    return put(IntegerText{static_cast<std::int64_t>(value)});
+
+  // Takes "d.ddde+xx" apart into digits and a power of ten.
+  std::array<char, 32> scientific;
+  const auto end = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
+                                 std::fabs(value), std::chars_format::scientific);
+  const std::string_view all{scientific.data(),
+                             static_cast<std::size_t>(end.ptr - scientific.data())};
+  const auto mark = all.find('e');
+  int exponent = 0;
+  std::from_chars(all.data() + mark + (all[mark + 1] == '+' ? 2 : 1), end.ptr, exponent);
+  std::array<char, 24> digits;
+  digits[0] = all[0];
+  const auto fraction = mark > 2 ? all.substr(2, mark - 2) : std::string_view{};
+  std::ranges::copy(fraction, digits.begin() + 1);
+  if (value < 0) put("-");
+  write_digits({digits.data(), fraction.size() + 1}, exponent);
+}
+
+/// Without an exponent where the text stays short.
+void DoubleText::write_digits(std::string_view digits, int exponent) noexcept {
+  const int count = static_cast<int>(digits.size());
+  const int power = exponent - count + 1;  // value = digits * 10^power
+  if (power >= 0 && exponent < count + 7) {
+    put(digits);
+    put_zeros(power);
+  } else if (power < 0 && (power > -7 || std::abs(exponent) < 4)) {
+    const int whole = count + power;
+    if (whole <= 0) {
+      put("0.");
+      put_zeros(-whole);
+      put(digits);
+    } else {
+      put(digits.substr(0, static_cast<std::size_t>(whole)));
+      put(".");
+      put(digits.substr(static_cast<std::size_t>(whole)));
+    }
+  } else {
+    put(digits.substr(0, 1));
+    if (count > 1) put("."), put(digits.substr(1));
+    put(exponent < 0 ? "e-" : "e+");
+    put(IntegerText{std::abs(exponent)});
+  }
+}
+
+void DoubleText::put(std::string_view text) noexcept {
+  std::memcpy(text_.data() + size_, text.data(), text.size());
+  size_ += text.size();
+}
+
+void DoubleText::put_zeros(int count) noexcept {
+  std::memset(text_.data() + size_, '0', static_cast<std::size_t>(count));
+  size_ += static_cast<std::size_t>(count);
+}
+
+bool glob_matches(std::string_view pattern, std::string_view text) noexcept {
+  // After a mismatch only the latest '*' has to be tried again, with one character more.
+  std::size_t p = 0, t = 0;
+  std::size_t star = std::string_view::npos, star_text = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = ++p;
+      star_text = t;
+      continue;
+    }
+    if (p < pattern.size() && element_matches(pattern, p, text[t])) {
+      ++t;
+      continue;
+    }
+    if (star == std::string_view::npos) return false;
+    p = star;
+    t = ++star_text;
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace sluice::engine

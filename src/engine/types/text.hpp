@@ -1,0 +1,64 @@
+/// Numbers and patterns as Redis reads and writes them.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "resp/letters.hpp"
+
+namespace sluice::engine {
+
+/// Strict: no blanks, no '+', no leading zeros, no "-0"; so that the text of a number is its only
+/// text.
+std::optional<std::int64_t> parse_integer(std::string_view text) noexcept;
+/// Not NaN, no blanks around it; "inf" and hexadecimal are numbers.
+std::optional<double> parse_double(std::string_view text);
+std::optional<long double> parse_long_double(std::string_view text);
+
+/// 17 digits after the point, trailing zeros cut: what INCRBYFLOAT stores.
+std::string text_of(long double value);
+
+/// The text of an integer, without an allocation.
+class IntegerText {
+ public:
+  explicit IntegerText(std::int64_t value) noexcept {
+    size_ = static_cast<std::size_t>(
+        std::to_chars(text_.data(), text_.data() + text_.size(), value).ptr - text_.data());
+  }
+  std::string_view view() const noexcept { return {text_.data(), size_}; }
+  operator std::string_view() const noexcept { return view(); }
+
+ private:
+  std::array<char, 20> text_;
+  std::size_t size_;
+};
+
+/// The shortest text that reads back as the same double, laid out as Redis 7.2 does: "3", "0.1",
+/// "1e+21", "inf".
+class DoubleText {
+ public:
+  explicit DoubleText(double value) noexcept { write(value); }
+  std::string_view view() const noexcept { return {text_.data(), size_}; }
+  operator std::string_view() const noexcept { return view(); }
+
+ private:
+  void write(double value) noexcept;
+  void write_digits(std::string_view digits, int exponent) noexcept;
+  void put(std::string_view text) noexcept;
+  void put_zeros(int count) noexcept;
+
+  std::array<char, 64> text_;
+  std::size_t size_ = 0;
+};
+
+using resp::is_word;
+
+/// Patterns as KEYS, SCAN and PUBSUB CHANNELS know them: * ? [a-c] [^a] and \ before a character
+/// that means itself. At most O(pattern * text) steps.
+bool glob_matches(std::string_view pattern, std::string_view text) noexcept;
+
+}  // namespace sluice::engine

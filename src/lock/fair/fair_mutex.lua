@@ -1,0 +1,187 @@
+-- The scripts of FairMutex.
+
+-- script acquire
+-- Take a free lock if nobody waits, or wait for it in the queue. Whoever finds it free sees to it
+-- that the first in the queue gets it. Re-entry is lock/mutex/recount.
+-- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
+-- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] request id   ARGV[4] holder, for people
+-- ARGV[5] channel   ARGV[6] claim, ms   ARGV[7] inbox; empty: do not wait
+-- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
+--        hand-over;
+--        {ms, time, foreign}: refused. Look again in so many ms (-1: whenever); the server's time in
+--        ms; 1: somebody of Redisson's is before us, and will publish its release to our channel.
+local call = redis.call
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/fair/fair_mutex.lua queue
+-- include lock/fair/hand_over.lua
+local me, lease, request, holder, channel, claim, inbox = unpack(ARGV)
+local holds = call('HGET', KEYS[1], 'sluice:request')
+if holds == request then
+  call('PEXPIRE', KEYS[1], lease)
+  return tonumber(call('GET', KEYS[5]))  -- nobody has counted on since: this hold is in the way
+end
+-- Another request of this owner may have left a ticket: whoever waits takes it over.
+local waits, arrived = string.match(call('HGET', KEYS[4], me) or '', '^(%S+) %d+ (%d+)')
+local mine = inbox ~= '' or not waits or waits == request
+
+local free_until
+if not holds and call('EXISTS', KEYS[1]) == 0 then
+  local first
+  first, free_until = hand_over(channel, mine and me or nil)
+  if first then
+    if waits or call('EXISTS', KEYS[2]) == 1 then
+      take_turn(me)
+    end
+    local token = next_token(KEYS[5], 1)
+    let_in(me, request, holder, lease)
+    return token
+  end
+  holds = call('HGET', KEYS[1], 'sluice:request')
+elseif not holds then
+-- include lock/hold/parts.lua is_lock
+  if call('HLEN', KEYS[1]) > 64 or not is_lock(KEYS[1]) then
+    return redis.error_reply(no_lock)
+  end
+end
+local left = free_until and free_until - server_time() or call('PTTL', KEYS[1])
+if inbox == '' then
+  return {left, server_time(), 0}
+end
+
+-- Redisson takes only the first out of its queue, by the clock of a client: whoever is missing but
+-- has a ticket was before all who came later.
+local function return_to_the_front()
+  for place, other in ipairs(call('LRANGE', KEYS[2], 0, 999)) do
+    local came = string.match(call('HGET', KEYS[4], other) or '', '^%S+ %d+ (%d+)')
+    if not came or tonumber(came) > tonumber(arrived) then
+      call('LINSERT', KEYS[2], 'BEFORE', other, me)
+      return place - 1
+    end
+  end
+  return call('RPUSH', KEYS[2], me) - 1
+end
+
+local function find_or_take_place()
+  return call('LPOS', KEYS[2], me) or arrived and return_to_the_front() or call('RPUSH', KEYS[2], me) - 1
+end
+
+-- At least our patience for each that is before us, whatever Redisson takes off; at most what
+-- Redisson would say to somebody new.
+local function set_deadline(place)
+  local before = place > 0 and call('ZSCORE', KEYS[3], call('LINDEX', KEYS[2], place - 1))
+  local most = (before and tonumber(before) or server_time() + math.max(left, 0)) + patience
+  local has = tonumber(call('ZSCORE', KEYS[3], me)) or most
+  local deadline = math.max(math.min(has, most), server_time() + patience * (place + 1))
+  call('ZADD', KEYS[3], string.format('%.0f', deadline), me)
+end
+
+local function redisson_is_before(place)
+  if not (holds or free_until) or place > 1000 then
+    return true
+  end
+  if place > 0 then
+    for _, ticket in ipairs(call('HMGET', KEYS[4], unpack(call('LRANGE', KEYS[2], 0, place - 1)))) do
+      if not ticket then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+local place = find_or_take_place()
+set_deadline(place)
+call('HSET', KEYS[4], me, string.format('%s %s %s %s ', request, claim,
+                                        arrived or string.format('%.0f', server_time()), inbox) .. holder)
+call('PEXPIRE', KEYS[4], 120000)  -- whoever waits looks again within 30 s
+
+-- When the hold ends by itself the first looks at once, the others one after another: one of them
+-- lives. What Redisson releases it tells the first alone, who may be dead.
+local foreign = redisson_is_before(place)
+local rest = left < 0 and left or left + 100 * place
+if foreign and place > 0 and (rest < 0 or rest > 500 * place) then
+  rest = 500 * place
+end
+return {rest, server_time(), foreign and 1 or 0}
+
+-- script release
+-- End a hold and hand the lock over; or end the wait for one.
+-- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
+-- ARGV[1] request id   ARGV[2] channel   ARGV[3] owner that waits by that request; empty: none
+-- Reply: 1 ended; 0 there was no such hold.
+local call = redis.call
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/fair/fair_mutex.lua queue
+-- include lock/fair/hand_over.lua
+local left_queue = ARGV[3] ~= ''
+  and string.match(call('HGET', KEYS[4], ARGV[3]) or '', '^%S+') == ARGV[1] and leave(ARGV[3])
+if call('HGET', KEYS[1], 'sluice:request') == ARGV[1] then
+  call('DEL', KEYS[1])
+  hand_over(ARGV[2])
+  return 1
+end
+if left_queue then  -- it may have been the one to look
+  local left = call('PTTL', KEYS[1])
+  if left == -2 then
+    hand_over(ARGV[2])
+  elseif left >= 0 then
+    have_it_looked_at('', left, 3)  -- one of these may be in, and stand still
+  end
+end
+return 0
+
+-- script force_release
+-- End whatever hold there is, without asking its owner, and hand the lock over.
+-- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
+-- ARGV[1] channel
+-- Reply: 1 ended; 0 nobody held it.
+-- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua server_time
+-- include lock/fair/fair_mutex.lua queue
+-- include lock/fair/hand_over.lua
+-- include lock/hold/parts.lua is_lock
+if redis.call('EXISTS', KEYS[1]) == 1 and not is_lock(KEYS[1]) then
+  return redis.error_reply(no_lock)
+end
+local ended = redis.call('DEL', KEYS[1])
+hand_over(ARGV[1])
+return ended
+
+-- script waiters
+-- Who waits, for people.
+-- KEYS[1] queue   KEYS[2] tickets   ARGV[1] at most so many, below 1000
+-- Reply: {owner, ticket, owner, ticket ...} in the order of the queue; see lock/fair/queue. Empty:
+--        a waiter of Redisson's.
+local shown = {}
+for _, owner in ipairs(redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)) do
+  shown[#shown + 1] = owner
+  shown[#shown + 1] = redis.call('HGET', KEYS[2], owner) or ''
+end
+return shown
+
+-- part queue
+-- The queue of a fair lock as Redisson keeps it, and our tickets beside it.
+-- KEYS[2] list of owners, first come first   KEYS[3] sorted set of them by deadline, ms
+-- KEYS[4] hash: owner -> ticket "request claim arrived inbox holder", times in ms. Whoever waits
+--         without one is Redisson's.
+local patience = 300000  -- that Redisson has with each that waits
+
+-- Whoever stands behind `place` waits for less than before: O(n), as with Redisson.
+local function move_up(place, by)
+  for _, owner in ipairs(redis.call('LRANGE', KEYS[2], place + 1, -1)) do
+    redis.call('ZADD', KEYS[3], 'XX', 'INCR', string.format('%.0f', -by), owner)
+  end
+end
+
+local function leave(owner)
+  local place = redis.call('LPOS', KEYS[2], owner)
+  if place then
+    move_up(place, patience)
+    redis.call('LREM', KEYS[2], 1, owner)
+  end
+  redis.call('ZREM', KEYS[3], owner)
+  redis.call('HDEL', KEYS[4], owner)
+  return place
+end

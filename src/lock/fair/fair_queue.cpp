@@ -1,0 +1,107 @@
+#include "lock/fair/fair_queue.hpp"
+
+#include <algorithm>
+
+#include "lock/fair/fair_mutex.lua.hpp"
+#include "lock/hold/owner.hpp"
+#include "lock/mutex/info.hpp"
+#include "lock/text.hpp"
+#include "store/key_name.hpp"
+
+namespace sluice::lock {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+/// A waiter that stands still costs those behind it two seconds: this time, and until another
+/// process has looked. It is shorter than Terms::claim(), since a waiter of Redisson has the same
+/// time in this queue. It also applies to holds that are not watched, since all waiters are behind
+/// this one.
+constexpr milliseconds time_to_claim{1500};
+
+constexpr std::string_view most_waiters = "1000";
+
+/// Of "request claim arrived inbox holder", or of nothing.
+HolderData holder_of_ticket(std::string_view ticket) {
+  for (int word = 0; word < 4; ++word) take_word(ticket);
+  return holder_data(ticket);
+}
+
+}  // namespace
+
+FairQueue::FairQueue(Store& store, const std::string& name, const Terms& terms,
+                     const Durability& durability)
+    : HashLock(store, name, terms, durability),
+      names_(name),
+      queue_(key_with_prefix("redisson_lock_queue", name)),
+      deadlines_(key_with_prefix("redisson_lock_timeout", name)),
+      tickets_(key_with_prefix("sluice_lock_tickets", name)) {}
+
+milliseconds FairQueue::claim() const noexcept {
+  return std::min(lease_terms().lease, std::max(time_to_claim, 2 * lease_terms().margin));
+}
+
+/// Without a renewal nothing would make a lease of the claim.
+bool FairQueue::asks_after_hand_over() const noexcept {
+  return durability().replicas > 0 || (!lease_terms().watched && claim() < lease_terms().lease);
+}
+
+Task<AcquireReply> FairQueue::ask_acquire(const Identity& who, const std::string& inbox) {
+  const std::string lease = std::to_string(lease_terms().lease.count());
+  const std::string claim = std::to_string(this->claim().count());
+  const std::string_view keys[] = {key(), queue_, deadlines_, tickets_, names_.token};
+  const std::string_view args[] = {who.owner,      lease, who.request, who.holder,
+                                   names_.channel, claim, inbox};
+  return request_hold(who, scripts::lock_fair_acquire, keys, args);
+}
+
+/// A program with Redisson tells each waiter of its release on a channel of its own.
+AcquireReply FairQueue::read_acquire_reply(const Value& reply, const std::string& owner) const {
+  return acquire_reply_of(scripts::lock_fair_acquire.name, reply, names_.channel + ':' + owner);
+}
+
+Task<Value> FairQueue::ask_end(const Identity& who, CallOptions options) {
+  return store().run(scripts::lock_fair_release,
+                     {key(), queue_, deadlines_, tickets_, names_.token},
+                     {who.request, names_.channel, ""}, options);
+}
+
+GiveUp FairQueue::give_up(const Identity& who) const {
+  return script_call(store(), scripts::lock_fair_release,
+                     {key(), queue_, deadlines_, tickets_, names_.token},
+                     {who.request, names_.channel, who.owner});
+}
+
+Task<Value> FairQueue::ask_force_release() {
+  return store().run(scripts::lock_fair_force_release,
+                     {key(), queue_, deadlines_, tickets_, names_.token}, {names_.channel},
+                     {.repeatable = true});
+}
+
+void FairQueue::granted(const std::shared_ptr<Hold>& hold) {
+  const std::lock_guard lock{mutex_};
+  latest_ = hold;
+}
+
+std::shared_ptr<Hold> FairQueue::latest_hold() {
+  const std::lock_guard lock{mutex_};
+  return latest_.lock();
+}
+
+Task<LockInfo> FairQueue::info() {
+  const std::string_view keys[] = {queue_, tickets_};
+  const std::string_view args[] = {most_waiters};
+  Batch batch;
+  ask_for_hold(batch, names_);
+  batch.add(scripts::lock_fair_waiters, keys, args);
+  const std::vector<Value> replies = co_await store().run(std::move(batch));
+  LockInfo info = hold_info(replies);
+  const auto& waiters = replies.at(4).as_items();
+  for (std::size_t i = 0; i + 1 < waiters.size(); i += 2)
+    info.waiters.push_back(
+        {.owner = {waiters[i].as_text()}, .data = holder_of_ticket(waiters[i + 1].as_text())});
+  co_return info;
+}
+
+}  // namespace sluice::lock

@@ -1,0 +1,50 @@
+-- What many scripts of the locks include.
+
+-- part server_time
+-- The server's time in milliseconds, asked once.
+local asked
+local function server_time()
+  if not asked then
+    local time = redis.call('TIME')
+    asked = time[1] * 1000 + math.floor(time[2] / 1000)
+  end
+  return asked
+end
+
+-- part next_token
+-- The next `many` tokens of a fencing counter; the last of them. A counter that begins, or begins
+-- again because the server has lost its data, begins at the server's time in microseconds: above
+-- whatever it gave before. Doubles count exactly up to 2^53, the year 2255.
+local function next_token(counter, many)
+  local token = redis.call('INCRBY', counter, many)
+  if token < 1e15 then
+    local time = redis.call('TIME')
+    token = time[1] * 1000000 + time[2] + many
+    redis.call('SET', counter, string.format('%.0f', token))
+  end
+  return token
+end
+
+-- part is_lock
+-- Whether a hash is a lock: one of ours, or one of Redisson, which has the fields "mode" (of a
+-- read-write lock) and <uuid>:<number> or <uuid>:<number>:write with a count. Nothing else may be
+-- taken for a lock, or be deleted as one.
+local function is_lock(key)
+  if redis.call('HEXISTS', key, 'sluice:request') == 1 then
+    return true
+  end
+  local known = false
+  local fields = redis.call('HGETALL', key)
+  for i = 1, #fields, 2 do
+    local field, value = fields[i], fields[i + 1]
+    local uuid = string.match(field, '^([%x-]+):%d+$') or string.match(field, '^([%x-]+):%d+:write$')
+    if field == 'mode' and (value == 'read' or value == 'write')
+      or uuid and #uuid == 36 and string.match(value, '^%d+$') then
+      known = true
+    elseif string.sub(field, 1, 7) ~= 'sluice:' then
+      return false
+    end
+  end
+  return known
+end
+local no_lock = 'WRONGTYPE the hash of this name is not a lock'

@@ -1,0 +1,31 @@
+/// What replication means for a hold: whether enough replicas have it, and which server answers.
+#pragma once
+
+#include <string>
+
+#include "sluice/held.hpp"
+
+namespace sluice::lock {
+
+/// A script's reply, and how many replicas had what it wrote in time.
+struct DurableReply {
+  Value reply;
+  std::int64_t replicas = 0;
+
+  bool is_in_enough(const Durability& durability) const noexcept {
+    return replicas >= durability.replicas;
+  }
+};
+
+/// The script and WAIT, in one round trip. Repeatable. Words are copied before this returns.
+Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, Words args,
+                               const Durability& durability);
+
+/// What to throw when the grant was given back.
+Error unsynced(const std::string& key, const DurableReply& reply, const Durability& durability);
+
+/// The run id and the replication id, as INFO tells them. The text differs after a restart or a
+/// failover.
+Task<std::string> server_identity(Store& store);
+
+}  // namespace sluice::lock

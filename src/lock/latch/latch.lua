@@ -1,0 +1,89 @@
+-- The scripts of Latch.
+-- KEYS[1] count   KEYS[2] zset of requests: id, when in ms   KEYS[3] number of the last opening
+-- In set and count_down:
+-- ARGV[1] request id   ARGV[2] a number   ARGV[3] channel
+-- ARGV[4] how long a request is remembered, ms   ARGV[5] how many at most
+-- ARGV[6] how long an opening is remembered, ms
+
+-- part count
+-- The count; nil: there is none. Raises WRONGTYPE for a string that is no count.
+local call = redis.call
+local function count()
+  local text = call('GET', KEYS[1])
+  if text and not string.match(text, '^%-?%d+$') then
+    call('LLEN', KEYS[1])
+  end
+  return text and tonumber(text)
+end
+
+-- part once
+-- Whether this request is new. It is remembered then, so that a copy of it does nothing.
+local function is_new()
+  if call('ZSCORE', KEYS[2], ARGV[1]) then
+    return false
+  end
+  local now = server_time()
+  call('ZADD', KEYS[2], now, ARGV[1])
+  call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[4])
+  call('ZREMRANGEBYRANK', KEYS[2], 0, -1 - ARGV[5])
+  call('PEXPIRE', KEYS[2], ARGV[4])
+  return true
+end
+
+-- Openings are numbered on from the server's time, so that no number comes again when it was
+-- forgotten: a waiter could not tell the new opening from the one it knows.
+local function open()
+  call('DEL', KEYS[1])
+  if call('INCR', KEYS[3]) == 1 then
+    call('SET', KEYS[3], string.format('%.0f', server_time()))
+  end
+  call('PEXPIRE', KEYS[3], ARGV[6])
+  call('PUBLISH', ARGV[3], '0')
+end
+
+-- script look
+-- What a waiter wants to know.
+-- Reply: {count, 0: there is none; number of the last opening, 0: none that is remembered}
+-- include lock/latch/latch.lua count
+return {math.max(count() or 0, 0), tonumber(call('GET', KEYS[3]) or 0)}
+
+-- script set
+-- Set the count, once for each request; 0 opens the latch.
+-- ARGV[7] 1: whatever the count is now
+-- Reply: 1 set, now or by an earlier copy; 0 the latch is not open.
+-- include lock/hold/parts.lua server_time
+-- include lock/latch/latch.lua count
+-- include lock/latch/latch.lua once
+local before = count()
+if before and ARGV[7] == '0' and not call('ZSCORE', KEYS[2], ARGV[1]) then
+  return 0
+end
+if not is_new() then
+  return 1
+end
+if ARGV[2] == '0' then
+  open()
+else
+  call('SET', KEYS[1], ARGV[2])
+  call('PUBLISH', ARGV[3], '1')
+end
+return 1
+
+-- script count_down
+-- Count down by ARGV[2], once for each request; open the latch at zero.
+-- Reply: the count that is left, 0: open.
+-- include lock/hold/parts.lua server_time
+-- include lock/latch/latch.lua count
+-- include lock/latch/latch.lua once
+local left = count() or 0
+if not is_new() then
+  return left
+end
+if left <= 0 then
+  return 0
+end
+if left > tonumber(ARGV[2]) then
+  return call('DECRBY', KEYS[1], ARGV[2])
+end
+open()
+return 0

@@ -1,0 +1,173 @@
+-- The scripts of RateLimiter.
+-- KEYS[1] definition hash   KEYS[2] free permits
+-- KEYS[3] log: zset of 1 length byte, id, 4 bytes number of permits; score: when taken, ms
+-- ARGV[1] rate   ARGV[2] interval, ms   ARGV[3] kind: 0 overall, 1 per client
+-- ARGV[4] keep alive, ms; 0: for ever
+
+-- part define
+local call = redis.call
+
+-- Raises Redis's own WRONGTYPE error.
+local function refuse(key)
+  call('LLEN', key)
+end
+
+local function define()
+  call('HSET', KEYS[1], 'rate', ARGV[1], 'interval', ARGV[2], 'type', ARGV[3], 'keepAliveTime',
+       ARGV[4])
+end
+
+-- script acquire
+-- Take permits of a rate. What was taken in the last interval lies in a log; the rest is free.
+-- ARGV[5] 1: another rate or interval is taken as it is
+-- ARGV[6] the rate by which the caller last counted; 0: none
+-- ARGV[7] how many permits; 0: only look   ARGV[8] id of the request, at most 255 bytes
+-- Reply: {'granted', free permits left, rate} · {'wait', us until there are enough, rate}
+--        {'mismatch', rate, interval, kind} · {'above', rate}: never so many
+-- include lock/limiter/limiter.lua define
+local form = '<Bc0I4'
+
+-- Before the limiter is defined: its keys hold nothing, or what is left of an earlier one.
+local function check_keys()
+  if call('EXISTS', KEYS[1]) == 1 then
+    refuse(KEYS[1])
+  end
+  local free = call('GET', KEYS[2])
+  if free and not tonumber(free) then
+    refuse(KEYS[2])
+  end
+  local entry = call('ZRANGE', KEYS[3], 0, 0)[1]
+  if entry and #entry ~= 5 + string.byte(entry) then
+    refuse(KEYS[3])
+  end
+end
+
+local defined = call('HMGET', KEYS[1], 'rate', 'interval', 'type', 'keepAliveTime')
+if not (defined[1] or defined[2] or defined[3]) then
+  check_keys()
+  define()
+  defined = {ARGV[1], ARGV[2], ARGV[3], ARGV[4]}
+end
+local rate, interval = tonumber(defined[1]), tonumber(defined[2])
+local same = defined[1] == ARGV[1] and defined[2] == ARGV[2]
+if not rate or not interval or defined[3] ~= ARGV[3] or not (same or ARGV[5] == '1') then
+  return {'mismatch', defined[1] or '', defined[2] or '', defined[3] or ''}
+end
+local wanted = tonumber(ARGV[7])
+if wanted > rate then
+  return {'above', defined[1]}
+end
+
+local time = call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local now_text = string.format('%.3f', now)
+local due = string.format('%.3f', now - interval)
+
+local function permits_of(entry)
+  local _, permits = struct.unpack(form, entry)
+  return permits
+end
+
+local function sum(entries)
+  local permits = 0
+  for _, entry in ipairs(entries) do
+    permits = permits + permits_of(entry)
+  end
+  return permits
+end
+
+-- What was taken an interval ago is free again. To count the whole log costs more, and corrects
+-- what other programs left: a number of another rate, permits without an entry.
+local function count_free()
+  if call('ZCOUNT', KEYS[3], '(' .. due, '+inf') == 0 then
+    call('DEL', KEYS[3])
+    return rate
+  end
+  local free = call('GET', KEYS[2])
+  if free and ARGV[6] == defined[1] then
+    local back = call('ZRANGEBYSCORE', KEYS[3], '-inf', due)
+    if #back == 0 then
+      return math.min(free, rate)
+    end
+    free = free + sum(back)
+    if free <= rate then
+      call('ZREMRANGEBYSCORE', KEYS[3], '-inf', due)
+      return free
+    end
+  end
+  call('ZREMRANGEBYSCORE', KEYS[3], '-inf', due)
+  return rate - sum(call('ZRANGE', KEYS[3], 0, -1))
+end
+
+-- Microseconds until so many more are free; nil: the log has not so many.
+local function time_until(missing)
+  local step = 100
+  for first = 0, math.huge, step do
+    local log = call('ZRANGE', KEYS[3], first, first + step - 1, 'WITHSCORES')
+    for i = 1, #log, 2 do
+      missing = missing - permits_of(log[i])
+      if missing <= 0 then
+        return math.floor((log[i + 1] + interval - now) * 1000 + 0.5)
+      end
+    end
+    if #log == 0 then
+      return nil
+    end
+  end
+end
+
+local free = count_free()
+local reply = 'granted'
+local wait = 0
+local entry = struct.pack(form, #ARGV[8], ARGV[8], wanted)
+if wanted > 0 and not call('ZSCORE', KEYS[3], entry) then
+  if wanted > free then
+    -- The clock was set back, or a peer's is fast: nothing was taken later than now.
+    for _, ahead in ipairs(call('ZRANGEBYSCORE', KEYS[3], '(' .. now_text, '+inf')) do
+      call('ZADD', KEYS[3], now_text, ahead)
+    end
+    wait = time_until(wanted - free)
+    if not wait then
+      free = rate - sum(call('ZRANGE', KEYS[3], 0, -1))
+      wait = wanted > free and time_until(wanted - free) or 0
+    end
+  end
+  if wanted > free then
+    reply = 'wait'
+  else
+    call('ZADD', KEYS[3], now_text, entry)
+    free = free - wanted
+  end
+end
+
+call('SET', KEYS[2], free)
+local keep = tonumber(defined[4]) or 0
+if keep > 0 then
+  call('PEXPIRE', KEYS[1], keep)
+elseif ARGV[3] == '1' then
+  keep = 2 * interval  -- all of this client's is free again by then
+else
+  keep = call('PTTL', KEYS[1])
+end
+if keep > 0 then
+  call('PEXPIRE', KEYS[2], keep)
+  call('PEXPIRE', KEYS[3], keep)
+end
+return {reply, reply == 'wait' and wait or math.max(free, 0), rate}
+
+-- script set_rate
+-- Change the rate of a limiter, or define it. The next acquire counts the free permits anew.
+-- Reply: 1 done; 0 it is of another kind.
+-- include lock/limiter/limiter.lua define
+local kind = call('HGET', KEYS[1], 'type')
+if not kind and call('EXISTS', KEYS[1]) == 1 then
+  refuse(KEYS[1])
+end
+if kind and kind ~= ARGV[3] then
+  return 0
+end
+define()
+if tonumber(ARGV[4]) > 0 then
+  call('PEXPIRE', KEYS[1], ARGV[4])
+end
+return 1

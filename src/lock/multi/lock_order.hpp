@@ -1,0 +1,34 @@
+/// The order in which a MultiLock waits for its names, and which of them one script takes.
+///
+/// A waiter holds only names that come before the one it waits for, so that no cycle of waiters can
+/// form. All programs that take the same names must use the same order: by server (its address
+/// without the password), then by hash slot, then by name. It is the same whether one script takes
+/// names of several slots or not.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/multi_lock.hpp"
+
+namespace sluice::lock {
+
+/// Names that one script takes.
+struct NameGroup {
+  Store* store = nullptr;
+  std::vector<std::string> names;   ///< in the order of waiting
+  std::vector<std::size_t> places;  ///< of each among the names as given
+};
+
+/// Throws Error (bad_argument) for no name, for more than MultiLock::most_names, and for a name of
+/// one Store given twice. O(n log n).
+std::vector<NameGroup> in_lock_order(std::span<const MultiName> names, bool slot_by_slot);
+
+/// The hash slot of a key in a Redis Cluster, 0 to 16383: CRC16 (XMODEM) of the text between the
+/// first '{' and the next '}', if there is any, else of the whole key.
+std::uint16_t hash_slot(std::string_view key) noexcept;
+
+}  // namespace sluice::lock

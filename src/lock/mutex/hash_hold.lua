@@ -1,0 +1,56 @@
+-- A hold in a lock hash, of a Mutex or a FairMutex: prolonged and counted.
+
+-- script renew
+-- Prolong many holds, and say who is in.
+-- KEYS[i] lock hash
+-- ARGV, six for each hold: request id, lease in ms, owner, entries, holder, how long in ms
+-- Reply: for each key 1 prolonged, 0 the hold is gone.
+-- include lock/hold/parts.lua server_time
+-- include lock/mutex/hash_hold.lua own
+local prolonged = {}
+for i, key in ipairs(KEYS) do
+  local at = 6 * i - 5
+  -- pcall: a key that became something else must not take the other holds with it
+  if redis.pcall('HGET', key, 'sluice:request') == ARGV[at] then
+    own(key, ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5])
+    redis.call('PEXPIRE', key, ARGV[at + 1])
+    prolonged[i] = 1
+  else
+    prolonged[i] = 0
+  end
+end
+return prolonged
+
+-- script recount
+-- Enter a hold once more, or leave it while entries remain: says how many entries there are from
+-- now on.
+-- KEYS[1] lock hash
+-- ARGV[1] request id of the hold   ARGV[2] lease, ms   ARGV[3] owner   ARGV[4] entries
+-- ARGV[5] holder, for people   ARGV[6] how long it has been in, ms
+-- Reply: 1 done; 0 the hold is gone.
+-- include lock/hold/parts.lua server_time
+-- include lock/mutex/hash_hold.lua own
+if redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
+  return 0
+end
+own(KEYS[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+
+-- part own
+-- Says who is in, since a process may pass its hold to another of its owners without asking.
+local function own(key, owner, entries, holder, held_for)
+  local call = redis.call
+  if call('HEXISTS', key, owner) == 0 then
+    for _, field in ipairs(call('HKEYS', key)) do
+      if string.sub(field, 1, 7) ~= 'sluice:' then
+        call('HDEL', key, field)
+      end
+    end
+    call('HDEL', key, 'sluice:since')
+  end
+  call('HSET', key, owner, entries, 'sluice:holder', holder)
+  if call('HEXISTS', key, 'sluice:since') == 0 then
+    call('HSET', key, 'sluice:since', string.format('%.0f', server_time() - held_for))
+  end
+end

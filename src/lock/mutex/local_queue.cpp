@@ -1,0 +1,398 @@
+#include "lock/mutex/local_queue.hpp"
+
+#include "lock/hold/steps.hpp"
+#include "lock/per_store.hpp"
+#include "lock/wait/queued_wait.hpp"
+#include "lock/wait/waiting.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice::lock {
+namespace {
+
+/// The first renewal of a hold that was handed on: it tells the server the owner's name, for
+/// people.
+constexpr std::chrono::seconds first_report{1};
+
+}  // namespace
+
+LocalQueue::LocalQueue(Store& store, const std::string& name, const MutexTerms& terms,
+                       std::shared_ptr<WaiterRegistry> registry)
+    : MutexWire(store, name, terms), registry_(std::move(registry)) {}
+
+// --- callers that want to get in ---
+
+bool LocalQueue::is_certainly_inside() const {
+  return inside_ && inside_->state.load() == HoldState::held &&
+         watchdog().clock().steady() < inside_->certain_until.load();
+}
+
+Task<std::shared_ptr<Hold>> LocalQueue::try_enter(Identity who) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (is_certainly_inside()) co_return nullptr;
+  }
+  auto hold = co_await LockResource::try_enter(std::move(who));
+  if (!hold) co_return nullptr;
+  const std::lock_guard lock{mutex_};
+  go_in_alone(hold);
+  co_return hold;
+}
+
+void LocalQueue::go_in_alone(const std::shared_ptr<Hold>& hold) {
+  inside_ = hold;
+  last_ = {};
+}
+
+Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
+                                              std::stop_token stop) {
+  WaiterPtr waiter;
+  {
+    const std::lock_guard lock{mutex_};
+    if (asking_ || !waiters_.empty() || is_certainly_inside()) {
+      waiter = std::make_shared<LocalWaiter>(std::move(who));
+      // The grant of the first waiter comes through the connection: while it waits it reads there.
+      waiter->called =
+          std::make_shared<Completion>(asking_ && waiters_.empty() ? store().driver() : nullptr);
+      waiters_.push_back(waiter);
+    } else {
+      asking_ = true;
+    }
+  }
+  return waiter ? wait(std::move(waiter), until, std::move(stop))
+                : ask_first(std::move(who), until, std::move(stop));
+}
+
+/// Asks for the caller alone. If it is refused, the caller becomes the first of the waiters.
+Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until,
+                                                  std::stop_token stop) {
+  std::unique_ptr<Inbox::Subscription> subscription;
+  if (inbox()->is_open())
+    subscription = std::make_unique<Inbox::Subscription>(inbox(), who.request);
+  const std::string channel = subscription ? inbox()->channel() : std::string{};
+  const SteadyTime sent = watchdog().clock().steady();
+  std::optional<AcquireReply> reply;
+  std::shared_ptr<Hold> hold;
+  std::exception_ptr failure;
+  try {
+    reply = co_await ask_acquire(who, channel);
+    if (reply->granted) hold = begin_requested(std::move(who), *reply->granted, sent);
+  } catch (const Error& error) {
+    failure = std::current_exception();
+    if (!reply && may_have_left_something(error)) take_back(*this, who);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (hold || failure) {  // this caller is done: another waiter may have to ask
+    bool others_wait = false;
+    {
+      const std::lock_guard lock{mutex_};
+      if (hold) go_in_alone(hold);
+      others_wait = !stops_asking_locked();
+    }
+    if (others_wait) spawn(ask_for_all(std::nullopt, nullptr));
+    if (failure) std::rethrow_exception(failure);
+    co_return hold;
+  }
+  auto waiter = std::make_shared<LocalWaiter>(who);
+  waiter->called = std::make_shared<Completion>(store().driver());
+  {
+    const std::lock_guard lock{mutex_};
+    waiters_.push_front(waiter);
+  }
+  std::optional<QueuedRequest> request;
+  if (subscription)
+    request = {.who = std::move(who),
+               .subscription = std::move(subscription),
+               .reply = reply,
+               .sent = sent};
+  spawn(ask_for_all(std::move(request), nullptr));
+  co_return co_await wait(std::move(waiter), until, std::move(stop));
+}
+
+Task<std::shared_ptr<Hold>> LocalQueue::wait(WaiterPtr waiter, SteadyTime until,
+                                             std::stop_token stop) {
+  const WaiterRegistry::Entry entry{*registry_, names().waiters, waiter->who};
+  Clock& clock = watchdog().clock();
+  std::shared_ptr<Completion> called = waiter->called;
+  bool chosen = false;
+  for (;;) {
+    {
+      const std::stop_callback on_stop{chosen ? std::stop_token{} : stop,
+                                       [called] { called->complete(); }};
+      const SteadyTime deadline = chosen ? SteadyTime::max() : until;
+      co_await wait_until(*called, clock, deadline);
+    }
+    const Trampoline trampoline;  // before the lock: what is completed under it runs after it
+    const std::lock_guard lock{mutex_};
+    if (waiter->hold) co_return std::move(waiter->hold);
+    if (waiter->failure) std::rethrow_exception(waiter->failure);
+    chosen = waiter->chosen;
+    if (!chosen && (clock.steady() >= until || stop.stop_requested())) {
+      waiters_.remove(waiter);
+      if (waiters_.empty() && subscription_)
+        subscription_->post({.kind = InboxMessage::Kind::recheck});
+      co_return nullptr;
+    }
+    waiter->called = called = std::make_shared<Completion>(store().driver());
+  }
+}
+
+// --- the one who asks for all ---
+
+bool LocalQueue::must_ask() {
+  if (asking_ || waiters_.empty() || is_certainly_inside()) return false;
+  asking_ = true;
+  return true;
+}
+
+/// The coroutine that asked is done. False: waiters need it to go on.
+bool LocalQueue::stops_asking() {
+  const std::lock_guard lock{mutex_};
+  return stops_asking_locked();
+}
+
+bool LocalQueue::stops_asking_locked() {
+  subscription_ = nullptr;
+  asking_ = false;
+  if (lease_terms().watched) return !must_ask();
+  asking_ = !waiters_.empty();  // the next one queues at the server while this one is inside
+  return !asking_;
+}
+
+/// A new request, for the waiter that is first now.
+std::optional<LocalQueue::QueuedRequest> LocalQueue::request_for_first() {
+  Identity who;
+  {
+    const std::lock_guard lock{mutex_};
+    if (waiters_.empty()) return std::nullopt;
+    who = waiters_.front()->who;
+  }
+  who.request = new_request_id();
+  auto subscription = std::make_unique<Inbox::Subscription>(inbox(), who.request);
+  return QueuedRequest{.who = std::move(who), .subscription = std::move(subscription)};
+}
+
+Task<void> LocalQueue::ask_for_all(std::optional<QueuedRequest> request,
+                                   std::shared_ptr<Hold> ending) {
+  const auto self = shared_from_this();
+  for (;;) {
+    MaybeOutcome outcome;
+    try {
+      auto next = std::exchange(request, std::nullopt);
+      outcome = co_await admit_one(std::move(next), ending);
+    } catch (...) {
+      if (ending) take_back(*self, ending->who);
+      fail_all(std::current_exception());
+    }
+    ending.reset();
+    if (outcome == GrantOutcome::admitted) co_return;
+    if (!outcome && stops_asking()) co_return;
+  }
+}
+
+/// Gets one of the waiters in. Nothing: there is none any more.
+Task<LocalQueue::MaybeOutcome> LocalQueue::admit_one(std::optional<QueuedRequest> request,
+                                                     std::shared_ptr<Hold> ending) {
+  co_await inbox()->open();
+  if (!request) request = request_for_first();
+  if (!request) {
+    if (ending) take_back(*this, ending->who);
+    co_return std::nullopt;
+  }
+  if (ending) {
+    const MaybeOutcome outcome = co_await end_turn(ending, *request);
+    if (outcome) co_return outcome;
+  }
+  co_return co_await wait_in_queue(*request);
+}
+
+/// In the server's queue, until one waiter is in or there is none any more.
+Task<LocalQueue::MaybeOutcome> LocalQueue::wait_in_queue(QueuedRequest& request) {
+  const Identity& who = request.who;
+  QueuedWait queued{*request.subscription, lease_terms().lease,
+                    [this, &who] { return ask_acquire(who, inbox()->channel()); }};
+  if (request.reply) queued.heard(*request.reply, request.sent);
+  {
+    const std::lock_guard lock{mutex_};
+    subscription_ = request.subscription.get();
+  }
+  const auto wanted = [this] {
+    const std::lock_guard lock{mutex_};
+    return !waiters_.empty();
+  };
+  std::exception_ptr failure;
+  try {
+    while (wanted()) {  // all waiters may have left before subscription_ was there to be told
+      const std::optional<Grant> grant = co_await queued.stand(SteadyTime::max(), wanted);
+      if (!grant) break;
+      const bool handed_over = queued.was_handed_over();
+      if (handed_over && asks_after_hand_over()) continue;
+      const GrantOutcome outcome = admit(who.request, *grant, grant->token, handed_over);
+      if (outcome == GrantOutcome::unwanted) break;
+      if (outcome != GrantOutcome::late) co_return outcome;
+      count(metrics().lock_late);  // this process stood still: back into the queue
+    }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  {
+    const std::lock_guard lock{mutex_};
+    subscription_ = nullptr;
+  }
+  take_back(*this, who);
+  if (failure) std::rethrow_exception(failure);
+  co_return std::nullopt;
+}
+
+/// A hold is over, and others wait in this process: another turn, or a place in the queue.
+Task<LocalQueue::MaybeOutcome> LocalQueue::end_turn(std::shared_ptr<Hold> ending,
+                                                    QueuedRequest& next) {
+  const SteadyTime sent = watchdog().clock().steady();
+  FencingToken last = ending->token;
+  {
+    const std::lock_guard lock{mutex_};
+    last = std::max(last, last_);
+  }
+  PassReply reply;
+  try {
+    reply = co_await ask_pass(ending->who, last, next.who);
+  } catch (const Error&) {
+    take_back(*this, next.who);
+    throw;
+  }
+  if (reply.gone) co_return std::nullopt;
+  if (!reply.kept) {
+    next.reply = std::move(reply.queued);
+    next.sent = sent;
+    co_return std::nullopt;
+  }
+  const FencingToken first{reply.kept->value - hand_off().within_process + 1};
+  const Grant grant{.token = first, .since = sent, .ttl = lease_terms().lease};
+  const GrantOutcome outcome = admit(ending->who.request, grant, *reply.kept, false);
+  if (outcome == GrantOutcome::late || outcome == GrantOutcome::unwanted) {
+    take_back(*this, ending->who);
+    co_return std::nullopt;
+  }
+  co_return outcome;
+}
+
+LocalQueue::WaiterPtr LocalQueue::choose_first() {
+  if (waiters_.empty()) return nullptr;
+  WaiterPtr first = std::move(waiters_.front());
+  waiters_.pop_front();
+  first->chosen = true;
+  return first;
+}
+
+/// Call without `mutex_`: `begin` locks the watchdog, and the watchdog's timer locks `mutex_`.
+/// Null: the grant came too late, and `first` waits on.
+std::shared_ptr<Hold> LocalQueue::begin_for(const WaiterPtr& first, const std::string& request,
+                                            const Grant& grant, SteadyTime renew_at) {
+  Identity who = first->who;
+  who.request = request;
+  auto hold = begin_granted(std::move(who), grant, renew_at);
+  const std::lock_guard lock{mutex_};
+  first->chosen = false;
+  if (hold) {
+    first->hold = inside_ = hold;
+  } else {
+    waiters_.push_front(first);
+  }
+  Trampoline::complete(first->called);
+  return hold;
+}
+
+/// Gives a grant of the server to the first waiter.
+LocalQueue::GrantOutcome LocalQueue::admit(const std::string& request, const Grant& grant,
+                                           FencingToken last, bool handed_over) {
+  const Trampoline trampoline;  // the waiter runs when all is set
+  WaiterPtr first;
+  {
+    const std::lock_guard lock{mutex_};
+    first = choose_first();
+  }
+  if (!first) return GrantOutcome::unwanted;
+  const SteadyTime report = watchdog().clock().steady() + first_report;
+  const SteadyTime claim = grant.since + grant.ttl / 3;
+  const auto hold =
+      begin_for(first, request, grant, handed_over ? std::min(claim, report) : report);
+  if (!hold) return GrantOutcome::late;
+  if (handed_over) count(metrics().lock_handed_over);
+  const std::lock_guard lock{mutex_};
+  turn_began_ = hold->began;
+  next_ = {grant.token.value + 1};
+  last_ = last;
+  return stops_asking_locked() ? GrantOutcome::admitted : GrantOutcome::admitted_and_others_wait;
+}
+
+void LocalQueue::fail_all(const std::exception_ptr& failure) {
+  const Trampoline trampoline;
+  const std::lock_guard lock{mutex_};
+  subscription_ = nullptr;
+  for (const auto& waiter : waiters_) {
+    waiter->failure = failure;
+    Trampoline::complete(waiter->called);
+  }
+  waiters_.clear();
+}
+
+// --- the end of a hold ---
+
+bool LocalQueue::pass_on(const std::shared_ptr<Hold>& hold) {
+  const Trampoline trampoline;
+  const Terms& terms = lease_terms();
+  const SteadyTime now = watchdog().clock().steady();
+  const SteadyTime certain_until = hold->certain_until.load();
+  WaiterPtr first;
+  Grant grant{.since = certain_until + terms.margin - terms.lease, .ttl = terms.lease};
+  {
+    const std::lock_guard lock{mutex_};
+    if (inside_ != hold || asking_ || waiters_.empty() || !terms.watched || now >= certain_until)
+      return false;
+    asking_ = true;
+    inside_ = nullptr;
+    if (next_ <= last_ && now < turn_began_ + hand_off().turn) {
+      first = choose_first();
+      grant.token = next_;
+      ++next_.value;
+    }
+  }
+  if (first && begin_for(first, hold->who.request, grant, now + first_report)) {
+    count(metrics().lock_handed_on);
+    if (!stops_asking()) spawn(ask_for_all(std::nullopt, nullptr));
+  } else {
+    spawn(ask_for_all(std::nullopt, hold));
+  }
+  return true;
+}
+
+void LocalQueue::ended(const Hold& hold) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (inside_.get() != &hold) return;
+    inside_ = nullptr;
+    if (!must_ask()) return;
+  }
+  spawn(ask_for_all(std::nullopt, nullptr));
+}
+
+std::shared_ptr<Hold> LocalQueue::latest_hold() {
+  const std::lock_guard lock{mutex_};
+  return inside_;
+}
+
+LocalQueues::LocalQueues(Store& store)
+    : store_(store), registry_(shared_of<WaiterRegistry>(store)) {}
+
+std::shared_ptr<LocalQueue> LocalQueues::of(const std::string& name, const MutexTerms& terms) {
+  const std::lock_guard lock{mutex_};
+  auto& slot = queues_[Key{name, terms}];
+  if (auto queue = slot.lock()) return queue;
+  std::erase_if(queues_, [](const auto& entry) { return entry.second.expired(); });
+  auto queue = std::make_shared<LocalQueue>(store_, name, terms, registry_);
+  queue->keep(shared_from_this());  // or the next caller would find another LocalQueues
+  queues_[Key{name, terms}] = queue;
+  return queue;
+}
+
+}  // namespace sluice::lock

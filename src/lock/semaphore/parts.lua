@@ -1,0 +1,248 @@
+-- What the scripts of semaphores include.
+
+-- part holds
+-- Holds of permits: members of the sorted set KEYS[2]; a score is when the hold ends, in ms of the
+-- server's clock.
+--   Semaphore        "request HOLDER": all permits of one request
+--   PermitSemaphore  16 bytes, the id of one permit, as Redisson writes it; the hash KEYS[4] has
+--                    {id: HOLDER} for people
+-- HOLDER is "count lease claim PEOPLE", times in ms. Free permits are the string KEYS[1].
+local call = redis.call
+local endless = 922337203685477  -- Redisson's score of a hold without an end
+
+-- Raises Redis's own WRONGTYPE error, for a string or a sorted set that is not a semaphore's.
+local function refuse(key)
+  call('LLEN', key)
+end
+
+-- nil: nobody has set how many there are.
+local function free_permits()
+  local text = call('GET', KEYS[1])
+  if text and not string.match(text, '^%-?%d+$') then
+    refuse(KEYS[1])
+  end
+  return text and tonumber(text)
+end
+
+local function number_of(text)
+  return tonumber(string.match(text, '%d+'))
+end
+
+local function is_permit(member)
+  return #member == 16
+end
+
+local function check_hold(member)
+  if not is_permit(member) and not string.match(member, '^%S+ %d+ %d+ %d+ ') then
+    refuse(KEYS[2])
+  end
+end
+
+-- How many permits are held.
+local function count_held()
+  local held = 0
+  for _, member in ipairs(call('ZRANGE', KEYS[2], 0, -1)) do
+    check_hold(member)
+    held = held + (is_permit(member) and 1 or number_of(string.match(member, ' .*')))
+  end
+  return held
+end
+
+-- The members of a request. One for permits is 12 bytes in hex; their ids count on behind these.
+local function members_of(request, holder)
+  if #request ~= 24 then
+    return {request .. ' ' .. holder}
+  end
+  local bytes = string.gsub(request, '%x%x', function(digits)
+    return string.char(tonumber(digits, 16))
+  end)
+  local members = {}
+  for i = 1, number_of(holder) do
+    members[i] = bytes .. string.char(0, 0, math.floor(i / 256), i % 256)
+  end
+  return members
+end
+
+local function end_of(lease)
+  return string.format('%.0f', math.min(server_time() + lease, endless))
+end
+
+-- Takes the permits of a request out of the free ones, of which there are enough.
+local function take(request, holder, lease)
+  local ends = end_of(lease)
+  for _, member in ipairs(members_of(request, holder)) do
+    call('ZADD', KEYS[2], ends, member)
+    if is_permit(member) then
+      call('HSET', KEYS[4], member, holder)
+    end
+  end
+  call('DECRBY', KEYS[1], number_of(holder))
+  local ttl = call('PTTL', KEYS[1])
+  if ttl > 0 then  -- if NAME expires, its holds expire with it
+    call('PEXPIRE', KEYS[2], ttl)
+    call('PEXPIRE', KEYS[4], ttl)
+  end
+end
+
+-- Whether the request has its permits already. If so it has them for `lease` from now on.
+local function prolong(request, holder, lease)
+  local ends = end_of(lease)
+  local found = false
+  for _, member in ipairs(members_of(request, holder)) do
+    if call('ZSCORE', KEYS[2], member) then
+      call('ZADD', KEYS[2], ends, member)
+      found = true
+    end
+  end
+  return found
+end
+
+-- Ends one hold. How many permits that makes free; 0: there was no such hold.
+local function give_back(member)
+  if call('ZREM', KEYS[2], member) == 0 then
+    return 0
+  end
+  local permits = 1
+  if is_permit(member) then
+    call('HDEL', KEYS[4], member)
+  else
+    permits = number_of(string.match(member, ' .*'))
+  end
+  if call('EXISTS', KEYS[1]) == 1 then  -- nothing comes back to a semaphore that was deleted
+    call('INCRBY', KEYS[1], permits)
+  end
+  return permits
+end
+
+-- Gives back what has outlived its lease, at most a thousand holds at a time. How many permits.
+local function reclaim()
+  local over = call('ZRANGEBYSCORE', KEYS[2], '-inf', server_time(), 'LIMIT', 0, 1000)
+  for _, member in ipairs(over) do
+    check_hold(member)
+  end
+  local back = 0
+  for _, member in ipairs(over) do
+    back = back + give_back(member)
+  end
+  -- A Java program that ends holds of ours leaves their people behind.
+  if call('HLEN', KEYS[4]) > call('ZCARD', KEYS[2]) then
+    for _, member in ipairs(call('HKEYS', KEYS[4])) do
+      if not call('ZSCORE', KEYS[2], member) then
+        call('HDEL', KEYS[4], member)
+      end
+    end
+  end
+  return back
+end
+
+-- part queue
+-- The waiters: the list KEYS[3] of tickets "request inbox HOLDER", first come first served: while
+-- the head wants more than there is, every waiter behind it waits too. A process is dead if nobody
+-- listens to its inbox: PUBLISH and NUMSUB say how many listen. A process that listens but does not
+-- run gets its permits for `claim` ms only, until it says that it has taken over.
+--
+-- Java programs do not know the queue, and take what they find free. They get a turn: after 16
+-- hand-overs, but at most once a second, permits that come back stay free for 10 ms. The hash
+-- KEYS[5] has {passed: hand-overs since the last turn, opened: the time of that turn}.
+local most_passed = 16
+local turn = 10
+local between_turns = 1000
+
+local function ticket_parts(ticket)
+  return string.match(ticket, '^(%S+) (%S+) (.*)$')
+end
+
+-- The head asks again when a Java program publishes, and when the first hold ends. In case its
+-- process is dead, the first waiter of another process is its deputy, and asks every two seconds.
+local function deputy(head_inbox)
+  for i = 1, 63 do
+    local ticket = call('LINDEX', KEYS[3], i)
+    if not ticket then
+      return nil
+    end
+    local request, inbox = ticket_parts(ticket)
+    if inbox ~= head_inbox then
+      return request, inbox
+    end
+  end
+end
+
+local function tell(inbox, request, ms)
+  return call('PUBLISH', inbox, 'look ' .. request .. ' ' .. ms)
+end
+
+-- How long the turn of Java programs still lasts, ms; 0: it is over.
+local function turn_of_others()
+  local opened = tonumber(call('HGET', KEYS[5], 'opened') or 0)
+  return math.max(0, opened + turn - server_time())
+end
+
+-- Before a hand-over: whether a turn of Java programs begins instead.
+local function opens_turn()
+  local passed, opened = unpack(call('HMGET', KEYS[5], 'passed', 'opened'))
+  if tonumber(passed or 0) < most_passed or
+     server_time() - tonumber(opened or 0) < between_turns then
+    return false
+  end
+  call('HSET', KEYS[5], 'passed', 0, 'opened', string.format('%.0f', server_time()))
+  return true
+end
+
+local function count_hand_over()
+  call('HINCRBY', KEYS[5], 'passed', 1)
+  call('PEXPIRE', KEYS[5], 120000)
+end
+
+-- Gives the free permits to the heads of the queue. `me` is the request that asks, which is told by
+-- the reply. `moved`: the head may be new, and not know that it is the head. Returns how many
+-- permits are free then; the ticket of the head, if it is alive and has to wait, else nil; whether
+-- `me` has got its permits.
+local function serve(me, moved)
+  local free = free_permits() or 0
+  local got = false
+  local ticket = call('LINDEX', KEYS[3], 0)
+  if ticket and turn_of_others() > 0 then
+    return free, ticket, got
+  end
+  while ticket do
+    local request, inbox, holder = ticket_parts(ticket)
+    local count, lease, claim = string.match(holder, '^(%d+) (%d+) (%d+)')
+    if tonumber(count) > free then
+      local hear = 1
+      if request ~= me then
+        hear = moved and tell(inbox, request, 50) or tonumber(call('PUBSUB', 'NUMSUB', inbox)[2])
+      end
+      if hear > 0 then
+        local next, where = deputy(inbox)
+        if moved and next and next ~= me then
+          tell(where, next, 2000)
+        end
+        return free, ticket, got
+      end
+    elseif request == me then
+      take(request, holder, lease)
+      free = free - count
+      got = true
+    elseif opens_turn() then
+      if tell(inbox, request, turn) > 0 then
+        return free, ticket, got
+      end
+    elseif call('PUBLISH', inbox, string.format('grant %s 0 %.0f %s', request, server_time(),
+                                                claim)) > 0 then
+      take(request, holder, claim)
+      free = free - count
+      count_hand_over()
+    end
+    call('LPOP', KEYS[3])
+    moved = true
+    ticket = call('LINDEX', KEYS[3], 0)
+  end
+  return free, nil, got
+end
+
+-- Tells Java programs that there are free permits.
+local function announce(channel, free)
+  if free > 0 then
+    call('PUBLISH', channel, string.format('%.0f', free))
+  end
+end

@@ -1,0 +1,163 @@
+#include "lock/semaphore/permit_queue.hpp"
+
+#include <charconv>
+
+#include "lock/hold/steps.hpp"
+#include "lock/hold/watchdog.hpp"
+#include "lock/per_store.hpp"
+#include "lock/wait/queued_wait.hpp"
+#include "lock/wait/waiting.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice::lock {
+namespace {
+
+/// How many permits a message says are free. A gap in the messages says nothing: any number, then.
+std::int64_t free_by(const Message& message) {
+  std::int64_t free = std::numeric_limits<std::int64_t>::max();
+  if (message.kind == Message::Kind::published)
+    std::from_chars(message.payload.data(), message.payload.data() + message.payload.size(), free);
+  return free;
+}
+
+}  // namespace
+
+PermitQueue::PermitQueue(Store& store, PermitNames names, Terms terms)
+    : PermitWire(store, std::move(names)),
+      terms_(terms),
+      watchdog_(shared_of<Watchdog>(store)),
+      inbox_(shared_of<Inbox>(store)) {}
+
+PermitQueue::~PermitQueue() = default;
+
+GiveUp PermitQueue::give_up(const Identity& who) const {
+  return give_up_wait(who, inbox_->channel());
+}
+
+std::shared_ptr<Hold> PermitQueue::hold(Identity who, const Grant& grant, bool handed_over) {
+  const SteadyTime confirm = handed_over ? grant.since + grant.ttl / 3 : SteadyTime::max();
+  auto hold = begin(watchdog_, shared_from_this(), std::move(who), grant, terms_, confirm);
+  if (hold && handed_over) count(metrics().lock_handed_over);
+  return hold;
+}
+
+Task<bool> PermitQueue::enter(PermitRequest request, Accept accept) {
+  const auto self = shared_from_this();
+  const SteadyTime now = store().clock().steady();
+  const SteadyTime until = Clock::add(now, request.wait);
+  const bool waits = until > now && !request.stop.stop_requested();
+  if (!waits || !is_listening()) {
+    const std::optional<bool> in = co_await try_once(request, accept);
+    if (in || !waits) co_return in.value_or(false);
+  }
+  co_return co_await wait(std::move(request), until, std::move(accept));
+}
+
+/// Without a place in the queue. Nothing: refused.
+Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
+                                                const Accept& accept) {
+  const SteadyTime sent = store().clock().steady();
+  const std::string no_inbox;
+  PermitReply said;
+  try {
+    said = co_await ask_acquire(request.who, no_inbox);
+  } catch (const Error& failure) {
+    if (may_have_left_something(failure)) take_back(*this, request.who);
+    throw;
+  }
+  if (!said.reply.granted) co_return std::nullopt;
+  const Grant grant{.token = {}, .since = sent, .ttl = request.lease};
+  if (accept(grant, false)) co_return true;
+  count(metrics().lock_late);
+  take_back(*this, request.who);
+  throw granted_too_late(*this, terms_);
+}
+
+Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept accept) {
+  co_await inbox_->open();
+  co_await listen();
+  Inbox::Subscription inbox{inbox_, request.who.request};
+  Waiters waiter;
+  waiter.push_back({.inbox = inbox, .permits = count_of(request.who.holder)});
+  const auto here = waiter.begin();
+  {
+    const std::lock_guard lock{mutex_};
+    waiters_.splice(waiters_.end(), waiter);
+  }
+  bool in = false;
+  std::exception_ptr failure;
+  try {
+    in = co_await stand(*here, request, until, accept);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  {
+    const std::lock_guard lock{mutex_};
+    waiters_.erase(here);
+  }
+  if (!in) take_back(*this, request.who);
+  if (failure) std::rethrow_exception(failure);
+  co_return in;
+}
+
+/// In the server's queue, until the request is granted, `until`, or its stop.
+Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, SteadyTime until,
+                              const Accept& accept) {
+  Inbox::Subscription& inbox = waiter.inbox;
+  QueuedWait queued{inbox, request.lease, [&] { return ask_in_queue(request.who, waiter); }};
+  const std::stop_callback on_stop{request.stop,
+                                   [&inbox] { inbox.post({.kind = InboxMessage::Kind::recheck}); }};
+  const auto wanted = [&request] { return !request.stop.stop_requested(); };
+  for (;;) {
+    const std::optional<Grant> grant = co_await queued.stand(until, wanted);
+    if (!grant) co_return false;
+    if (accept(*grant, queued.was_handed_over())) co_return true;
+    count(metrics().lock_late);  // this process stood still: back into the queue
+  }
+}
+
+Task<AcquireReply> PermitQueue::ask_in_queue(Identity who, Waiter& waiter) {
+  std::uint64_t heard_before = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    waiter.leads = false;
+    heard_before = messages_;
+  }
+  PermitReply said = co_await ask_acquire(who, inbox_->channel());
+  const std::lock_guard lock{mutex_};
+  waiter.leads = said.leads;
+  if (said.leads && messages_ != heard_before)  // a message may be younger than the reply
+    waiter.inbox.post({.kind = InboxMessage::Kind::look});
+  co_return std::move(said.reply);
+}
+
+// --- releases of Java programs ---
+
+bool PermitQueue::is_listening() const {
+  const std::lock_guard lock{mutex_};
+  return static_cast<bool>(java_releases_) && inbox_->is_open();
+}
+
+/// Several coroutines may listen at once: the Store has one subscription for all.
+Task<void> PermitQueue::listen() {
+  if (is_listening()) co_return;
+  auto listening =
+      store().listen(names().channel, [weak = weak_from_this()](const Message& message) {
+        if (const auto queue = weak.lock()) queue->heard(message);
+      });
+  Listener listener = co_await listening;  // destroyed without the mutex, which its handler locks
+  const std::lock_guard lock{mutex_};
+  if (!java_releases_) std::swap(java_releases_, listener);
+}
+
+void PermitQueue::heard(const Message& message) {
+  const std::int64_t free = free_by(message);
+  Trampoline trampoline;  // before the mutex: the waiters run when it is unlocked
+  const std::lock_guard lock{mutex_};
+  ++messages_;
+  for (const Waiter& waiter : waiters_)
+    if (waiter.leads && free >= waiter.permits)
+      waiter.inbox.post({.kind = InboxMessage::Kind::look});
+}
+
+}  // namespace sluice::lock

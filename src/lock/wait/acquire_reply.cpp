@@ -1,0 +1,39 @@
+#include "lock/wait/acquire_reply.hpp"
+
+#include <algorithm>
+
+namespace sluice::lock {
+
+using std::chrono::milliseconds;
+
+bool is_refusal(const Value& reply) {
+  return reply.is_aggregate() && reply.as_items().size() == 3 &&
+         std::ranges::all_of(reply.as_items(),
+                             [](const Value& item) { return item.type() == Value::Type::integer; });
+}
+
+AcquireReply refusal_of(const Value& reply, const std::string& foreign_channel) {
+  const auto& items = reply.as_items();
+  return {.granted = std::nullopt,
+          .left = milliseconds{items[0].as_integer()},
+          .time = milliseconds{items[1].as_integer()},
+          .foreign_channel = items[2].as_integer() == 1 ? foreign_channel : std::string{}};
+}
+
+AcquireReply acquire_reply_of(std::string_view script, const Value& reply,
+                              const std::string& foreign_channel) {
+  if (reply.type() == Value::Type::integer)
+    return {.granted = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
+            .foreign_channel = {}};
+  if (is_refusal(reply)) return refusal_of(reply, foreign_channel);
+  throw unexpected_reply(script, reply);
+}
+
+Error unexpected_reply(std::string_view script, const Value& reply) {
+  return Error{
+      Errc::protocol,
+      std::string{script} + " answered " + to_string(reply) + ", which is none of its replies",
+      Effect::unknown};
+}
+
+}  // namespace sluice::lock

@@ -1,0 +1,34 @@
+/// What the scripts of the locks reply to a request for a hold.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sluice/held.hpp"
+#include "sluice/value.hpp"
+
+namespace sluice::lock {
+
+/// The server's reply to one request for a hold.
+struct AcquireReply {
+  std::optional<FencingToken> granted;
+  /// Refused: how long the hold in the way lasts at most; -1: it has no end.
+  std::chrono::milliseconds left{};
+  std::chrono::milliseconds time{};  ///< refused: the server's time
+  /// Set when the holder in the way does not know the queue. It publishes its release here.
+  std::string foreign_channel;
+};
+
+/// {ms, time, foreign}, all integers.
+bool is_refusal(const Value& reply);
+/// REQUIRES: is_refusal(reply). `foreign_channel`: what to listen to if the reply says so.
+AcquireReply refusal_of(const Value& reply, const std::string& foreign_channel);
+/// An integer, the token; or a refusal. Throws Error (protocol) for anything else.
+AcquireReply acquire_reply_of(std::string_view script, const Value& reply,
+                              const std::string& foreign_channel);
+/// What to throw when a script replies what it cannot have replied.
+Error unexpected_reply(std::string_view script, const Value& reply);
+
+}  // namespace sluice::lock

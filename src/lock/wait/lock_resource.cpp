@@ -1,0 +1,120 @@
+#include "lock/wait/lock_resource.hpp"
+
+#include "lock/hold/replication.hpp"
+#include "lock/hold/steps.hpp"
+#include "lock/per_store.hpp"
+#include "lock/wait/queued_wait.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice::lock {
+
+LockResource::LockResource(Store& store, std::string key, Terms terms, Durability durability)
+    : Resource(store, std::move(key)),
+      terms_(terms),
+      durability_(durability),
+      watchdog_(shared_of<Watchdog>(store)),
+      inbox_(shared_of<Inbox>(store)) {}
+
+Task<AcquireReply> LockResource::request_hold(const Identity& who, const Script& script, Words keys,
+                                              Words args) {
+  if (durability_.replicas == 0)
+    return read(who, store().run(script, keys, args, {.repeatable = true}));
+  return read_durably(who, run_durably(store(), script, keys, args, durability_));
+}
+
+Task<AcquireReply> LockResource::read(const Identity& who, Task<Value> asked) {
+  const Value reply = co_await asked;
+  co_return read_acquire_reply(reply, who.owner);
+}
+
+Task<AcquireReply> LockResource::read_durably(const Identity& who, Task<DurableReply> asked) {
+  const DurableReply durable = co_await asked;
+  const AcquireReply reply = read_acquire_reply(durable.reply, who.owner);
+  if (!reply.granted || durable.is_in_enough(durability_)) co_return reply;
+  co_await ask_end(who, {.repeatable = true});
+  throw unsynced(key(), durable, durability_);
+}
+
+std::shared_ptr<Hold> LockResource::begin_granted(Identity&& who, const Grant& grant,
+                                                  SteadyTime renew_at) {
+  auto hold = begin(watchdog_, shared_from_this(), std::move(who), grant, terms_, renew_at);
+  if (hold) granted(hold);
+  return hold;
+}
+
+std::shared_ptr<Hold> LockResource::begin_requested(Identity&& who, FencingToken token,
+                                                    SteadyTime since) {
+  const Grant grant{.token = token, .since = since, .ttl = terms_.lease};
+  if (auto hold = begin_granted(std::move(who), grant, SteadyTime::max())) return hold;
+  count(metrics().lock_late);
+  take_back(*this, who);
+  throw granted_too_late(*this, terms_);
+}
+
+Task<std::shared_ptr<Hold>> LockResource::try_enter(Identity who) {
+  const auto self = shared_from_this();
+  const SteadyTime sent = watchdog_->clock().steady();
+  AcquireReply reply;
+  try {
+    reply = co_await ask_acquire(who, {});
+  } catch (const Error& failure) {
+    if (may_have_left_something(failure)) take_back(*this, who);
+    throw;
+  }
+  if (!reply.granted) co_return nullptr;
+  co_return begin_requested(std::move(who), *reply.granted, sent);
+}
+
+/// A process that has not waited yet asks once without its inbox, since opening it costs a round
+/// trip.
+Task<std::shared_ptr<Hold>> LockResource::enter(Identity who, SteadyTime until,
+                                                std::stop_token stop) {
+  const auto self = shared_from_this();
+  if (!inbox_->is_open()) {
+    if (auto hold = co_await try_enter(who)) co_return hold;
+    co_await inbox_->open();
+  }
+  std::shared_ptr<Hold> hold;
+  try {
+    hold = co_await wait_in_queue(who, until, std::move(stop));
+  } catch (const Error& failure) {
+    if (failure.errc() != Errc::closed) take_back(*this, who);
+    throw;
+  }
+  if (!hold) take_back(*this, who);
+  co_return hold;
+}
+
+Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(Identity& who, SteadyTime until,
+                                                        std::stop_token stop) {
+  // before the request, so that no grant is missed
+  Inbox::Subscription subscription{inbox_, who.request};
+  QueuedWait queued{subscription, terms_.lease,
+                    [this, &who] { return ask_acquire(who, inbox_->channel()); }};
+  const std::stop_callback on_stop{
+      stop, [&subscription] { subscription.post({.kind = InboxMessage::Kind::recheck}); }};
+  const auto wanted = [&stop] { return !stop.stop_requested(); };
+  for (;;) {
+    const std::optional<Grant> grant = co_await queued.stand(until, wanted);
+    if (!grant) co_return nullptr;
+    if (!queued.was_handed_over())
+      co_return begin_requested(std::move(who), grant->token, grant->since);
+    if (asks_after_hand_over()) continue;
+    const SteadyTime claim = grant->since + grant->ttl / 3;
+    if (auto hold = begin_granted(std::move(who), *grant, claim)) {
+      count(metrics().lock_handed_over);
+      co_return hold;
+    }
+    count(metrics().lock_late);  // this process stood still, and another has the lock: wait again
+  }
+}
+
+Task<bool> LockResource::force_release() {
+  const auto self = shared_from_this();
+  const auto latest = latest_hold();  // before the request: afterwards it may be the next one
+  const bool ended = (co_await ask_force_release()).as_integer() == 1;
+  if (ended && latest) watchdog_->lose(latest, LostCause::taken);
+  co_return ended;
+}
+
+}  // namespace sluice::lock

@@ -1,0 +1,83 @@
+/// A lock as this process uses it: how it asks for a hold, and waits for it in the server's queue.
+///
+///     one request ──> granted
+///      └─> refused, and the caller does not wait: out
+///      └─> refused: a place in the server's queue (QueuedWait), until granted, time, or stop
+///
+/// Here each waiter has a place of its own in the queue; LocalQueue has one for all of its process.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+
+#include "lock/hold/owner.hpp"
+#include "lock/hold/replication.hpp"
+#include "lock/hold/resource.hpp"
+#include "lock/hold/watchdog.hpp"
+#include "lock/wait/acquire_reply.hpp"
+#include "lock/wait/inbox.hpp"
+
+namespace sluice::lock {
+
+/// Threads: any.
+class LockResource : public Resource, public std::enable_shared_from_this<LockResource> {
+ public:
+  LockResource(Store& store, std::string key, Terms terms, Durability durability);
+
+  Watchdog& watchdog() const noexcept { return *watchdog_; }
+  const Terms& lease_terms() const noexcept { return terms_; }
+  const Durability& durability() const noexcept { return durability_; }
+
+  /// One request. Null: refused.
+  virtual Task<std::shared_ptr<Hold>> try_enter(Identity who);
+  /// Waits for a hold until `until` (steady), or until `stop`. Null: there was none.
+  virtual Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
+
+  /// Ends whatever hold there is. The holder learns it at once if it is latest_hold(). False: there
+  /// was none.
+  Task<bool> force_release();
+
+  /// Throws Error (bad_argument) if `owner` must not ask for this hold.
+  virtual void check(OwnerState& /*owner*/) const {}
+  /// Whether the server's queue has each owner once.
+  virtual bool queues_by_owner() const noexcept { return false; }
+
+ protected:
+  /// Asks for a hold; `who` must outlive the Task. Repeatable: a copy finds the request id of the
+  /// first. `inbox`: where to hear of a hand-over; empty: the request is not put into the queue.
+  /// Throws Error (unsynced) when too few replicas have the hold in time; it is taken back then.
+  virtual Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) = 0;
+  virtual Task<Value> ask_force_release() = 0;
+  /// What the acquire script replied. Throws Error (protocol) for what it cannot have replied.
+  virtual AcquireReply read_acquire_reply(const Value& reply, const std::string& owner) const = 0;
+  /// Whether a hold that was handed over has to be confirmed by another request: the replicas have
+  /// to know it too.
+  virtual bool asks_after_hand_over() const noexcept { return durability_.replicas > 0; }
+  /// A hold came into being.
+  virtual void granted(const std::shared_ptr<Hold>& /*hold*/) {}
+  /// The hold of this process that is in force, or was last, where this is known.
+  virtual std::shared_ptr<Hold> latest_hold() { return nullptr; }
+
+  /// ask_acquire() by a script. The words are copied before this returns.
+  Task<AcquireReply> request_hold(const Identity& who, const Script& script, Words keys,
+                                  Words args);
+  /// Begins a hold. Null: the grant took too long to get here.
+  std::shared_ptr<Hold> begin_granted(Identity&& who, const Grant& grant, SteadyTime renew_at);
+  /// Begins the hold that was granted by the reply to a request sent at `since`. Throws Error
+  /// (timeout), and gives the hold back, when the reply took as long as the lease.
+  std::shared_ptr<Hold> begin_requested(Identity&& who, FencingToken token, SteadyTime since);
+
+  const std::shared_ptr<Inbox>& inbox() const noexcept { return inbox_; }
+
+ private:
+  Task<AcquireReply> read(const Identity& who, Task<Value> asked);
+  Task<AcquireReply> read_durably(const Identity& who, Task<DurableReply> asked);
+  Task<std::shared_ptr<Hold>> wait_in_queue(Identity& who, SteadyTime until, std::stop_token stop);
+
+  const Terms terms_;
+  const Durability durability_;
+  const std::shared_ptr<Watchdog> watchdog_;
+  const std::shared_ptr<Inbox> inbox_;
+};
+
+}  // namespace sluice::lock

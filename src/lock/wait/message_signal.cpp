@@ -1,0 +1,78 @@
+#include "lock/wait/message_signal.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "lock/wait/waiting.hpp"
+#include "sluice/log.hpp"
+
+namespace sluice::lock {
+
+MessageSignal::MessageSignal(std::vector<Store*> stores) {
+  state_->listeners.resize(stores.size());
+  state_->heard.resize(stores.size());
+  state_->stores = std::move(stores);
+}
+
+bool MessageSignal::State::is_enough() const {
+  return static_cast<std::size_t>(std::ranges::count(heard, true)) >= heard.size() / 2 + 1;
+}
+
+void MessageSignal::State::hear(std::size_t store) {
+  std::shared_ptr<Completion> waiter;
+  {
+    const std::lock_guard lock{mutex};
+    heard[store] = true;
+    if (is_enough()) waiter = std::exchange(waiting, nullptr);
+  }
+  if (waiter) waiter->complete();  // without the mutex: the waiter may go on right here
+}
+
+Task<void> MessageSignal::listen(std::shared_ptr<State> state, std::size_t store,
+                                 std::string channel) {
+  auto listening = state->stores[store]->listen(
+      std::move(channel), [weak = std::weak_ptr{state}, store](const Message&) {
+        if (const auto alive = weak.lock()) alive->hear(store);
+      });
+  Listener listener = co_await listening;
+  const std::lock_guard lock{state->mutex};
+  state->listeners[store] = std::move(listener);
+}
+
+Task<void> MessageSignal::try_to_listen(std::shared_ptr<State> state, std::size_t store,
+                                        std::string channel) {
+  try {
+    co_await listen(state, store, std::move(channel));
+  } catch (const Error& failure) {
+    log(LogLevel::debug,
+        "messages of " + state->stores[store]->describe() + " are not heard: " + failure.message());
+  }
+}
+
+Task<void> MessageSignal::listen(std::size_t store, std::string channel) {
+  return listen(state_, store, std::move(channel));
+}
+
+void MessageSignal::listen_to_all(const std::string& channel) {
+  for (std::size_t store = 0; store < state_->stores.size(); ++store)
+    spawn(try_to_listen(state_, store, channel));
+}
+
+Task<void> MessageSignal::wait(SteadyTime until, std::stop_token stop) {
+  const auto state = state_;
+  Store& first = *state->stores.front();
+  Driver* const driver = state->stores.size() == 1 ? first.driver() : nullptr;
+  const auto call = std::make_shared<Completion>(driver);
+  bool is_over = false;
+  {
+    const std::lock_guard lock{state->mutex};
+    is_over = state->is_enough();
+    if (!is_over) state->waiting = call;
+  }
+  if (!is_over) co_await wait_or_stop(call, first.clock(), until, std::move(stop));
+  const std::lock_guard lock{state->mutex};
+  state->waiting = nullptr;
+  state->heard.assign(state->heard.size(), false);
+}
+
+}  // namespace sluice::lock

@@ -1,0 +1,82 @@
+#include "lock/wait/queued_wait.hpp"
+
+#include <algorithm>
+
+#include "lock/wait/waiting.hpp"
+
+namespace sluice::lock {
+
+using std::chrono::milliseconds;
+
+void QueuedWait::heard(const AcquireReply& answer, SteadyTime sent) {
+  heard_ = Heard{answer, sent};
+}
+
+/// The server granted at a time of its clock; the last answer ties that clock to ours. What is
+/// heard was granted before: that bounds the error of a clock that was set meanwhile.
+Grant QueuedWait::grant_of(const InboxMessage& call) const {
+  const SteadyTime now = box_.inbox().store().clock().steady();
+  const SteadyTime since = heard_ ? heard_->sent + (call.at - heard_->answer.time) : now - call.ttl;
+  return {.token = call.token, .since = std::min(since, now), .ttl = call.ttl};
+}
+
+SteadyTime QueuedWait::next_look(SteadyTime now) const {
+  const auto left = heard_->answer.left;
+  const auto rest = left < milliseconds{0} ? longest_rest : std::min(left, longest_rest);
+  return now + rest + milliseconds{1};  // the server counts in whole milliseconds
+}
+
+Task<void> QueuedWait::listen_to_foreigners() {
+  std::string channel = heard_->answer.foreign_channel;
+  auto listening = box_.inbox().store().listen(
+      channel, [this](const Message&) { box_.post({.kind = InboxMessage::Kind::look}); });
+  foreigners_ = co_await listening;
+  foreign_channel_ = std::move(channel);
+}
+
+Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<bool()> wanted) {
+  Clock& clock = box_.inbox().store().clock();
+  for (;;) {
+    if (!heard_) {
+      const SteadyTime sent = clock.steady();
+      auto asking = ask_();
+      AcquireReply answer = co_await asking;
+      heard_ = Heard{std::move(answer), sent};
+    }
+    if (const auto& granted = heard_->answer.granted) {
+      handed_over_ = false;
+      const Grant grant{.token = *granted, .since = heard_->sent, .ttl = lease_};
+      heard_.reset();  // what comes after this grant is another question
+      co_return grant;
+    }
+    const std::string& foreign = heard_->answer.foreign_channel;
+    if (!foreign.empty() && foreign != foreign_channel_) {
+      auto listening = listen_to_foreigners();
+      co_await listening;
+      heard_.reset();  // what was published before is seen by another look
+      continue;
+    }
+    SteadyTime look = next_look(clock.steady());
+    for (;;) {
+      auto listening = box_.next(std::min(look, until));
+      const std::optional<InboxMessage> call = co_await listening;
+      const SteadyTime now = clock.steady();
+      if (call && call->kind == InboxMessage::Kind::grant) {
+        // The answer is later than this grant and knows nothing of it: the server has lost it. Or
+        // its clock was set back.
+        if (call->at < heard_->answer.time) break;
+        handed_over_ = true;
+        const Grant grant = grant_of(*call);
+        heard_.reset();
+        co_return grant;
+      }
+      if (now >= until || (call && call->kind == InboxMessage::Kind::recheck && !wanted()))
+        co_return std::nullopt;
+      if (call && call->kind == InboxMessage::Kind::look) look = std::min(look, now + call->in);
+      if (now >= look) break;
+    }
+    heard_.reset();
+  }
+}
+
+}  // namespace sluice::lock

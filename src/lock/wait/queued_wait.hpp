@@ -1,0 +1,60 @@
+/// Standing in a queue on the server, until the hold is given: the one wait of all synchronizers.
+///
+///     ask ──> granted
+///      └────> refused, and in the queue ──> a grant in the inbox: granted
+///               ^                     ├───> a call to look, the end of the lease in the way,
+///               └─────── ask ─────────┘     30 s without news, or a message of a foreign holder
+///                                     └───> patience is over, or nobody wants it any more
+///
+/// A grant that comes by message began at a time of the server's clock. What that is on ours is
+/// known from the last answer: it came after we had sent the question.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "lock/hold/hold.hpp"
+#include "lock/wait/acquire_reply.hpp"
+#include "lock/wait/inbox.hpp"
+
+namespace sluice::lock {
+
+class QueuedWait {
+ public:
+  /// Asks for the hold, and to be in the queue if it is refused. Repeated questions are copies of
+  /// one request: that of the box.
+  using Ask = std::function<Task<AcquireReply>()>;
+
+  /// `lease`: the ttl of what a question is granted. All must outlive the QueuedWait.
+  QueuedWait(Inbox::Subscription& box, std::chrono::milliseconds lease, Ask ask)
+      : box_(box), lease_(lease), ask_(std::move(ask)) {}
+
+  /// An answer that came already, to a question sent at `sent`.
+  void heard(const AcquireReply& answer, SteadyTime sent);
+
+  /// Until granted, or `until` (steady), or `wanted` says no, which is asked after each
+  /// InboxMessage::recheck. Empty: not granted; the caller gives up the place in the queue. Throws
+  /// what asking throws; the place may be there all the same.
+  Task<std::optional<Grant>> stand(SteadyTime until, std::function<bool()> wanted);
+  /// Whether the last grant came by message: for less than a lease, and to be confirmed soon.
+  bool was_handed_over() const noexcept { return handed_over_; }
+
+ private:
+  struct Heard {
+    AcquireReply answer;
+    SteadyTime sent;
+  };
+  Task<void> listen_to_foreigners();
+  Grant grant_of(const InboxMessage& call) const;
+  SteadyTime next_look(SteadyTime now) const;
+
+  Inbox::Subscription& box_;
+  const std::chrono::milliseconds lease_;
+  const Ask ask_;
+  std::optional<Heard> heard_;
+  Listener foreigners_;
+  std::string foreign_channel_;  // that they are heard on
+  bool handed_over_ = false;
+};
+
+}  // namespace sluice::lock

@@ -1,0 +1,86 @@
+/// Who waits here without the server's knowing: behind a holder of their own process. Whoever has
+/// waited for longer than a second is told to the server, for people: `info()`, `sluice locks`.
+///
+/// A wait is a Entry in a list, most often for microseconds, and nothing else happens. One timer
+/// for all ticks each second while anybody sits. What is told lies in a hash beside the lock
+/// (lock/wait/report_waiters), is told again every 20 s, counts for a minute, and is taken back at
+/// the end of the wait. It is sent in order: one batch at a time.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/fork.hpp"
+#include "lock/hold/resource.hpp"
+#include "lock/wait/inbox.hpp"
+
+namespace sluice::lock {
+
+/// Threads: any.
+class WaiterRegistry : public std::enable_shared_from_this<WaiterRegistry> {
+ public:
+  explicit WaiterRegistry(Store& store);
+  ~WaiterRegistry();
+  WaiterRegistry(const WaiterRegistry&) = delete;
+  WaiterRegistry& operator=(const WaiterRegistry&) = delete;
+
+  /// One that waits, while it lives.
+  class Entry {
+   public:
+    /// `key`: the hash of the lock's waiters. All must outlive the Entry.
+    Entry(WaiterRegistry& registry, const std::string& key, const Identity& who);
+    ~Entry();
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+   private:
+    friend class WaiterRegistry;
+    WaiterRegistry& waiters_;
+    const std::string& key_;
+    const Identity& who_;
+    Entry* before_ = nullptr;
+    Entry* after_ = nullptr;
+    std::uint64_t tick_ = 0;  // when it came
+    unsigned forks_ = 0;
+    bool told_ = false;
+  };
+
+ private:
+  /// What is to be told of one wait.
+  struct Report {
+    std::string key;
+    std::string request;
+    std::string person;  ///< "owner holder"
+    std::uint64_t seconds = 0;
+  };
+  using Reports = std::vector<Report>;
+
+  void add(Entry& entry);
+  void remove(Entry& entry);
+  void tick();
+  Task<void> send();
+  Task<void> tell(Reports come, Reports gone);
+
+  // REQUIRE: mutex_ is held
+  void forget_parent();
+  void set_timer();
+  /// Whether the caller has to send.
+  bool begin_to_send();
+
+  Store& store_;
+  Clock& clock_;
+  const std::shared_ptr<Inbox> inbox_;
+  std::mutex mutex_;
+  Entry* first_ = nullptr;  // latest first
+  std::uint64_t ticks_ = 0;
+  Clock::TimerId timer_ = 0;
+  bool ticking_ = false;
+  Reports come_;
+  Reports gone_;
+  bool sending_ = false;
+  unsigned forks_ = fork_count();
+};
+
+}  // namespace sluice::lock

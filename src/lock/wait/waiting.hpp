@@ -1,0 +1,53 @@
+/// How a waiter waits, and how many waiters are resumed.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include "sluice/task.hpp"
+
+namespace sluice::lock {
+
+inline constexpr std::chrono::milliseconds for_ever = std::chrono::milliseconds::max();
+/// A waiter looks at the lock again after this time even if it hears nothing.
+inline constexpr std::chrono::milliseconds longest_rest = std::chrono::seconds{30};
+
+/// Suspends until `call` is complete, until the time `until`, or until `stop` is requested.
+Task<void> wait_or_stop(std::shared_ptr<Completion> call, Clock& clock, SteadyTime until,
+                        std::stop_token stop);
+
+/// Completes waiters one after another, not one inside another.
+///
+/// A completed coroutine runs at once. It may release its hold, and so complete the next waiter: a
+/// thousand waiters would be a thousand frames on one stack. While a Trampoline is in scope on a
+/// thread, `complete` only notes the waiter, and the end of the outermost Trampoline completes it.
+class Trampoline {
+ public:
+  Trampoline() noexcept : outer_(current) {
+    if (!outer_) current = this;
+  }
+  Trampoline(const Trampoline&) = delete;
+  Trampoline& operator=(const Trampoline&) = delete;
+  ~Trampoline() {
+    if (outer_) return;
+    for (std::size_t i = 0; i < due_.size(); ++i) {
+      const auto next = std::move(due_[i]);
+      next->complete();
+    }
+    current = nullptr;
+  }
+
+  static void complete(std::shared_ptr<Completion> waiter) {
+    Trampoline trampoline;
+    current->due_.push_back(std::move(waiter));
+  }
+
+ private:
+  static inline thread_local Trampoline* current = nullptr;
+  Trampoline* const outer_;
+  std::vector<std::shared_ptr<Completion>> due_;
+};
+
+}  // namespace sluice::lock

@@ -1,0 +1,142 @@
+// What the words of a command say: where its keys are, and how long it may wait.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "resp/command_table.hpp"
+#include "resp/letters.hpp"
+
+namespace sluice::resp {
+namespace {
+
+using Words = std::span<const std::string_view>;
+using Positions = std::vector<std::size_t>;
+
+void add_range(std::size_t first, std::size_t end, std::size_t step, Positions& positions) {
+  for (auto at = first; at < end; at += step) positions.push_back(at);
+}
+
+/// first_key, last_key, key_step. The arity has been checked, but a last key that is counted from
+/// the end may still lie before the first: then there is none.
+void fixed(const CommandSpec& spec, std::size_t words, Positions& positions) {
+  if (spec.first_key == 0) return;
+  const auto last =
+      spec.last_key >= 0 ? spec.last_key : static_cast<std::ptrdiff_t>(words) + spec.last_key;
+  const auto end = std::min(static_cast<std::size_t>(std::max<std::ptrdiff_t>(last + 1, 0)), words);
+  add_range(static_cast<std::size_t>(spec.first_key), end, static_cast<std::size_t>(spec.key_step),
+            positions);
+}
+
+bool none(const CommandSpec&, Words, Positions&) { return true; }
+
+bool counted(const CommandSpec& spec, Words words, Positions& positions) {
+  if (spec.rule_at >= words.size()) return false;
+  const auto text = words[spec.rule_at];
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size()) return false;
+  const std::size_t first = spec.rule_at + 1U;
+  if (count > words.size() - first || (count == 0 && !spec.has(flag_no_mandatory_keys)))
+    return false;
+  add_range(first, first + count, 1, positions);
+  return true;
+}
+
+/// A word that is an option, and how many words belong to it.
+struct Option {
+  std::string_view word;
+  std::size_t values;
+};
+
+/// Steps from `at` over the options it knows, to the first other word or the end.
+std::size_t skip_options(Words words, std::size_t at, std::span<const Option> options) {
+  while (at < words.size()) {
+    const auto known =
+        std::ranges::find_if(options, [&](const Option& o) { return is_word(words[at], o.word); });
+    if (known == options.end()) break;
+    at += 1 + known->values;
+  }
+  return std::min(at, words.size());
+}
+
+bool streams(const CommandSpec&, Words words, Positions& positions) {
+  static constexpr std::array options{Option{"block", 1}, Option{"count", 1}, Option{"group", 2},
+                                      Option{"noack", 0}};
+  const auto at = skip_options(words, 1, options);
+  if (at == words.size() || !is_word(words[at], "streams")) return false;
+  const auto left = words.size() - at - 1;  // keys, then as many ids
+  if (left == 0 || left % 2 != 0) return false;
+  add_range(at + 1, at + 1 + left / 2, 1, positions);
+  return true;
+}
+
+bool stored(const CommandSpec& spec, Words words, Positions& positions) {
+  for (std::size_t at = spec.rule_at; at + 1 < words.size(); ++at)
+    if (is_word(words[at], "store") || is_word(words[at], "storedist")) positions.push_back(++at);
+  return true;
+}
+
+/// Of several STORE the last counts, as in Redis.
+bool sorted(const CommandSpec& spec, Words words, Positions& positions) {
+  static constexpr std::array options{Option{"limit", 2}, Option{"get", 1}, Option{"by", 1}};
+  std::size_t found = 0;
+  for (std::size_t at = spec.rule_at; (at = skip_options(words, at, options)) + 1 < words.size();
+       ++at)
+    if (is_word(words[at], "store")) found = ++at;
+  if (found != 0) positions.push_back(found);
+  return true;
+}
+
+bool migrated(const CommandSpec& spec, Words words, Positions& positions) {
+  static constexpr std::array options{Option{"copy", 0}, Option{"replace", 0}, Option{"auth", 1},
+                                      Option{"auth2", 2}};
+  constexpr std::size_t first_option = 6;
+  if (!words[spec.rule_at].empty()) return true;
+  const auto at = skip_options(words, first_option, options);
+  if (at == words.size() || !is_word(words[at], "keys")) return false;
+  positions.clear();
+  add_range(at + 1, words.size(), 1, positions);
+  return true;
+}
+
+using Rule = bool (*)(const CommandSpec&, Words, Positions&);
+constexpr std::array<Rule, 6> rules{none,   counted, streams,
+                                    stored, sorted,  migrated};  // by KeyRule
+
+using std::chrono::milliseconds;
+
+/// A number that the server will refuse counts as 0: its error is the answer.
+milliseconds time_of(std::string_view text, double unit_ms) {
+  double count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end != text.data() + text.size() || count < 0) return milliseconds{0};
+  const double ms = count * unit_ms;
+  if (ms == 0 || ms > 1e15) return milliseconds::max();
+  return milliseconds{static_cast<std::int64_t>(ms) + 1};
+}
+
+}  // namespace
+
+std::optional<milliseconds> waiting_time(const CommandSpec& spec, Words words) {
+  using Form = TimeoutRule::Form;
+  if (spec.timeout.form == Form::none) return milliseconds{0};
+  if (spec.timeout.form == Form::seconds) {
+    const auto at = spec.timeout.at < 0 ? std::ssize(words) + spec.timeout.at : spec.timeout.at;
+    if (at < 1 || at >= std::ssize(words)) return std::nullopt;
+    return time_of(words[static_cast<std::size_t>(at)], 1000);
+  }
+  for (auto i = static_cast<std::size_t>(spec.timeout.at); i + 1 < words.size(); ++i) {
+    if (is_word(words[i], "streams")) break;  // keys and ids from here on
+    if (is_word(words[i], "block")) return time_of(words[i + 1], 1);
+  }
+  return std::nullopt;
+}
+
+bool keys_of(const CommandSpec& spec, Words words, Positions& positions) {
+  positions.clear();
+  if (!spec.arity_fits(words.size())) return false;
+  fixed(spec, words.size(), positions);
+  return rules[static_cast<std::size_t>(spec.rule)](spec, words, positions);
+}
+
+}  // namespace sluice::resp
