@@ -26,7 +26,7 @@ constexpr int failed = 1;
 
 void say(std::string_view text) { fmt::print(stderr, "{}", text); }
 
-/// Empty, and the reason is told: the file is bad.
+/// Empty: the file is bad, and the log says why.
 std::optional<Config> configuration(const std::string& file, Config (*read)(const std::string&)) {
   try {
     return read(file);
@@ -74,8 +74,8 @@ int serve(const Options& options, const Program& program, LogFile& log) {
   return code;
 }
 
-/// Where the file is that an upgrade starts: under the name that it was called by, if that is a
-/// path, since a new version may have come to another place behind a link.
+/// The file that an upgrade starts: the path by which this process was started, where it is one,
+/// since the path may be a link that leads to a new version by now.
 std::string path_of(const Program& program) {
   namespace fs = std::filesystem;
   const bool named =
@@ -84,7 +84,7 @@ std::string path_of(const Program& program) {
                : fs::read_symlink("/proc/self/exe").string();
 }
 
-/// Who looks at the terminal is told, too, when the log goes elsewhere.
+/// Tells the terminal, too, when the log goes elsewhere.
 int refuse(const Options& options, LogFile& log, const std::exception& why) {
   log.write(LogSeverity::emergency, why.what());
   if (!options.log_file.empty()) say(fmt::format("nutcracker: {}\n", why.what()));

@@ -79,7 +79,7 @@ class StrictRedisProtocol final : public RedisProtocol {
   Plan plan(Words words) override;
   void append_merged(std::string& out, Words words, const Plan& plan,
                      std::span<const FragmentReply> replies, bool partial) const override;
-  /// twemproxy goes on whatever the server says.
+  /// twemproxy ignores what the server says.
   bool is_welcome(std::string_view) const noexcept override { return true; }
 
  private:

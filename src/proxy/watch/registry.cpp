@@ -9,7 +9,7 @@
 namespace sluice::proxy::watch {
 namespace {
 
-/// Nobody but the registry has it.
+/// No worker has it any more.
 bool is_unused(const auto& per_worker) {
   return std::ranges::all_of(per_worker,
                              [](const auto& watch) { return !watch || watch.use_count() == 1; });
