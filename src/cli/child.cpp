@@ -22,6 +22,9 @@ namespace {
 constexpr std::initializer_list<int> passed_on = {SIGINT,  SIGTERM, SIGHUP,
                                                   SIGQUIT, SIGUSR1, SIGUSR2};
 
+/// What this process inherited; its child gets it back.
+::sighandler_t sigpipe_before = SIG_DFL;
+
 sigset_t child_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -49,7 +52,7 @@ int become(char* const* words, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
+  ::signal(SIGPIPE, sigpipe_before);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(128 + SIGKILL);  // it died before the kernel was told
   ::execvp(words[0], words);
@@ -99,7 +102,7 @@ bool has_ended(pid_t pid, ChildResult& result) {
 void prepare_signals() {
   const sigset_t signals = child_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
+  sigpipe_before = ::signal(SIGPIPE, SIG_IGN);
 }
 
 ChildResult run_child(const std::vector<std::string>& command, std::stop_token end,

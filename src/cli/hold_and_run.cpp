@@ -12,6 +12,7 @@
 #include "cli/child.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
+#include "sluice/lock_watch.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -110,6 +111,7 @@ class Run {
       return say(phrases_.done, exit_ok);
     }
     if (token_) ::setenv("SLUICE_TOKEN", std::to_string(*token_).c_str(), 1);
+    ::setenv(ancestors_variable, ancestors_of_child().c_str(), 1);
     ChildResult result;
     try {
       result = run_child(command_, holding.lost, args_.grace);

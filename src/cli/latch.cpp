@@ -52,23 +52,38 @@ int count_down(const Globals& globals, const LatchArgs& args) {
                                        : latch.count_down_once(args.part, args.by).get());
 }
 
+/// Nobody has to report to such a latch, so it stops no waiter.
+std::string not_set(const LatchArgs& args) {
+  return fmt::format(
+      "latch '{}' is not set, or was open for long; set it with "
+      "'sluice latch {} set N'",
+      args.run.name, args.run.name);
+}
+
 int show(const Globals& globals, const LatchArgs& args) {
   const auto store = open_store(globals);
-  return print_count(globals, args, Latch{*store, args.run.name}.count().get());
+  Latch latch{*store, args.run.name};
+  if (latch.state().get() != LatchState::not_set)
+    return print_count(globals, args, latch.count().get());
+  print(globals.json, json_of(true, 0).add("set", false), not_set(args));
+  return exit_ok;
 }
 
 /// Nothing is held, so nothing can be lost.
 Resource prepare(const Globals& globals, const LatchArgs& args) {
   const std::shared_ptr<Store> store = open_store(globals);
   const auto latch = std::make_shared<Latch>(*store, args.run.name);
-  return {
-      .acquire = [store, latch](std::chrono::milliseconds time,
-                                std::stop_token stop) -> std::optional<Holding> {
-        if (!latch->try_wait(time, std::move(stop)).get()) return std::nullopt;
-        return Holding{.valid = [] { return true; }, .lost = {}, .release = [] {}, .token = {}};
-      },
-      .obstacle = [store,
-                   latch] { return fmt::format("{} are still to report", latch->count().get()); }};
+  const auto acquire = [store, latch, &args](std::chrono::milliseconds time,
+                                             std::stop_token stop) -> std::optional<Holding> {
+    const LatchState state = latch->state(time, std::move(stop)).get();
+    if (state == LatchState::closed) return std::nullopt;
+    if (state == LatchState::not_set) complain_line(not_set(args));
+    return Holding{.valid = [] { return true; }, .lost = {}, .release = [] {}, .token = {}};
+  };
+  const auto obstacle = [store, latch] {
+    return fmt::format("{} are still to report", latch->count().get());
+  };
+  return {.acquire = acquire, .obstacle = obstacle};
 }
 
 int wait(const Globals& globals, const LatchArgs& args) {

@@ -143,6 +143,10 @@ std::string text_of(const LockReport& report) {
     text += fmt::format("{} waits for '{}', held by {}\n",
                         printable(to_string(graph.actors[wait.actor])),
                         printable(graph.locks[wait.lock]), names_of_holders(graph, wait.lock));
+  for (const auto& [parent, child] : graph.children)
+    text += fmt::format("{} waits for the end of its child {}\n",
+                        printable(to_string(graph.actors[parent])),
+                        printable(to_string(graph.actors[child])));
   if (graph.waits.empty()) text += "nobody waits\n";
   for (const auto& deadlock : report.deadlocks) text += printable(to_string(deadlock)) + '\n';
   text += fmt::format("{} deadlock{}\n", report.deadlocks.size(),
@@ -169,6 +173,8 @@ std::string dot_of(const LockReport& report) {
     text += fmt::format("  a{} -> l{} [label=\"waits for\"];\n", wait.actor, wait.lock);
   for (const auto& hold : graph.holds)
     text += fmt::format("  l{} -> a{} [label=\"held by\"];\n", hold.lock, hold.actor);
+  for (const auto& [parent, child] : graph.children)
+    text += fmt::format("  a{} -> a{} [label=\"waits for its child\"];\n", parent, child);
   return text + "}\n";
 }
 
@@ -208,12 +214,18 @@ Json json_of(const LockReport& report) {
   };
   Json actors = Json::array();
   for (const auto& actor : graph.actors) actors.add(json_of(OwnerId{actor.id}, actor.data, "id"));
+  Json children = Json::array();
+  for (const auto& [parent, child] : graph.children)
+    children.add(
+        Json::object({{"parent", graph.actors[parent].id}, {"child", graph.actors[child].id}}));
   Json deadlocks = Json::array();
   for (const auto& deadlock : report.deadlocks) {
     Json steps = Json::array();
-    for (const auto& step : deadlock.steps)
-      steps.add(Json::object(
-          {{"actor", step.actor.id}, {"holds", step.holds}, {"waits_for", step.waits_for}}));
+    for (const auto& step : deadlock.steps) {
+      Json json = Json::object(
+          {{"actor", step.actor.id}, {"holds", step.holds}, {"waits_for", step.waits_for}});
+      steps.add(step.child ? json.add("child", step.child->id) : json);
+    }
     deadlocks.add(Json::object({{"steps", steps}, {"text", to_string(deadlock)}}));
   }
   return Json::object({{"ok", report.deadlocks.empty()},
@@ -221,6 +233,7 @@ Json json_of(const LockReport& report) {
                        {"actors", actors},
                        {"holds", edges(graph.holds)},
                        {"waits", edges(graph.waits)},
+                       {"children", children},
                        {"deadlocks", deadlocks}});
 }
 

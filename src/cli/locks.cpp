@@ -183,7 +183,7 @@ Command locks_command(const Globals& globals) {
                    into(args->graph)},
                   {"--dot", "", "The graph for graphviz: dot -Tsvg", into(args->dot)},
                   {"--watch", "", "Once a second, until a signal comes", into(args->watch)},
-                  {"--force-release", "", "End the holds of the lock NAME, whoever has them",
+                  {"--force-release", "", "End all holds of the lock NAME",
                    into(args->force_release)}},
       .action = [&globals, args] { return run(globals, *args); }};
 }

@@ -30,7 +30,7 @@ Resource prepare(const Globals& globals, const SemaphoreArgs& args) {
   const auto semaphore = std::make_shared<Semaphore>(
       *store, args.run.name,
       SemaphoreOptions{.lease = args.run.lease, .label = args.run.label_or_command()});
-  if (args.permits > 0) semaphore->try_set_permits(args.permits).get();
+  if (args.permits > 0) semaphore->ensure_permits(args.permits).get();
   return {.acquire = [store, semaphore, count = args.count](
                          std::chrono::milliseconds wait,
                          std::stop_token stop) -> std::optional<Holding> {
@@ -57,7 +57,7 @@ Command semaphore_command(const Globals& globals) {
   const auto args = std::make_shared<SemaphoreArgs>();
   Command command = command_that_holds(
       "semaphore", "Run at most so many commands at a time", args->run, "the semaphore",
-      {{"--permits", "N", "How many there are; the first program that says so decides",
+      {{"--permits", "N", "How many there are; refused where another number is in force",
         into(args->permits, 1, Semaphore::most)},
        {"--count", "N", "How many this command takes", into(args->count, 1, Semaphore::most)}});
   command.details = "  sluice semaphore encoders --permits 4 -- ffmpeg in.mov out.mp4";

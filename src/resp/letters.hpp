@@ -1,4 +1,4 @@
-/// Names of commands and options are ASCII and the same in any case; no locale is asked.
+/// Names of commands and options are ASCII, in any case; the locale does not matter.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
-/// `lower_case` is so already.
+/// REQUIRES: `lower_case` is in lower case.
 constexpr bool is_word(std::string_view word, std::string_view lower_case) noexcept {
   if (word.size() != lower_case.size()) return false;
   for (std::size_t i = 0; i < word.size(); ++i)

@@ -37,7 +37,8 @@ std::optional<Value> ReplyParser::next(std::string_view& input) {
   }
 }
 
-/// Puts a finished value where it belongs, and what that finishes. True: `value` is a whole reply.
+/// Puts a finished value into the aggregate around it, and that too when it is full. True: `value`
+/// is a whole reply.
 bool ReplyParser::place(Value& value) {
   while (!frames_.empty()) {
     auto& frame = frames_.back();

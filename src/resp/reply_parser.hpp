@@ -1,9 +1,8 @@
 /// Replies as they come off the wire, RESP2 and RESP3, in pieces of any size.
 ///
-/// The parser takes every byte it is shown and keeps its place, so a reply costs its length once
-/// however it is cut, and the caller keeps no leftovers. Long strings go straight into the Value
-/// that they become. Attributes are skipped. Streamed strings and aggregates, which no server
-/// sends, are refused.
+/// The parser takes all bytes and keeps its place: each byte is read once, however the reply is
+/// cut, and the caller keeps none. Long strings go straight into their Value. Attributes are
+/// skipped. Streamed strings and aggregates, which no server sends, are refused.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,8 @@
 
 namespace sluice::resp {
 
-/// What a server may make us hold. Smaller: a broken or hostile server is found out sooner.
+/// How much memory a server may make the client use. Smaller: a broken or hostile server is refused
+/// sooner.
 struct ReplyLimits {
   std::size_t bulk = 512 << 20;     ///< bytes of one string (Redis: proto-max-bulk-len)
   std::size_t line = 64 << 10;      ///< bytes of a simple string, an error, a number

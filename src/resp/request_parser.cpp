@@ -23,9 +23,8 @@ std::size_t find(std::string_view buffer, char c, std::size_t from) {
                           : static_cast<std::size_t>(found - buffer.data());
 }
 
-/// "<mark>digits\r\n" at `at`, which is moved behind it, of a number that needs no second look: at
-/// most nine digits, no sign, no leading zero. Anything else, right or wrong or not all there, is
-/// left to the slower way.
+/// "<mark>digits\r\n" at `at`, which is moved behind it: at most nine digits, no sign, no leading
+/// zero. False: anything else, which the general path reads.
 bool take_plain_number(const char*& at, const char* end, char mark, std::size_t& number) {
   constexpr std::ptrdiff_t most_digits = 9;
   constexpr std::ptrdiff_t least = 4;  // "$0\r\n"
@@ -122,7 +121,7 @@ class TypedLine {
 bool split_inline(std::string_view line, std::string& text, std::vector<std::string_view>& words) {
   line = line.substr(0, line.find('\0'));
   text.clear();
-  text.reserve(line.size());  // words get no longer by being unquoted, so the views stay good
+  text.reserve(line.size());  // unquoting makes no word longer, so the views stay good
   TypedLine rest{line, text};
   while (rest.skip_blanks()) {
     const auto begin = text.size();
@@ -151,9 +150,8 @@ void RequestParser::start() {
   count_ = 0;
 }
 
-/// The short way for what nearly always comes: an array that is all there, and in order. False: it
-/// is not, and nothing has been done; the slower way, which keeps its place and knows what is
-/// wrong, begins at the beginning. That costs a second look at the bytes, once for a request.
+/// The fast path: a whole array in the usual form. False: it is not, and nothing was done; then the
+/// general path, which keeps its place and finds errors, reads from the beginning, once a request.
 bool RequestParser::take_whole(std::string_view buffer) {
   constexpr std::size_t least_word = 6;  // "$0\r\n\r\n"
   const char* at = buffer.data();
@@ -271,7 +269,7 @@ bool RequestParser::take_bulk(std::string_view buffer) {
   }
   if (buffer[end] != '\r' || buffer[end + 1] != '\n') {
     at_ = end;
-    // Redis takes any two bytes here; a client that errs so is lost all the same.
+    // Redis takes any two bytes here; what such a client sends next would be misread anyway.
     refuse("expected a line end after a bulk string");
     return false;
   }

@@ -92,7 +92,7 @@ TEST_F(Program, LockRunsACommandAndExitsWithItsStatus) {
 
 TEST_F(Program, ABusyLockExits75) {
   test::PlainClient side{server_.port()};
-  side.command({"HSET", "deploy", "somebody:1", "1"});
+  side.command({"HSET", "deploy", "8f14e45f-ceea-467f-9b5d-1c2b3a4d5e6f:42", "1"});
   side.command({"PEXPIRE", "deploy", "60000"});
   const Ran ran = run_on_redis({"lock", "deploy", "--wait", "50ms", "--", "true"});
   EXPECT_EQ(ran.status, 75) << ran.output;

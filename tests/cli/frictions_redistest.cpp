@@ -123,6 +123,21 @@ TEST_F(Frictions, U08_AWaiterSaysForWhatItWaits) {
   EXPECT_FALSE(quiet.says("waiting for")) << quiet.output;
 }
 
+TEST_F(Frictions, U09_AnotherNumberOfPermitsIsAMismatch) {
+  EXPECT_EQ(run_on_redis({"semaphore", "desks", "--permits", "2", "--", "true"}).status, 0);
+  const Ran other = run_on_redis({"semaphore", "desks", "--permits", "3", "--", "true"});
+  EXPECT_EQ(other.status, 78) << other.output;
+}
+
+TEST_F(Frictions, U10_ALatchThatWasNeverSetIsTold) {
+  const Ran shown = run_on_redis({"latch", "import", "show"});
+  EXPECT_TRUE(shown.says("latch 'import' is not set")) << shown.output;
+  const Ran waited = run_on_redis({"latch", "import", "--", "echo", "in"});
+  EXPECT_EQ(waited.status, 0);
+  EXPECT_TRUE(waited.says("latch 'import' is not set")) << waited.output;
+  EXPECT_TRUE(waited.says("in\n")) << waited.output;
+}
+
 TEST_F(Frictions, U10_AVerbOfALatchIsNeverRunAsACommand) {
   const Ran forgotten = run_on_redis({"latch", "set", "3"});
   EXPECT_EQ(forgotten.status, 64) << forgotten.output;
@@ -206,6 +221,34 @@ TEST_F(Frictions, U15_TheReferenceOfTheCommandLineIsCurrent) {
       << "write it anew: sluice help --markdown > docs/command_line.md";
 }
 
+TEST_F(Frictions, U16_ProgramsThatLockCrosswiseAreADeadlock) {
+  const auto nested = [&](const char* outer, const char* inner) {
+    return start_on_redis({"lock", outer, "--", "sh", "-c",
+                           std::string{": > "} + outer + "; while [ ! -e " + inner +
+                               " ]; do sleep 0.02; done; exec " + test::built_path("sluice") +
+                               " --store " + server_.url() + " lock " + inner + " -- true"},
+                          std::string{outer} + ".log");
+  };
+  auto one = nested("first", "second");
+  auto two = nested("second", "first");
+  wait_for_key("sluice_lock_queue:{first}");
+  wait_for_key("sluice_lock_queue:{second}");
+  const Ran graph = run_on_redis({"locks", "--graph"});
+  EXPECT_EQ(graph.status, 80) << graph.output;
+  EXPECT_TRUE(graph.says("1 deadlock\n")) << graph.output;
+  one.terminate();
+  two.terminate();
+}
+
+TEST_F(Frictions, U16_AHoldIsShownFromItsFirstMoment) {
+  auto holder = start_on_redis({"lock", "deploy", "--", "sleep", "60"}, "holder");
+  wait_for_key("deploy");
+  PlainClient{server_.port()}.command({"BLPOP", "nothing-is-here", "0.1"});
+  const auto lock = run_on_redis({"--json", "locks"}).json().at("locks").at(0);
+  EXPECT_GE(lock.at("holders").at(0).at("held_ms"), 50);
+  holder.terminate();
+}
+
 TEST_F(Frictions, U21_TheDoctorTriesWhatLocksDo) {
   PlainClient side{server_.port()};
   side.command({"CONFIG", "SET", "appendonly", "yes"});
@@ -283,6 +326,18 @@ TEST_F(Frictions, U28_LocksCanBeReleasedAndWatched) {
   wait_until([&](PlainClient&) { return looks() >= 2; });
   watcher.terminate();
   EXPECT_EQ(watcher.wait_for(20s), 0);
+}
+
+TEST_F(Frictions, N01_ClosedStandardDescriptorsAreNotTheStores) {
+  const std::string store = "embedded:" + (folder_ / "data").string();
+  const auto line = test::built_path("sluice") + " --store " + store + " number MT -n 3 ";
+  for (const char* const closed : {"<&- >&-", "<&- >&- 2>&-", "<&- 2>&-"}) {
+    test::Process drawing{{"sh", "-c", line + closed}};
+    EXPECT_EQ(drawing.wait(), std::string{closed}.starts_with("<&- >&-") ? 74 : 0) << closed;
+  }
+  const Ran next = run({"--store", store, "number", "MT"});
+  EXPECT_EQ(next.status, 0) << next.output;
+  EXPECT_TRUE(next.last_line().ends_with("0010")) << next.output;
 }
 
 TEST_F(Frictions, N02_AMessageThatCannotBeWrittenEndsNoHold) {

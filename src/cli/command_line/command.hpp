@@ -86,9 +86,9 @@ struct Program {
 };
 
 /// Reads the words that follow the program's name, and runs the action they ask for. Adds `help`
-/// and `completion` to the commands. Bad words: one line on stderr and exit_usage. An Error of the
-/// action is reported, headed by the command and its first argument ("lock 'deploy': ...").
-/// Threads: one at a time (getopt).
+/// and `completion` to the commands, if there are some. Bad words: one line on stderr and
+/// exit_usage. An Error of the action is reported, headed by the command and its first argument
+/// ("lock 'deploy': ..."). Threads: one at a time (getopt).
 int run_program(Program program, std::span<char* const> words);
 
 // What `help` and `completion` print. `path`: the names of a command, from below the root.

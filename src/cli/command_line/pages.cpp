@@ -213,6 +213,7 @@ std::string help_text(const Command& root, std::span<const std::string> path) {
   append_wrapped(text, sentence(chain.back()->summary), 0);
   for (const Section& section : sections_of(*chain.back())) append(text, section);
   if (!chain.back()->details.empty()) text += '\n' + chain.back()->details + '\n';
+  if (root.commands.empty()) return text;
   if (path.empty()) append(text, exit_codes());
   text += path.empty() ? fmt::format("\n'{0} help COMMAND' explains a command.\n", root.name)
                        : fmt::format("\n'{0} help exit-codes' tells the exit codes.\n", root.name);

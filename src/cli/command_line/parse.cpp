@@ -1,5 +1,7 @@
 /// Words become calls of Target::set, by getopt_long(3).
+#include <fcntl.h>
 #include <getopt.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -262,6 +264,14 @@ int with_output_written(int code) {
   return code == exit_ok ? exit_no_space : code;
 }
 
+/// A descriptor that the caller closed would be given to the next file that is opened, a store's
+/// log, and output would go there. Opened the wrong way round, its use fails as it should.
+void occupy_standard_descriptors() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(number, F_GETFD) < 0)
+      static_cast<void>(::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+}
+
 int answer_completion(const Command& root, std::span<char* const> words) {
   for (const auto& line : completions(root, std::vector<std::string>{words.begin(), words.end()}))
     fmt::print("{}\n", line);
@@ -344,11 +354,14 @@ Target into_integer(std::function<void(std::int64_t)> set, std::string preset, s
 }
 
 int run_program(Program program, std::span<char* const> words) {
+  occupy_standard_descriptors();
   Command& root = program.root;
   bool help = false;
   bool version = false;
-  root.commands.push_back(help_command(program));
-  if (!root.name.contains(' ')) root.commands.push_back(completion_command(root));
+  if (!root.commands.empty()) {
+    root.commands.push_back(help_command(program));
+    if (!root.name.contains(' ')) root.commands.push_back(completion_command(root));
+  }
   root.options.push_back({"-h, --help", "", "Explain the command", into(help)});
   root.options.push_back({"--version", "", "Print the version", into(version)});
   if (!words.empty() && std::string_view{words[0]} == "__complete")

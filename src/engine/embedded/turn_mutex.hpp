@@ -4,15 +4,14 @@
 /// A section touches data in the cache of the core that ran the last one. If threads took the mutex
 /// from each other at every section, each would wait for a hundred cache lines, and all of them
 /// together would do less than one alone. So a thread that finds the mutex taken
-///   1. watches for a moment whether it stays free, as it does unless a thread locks it without
-///   pause;
+///   1. watches for a moment whether it stays free, unless a thread locks it without pause;
 ///   2. sleeps to the end of the turn, if a thread has one;
 ///   3. tries for a moment to take it as soon as it is free, which begins its own turn;
 ///   4. sleeps until an unlock wakes it (the section is a long one), and goes on at 3.
 ///
-/// Guarantee: mutual exclusion; no system call in a free lock() and its unlock(); a waiter spins
-/// for
-///   microseconds only between two sleeps.
+/// Guarantee: mutual exclusion; no system call in a free lock() and its unlock(); between two
+/// sleeps
+///   a waiter spins for microseconds only.
 /// Not guaranteed: order.
 /// Threads: any; it is not recursive.
 #pragma once
@@ -52,8 +51,7 @@ class TurnMutex {
   void begin_turn() noexcept;
 
   std::atomic<int> state_{free};
-  std::atomic<SteadyTime>
-      turn_began_{};  // written with the mutex held, by a thread that had to wait
+  std::atomic<SteadyTime> turn_began_{};  // written by a holder that had to wait
 };
 
 }  // namespace sluice::engine

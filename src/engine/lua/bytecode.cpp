@@ -36,7 +36,7 @@ struct Instruction {
   std::uint32_t constant() const noexcept { return bits >> 14; }
 };
 
-/// Computes something without `reg`.
+/// An instruction that neither reads nor writes `reg`.
 bool computes_beside(Instruction one, std::uint32_t reg) {
   const auto opcode = one.opcode();
   if (one.a() == reg) return false;
@@ -85,8 +85,8 @@ class Chunk {
     }
   }
 
-  /// The table that instruction `at` loads is gone from its register before anything else can have
-  /// it: what is looked up takes its place.
+  /// Instruction `at` loads a table into a register; the lookup overwrites it before any other
+  /// instruction can copy it.
   static bool is_looked_up(const std::vector<Instruction>& code, std::size_t at) {
     const auto reg = code[at].a();
     for (++at; at < code.size() && computes_beside(code[at], reg);) ++at;  // the index, KEYS[i + 1]

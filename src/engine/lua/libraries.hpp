@@ -11,16 +11,16 @@ namespace sluice::engine {
 
 // --- the sandbox ---
 //
-// Stock Lua has no read-only tables. A protected table is therefore an empty one (a veil) with a
+// Stock Lua has no read-only tables. A protected table is therefore an empty one (a view) with a
 // metatable that looks into the real one and refuses to write. The functions that would bypass a
-// metatable (rawset, next, table.insert ...) know the veils. Scripts find no way to a real table.
+// metatable (rawset, next, table.insert ...) know the views. Scripts find no way to a real table.
 
 /// Opens the base libraries in a fresh state, without what reaches outside or could harm. Leaves
 /// the real table of globals on the stack for the caller to fill.
 void open_sandbox(lua_State* lua);
-/// Enters the table at the top of the stack, veiled, as a field of the table below it.
+/// Enters the table at the top of the stack, as a view, as a field of the table below it.
 void set_protected(lua_State* lua, const char* name);
-/// Hides the globals behind a veil. REQUIRES: they are at the top of the stack, where they stay.
+/// Hides the globals behind a view. REQUIRES: they are at the top of the stack, where they stay.
 void close_sandbox(lua_State* lua);
 
 // --- the libraries, each in a file of its own; each function leaves its table on the stack ---

@@ -8,16 +8,16 @@ namespace {
 
 constexpr const char* readonly = "Attempt to modify a readonly table";
 
-/// The registry's table of veils: veil -> the real table.
-char veils_key;
+/// The registry's table of views: view -> the real table.
+char views_key;
 
-void push_veils(lua_State* lua) {
-  lua_pushlightuserdata(lua, &veils_key);
+void push_views(lua_State* lua) {
+  lua_pushlightuserdata(lua, &views_key);
   lua_rawget(lua, LUA_REGISTRYINDEX);
 }
 
-/// Pushes the real table if the value at `index` is a veil; upvalue 1 holds the veils.
-bool unveil(lua_State* lua, int index) {
+/// Pushes the real table if the value at `index` is a view; upvalue 1 holds the views.
+bool push_real(lua_State* lua, int index) {
   if (!lua_istable(lua, index)) return false;
   lua_pushvalue(lua, index);
   lua_rawget(lua, lua_upvalueindex(1));
@@ -44,31 +44,31 @@ int charge_coroutine(lua_State* lua) {
   return original(lua);
 }
 
-int refuse_veil(lua_State* lua) {
-  if (unveil(lua, 1)) {
+int refuse_view(lua_State* lua) {
+  if (push_real(lua, 1)) {
     lua_pushstring(lua, readonly);
     return lua_error(lua);
   }
   return original(lua);
 }
 
-int look_behind_veil(lua_State* lua) {
-  if (unveil(lua, 1)) lua_replace(lua, 1);
+int use_real(lua_State* lua) {
+  if (push_real(lua, 1)) lua_replace(lua, 1);
   return original(lua);
 }
 
-/// pairs: upvalue 2 is the plain next, 3 the one that looks behind veils.
+/// pairs: upvalue 2 is the plain next, 3 the one that knows views.
 int pairs(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
-  const bool veiled = unveil(lua, 1);
-  lua_pushvalue(lua, lua_upvalueindex(veiled ? 3 : 2));
+  const bool is_view = push_real(lua, 1);
+  lua_pushvalue(lua, lua_upvalueindex(is_view ? 3 : 2));
   lua_pushvalue(lua, 1);
   lua_pushnil(lua);
   return 3;
 }
 
 int get_metatable(lua_State* lua) {
-  if (!unveil(lua, 1)) return original(lua);
+  if (!push_real(lua, 1)) return original(lua);
   lua_pushnil(lua);
   return 1;
 }
@@ -149,10 +149,10 @@ int collect_garbage(lua_State* lua) {
   return 1;
 }
 
-/// The function `name` of the table at the top is replaced by `wrapper`, which has the veils and
+/// The function `name` of the table at the top is replaced by `wrapper`, which has the views and
 /// the old one as upvalues.
 void wrap(lua_State* lua, const char* name, lua_CFunction wrapper) {
-  push_veils(lua);
+  push_views(lua);
   lua_getfield(lua, -2, name);
   lua_pushcclosure(lua, wrapper, 2);
   lua_setfield(lua, -2, name);
@@ -172,14 +172,14 @@ void remove(lua_State* lua, std::initializer_list<const char*> names) {
 
 /// pairs and next; a plain table is still iterated by the plain next.
 void replace_iteration(lua_State* lua) {
-  push_veils(lua);
+  push_views(lua);
   lua_getfield(lua, -2, "next");
   lua_pushvalue(lua, -2);
   lua_pushvalue(lua, -2);
-  lua_pushcclosure(lua, look_behind_veil, 2);
+  lua_pushcclosure(lua, use_real, 2);
   lua_pushvalue(lua, -1);
   lua_setfield(lua, -5, "next");
-  lua_pushcclosure(lua, pairs, 3);  // of the veils and both forms of next
+  lua_pushcclosure(lua, pairs, 3);  // of the views and both forms of next
   lua_setfield(lua, -2, "pairs");
 }
 
@@ -202,8 +202,8 @@ void add_functions(lua_State* lua, const luaL_Reg* functions) {
 }
 
 void set_protected(lua_State* lua, const char* name) {
-  push_veils(lua);
-  lua_newtable(lua);  // the veil
+  push_views(lua);
+  lua_newtable(lua);  // the view
   lua_createtable(lua, 0, 2);
   lua_pushvalue(lua, -4);
   lua_setfield(lua, -2, "__index");
@@ -213,14 +213,14 @@ void set_protected(lua_State* lua, const char* name) {
 
   lua_pushvalue(lua, -1);
   lua_pushvalue(lua, -4);
-  lua_rawset(lua, -4);  // veils[veil] = real
+  lua_rawset(lua, -4);  // views[view] = real
 
   lua_setfield(lua, -4, name);
   lua_pop(lua, 2);
 }
 
 void open_sandbox(lua_State* lua) {
-  lua_pushlightuserdata(lua, &veils_key);
+  lua_pushlightuserdata(lua, &views_key);
   lua_newtable(lua);
   lua_rawset(lua, LUA_REGISTRYINDEX);
 
@@ -231,8 +231,8 @@ void open_sandbox(lua_State* lua) {
   // script would stay changed.
   remove(lua,
          {"dofile", "loadfile", "print", "newproxy", "setfenv", "getfenv", "module", "require"});
-  for (const char* name : {"rawset", "setmetatable"}) wrap(lua, name, refuse_veil);
-  wrap(lua, "rawget", look_behind_veil);
+  for (const char* name : {"rawset", "setmetatable"}) wrap(lua, name, refuse_view);
+  wrap(lua, "rawget", use_real);
   wrap(lua, "getmetatable", get_metatable);
   replace_iteration(lua);
   set_function(lua, "pcall", protected_call);
@@ -241,9 +241,8 @@ void open_sandbox(lua_State* lua) {
   set_function(lua, "collectgarbage", collect_garbage);
 
   lua_getfield(lua, -1, "table");
-  for (const char* name : {"insert", "remove", "sort", "setn"}) wrap(lua, name, refuse_veil);
-  for (const char* name : {"foreach", "foreachi", "maxn", "getn"})
-    wrap(lua, name, look_behind_veil);
+  for (const char* name : {"insert", "remove", "sort", "setn"}) wrap(lua, name, refuse_view);
+  for (const char* name : {"foreach", "foreachi", "maxn", "getn"}) wrap(lua, name, use_real);
   set_protected(lua, "table");
 
   lua_getfield(lua, -1, "string");
@@ -267,7 +266,7 @@ void close_sandbox(lua_State* lua) {
   lua_setmetatable(lua, -2);
 
   lua_pushvalue(lua, -1);
-  set_protected(lua, "_G");  // _G._G is the veil itself
+  set_protected(lua, "_G");  // _G._G is the view itself
   lua_pushliteral(lua, "_G");
   lua_rawget(lua, -2);
   lua_replace(lua, LUA_GLOBALSINDEX);

@@ -127,7 +127,7 @@ std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
     pop();
     return std::unexpected(std::move(error));
   }
-  // The veil over the globals refuses assignments. A script that makes none reads the globals
+  // The view over the globals refuses assignments. A script that makes none reads the globals
   // directly, in half the time.
   const auto facts = facts_of(lua_);
   if (!facts.may_assign_globals) {

@@ -3,8 +3,7 @@
 //
 //   < > byte order    ! alignment    x padding    space: nothing
 //   b B h H l L T i I integers (i and I may name their size)    f d floats
-//   s text up to a zero    cN N bytes; c0: as many as the value before says (packing: the whole
-//   text)
+//   s text up to a zero    cN N bytes; c0: as many as the value before says, packing the whole text
 #include <algorithm>
 #include <bit>
 #include <climits>

@@ -32,9 +32,9 @@ void Ranked::destroy(Ranked* node) noexcept { ::operator delete(node); }
 SkipList::SkipList() = default;
 
 void SkipList::insert(Ranked* node) {
-  std::array<Ranked::Link*, most_levels>
-      from;  // whose link of that level passes the new node's place
-  std::array<std::size_t, most_levels> rank_from;  // its rank, from 1; 0: the head
+  // By level: the node whose link passes the new node's place, and its rank, from 1; 0: the head.
+  std::array<Ranked::Link*, most_levels> from;
+  std::array<std::size_t, most_levels> rank_from;
   std::size_t rank = 0;
   Ranked::Link* links = head_.data();
   Ranked* before = nullptr;

@@ -4,26 +4,27 @@
 ///     lock_simulation --seeds 4711 --trace
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <stdexcept>
+#include <string>
 
+#include "cli/command_line/command.hpp"
 #include "lock/simulation/campaign.hpp"
 
-int main(int count, char** words) {
-  using namespace sluice::simulation;
-  CLI::App app{"Plays the locks with virtual time and faults, one seed after another"};
+namespace sluice::simulation {
+namespace {
+
+struct Args {
   std::string seeds = "0..1000";
   std::string primitive = "mutex";
   std::string mutation;
   bool trace = false;
-  app.add_option("--seeds", seeds, "A..B, or one alone")->capture_default_str();
-  app.add_option("--primitive", primitive, "what is played")->capture_default_str();
-  app.add_option("--mutation", mutation, "a bug to be put in");
-  app.add_flag("--trace", trace, "everything that happens in the first seed");
-  CLI11_PARSE(app, count, words);
+};
+
+int play(const Args& args) {
   try {
-    const Campaign campaign{.primitive = primitive, .mutation = mutation};
-    const Seeds range = seeds_of(seeds);
-    if (trace) {
+    const Campaign campaign{.primitive = args.primitive, .mutation = args.mutation};
+    const Seeds range = seeds_of(args.seeds);
+    if (args.trace) {
       for (const auto& line : trace_of(campaign, range.first)) fmt::print("{}\n", line);
       return 0;
     }
@@ -31,11 +32,29 @@ int main(int count, char** words) {
     if (found) {
       fmt::print("{}", found->text);
     } else {
-      fmt::print("nothing in seeds {}..{} of {}\n", range.first, range.last, primitive);
+      fmt::print("nothing in seeds {}..{} of {}\n", range.first, range.last, args.primitive);
     }
     return found ? 1 : 0;
   } catch (const std::invalid_argument& wrong) {
     fmt::print(stderr, "{}\n", wrong.what());
     return 2;
   }
+}
+
+}  // namespace
+}  // namespace sluice::simulation
+
+int main(int count, char** words) {
+  using sluice::cli::into;
+  sluice::simulation::Args args;
+  return sluice::cli::run_program(
+      {{.name = "lock_simulation",
+        .summary = "Plays the locks with virtual time and faults, one seed after another",
+        .options = {{"--seeds", "A..B", "From A to B, or one alone", into(args.seeds)},
+                    {"--primitive", "NAME", "What is played", into(args.primitive)},
+                    {"--mutation", "NAME", "A bug to be put in", into(args.mutation)},
+                    {"--trace", "", "Everything that happens in the first seed", into(args.trace)}},
+        .action = [&args] { return play(args); }},
+       "simulation"},
+      {words + 1, words + count});
 }
