@@ -76,7 +76,7 @@ Subject Subjects::sluice(int workers) {
   std::ofstream{file} << config(
       port, workers == 1 ? "" : fmt::format("sluice:\n  workers: {}\n", workers));
   return start("sluice", port,
-               {(build_tree_ / "sluice").string(), "proxy", "-c", file.string(), "-s",
+               {(build_tree_ / "sluice-proxy").string(), "-c", file.string(), "-s",
                 std::to_string(test::free_port())});
 }
 

@@ -92,7 +92,7 @@ struct Library {
 
 inline constexpr std::array libraries{
     Library{"fmt/", "*"},
-    Library{"openssl/", "base/sha1 net/"},
+    Library{"openssl/", "base/sha1 net/ proxy/hash/"},
     Library{"boost/asio", "net/ redis/ proxy/ server/"},
     Library{"boost/beast", "server/"},
     Library{"lua", "engine/"},

@@ -1,4 +1,4 @@
-#include "proxy/config/address.hpp"
+#include "proxy/config/read.hpp"
 
 #include <fmt/format.h>
 #include <sys/un.h>
@@ -8,7 +8,7 @@
 
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 namespace {
 
 constexpr std::size_t longest_path = sizeof(sockaddr_un{}.sun_path) - 1;
@@ -125,4 +125,4 @@ ServerSettings parse_server(std::string_view text) {
   return server;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

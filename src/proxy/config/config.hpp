@@ -1,6 +1,6 @@
-/// What the configuration file of the proxy says, read, checked and with its defaults: a value,
-/// which running pools share and a reload replaces as a whole. The table of all settings is
-/// settings.def; a setting is named as its member.
+/// What the configuration file says, with its defaults: a value that running pools share and a
+/// reload replaces as a whole. These types are words of the whole proxy; how the file is read,
+/// written and compared is namespace `config`. settings.def documents each member by its name.
 #pragma once
 
 #include <chrono>
@@ -17,24 +17,23 @@
 
 namespace sluice::proxy {
 
-/// Where something stands in the file, for messages. All are equal: what only moved in the file did
-/// not change.
+/// Where something stands in the file, for messages. All are equal: moving a line is no change.
 struct FilePlace {
   std::size_t line = 0;
-  std::size_t position = 0;  ///< among its like
+  std::size_t position = 0;  ///< in its list
 
   constexpr bool operator==(const FilePlace&) const noexcept { return true; }
 };
 
 enum class Compat : std::uint8_t {
-  relaxed,  ///< what twemproxy does not know is answered, with the result or with -ERR
-  strict,   ///< closes the connection where twemproxy does, and offers what it offers
+  relaxed,  ///< commands that twemproxy does not know are answered, with the result or with -ERR
+  strict,   ///< the proxy offers what twemproxy offers, and closes where twemproxy closes
 };
 
-/// What becomes of the keys of a server that fails.
+/// Where the keys of an ejected server go.
 enum class OnFailure : std::uint8_t {
-  rehash,  ///< they move to the others (twemproxy; only with auto_eject_hosts)
-  fail,    ///< they get an error at once, and stay where they are
+  rehash,  ///< to the other servers (twemproxy; only with auto_eject_hosts)
+  fail,    ///< nowhere: their requests get an error at once
 };
 
 struct Listen {
@@ -47,8 +46,7 @@ struct Listen {
 
 struct ServerSettings {
   net::Endpoint endpoint;
-  std::string name;  ///< what is hashed, and the name in statistics: given, else host:port, of port
-                     ///< 11211 the host
+  std::string name;  ///< hashed, and shown in statistics; config::name_of() where none is given
   std::uint32_t weight = 1;
   std::string text;  ///< as written, without the name
   FilePlace place;
@@ -72,7 +70,6 @@ struct UserSettings {
   bool operator==(const UserSettings&) const = default;
 };
 
-/// What each setting means, its bounds and its default: settings.def.
 struct PoolSettings {
   std::string name;
   FilePlace place;
@@ -120,7 +117,7 @@ struct PoolSettings {
   bool operator==(const PoolSettings&) const = default;
 };
 
-/// What is of the whole process: the map `sluice:` of the file.
+/// The map `sluice:` of the file.
 struct ProcessSettings {
   std::size_t workers = 1;
   std::size_t memory_limit = 0;  ///< bytes of buffers in all; 0: none
@@ -143,8 +140,17 @@ struct Config {
 };
 
 /// The servers as the ring wants them, in the same order.
-std::vector<RingServer> ring_servers(const PoolSettings& pool);
+inline std::vector<RingServer> ring_servers(const PoolSettings& pool) {
+  std::vector<RingServer> servers;
+  servers.reserve(pool.servers.size());
+  for (const auto& server : pool.servers) servers.push_back({server.name, server.weight});
+  return servers;
+}
+
 /// `live`: the servers that take part, an index each; empty: all.
-Homes make_homes(const PoolSettings& pool, std::span<const std::uint32_t> live = {});
+inline Homes make_homes(const PoolSettings& pool, std::span<const std::uint32_t> live = {}) {
+  return {pool.hash, pool.key_bytes, pool.hash_tag,
+          Ring{pool.distribution, ring_servers(pool), live}, pool.servers.size() == 1};
+}
 
 }  // namespace sluice::proxy

@@ -8,18 +8,17 @@
 #include "proxy/config/settings.hpp"
 #include "proxy/ring/movement.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 namespace {
 
-/// Compared as values, so that a secret that changes is seen; shown as texts, which hide it.
+/// Compared as values, so that it tells of a secret that changes; shown as texts, which hide it.
 template <class Target>
 std::vector<SettingChange> changes_of(const Target& before, const Target& after) {
   std::vector<SettingChange> changes;
-  for_each_setting(before, after,
-                   [&](const SettingRow& row, auto kind, const auto& old, const auto& now) {
-                     if (!(old == now))
-                       changes.push_back({std::string{row.name}, kind.text(old), kind.text(now)});
-                   });
+  const auto compare = [&](const SettingRow& row, auto kind, const auto& old, const auto& now) {
+    if (!(old == now)) changes.push_back({std::string{row.name}, kind.text(old), kind.text(now)});
+  };
+  for_each_setting(compare, before, after);
   return changes;
 }
 
@@ -67,12 +66,17 @@ PoolDiff diff_pool(const PoolSettings& before, const PoolSettings& after,
   return result;
 }
 
+std::string text_of(const SettingChange& change) {
+  const auto shown = [](const std::string& value) { return value.empty() ? "(none)" : value; };
+  const bool is_fixed = std::ranges::find(fixed_settings, change.name) != fixed_settings.end();
+  return fmt::format("{}: {} -> {}{}", change.name, shown(change.before), shown(change.after),
+                     is_fixed ? " (takes a restart or an upgrade)" : "");
+}
+
 void append_changes(std::string& text, std::string_view indent,
                     const std::vector<SettingChange>& changes) {
-  const auto shown = [](const std::string& value) { return value.empty() ? "(none)" : value; };
   for (const auto& change : changes)
-    fmt::format_to(std::back_inserter(text), "{}{}: {} -> {}\n", indent, change.name,
-                   shown(change.before), shown(change.after));
+    fmt::format_to(std::back_inserter(text), "{}{}\n", indent, text_of(change));
 }
 
 void append_pool(std::string& text, const PoolDiff& pool) {
@@ -94,6 +98,30 @@ void append_pool(std::string& text, const PoolDiff& pool) {
     for (const auto& flow : pool.flows)
       fmt::format_to(out, "    {:6.2f} %  {} -> {}\n", flow.share * 100, flow.from, flow.to);
   }
+}
+
+Json json_of(const std::vector<SettingChange>& changes) {
+  auto all = Json::array();
+  for (const auto& change : changes)
+    all.add(
+        Json::object({{"name", change.name}, {"before", change.before}, {"after", change.after}}));
+  return all;
+}
+
+Json json_of(const PoolDiff& pool) {
+  const auto* const state = pool.added       ? "new"
+                            : pool.removed   ? "gone"
+                            : pool.changed() ? "changed"
+                                             : "unchanged";
+  auto json = Json::object({{"pool", pool.name},
+                            {"state", state},
+                            {"settings", json_of(pool.settings)},
+                            {"addresses", json_of(pool.addresses)}});
+  if (pool.added || pool.removed || !pool.has_homes) return json;
+  auto flows = Json::array();
+  for (const auto& flow : pool.flows)
+    flows.add(Json::object({{"from", flow.from}, {"to", flow.to}, {"share", flow.share}}));
+  return json.add("moved", pool.moved).add("exact", pool.exact).add("flows", flows);
 }
 
 }  // namespace
@@ -122,4 +150,21 @@ std::string text_of(const ConfigDiff& diff) {
   return text;
 }
 
-}  // namespace sluice::proxy
+Json json_of(const ConfigDiff& diff) {
+  auto pools = Json::array();
+  for (const auto& pool : diff.pools) pools.add(json_of(pool));
+  return Json::object({{"process", json_of(diff.process)}, {"pools", pools}});
+}
+
+std::vector<std::string> setting_changes(const Config& before, const Config& after) {
+  std::vector<std::string> lines;
+  for (const auto& change : changes_of(before.process, after.process))
+    lines.push_back(text_of(change));
+  for (const auto& pool : after.pools)
+    if (const auto* const old = find_pool(before, pool.name))
+      for (const auto& change : changes_of(*old, pool))
+        lines.push_back(fmt::format("{}: {}", pool.name, text_of(change)));
+  return lines;
+}
+
+}  // namespace sluice::proxy::config

@@ -1,4 +1,4 @@
-/// What is different between two configurations, above all: how many keys would be somewhere else.
+/// The difference between two configurations, and the share of keys that it moves.
 #pragma once
 
 #include <optional>
@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "proxy/config/config.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 
 struct SettingChange {
   std::string name, before, after;  ///< as text; secrets are not in it
@@ -24,12 +25,11 @@ struct PoolDiff {
   bool added = false;
   bool removed = false;
   std::vector<SettingChange> settings;
-  std::vector<SettingChange>
-      addresses;  ///< servers that keep their name, and so their keys, and live elsewhere now
-  bool has_homes = true;  ///< false: `random` before or after, so keys are nowhere in particular
-  bool exact = true;      ///< false: `moved` was found on a sample
-  double moved = 0;       ///< share of keys whose server has another name
-  std::vector<KeyFlow> flows;  ///< those that move, the largest first
+  std::vector<SettingChange> addresses;  ///< of servers that keep their name, and so their keys
+  bool has_homes = true;                 ///< false: `random`, before or after: a key has no home
+  bool exact = true;                     ///< false: `moved` was found on a sample
+  double moved = 0;                      ///< share of keys whose server has another name
+  std::vector<KeyFlow> flows;            ///< those that move, the largest first
 
   bool changed() const noexcept {
     return added || removed || !settings.empty() || !addresses.empty();
@@ -41,9 +41,14 @@ struct ConfigDiff {
   std::vector<PoolDiff> pools;  ///< all of both, changed or not
 };
 
-/// `keys`: shares are of these; without any, of all that could be.
+/// `keys`: shares are of these; without any, of all possible keys.
 ConfigDiff diff(const Config& before, const Config& after, std::span<const std::string> keys = {});
 
 std::string text_of(const ConfigDiff& diff);
+Json json_of(const ConfigDiff& diff);
 
-}  // namespace sluice::proxy
+/// "timeout: 400 -> 500" for each setting that differs, of pool "alpha" "alpha: timeout: ...".
+/// Moves of keys are not computed.
+std::vector<std::string> setting_changes(const Config& before, const Config& after);
+
+}  // namespace sluice::proxy::config

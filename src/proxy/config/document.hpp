@@ -1,6 +1,6 @@
-/// A configuration file as a tree of plain text with line numbers: all that is to be known of YAML.
-/// What twemproxy refuses in its files is refused here too (anchors, aliases, tags, directives,
-/// document marks), so that a small file cannot become a large tree.
+/// A configuration file as a tree of plain text with line numbers: the one place that knows YAML.
+/// It refuses what twemproxy refuses (anchors, aliases, tags, directives, document marks), so that
+/// a small file cannot become a large tree.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 
 /// What is wrong in a line of the file, and what to do.
 class Problem : public std::runtime_error {
@@ -30,10 +30,10 @@ struct Node {
   std::string text;         ///< of a scalar
   std::size_t line = 0;     ///< of the key, if it has one; the first is 1
   bool flow = false;        ///< written as [a, b] or {a: b}
-  std::vector<Node> items;  ///< of a sequence or map, as written: keys may be there twice
+  std::vector<Node> items;  ///< of a sequence or map, as written; a key may be there twice
 };
 
 /// The root. Throws Problem.
 Node parse_document(std::string_view yaml);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

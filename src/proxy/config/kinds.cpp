@@ -1,4 +1,3 @@
-// The kinds that are one scalar.
 #include "proxy/config/kinds.hpp"
 
 #include <fmt/format.h>
@@ -9,9 +8,11 @@
 #include <cctype>
 #include <limits>
 
-#include "proxy/config/address.hpp"
+#include "base/duration.hpp"
+#include "proxy/config/read.hpp"
+#include "proxy/config/settings.hpp"
 
-namespace sluice::proxy::kinds {
+namespace sluice::proxy::config::kinds {
 namespace {
 
 using std::chrono::microseconds;
@@ -27,18 +28,15 @@ const std::string& scalar_of(const Node& node, std::string_view wanted) {
   return node.text;
 }
 
-/// A unit that may follow a number.
+/// A unit that may follow a number of bytes.
 struct Unit {
   std::string_view name;
   std::uint64_t size;
 };
-constexpr std::array byte_units{Unit{"", 1}, Unit{"kb", 1 << 10}, Unit{"mb", 1 << 20},
-                                Unit{"gb", 1 << 30}};
-constexpr std::array time_units{Unit{"us", 1},         Unit{"ms", 1000},
-                                Unit{"", 1000},        Unit{"s", 1'000'000},
-                                Unit{"m", 60'000'000}, Unit{"h", 3'600'000'000}};
+constexpr std::array units{Unit{"", 1}, Unit{"kb", 1 << 10}, Unit{"mb", 1 << 20},
+                           Unit{"gb", 1 << 30}};
 
-std::optional<std::uint64_t> parse_amount(std::string_view text, std::span<const Unit> units) {
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
   std::string name{text.substr(digits)};
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -51,11 +49,11 @@ std::optional<std::uint64_t> parse_amount(std::string_view text, std::span<const
 }
 
 /// In the largest unit that divides it.
-std::string amount_text(std::uint64_t amount, std::span<const Unit> units) {
-  const Unit* best = nullptr;
+std::string bytes_text(std::uint64_t bytes) {
+  const Unit* largest = units.data();
   for (const auto& unit : units)
-    if (amount % unit.size == 0 && (!best || (amount != 0 && unit.size > best->size))) best = &unit;
-  return fmt::format("{}{}", amount / best->size, best->name);
+    if (bytes != 0 && bytes % unit.size == 0) largest = &unit;
+  return fmt::format("{}{}", bytes / largest->size, largest->name);
 }
 
 std::uint64_t number_of(const Node& node, const SettingRow& row) {
@@ -69,9 +67,10 @@ std::uint64_t number_of(const Node& node, const SettingRow& row) {
 microseconds duration_of(const Node& node, const SettingRow& row) {
   const auto wanted =
       fmt::format("a time from {}ms to {}ms, like 250ms, 30s or 5m", row.least, row.most);
-  const auto amount = parse_amount(scalar_of(node, wanted), time_units);
-  if (!amount || *amount < row.least * 1000 || *amount > row.most * 1000) refuse(node, wanted);
-  return microseconds{*amount};
+  const auto time = parse_duration(scalar_of(node, wanted), milliseconds{1});
+  if (!time || *time < milliseconds{row.least} || *time > milliseconds{row.most})
+    refuse(node, wanted);
+  return *time;
 }
 
 template <class Value>
@@ -81,33 +80,29 @@ struct Named {
 };
 
 template <class Value>
-std::vector<Named<Value>> choices();
-
+constexpr auto choices = nullptr;
 template <>
-std::vector<Named<Hash>> choices<Hash>() {
+constexpr auto choices<Compat> = std::to_array<Named<Compat>>({{Compat::relaxed, "relaxed"},
+                                                               {Compat::strict, "strict"}});
+template <>
+constexpr auto choices<OnFailure> = std::to_array<Named<OnFailure>>({{OnFailure::rehash, "rehash"},
+                                                                     {OnFailure::fail, "fail"}});
+template <>
+constexpr auto choices<CharSign> = std::to_array<Named<CharSign>>({{CharSign::is_signed, "x86"},
+                                                                   {CharSign::is_unsigned, "arm"}});
+template <>
+const auto choices<Hash> = [] {
   std::vector<Named<Hash>> all;
   for (const auto hash : all_hashes()) all.push_back({hash, to_string(hash)});
   return all;
-}
+}();
 template <>
-std::vector<Named<Distribution>> choices<Distribution>() {
+const auto choices<Distribution> = [] {
   std::vector<Named<Distribution>> all;
   for (const auto each : {Distribution::ketama, Distribution::modula, Distribution::random})
     all.push_back({each, to_string(each)});
   return all;
-}
-template <>
-std::vector<Named<Compat>> choices<Compat>() {
-  return {{Compat::relaxed, "relaxed"}, {Compat::strict, "strict"}};
-}
-template <>
-std::vector<Named<OnFailure>> choices<OnFailure>() {
-  return {{OnFailure::rehash, "rehash"}, {OnFailure::fail, "fail"}};
-}
-template <>
-std::vector<Named<CharSign>> choices<CharSign>() {
-  return {{CharSign::is_signed, "x86"}, {CharSign::is_unsigned, "arm"}};
-}
+}();
 
 }  // namespace
 
@@ -138,14 +133,13 @@ void Count::read(const Node& node, const SettingRow& row, int& value) {
 std::string Count::text(std::size_t value) { return std::to_string(value); }
 
 void Bytes::read(const Node& node, const SettingRow& row, std::size_t& value) {
-  const auto wanted =
-      fmt::format("from {} to {} bytes, like 16kb, 64mb or 1gb", amount_text(row.least, byte_units),
-                  amount_text(row.most, byte_units));
-  const auto amount = parse_amount(scalar_of(node, wanted), byte_units);
+  const auto wanted = fmt::format("from {} to {} bytes, like 16kb, 64mb or 1gb",
+                                  bytes_text(row.least), bytes_text(row.most));
+  const auto amount = parse_bytes(scalar_of(node, wanted));
   if (!amount || *amount < row.least || *amount > row.most) refuse(node, wanted);
   value = *amount;
 }
-std::string Bytes::text(std::size_t value) { return amount_text(value, byte_units); }
+std::string Bytes::text(std::size_t value) { return bytes_text(value); }
 
 void Milliseconds::read(const Node& node, const SettingRow& row, milliseconds& value) {
   value = milliseconds{number_of(node, row)};
@@ -166,10 +160,7 @@ void Duration::read(const Node& node, const SettingRow& row, milliseconds& value
 void Duration::read(const Node& node, const SettingRow& row, microseconds& value) {
   value = duration_of(node, row);
 }
-std::string Duration::text(microseconds value) {
-  if (value.count() == 0) return "0ms";
-  return amount_text(static_cast<std::uint64_t>(value.count()), time_units);
-}
+std::string Duration::text(microseconds value) { return duration_text(value); }
 
 void Tag::read(const Node& node, const SettingRow&, std::optional<HashTag>& value) {
   const auto& text = scalar_of(node, "two characters");
@@ -182,7 +173,7 @@ std::string Tag::text(std::optional<HashTag> value) {
 
 template <class Value>
 void Choice<Value>::read(const Node& node, const SettingRow&, Value& value) {
-  const auto all = choices<Value>();
+  const auto& all = choices<Value>;
   std::vector<std::string_view> names;
   for (const auto& each : all) names.push_back(each.name);
   const auto wanted = fmt::format("one of {}", fmt::join(names, ", "));
@@ -192,7 +183,7 @@ void Choice<Value>::read(const Node& node, const SettingRow&, Value& value) {
 }
 template <class Value>
 std::string Choice<Value>::text(Value value) {
-  const auto all = choices<Value>();
+  const auto& all = choices<Value>;
   return std::string{std::ranges::find(all, value, &Named<Value>::value)->name};
 }
 template struct Choice<Hash>;
@@ -212,4 +203,4 @@ void ListenAddress::read(const Node& node, const SettingRow&, Listen& value) {
 }
 std::string ListenAddress::text(const Listen& value) { return value.text; }
 
-}  // namespace sluice::proxy::kinds
+}  // namespace sluice::proxy::config::kinds

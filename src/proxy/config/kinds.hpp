@@ -1,8 +1,6 @@
 /// How a value of each kind is read from the file and written again. A kind is a struct with
-///   name     what the documentation calls it
-///   secret   whether it is never shown
-///   read     takes it from a Node; throws Problem, or Error (without a line), saying what is wrong
-///   and what to do text     as it would be written in the file, in one line
+/// `name` (what the documentation calls it), `secret` (never shown), `read` (from a Node; throws
+/// Problem, or Error without a line) and `text` (as it would be written in the file, in one line).
 #pragma once
 
 #include <chrono>
@@ -15,7 +13,7 @@
 #include "proxy/config/config.hpp"
 #include "proxy/config/document.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 
 enum class Origin : std::uint8_t { twemproxy, sluice };
 
@@ -141,4 +139,4 @@ struct Users : Structured {
 };
 
 }  // namespace kinds
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

@@ -7,11 +7,203 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <string_view>
+#include <utility>
 
-#include "proxy/config/lint_rules.hpp"
+#include "base/json.hpp"
+#include "proxy/ring/movement.hpp"
+#include "proxy/watch/counters.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 namespace {
+
+using Findings = std::vector<Finding>;
+
+Finding about(const PoolSettings& pool, Severity severity, std::string rule, std::string what,
+              std::string why, std::string remedy) {
+  return {severity,        pool.name,      pool.place.line,  std::move(rule),
+          std::move(what), std::move(why), std::move(remedy)};
+}
+
+Finding about(const PoolSettings& pool, const ServerSettings& server, Severity severity,
+              std::string rule, std::string what, std::string why, std::string remedy) {
+  auto finding =
+      about(pool, severity, std::move(rule), std::move(what), std::move(why), std::move(remedy));
+  finding.line = server.place.line;
+  return finding;
+}
+
+bool is_random(const PoolSettings& pool) { return pool.distribution == Distribution::random; }
+
+bool weights_differ(const PoolSettings& pool) {
+  return std::ranges::adjacent_find(pool.servers, std::ranges::not_equal_to{},
+                                    &ServerSettings::weight) != pool.servers.end();
+}
+
+bool is_open_to_all(const Listen& listen) {
+  return !listen.endpoint.is_unix() &&
+         (listen.endpoint.host == "0.0.0.0" || listen.endpoint.host == "::");
+}
+
+/// Compares the share of keys of each server with the share of its weight.
+void uneven_shares(const PoolSettings& pool, Findings& findings) {
+  constexpr double far_from_promised = 1.5;
+  if (is_random(pool) || pool.servers.size() < 2) return;
+  const auto shares = shares_of(make_homes(pool), pool.servers.size());
+  double weights = 0;
+  for (const auto& server : pool.servers) weights += server.weight;
+  double worst = 1;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    worst = std::max(worst, shares[i] * weights / pool.servers[i].weight);
+    if (shares[i] > shares[most]) most = i;
+  }
+  const auto without = std::ranges::count(shares, 0.0);
+  if (worst < far_from_promised && without == 0) return;
+  const bool crc32 = pool.hash == Hash::crc32 && pool.distribution == Distribution::ketama;
+  findings.push_back(
+      about(pool, without > 0 || crc32 ? Severity::danger : Severity::warning,
+            crc32 ? "crc32-ketama" : "uneven-shares",
+            fmt::format("{} of {} servers get no key, and '{}' gets {:.0f} % of all", without,
+                        shares.size(), pool.servers[most].name, shares[most] * 100),
+            crc32 ? "of this crc32 only 15 bits are left, and a ketama ring has 32."
+                  : "the weights do not come out on this ring.",
+            crc32 ? "Use fnv1a_64, or crc32a; keys move then: see sluice proxy diff."
+                  : "Make the weights smaller or closer to each other."));
+}
+
+/// twemproxy writes a name and a number into 86 bytes, and hashes what lies behind when they do not
+/// fit.
+void long_names(const PoolSettings& pool, Findings& findings) {
+  constexpr std::size_t longest = 80;
+  if (pool.distribution != Distribution::ketama) return;
+  for (const auto& server : pool.servers)
+    if (server.name.size() > longest)
+      findings.push_back(
+          about(pool, server, Severity::warning, "long-name",
+                fmt::format("the name '{}' has {} bytes", server.name, server.name.size()),
+                "twemproxy hashes memory of its own with names beyond 80, so its "
+                "keys may be elsewhere.",
+                "Give a shorter name, if keys need not stay."));
+}
+
+void ejecting_connections(const PoolSettings& pool, Findings& findings) {
+  if (pool.auto_eject_hosts && pool.server_connections > pool.server_failure_limit)
+    findings.push_back(about(
+        pool, Severity::warning, "connections-above-limit",
+        fmt::format("server_connections is {}, and server_failure_limit {}",
+                    pool.server_connections, pool.server_failure_limit),
+        "twemproxy counts each connection that breaks, so one restart ejects the server at once.",
+        fmt::format("Make server_failure_limit at least {}.", pool.server_connections + 1)));
+}
+
+void open_door(const PoolSettings& pool, Findings& findings) {
+  const bool guarded = !pool.redis_auth.empty() || !pool.users.empty() ||
+                       (pool.listen_tls.on && !pool.listen_tls.ca.empty());
+  if (is_open_to_all(pool.listen) && !guarded)
+    findings.push_back(
+        about(pool, Severity::warning, "open-door",
+              fmt::format("it listens at {} and asks for no password", pool.listen.text),
+              "anybody who reaches this machine may read and delete everything.",
+              "Listen at an inner address, or set redis_auth or users."));
+}
+
+void same_address_twice(const PoolSettings& pool, Findings& findings) {
+  std::map<std::string, const ServerSettings*> seen;
+  for (const auto& server : pool.servers) {
+    const auto [first, is_new] = seen.emplace(net::to_string(server.endpoint), &server);
+    if (!is_new)
+      findings.push_back(about(pool, server, Severity::warning, "same-address",
+                               fmt::format("'{}' and '{}' are both at {}", first->second->name,
+                                           server.name, first->first),
+                               "one server has the load and the data of two.",
+                               "Correct an address, or use one entry with a larger weight."));
+  }
+}
+
+/// In twemproxy's statistics a server stands among the counters of its pool, and a pool among those
+/// of the process.
+void name_of_a_counter(const PoolSettings& pool, Findings& findings) {
+#define COUNTER(name, kind, of_twemproxy, help) #name,
+  static constexpr std::string_view of_pools[]{
+#define POOL
+#include "proxy/watch/counters.def"
+#undef POOL
+  };
+#undef COUNTER
+  static constexpr std::array<std::string_view, 7> of_process{
+      "service",           "source",          "version", "uptime", "timestamp",
+      "total_connections", "curr_connections"};
+  const auto add = [&](const std::string& name, std::size_t line) {
+    auto finding = about(pool, Severity::warning, "name-of-a-counter",
+                         fmt::format("'{}' is also the name of a counter", name),
+                         "in the statistics one hides the other.", "Choose another name.");
+    finding.line = line;
+    findings.push_back(std::move(finding));
+  };
+  if (std::ranges::find(of_process, pool.name) != of_process.end()) add(pool.name, pool.place.line);
+  for (const auto& server : pool.servers)
+    if (std::ranges::find(of_pools, server.name) != std::end(of_pools))
+      add(server.name, server.place.line);
+}
+
+void limit_that_was_ignored(const PoolSettings& pool, Findings& findings) {
+  if (pool.client_connections != 0)
+    findings.push_back(about(pool, Severity::note, "client-connections",
+                             fmt::format("client_connections is {}", pool.client_connections),
+                             "twemproxy reads it and ignores it; here it holds.",
+                             "Make sure that your clients need no more."));
+}
+
+/// A rule whose words are always the same.
+struct PlainRule {
+  bool (*applies)(const PoolSettings& pool);
+  Severity severity;
+  std::string_view name, what, why, remedy;
+};
+constexpr PlainRule plain_rules[] = {
+    {[](const PoolSettings& pool) { return is_random(pool) && weights_differ(pool); },
+     Severity::warning, "ignored-weights", "weights differ, and the distribution is random",
+     "random ignores weights: every server gets as much.",
+     "Make them all 1, or use ketama or modula."},
+    {[](const PoolSettings& pool) {
+       return pool.redis && !pool.hash_tag && pool.servers.size() > 1;
+     },
+     Severity::note, "no-hash-tag", "there is no hash_tag",
+     "a command of several keys, a script or a transaction works only when their keys have one "
+     "home, which nothing arranges.",
+     "Write hash_tag: \"{}\" before there are keys with braces."},
+    {[](const PoolSettings& pool) { return !pool.timeout; }, Severity::warning, "no-timeout",
+     "there is no timeout", "a server that hangs holds its clients for ever.",
+     "Write timeout: 400, or what your clients can wait."},
+    {[](const PoolSettings& pool) { return pool.auto_eject_hosts && pool.servers.size() == 1; },
+     Severity::warning, "ejects-only-server", "auto_eject_hosts is true, and there is one server",
+     "when it is ejected every request fails for server_retry_timeout, even if it is well again.",
+     "Remove auto_eject_hosts."},
+    {[](const PoolSettings& pool) {
+       return pool.redis && pool.auto_eject_hosts && pool.on_failure == OnFailure::rehash &&
+              pool.servers.size() > 1;
+     },
+     Severity::note, "keys-move-on-failure", "keys of a server that fails move to others",
+     "when it is back, old values are read again: right for a cache, wrong for data.",
+     "Write on_failure: fail where data must not move."},
+    {[](const PoolSettings& pool) { return pool.server_tls.on && !pool.server_tls.verify; },
+     Severity::warning, "unchecked-certificate", "server_tls does not check certificates",
+     "an attacker in between may read and change everything.",
+     "Give ca, and remove verify: false."},
+};
+
+void check_plain_rules(const PoolSettings& pool, Findings& findings) {
+  for (const auto& rule : plain_rules)
+    if (rule.applies(pool))
+      findings.push_back(about(pool, rule.severity, std::string{rule.name}, std::string{rule.what},
+                               std::string{rule.why}, std::string{rule.remedy}));
+}
+
+using PoolRule = void (*)(const PoolSettings& pool, Findings& findings);
+constexpr PoolRule rules[] = {
+    check_plain_rules, uneven_shares,      long_names,        ejecting_connections,
+    open_door,         same_address_twice, name_of_a_counter, limit_that_was_ignored};
 
 constexpr unsigned others_may_read = 0004;
 
@@ -23,7 +215,8 @@ void check_whole(const Config& config, const FileFacts& file, std::vector<Findin
   if (has_secrets && (file.permissions.value_or(0) & others_may_read) != 0)
     findings.push_back({Severity::danger, "", 1, "readable-secrets",
                         "the file has passwords, and everybody on this machine may read it",
-                        "whoever reads it may use the servers.", "Set its mode to 0600 or 0640."});
+                        "every user of this machine may then use the servers.",
+                        "Set its mode to 0600 or 0640."});
   for (const auto& pool : config.pools)
     for (const auto& server : pool.servers)
       if (server.endpoint == pool.listen.endpoint)
@@ -44,7 +237,7 @@ std::vector<Finding> lint(const Config& config, const FileFacts& file) {
   std::vector<Finding> findings;
   check_whole(config, file, findings);
   for (const auto& pool : config.pools)
-    for (const auto rule : pool_rules()) rule(pool, findings);
+    for (const auto rule : rules) rule(pool, findings);
   std::ranges::stable_sort(findings, {}, [](const Finding& finding) {
     return std::pair{-static_cast<int>(finding.severity), finding.line};
   });
@@ -61,4 +254,17 @@ std::string text_of(const std::vector<Finding>& findings, std::string_view file)
   return text;
 }
 
-}  // namespace sluice::proxy
+Json json_of(const std::vector<Finding>& findings) {
+  auto all = Json::array();
+  for (const auto& finding : findings)
+    all.add(Json::object({{"severity", to_string(finding.severity)},
+                          {"pool", finding.pool},
+                          {"line", finding.line},
+                          {"rule", finding.rule},
+                          {"what", finding.what},
+                          {"why", finding.why},
+                          {"remedy", finding.remedy}}));
+  return all;
+}
+
+}  // namespace sluice::proxy::config

@@ -1,4 +1,4 @@
-/// What is allowed in a configuration and seldom meant.
+/// Warnings of what a configuration may say, and seldom means.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "proxy/config/config.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 
 enum class Severity : std::uint8_t {
   note,     ///< worth knowing
-  warning,  ///< it will hurt on a bad day
-  danger,   ///< it does not do what it says
+  warning,  ///< an outage, or an attacker, will use it
+  danger,   ///< the proxy does not do what the file seems to say
 };
 std::string_view to_string(Severity severity) noexcept;
 
@@ -23,9 +24,9 @@ struct Finding {
   std::string pool;  ///< empty: the process
   std::size_t line;
   std::string rule;    ///< a word for programs: "crc32-ketama"
-  std::string what;    ///< is so
-  std::string why;     ///< it matters
-  std::string remedy;  ///< what to do
+  std::string what;    ///< the file says
+  std::string why;     ///< that matters
+  std::string remedy;  ///< what to write instead
 };
 
 /// What is known of the file beside its contents.
@@ -38,5 +39,6 @@ std::vector<Finding> lint(const Config& config, const FileFacts& file = {});
 
 /// "file:line: danger: pool 'alpha': what. why remedy [rule]", a line each.
 std::string text_of(const std::vector<Finding>& findings, std::string_view file);
+Json json_of(const std::vector<Finding>& findings);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

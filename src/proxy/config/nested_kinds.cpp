@@ -1,25 +1,80 @@
-// The kinds that are lists and maps.
+// The kinds that are lists and maps, and what reading a map needs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "proxy/config/address.hpp"
-#include "proxy/config/members.hpp"
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "proxy/config/read.hpp"
 #include "proxy/config/settings.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::proxy::kinds {
+namespace sluice::proxy::config {
+namespace {
+
+/// Insertions, deletions and changes from one word to the other (Levenshtein).
+std::size_t distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const auto changed = diagonal + (from[i] == to[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string hint_for(std::string_view mistaken, std::span<const SettingRow> rows) {
+  constexpr std::size_t longest = 40;
+  constexpr std::size_t far = 3;
+  if (mistaken.size() > longest || rows.empty()) return "";
+  const auto nearest = std::ranges::min_element(
+      rows, {}, [&](const SettingRow& row) { return distance(mistaken, row.name); });
+  return distance(mistaken, nearest->name) < far
+             ? fmt::format("; did you mean '{}'?", nearest->name)
+             : "";
+}
+
+std::string quoted(std::string_view text) {
+  const bool plain = !text.empty() && text.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_./") == std::string_view::npos;
+  if (plain) return std::string{text};
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    if (c == '\n')
+      result += "\\n";
+    else if (c == '\r')
+      result += "\\r";
+    else if (c == '\t')
+      result += "\\t";
+    else
+      result += c;
+  }
+  return result + '"';
+}
+
+namespace kinds {
 namespace {
 
 constexpr std::size_t most_servers = 4096;
 
-/// "{name: value, ...}" of those that are not as they are by default.
+/// "{name: value, ...}" of the settings that differ from their defaults.
 template <class Target>
 std::string map_text(const Target& target) {
   std::vector<std::string> members;
-  for_each_setting(target, [&](const SettingRow& row, auto kind, const auto& value) {
+  const auto write = [&](const SettingRow& row, auto kind, const auto& value) {
     if (const auto text = kind.text(value); text != row.default_text)
       members.push_back(fmt::format("{}: {}", row.name, quoted(text)));
-  });
+  };
+  for_each_setting(write, target);
   return fmt::format("{{{}}}", fmt::join(members, ", "));
 }
 
@@ -104,4 +159,5 @@ std::string Users::text(const std::vector<UserSettings>& value) {
   return users.empty() ? "" : fmt::format("[{}]", fmt::join(users, ", "));
 }
 
-}  // namespace sluice::proxy::kinds
+}  // namespace kinds
+}  // namespace sluice::proxy::config

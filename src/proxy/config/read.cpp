@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
-#include "proxy/config/members.hpp"
+#include "proxy/config/settings.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 namespace {
 
 constexpr std::size_t most_pools = 1024;
@@ -135,7 +135,7 @@ Config config_of(const Node& root) {
 
 }  // namespace
 
-Config read_config(std::string_view yaml, std::string_view file) {
+Config read(std::string_view yaml, std::string_view file) {
   try {
     return config_of(parse_document(yaml));
   } catch (const Problem& wrong) {
@@ -143,7 +143,7 @@ Config read_config(std::string_view yaml, std::string_view file) {
   }
 }
 
-Config load_config(const std::string& path) {
+Config load(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   std::string text;
   if (file) {
@@ -157,11 +157,11 @@ Config load_config(const std::string& path) {
                     ? fmt::format("{}: the file has more than {} bytes", path, most_file_bytes)
                     : fmt::format("{}: the file cannot be read: {}", path,
                                   std::generic_category().message(errno))};
-  return read_config(text, path);
+  return read(text, path);
 }
 
-Config check_config(const std::string& path) {
-  auto config = load_config(path);
+Config check(const std::string& path) {
+  auto config = load(path);
   for (const auto& pool : config.pools) try {
       net::resolve(pool.listen.endpoint);
     } catch (const Error& unknown) {
@@ -172,4 +172,4 @@ Config check_config(const std::string& path) {
   return config;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

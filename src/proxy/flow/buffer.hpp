@@ -46,7 +46,7 @@ class BlockPool {
  private:
   std::vector<char*> spare_;
   std::size_t fewest_spare_ = 0;  // since the last trim()
-  Counter in_use_;
+  watch::Counter in_use_;
   std::int64_t limit_ = 0;
 };
 

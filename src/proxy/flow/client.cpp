@@ -112,7 +112,7 @@ std::size_t Client::consume(std::string_view bytes) {
       const auto reply = reader.error_reply();
       if (!reader_) static_cast<void>(pool_.clients().take_reader());  // it is of no more use
       reader_.reset();
-      last_word({.way = Way::close, .drop_pending = reply.empty(), .reply = reply});
+      last_word({.route = Route::close, .drop_pending = reply.empty(), .reply = reply});
       return closed() ? 0 : bytes.size();
     }
     const auto size = reader.size();
@@ -132,24 +132,24 @@ std::size_t Client::consume(std::string_view bytes) {
 void Client::serve(Words words, std::string_view bytes) {
   const Plan plan = pool_.protocol().plan(words);
   if (!plan.forward.empty()) bytes = plan.forward;
-  if ((!logged_in_ || session_) && plan.way != Way::close &&
+  if ((!logged_in_ || session_) && plan.route != Route::close &&
       session().intercept(words, bytes, plan))
     return;
-  switch (plan.way) {
-    case Way::one:
-    case Way::any: forward(words, bytes, plan); break;
-    case Way::homes:
-    case Way::every: scatter(words, bytes, plan); break;
-    case Way::local:
+  switch (plan.route) {
+    case Route::one:
+    case Route::any: forward(words, bytes, plan); break;
+    case Route::homes:
+    case Route::every: scatter(words, bytes, plan); break;
+    case Route::local:
       pool_.counters().local_replies.add();
       answer(plan.reply);
       break;
-    case Way::session: session().serve(words, bytes, plan); break;
-    case Way::refused:
+    case Route::session: session().serve(words, bytes, plan); break;
+    case Route::refused:
       pool_.counters().refused_requests.add();
       answer(plan.reply);
       break;
-    case Way::close: last_word(plan); break;
+    case Route::close: last_word(plan); break;
   }
   if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
 }
@@ -203,10 +203,10 @@ Server* Client::home_or_answer(Words words, const Plan& plan) {
 }
 
 Client::Home Client::home_for(Words words, const Plan& plan) const {
-  const auto route = !plan.route.empty() ? plan.route
-                     : plan.keys.empty() ? any_key
-                                         : words[plan.keys.front()];
-  Server* const home = pool_.servers().home_of(route);
+  const auto key = !plan.routing_key.empty() ? plan.routing_key
+                   : plan.keys.empty()       ? any_key
+                                             : words[plan.keys.front()];
+  Server* const home = pool_.servers().home_of(key);
   if (!pool_.is_strict() && pool_.settings().distribution != Distribution::random)
     for (const auto position : plan.keys.subspan(std::min<std::size_t>(1, plan.keys.size())))
       if (pool_.servers().home_of(words[position]) != home) return {nullptr, Failure::crossed};
@@ -238,7 +238,7 @@ void Client::wait_if_full(const Upstream& upstream) {
 }
 
 void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {
-  if (plan.way == Way::homes && plan.keys.size() == 1) return forward(words, bytes, plan);
+  if (plan.route == Route::homes && plan.keys.size() == 1) return forward(words, bytes, plan);
   const bool full = Gather::begin(pool_, enqueue(plan), words, bytes, plan, mode_, number_);
   if (full && !closed()) wait_for_room(Pause::server);
 }

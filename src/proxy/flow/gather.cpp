@@ -31,7 +31,7 @@ Gather::Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, 
       plan_(plan),
       mode_(mode),
       client_(client) {
-  if (plan.way == Way::every) bytes_ = bytes;
+  if (plan.route == Route::every) bytes_ = bytes;
   std::size_t size = 0;
   for (const auto word : words) size += word.size();
   text_.reserve(size);  // the views below stay good
@@ -45,7 +45,7 @@ Gather::Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, 
 }
 
 void Gather::cut() {
-  if (plan_.way == Way::every) {
+  if (plan_.route == Route::every) {
     for (const auto& server : pool_.servers())
       fragments_.push_back({server->health().well() ? server.get() : nullptr, {}, {}});
     return;
@@ -81,7 +81,7 @@ bool Gather::send(std::size_t place) {
 bool Gather::ask(Request& request) {
   const Fragment& fragment = fragments_[request.place];
   std::string bytes;
-  if (plan_.way == Way::every)
+  if (plan_.route == Route::every)
     bytes = bytes_;
   else
     pool_.protocol().append_fragment(bytes, words_, plan_, fragment.keys);

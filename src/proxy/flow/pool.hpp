@@ -48,7 +48,7 @@ struct PoolTls {
 struct PoolContext {
   Loop& loop;
   Resolver& resolver;
-  Registry& registry;
+  watch::Registry& registry;
   std::size_t worker;  ///< which one, among those of the registry
   ClientLimit& client_limit;
   std::size_t mbuf_size;  ///< see make_redis_protocol()
@@ -74,7 +74,7 @@ class Pool {
   }
   bool is_strict() const noexcept { return settings_->compat == Compat::strict; }
   Protocol& protocol() const noexcept { return *protocol_; }
-  PoolCounters& counters() const noexcept { return watch_->counters; }
+  watch::PoolCounters& counters() const noexcept { return watch_->counters; }
   SharedPool& shared() const noexcept { return *shared_; }
   ScriptCache& scripts() const noexcept { return shared_->scripts; }
 
@@ -109,7 +109,7 @@ class Pool {
   std::shared_ptr<const PoolTls> tls_;
   const net::TlsFailure tls_failed_;
   SteadyTime tls_told_{};  // when a failed handshake was logged last
-  std::shared_ptr<PoolWatch> watch_;
+  std::shared_ptr<watch::PoolWatch> watch_;
   std::unique_ptr<Protocol> protocol_;
   PoolClients clients_;
   PoolServers servers_;

@@ -12,16 +12,16 @@ namespace sluice::proxy {
 namespace {
 
 /// What the registry has to know of the pools.
-std::vector<WatchedPool> watched(const Config& config, std::size_t mbuf_size) {
-  std::vector<WatchedPool> pools;
+std::vector<watch::WatchedPool> watched(const Config& config, std::size_t mbuf_size) {
+  std::vector<watch::WatchedPool> pools;
   for (const auto& settings : config.pools) {
     std::shared_ptr<const Protocol> protocol = settings.redis
                                                    ? make_redis_protocol(settings, mbuf_size)
                                                    : make_memcached_protocol(settings);
-    auto& pool = pools.emplace_back(WatchedPool{.name = settings.name,
-                                                .servers = {},
-                                                .commands = protocol->command_count(),
-                                                .command_name = {}});
+    auto& pool = pools.emplace_back(watch::WatchedPool{.name = settings.name,
+                                                       .servers = {},
+                                                       .commands = protocol->command_count(),
+                                                       .command_name = {}});
     for (const auto& server : settings.servers) pool.servers.push_back(server.name);
     pool.command_name = [protocol](std::size_t command) {
       return std::string{protocol->command_name(static_cast<std::uint16_t>(command))};
@@ -55,7 +55,7 @@ std::size_t memory_share(const ProcessSettings& settings) {
 
 }  // namespace
 
-WatchOptions watch_options(const ProcessSettings& settings) {
+watch::WatchOptions watch_options(const ProcessSettings& settings) {
   return {.slow_log_entries = settings.slow_log_entries,
           .slow_log_threshold = settings.slow_log_threshold,
           .big_value = settings.big_value,
@@ -68,8 +68,8 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
     : clock_(clock),
       config_(std::move(config)),
       mbuf_size_(mbuf_size),
-      registry_(std::make_unique<Registry>(std::max<std::size_t>(config_.process.workers, 1),
-                                           watch_options(config_.process), clock)),
+      registry_(std::make_unique<watch::Registry>(std::max<std::size_t>(config_.process.workers, 1),
+                                                  watch_options(config_.process), clock)),
       resolver_(std::move(lookup)) {
   registry_->set_pools(watched(config_, mbuf_size_));
   pools_ = pools_for(config_, std::move(inherited));

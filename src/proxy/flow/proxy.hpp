@@ -23,7 +23,7 @@ using flow::ClientFigures;
 /// as it had.
 using InheritedListeners = std::map<std::string, std::vector<net::ServerSocket>>;
 
-WatchOptions watch_options(const ProcessSettings& settings);
+watch::WatchOptions watch_options(const ProcessSettings& settings);
 
 class Proxy {
  public:
@@ -57,7 +57,7 @@ class Proxy {
   /// So many clients at most, of all pools together. Any thread.
   void set_most_clients(std::size_t most) noexcept { client_limit_.set_most(most); }
 
-  Registry& registry() noexcept { return *registry_; }
+  watch::Registry& registry() noexcept { return *registry_; }
   /// Bytes of buffers in use, of all workers. Any thread.
   std::int64_t memory() const noexcept;
 
@@ -83,7 +83,7 @@ class Proxy {
   Clock& clock_;
   Config config_;
   std::size_t mbuf_size_;
-  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<watch::Registry> registry_;
   flow::Resolver resolver_;
   flow::ClientLimit client_limit_;
   Pools pools_;

@@ -64,7 +64,7 @@ void BorrowedUpstream::reset() noexcept {
 }
 
 Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
-               std::shared_ptr<ServerWatch> watch)
+               std::shared_ptr<watch::ServerWatch> watch)
     : pool_(pool),
       settings_(std::move(settings)),
       health_(std::move(health)),

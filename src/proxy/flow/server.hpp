@@ -63,15 +63,15 @@ class BorrowedUpstream {
 class Server final : private Receiver {
  public:
   Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
-         std::shared_ptr<ServerWatch> watch);
+         std::shared_ptr<watch::ServerWatch> watch);
   ~Server() override;
 
   Pool& pool() const noexcept { return pool_; }
   const ServerSettings& settings() const noexcept { return settings_; }
   void set_weight(std::uint32_t weight) noexcept { settings_.weight = weight; }
   Health& health() const noexcept { return *health_; }
-  ServerCounters& counters() const noexcept { return watch_->counters; }
-  ServerWatch& watch() const noexcept { return *watch_; }
+  watch::ServerCounters& counters() const noexcept { return watch_->counters; }
+  watch::ServerWatch& watch() const noexcept { return *watch_; }
 
   /// The connection for a client; the same one each time, so that its requests stay in order. Takes
   /// what the pool's settings say of server_connections.
@@ -135,7 +135,7 @@ class Server final : private Receiver {
   Pool& pool_;
   ServerSettings settings_;
   std::shared_ptr<Health> health_;
-  std::shared_ptr<ServerWatch> watch_;
+  std::shared_ptr<watch::ServerWatch> watch_;
   bool is_name_;
   Addresses addresses_;
   bool asking_ = false;

@@ -18,8 +18,8 @@ constexpr auto tick_interval = 1s;
 
 }  // namespace
 
-Worker::Worker(Clock& clock, Resolver& resolver, Registry& registry, ClientLimit& client_limit,
-               std::size_t number, std::size_t mbuf_size)
+Worker::Worker(Clock& clock, Resolver& resolver, watch::Registry& registry,
+               ClientLimit& client_limit, std::size_t number, std::size_t mbuf_size)
     : resolver_(resolver),
       registry_(registry),
       client_limit_(client_limit),

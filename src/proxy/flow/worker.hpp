@@ -26,7 +26,7 @@ struct PoolUpdate {
 class Worker {
  public:
   /// `number`: its place among the workers of the registry.
-  Worker(Clock& clock, Resolver& resolver, Registry& registry, ClientLimit& client_limit,
+  Worker(Clock& clock, Resolver& resolver, watch::Registry& registry, ClientLimit& client_limit,
          std::size_t number, std::size_t mbuf_size);
   /// Stops at once; see drain().
   ~Worker();
@@ -72,7 +72,7 @@ class Worker {
   void for_each_pool(Visit visit) const;
 
   Resolver& resolver_;
-  Registry& registry_;
+  watch::Registry& registry_;
   ClientLimit& client_limit_;
   std::size_t number_;
   std::size_t mbuf_size_;

@@ -1,6 +1,7 @@
 /// The twelve key hashes of twemproxy, bit for bit as it computes them on x86-64: 32 bits each.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,5 +37,8 @@ std::string_view to_string(Hash hash) noexcept;
 /// By its name in the configuration file.
 std::optional<Hash> find_hash(std::string_view name) noexcept;
 std::span<const Hash> all_hashes() noexcept;
+
+/// MD5 for places on the ring, never for security: the digest as four little-endian words.
+std::array<std::uint32_t, 4> md5_words(std::string_view bytes) noexcept;
 
 }  // namespace sluice::proxy

@@ -31,6 +31,25 @@ bool storage_line_is_right(const MemcachedCommand& command, Words line) noexcept
          (command.name != "cas" || is_number_up_to(line[5], most_unique));
 }
 
+// Compat::strict: the lines that twemproxy 0.5.0 takes, as a running one showed.
+
+bool is_digits(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Of incr, decr and touch: a sign may stand alone.
+bool is_twemproxys_number(std::string_view text) noexcept {
+  return text == "-" || is_digits(text.starts_with('-') ? text.substr(1) : text);
+}
+
+bool is_short(std::string_view key) noexcept { return key.size() <= longest_memcached_key; }
+
+/// As many words as the command needs, and perhaps "noreply".
+bool ends_right(const MemcachedCommand& command, Words line) noexcept {
+  return line.size() == command.least ||
+         (line.size() == command.least + 1U && line.back() == "noreply");
+}
+
 }  // namespace
 
 std::span<const MemcachedCommand> memcached_commands() noexcept { return rows; }
@@ -57,6 +76,22 @@ std::optional<std::size_t> memcached_data_size(Words line) noexcept {
   std::size_t size = 0;
   std::from_chars(length.data(), length.data() + length.size(), size);
   return size;
+}
+
+bool twemproxy_takes(const MemcachedCommand& command, Words line, bool has_data) noexcept {
+  if (line.size() < command.least) return false;
+  switch (command.kind) {
+    case get: return std::ranges::all_of(line.subspan(1), is_short);
+    case store:
+      return has_data && is_short(line[1]) && is_digits(line[2]) && is_digits(line[3]) &&
+             ends_right(command, line);
+    case change:
+      return is_short(line[1]) && ends_right(command, line) &&
+             (command.least == 2 || is_twemproxys_number(line[2]));
+    case version:
+    case quit: return line.size() == 1;
+    default: return false;
+  }
 }
 
 }  // namespace sluice::proxy

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "proxy/memcached/base64.hpp"
 #include "proxy/memcached/readers.hpp"
 #include "proxy/memcached/values.hpp"
 
@@ -32,6 +31,39 @@ std::string_view fault_of_keys(const MemcachedCommand& command, Words line) noex
   for (const auto key : line.subspan(command.key_at, many ? std::dynamic_extent : 1))
     if (const auto fault = fault_of(key); !fault.empty()) return fault;
   return {};
+}
+
+constexpr std::string_view base64_digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::uint8_t not_a_digit = 64;
+
+constexpr auto base64_values = [] {
+  std::array<std::uint8_t, 256> table{};
+  table.fill(not_a_digit);
+  for (std::size_t i = 0; i < base64_digits.size(); ++i)
+    table[static_cast<unsigned char>(base64_digits[i])] = static_cast<std::uint8_t>(i);
+  return table;
+}();
+
+/// A meta command may send its key in base64 (flag b); the ring goes by the bytes behind it. RFC
+/// 4648 with its padding, as memcached reads it. False: `text` is not base64.
+bool decode_base64(std::string_view text, std::string& bytes) {
+  bytes.clear();
+  if (text.empty() || text.size() % 4 != 0) return false;
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  text.remove_suffix(padding);
+  std::uint32_t bits = 0;
+  int held = 0;
+  for (const char c : text) {
+    const auto value = base64_values[static_cast<unsigned char>(c)];
+    if (value == not_a_digit) return false;
+    bits = bits << 6 | value;
+    held += 6;
+    if (held < 8) continue;
+    held -= 8;
+    bytes += static_cast<char>(bits >> held & 0xff);
+  }
+  return (bits & ((1U << held) - 1)) == 0;  // the padding bits are zero
 }
 
 bool has_flag(Words flags, char flag) noexcept {
@@ -66,7 +98,7 @@ Plan MemcachedProtocol::plan(Words words) {
   const bool has_data = memcached_data_size(words).has_value();
   const auto line = has_data ? words.first(words.size() - 1) : words;
   if (strict_ && (command == nullptr || !twemproxy_takes(*command, line, has_data))) {
-    plan.way = Way::close;
+    plan.route = Route::close;
     plan.drop_pending = true;
     return plan;
   }
@@ -87,7 +119,7 @@ Plan MemcachedProtocol::serve(const Command& command, Plan plan, Words words, Wo
     case get_and_touch: return serve_keys(command, plan, line);
     case store:
     case change:
-      plan.way = Way::one;
+      plan.route = Route::one;
       plan.keys = first_argument;
       return plan;
     case meta_get:
@@ -95,12 +127,12 @@ Plan MemcachedProtocol::serve(const Command& command, Plan plan, Words words, Wo
     case meta_change:
     case meta_debug: return serve_meta(command, plan, words, line);
     case meta_no_op:
-      plan.way = Way::local;
+      plan.route = Route::local;
       plan.reply = "MN\r\n";
       return plan;
-    case version: plan.way = Way::any; return plan;
+    case version: plan.route = Route::any; return plan;
     case quit:
-      plan.way = Way::close;
+      plan.route = Route::close;
       plan.is_wish = true;
       return plan;
     case all_stats:
@@ -115,22 +147,23 @@ Plan MemcachedProtocol::serve_keys(const Command& command, Plan plan, Words line
   keys_.clear();
   for (std::size_t at = command.key_at; at < line.size(); ++at) keys_.push_back(at);
   plan.keys = keys_;
-  plan.way = keys_.size() > 1 ? Way::homes : Way::one;
+  plan.route = keys_.size() > 1 ? Route::homes : Route::one;
   plan.merge = Merge::by_key;
   plan.read_only = command.kind == get;
   return plan;
 }
 
-/// A quiet flag is taken out: a server that said nothing would leave open whose reply the next one
-/// is. is_silent() then drops what the flag would have.
+/// Servers do not see the quiet flag: from a server that answers only some requests nobody knows
+/// which request a reply belongs to. is_silent() drops what the flag asked to drop.
 Plan MemcachedProtocol::serve_meta(const Command& command, Plan plan, Words words, Words line) {
   const auto flags = line.subspan(command.least);
-  plan.way = Way::one;
+  plan.route = Route::one;
   plan.keys = first_argument;
   plan.read_only = command.kind == meta_debug;
   if (has_flag(flags, 'b')) {
-    if (!decode_base64(line[1], route_)) return refuse(plan, "CLIENT_ERROR error decoding key\r\n");
-    plan.route = route_;
+    if (!decode_base64(line[1], routing_key_))
+      return refuse(plan, "CLIENT_ERROR error decoding key\r\n");
+    plan.routing_key = routing_key_;
   }
   if (has_flag(flags, 'q')) {
     plan.quiet = command.kind == meta_get ? Quiet::miss : Quiet::hit;
@@ -158,14 +191,14 @@ Plan MemcachedProtocol::serve_all(const Command& command, Plan plan) {
     return refuse_command(
         command, plan,
         fmt::format("is not served here: name it in the setting `allow` of pool '{}'", pool_));
-  plan.way = Way::every;
+  plan.route = Route::every;
   plan.merge = command.kind == all_stats ? Merge::concatenate : Merge::all_ok;
   return plan;
 }
 
-/// Who wants no reply gets no error either, as from memcached.
+/// A request with noreply gets no error either, as from memcached.
 Plan MemcachedProtocol::refuse(Plan plan, std::string_view reply) const {
-  plan.way = Way::refused;
+  plan.route = Route::refused;
   plan.keys = {};
   plan.reply = plan.expects_reply ? reply : std::string_view{};
   return plan;

@@ -48,7 +48,7 @@ class MemcachedProtocol : public Protocol {
   std::size_t request_size_limit_, request_words_limit_, reply_size_limit_;
   std::vector<std::string> allow_;
   std::vector<std::size_t> keys_;
-  std::string reply_, forward_, route_;  // what a Plan views
+  std::string reply_, forward_, routing_key_;  // what a Plan views
 };
 
 }  // namespace sluice::proxy

@@ -12,8 +12,8 @@ namespace sluice::proxy {
 struct MemcachedLimits {
   std::size_t whole = std::size_t{512} << 20;  ///< bytes of a request
   std::size_t words = 1 << 20;
-  bool strict =
-      false;  ///< a line ends with CR LF, and whatever is bad ends the connection without a word
+  /// A line ends with CR LF, and a bad request ends the connection without a reply.
+  bool strict = false;
 };
 
 /// A request is a line, and for the commands that store also a block of data, which is the last of

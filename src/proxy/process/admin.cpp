@@ -13,7 +13,7 @@
 #include "resp/writer.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 using Words = std::span<const std::string_view>;
@@ -21,7 +21,7 @@ using Words = std::span<const std::string_view>;
 /// One request: what its handler reads and where it answers.
 struct Call {
   Words words;  ///< after the command's own
-  Registry& registry;
+  watch::Registry& registry;
   const AdminActions& actions;
   resp::ReplyWriter& reply;
 };
@@ -58,10 +58,10 @@ const Action& available(const Action& action) {
   return action;
 }
 
-void stats(const Call& call) { call.reply.bulk(statistics_json(call.registry.snapshot())); }
+void stats(const Call& call) { call.reply.bulk(watch::statistics_json(call.registry.snapshot())); }
 
 void latency_row(const Call& call, std::string_view pool, std::string_view what,
-                 std::string_view name, const LatencyCounts& latency) {
+                 std::string_view name, const watch::LatencyCounts& latency) {
   call.reply.array(8);
   call.reply.bulk(pool);
   call.reply.bulk(what);
@@ -118,10 +118,11 @@ void hot_keys(const Call& call) {
   const auto keys = call.registry.hot_keys(number_or(call.words, 10));
   call.reply.array(keys.size());
   for (const auto& key : keys) {
-    call.reply.array(3);
+    call.reply.array(4);
     call.reply.bulk(key.key);
     call.reply.bulk(fmt::format("{:.1f}", key.rate));
     call.reply.bulk(fmt::format("{:.4f}", key.share));
+    call.reply.bulk(fmt::format("{:.1f}", key.most_rate));
   }
 }
 
@@ -170,18 +171,20 @@ constexpr AdminCommand commands[] = {
     {"SLOWLOG GET", "[n]", 1,
      "Rows: id, time, us, (command, key), client, \"\", pool, server; newest first", slow_log_get},
     {"SLOWLOG RESET", "", 0, "Forgets the slow requests", slow_log_reset},
-    {"HOTKEYS", "[n]", 1, "Rows: key, requests a second, share of all requests", hot_keys},
+    {"HOTKEYS", "[n]", 1,
+     "Rows: key, requests a second and share of all (at least), requests a second (at most)",
+     hot_keys},
     {"BIGVALUES", "[n]", 1, "Rows: key, bytes, pool, command, time; largest first", big_values},
     {"CLIENTS", "", 0, "The clients that are connected, as JSON", clients},
     {"RELOAD", "", 0, "Reads the configuration file again; refused as a whole if it is bad",
      reload},
     {"CONFIG CHECK", "", 0, "Reads the configuration file and tells what RELOAD would do",
      check_config},
-    {"UPGRADE", "", 0, "Starts the binary anew and hands the listening sockets on", upgrade},
-    {"DRAIN", "", 0, "Accepts no more, answers what is asked, ends", drain},
+    {"UPGRADE", "", 0, "Starts the binary anew and hands it the listening sockets", upgrade},
+    {"DRAIN", "", 0, "Accepts no more clients, answers what is asked, ends", drain},
     {"LOGLEVEL", "[0-11]", 1, "Tells or sets the level of the log", log_level},
     {"PING", "", 0, "PONG", ping},
-    {"HELP", "", 0, "This", help},
+    {"HELP", "", 0, "Prints this table", help},
 };
 
 void help(const Call& call) {
@@ -199,7 +202,7 @@ std::size_t words_of(const AdminCommand& command, Words words) {
   return both ? 2 : 0;
 }
 
-void execute(Words words, Registry& registry, const AdminActions& actions,
+void execute(Words words, watch::Registry& registry, const AdminActions& actions,
              resp::ReplyWriter& reply) {
   for (const auto& command : commands) {
     const std::size_t name = words_of(command, words);
@@ -215,12 +218,12 @@ void execute(Words words, Registry& registry, const AdminActions& actions,
 
 constexpr std::size_t most_words = 16;
 constexpr std::size_t most_bytes = 4096;
-constexpr std::size_t enough_output = std::size_t{1}
-                                      << 20;  // the rest of a pipeline waits for it to go
+/// The rest of a pipeline waits until the client has taken so much.
+constexpr std::size_t enough_output = std::size_t{1} << 20;
 
-class AdminSession final : public Session {
+class AdminConversation final : public Conversation {
  public:
-  AdminSession(Registry& registry, const AdminActions& actions)
+  AdminConversation(watch::Registry& registry, const AdminActions& actions)
       : registry_(registry), actions_(actions), parser_(limits()) {}
 
   Next talk(std::string& input, std::string& output) override {
@@ -268,29 +271,31 @@ class AdminSession final : public Session {
     return Next::listen;
   }
 
-  Registry& registry_;
+  watch::Registry& registry_;
   const AdminActions& actions_;
   resp::RequestParser parser_;
 };
 
 }  // namespace
 
-std::unique_ptr<Session> admin_session(Registry& registry, const AdminActions& actions) {
-  return std::make_unique<AdminSession>(registry, actions);
+std::unique_ptr<Conversation> admin_conversation(watch::Registry& registry,
+                                                 const AdminActions& actions) {
+  return std::make_unique<AdminConversation>(registry, actions);
 }
 
-Door admin_door(const std::string& address, Registry& registry, const AdminActions& actions,
-                const OpenListening& open) {
+Service admin_service(const std::string& address, watch::Registry& registry,
+                      const AdminActions& actions, const OpenSocket& open) {
   const auto endpoint = parse_endpoint(address);
   if (!is_local(endpoint))
     throw bad(
         fmt::format("admin: {} can be reached from other machines, and it asks for no "
                     "password: use a unix socket or 127.0.0.1",
                     address));
-  return {.listening = open("admin", endpoint),
-          .open_session = [&registry, &actions] { return admin_session(registry, actions); },
-          .idle = std::chrono::minutes{10},
-          .input_limit = 2 * most_bytes + 16384};
+  return {
+      .listening = open("admin", endpoint),
+      .open_conversation = [&registry, &actions] { return admin_conversation(registry, actions); },
+      .idle = std::chrono::minutes{10},
+      .input_limit = 2 * most_bytes + 16384};
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

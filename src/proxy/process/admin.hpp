@@ -1,22 +1,19 @@
 /// Administration in RESP, for `sluice proxy ...`, redis-cli and any Redis client: on a unix socket
-/// that the user of the proxy alone can open, or on a loopback port. The commands are a table; HELP
-/// prints it.
-///
-/// Reply: lists are arrays; STATS and CLIENTS are JSON in one string. Errors: -ERR, with a sentence
-///   that says why.
+/// that only the proxy's user can open, or on a loopback port. HELP prints the table of commands.
+/// Lists are arrays; STATS and CLIENTS reply JSON in one string.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "proxy/process/side_server.hpp"
+#include "proxy/process/management_server.hpp"
 #include "proxy/watch/registry.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 
-/// What the process does when it is asked. Called on the thread of the SideServer: short. An empty
-/// one answers -ERR. One that throws Error answers -ERR and its message.
+/// What the process does when it is asked. Called on the thread of the ManagementServer: short. An
+/// empty one answers -ERR. One that throws Error answers -ERR and its message.
 struct AdminActions {
   std::function<std::string()> clients;  ///< JSON array of the clients that are connected
   std::function<std::string()> reload;   ///< reads the file again; what changed, in a line or more
@@ -28,11 +25,12 @@ struct AdminActions {
 };
 
 /// `registry` and `actions` outlive the sessions.
-std::unique_ptr<Session> admin_session(Registry& registry, const AdminActions& actions);
+std::unique_ptr<Conversation> admin_conversation(watch::Registry& registry,
+                                                 const AdminActions& actions);
 
 /// The endpoint of the setting `admin:`. Throws Error{bad_argument} for an address that others than
 /// this machine reach.
-Door admin_door(const std::string& address, Registry& registry, const AdminActions& actions,
-                const OpenListening& open = open_listening);
+Service admin_service(const std::string& address, watch::Registry& registry,
+                      const AdminActions& actions, const OpenSocket& open = open_socket);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -8,10 +8,10 @@
 #include <cstring>
 #include <system_error>
 
-#include "proxy/process/listening.hpp"
+#include "proxy/process/listening_socket.hpp"
 #include "resp/writer.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 
 using Outcome = net::Transfer::Outcome;
 
@@ -72,4 +72,4 @@ Value AdminClient::ask(std::span<const std::string_view> words) {
   }
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -1,4 +1,4 @@
-/// The other end of the administration of a proxy: one command at a time, for `sluice proxy ...`.
+/// A client of the administration: one command at a time, for `sluice proxy ...`.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 #include "sluice/error.hpp"
 #include "sluice/value.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 
 /// Threads: one.
 class AdminClient {
@@ -36,4 +36,4 @@ class AdminClient {
   resp::ReplyParser parser_;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

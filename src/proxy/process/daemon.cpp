@@ -1,6 +1,8 @@
 #include "proxy/process/daemon.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,9 +10,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <system_error>
 
-namespace sluice::proxy {
+#include "sluice/error.hpp"
+
+namespace sluice::proxy::process {
 namespace {
 
 int checked(int result, const char* what) {
@@ -18,7 +25,7 @@ int checked(int result, const char* what) {
   return result;
 }
 
-/// In the process that was started: waits for one byte, or the end.
+/// In the process that was started: waits for the child's byte, or its end.
 [[noreturn]] void exit_as_told(int ready, pid_t child) {
   char byte = 0;
   ssize_t got = 0;
@@ -26,6 +33,17 @@ int checked(int result, const char* what) {
   }
   ::waitpid(child, nullptr, WNOHANG);
   ::_exit(got == 1 ? 0 : 1);
+}
+
+Error failure(std::string_view doing, const std::string& path) {
+  return Error{Errc::bad_argument,
+               fmt::format("{} pid file '{}' failed: {}", doing, path, std::strerror(errno))};
+}
+
+rlimit descriptor_limit() noexcept {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return limit;
 }
 
 }  // namespace
@@ -60,4 +78,33 @@ void Daemon::ready() {
   ::close(std::exchange(ready_, -1));
 }
 
-}  // namespace sluice::proxy
+PidFile::PidFile(std::string path)
+    : path_(std::filesystem::absolute(path).string()), pid_(std::to_string(::getpid())) {
+  const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) throw failure("opening", path_);
+  const bool written = ::write(file, pid_.data(), pid_.size()) == static_cast<ssize_t>(pid_.size());
+  const Error problem = failure("write to", path_);
+  ::close(file);
+  if (!written) throw problem;
+}
+
+PidFile::~PidFile() {
+  std::string now;
+  std::ifstream{path_} >> now;
+  if (now == pid_) ::unlink(path_.c_str());
+}
+
+void raise_descriptor_limit() noexcept {
+  rlimit limit = descriptor_limit();
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // refused: the old one stays
+}
+
+std::size_t clients_within_limit(const Config& config) noexcept {
+  const std::size_t all = descriptor_limit().rlim_cur;
+  std::size_t taken = 32;
+  for (const auto& pool : config.pools) taken += 1 + pool.servers.size() * pool.server_connections;
+  return all > taken ? all - taken : 0;
+}
+
+}  // namespace sluice::proxy::process

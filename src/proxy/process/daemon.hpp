@@ -1,25 +1,29 @@
-/// Going into the background, -d. The process that was started stays until the one in the
-/// background has said how its start went, and exits with that: twemproxy's parent always exits
-/// with 0, and start scripts learn nothing.
+/// What a daemon settles with its system: the background (-d), the pid file (-p), the limit of
+/// descriptors.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <utility>
 
-namespace sluice::proxy {
+#include "proxy/config/config.hpp"
 
+namespace sluice::proxy::process {
+
+/// Going into the background. The process that was started waits until its child in the background
+/// serves or has failed, and exits with 0 or 1; twemproxy's parent always exits with 0.
 class Daemon {
  public:
-  /// Forks twice; returns in the process of the background, in a session of its own, whose stderr
-  /// still is that of its parent. Call it before there are threads, locks or sockets. Throws
-  /// std::system_error.
+  /// Forks twice; returns in the background process, in a session of its own, with its parent's
+  /// stderr. Call it before there are threads, locks or sockets. Throws std::system_error.
   static Daemon start();
   Daemon(Daemon&& other) noexcept : ready_(std::exchange(other.ready_, -1)) {}
   Daemon& operator=(Daemon&&) = delete;
-  /// Not ready by now: the parent exits with 1.
+  /// Without ready(): the parent exits with 1.
   ~Daemon();
 
-  /// All is open and served: stdin, stdout and stderr become /dev/null, and the parent exits with
-  /// 0.
+  /// The sockets are open and served: stdin, stdout and stderr become /dev/null, and the parent
+  /// exits with 0.
   void ready();
 
  private:
@@ -27,4 +31,27 @@ class Daemon {
   int ready_;
 };
 
-}  // namespace sluice::proxy
+/// The file that names the process. An old one is overwritten, as by twemproxy: its number proves
+/// nothing, and two processes cannot serve the same ports anyway.
+class PidFile {
+ public:
+  /// Throws Error{bad_argument} "opening pid file '...' failed: ...".
+  explicit PidFile(std::string path);
+  /// Removes it, unless it names another process: the successor in an upgrade.
+  ~PidFile();
+  PidFile(const PidFile&) = delete;
+  PidFile& operator=(const PidFile&) = delete;
+
+ private:
+  std::string path_;
+  std::string pid_;
+};
+
+/// The soft limit of open files becomes the hard one.
+void raise_descriptor_limit() noexcept;
+
+/// How many clients the limit leaves room for, by twemproxy's rule: all descriptors but those of
+/// the connections to servers, one to listen for each pool and 32 for the rest.
+std::size_t clients_within_limit(const Config& config) noexcept;
+
+}  // namespace sluice::proxy::process

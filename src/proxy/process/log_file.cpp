@@ -17,7 +17,7 @@
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 constexpr std::array<std::string_view, LogFile::most_level + 1> names{
@@ -113,4 +113,4 @@ void LogFile::take_library_log() {
   set_log_sink([this](LogLevel level, std::string_view text) { write(severity_of(level), text); });
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@ namespace spdlog::sinks {
 class sink;
 }
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 
 /// nutcracker's: a line is written when its level is not above that of the log.
 enum class LogSeverity : std::uint8_t {
@@ -63,4 +64,4 @@ class LogFile {
   bool has_library_log_ = false;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

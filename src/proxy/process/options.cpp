@@ -10,7 +10,7 @@
 
 #include "proxy/watch/counters.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 constexpr int most_level = 11;
@@ -167,13 +167,13 @@ std::string usage_text() {
 
 std::string stats_description() {
   std::string text;
-  describe(text, "pool stats", pool_fields(), true);
+  describe(text, "pool stats", watch::pool_fields, true);
   text += '\n';
-  describe(text, "server stats", server_fields(), true);
+  describe(text, "server stats", watch::server_fields, true);
   text += "\nBeyond nutcracker's, in the metrics and for `sluice proxy stats`:\n\n";
-  describe(text, "pool stats", pool_fields(), false);
+  describe(text, "pool stats", watch::pool_fields, false);
   text += '\n';
-  describe(text, "server stats", server_fields(), false);
+  describe(text, "server stats", watch::server_fields, false);
   return text;
 }
 
@@ -198,4 +198,4 @@ CommandLine parse_command_line(int argc, const char* const* argv, std::string_vi
   return line;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

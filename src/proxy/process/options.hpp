@@ -1,7 +1,7 @@
 /// The command line of nutcracker: the same flags, texts and exit codes.
 ///
 /// Other than nutcracker's: the statistics are served on 127.0.0.1 unless -a says otherwise
-/// (nutcracker: 0.0.0.0), since they tell names of servers to anybody who connects; -m is checked
+/// (nutcracker: 0.0.0.0), since they tell the names of servers to every client; -m is checked
 /// and has no further effect.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 
 struct Options {
   bool test_conf = false;
@@ -47,4 +47,4 @@ std::string stats_description();
 /// The line of -t.
 std::string test_conf_text(const std::string& file, bool ok);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

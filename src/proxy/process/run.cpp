@@ -12,23 +12,21 @@
 #include "proxy/config/read.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/process/daemon.hpp"
-#include "proxy/process/descriptor_limit.hpp"
-#include "proxy/process/heritage.hpp"
+#include "proxy/process/handover.hpp"
 #include "proxy/process/log_file.hpp"
-#include "proxy/process/pid_file.hpp"
 #include "proxy/process/serving.hpp"
 #include "proxy/process/signals.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 constexpr int failed = 1;
 
 void say(std::string_view text) { fmt::print(stderr, "{}", text); }
 
-/// Empty, and the reason is told: the file is bad.
+/// Empty: the file is bad, and the log says why.
 std::optional<Config> configuration(const std::string& file, Config (*read)(const std::string&)) {
   try {
     return read(file);
@@ -54,30 +52,30 @@ std::string started(const Program& program) {
 
 int serve(const Options& options, const Program& program, LogFile& log) {
   std::optional<Daemon> daemon;
-  auto heritage = Heritage::take();
-  if (options.daemonize && !heritage.is_successor()) daemon.emplace(Daemon::start());
+  auto inherited = InheritedSockets::take();
+  if (options.daemonize && !inherited.is_successor()) daemon.emplace(Daemon::start());
   Signals signals;
   signals.tell_crashes(options.log_file);
   log.write(LogSeverity::notice, started(program));
   auto config =
-      configuration(options.conf_file, check_config);  // the pools read their certificates
+      configuration(options.conf_file, config::check);  // the pools read their certificates
   if (!config) {
     say(test_conf_text(options.conf_file, false));
     return failed;
   }
   raise_descriptor_limit();
-  Serving serving{options, program, std::move(*config), {log, signals, heritage}};
+  Serving serving{options, program, std::move(*config), {log, signals, inherited}};
   std::optional<PidFile> pid_file;
   if (!options.pid_file.empty()) pid_file.emplace(options.pid_file);
   if (daemon) daemon->ready();
-  heritage.ready();
+  inherited.ready();
   const int code = serving.run();
   log.write(LogSeverity::notice, "done");
   return code;
 }
 
-/// Where the file is that an upgrade starts: under the name that it was called by, if that is a
-/// path, since a new version may have come to another place behind a link.
+/// The file that an upgrade starts: the path by which this process was started, where it is one,
+/// since the path may be a link that leads to a new version by now.
 std::string path_of(const Program& program) {
   namespace fs = std::filesystem;
   const bool named =
@@ -86,7 +84,7 @@ std::string path_of(const Program& program) {
                : fs::read_symlink("/proc/self/exe").string();
 }
 
-/// Who looks at the terminal is told, too, when the log goes elsewhere.
+/// Tells the terminal, too, when the log goes elsewhere.
 int refuse(const Options& options, LogFile& log, const std::exception& why) {
   log.write(LogSeverity::emergency, why.what());
   if (!options.log_file.empty()) say(fmt::format("nutcracker: {}\n", why.what()));
@@ -96,7 +94,7 @@ int refuse(const Options& options, LogFile& log, const std::exception& why) {
 }  // namespace
 
 Config test_config(const std::string& path) {
-  auto config = check_config(path);
+  auto config = config::check(path);
   for (const auto& pool : config.pools) flow::PoolTls::read(pool);
   return config;
 }
@@ -115,4 +113,4 @@ int run(const Options& options, Program program) try {
   return failed;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

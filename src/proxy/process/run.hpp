@@ -8,7 +8,7 @@
 #include "proxy/config/config.hpp"
 #include "proxy/process/options.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 
 /// What the process knows of its program.
 struct Program {
@@ -17,7 +17,7 @@ struct Program {
   std::string path;                    ///< filled by run()
 };
 
-/// check_config(), and the certificates and keys that it names are read: what `-t` tests. Throws
+/// config::check(), and the certificates and keys that it names are read: what `-t` tests. Throws
 /// Error of what is wrong.
 Config test_config(const std::string& path);
 
@@ -27,4 +27,4 @@ Config test_config(const std::string& path);
 /// REQUIRES: no other thread is there yet.
 int run(const Options& options, Program program);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -5,37 +5,39 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <nlohmann/json.hpp>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
+#include "base/json.hpp"
 #include "proxy/config/diff.hpp"
 #include "proxy/config/read.hpp"
-#include "proxy/process/descriptor_limit.hpp"
+#include "proxy/process/daemon.hpp"
 #include "proxy/process/run.hpp"
 #include "proxy/process/services.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto drain_look = 10ms;             // between two looks whether the last client has left
-constexpr std::size_t most_clients = 10'000;  // that are listed
+constexpr auto drain_look = 10ms;  // between two looks whether the last client has left
+constexpr std::size_t most_listed = 10'000;
 
 std::string as_json(const std::vector<ClientFigures>& clients) {
-  auto all = nlohmann::json::array();
+  auto all = Json::array();
   for (const auto& client : clients)
-    all.push_back({{"id", client.id},
-                   {"pool", client.pool},
-                   {"address", client.address},
-                   {"idle_ms", client.idle.count()},
-                   {"under_way", client.under_way},
-                   {"bytes", client.bytes}});
-  return all.dump();
+    all.add(Json::object({{"id", client.id},
+                          {"pool", client.pool},
+                          {"address", client.address},
+                          {"idle_ms", client.idle.count()},
+                          {"under_way", client.under_way},
+                          {"bytes", client.bytes}}));
+  return all.text();
 }
 
 }  // namespace
@@ -46,33 +48,34 @@ Serving::Serving(const Options& options, const Program& program, Config config, 
       log_(parts.log),
       signals_(parts.signals),
       actions_(actions()),
-      proxy_(system_clock(), std::move(config), options.mbuf_size, parts.heritage.take_pools()) {
+      proxy_(system_clock(), std::move(config), options.mbuf_size, parts.inherited.take_pools()) {
   const auto open = [&](std::string_view what, const net::Endpoint& endpoint) {
-    auto listening = parts.heritage.open(what, endpoint);
-    doors_[door_name(what, endpoint)] = listening.descriptor();
+    auto listening = parts.inherited.open(what, endpoint);
+    services_[service_name(what, endpoint)] = listening.descriptor();
     return listening;
   };
-  auto doors = open_services(options_, proxy_.config().process,
-                             {proxy_.registry(), actions_, system_clock(), program.version}, open);
+  auto services =
+      open_services(options_, proxy_.config().process,
+                    {proxy_.registry(), actions_, system_clock(), program.version}, open);
   proxy_.set_most_clients(clients_within_limit(proxy_.config()));
   proxy_.start();
-  side_server_.emplace(std::move(doors), system_clock());
+  management_.emplace(std::move(services), system_clock());
 }
 
 Serving::~Serving() {
-  errands_.end();  // the side server may have one under way
+  tasks_.end();  // the management server may wait for a task
 }
 
 AdminActions Serving::actions() {
   AdminActions actions;
-  actions.reload = [this] { return errands_.ask([this] { return reload(); }); };
-  actions.check_config = [this] { return errands_.ask([this] { return check(); }); };
+  actions.reload = [this] { return tasks_.ask([this] { return reload(); }); };
+  actions.check_config = [this] { return tasks_.ask([this] { return check(); }); };
   actions.clients = [this] {
-    return errands_.ask([this] { return as_json(proxy_.clients(most_clients)); });
+    return tasks_.ask([this] { return as_json(proxy_.clients(most_listed)); });
   };
-  actions.upgrade = [this] { return errands_.ask([this] { return upgrade(); }); };
+  actions.upgrade = [this] { return tasks_.ask([this] { return upgrade(); }); };
   actions.drain = [this] {
-    static_cast<void>(errands_.ask([this] {
+    static_cast<void>(tasks_.ask([this] {
       drain("asked to drain");
       return std::string{};
     }));
@@ -85,11 +88,11 @@ AdminActions Serving::actions() {
 int Serving::run() {
   while (!exit_code_) {
     wait();
-    while (const auto order = signals_.next()) {
-      log_.write(LogSeverity::notice, to_string(*order));
-      obey(*order);
+    while (const auto signal = signals_.next()) {
+      log_.write(LogSeverity::notice, to_string(*signal));
+      obey(*signal);
     }
-    errands_.run_all();
+    tasks_.run_all();
     if (!drained_by_ || exit_code_) continue;
     const bool late = system_clock().steady() >= *drained_by_;
     if (!proxy_.is_drained() && !late) continue;
@@ -102,29 +105,29 @@ int Serving::run() {
 
 void Serving::wait() {
   std::array<pollfd, 2> waits{
-      {{signals_.descriptor(), POLLIN, 0}, {errands_.descriptor(), POLLIN, 0}}};
+      {{signals_.descriptor(), POLLIN, 0}, {tasks_.descriptor(), POLLIN, 0}}};
   const int patience = drained_by_ ? static_cast<int>(drain_look.count()) : -1;
   if (::poll(waits.data(), waits.size(), patience) < 0 && errno != EINTR)
     throw std::system_error{errno, std::generic_category(), "poll"};
 }
 
-void Serving::obey(const SignalOrder& order) {
-  switch (order.order) {
-    case Order::quit: exit_code_ = 1; break;
-    case Order::drain:
+void Serving::obey(const Signal& signal) {
+  switch (signal.action) {
+    case SignalAction::quit: exit_code_ = 1; break;
+    case SignalAction::drain:
       if (drained_by_)
-        exit_code_ = 1;  // told twice
+        exit_code_ = 1;  // the second TERM
       else
         drain("told to end");
       break;
-    case Order::reopen:
+    case SignalAction::reopen:
       log_.reopen();
       log_.write(LogSeverity::notice, "log file reopened after SIGHUP");
       break;
-    case Order::louder: set_level(log_.level() + 1); break;
-    case Order::quieter: set_level(log_.level() - 1); break;
-    case Order::reload: try_reload(); break;
-    case Order::nothing: break;
+    case SignalAction::louder: set_level(log_.level() + 1); break;
+    case SignalAction::quieter: set_level(log_.level() - 1); break;
+    case SignalAction::reload: try_reload(); break;
+    case SignalAction::nothing: break;
   }
 }
 
@@ -145,7 +148,9 @@ void Serving::drain(std::string_view why) {
 
 std::string Serving::reload() {
   if (drained_by_) throw Error{Errc::closed, "it is ending: there is nothing to reload for"};
-  const auto changes = proxy_.reload(check_config(options_.conf_file));
+  const Config before = proxy_.config();
+  auto changes = proxy_.reload(config::check(options_.conf_file));
+  std::ranges::move(config::setting_changes(before, proxy_.config()), std::back_inserter(changes));
   proxy_.set_most_clients(clients_within_limit(proxy_.config()));
   const auto text =
       changes.empty() ? "nothing has changed" : fmt::format("{}", fmt::join(changes, "; "));
@@ -163,17 +168,17 @@ void Serving::try_reload() {
 }
 
 std::string Serving::check() {
-  return text_of(diff(proxy_.config(), test_config(options_.conf_file)));
+  return text_of(config::diff(proxy_.config(), test_config(options_.conf_file)));
 }
 
 std::string Serving::upgrade() {
   if (drained_by_) throw Error{Errc::closed, "it is ending, or has a successor already"};
   const int successor = start_successor(program_.path, program_.arguments,
-                                        {.pools = proxy_.listening(), .doors = doors_});
-  side_server_->hand_on();
+                                        {.pools = proxy_.listening(), .services = services_});
+  management_->hand_on();
   auto text = fmt::format("upgraded: process {} serves, {} leaves", successor, ::getpid());
   drain(text);
   return text;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

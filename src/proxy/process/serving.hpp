@@ -1,5 +1,5 @@
-/// The proxy and what is served beside it, from ready to ended. The thread that made it carries out
-/// what signals and the administration order, one after the other.
+/// The proxy and the services beside it, from ready to ended. The main thread carries out what
+/// signals and the administration ask for, one after the other.
 #pragma once
 
 #include <optional>
@@ -7,39 +7,38 @@
 
 #include "proxy/flow/proxy.hpp"
 #include "proxy/process/admin.hpp"
-#include "proxy/process/errands.hpp"
-#include "proxy/process/heritage.hpp"
+#include "proxy/process/handover.hpp"
 #include "proxy/process/log_file.hpp"
+#include "proxy/process/management_server.hpp"
 #include "proxy/process/options.hpp"
 #include "proxy/process/run.hpp"
-#include "proxy/process/side_server.hpp"
 #include "proxy/process/signals.hpp"
+#include "proxy/process/task_queue.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 
 /// What it is given by its process.
 struct ProcessParts {
   LogFile& log;
   Signals& signals;
-  Heritage& heritage;
+  InheritedSockets& inherited;
 };
 
 class Serving {
  public:
-  /// Opens all that the configuration names; throws Error or std::system_error when something of it
-  /// cannot be had.
+  /// Opens every socket that the configuration names. Throws Error or std::system_error.
   Serving(const Options& options, const Program& program, Config config, ProcessParts parts);
   ~Serving();
   Serving(const Serving&) = delete;
   Serving& operator=(const Serving&) = delete;
 
-  /// Serves until it is told to end; the exit code.
+  /// Serves until a signal or the administration ends it; the exit code.
   int run();
 
  private:
   AdminActions actions();
   void wait();
-  void obey(const SignalOrder& order);
+  void obey(const Signal& signal);
   void set_level(int level);
   void drain(std::string_view why);
   std::string reload();
@@ -51,13 +50,13 @@ class Serving {
   const Program& program_;
   LogFile& log_;
   Signals& signals_;
-  Errands errands_;
+  TaskQueue tasks_;
   AdminActions actions_;
   Proxy proxy_;
-  std::optional<SideServer> side_server_;
-  std::map<std::string, int> doors_;      // descriptors, by door_name()
+  std::optional<ManagementServer> management_;
+  std::map<std::string, int> services_;   // descriptors, by service_name()
   std::optional<SteadyTime> drained_by_;  // while it drains
   std::optional<int> exit_code_;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -16,25 +16,24 @@
 #include <memory>
 #include <system_error>
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
-constexpr SignalOrder orders[] = {
-    {SIGINT, "SIGINT", Order::quit, ", exiting"},
-    {SIGTERM, "SIGTERM", Order::drain, ", draining"},
-    {SIGHUP, "SIGHUP", Order::reopen, ", reopening log file"},
-    {SIGTTIN, "SIGTTIN", Order::louder, ", up logging level"},
-    {SIGTTOU, "SIGTTOU", Order::quieter, ", down logging level"},
-    {SIGUSR1, "SIGUSR1", Order::reload, ", reloading configuration"},
-    {SIGUSR2, "SIGUSR2", Order::nothing, ""},
+constexpr Signal signals[] = {
+    {SIGINT, "SIGINT", SignalAction::quit, ", exiting"},
+    {SIGTERM, "SIGTERM", SignalAction::drain, ", draining"},
+    {SIGHUP, "SIGHUP", SignalAction::reopen, ", reopening log file"},
+    {SIGTTIN, "SIGTTIN", SignalAction::louder, ", up logging level"},
+    {SIGTTOU, "SIGTTOU", SignalAction::quieter, ", down logging level"},
+    {SIGUSR1, "SIGUSR1", SignalAction::reload, ", reloading configuration"},
+    {SIGUSR2, "SIGUSR2", SignalAction::nothing, ""},
 };
 
-/// What the handler of a crash needs, made ready beforehand: in it there is neither memory nor a
-/// lock to be had.
+/// What the handler of a crash needs, made beforehand: it may neither allocate nor lock.
 struct CrashReport {
   std::string log_file;
-  int signals = -1;
-  std::array<std::string, std::size(orders)> lines;
+  int descriptor = -1;
+  std::array<std::string, std::size(signals)> lines;
 };
 std::atomic<const CrashReport*> crash_report{nullptr};
 
@@ -49,7 +48,7 @@ constexpr struct {
     {SIGABRT, "signal 6 (SIGABRT) received, core dumping"},
 };
 
-/// A time takes a lock to tell.
+/// Without the time: to format one takes a lock.
 void write_line(int file, std::string_view severity, std::string_view line) noexcept {
   std::string_view parts[] = {"[.......................] ", severity, line, "\n"};
   iovec pieces[std::size(parts)];
@@ -67,21 +66,21 @@ extern "C" void tell_crash(int number) {
     if (opened >= 0) file = opened;
   }
   signalfd_siginfo came{};
-  while (::read(report->signals, &came, sizeof came) == static_cast<ssize_t>(sizeof came))
-    for (std::size_t i = 0; i < std::size(orders); ++i)
-      if (orders[i].number == static_cast<int>(came.ssi_signo))
+  while (::read(report->descriptor, &came, sizeof came) == static_cast<ssize_t>(sizeof came))
+    for (std::size_t i = 0; i < std::size(signals); ++i)
+      if (signals[i].number == static_cast<int>(came.ssi_signo))
         write_line(file, "notice ", report->lines[i]);
   for (const auto& signal : deadly)
     if (signal.number == number) write_line(file, "alert ", signal.line);
   void* frames[64];
   ::backtrace_symbols_fd(frames, ::backtrace(frames, std::size(frames)), file);
-  std::raise(number);  // of its default action now
+  std::raise(number);  // its action is the default again
 }
 
 sigset_t watched() {
   sigset_t set;
   sigemptyset(&set);
-  for (const auto& order : orders) sigaddset(&set, order.number);
+  for (const auto& signal : signals) sigaddset(&set, signal.number);
   return set;
 }
 
@@ -103,20 +102,20 @@ Signals::~Signals() {
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-std::optional<SignalOrder> Signals::next() {
+std::optional<Signal> Signals::next() {
   signalfd_siginfo came{};
   if (::read(descriptor_, &came, sizeof came) != static_cast<ssize_t>(sizeof came))
     return std::nullopt;
   const auto* const found =
-      std::ranges::find(orders, static_cast<int>(came.ssi_signo), &SignalOrder::number);
-  return found == std::end(orders) ? std::nullopt : std::optional{*found};
+      std::ranges::find(signals, static_cast<int>(came.ssi_signo), &Signal::number);
+  return found == std::end(signals) ? std::nullopt : std::optional{*found};
 }
 
 void Signals::tell_crashes(const std::string& log_file) {
   auto report = std::make_unique<CrashReport>();
   report->log_file = log_file;
-  report->signals = descriptor_;
-  for (std::size_t i = 0; i < std::size(orders); ++i) report->lines[i] = to_string(orders[i]);
+  report->descriptor = descriptor_;
+  for (std::size_t i = 0; i < std::size(signals); ++i) report->lines[i] = to_string(signals[i]);
   void* frame = nullptr;
   static_cast<void>(::backtrace(&frame, 1));  // the first call loads a library
   crash_report = report.release();            // for the life of the process
@@ -126,8 +125,8 @@ void Signals::tell_crashes(const std::string& log_file) {
   for (const auto& signal : deadly) ::sigaction(signal.number, &action, nullptr);
 }
 
-std::string to_string(const SignalOrder& order) {
-  return fmt::format("signal {} ({}) received{}", order.number, order.name, order.action);
+std::string to_string(const Signal& signal) {
+  return fmt::format("signal {} ({}) received{}", signal.number, signal.name, signal.told);
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 
-enum class Order : std::uint8_t {
-  quit,     ///< INT: end now, with exit code 1 as nutcracker
-  drain,    ///< TERM: accept no more, answer what is asked, end with 0 (nutcracker dies)
+enum class SignalAction : std::uint8_t {
+  quit,     ///< INT: exit with 1, as nutcracker
+  drain,    ///< TERM: accept no more, answer what is asked, exit with 0 (nutcracker dies)
   reopen,   ///< HUP: the log file
   louder,   ///< TTIN
   quieter,  ///< TTOU
@@ -19,15 +19,15 @@ enum class Order : std::uint8_t {
   nothing,  ///< USR2
 };
 
-struct SignalOrder {
+struct Signal {
   int number;
   std::string_view name;
-  Order order;
-  std::string_view action;  ///< as the log tells it
+  SignalAction action;
+  std::string_view told;  ///< the action, as the log tells it
 };
 
-/// Blocks the signals for this thread and those that it starts; ignores PIPE. Make it before any
-/// other thread. One at a time.
+/// Blocks the signals for this thread and those that it starts, and ignores PIPE. Make it before
+/// any other thread, one at a time.
 class Signals {
  public:
   Signals();
@@ -38,11 +38,11 @@ class Signals {
   /// Readable when a signal came.
   int descriptor() const noexcept { return descriptor_; }
   /// Empty: none is there.
-  std::optional<SignalOrder> next();
+  std::optional<Signal> next();
 
-  /// From now on a signal that the process dies of (SEGV, BUS, FPE, ILL, ABRT) is told in that
-  /// file, with those that were still to be read, and the stack; empty: on stderr. The process dies
-  /// of it all the same. As nutcracker does of SEGV.
+  /// From now on a deadly signal (SEGV, BUS, FPE, ILL, ABRT) writes itself, the signals not yet
+  /// read and the stack to that file (empty: stderr), as nutcracker does of SEGV; then the process
+  /// dies.
   void tell_crashes(const std::string& log_file);
 
  private:
@@ -51,6 +51,6 @@ class Signals {
 };
 
 /// "signal 1 (SIGHUP) received, reopening log file"
-std::string to_string(const SignalOrder& order);
+std::string to_string(const Signal& signal);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

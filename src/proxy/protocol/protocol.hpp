@@ -48,7 +48,7 @@ class ReplyReader {
 };
 
 /// How a request is served.
-enum class Way : std::uint8_t {
+enum class Route : std::uint8_t {
   one,      ///< by the server of its keys; refused if their homes differ (strict: first key's home)
   homes,    ///< fragmented: each home gets one request for its keys, and the replies are merged
   every,    ///< by every server of the pool, and the replies are merged
@@ -59,7 +59,7 @@ enum class Way : std::uint8_t {
   close,    ///< `reply` (may be empty) is the last one; pending ones first unless `drop_pending`
 };
 
-/// What a request of Way::session wants.
+/// What a request of Route::session wants.
 enum class SessionVerb : std::uint8_t {
   none,
   auth,
@@ -72,7 +72,7 @@ enum class SessionVerb : std::uint8_t {
   discard,
   watch,
   unwatch,
-  blocking,  ///< waits on the server: wants a connection of its own; keys as with Way::one
+  blocking,  ///< waits on the server: wants a connection of its own; keys as with Route::one
   subscribe,
   unsubscribe,
   psubscribe,
@@ -103,7 +103,7 @@ enum class Merge : std::uint8_t {
 enum class Quiet : std::uint8_t { no, hit, miss, all };
 
 struct Plan {
-  Way way = Way::refused;
+  Route route = Route::refused;
   SessionVerb verb = SessionVerb::none;
   Merge merge = Merge::none;
   bool read_only = false;     ///< may be asked again when its fate is unknown
@@ -117,7 +117,7 @@ struct Plan {
   std::span<const std::size_t> keys;  ///< positions in words; good until the next plan()
   /// Not empty: the key by which the home is found, where the word is encoded (base64). Good until
   /// the next plan().
-  std::string_view route;
+  std::string_view routing_key;
   /// Of local, refused and close; may be empty: the client wants no reply. Good until the next
   /// plan().
   std::string_view reply;

@@ -10,7 +10,7 @@ namespace sluice::proxy {
 
 class RedisRequestReader final : public RequestReader {
  public:
-  /// `strict`: a typed line is refused, and whatever is bad ends the connection without a word, as
+  /// `strict`: a typed line is refused, and a bad request ends the connection without a reply, as
   /// in twemproxy.
   RedisRequestReader(resp::RequestLimits limits, bool strict) : parser_(limits), strict_(strict) {}
 

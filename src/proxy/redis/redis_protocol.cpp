@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "proxy/redis/merge.hpp"
 #include "proxy/redis/readers.hpp"
-#include "proxy/redis/sort_patterns.hpp"
-#include "proxy/redis/texts.hpp"
+#include "proxy/redis/replies.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
@@ -37,6 +35,32 @@ bool has_block_option(Words words) noexcept {
                      [](std::string_view word) { return resp::is_word(word, "block"); });
 }
 
+bool has_star(std::string_view text) noexcept { return text.find('*') != std::string_view::npos; }
+
+bool tells_its_home(std::string_view pattern, std::optional<HashTag> tag) noexcept {
+  const auto part = hashed_part(pattern, tag);
+  return part.size() < pattern.size() && !has_star(part);
+}
+
+/// SORT reads more keys than it names: those that BY and GET make of a pattern and each element.
+/// Adds the positions of the patterns whose hash tag tells the home of all the keys that they make.
+/// False: a pattern has no such tag, so its keys may be anywhere.
+bool add_sort_patterns(Words words, std::optional<HashTag> tag, std::vector<std::size_t>& keys) {
+  for (std::size_t at = 2; at + 1 < words.size(); ++at) {
+    if (resp::is_word(words[at], "limit")) {
+      at += 2;
+    } else if (resp::is_word(words[at], "store")) {
+      ++at;
+    } else if (resp::is_word(words[at], "by") || resp::is_word(words[at], "get")) {
+      const auto pattern = words[++at];
+      if (!has_star(pattern)) continue;  // "nosort", "#": no key is read
+      if (!tells_its_home(pattern, tag)) return false;
+      keys.push_back(at);
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 RedisProtocol::RedisProtocol(const PoolSettings& settings)
@@ -51,11 +75,12 @@ RedisProtocol::RedisProtocol(const PoolSettings& settings)
 RedisProtocol::Row RedisProtocol::row_of(const resp::CommandSpec& spec,
                                          const PoolSettings& settings) const {
   Row row;
-  row.way = way_of(spec).value_or(RedisWay{});
-  row.plan.way = row.way.way;
-  if (row.way.needs_consent && !is_allowed(spec.name, settings.allow)) row.plan.way = Way::refused;
-  row.plan.verb = row.way.verb;
-  row.plan.merge = row.way.merge;
+  row.route = route_of(spec).value_or(RedisRoute{});
+  row.plan.route = row.route.route;
+  if (row.route.needs_consent && !is_allowed(spec.name, settings.allow))
+    row.plan.route = Route::refused;
+  row.plan.verb = row.route.verb;
+  row.plan.merge = row.route.merge;
   row.plan.read_only = spec.has(resp::flag_readonly);
   row.plan.command = static_cast<std::uint16_t>(spec.index);
   row.plan.words_per_key = static_cast<std::uint8_t>(std::max(spec.key_step, 1));
@@ -87,13 +112,13 @@ Plan RedisProtocol::plan(Words words) {
     append_wrong_arity(reply_, spec->name);
     return refused(row.plan.command);
   }
-  if (row.keys == Keys::first && row.plan.way == Way::one) {
+  if (row.keys == Keys::first && row.plan.route == Route::one) {
     Plan plan = row.plan;
     plan.keys = first_argument;
     return plan;
   }
-  if (row.plan.way == Way::refused) return refuse(*spec, row);
-  if (row.plan.way == Way::local || row.plan.way == Way::close)
+  if (row.plan.route == Route::refused) return refuse(*spec, row);
+  if (row.plan.route == Route::local || row.plan.route == Route::close)
     return plan_local(*spec, row, words);
   return row.keys == Keys::none ? row.plan : plan_keys(*spec, row, words);
 }
@@ -123,11 +148,12 @@ Plan RedisProtocol::plan_keys(const resp::CommandSpec& spec, const Row& row, Wor
   }
   if (plan.verb == SessionVerb::blocking && spec.rule == resp::KeyRule::streams &&
       !has_block_option(words)) {
-    plan.way = Way::one;
+    plan.route = Route::one;
     plan.verb = SessionVerb::none;
   }
-  if (plan.way == Way::homes && keys_.size() == 1) plan.way = Way::one;
-  if (keys_.empty() && (plan.way == Way::one || plan.way == Way::homes)) plan.way = Way::any;
+  if (plan.route == Route::homes && keys_.size() == 1) plan.route = Route::one;
+  if (keys_.empty() && (plan.route == Route::one || plan.route == Route::homes))
+    plan.route = Route::any;
   return plan;
 }
 
@@ -151,10 +177,10 @@ Plan RedisProtocol::plan_local(const resp::CommandSpec& spec, const Row& row, Wo
 
 Plan RedisProtocol::refuse(const resp::CommandSpec& spec, const Row& row) {
   reply_.clear();
-  if (row.way.needs_consent)
+  if (row.route.needs_consent)
     append_needs_consent(reply_, spec.name, pool_);
   else
-    append_never(reply_, spec.name, row.way.never);
+    append_never(reply_, spec.name, row.route.never);
   return refused(row.plan.command);
 }
 
@@ -181,8 +207,8 @@ std::unique_ptr<ReplyReader> RedisProtocol::reply_reader() const {
   return std::make_unique<RedisReplyReader>(reply_size_limit_);
 }
 
-/// The words before the keys, the name in lower case as twemproxy writes it, then the keys with
-/// what belongs to them.
+/// The words before the keys, the name in lower case as twemproxy writes it, then the keys and
+/// their values.
 void RedisProtocol::append_fragment(std::string& out, Words words, const Plan& plan,
                                     std::span<const std::uint32_t> keys) const {
   const auto before = words.first(plan.keys.front());

@@ -9,7 +9,7 @@
 
 #include "proxy/config/config.hpp"
 #include "proxy/protocol/protocol.hpp"
-#include "proxy/redis/ways.hpp"
+#include "proxy/redis/routes.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::proxy {
@@ -49,7 +49,7 @@ class RedisProtocol : public Protocol {
     Plan plan;
     Keys keys = Keys::none;
     std::uint8_t first_key = 0;
-    RedisWay way;
+    RedisRoute route;
   };
 
   std::unique_ptr<RequestReader> request_reader(bool strict) const;
@@ -70,7 +70,7 @@ class RedisProtocol : public Protocol {
   std::vector<Row> rows_;  // by CommandSpec::index
 };
 
-/// twemproxy's list of commands and its ways (Compat::strict).
+/// Compat::strict: twemproxy's commands, and its behaviour.
 class StrictRedisProtocol final : public RedisProtocol {
  public:
   StrictRedisProtocol(const PoolSettings& settings, std::size_t mbuf_size);
@@ -79,7 +79,7 @@ class StrictRedisProtocol final : public RedisProtocol {
   Plan plan(Words words) override;
   void append_merged(std::string& out, Words words, const Plan& plan,
                      std::span<const FragmentReply> replies, bool partial) const override;
-  /// twemproxy goes on whatever the server says.
+  /// twemproxy ignores what the server says.
   bool is_welcome(std::string_view) const noexcept override { return true; }
 
  private:

@@ -1,8 +1,8 @@
 // Compat::strict: what twemproxy 0.5.0 does with each command, by its own table.
 #include <algorithm>
 
-#include "proxy/redis/merge.hpp"
 #include "proxy/redis/redis_protocol.hpp"
+#include "proxy/redis/replies.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -62,7 +62,7 @@ Plan StrictRedisProtocol::plan(Words words) {
   if (spec != nullptr && shape_fits(rows_[command], words))
     return serve(rows_[command], command, words);
   Plan plan;
-  plan.way = Way::close;
+  plan.route = Route::close;
   plan.drop_pending = true;
   plan.command = command;
   return plan;
@@ -82,7 +82,7 @@ Plan StrictRedisProtocol::serve(const StrictRow& row, std::uint16_t command, Wor
   Plan plan;
   plan.command = command;
   plan.read_only = row.read_only;
-  plan.way = Way::one;
+  plan.route = Route::one;
   switch (row.serves) {
     case Serves::key:
       plan.keys = row.shape == Shape::eval ? eval_key : first_argument;
@@ -93,27 +93,27 @@ Plan StrictRedisProtocol::serve(const StrictRow& row, std::uint16_t command, Wor
       plan.words_per_key = row.shape == Shape::pairs ? 2 : 1;
       if (!find_keys(row, words)) break;
       plan.keys = keys_;
-      if (keys_.size() > 1) plan.way = Way::homes;
+      if (keys_.size() > 1) plan.route = Route::homes;
       return plan;
-    case Serves::placeholder: plan.way = Way::any; return plan;
+    case Serves::placeholder: plan.route = Route::any; return plan;
     case Serves::ping:
-      plan.way = Way::local;
+      plan.route = Route::local;
       plan.reply = "+PONG\r\n";
       return plan;
     case Serves::auth: return authenticate(plan, words);
     case Serves::quit:
-      plan.way = Way::close;
+      plan.route = Route::close;
       plan.is_wish = true;
       return plan;
   }
-  plan.way = Way::close;
+  plan.route = Route::close;
   plan.drop_pending = true;
   plan.keys = {};
   return plan;
 }
 
 Plan StrictRedisProtocol::authenticate(Plan plan, Words words) {
-  plan.way = Way::session;
+  plan.route = Route::session;
   plan.verb = SessionVerb::auth;
   if (password_.empty())
     plan.reply = "-ERR Client sent AUTH, but no password is set\r\n";

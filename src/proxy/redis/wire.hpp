@@ -1,5 +1,4 @@
-/// What finding the end of a reply needs to know of RESP, for the reader of servers and for
-/// merging.
+/// The elements of a reply in RESP: where they end, for the reader and for merging.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +13,10 @@ struct Element {
   State state = State::bad;
   char type = 0;
   bool null = false;
-  std::int64_t number =
-      0;  ///< length of a string, count of an aggregate (a map's: pairs), value of an integer
-  std::size_t size =
-      0;  ///< bytes of the element; of a string with its content, of an aggregate its header
+  /// Length of a string, count of an aggregate (a map's: pairs), value of an integer.
+  std::int64_t number = 0;
+  /// Bytes of the element: of a string with its content, of an aggregate its header.
+  std::size_t size = 0;
   std::size_t missing = 1;   ///< of a cut one: at least so many bytes
   std::size_t children = 0;  ///< elements that follow and belong to it
 
@@ -25,7 +24,7 @@ struct Element {
 };
 
 /// The element at the front of `bytes`. A line longer than `line_limit`, streamed strings and
-/// aggregates, and whatever no server sends are bad. `scanned`: of a cut line, how far it has been
+/// aggregates, and what no server sends are bad. `scanned`: of a cut line, how far it has been
 /// read; kept by the caller.
 Element element_at(std::string_view bytes, std::size_t& scanned) noexcept;
 

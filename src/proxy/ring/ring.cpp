@@ -10,7 +10,6 @@
 #include <numeric>
 #include <utility>
 
-#include "proxy/hash/md5.hpp"
 
 namespace sluice::proxy {
 namespace {

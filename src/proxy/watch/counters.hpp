@@ -1,14 +1,14 @@
-/// What the workers count. Each worker has counters of its own, which it alone writes; others read
-/// them at any time and add them up. The tables are counters.def.
+/// What the workers count. Each worker writes counters of its own; any thread reads them and adds
+/// them up. The tables are counters.def.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 
 /// Threads: one writer, any readers. No locked instruction.
 class Counter {
@@ -63,20 +63,38 @@ struct ServerTotals {
 /// A row of the table together with the counter and the total that it names.
 template <class Counters, class Totals>
 struct Field : CounterRow {
+  using Counted = Counters;
+  using Summed = Totals;
   Counter Counters::*counter;
   std::int64_t Totals::*total;
 };
 using PoolField = Field<PoolCounters, PoolTotals>;
 using ServerField = Field<ServerCounters, ServerTotals>;
 
+#define COUNTER(name, kind, of_twemproxy, help) \
+  Row{{#name, CounterKind::kind, of_twemproxy, help}, &Row::Counted::name, &Row::Summed::name},
 /// The rows of counters.def in its order, which is that of twemproxy's document.
-std::span<const PoolField> pool_fields() noexcept;
-std::span<const ServerField> server_fields() noexcept;
+inline constexpr auto pool_fields = [] {
+  using Row = PoolField;
+  return std::to_array<Row>({
+#define POOL
+#include "proxy/watch/counters.def"
+#undef POOL
+  });
+}();
+inline constexpr auto server_fields = [] {
+  using Row = ServerField;
+  return std::to_array<Row>({
+#define SERVER
+#include "proxy/watch/counters.def"
+#undef SERVER
+  });
+}();
+#undef COUNTER
 
 /// Counters and gauges add up; of the times at which workers saw a thing happen the latest counts.
 template <class Counters, class Totals>
-void add(std::span<const Field<Counters, Totals>> fields, Totals& totals,
-         const Counters& counters) {
+void add(const auto& fields, Totals& totals, const Counters& counters) {
   for (const auto& field : fields) {
     const std::int64_t value = (counters.*field.counter).get();
     auto& total = totals.*field.total;
@@ -84,4 +102,4 @@ void add(std::span<const Field<Counters, Totals>> fields, Totals& totals,
   }
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

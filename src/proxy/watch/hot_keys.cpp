@@ -5,9 +5,9 @@
 #include <functional>
 #include <unordered_map>
 
-#include "proxy/watch/excerpt.hpp"
+#include "proxy/watch/notable_requests.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
 double seconds_of(std::chrono::nanoseconds time) {
@@ -79,7 +79,8 @@ HotKeys::Counted HotKeys::counted(SteadyTime now) const {
     if (counts_[i] <= slot.surplus) continue;
     std::string key = excerpt({slot.text.data(), slot.size});
     if (slot.cut) key += "...";
-    counted.entries.push_back({hashes_[i], std::move(key), counts_[i] - slot.surplus});
+    counted.entries.push_back(
+        {hashes_[i], std::move(key), counts_[i] - slot.surplus, slot.surplus});
   }
   return counted;
 }
@@ -93,7 +94,9 @@ std::vector<HotKey> HotKeys::top(const std::vector<Counted>& workers, std::size_
       HotKey& hot = merged[entry.hash];
       hot.key = entry.key;
       hot.share += entry.certain;
-      hot.rate += entry.certain / std::max(worker.seconds, 1.0);  // no rate of a blink
+      const double seconds = std::max(worker.seconds, 1.0);
+      hot.rate += entry.certain / seconds;
+      hot.most_rate += (entry.certain + entry.surplus) / seconds;
     }
   }
   std::vector<HotKey> hottest;
@@ -108,4 +111,4 @@ std::vector<HotKey> HotKeys::top(const std::vector<Counted>& workers, std::size_
   return hottest;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

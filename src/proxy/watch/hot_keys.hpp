@@ -1,11 +1,12 @@
 /// The keys that are asked for most, of late: Space-Saving (Metwally and others, 2005) over a
 /// sample of the requests, whose counts halve every half-life.
 ///
-/// A key that makes up more than 1/slots of the sample is among the entries for certain; an
-/// estimate is too high by `surplus` at most, and is judged by what is certain. One request in
-/// `sample` on average is looked at, after a random number of others, so that a stream with a
-/// period is seen fairly.
-/// Threads: note() is for one; the rest for any. A note that meets a reader is left out, it never
+/// A key that makes up more than 1/slots of the sample is among the entries for certain. A count is
+/// too high by `surplus` at most: keys are ranked by what is certain, and both bounds are told.
+/// Rates are means of about the last 15 s, so one that has just begun reads too low. One request in
+/// `sample` is looked at, on average, after a random number of others: a periodic stream is seen
+/// fairly.
+/// Threads: note() is for one; the rest for any. A note() that meets a reader is dropped, it never
 ///   waits.
 #pragma once
 
@@ -19,12 +20,13 @@
 
 #include "sluice/clock.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 
 struct HotKey {
-  std::string key;   ///< an excerpt
-  double rate = 0;   ///< requests a second, as far as it is certain
-  double share = 0;  ///< of all requests
+  std::string key;       ///< an excerpt
+  double rate = 0;       ///< requests a second, at least
+  double share = 0;      ///< of all requests, at least
+  double most_rate = 0;  ///< requests a second, at most
 };
 
 struct HotKeyOptions {
@@ -48,7 +50,7 @@ class HotKeys {
     struct Entry {
       std::uint64_t hash;
       std::string key;
-      double certain;
+      double certain, surplus;
     };
     std::vector<Entry> entries;
     double all = 0;
@@ -84,4 +86,4 @@ class HotKeys {
   std::array<Slot, slots> slots_{};
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

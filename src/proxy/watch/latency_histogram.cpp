@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 
 std::uint64_t LatencyCounts::count() const noexcept {
   return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0});
@@ -58,4 +58,4 @@ LatencyHistogram* CommandLatencies::make(std::size_t command) {
   return fresh.release();
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 
 struct LatencyBuckets {
   static constexpr std::size_t per_octave = 16;
@@ -98,4 +98,4 @@ class CommandLatencies {
   std::vector<std::atomic<LatencyHistogram*>> slots_;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

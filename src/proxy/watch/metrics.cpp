@@ -1,11 +1,13 @@
-#include "proxy/watch/metrics.hpp"
-
 #include <fmt/format.h>
+#include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <limits>
 #include <sstream>
 
-namespace sluice::proxy {
+#include "proxy/watch/documents.hpp"
+
+namespace sluice::proxy::watch {
 namespace {
 
 using prometheus::ClientMetric;
@@ -73,25 +75,14 @@ MetricFamily uptime(const Snapshot& snapshot) {
   return seconds;
 }
 
-}  // namespace
-
-std::string metric_name(const CounterRow& row, std::string_view level) {
-  std::string name{row.name};
-  if (!name.starts_with("client_") && !name.starts_with("server_"))
-    name = fmt::format("{}_{}", level, name);
-  if (row.kind == CounterKind::counter) name += "_total";
-  if (row.kind == CounterKind::timestamp) name += "_seconds";
-  return name;
-}
-
-std::vector<MetricFamily> metric_families(const Snapshot& snapshot, const std::string& version) {
+std::vector<MetricFamily> families_of(const Snapshot& snapshot, const std::string& version) {
   std::vector<MetricFamily> families{build_info(version), uptime(snapshot)};
-  for (const auto& field : pool_fields()) {
+  for (const auto& field : pool_fields) {
     auto& rows = families.emplace_back(family_of(field, "pool"));
     for (const auto& pool : snapshot.pools)
       add_value(rows, field, pool.totals.*field.total, {{"pool", pool.name}});
   }
-  for (const auto& field : server_fields()) {
+  for (const auto& field : server_fields) {
     auto& rows = families.emplace_back(family_of(field, "server"));
     for (const auto& pool : snapshot.pools)
       for (const auto& server : pool.servers)
@@ -112,10 +103,21 @@ std::vector<MetricFamily> metric_families(const Snapshot& snapshot, const std::s
   return families;
 }
 
+}  // namespace
+
+std::string metric_name(const CounterRow& row, std::string_view level) {
+  std::string name{row.name};
+  if (!name.starts_with("client_") && !name.starts_with("server_"))
+    name = fmt::format("{}_{}", level, name);
+  if (row.kind == CounterKind::counter) name += "_total";
+  if (row.kind == CounterKind::timestamp) name += "_seconds";
+  return name;
+}
+
 std::string metrics_text(const Snapshot& snapshot, const std::string& version) {
   std::ostringstream out;
-  prometheus::TextSerializer{}.Serialize(out, metric_families(snapshot, version));
+  prometheus::TextSerializer{}.Serialize(out, families_of(snapshot, version));
   return std::move(out).str();
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

@@ -6,10 +6,10 @@
 
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
-/// Nobody but the registry has it.
+/// No worker has it any more.
 bool is_unused(const auto& per_worker) {
   return std::ranges::all_of(per_worker,
                              [](const auto& watch) { return !watch || watch.use_count() == 1; });
@@ -119,7 +119,7 @@ PoolFigures Registry::figures_of(const std::string& name, const Pool& pool) cons
   std::vector<LatencyCounts> commands(pool.settings.commands);
   for (const auto& watch : pool.workers) {
     if (!watch) continue;
-    add(pool_fields(), figures.totals, watch->counters);
+    add(pool_fields, figures.totals, watch->counters);
     for (std::size_t command = 0; command < commands.size(); ++command)
       if (const auto* const seen = watch->latencies.of(command)) seen->add_to(commands[command]);
   }
@@ -134,7 +134,7 @@ PoolFigures Registry::figures_of(const std::string& name, const Pool& pool) cons
     of_server.name = server_name;
     for (const auto& watch : server.workers) {
       if (!watch) continue;
-      add(server_fields(), of_server.totals, watch->counters);
+      add(server_fields, of_server.totals, watch->counters);
       watch->latency.add_to(of_server.latency);
     }
   }
@@ -180,4 +180,4 @@ std::vector<BigValue> Registry::big_values(std::size_t most) const {
   return all;
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

@@ -14,14 +14,13 @@
 #include <string_view>
 #include <vector>
 
-#include "proxy/watch/big_values.hpp"
 #include "proxy/watch/counters.hpp"
 #include "proxy/watch/hot_keys.hpp"
 #include "proxy/watch/latency_histogram.hpp"
-#include "proxy/watch/slow_log.hpp"
+#include "proxy/watch/notable_requests.hpp"
 #include "sluice/clock.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 
 /// Of one worker and one pool.
 struct PoolWatch {
@@ -147,4 +146,4 @@ class Registry {
   std::map<std::string, Pool, ByTwemproxy> pools_;
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

@@ -6,29 +6,30 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "proxy/watch/excerpt.hpp"
+#include "base/json.hpp"
+#include "proxy/watch/notable_requests.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Parsed = nlohmann::json;
 
-const Json nothing = Json::object();
+const Parsed nothing = Parsed::object();
 
-/// The element of a list that has this name; empty: it has none such.
-const Json& named(const Json& list, const Json& name) {
+/// The element of a list that has this name, else `nothing`.
+const Parsed& named(const Parsed& list, const Parsed& name) {
   for (const auto& one : list)
     if (one.at("name") == name) return one;
   return nothing;
 }
 
-const Json& member(const Json& object, const char* name) {
+const Parsed& member(const Parsed& object, const char* name) {
   const auto found = object.find(name);
   return found == object.end() ? nothing : *found;
 }
 
-double count_of(const Json& counters, std::initializer_list<const char*> names) {
+double count_of(const Parsed& counters, std::initializer_list<const char*> names) {
   double sum = 0;
   for (const char* const name : names) sum += counters.value(name, 0.0);
   return sum;
@@ -37,14 +38,15 @@ double count_of(const Json& counters, std::initializer_list<const char*> names) 
 struct Interval {
   double seconds;
 
-  /// A counter that went back belongs to a process that was started anew: all of it is of late.
-  double rate(const Json& before, const Json& now, std::initializer_list<const char*> names) const {
+  /// A counter that is smaller than before belongs to a process that was started anew.
+  double rate(const Parsed& before, const Parsed& now,
+              std::initializer_list<const char*> names) const {
     const double old = count_of(before, names), fresh = count_of(now, names);
     return (fresh >= old ? fresh - old : fresh) / seconds;
   }
 };
 
-LatencyCounts counts_of(const Json& latency) {
+LatencyCounts counts_of(const Parsed& latency) {
   LatencyCounts counts;
   if (latency.empty()) return counts;
   counts.buckets.resize(LatencyBuckets::count);
@@ -54,15 +56,16 @@ LatencyCounts counts_of(const Json& latency) {
   return counts;
 }
 
-LatencyCounts all_commands(const Json& pool) {
+LatencyCounts all_commands(const Parsed& pool) {
   LatencyCounts counts;
   for (const auto& command : member(pool, "commands")) counts += counts_of(command.at("latency"));
   return counts;
 }
 
-TopServer server_of(const Interval& interval, const Json& before, const Json& now) {
-  const Json &old = member(before, "counters"), &fresh = now.at("counters");
+TopServer server_of(const Interval& interval, const Parsed& before, const Parsed& now) {
+  const Parsed &old = member(before, "counters"), &fresh = now.at("counters");
   return {.name = now.at("name"),
+          .ejected = fresh.value("server_ejected", 0) > 0,
           .requests = interval.rate(old, fresh, {"requests"}),
           .errors = interval.rate(old, fresh, {"server_err", "server_eof", "server_timedout"}),
           .connections = fresh.value("server_connections", 0),
@@ -70,8 +73,8 @@ TopServer server_of(const Interval& interval, const Json& before, const Json& no
           .latency = counts_of(now.at("latency")).since(counts_of(member(before, "latency")))};
 }
 
-TopPool pool_of(const Interval& interval, const Json& before, const Json& now) {
-  const Json &old = member(before, "counters"), &fresh = now.at("counters");
+TopPool pool_of(const Interval& interval, const Parsed& before, const Parsed& now) {
+  const Parsed &old = member(before, "counters"), &fresh = now.at("counters");
   TopPool pool{
       .name = now.at("name"),
       .requests = interval.rate(old, fresh, {"requests"}),
@@ -97,30 +100,34 @@ std::string milliseconds(const LatencyCounts& latency, double share) {
   return fmt::format("{:.2f}", static_cast<double>(latency.quantile(share).count()) / 1000);
 }
 
-void append_line(std::string& out, const auto& what, std::size_t indent, const std::string& peers,
-                 const std::string& waiting) {
-  fmt::format_to(std::back_inserter(out), "{} {:>12.0f} {:>9.1f} {:>9} {:>9} {:>8} {:>8}\n",
+void append_line(std::string& out, const auto& what, std::size_t indent, std::int64_t peers,
+                 const std::string& waiting, std::string_view state) {
+  fmt::format_to(std::back_inserter(out), "{} {:>12.0f} {:>9.1f} {:>9} {:>9} {:>8} {:>8}{}{}\n",
                  column(what.name, indent), what.requests, what.errors,
-                 milliseconds(what.latency, 0.5), milliseconds(what.latency, 0.99), peers, waiting);
-}
-
-Json latency_json(const LatencyCounts& latency) {
-  return {{"p50_us", latency.quantile(0.5).count()}, {"p99_us", latency.quantile(0.99).count()}};
+                 milliseconds(what.latency, 0.5), milliseconds(what.latency, 0.99), peers, waiting,
+                 state.empty() ? "" : "  ", state);
 }
 
 Json common_json(const auto& what) {
-  Json json = {{"name", what.name},
-               {"requests_per_second", what.requests},
-               {"errors_per_second", what.errors}};
-  json.update(latency_json(what.latency));
-  return json;
+  return Json::object({{"name", what.name},
+                       {"requests_per_second", what.requests},
+                       {"errors_per_second", what.errors},
+                       {"p50_us", what.latency.quantile(0.5).count()},
+                       {"p99_us", what.latency.quantile(0.99).count()}});
+}
+
+Json json_of(const TopServer& server) {
+  return common_json(server)
+      .add("connections", server.connections)
+      .add("waiting", server.waiting)
+      .add("state", server.ejected ? "ejected" : "up");
 }
 
 }  // namespace
 
 TopFrame top_frame(std::string_view before, std::string_view now) try {
-  const Json old = before.empty() ? nothing : Json::parse(before);
-  const Json fresh = Json::parse(now);
+  const Parsed old = before.empty() ? nothing : Parsed::parse(before);
+  const Parsed fresh = Parsed::parse(now);
   TopFrame frame;
   frame.uptime_s = fresh.at("uptime_s");
   const double passed =
@@ -136,16 +143,16 @@ TopFrame top_frame(std::string_view before, std::string_view now) try {
 }
 
 std::string top_text(const TopFrame& frame) {
-  std::string out = fmt::format("up {} s\n{:<{}} {:>12} {:>9} {:>9} {:>9} {:>8} {:>8}\n",
+  std::string out = fmt::format("up {} s\n{:<{}} {:>12} {:>9} {:>9} {:>9} {:>8} {:>8}  {}\n",
                                 frame.uptime_s, "pool / server", name_width, "requests/s",
-                                "errors/s", "p50 ms", "p99 ms", "conns", "waiting");
+                                "errors/s", "p50 ms", "p99 ms", "conns", "waiting", "state");
   for (const auto& pool : frame.pools) {
-    append_line(out, pool, 0, std::to_string(pool.clients), "");
+    append_line(out, pool, 0, pool.clients, "", "");
     for (const auto& server : pool.servers)
-      append_line(out, server, 2, std::to_string(server.connections),
-                  std::to_string(server.waiting));
+      append_line(out, server, 2, server.connections, std::to_string(server.waiting),
+                  server.ejected ? "ejected" : "up");
   }
-  if (!frame.hot_keys.empty()) out += "\nhot keys\n";
+  if (!frame.hot_keys.empty()) out += "\nhot keys, at least\n";
   for (const auto& key : frame.hot_keys)
     fmt::format_to(std::back_inserter(out), "{:>9.0f}/s {:>6.2f} %  {}\n", key.rate,
                    key.share * 100, key.key);
@@ -153,24 +160,22 @@ std::string top_text(const TopFrame& frame) {
 }
 
 std::string top_json(const TopFrame& frame) {
-  Json json = {{"uptime_s", frame.uptime_s}, {"seconds", frame.seconds}, {"pools", Json::array()}};
+  Json pools = Json::array(), hot_keys = Json::array();
   for (const auto& pool : frame.pools) {
-    Json of_pool = common_json(pool);
-    of_pool["clients"] = pool.clients;
-    of_pool["servers"] = Json::array();
-    for (const auto& server : pool.servers) {
-      Json of_server = common_json(server);
-      of_server["connections"] = server.connections;
-      of_server["waiting"] = server.waiting;
-      of_pool["servers"].push_back(std::move(of_server));
-    }
-    json["pools"].push_back(std::move(of_pool));
+    Json servers = Json::array();
+    for (const auto& server : pool.servers) servers.add(json_of(server));
+    pools.add(common_json(pool).add("clients", pool.clients).add("servers", servers));
   }
-  json["hot_keys"] = Json::array();
   for (const auto& key : frame.hot_keys)
-    json["hot_keys"].push_back(
-        {{"key", key.key}, {"requests_per_second", key.rate}, {"share", key.share}});
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    hot_keys.add(Json::object({{"key", key.key},
+                               {"requests_per_second", key.rate},
+                               {"share", key.share},
+                               {"requests_per_second_at_most", key.most_rate}}));
+  return Json::object({{"uptime_s", frame.uptime_s},
+                       {"seconds", frame.seconds},
+                       {"pools", pools},
+                       {"hot_keys", hot_keys}})
+      .text();
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

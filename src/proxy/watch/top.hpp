@@ -1,5 +1,4 @@
-/// What `sluice proxy top` shows: the difference of two statistics (statistics_json), as figures,
-/// text and JSON. Pure.
+/// What `sluice proxy top` shows: the difference of two statistics_json(). Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +9,11 @@
 #include "proxy/watch/hot_keys.hpp"
 #include "proxy/watch/latency_histogram.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 
 struct TopServer {
   std::string name;
+  bool ejected = false;             ///< by one worker at least
   double requests = 0, errors = 0;  ///< a second
   std::int64_t connections = 0;
   std::int64_t waiting = 0;  ///< requests queued or sent
@@ -35,14 +35,13 @@ struct TopFrame {
   std::vector<HotKey> hot_keys;
 };
 
-/// Both are from statistics_json(). What `before` does not have counts from zero, and so does what
-/// began anew since.
-/// Throws Error{protocol} for text that is none.
+/// Both are from statistics_json(). A pool or server that `before` lacks, or that began anew since,
+/// counts from zero. Throws Error{protocol} for text that is no statistics.
 TopFrame top_frame(std::string_view before, std::string_view now);
 
-/// A table; one line for a pool, one for each server, the hot keys. Names are cut at their column.
+/// A table: a line for each pool and server, then the hot keys. Long names are cut.
 std::string top_text(const TopFrame& frame);
 /// One line.
 std::string top_json(const TopFrame& frame);
 
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

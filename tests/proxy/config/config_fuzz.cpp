@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/config/describe.hpp"
 #include "proxy/config/diff.hpp"
+#include "proxy/config/inspect.hpp"
 #include "proxy/config/lint.hpp"
 #include "proxy/config/read.hpp"
 #include "sluice/error.hpp"
@@ -16,7 +16,8 @@
 namespace {
 
 using namespace sluice;
-using namespace sluice::proxy;
+using namespace sluice::proxy::config;
+using sluice::proxy::Config;
 
 void require(bool holds, const char* what) {
   if (holds) return;
@@ -41,7 +42,7 @@ bool is_small(const Config& config) {
 
 void check(const Config& config) {
   const auto written = describe(config);
-  const auto again = read_config(written, "written");
+  const auto again = sluice::proxy::config::read(written, "written");
   require(has_secrets(config) || again == config, "what is written out means something else");
   if (!is_small(config)) return;
   for (const auto& pool : config.pools) {
@@ -59,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view yaml{reinterpret_cast<const char*>(data), std::min(size, most)};
   Config config;
   try {
-    config = read_config(yaml, "file");
+    config = sluice::proxy::config::read(yaml, "file");
   } catch (const Error& refused) {
     require(std::string_view{refused.message()}.starts_with("file:"), "a refusal without a place");
     return 0;

@@ -1,21 +1,20 @@
-#include "proxy/config/describe.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
 
+#include "proxy/config/inspect.hpp"
 #include "proxy/config/read.hpp"
 #include "support/paths.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 namespace {
 
 using testing::HasSubstr;
 
 TEST(Describe, WhatItWritesMeansTheSame) {
-  const auto config = read_config(R"(
+  const auto config = read(R"(
 sluice:
   workers: 3
   metrics: 127.0.0.1:9100
@@ -41,13 +40,13 @@ alpha:
   servers:
    - h:1:1
 )",
-                                  "t.yml");
+                           "t.yml");
   const auto written = describe(config);
-  EXPECT_EQ(read_config(written, "written.yml"), config) << written;
+  EXPECT_EQ(read(written, "written.yml"), config) << written;
 }
 
 TEST(Describe, HidesSecrets) {
-  const auto config = read_config(
+  const auto config = read(
       "a:\n  listen: h:1\n  redis: true\n  redis_auth: hunter2\n  server_password: hunter3\n"
       "  users: [{name: u, password: hunter4}]\n  servers:\n   - h:1:1\n",
       "t.yml");
@@ -63,4 +62,4 @@ TEST(Settings, TheTableOfTheDocumentationIsThisOne) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

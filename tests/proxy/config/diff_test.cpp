@@ -3,16 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proxy/config/explain.hpp"
+#include "proxy/config/inspect.hpp"
 #include "proxy/config/read.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 namespace {
 
 using testing::HasSubstr;
 
 Config with(const std::string& lines, const std::string& servers) {
-  return read_config("alpha:\n  listen: h:1\n" + lines + "  servers:\n" + servers, "t.yml");
+  return read("alpha:\n  listen: h:1\n" + lines + "  servers:\n" + servers, "t.yml");
 }
 
 const std::string three = "   - h:1:1 one\n   - h:2:1 two\n   - h:3:1 three\n";
@@ -92,8 +92,8 @@ TEST(ConfigDiff, SaysThatASecretChangedAndNotWhatItIs) {
 }
 
 TEST(ConfigDiff, PoolsComeAndGo) {
-  const auto before = read_config("a:\n  listen: h:1\n  servers:\n" + three, "t.yml");
-  const auto after = read_config("b:\n  listen: h:1\n  servers:\n" + three, "t.yml");
+  const auto before = read("a:\n  listen: h:1\n  servers:\n" + three, "t.yml");
+  const auto after = read("b:\n  listen: h:1\n  servers:\n" + three, "t.yml");
   EXPECT_EQ(text_of(diff(before, after)), "a: gone\nb: new\n");
 }
 
@@ -124,5 +124,23 @@ TEST(Explain, OfRandomThereIsNothingToSay) {
               HasSubstr("any server"));
 }
 
+TEST(Frictions, U31_EachSettingThatDiffersIsNamed) {
+  const auto with_process = [](const std::string& lines) {
+    return read("sluice:\n" + lines + "alpha:\n  listen: h:1\n  servers:\n" + three, "t.yml");
+  };
+  const auto before = with_process("  workers: 1\n");
+  const auto after = with_process(
+      "  workers: 2\n  slow_log_threshold: 1ms\n  drain_timeout: 5s\n  memory_limit: 32mb\n"
+      "  slow_log_entries: 9\n  hot_keys: true\n");
+  EXPECT_THAT(setting_changes(before, after),
+              testing::ElementsAre("workers: 1 -> 2 (takes a restart or an upgrade)",
+                                   "memory_limit: 0 -> 32mb", "drain_timeout: 30s -> 5s",
+                                   "slow_log_threshold: 10ms -> 1ms", "slow_log_entries: 128 -> 9",
+                                   "hot_keys: false -> true"));
+  EXPECT_THAT(setting_changes(with("", three), with("  timeout: 400\n", three)),
+              testing::ElementsAre("alpha: timeout: 0 -> 400"));
+  EXPECT_THAT(text_of(diff(before, after)), HasSubstr("  memory_limit: 0 -> 32mb\n"));
+}
+
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

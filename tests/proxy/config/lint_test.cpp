@@ -5,7 +5,7 @@
 
 #include "proxy/config/read.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 namespace {
 
 using testing::Contains;
@@ -18,7 +18,7 @@ const std::string quiet = listen + "  redis: true\n  hash_tag: \"{}\"\n  timeout
 const std::string three = "  servers:\n   - h:1:1\n   - h:2:1\n   - h:3:1\n";
 
 std::vector<Finding> findings_of(const std::string& yaml, FileFacts file = {}) {
-  return lint(read_config(yaml, "t.yml"), file);
+  return lint(read(yaml, "t.yml"), file);
 }
 
 std::vector<std::string> rules_of(const std::string& yaml, FileFacts file = {}) {
@@ -84,4 +84,4 @@ TEST(Lint, TheWorstComesFirstWithItsLine) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

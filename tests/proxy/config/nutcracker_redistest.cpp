@@ -8,7 +8,7 @@
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 namespace {
 
 class Files {
@@ -23,7 +23,7 @@ class Files {
   bool we_take(const std::string& text) {
     write(text);
     try {
-      check_config(path());
+      check(path());
       return true;
     } catch (const Error&) {
       return false;
@@ -258,4 +258,4 @@ TEST(BesideNutcracker, WhatItMisreadsWeRefuse) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

@@ -6,7 +6,7 @@
 #include "proxy/config/settings.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::config {
 namespace {
 
 using namespace std::chrono_literals;
@@ -25,14 +25,12 @@ std::string pool(const std::string& lines = "") {
   return text + "  servers:\n   - 127.0.0.1:6379:1\n";
 }
 
-PoolSettings read_pool(const std::string& lines) {
-  return read_config(pool(lines), "t.yml").pools.at(0);
-}
+PoolSettings read_pool(const std::string& lines) { return read(pool(lines), "t.yml").pools.at(0); }
 
 /// What is said of a file that is refused.
 std::string refusal(const std::string& yaml) {
   try {
-    read_config(yaml, "t.yml");
+    read(yaml, "t.yml");
   } catch (const Error& error) {
     EXPECT_EQ(error.errc(), Errc::bad_argument);
     return std::string{error.message()};
@@ -41,7 +39,7 @@ std::string refusal(const std::string& yaml) {
 }
 
 TEST(ReadConfig, TakesAFileOfTwemproxyWhole) {
-  const auto config = read_config(R"(
+  const auto config = read(R"(
 # two pools
 beta:
   listen: /tmp/beta.sock 0660
@@ -70,7 +68,7 @@ alpha:
    - 127.0.0.1:6379:1
    - 127.0.0.1:6378:5 first
 )",
-                                  "t.yml");
+                           "t.yml");
   ASSERT_EQ(config.pools.size(), 2U);
   EXPECT_EQ(config.pools[0].name, "beta");  // the shorter name first
   const auto& beta = config.pools[0];
@@ -109,7 +107,7 @@ alpha:
 /// Seen in the statistics of nutcracker 0.5.0.
 TEST(ReadConfig, AServerWithoutANameIsNamedAsTwemproxyNamesIt) {
   const auto name = [](const std::string& server) {
-    return read_config("a:\n  listen: h:1\n  servers:\n   - " + server + "\n", "t.yml")
+    return read("a:\n  listen: h:1\n  servers:\n   - " + server + "\n", "t.yml")
         .pools.at(0)
         .servers.at(0)
         .name;
@@ -136,10 +134,10 @@ TEST(ReadConfig, DefaultsAreThoseOfTheTable) {
   const ProcessSettings process_default;
   const TlsSettings tls_default;
   const UserSettings user_default;
-  for_each_setting(pool_default, check);
-  for_each_setting(process_default, check);
-  for_each_setting(tls_default, check);
-  for_each_setting(user_default, check);
+  for_each_setting(check, pool_default);
+  for_each_setting(check, process_default);
+  for_each_setting(check, tls_default);
+  for_each_setting(check, user_default);
 }
 
 TEST(ReadConfig, TakesOurSettingsAsListsAndMaps) {
@@ -177,7 +175,7 @@ users:
 
 TEST(ReadConfig, TheProcessHasAMapOfItsOwn) {
   const auto config =
-      read_config("sluice:\n  workers: 4\n  slow_log_threshold: 500us\n" + pool(), "t.yml");
+      read("sluice:\n  workers: 4\n  slow_log_threshold: 500us\n" + pool(), "t.yml");
   EXPECT_EQ(config.process.workers, 4U);
   EXPECT_EQ(config.process.slow_log_threshold, 500us);
   EXPECT_EQ(config.pools.size(), 1U);
@@ -186,12 +184,12 @@ TEST(ReadConfig, TheProcessHasAMapOfItsOwn) {
 TEST(ReadConfig, APoolMayBeNamedSluice) {
   auto yaml = pool();
   yaml.replace(0, 5, "sluice");
-  EXPECT_EQ(read_config(yaml, "t.yml").pools.at(0).name, "sluice");
+  EXPECT_EQ(read(yaml, "t.yml").pools.at(0).name, "sluice");
 }
 
 TEST(ReadConfig, WhatOnlyMovedInTheFileIsEqual) {
-  EXPECT_EQ(read_config("\n\n# moved\n" + pool(), "t.yml"), read_config(pool(), "t.yml"));
-  EXPECT_NE(read_config(pool("timeout: 1"), "t.yml"), read_config(pool(), "t.yml"));
+  EXPECT_EQ(read("\n\n# moved\n" + pool(), "t.yml"), read(pool(), "t.yml"));
+  EXPECT_NE(read(pool("timeout: 1"), "t.yml"), read(pool(), "t.yml"));
 }
 
 TEST(ReadConfig, WordsThatYamlReadsAsNullAreText) {
@@ -300,7 +298,7 @@ TEST(ReadConfig, SecretsAreNotInWhatIsSaid) {
 
 TEST(LoadConfig, SaysThatAFileIsNotThere) {
   try {
-    load_config("/nowhere/nutcracker.yml");
+    load("/nowhere/nutcracker.yml");
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(std::string{error.message()},
@@ -308,5 +306,17 @@ TEST(LoadConfig, SaysThatAFileIsNotThere) {
   }
 }
 
+TEST(Frictions, U23_ABareNumberIsMillisecondsAndAUnitIsTakenAsItIsWritten) {
+  const auto process = [](const std::string& line) {
+    return read("sluice:\n  " + line + "\n" + pool(), "t.yml").process;
+  };
+  EXPECT_EQ(process("drain_timeout: 500").drain_timeout, 500ms);
+  EXPECT_EQ(process("drain_timeout: 1.5s").drain_timeout, 1500ms);
+  EXPECT_EQ(process("drain_timeout: 2M").drain_timeout, 2min);
+  EXPECT_EQ(process("memory_limit: 32mb").memory_limit, std::size_t{32} << 20);
+  EXPECT_EQ(process("memory_limit: 4096").memory_limit, 4096U);
+  EXPECT_EQ(read_pool("timeout: 400").timeout, 400ms);
+}
+
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::config

@@ -55,7 +55,7 @@ class AddressesTest : public testing::Test {
     const auto text = fmt::format(
         "alpha:\n  listen: 127.0.0.1:{}\n  redis: true\n{}  servers:\n   - some.name:6379:1\n",
         port_, settings);
-    proxy_ = std::make_unique<proxy::Proxy>(system_clock(), proxy::read_config(text, "test.yml"),
+    proxy_ = std::make_unique<proxy::Proxy>(system_clock(), proxy::config::read(text, "test.yml"),
                                             16384, proxy::InheritedListeners{}, names_.lookup());
     proxy_->start();
   }

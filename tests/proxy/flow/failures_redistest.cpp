@@ -72,7 +72,7 @@ struct Pattern {
   std::size_t workers = 1;
   Language language = Language::redis;
 };
-void PrintTo(const Pattern& way, std::ostream* out) { *out << way.name; }
+void PrintTo(const Pattern& route, std::ostream* out) { *out << route.name; }
 
 class Failures : public testing::TestWithParam<Pattern> {
  protected:
@@ -200,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(
         Pattern{"rehash_two_workers", {"auto_eject_hosts: true"}, true, true, 2},
         Pattern{"memcached", {"auto_eject_hosts: true"}, true, true, 1, Language::memcached},
         Pattern{"memcached_fail", {"on_failure: fail"}, false, true, 2, Language::memcached}),
-    [](const auto& way) { return way.param.name; });
+    [](const auto& route) { return route.param.name; });
 
 TEST(Failure, ATimeoutIsOfItsOwnRequestAlone) {
   RedisServer server;
@@ -277,7 +277,7 @@ TEST(Failure, CutInTheMiddleOfAReplyAtEveryByte) {
   for (std::uint64_t byte = 1; byte < all; ++byte) {
     between.cut();
     ASSERT_TRUE(RandomLoad::await([&] { return totals(proxy, 0).server_connections == 0; }));
-    between.cut_next_at(FaultProxy::Way::to_client, byte);
+    between.cut_next_at(FaultProxy::Route::to_client, byte);
     client.send(requests);
     for (std::size_t i = 0; i < 3; ++i) {
       const auto reply = client.read();

@@ -172,7 +172,7 @@ class TwoSides {
     const auto reader = protocol_->request_reader();
     if (reader->read(request) != proxy::RequestReader::State::complete) return false;
     const auto plan = protocol_->plan(reader->words());
-    return plan.way == proxy::Way::homes && plan.merge == proxy::Merge::by_key;
+    return plan.route == proxy::Route::homes && plan.merge == proxy::Merge::by_key;
   }
 
   static void await_end(Side& side) {

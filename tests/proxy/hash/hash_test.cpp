@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <string>
 
-#include "proxy/hash/md5.hpp"
-
 namespace sluice::proxy {
 namespace {
 

@@ -131,7 +131,7 @@ TEST(Memcached, AQuietFlagKeptHereHidesWhatTheServerWould) {
   };
   for (const auto* const row : rows) {
     auto asked = ask(row);
-    if (asked.plan.way == Way::refused) {
+    if (asked.plan.route == Route::refused) {
       EXPECT_EQ(said_by(asked_as_it_is, row), asked.plan.reply) << row;
       continue;
     }
@@ -169,7 +169,7 @@ TEST(Memcached, GivesNoSecondReplyToWhatIsForwarded) {
   };
   for (const auto& row : rows) {
     auto asked = ask(row);
-    ASSERT_EQ(asked.plan.way, Way::one) << row.substr(0, 40);
+    ASSERT_EQ(asked.plan.route, Route::one) << row.substr(0, 40);
     const auto said = said_by(server, row);
     const auto reader = asked.protocol().reply_reader();
     ASSERT_EQ(reader->read(said), ReplyReader::State::complete) << row.substr(0, 40) << said;
@@ -192,7 +192,7 @@ TEST(Memcached, SaysNothingToNoreply) {
   };
   for (const auto& row : rows) {
     auto asked = ask(row);
-    ASSERT_EQ(asked.plan.way, Way::one) << row.substr(0, 40);
+    ASSERT_EQ(asked.plan.route, Route::one) << row.substr(0, 40);
     EXPECT_FALSE(asked.plan.expects_reply) << row.substr(0, 40);
     EXPECT_EQ(said_by(server, row), "") << row.substr(0, 40);
   }

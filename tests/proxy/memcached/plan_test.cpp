@@ -11,14 +11,14 @@ TEST(MemcachedPlan, KeysGoToTheirHome) {
     const auto asked = ask(line);
     ASSERT_EQ(asked.state, RequestReader::State::complete) << line;
     EXPECT_EQ(asked.size(), std::string_view{line}.size());
-    EXPECT_EQ(asked.plan.way, Way::one) << line;
+    EXPECT_EQ(asked.plan.route, Route::one) << line;
     EXPECT_EQ(asked.keys(), WordList{"k"}) << line;
   }
 }
 
 TEST(MemcachedPlan, ManyKeysAreCutUp) {
   auto asked = ask("gats 10 a b c\r\n");
-  EXPECT_EQ(asked.plan.way, Way::homes);
+  EXPECT_EQ(asked.plan.route, Route::homes);
   EXPECT_EQ(asked.keys(), (WordList{"a", "b", "c"}));
   std::string wire;
   asked.protocol().append_fragment(wire, asked.words(), asked.plan,
@@ -56,10 +56,10 @@ TEST(MemcachedPlan, QuietFlagsAreKeptHere) {
 }
 
 TEST(MemcachedPlan, KeysInBase64RouteByTheirBytes) {
-  EXPECT_EQ(ask("mg Zm9v b v\r\n").plan.route, "foo");
-  EXPECT_EQ(ask("ms Zm8= 1 b\r\nx\r\n").plan.route, "fo");
-  EXPECT_EQ(ask("mg AP8= b\r\n").plan.route, std::string_view("\x00\xff", 2));
-  EXPECT_EQ(ask("mg Zm9v v\r\n").plan.route, "");
+  EXPECT_EQ(ask("mg Zm9v b v\r\n").plan.routing_key, "foo");
+  EXPECT_EQ(ask("ms Zm8= 1 b\r\nx\r\n").plan.routing_key, "fo");
+  EXPECT_EQ(ask("mg AP8= b\r\n").plan.routing_key, std::string_view("\x00\xff", 2));
+  EXPECT_EQ(ask("mg Zm9v v\r\n").plan.routing_key, "");
   for (const auto* const line :
        {"mg k b\r\n", "mg Zm9 b\r\n", "mg Z=== b\r\n", "mg Zm9! b\r\n", "mg Zm9= b\r\n"})
     EXPECT_EQ(ask(line).plan.reply, "CLIENT_ERROR error decoding key\r\n") << line;
@@ -91,7 +91,7 @@ TEST(MemcachedPlan, RefusesWithTheReason) {
   for (const auto& [bytes, reply] : rows) {
     const auto asked = ask(bytes);
     EXPECT_EQ(asked.state, RequestReader::State::complete) << bytes;
-    EXPECT_EQ(asked.plan.way, Way::refused) << bytes;
+    EXPECT_EQ(asked.plan.route, Route::refused) << bytes;
     EXPECT_EQ(asked.plan.reply, reply) << bytes;
   }
 }
@@ -99,15 +99,15 @@ TEST(MemcachedPlan, RefusesWithTheReason) {
 TEST(MemcachedPlan, ServesAllServersWhenAllowed) {
   auto settings = memcached_settings();
   settings.allow = {"stats", "flush_all"};
-  EXPECT_EQ(Asked(settings, "flush_all 10 noreply\r\n").plan.way, Way::every);
+  EXPECT_EQ(Asked(settings, "flush_all 10 noreply\r\n").plan.route, Route::every);
   EXPECT_FALSE(Asked(settings, "flush_all 10 noreply\r\n").plan.expects_reply);
   EXPECT_EQ(Asked(settings, "stats items\r\n").plan.merge, Merge::concatenate);
-  EXPECT_EQ(Asked(settings, "verbosity 1\r\n").plan.way, Way::refused);
+  EXPECT_EQ(Asked(settings, "verbosity 1\r\n").plan.route, Route::refused);
 }
 
 TEST(MemcachedPlan, TheRest) {
-  EXPECT_EQ(ask("version\r\n").plan.way, Way::any);
-  EXPECT_EQ(ask("quit\r\n").plan.way, Way::close);
+  EXPECT_EQ(ask("version\r\n").plan.route, Route::any);
+  EXPECT_EQ(ask("quit\r\n").plan.route, Route::close);
   EXPECT_FALSE(ask("quit\r\n").plan.drop_pending);
   std::string text;
   auto asked = ask("get k\r\n");

@@ -10,8 +10,8 @@ TEST(StrictMemcached, TakesWhatTwemproxyTakes) {
         "incr k -1\r\n", "touch k -1\r\n", "version \r\n", "get a\x01z\r\n", "get k\nget z\r\n"}) {
     const auto asked = ask_strictly(bytes);
     ASSERT_EQ(asked.state, RequestReader::State::complete) << bytes;
-    EXPECT_NE(asked.plan.way, Way::close) << bytes;
-    EXPECT_NE(asked.plan.way, Way::refused) << bytes;
+    EXPECT_NE(asked.plan.route, Route::close) << bytes;
+    EXPECT_NE(asked.plan.route, Route::refused) << bytes;
   }
 }
 
@@ -22,7 +22,7 @@ TEST(StrictMemcached, ClosesWithoutAWordOnAllElse) {
         "stats\r\n", "flush_all\r\n", "GET k\r\n", "\r\n", "quit a\r\n"}) {
     const auto asked = ask_strictly(bytes);
     ASSERT_EQ(asked.state, RequestReader::State::complete) << bytes;
-    EXPECT_EQ(asked.plan.way, Way::close) << bytes;
+    EXPECT_EQ(asked.plan.route, Route::close) << bytes;
     EXPECT_TRUE(asked.plan.drop_pending) << bytes;
     EXPECT_EQ(asked.plan.reply, "");
   }
@@ -33,8 +33,8 @@ TEST(StrictMemcached, ClosesWithoutAWordOnAllElse) {
     EXPECT_EQ(asked.state, RequestReader::State::bad) << bytes;
     EXPECT_EQ(asked.error_reply(), "");
   }
-  EXPECT_EQ(ask_strictly("get " + std::string(251, 'k') + "\r\n").plan.way, Way::close);
-  EXPECT_EQ(ask_strictly("get " + std::string(250, 'k') + "\r\n").plan.way, Way::one);
+  EXPECT_EQ(ask_strictly("get " + std::string(251, 'k') + "\r\n").plan.route, Route::close);
+  EXPECT_EQ(ask_strictly("get " + std::string(250, 'k') + "\r\n").plan.route, Route::one);
 }
 
 }  // namespace

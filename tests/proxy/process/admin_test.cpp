@@ -4,11 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "proxy/process/admin_client.hpp"
 #include "sluice/error.hpp"
 #include "support/plain_client.hpp"
 #include "support/temp_dir.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,8 +25,8 @@ class AdminTest : public testing::Test {
     };
     actions.log_level = [this] { return level; };
     actions.set_log_level = [this](int to) { level = to; };
-    doors.push_back(admin_door(path, registry, actions));
-    server = std::make_unique<SideServer>(std::move(doors), clock);
+    services.push_back(admin_service(path, registry, actions));
+    server = std::make_unique<ManagementServer>(std::move(services), clock);
   }
   std::string error_of(std::initializer_list<std::string_view> words) {
     const auto reply = client().command(words);
@@ -36,11 +37,11 @@ class AdminTest : public testing::Test {
   test::TempDir directory;
   std::string path = (directory / "admin.sock").string();
   VirtualClock clock;
-  Registry registry{1, {}, clock};
+  watch::Registry registry{1, {}, clock};
   AdminActions actions;
   int reloads = 0, level = 5;
-  std::vector<Door> doors;
-  std::unique_ptr<SideServer> server;
+  std::vector<Service> services;
+  std::unique_ptr<ManagementServer> server;
 };
 
 TEST_F(AdminTest, TellsTheStatistics) {
@@ -121,8 +122,47 @@ TEST_F(AdminTest, ALongPipelineIsAnsweredWhole) {
 }
 
 TEST_F(AdminTest, IsNotServedToOtherMachines) {
-  EXPECT_THROW(admin_door("0.0.0.0:0", registry, actions), Error);
+  EXPECT_THROW(admin_service("0.0.0.0:0", registry, actions), Error);
+}
+
+Errc errc_of(auto&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.errc();
+  }
+  return Errc{};
+}
+
+TEST(AdminClient, AsksOneAfterTheOther) {
+  VirtualClock clock;
+  watch::Registry registry{1, {}, clock};
+  const AdminActions actions;
+  auto service = admin_service("127.0.0.1:0", registry, actions);
+  const auto address = "127.0.0.1:" + std::to_string(service.listening.port());
+  std::vector<Service> services;
+  services.push_back(std::move(service));
+  const ManagementServer server{std::move(services), clock};
+
+  AdminClient client{address};
+  const std::string_view ping[] = {"PING"}, stats[] = {"STATS"}, wrong[] = {"NOPE"};
+  EXPECT_EQ(client.ask(ping).as_text(), "PONG");
+  EXPECT_TRUE(client.ask(wrong).is_error());
+  EXPECT_TRUE(client.ask(stats).as_text().starts_with("{"));
+}
+
+TEST(AdminClient, SaysThatNobodyIsThereOrAnswers) {
+  std::string address;
+  const std::string_view ping[] = {"PING"};
+  {
+    const auto silent = ListeningSocket::open(
+        {.host = "127.0.0.1", .port = 0});  // the kernel connects; nobody accepts
+    address = "127.0.0.1:" + std::to_string(silent.port());
+    EXPECT_EQ(errc_of([&] { AdminClient{address, 10ms}.ask(ping); }), Errc::timeout);
+  }
+  EXPECT_EQ(errc_of([&] { AdminClient{address, 1s}; }), Errc::connection);
+  EXPECT_EQ(errc_of([&] { AdminClient{"nowhere", 1s}; }), Errc::bad_argument);
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

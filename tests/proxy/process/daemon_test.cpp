@@ -5,9 +5,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
-namespace sluice::proxy {
+#include "sluice/error.hpp"
+#include "support/temp_dir.hpp"
+
+namespace sluice::proxy::process {
 namespace {
 
 pid_t session_of_the_test = 0;
@@ -62,5 +68,37 @@ TEST(Daemon, ItsParentFailsWhenItIsKilled) {
   EXPECT_EQ(code, 1);
 }
 
+TEST(PidFile, NamesTheProcessAsLongAsItRuns) {
+  const test::TempDir directory;
+  const auto path = directory / "pid";
+  std::ofstream{path} << "99999999 left by another";
+  {
+    const PidFile file{path.string()};
+    std::ifstream in{path};
+    EXPECT_EQ((std::string{std::istreambuf_iterator<char>{in}, {}}), std::to_string(::getpid()));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(PidFile, OfASuccessorStays) {
+  const test::TempDir directory;
+  const auto path = directory / "pid";
+  {
+    const PidFile file{path.string()};
+    std::ofstream{path} << "1";
+  }
+  EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST(PidFile, SaysWhyItCannotBeWritten) {
+  try {
+    const PidFile file{"/no such folder/pid"};
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(),
+              "opening pid file '/no such folder/pid' failed: No such file or directory");
+  }
+}
+
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -12,7 +12,7 @@
 #include "sluice/log.hpp"
 #include "support/temp_dir.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 std::string text_of(const std::filesystem::path& path) {
@@ -107,4 +107,4 @@ TEST_F(LogFileTest, SaysWhyItCannotBeOpened) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -9,7 +9,7 @@
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -179,4 +179,4 @@ TEST(Options, EveryFlagIsReadInBothForms) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

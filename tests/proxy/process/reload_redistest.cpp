@@ -167,5 +167,24 @@ TEST_F(ReloadTest, WhatAServerThatRetiresWasAskedIsAnsweredOrTimedOut) {
   one_.cont();
 }
 
+TEST_F(ReloadTest, U31_WhatChangesIsNamedAndTakesEffect) {
+  ProxyProgram proxy{pool({}, {at(one_)})};
+  EXPECT_TRUE(proxy.ask({"SLOWLOG", "GET"}).as_items().empty());
+  proxy.set_process({"slow_log_threshold: 0", "slow_log_entries: 3", "hot_keys: true",
+                     "drain_timeout: 5s", "memory_limit: 32mb"});
+  proxy.write(pool({}, {at(one_)}));
+  const auto reply = proxy.ask({"RELOAD"});
+  ASSERT_FALSE(reply.is_error()) << reply.as_text();
+  for (const auto* const change :
+       {"slow_log_threshold: 10ms -> 0ms", "slow_log_entries: 128 -> 3", "hot_keys: false -> true",
+        "drain_timeout: 30s -> 5s", "memory_limit: 0 -> 32mb"})
+    EXPECT_TRUE(says(reply.as_text(), change)) << change << " in " << reply.as_text();
+  PlainClient client{proxy.port()};
+  for (int i = 0; i < 5000; ++i) client.command({"GET", "hot"});
+  EXPECT_EQ(proxy.ask({"SLOWLOG", "GET"}).as_items().size(), 3U);
+  EXPECT_EQ(proxy.ask({"HOTKEYS"}).as_items().size(), 1U);
+  EXPECT_EQ(proxy.ask({"RELOAD"}).as_text(), "nothing has changed");
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
+#include <tuple>
 
 #include "proxy/support/listening.hpp"
 #include "proxy/support/load.hpp"

@@ -6,16 +6,17 @@
 
 #include "support/process.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::process {
 namespace {
 
 TEST(Signals, EachIsAnOrderAndNoneKills) {
   const Signals ignored_while_waiting;  // in this process: what kill() does below must not end it
   Signals signals;
-  const std::pair<int, Order> all[] = {
-      {SIGINT, Order::quit},     {SIGTERM, Order::drain},   {SIGHUP, Order::reopen},
-      {SIGTTIN, Order::louder},  {SIGTTOU, Order::quieter}, {SIGUSR1, Order::reload},
-      {SIGUSR2, Order::nothing},
+  const std::pair<int, SignalAction> all[] = {
+      {SIGINT, SignalAction::quit},     {SIGTERM, SignalAction::drain},
+      {SIGHUP, SignalAction::reopen},   {SIGTTIN, SignalAction::louder},
+      {SIGTTOU, SignalAction::quieter}, {SIGUSR1, SignalAction::reload},
+      {SIGUSR2, SignalAction::nothing},
   };
   EXPECT_FALSE(signals.next().has_value());
   for (const auto& [number, order] : all) {
@@ -24,7 +25,7 @@ TEST(Signals, EachIsAnOrderAndNoneKills) {
     ASSERT_EQ(::poll(&wait, 1, 5000), 1) << number;
     const auto came = signals.next();
     ASSERT_TRUE(came.has_value()) << number;
-    EXPECT_EQ(came->order, order);
+    EXPECT_EQ(came->action, order);
   }
   ::raise(SIGPIPE);  // ignored, or this test is no more
   EXPECT_FALSE(signals.next().has_value());
@@ -46,4 +47,4 @@ TEST(Signals, HangUpOfAProcessThatWasTaughtToIgnoreIt) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::process

@@ -69,8 +69,8 @@ class Pool {
     RC_ASSERT(reader_->read(wire) == RequestReader::State::complete);
     const WordList words{reader_->words().begin(), reader_->words().end()};
     const auto plan = protocol_->plan(words);
-    if (plan.way == Way::one) return servers_[home_of(words[plan.keys[0]])].serve(words);
-    RC_ASSERT(plan.way == Way::homes);
+    if (plan.route == Route::one) return servers_[home_of(words[plan.keys[0]])].serve(words);
+    RC_ASSERT(plan.route == Route::homes);
     return merge(words, plan, cut(words, plan));
   }
 

@@ -1,7 +1,6 @@
-#include "proxy/redis/merge.hpp"
-
 #include <gtest/gtest.h>
 
+#include "proxy/redis/replies.hpp"
 #include "proxy/support/planning.hpp"
 
 namespace sluice::proxy {

@@ -14,47 +14,47 @@ struct RedisPlan : testing::Test {
 
 struct Row {
   const char* line;
-  Way way;
+  Route route;
   Keys keys;
 };
 
 TEST_F(RedisPlan, KeysGoToTheirHome) {
   const Row rows[] = {
-      {"GET a", Way::one, {1}},
-      {"set a b EX 10", Way::one, {1}},
-      {"RENAME a b", Way::one, {1, 2}},
-      {"MSETNX a 1 b 2", Way::one, {1, 3}},
-      {"BITOP AND d a b", Way::one, {2, 3, 4}},
-      {"ZUNIONSTORE d 2 a b WEIGHTS 1 2", Way::one, {1, 3, 4}},
-      {"EVAL code 2 a b c", Way::one, {3, 4}},
-      {"FCALL f 1 a", Way::one, {3}},
-      {"XADD s * f v", Way::one, {1}},
-      {"XREAD COUNT 1 STREAMS a b 0 0", Way::one, {4, 5}},
-      {"XREADGROUP GROUP g c STREAMS a >", Way::one, {5}},
-      {"PUBLISH channel hello", Way::one, {1}},
-      {"SPUBLISH channel hello", Way::one, {1}},
-      {"OBJECT ENCODING a", Way::one, {2}},
-      {"MEMORY USAGE a", Way::one, {2}},
-      {"HEXPIRETIME a", Way::refused, {}},
+      {"GET a", Route::one, {1}},
+      {"set a b EX 10", Route::one, {1}},
+      {"RENAME a b", Route::one, {1, 2}},
+      {"MSETNX a 1 b 2", Route::one, {1, 3}},
+      {"BITOP AND d a b", Route::one, {2, 3, 4}},
+      {"ZUNIONSTORE d 2 a b WEIGHTS 1 2", Route::one, {1, 3, 4}},
+      {"EVAL code 2 a b c", Route::one, {3, 4}},
+      {"FCALL f 1 a", Route::one, {3}},
+      {"XADD s * f v", Route::one, {1}},
+      {"XREAD COUNT 1 STREAMS a b 0 0", Route::one, {4, 5}},
+      {"XREADGROUP GROUP g c STREAMS a >", Route::one, {5}},
+      {"PUBLISH channel hello", Route::one, {1}},
+      {"SPUBLISH channel hello", Route::one, {1}},
+      {"OBJECT ENCODING a", Route::one, {2}},
+      {"MEMORY USAGE a", Route::one, {2}},
+      {"HEXPIRETIME a", Route::refused, {}},
   };
   for (const auto& row : rows) {
     const auto plan = of(row.line);
-    EXPECT_EQ(plan.plan.way, row.way) << row.line;
+    EXPECT_EQ(plan.plan.route, row.route) << row.line;
     EXPECT_EQ(plan.keys, row.keys) << row.line;
   }
 }
 
 TEST_F(RedisPlan, ManyKeysAreCutUpAndOneIsNot) {
   const auto many = of("MGET a b a");
-  EXPECT_EQ(many.plan.way, Way::homes);
+  EXPECT_EQ(many.plan.route, Route::homes);
   EXPECT_EQ(many.plan.merge, Merge::by_key);
   EXPECT_EQ(many.keys, (Keys{1, 2, 3}));
-  EXPECT_EQ(of("MGET a").plan.way, Way::one);
+  EXPECT_EQ(of("MGET a").plan.route, Route::one);
   EXPECT_EQ(of("MSET a 1 b 2").keys, (Keys{1, 3}));
   EXPECT_EQ(of("MSET a 1 b 2").plan.words_per_key, 2);
   EXPECT_EQ(of("EXISTS a b").plan.merge, Merge::sum);
   EXPECT_EQ(of("PUBSUB NUMSUB a b").keys, (Keys{2, 3}));
-  EXPECT_EQ(of("PUBSUB NUMSUB").plan.way, Way::any);
+  EXPECT_EQ(of("PUBSUB NUMSUB").plan.route, Route::any);
 }
 
 TEST_F(RedisPlan, TellsReadsFromWrites) {
@@ -71,7 +71,7 @@ TEST_F(RedisPlan, AnswersHereWhatNeedsNoServer) {
   EXPECT_EQ(of("PING a b").reply, "-ERR wrong number of arguments for 'ping' command\r\n");
   EXPECT_EQ(of("ECHO x").reply, "$1\r\nx\r\n");
   const auto quit = of("QUIT");
-  EXPECT_EQ(quit.plan.way, Way::close);
+  EXPECT_EQ(quit.plan.route, Route::close);
   EXPECT_EQ(quit.reply, "+OK\r\n");
   EXPECT_FALSE(quit.plan.drop_pending);
 }
@@ -79,11 +79,11 @@ TEST_F(RedisPlan, AnswersHereWhatNeedsNoServer) {
 TEST_F(RedisPlan, AnyServerAnswersWhatAllKnow) {
   for (const auto* const line : {"COMMAND", "COMMAND DOCS get", "LOLWUT", "TIME", "INFO",
                                  "EVAL x 0", "FCALL f 0 a", "XINFO HELP"})
-    EXPECT_EQ(of(line).plan.way, Way::any) << line;
+    EXPECT_EQ(of(line).plan.route, Route::any) << line;
 }
 
 TEST_F(RedisPlan, AllServersAnswerWhatIsSpread) {
-  EXPECT_EQ(of("DBSIZE").plan.way, Way::every);
+  EXPECT_EQ(of("DBSIZE").plan.route, Route::every);
   EXPECT_EQ(of("DBSIZE").plan.merge, Merge::sum);
   EXPECT_EQ(of("KEYS *").plan.merge, Merge::concatenate);
   EXPECT_EQ(of("SCRIPT EXISTS a b").plan.merge, Merge::all_elements);
@@ -109,7 +109,7 @@ TEST_F(RedisPlan, KnowsWhatIsOfTheConnection) {
       {"SCAN 0", SessionVerb::scan},
   };
   for (const auto& [line, verb] : rows) {
-    EXPECT_EQ(of(line).plan.way, Way::session) << line;
+    EXPECT_EQ(of(line).plan.route, Route::session) << line;
     EXPECT_EQ(of(line).plan.verb, verb) << line;
   }
   EXPECT_EQ(of("BLPOP a b 0").keys, (Keys{1, 2}));
@@ -135,7 +135,7 @@ TEST_F(RedisPlan, RefusesWithTheReason) {
        "-ERR syntax error: 'xread' does not tell which of its arguments are keys\r\n"},
   };
   for (const auto& [line, reply] : rows) {
-    EXPECT_EQ(of(line).plan.way, Way::refused) << line;
+    EXPECT_EQ(of(line).plan.route, Route::refused) << line;
     EXPECT_EQ(of(line).reply, reply) << line;
   }
 }
@@ -149,10 +149,10 @@ TEST(RedisPlanAllowed, ServesWhatIsAllowed) {
   auto settings = redis_settings();
   settings.allow = {"flushall", "config get"};
   const auto protocol = make_redis_protocol(settings);
-  EXPECT_EQ(planned(*protocol, "FLUSHALL ASYNC").plan.way, Way::every);
+  EXPECT_EQ(planned(*protocol, "FLUSHALL ASYNC").plan.route, Route::every);
   EXPECT_EQ(planned(*protocol, "FLUSHALL").plan.merge, Merge::all_ok);
-  EXPECT_EQ(planned(*protocol, "CONFIG GET maxmemory").plan.way, Way::any);
-  EXPECT_EQ(planned(*protocol, "CONFIG SET a b").plan.way, Way::refused);
+  EXPECT_EQ(planned(*protocol, "CONFIG GET maxmemory").plan.route, Route::any);
+  EXPECT_EQ(planned(*protocol, "CONFIG SET a b").plan.route, Route::refused);
 }
 
 TEST(RedisPlanSort, PatternsThatTellNoHomeAreRefused) {
@@ -163,12 +163,12 @@ TEST(RedisPlanSort, PatternsThatTellNoHomeAreRefused) {
   EXPECT_EQ(planned(*protocol, "SORT {a}l BY {a}w_* GET # GET {a}v_*->f LIMIT 0 1 STORE {a}d").keys,
             (Keys{1, 12, 3, 7}));
   EXPECT_EQ(planned(*protocol, "SORT l BY nosort GET #").keys, (Keys{1}));
-  EXPECT_EQ(planned(*protocol, "SORT l LIMIT by get").plan.way, Way::one);
+  EXPECT_EQ(planned(*protocol, "SORT l LIMIT by get").plan.route, Route::one);
   for (const auto* const line : {"SORT l BY w_*", "SORT_RO l GET {*}x", "SORT l GET *"})
-    EXPECT_EQ(planned(*protocol, line).plan.way, Way::refused) << line;
+    EXPECT_EQ(planned(*protocol, line).plan.route, Route::refused) << line;
   settings.servers.resize(1);
   const auto alone = make_redis_protocol(settings);
-  EXPECT_EQ(planned(*alone, "SORT l BY w_*").plan.way, Way::one);
+  EXPECT_EQ(planned(*alone, "SORT l BY w_*").plan.route, Route::one);
 }
 
 TEST_F(RedisPlan, NamesCommandsForStatistics) {
@@ -204,6 +204,17 @@ TEST_F(RedisPlan, KnowsAServerInTrouble) {
   EXPECT_FALSE(protocol->is_server_trouble("-BUSYGROUP Consumer Group name already exists\r\n"));
   EXPECT_FALSE(protocol->is_server_trouble("-ERR x\r\n"));
   EXPECT_FALSE(protocol->is_server_trouble("+OOM \r\n"));
+}
+
+TEST_F(RedisPlan, U33_InfoIsOfOneServerDbsizeOfAllAndLastsaveNeedsConsent) {
+  EXPECT_EQ(of("INFO").plan.route, Route::any);
+  EXPECT_EQ(of("DBSIZE").plan.route, Route::every);
+  EXPECT_EQ(of("DBSIZE").plan.merge, Merge::sum);
+  EXPECT_EQ(of("LASTSAVE").plan.route, Route::refused);
+  auto settings = redis_settings();
+  settings.allow = {"lastsave"};
+  protocol = make_redis_protocol(settings);
+  EXPECT_EQ(of("LASTSAVE").plan.route, Route::any);
 }
 
 }  // namespace

@@ -31,11 +31,11 @@ TEST_F(StrictRedis, EveryRowIsACommand) {
 TEST_F(StrictRedis, GoesByTheFirstKeyAlone) {
   for (const auto* const line :
        {"EXISTS a b c", "SINTER a b", "PFMERGE a b", "SORT a BY w_*", "LMOVE a b LEFT LEFT"}) {
-    EXPECT_EQ(of(line).plan.way, Way::one) << line;
+    EXPECT_EQ(of(line).plan.route, Route::one) << line;
     EXPECT_EQ(of(line).keys, std::vector<std::size_t>{1}) << line;
   }
   EXPECT_EQ(of("EVAL x 2 a b").keys, std::vector<std::size_t>{3});
-  EXPECT_EQ(of("EVALSHA x 1 a").plan.way, Way::one);
+  EXPECT_EQ(of("EVALSHA x 1 a").plan.route, Route::one);
 }
 
 TEST_F(StrictRedis, ClosesWithoutAWordOnAllElse) {
@@ -60,28 +60,28 @@ TEST_F(StrictRedis, ClosesWithoutAWordOnAllElse) {
                                  "CLIENT SETNAME x",
                                  "MSETNX a 1"}) {
     const auto plan = of(line);
-    EXPECT_EQ(plan.plan.way, Way::close) << line;
+    EXPECT_EQ(plan.plan.route, Route::close) << line;
     EXPECT_TRUE(plan.plan.drop_pending) << line;
     EXPECT_EQ(plan.reply, "") << line;
   }
 }
 
 TEST_F(StrictRedis, KeepsWhatIsPendingForQuit) {
-  EXPECT_EQ(of("QUIT").plan.way, Way::close);
+  EXPECT_EQ(of("QUIT").plan.route, Route::close);
   EXPECT_FALSE(of("QUIT").plan.drop_pending);
   EXPECT_EQ(of("QUIT").reply, "");
 }
 
 TEST_F(StrictRedis, AKeyFitsInABuffer) {
   const std::string fits(16335, 'k'), too_long(16336, 'k');
-  EXPECT_EQ(of("GET " + fits).plan.way, Way::one);
-  EXPECT_EQ(of("GET " + too_long).plan.way, Way::close);
-  EXPECT_EQ(of("MGET a " + too_long).plan.way, Way::close);
-  EXPECT_EQ(of("SINTER a " + too_long).plan.way, Way::one);
-  EXPECT_EQ(of("MSET a " + too_long).plan.way, Way::one);
-  EXPECT_EQ(of("EVAL x 1 " + too_long).plan.way, Way::close);
+  EXPECT_EQ(of("GET " + fits).plan.route, Route::one);
+  EXPECT_EQ(of("GET " + too_long).plan.route, Route::close);
+  EXPECT_EQ(of("MGET a " + too_long).plan.route, Route::close);
+  EXPECT_EQ(of("SINTER a " + too_long).plan.route, Route::one);
+  EXPECT_EQ(of("MSET a " + too_long).plan.route, Route::one);
+  EXPECT_EQ(of("EVAL x 1 " + too_long).plan.route, Route::close);
   const auto small = make_redis_protocol(strict_settings(), 512);
-  EXPECT_EQ(planned(*small, "GET " + std::string(464, 'k')).plan.way, Way::close);
+  EXPECT_EQ(planned(*small, "GET " + std::string(464, 'k')).plan.route, Route::close);
 }
 
 TEST_F(StrictRedis, AnswersAuthAsTwemproxy) {

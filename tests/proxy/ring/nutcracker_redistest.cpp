@@ -111,7 +111,7 @@ TEST(BesideNutcracker, NoKeyOfTwoHundredThousandIsElsewhere) {
       std::vector<std::string> keys(keys_a_pool);
       std::ranges::generate(keys, [&] { return random_key(random); });
 
-      const auto config = read_config(nutcracker.config(), "nutcracker.yml");
+      const auto config = config::read(nutcracker.config(), "nutcracker.yml");
       const auto& settings = config.pools.at(0);
       const auto homes = make_homes(settings);
       test::PlainClient client{nutcracker.port()};
@@ -139,7 +139,7 @@ TEST(BesideNutcracker, RandomSpreadsEvenlyWhateverTheWeights) {
   for (const auto number : told(client, std::vector<std::string>(asked, "the same key")))
     ++theirs[number];
 
-  const auto config = read_config(nutcracker.config(), "nutcracker.yml");
+  const auto config = config::read(nutcracker.config(), "nutcracker.yml");
   const auto homes = make_homes(config.pools.at(0));
   std::map<std::size_t, std::size_t> ours;
   Random random{7};

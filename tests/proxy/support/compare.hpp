@@ -23,9 +23,9 @@ inline void expect_like_twemproxy(Protocol& protocol, std::uint16_t nutcracker,
   const auto reader = protocol.request_reader();
   const auto state = reader->read(bytes);
   ASSERT_NE(state, RequestReader::State::incomplete) << bytes;
-  Plan plan{.way = Way::close, .drop_pending = true};
+  Plan plan{.route = Route::close, .drop_pending = true};
   if (state == RequestReader::State::complete) plan = protocol.plan(reader->words());
-  const bool closes = plan.way == Way::close;
+  const bool closes = plan.route == Route::close;
   const bool ends_kindly = closes && !plan.drop_pending;
   const auto said =
       test::talk(nutcracker, before.request + bytes + (ends_kindly ? "" : behind.request),
@@ -33,10 +33,10 @@ inline void expect_like_twemproxy(Protocol& protocol, std::uint16_t nutcracker,
   ASSERT_EQ(said.closed, closes) << bytes << " -> " << said.bytes;
   if (closes) {
     EXPECT_EQ(said.bytes, ends_kindly ? before.reply : "") << bytes;
-  } else if (plan.way == Way::local || plan.verb == SessionVerb::auth) {
+  } else if (plan.route == Route::local || plan.verb == SessionVerb::auth) {
     EXPECT_EQ(said.bytes, before.reply + std::string{plan.reply} + behind.reply) << bytes;
   } else {
-    EXPECT_NE(plan.way, Way::refused) << bytes;
+    EXPECT_NE(plan.route, Route::refused) << bytes;
     EXPECT_TRUE(said.bytes.starts_with(before.reply)) << bytes;
     EXPECT_EQ(said.bytes.size() > before.reply.size() + behind.reply.size(), plan.expects_reply)
         << bytes;

@@ -27,8 +27,8 @@ inline void check_plan(Protocol& protocol, Words words) {
   const auto plan = protocol.plan(words);
   require(plan.command < protocol.command_count(), "a command without a number");
   for (const auto key : plan.keys) require(key < words.size(), "a key that is not there");
-  if (plan.way == Way::local) require(!plan.reply.empty(), "a local way without a reply");
-  if (plan.way != Way::homes) return;
+  if (plan.route == Route::local) require(!plan.reply.empty(), "a local route without a reply");
+  if (plan.route != Route::homes) return;
   require(plan.keys.size() > 1 && plan.merge != Merge::none, "a request that cannot be cut up");
   std::vector<std::uint32_t> all(plan.keys.size());
   for (std::uint32_t at = 0; at < all.size(); ++at) all[at] = at;
@@ -40,7 +40,7 @@ inline void check_plan(Protocol& protocol, Words words) {
           "a fragment that is no request");
   const std::vector<std::size_t> keys{plan.keys.begin(), plan.keys.end()};
   const auto again = protocol.plan(reader->words());
-  require(again.way == Way::homes && std::ranges::equal(again.keys, keys),
+  require(again.route == Route::homes && std::ranges::equal(again.keys, keys),
           "a fragment with other keys");
 }
 

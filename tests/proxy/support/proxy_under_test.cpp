@@ -48,7 +48,7 @@ proxy::Config ProxyUnderTest::config(const std::vector<std::string>& lines) cons
   for (const auto& line : lines) text += fmt::format("  {}\n", line);
   if (!process_.empty()) text += "sluice:\n";
   for (const auto& line : process_) text += fmt::format("  {}\n", line);
-  return proxy::read_config(text, "under_test.yml");
+  return proxy::config::read(text, "under_test.yml");
 }
 
 void ProxyUnderTest::reload(std::vector<std::uint16_t> servers, std::vector<std::string> settings) {

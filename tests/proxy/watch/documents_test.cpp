@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -55,9 +55,9 @@ TEST(StatisticsJson, HasAllFieldsAndBucketsThatAddUp) {
   const auto parsed = nlohmann::json::parse(statistics_json(snapshot));
   EXPECT_EQ(parsed["current_connections"], 4);
   const auto& pool = parsed["pools"][0];
-  EXPECT_EQ(pool["counters"].size(), pool_fields().size());
+  EXPECT_EQ(pool["counters"].size(), pool_fields.size());
   const auto& server = pool["servers"][0];
-  EXPECT_EQ(server["counters"].size(), server_fields().size());
+  EXPECT_EQ(server["counters"].size(), server_fields.size());
   EXPECT_EQ(server["latency"]["count"], 2);
   ASSERT_EQ(server["latency"]["buckets"].size(), 2u);
   EXPECT_EQ(server["latency"]["buckets"][0][0], LatencyBuckets::of(1000));
@@ -65,4 +65,4 @@ TEST(StatisticsJson, HasAllFieldsAndBucketsThatAddUp) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -89,5 +89,16 @@ TEST(HotKeys, LongKeysWithOneBeginningAreTwo) {
   EXPECT_LT(top[0].key.size(), 70u);
 }
 
+TEST(Frictions, U32_TheTrueRateOfAHotKeyLiesBetweenTheTwoThatAreShown) {
+  HotKeys keys{{}, start};
+  const auto now = ask(keys, "hot", 0.02, 600'000, start, 60s);  // 200 of 10,000 a second
+  const auto top = HotKeys::top({keys.counted(now)}, 1);
+  ASSERT_FALSE(top.empty());
+  EXPECT_EQ(top[0].key, "hot");
+  EXPECT_LT(top[0].rate, 200 * 1.2);  // the sample itself is random
+  EXPECT_GT(top[0].most_rate, 200 * 0.8);
+  EXPECT_LE(top[0].rate, top[0].most_rate);
+}
+
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

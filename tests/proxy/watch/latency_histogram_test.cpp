@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST(CommandLatencies, AHistogramIsMadeWhenItsCommandComes) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

@@ -1,10 +1,10 @@
-#include "proxy/watch/metrics.hpp"
+#include "proxy/watch/documents.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -18,9 +18,9 @@ AssertionResult has(const std::string& text, const std::string& line) {
 
 TEST(Metrics, NamesAreUniqueAndSayWhatTheyAre) {
   std::set<std::string> names;
-  for (const auto& field : pool_fields())
+  for (const auto& field : pool_fields)
     EXPECT_TRUE(names.insert(metric_name(field, "pool")).second) << field.name;
-  for (const auto& field : server_fields())
+  for (const auto& field : server_fields)
     EXPECT_TRUE(names.insert(metric_name(field, "server")).second) << field.name;
   EXPECT_TRUE(names.contains("client_eof_total"));
   EXPECT_TRUE(names.contains("client_connections"));
@@ -66,4 +66,4 @@ TEST(Metrics, HistogramsAreCumulative) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

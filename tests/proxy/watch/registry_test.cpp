@@ -6,7 +6,7 @@
 
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -136,4 +136,4 @@ TEST_F(RegistryTest, ReadersAndWritersMeetWithoutARace) {
 }
 
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

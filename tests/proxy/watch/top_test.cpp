@@ -7,7 +7,7 @@
 #include "proxy/watch/documents.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::proxy::watch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -94,5 +94,17 @@ TEST_F(TopTest, WhatIsNoStatisticsIsRefused) {
   EXPECT_THROW(top_frame("", R"({"uptime_s": 1, "at_us": 1, "pools": [{"name": 5}]})"), Error);
 }
 
+TEST_F(TopTest, U17_AnEjectedServerIsShownAsSuch) {
+  const auto before = statistics();
+  clock.advance(1s);
+  EXPECT_NE(top_text(top_frame(before, statistics())).find("  up\n"), std::string::npos);
+  server().counters.server_ejected.set(1);
+  const auto frame = top_frame(before, statistics());
+  const auto text = top_text(frame);
+  EXPECT_NE(text.find("  state\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  ejected\n"), std::string::npos) << text;
+  EXPECT_EQ(nlohmann::json::parse(top_json(frame))["pools"][0]["servers"][0]["state"], "ejected");
+}
+
 }  // namespace
-}  // namespace sluice::proxy
+}  // namespace sluice::proxy::watch

@@ -143,12 +143,12 @@ void ClientSession::append_greeting(std::string& out) const {
 /// key.
 bool ClientSession::may(Words words, const Plan& plan) const {
   if (!read_only_ || plan.read_only) return true;
-  switch (plan.way) {
-    case Way::local:
-    case Way::refused:
-    case Way::close: return true;
-    case Way::session: return is_harmless(plan.verb);
-    case Way::any: break;
+  switch (plan.route) {
+    case Route::local:
+    case Route::refused:
+    case Route::close: return true;
+    case Route::session: return is_harmless(plan.verb);
+    case Route::any: break;
     default: return false;
   }
   const auto* const spec =

@@ -72,7 +72,7 @@ void ClientSession::drain() {
 
 bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& plan) {
   if (!client_.is_logged_in()) {
-    const bool may = plan.way == Way::session &&
+    const bool may = plan.route == Route::session &&
                      (plan.verb == SessionVerb::auth || plan.verb == SessionVerb::hello ||
                       plan.verb == SessionVerb::reset);
     if (!may)
@@ -86,7 +86,7 @@ bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& p
     refuse_permission(words);
     return true;
   }
-  if (!is_in_transaction() || (plan.way == Way::session && row_of(plan.verb).ends_queue))
+  if (!is_in_transaction() || (plan.route == Route::session && row_of(plan.verb).ends_queue))
     return false;
   transaction_->queue(words, bytes, plan);
   return true;

@@ -24,7 +24,7 @@ class ClientSession {
 
   /// A first look at every request of the client. True: the session has answered or queued it.
   bool intercept(Words words, std::string_view bytes, const Plan& plan);
-  /// A request of Way::session.
+  /// A request of Route::session.
   void serve(Words words, std::string_view bytes, const Plan& plan);
   /// A server answered with an error. True: it lacked a script, which was loaded, and the request
   /// was sent again.
@@ -40,7 +40,7 @@ class ClientSession {
   void drain();
 
  private:
-  /// Serves a request of Way::session.
+  /// Serves a request of Route::session.
   using Serve = void(Words words, std::string_view bytes, const Plan& plan);
   struct Verb;
   static const Verb verbs[];

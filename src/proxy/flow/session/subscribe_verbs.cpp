@@ -51,12 +51,12 @@ void ClientSession::unsubscribe(Words words, std::string_view, const Plan& plan)
 /// A subscribed client cannot tell a reply from a message in RESP2, so it may ask little.
 bool ClientSession::is_confined(Words words, const Plan& plan) {
   if (subscriptions_ && subscriptions_->is_over()) subscriptions_.reset();
-  if (!subscriptions_ || client_.mode().resp == 3 || plan.way == Way::refused) return false;
-  if (plan.way == Way::session && (find(plan.verb) || plan.verb == SessionVerb::reset))
+  if (!subscriptions_ || client_.mode().resp == 3 || plan.route == Route::refused) return false;
+  if (plan.route == Route::session && (find(plan.verb) || plan.verb == SessionVerb::reset))
     return false;
   std::string reply;
   resp::ReplyWriter writer{reply};
-  if (plan.way == Way::local && resp::is_word(words[0], "ping") && words.size() <= 2) {
+  if (plan.route == Route::local && resp::is_word(words[0], "ping") && words.size() <= 2) {
     writer.array(2);
     writer.bulk("pong");
     writer.bulk(words.size() == 2 ? words[1] : std::string_view{});

@@ -34,10 +34,10 @@ constexpr std::string_view too_many_early =
 constexpr std::size_t most_early = std::size_t{1} << 20;  // bytes of commands without a home
 
 bool can_be_queued(const Pool& pool, const Plan& plan) {
-  if (plan.way == Way::session)
+  if (plan.route == Route::session)
     return plan.verb == SessionVerb::blocking || plan.verb == SessionVerb::evalsha ||
            plan.verb == SessionVerb::unwatch;
-  return plan.way != Way::every || pool.servers().size() == 1;
+  return plan.route != Route::every || pool.servers().size() == 1;
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ void Transaction::refuse(std::string_view reply) {
 }
 
 void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
-  if (plan.way == Way::refused) return refuse(plan.reply);
+  if (plan.route == Route::refused) return refuse(plan.reply);
   if (!can_be_queued(client_.pool(), plan)) return refuse(cannot_be_queued);
   notice_loss();
   if (lost_) return refuse(lost_connection);

@@ -1,0 +1,58 @@
+/// An upgrade: the process starts its binary anew and hands it the listening sockets, and a pipe on
+/// which the successor tells that it serves.
+///
+/// Meanwhile both accept from the same queues, so that no client is refused. The numbers of the
+/// descriptors travel in the environment, as JSON:
+///   SLUICE_PROXY_HERITAGE={"ready": 5, "pools": {"127.0.0.1:22121": [6, 7]},
+///                          "doors": {"admin /run/p.sock": 8}}
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/flow/proxy.hpp"
+#include "proxy/process/listening_socket.hpp"
+
+namespace sluice::proxy::process {
+
+/// The descriptors to hand on.
+struct Handover {
+  std::map<std::string, std::vector<int>> pools;  ///< by `listen` as written
+  std::map<std::string, int> services;            ///< by service_name()
+};
+
+/// "admin /run/p.sock"
+std::string service_name(std::string_view what, const net::Endpoint& endpoint);
+
+/// What the successor was given.
+class InheritedSockets {
+ public:
+  /// Empty when this process is no successor. Throws Error{bad_argument} for a malformed variable.
+  static InheritedSockets take();
+  InheritedSockets() = default;
+  ~InheritedSockets();
+  InheritedSockets(InheritedSockets&& other) noexcept;
+  InheritedSockets& operator=(InheritedSockets&&) = delete;
+
+  bool is_successor() const noexcept { return ready_ >= 0; }
+  InheritedListeners take_pools() noexcept { return std::move(pools_); }
+  /// An OpenSocket: the predecessor's socket, else a new one.
+  ListeningSocket open(std::string_view what, const net::Endpoint& endpoint);
+  /// Tells the predecessor that this process serves.
+  void ready() noexcept;
+
+ private:
+  int ready_ = -1;
+  InheritedListeners pools_;
+  std::map<std::string, ListeningSocket> services_;
+};
+
+/// Starts `path` with these arguments as the successor and waits until it serves; its process id.
+/// Throws Error when it cannot be started, ends, or does not serve in time: it is gone then, and
+/// this process goes on.
+int start_successor(const std::string& path, const std::vector<std::string>& arguments,
+                    const Handover& handover);
+
+}  // namespace sluice::proxy::process

@@ -1,0 +1,36 @@
+/// The replies that the proxy makes for a client of Redis: its own errors, in Redis's words where
+/// Redis would say them, and one reply from those of several servers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "proxy/protocol/protocol.hpp"
+#include "proxy/redis/routes.hpp"
+#include "resp/command_table.hpp"
+
+namespace sluice::proxy {
+
+/// One error reply: "-ERR text\r\n"; line ends in `text` become blanks.
+void append_error(std::string& out, std::string_view text);
+
+void append_unknown_command(std::string& out, Words words);
+void append_wrong_arity(std::string& out, std::string_view command);
+void append_lost_keys(std::string& out, std::string_view command);
+void append_needs_consent(std::string& out, std::string_view command, std::string_view pool);
+void append_never(std::string& out, std::string_view command, Never never);
+
+std::string_view failure_reply(Failure failure) noexcept;
+
+struct RedisMerging {
+  bool partial = false;  ///< of Merge::by_key: a key without a reply has an error in its place
+  bool strict = false;   ///< as twemproxy: any error but our own becomes "-ERR Invalid argument"
+};
+
+/// The reply to the client, from those of fragments or of all servers.
+/// REQUIRES: `plan.merge` is not none, `replies` is not empty and each is a whole reply.
+void append_merged_replies(std::string& out, const Plan& plan,
+                           std::span<const FragmentReply> replies, RedisMerging merging);
+
+}  // namespace sluice::proxy
