@@ -15,9 +15,7 @@
 ///     std::int64_t id = ids.next().get();
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "sluice/store.hpp"

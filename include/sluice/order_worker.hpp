@@ -16,9 +16,7 @@
 ///     std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <stop_token>
 #include <string>
 

@@ -9,15 +9,14 @@
 ///   sent nothing before, while the embedded engine executes at the call.
 #pragma once
 
-#include <functional>
 #include <initializer_list>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sluice/clock.hpp"
+#include "sluice/standard.hpp"
 #include "sluice/task.hpp"
 #include "sluice/value.hpp"
 

@@ -149,6 +149,8 @@ void Link::take_greeting(const Value& reply) {
   ready_since_ = last_heard_;
   tried_ = true;
   resubscribing_ = !resubscribed_.empty();
+  if (connections_ == 0 && kind_ == Kind::shared && !greeting_->warning().empty())
+    log(LogLevel::warning, greeting_->warning());
   if (connections_++ > 0) {
     count(metrics().redis_reconnects);
     reconnecting_ = kind_ == Kind::shared;
@@ -161,9 +163,17 @@ void Link::take_greeting(const Value& reply) {
 void Link::lose(const std::string& why, Errc code) {
   if (state_ == State::closed || state_ == State::lost) return;
   if (is_open()) log(LogLevel::warning, fmt::format("lost the connection to {}: {}", server_, why));
-  last_failure_.emplace(code, is_open() || code == Errc::authentication
-                                  ? why
-                                  : fmt::format("cannot connect to {}: {}", server_, why));
+  if (is_open() || code == Errc::authentication) {
+    last_failure_.emplace(code, why);
+  } else {
+    const bool silent = state_ == State::greeting && !greeting_->has_begun();
+    const bool looks_like_tls = silent && (code == Errc::connection || code == Errc::protocol);
+    last_failure_.emplace(
+        code,
+        fmt::format(
+            "cannot connect to {}: {}{}", server_, why,
+            looks_like_tls ? "; perhaps this port expects TLS, which is not offered yet" : ""));
+  }
   // A connection that stood for a while was a good one; the next attempt need not be late.
   if (is_open() && system_clock().steady() - ready_since_ >= options_.backoff_max) backoff_.reset();
   state_ = State::lost;

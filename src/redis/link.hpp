@@ -23,8 +23,8 @@
 #include <optional>
 #include <string>
 
+#include "base/random.hpp"
 #include "net/socket.hpp"
-#include "redis/backoff.hpp"
 #include "redis/channels.hpp"
 #include "redis/flight.hpp"
 #include "redis/greeting.hpp"

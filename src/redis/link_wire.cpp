@@ -8,6 +8,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/event.hpp"
 #include "redis/link.hpp"
 #include "sluice/metrics.hpp"
 #include "store/waiter.hpp"
@@ -177,6 +178,7 @@ bool Link::digest(net::Transfer transfer) {
 }
 
 void Link::take_all() {
+  const NoBlocking reading{"reads the replies of a Store"};
   const auto* const before = std::exchange(digesting, this);
   for (std::size_t i = 0; i < inbox_.size();) {
     Finished finished;

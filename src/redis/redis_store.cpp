@@ -39,8 +39,8 @@ Task<void> exchange(Link& link, const Request& request, std::span<Value> replies
   if (operation.failure) std::rethrow_exception(operation.failure);
 }
 
-Value checked(Value reply) {
-  if (reply.is_error()) throw error_of_reply(reply.as_text());
+Value checked(const Request& request, Value reply) {
+  if (reply.is_error()) throw request.error_of(reply.as_text());
   return reply;
 }
 
@@ -51,7 +51,7 @@ Task<Value> call(ClientPtr client, Request request, CallOptions options) {
   client->link().submit(operation);
   co_await operation.done;
   if (operation.failure) std::rethrow_exception(operation.failure);
-  co_return checked(std::move(reply));
+  co_return checked(request, std::move(reply));
 }
 
 Task<Value> call_script(ClientPtr client, Request request, CallOptions options) {
@@ -64,7 +64,7 @@ Task<Value> call_script(ClientPtr client, Request request, CallOptions options) 
     if (operation.failure) std::rethrow_exception(operation.failure);
     // It was not executed; the next time it travels with its text.
     if (is_forgotten_script(reply) && lesson < most_lessons) continue;
-    co_return checked(std::move(reply));
+    co_return checked(request, std::move(reply));
   }
 }
 
@@ -75,7 +75,7 @@ Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks
   auto exchanged = exchange(loan.link(), request, {&reply, 1},
                             deadline_of(*client, options, blocks_for), options);
   co_await exchanged;
-  co_return checked(std::move(reply));
+  co_return checked(request, std::move(reply));
 }
 
 /// WAIT speaks of the writes of one connection: at the end of a batch, of that batch's.
@@ -161,7 +161,7 @@ Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
   auto exchanged = exchange(client->link(), request, {&reply, 1}, deadline_of(*client, {}),
                             {.repeatable = true});
   co_await exchanged;
-  checked(std::move(reply));
+  checked(request, std::move(reply));
 }
 
 class Registration final : public Listener::Registration {

@@ -51,6 +51,9 @@ class Request {
 
   void append_to(std::string& out, KnownScripts& known) const;
 
+  /// The Error of an error reply to a request of one command or script.
+  Error error_of(std::string_view reply) const;
+
   /// The push that answers in place of a reply, as for SUBSCRIBE; empty: an ordinary reply.
   std::string_view answered_by() const noexcept { return answered_by_; }
   void set_answered_by(std::string_view push) noexcept { answered_by_ = push; }
@@ -60,8 +63,7 @@ class Request {
     std::size_t begins;  ///< of the EVALSHA in bytes_
     std::size_t tail;    ///< what EVAL and EVALSHA share: number of keys, keys, arguments
     std::size_t words;
-    std::string_view text;
-    std::string_view sha1;
+    Script script;
     bool is_first;  ///< of this script in the request
   };
 

@@ -5,33 +5,34 @@
 #include <algorithm>
 
 #include "sale/admit.lua.hpp"
-#include "sale/order_entry.hpp"
+#include "sale/order_queue.hpp"
 #include "sluice/metrics.hpp"
 
-namespace sluice {
+namespace sluice::sale {
 namespace {
 
 struct OutcomeRow {
-  Outcome outcome;
+  SaleOutcome outcome;
   char letter;  ///< in the reply of admit.lua
   std::string_view name;
 };
 
 constexpr OutcomeRow outcomes[] = {
-    {Outcome::admitted, 'A', "admitted"},
-    {Outcome::repeated, 'R', "repeated"},
-    {Outcome::already_bought, 'B', "already bought"},
-    {Outcome::sold_out, 'S', "sold out"},
-    {Outcome::not_enough, 'E', "not enough left"},
-    {Outcome::full, 'F', "numbers used up"},
-    {Outcome::not_started, 'W', "not started"},
-    {Outcome::closed, 'C', "closed"},
-    {Outcome::not_loaded, 'N', "not loaded"},
+    {SaleOutcome::admitted, 'A', "admitted"},
+    {SaleOutcome::repeated, 'R', "repeated"},
+    {SaleOutcome::other_units, '\0', "admitted before for other units"},  // told by admission_of()
+    {SaleOutcome::already_bought, 'B', "already bought"},
+    {SaleOutcome::sold_out, 'S', "sold out"},
+    {SaleOutcome::not_enough, 'E', "not enough left"},
+    {SaleOutcome::full, 'F', "numbers used up"},
+    {SaleOutcome::not_started, 'W', "not started"},
+    {SaleOutcome::closed, 'C', "closed"},
+    {SaleOutcome::not_loaded, 'N', "not loaded"},
 };
 
 std::string text_of(WallTime instant) { return fmt::to_string(instant.time_since_epoch().count()); }
 
-Admission admission_of(const std::string& text, const BuyerId& buyer) {
+Admission admission_of(const std::string& text, const BuyerId& buyer, std::int64_t units) {
   const auto row =
       std::find_if(std::begin(outcomes), std::end(outcomes),
                    [&](const OutcomeRow& candidate) { return text.starts_with(candidate.letter); });
@@ -39,16 +40,13 @@ Admission admission_of(const std::string& text, const BuyerId& buyer) {
     throw Error{Errc::protocol, "the admission script answered '" + text + "'", Effect::unknown};
   Admission admission{.outcome = row->outcome, .order = {}};
   if (text.size() > 1) admission.order = order_of(std::string_view{text}.substr(1), buyer.value);
+  if (admission.outcome == SaleOutcome::repeated && admission.order &&
+      admission.order->units != units)
+    admission.outcome = SaleOutcome::other_units;
   return admission;
 }
 
 }  // namespace
-
-std::string_view to_string(Outcome outcome) noexcept {
-  for (const auto& row : outcomes)
-    if (row.outcome == outcome) return row.name;
-  return "?";
-}
 
 AdmissionDesk::AdmissionDesk(Store& store, const SaleDefinition& sale)
     : store_(store),
@@ -84,9 +82,10 @@ Task<std::vector<Admission>> AdmissionDesk::decide_all(std::vector<Wish> wishes)
     std::uint64_t admitted = 0;
     std::uint64_t repeated = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
-      admissions.push_back(admission_of(items[i].as_text(), wishes[i].buyer));
-      admitted += admissions.back().outcome == Outcome::admitted;
-      repeated += admissions.back().outcome == Outcome::repeated;
+      admissions.push_back(admission_of(items[i].as_text(), wishes[i].buyer, wishes[i].units));
+      const auto outcome = admissions.back().outcome;
+      admitted += outcome == SaleOutcome::admitted;
+      repeated += outcome == SaleOutcome::repeated || outcome == SaleOutcome::other_units;
     }
     count(metrics().sale_admitted, admitted);
     count(metrics().sale_refused, items.size() - admitted - repeated);
@@ -119,4 +118,10 @@ Task<Value> AdmissionDesk::ask(const std::vector<Wish>& wishes) {
   return store_.run(scripts::sale_admit, Words{keys}, Words{args}, options);
 }
 
-}  // namespace sluice
+}  // namespace sluice::sale
+
+std::string_view sluice::to_string(SaleOutcome outcome) noexcept {
+  for (const auto& row : sale::outcomes)
+    if (row.outcome == outcome) return row.name;
+  return "?";
+}

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "number/period.hpp"
-#include "sale/keys.hpp"
+#include "sale/definition.hpp"
 #include "sluice/sale.hpp"
 #include "store/combiner.hpp"
 
-namespace sluice {
+namespace sluice::sale {
 
 class AdmissionDesk {
  public:
@@ -38,4 +38,4 @@ class AdmissionDesk {
   Combiner<Wish, Admission> combiner_;
 };
 
-}  // namespace sluice
+}  // namespace sluice::sale

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace sluice {
+namespace sluice::sale {
 namespace {
 
 constexpr std::size_t longest_name = 128;
@@ -72,7 +72,7 @@ void check_range(const Definition& sale, std::string_view field, std::int64_t va
 
 }  // namespace
 
-void check_sale_name(std::string_view name) {
+void check_name(std::string_view name) {
   if (name.empty() || name.size() > longest_name)
     throw Error{Errc::bad_argument,
                 fmt::format("the name of a sale has {} bytes, it must have 1 to {}", name.size(),
@@ -84,7 +84,7 @@ void check_sale_name(std::string_view name) {
 }
 
 void check(const SaleDefinition& sale) {
-  check_sale_name(sale.name);
+  check_name(sale.name);
   check_range(sale, "stock", sale.stock, 0, largest_stock);
   check_range(sale, "limit", sale.limit, 0, largest_stock);
   check_range(sale, "largest_order", sale.largest_order, 0, largest_stock);
@@ -141,4 +141,4 @@ std::string difference(const SaleDefinition& there, const SaleDefinition& here) 
   return text;
 }
 
-}  // namespace sluice
+}  // namespace sluice::sale

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace sluice {
+namespace sluice::sale {
 namespace {
 
 constexpr std::size_t label_size = 8;  // yyyymmdd
@@ -19,7 +19,7 @@ std::int64_t digits_of(std::string_view text) noexcept {
 
 }  // namespace
 
-LedgerLine line_of(const Order& order, const SaleDefinition& sale) {
+LedgerLine line_of(const SaleOrder& order, const SaleDefinition& sale) {
   LedgerLine line{.id = order.id, .units = order.units, .n = order.n};
   std::string_view number = order.number;
   const auto expected =
@@ -67,4 +67,4 @@ std::vector<std::int64_t> Ledger::unmarked(std::size_t most) const {
   return ids;
 }
 
-}  // namespace sluice
+}  // namespace sluice::sale

@@ -6,7 +6,7 @@
 #include "sale/close.lua.hpp"
 #include "sale/create.lua.hpp"
 #include "sale/definition.hpp"
-#include "sale/order_entry.hpp"
+#include "sale/order_queue.hpp"
 #include "sale/revive.lua.hpp"
 
 namespace sluice {
@@ -66,7 +66,7 @@ class Sale::Impl {
     auto asked = store_.run({"XRANGE", keys_.dead, from, "+", "COUNT", count});
     const Value reply = co_await asked;
     std::vector<DeadLetter> letters;
-    for (const auto& entry : reply.as_items()) letters.push_back(dead_letter_of(entry));
+    for (const auto& entry : reply.as_items()) letters.push_back(sale::dead_letter_of(entry));
     co_return letters;
   }
 
@@ -79,8 +79,8 @@ class Sale::Impl {
  private:
   Store& store_;
   const SaleDefinition definition_;
-  const SaleKeys keys_;
-  AdmissionDesk desk_;
+  const sale::SaleKeys keys_;
+  sale::AdmissionDesk desk_;
 };
 
 namespace {
@@ -130,42 +130,62 @@ std::string_view to_string(SaleState state) noexcept {
   return names[static_cast<std::size_t>(state)];
 }
 
+namespace {
+
+/// The lane of a sale in the ids: 1 to 4095, the next one for each new sale of the store. Lane 0 is
+/// that of sales made before there were lanes.
+Task<std::string> next_lane(Store& store) {
+  constexpr std::int64_t lanes = 4095;
+  auto asked = store.run({"INCR", "sluice:sales"}, {.repeatable = true});
+  const Value count = co_await asked;
+  co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
+}
+
+}  // namespace
+
 Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
-  check(definition);
+  sale::check(definition);
   auto impl = std::make_unique<Impl>(
       store, definition);  // an unknown zone is told before anything is written
-  const SaleKeys keys{definition.name};
-  const auto values = values_of(definition);
-  std::vector<std::string_view> args{sale_group};
+  const sale::SaleKeys keys{definition.name};
+  const auto values = sale::values_of(definition);
+  std::vector<std::string_view> args{sale::group};
   for (std::size_t i = 0; i < values.size(); ++i) {
-    args.push_back(definition_fields()[i]);
+    args.push_back(sale::definition_fields()[i]);
     args.push_back(values[i]);
+  }
+  auto asked_for = store.run({"EXISTS", keys.sale});
+  const Value exists = co_await asked_for;
+  std::string lane;
+  if (exists.as_integer() == 0) {
+    lane = co_await next_lane(store);
+    args.insert(args.end(), {"lane", lane});
   }
   const std::vector<std::string_view> names{keys.sale, keys.orders};
   auto asked = store.run(scripts::sale_create, Words{names}, Words{args}, repeatable());
   const Value stored = co_await asked;
   if (!stored.as_items().empty()) {
-    const auto there = definition_of(definition.name, stored.as_items());
+    const auto there = sale::definition_of(definition.name, stored.as_items());
     if (there != definition)
       throw Error{
           Errc::config_mismatch,
           fmt::format(
               "sale '{}' is defined otherwise in {}: {}; use the same definition, or another name",
-              definition.name, store.describe(), difference(there, definition))};
+              definition.name, store.describe(), sale::difference(there, definition))};
   }
   co_return Sale{std::move(impl)};
 }
 
 Task<std::optional<Sale>> Sale::load(Store& store, std::string name) {
-  check_sale_name(name);
-  const SaleKeys keys{name};
+  sale::check_name(name);
+  const sale::SaleKeys keys{name};
   std::vector<std::string_view> words{"HMGET", keys.sale};
-  words.insert(words.end(), definition_fields().begin(), definition_fields().end());
+  words.insert(words.end(), sale::definition_fields().begin(), sale::definition_fields().end());
   auto asked = store.run(Words{words});
   const Value reply = co_await asked;
   const auto& values = reply.as_items();
   if (values.at(0).is_null()) co_return std::nullopt;
-  co_return Sale{std::make_unique<Impl>(store, definition_of(std::move(name), values))};
+  co_return Sale{std::make_unique<Impl>(store, sale::definition_of(std::move(name), values))};
 }
 
 Sale::Sale(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}

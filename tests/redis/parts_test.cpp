@@ -1,7 +1,7 @@
 // The parts of the client that need no server.
 #include <gtest/gtest.h>
 
-#include "redis/backoff.hpp"
+#include "base/random.hpp"
 #include "redis/flight.hpp"
 #include "redis/greeting.hpp"
 #include "redis/request.hpp"
