@@ -13,6 +13,7 @@ class Unexpected {
  public:
   explicit Unexpected(E error) : error_(std::move(error)) {}
   E& error() noexcept { return error_; }
+  const E& error() const noexcept { return error_; }
 
  private:
   E error_;
@@ -53,6 +54,11 @@ class Expected<void, E> {
   bool has_value() const noexcept { return !error_; }
   explicit operator bool() const noexcept { return has_value(); }
   const E& error() const noexcept { return *error_; }
+
+  friend bool operator==(const Expected&, const Expected&) = default;
+  friend bool operator==(const Expected& one, const Unexpected<E>& none) {
+    return !one.has_value() && one.error() == none.error();
+  }
 
  private:
   std::optional<E> error_;
