@@ -28,7 +28,7 @@ struct InsertResult {
   };
   std::size_t inserted = 0;
   std::size_t repeated = 0;        ///< were there already, the same in all fields
-  std::vector<Rejected> rejected;  ///< will never fit; the others are in
+  std::vector<Rejected> rejected;  ///< can never be inserted; all others were
 };
 
 struct DatabaseStock {

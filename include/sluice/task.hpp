@@ -100,7 +100,7 @@ class PromiseBase {
     self.resume();
     if (arrivals_.load(std::memory_order_acquire) == 0)
       return arrivals_.fetch_add(1, std::memory_order_acq_rel) == 0;
-    arrivals_.store(2, std::memory_order_relaxed);  // nobody else arrives any more
+    arrivals_.store(2, std::memory_order_relaxed);  // no other arrival follows
     return false;
   }
   bool has_ended() const noexcept { return arrivals_.load(std::memory_order_acquire) == 2; }

@@ -4,7 +4,7 @@
 -- ARGV[4] how long a counter is kept after its period, ms
 -- ARGV[5..p+5] where the periods start, and where the last one ends; microseconds UTC
 -- ARGV[p+6] prefix of the numbers
--- Reply: {'issued', now_us, period 1..p, first, how many} (fewer than asked: then the period is full)
+-- Reply: {'issued', now_us, period 1..p, first, how many} (fewer than asked: the period is full)
 --        {'full', now_us, period}   {'range', now_us} (outside the table)
 --        {'mismatch', stored definition, stored prefix}
 local state = redis.call('hmget', KEYS[1], 'definition', 'last', 'prefix')
@@ -29,5 +29,6 @@ redis.call('incrby', counter, granted)
 if taken == 0 then
   redis.call('pexpireat', counter, math.ceil(ARGV[5 + period] / 1000) + tonumber(ARGV[4]))
 end
-redis.call('hset', KEYS[1], 'definition', ARGV[3], 'last', string.format('%.0f', now), 'prefix', prefix)
+redis.call('hset', KEYS[1], 'definition', ARGV[3], 'prefix', prefix,
+           'last', string.format('%.0f', now))
 return {'issued', now, period, taken + 1, granted}

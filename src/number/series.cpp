@@ -127,7 +127,7 @@ class Series::Impl {
   const Calendar calendar_;
   const std::int64_t largest_;
   const std::string definition_;
-  std::optional<PeriodTable> table_;  // the combiner sends one batch at a time, so nobody shares it
+  std::optional<PeriodTable> table_;  // used by one batch at a time
   Combiner<Ask, Outcome> combiner_;
 };
 

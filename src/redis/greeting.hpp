@@ -20,7 +20,7 @@ class Greeting {
 
   const std::string& bytes() const noexcept { return bytes_; }
   /// Takes the next reply or push. True: that was the last. Throws Error (effect none) when the
-  /// server will not have us.
+  /// server refuses us.
   bool take(const Value& reply);
   /// The server has answered something.
   bool has_begun() const noexcept { return taken_ > 0; }

@@ -43,7 +43,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
   {
     Lock lock{mutex_};
     expire(now, finished);
-    if (now >= look_at_) looks_ = flight_.count(ReadBy::passer) > 0;
+    if (now >= look_at_) looks_ = flight_.count(ReadBy::next_reader) > 0;
     if (state_ == State::idle && is_wanted()) state_ = State::waiting;
     if (state_ == State::waiting && is_wanted() && now >= retry_at_) begin_attempt(lock);
     if ((state_ == State::connecting || state_ == State::greeting) && now >= attempt_ends_)
@@ -52,7 +52,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
     if (is_open()) mind_silence(now);
     flush(lock);
     arm();
-    if (state_ == State::lost && !reading_ && !writing_) bury(finished);
+    if (state_ == State::lost && !reading_ && !writing_) dispose_of_socket(finished);
     next = next_tick();
   }
   finished.complete_all();
@@ -182,8 +182,8 @@ void Link::lose(const std::string& why, Errc code) {
   reactor_.wake();
 }
 
-/// The reactor's thread, when nobody is inside a read or a write.
-void Link::bury(Finished& finished) {
+/// By the reactor's thread, when no thread is inside a read or a write.
+void Link::dispose_of_socket(Finished& finished) {
   if (socket_) reactor_.forget(socket_->descriptor());
   socket_.reset();
   greeting_.reset();

@@ -29,7 +29,7 @@ std::size_t room_for(Words words) {
   return room;
 }
 
-/// Reads, or asks for something that is nobody's data (PING, ECHO, TIME).
+/// Reads, or asks for something that is no data (PING, ECHO, TIME).
 bool does_no_harm(const resp::CommandSpec* spec) {
   constexpr std::uint32_t harm = resp::flag_write | resp::flag_admin | resp::flag_pubsub |
                                  resp::flag_noscript | resp::flag_stateful | resp::flag_blocking |

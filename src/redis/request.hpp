@@ -46,6 +46,7 @@ class Request {
 
   std::size_t commands() const noexcept { return commands_; }
   std::size_t size() const noexcept { return bytes_.size(); }
+  bool has_script() const noexcept { return !scripts_.empty(); }
   /// Every command only reads, so that running it twice does no harm.
   bool only_reads() const noexcept { return only_reads_; }
 

@@ -48,33 +48,33 @@ Admission admission_of(const std::string& text, const BuyerId& buyer, std::int64
 
 }  // namespace
 
-AdmissionDesk::AdmissionDesk(Store& store, const SaleDefinition& sale)
+Admissions::Admissions(Store& store, const SaleDefinition& sale)
     : store_(store),
       name_(sale.name),
       keys_(sale.name),
       calendar_(sale.zone),
-      combiner_(store.driver(), most_together,
-                [this](std::vector<Wish> wishes) { return decide_all(std::move(wishes)); }) {}
+      combiner_(store.driver(), most_together, [this](std::vector<Purchase> purchases) {
+        return decide_all(std::move(purchases));
+      }) {}
 
-Task<Admission> AdmissionDesk::decide(BuyerId buyer, RequestId request, std::int64_t units) {
-  return combiner_.call(Wish{std::move(buyer), std::move(request), units});
+Task<Admission> Admissions::decide(BuyerId buyer, RequestId request, std::int64_t units) {
+  return combiner_.call(Purchase{std::move(buyer), std::move(request), units});
 }
 
-Task<std::vector<Admission>> AdmissionDesk::decide_all(std::vector<Wish> wishes) {
+Task<std::vector<Admission>> Admissions::decide_all(std::vector<Purchase> purchases) {
   // The application's clock is only the first guess at where the server's is; the reply corrects
   // it.
   if (!days_) days_ = calendar_.around(store_.clock().wall());
   for (int attempt = 0; attempt < 3; ++attempt) {
-    auto asked = ask(wishes);
-    const Value reply = co_await asked;
+    const Value reply = co_await ask(purchases);
     const auto& items = reply.as_items();
     if (items.size() == 2 && items[0].as_text() == "range") {
       days_ = calendar_.around(WallTime{std::chrono::microseconds{items[1].as_integer()}});
       continue;
     }
-    if (items.size() != wishes.size())
+    if (items.size() != purchases.size())
       throw Error{Errc::protocol,
-                  fmt::format("sale '{}': {} requests were answered by {}", name_, wishes.size(),
+                  fmt::format("sale '{}': {} requests were answered by {}", name_, purchases.size(),
                               to_string(reply)),
                   Effect::unknown};
     std::vector<Admission> admissions;
@@ -82,7 +82,8 @@ Task<std::vector<Admission>> AdmissionDesk::decide_all(std::vector<Wish> wishes)
     std::uint64_t admitted = 0;
     std::uint64_t repeated = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
-      admissions.push_back(admission_of(items[i].as_text(), wishes[i].buyer, wishes[i].units));
+      admissions.push_back(
+          admission_of(items[i].as_text(), purchases[i].buyer, purchases[i].units));
       const auto outcome = admissions.back().outcome;
       admitted += outcome == SaleOutcome::admitted;
       repeated += outcome == SaleOutcome::repeated || outcome == SaleOutcome::other_units;
@@ -95,27 +96,25 @@ Task<std::vector<Admission>> AdmissionDesk::decide_all(std::vector<Wish> wishes)
                                         store_.describe(), name_)};
 }
 
-Task<Value> AdmissionDesk::ask(const std::vector<Wish>& wishes) {
+Task<Value> Admissions::ask(const std::vector<Purchase>& purchases) {
   std::vector<std::string> numbers{fmt::to_string(days_->periods.size()), text_of(days_->end)};
   for (const auto& day : days_->periods) {
     numbers.push_back(text_of(day.start));
     numbers.push_back(day.label);
   }
   const std::size_t of_days = numbers.size();
-  for (const auto& wish : wishes) numbers.push_back(fmt::to_string(wish.units));
+  for (const auto& purchase : purchases) numbers.push_back(fmt::to_string(purchase.units));
 
   std::vector<std::string_view> args{numbers.begin(),
                                      numbers.begin() + static_cast<std::ptrdiff_t>(of_days)};
-  args.reserve(of_days + 3 * wishes.size());
-  for (std::size_t i = 0; i < wishes.size(); ++i) {
-    args.push_back(wishes[i].buyer.value);
-    args.push_back(wishes[i].request.value);
+  args.reserve(of_days + 3 * purchases.size());
+  for (std::size_t i = 0; i < purchases.size(); ++i) {
+    args.push_back(purchases[i].buyer.value);
+    args.push_back(purchases[i].request.value);
     args.push_back(numbers[of_days + i]);
   }
   const std::vector<std::string_view> keys{keys_.sale, keys_.buyers, keys_.requests, keys_.orders};
-  CallOptions options;
-  options.repeatable = true;  // every wish carries its request id
-  return store_.run(scripts::sale_admit, Words{keys}, Words{args}, options);
+  return store_.run(scripts::sale_admit, Words{keys}, Words{args}, repeatable);
 }
 
 }  // namespace sluice::sale

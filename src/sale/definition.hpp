@@ -14,6 +14,9 @@ namespace sluice::sale {
 /// The consumer group of the orders stream.
 inline constexpr std::string_view group = "workers";
 
+/// For scripts that do the same when they run twice, as each request carries its id.
+inline constexpr CallOptions repeatable{.repeatable = true};
+
 struct SaleKeys {
   explicit SaleKeys(std::string_view name)
       : sale(key_with_suffix(name, "sale")),

@@ -120,12 +120,6 @@ std::vector<OrderEntry> entries_of(const Value& entries) {
   return found;
 }
 
-CallOptions repeatable() {
-  CallOptions options;
-  options.repeatable = true;
-  return options;
-}
-
 }  // namespace
 
 void OrderQueue::acknowledge(std::span<const std::string> done) {
@@ -133,7 +127,7 @@ void OrderQueue::acknowledge(std::span<const std::string> done) {
   const std::vector<std::string_view> keys{keys_.orders};
   std::vector<std::string_view> args{group};
   args.insert(args.end(), done.begin(), done.end());
-  store_.run(scripts::sale_acknowledge, Words{keys}, Words{args}, repeatable()).get();
+  store_.run(scripts::sale_acknowledge, Words{keys}, Words{args}, repeatable).get();
 }
 
 Task<Value> OrderQueue::acknowledge_and_read(std::span<const std::string> done, std::size_t most) {
@@ -145,8 +139,7 @@ Task<Value> OrderQueue::acknowledge_and_read(std::span<const std::string> done, 
   if (!done.empty()) batch.add(scripts::sale_acknowledge, Words{keys}, Words{args});
   batch.add(
       {"XREADGROUP", "GROUP", group, consumer_, "COUNT", count, "STREAMS", keys_.orders, ">"});
-  auto asked = store_.run(std::move(batch));
-  std::vector<Value> replies = co_await asked;
+  std::vector<Value> replies = co_await store_.run(std::move(batch));
   if (replies.front().is_error()) throw error_of_reply(replies.front().as_text());
   co_return std::move(replies.back());
 }
@@ -205,18 +198,17 @@ void OrderQueue::keep(std::span<const std::string> ids) {
   std::vector<std::string_view> words{"XCLAIM", keys_.orders, group, consumer_, "0"};
   words.insert(words.end(), ids.begin(), ids.end());
   words.push_back("JUSTID");
-  store_.run(Words{words}, repeatable()).get();
+  store_.run(Words{words}, repeatable).get();
 }
 
 bool OrderQueue::bury(const std::string& id, const std::string& reason) {
-  return store_
-             .run(scripts::sale_bury, {keys_.orders, keys_.dead}, {group, id, reason}, repeatable())
+  return store_.run(scripts::sale_bury, {keys_.orders, keys_.dead}, {group, id, reason}, repeatable)
              .get()
              .as_integer() == 1;
 }
 
 void OrderQueue::leave() {
-  store_.run(scripts::sale_leave, {keys_.orders}, {group, consumer_}, repeatable()).get();
+  store_.run(scripts::sale_leave, {keys_.orders}, {group, consumer_}, repeatable).get();
 }
 
 }  // namespace sluice::sale

@@ -131,9 +131,9 @@ class SqlOrderStore final : public OrderStore {
 };
 
 SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) {
-  // Of processes that open a new database at the same moment SQLite lets one do it, and has no
-  // patience for the others.
-  const auto patience = system_clock().steady() + std::chrono::seconds{2};
+  // Of processes that create a database at the same moment, SQLite lets one do it and fails the
+  // others at once: they try again for a while.
+  const auto give_up = system_clock().steady() + std::chrono::seconds{2};
   for (;;) {
     try {
       for (const auto statement : dialect_.schema) connection().sql << std::string{statement};
@@ -142,7 +142,7 @@ SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) 
       const auto error = error_of(failure);
       connection_.reset();
       was_open_ = false;
-      if (!dialect_.classify(failure).busy || system_clock().steady() >= patience) throw error;
+      if (!dialect_.classify(failure).busy || system_clock().steady() >= give_up) throw error;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
   }

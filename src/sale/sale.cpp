@@ -21,12 +21,6 @@ void check_id(std::string_view what, const std::string& id, const std::string& s
                             id.size(), longest_id)};
 }
 
-CallOptions repeatable() {
-  CallOptions options;
-  options.repeatable = true;
-  return options;
-}
-
 }  // namespace
 
 class Sale::Impl {
@@ -35,7 +29,7 @@ class Sale::Impl {
       : store_(store),
         definition_(std::move(definition)),
         keys_(definition_.name),
-        desk_(store, definition_) {}
+        admissions_(store, definition_) {}
 
   const SaleDefinition& definition() const noexcept { return definition_; }
 
@@ -48,13 +42,13 @@ class Sale::Impl {
       throw Error{Errc::bad_argument,
                   fmt::format("sale '{}': an order of {} units, it must have 1 to {}",
                               definition_.name, units, most)};
-    return desk_.decide(std::move(buyer), std::move(request), units);
+    return admissions_.decide(std::move(buyer), std::move(request), units);
   }
 
   Task<SaleStatus> status();
 
   Task<void> close() {
-    auto asked = store_.run(scripts::sale_close, {keys_.sale}, {}, repeatable());
+    auto asked = store_.run(scripts::sale_close, {keys_.sale}, {}, sale::repeatable);
     if (const Value closed = co_await asked; closed.as_integer() == 0)
       throw Error{Errc::server, fmt::format("sale '{}' is not in {} any more", definition_.name,
                                             store_.describe())};
@@ -80,7 +74,7 @@ class Sale::Impl {
   Store& store_;
   const SaleDefinition definition_;
   const sale::SaleKeys keys_;
-  sale::AdmissionDesk desk_;
+  sale::Admissions admissions_;
 };
 
 namespace {
@@ -104,8 +98,7 @@ Task<SaleStatus> Sale::Impl::status() {
   Batch batch;
   batch.add({"TIME"}).add({"HMGET", keys_.sale, "stock", "sold", "orders", "last", "closed"});
   batch.add({"XLEN", keys_.orders}).add({"XLEN", keys_.dead});
-  auto asked = store_.run(std::move(batch));
-  const std::vector<Value> replies = co_await asked;
+  const std::vector<Value> replies = co_await store_.run(std::move(batch));
 
   SaleStatus status;
   status.waiting = checked(replies.at(2)).as_integer();
@@ -162,8 +155,8 @@ Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
     args.insert(args.end(), {"lane", lane});
   }
   const std::vector<std::string_view> names{keys.sale, keys.orders};
-  auto asked = store.run(scripts::sale_create, Words{names}, Words{args}, repeatable());
-  const Value stored = co_await asked;
+  const Value stored =
+      co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
   if (!stored.as_items().empty()) {
     const auto there = sale::definition_of(definition.name, stored.as_items());
     if (there != definition)
@@ -181,8 +174,7 @@ Task<std::optional<Sale>> Sale::load(Store& store, std::string name) {
   const sale::SaleKeys keys{name};
   std::vector<std::string_view> words{"HMGET", keys.sale};
   words.insert(words.end(), sale::definition_fields().begin(), sale::definition_fields().end());
-  auto asked = store.run(Words{words});
-  const Value reply = co_await asked;
+  const Value reply = co_await store.run(Words{words});
   const auto& values = reply.as_items();
   if (values.at(0).is_null()) co_return std::nullopt;
   co_return Sale{std::make_unique<Impl>(store, sale::definition_of(std::move(name), values))};

@@ -138,7 +138,7 @@ bool Completion::complete() noexcept {
     if (waiter_) {
       waiter_->post(*this);
     } else {
-      const Waiter::Scope nobody{nullptr};
+      const Waiter::Scope no_waiter{nullptr};
       coroutine_.resume();
     }
   }
@@ -191,7 +191,7 @@ void warn_of_unstarted(std::coroutine_handle<> coroutine) noexcept try {
 
 namespace {
 
-/// A coroutine that nobody owns; it frees itself at its end.
+/// A coroutine without an owner; it frees itself at its end.
 struct Detached {
   struct promise_type {
     Detached get_return_object() const noexcept { return {}; }
@@ -248,7 +248,7 @@ Detached run_counted(Task<void>& task, Gate& gate) {
 }  // namespace
 
 void spawn(Task<void> task, std::function<void(std::exception_ptr)> failed) {
-  const Waiter::Scope nobody{nullptr};
+  const Waiter::Scope no_waiter{nullptr};
   run_detached(std::move(task), std::move(failed));
 }
 
