@@ -7,9 +7,9 @@
 --        with the order:  A admitted   R the same request again   B bought already
 --        without:         S sold out   E fewer units left than asked   F numbers of the day used up
 --                         W not started   C closed   N no such sale
--- An order is 'n seconds sequence number units issued_us request'; seconds and sequence make the id.
--- The sequence of a sale with a lane is lane * 2^20 + a count within the second; that of a sale made
--- before there were lanes is a count within the day.
+-- An order is 'n seconds sequence number units issued_us request'; seconds and sequence are the id.
+-- The sequence of a sale with a lane is lane * 2^20 + a count within the second; that of a sale
+-- made before there were lanes is a count within the day.
 local id_epoch, id_day, id_most, id_lane = 1704067200, 86400, 4294967295, 1048576
 
 local sale = redis.call('hmget', KEYS[1], 'stock', 'sold', 'limit', 'opens', 'closes', 'closed',
