@@ -1,9 +1,7 @@
 /// So many in any stretch of time, across processes.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <stop_token>
 #include <string>
 

@@ -1,8 +1,6 @@
 /// Many that read, or one that writes, across processes.
 #pragma once
 
-#include <chrono>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/integer.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
@@ -126,11 +126,10 @@ Url parse_url(std::string_view text) {
 }
 
 std::uint64_t parse_number(std::string_view text, std::uint64_t most, std::string_view what) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number > most)
+  const auto number = parse_integer<std::uint64_t>(text);
+  if (!number || *number > most)
     refuse(fmt::format("the {} of the URL is a number of 0 to {}, not '{}'", what, most, text));
-  return number;
+  return *number;
 }
 
 }  // namespace sluice

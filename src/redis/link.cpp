@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/process.hpp"
+#include "resp/writer.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -74,7 +75,7 @@ void Link::mind_silence(SteadyTime now) {
     lose("it has been silent for too long", Errc::timeout);
   } else if (channels_.any() && kind_ == Kind::shared && !pinged_ &&
              now >= last_heard_ + options_.idle) {
-    constexpr std::string_view ping = "*1\r\n$4\r\nPING\r\n";
+    static const auto ping = resp::command_bytes({"PING"});
     out_ += ping;
     appended_ += ping.size();
     flight_.push({nullptr, 1, {}});

@@ -1,8 +1,8 @@
 #include "redis/redis_store.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/integer.hpp"
 #include "base/process.hpp"
 #include "redis/client.hpp"
 #include "resp/command_table.hpp"
@@ -75,12 +75,11 @@ std::optional<milliseconds> replica_wait_of(const Batch& batch) {
   const std::vector<std::string_view> words{last.words.begin(), last.words.end()};
   const auto* const spec = resp::find_command(words);
   if (!spec || spec->name != "wait") return std::nullopt;
-  std::uint32_t ms = 0;
-  const auto [end, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), ms);
-  if (error != std::errc{} || end != words[2].data() + words[2].size() || ms == 0)
+  const auto ms = parse_integer<std::uint32_t>(words[2]);
+  if (!ms || *ms == 0)
     throw Error{Errc::bad_argument,
                 "WAIT in a batch needs a time in ms above 0, not '" + last.words[2] + "'"};
-  return milliseconds{ms};
+  return milliseconds{*ms};
 }
 
 void add_item(Request& request, const Batch::Item& item) {

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/integer.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -16,11 +17,9 @@ constexpr int most_digits = 12;
 using Definition = SaleDefinition;
 
 std::int64_t integer_of(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw Error{Errc::corrupt, fmt::format("'{}' is not an integer", text)};
-  return number;
+  const auto number = parse_integer<std::int64_t>(text);
+  if (!number) throw Error{Errc::corrupt, fmt::format("'{}' is not an integer", text)};
+  return *number;
 }
 
 std::string text_of(const std::optional<WallTime>& instant) {

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/integer.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -12,9 +13,7 @@ constexpr std::size_t label_size = 8;  // yyyymmdd
 
 /// -1: not a number.
 std::int64_t digits_of(std::string_view text) noexcept {
-  std::int64_t number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() ? number : -1;
+  return parse_integer<std::int64_t>(text).value_or(-1);
 }
 
 }  // namespace

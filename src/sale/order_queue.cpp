@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <map>
 
-#include "sale/acknowledge.lua.hpp"
-#include "sale/bury.lua.hpp"
-#include "sale/leave.lua.hpp"
+#include "base/integer.hpp"
+#include "sale/orders.lua.hpp"
 #include "sluice/id.hpp"
 
 namespace sluice::sale {
@@ -30,10 +28,8 @@ class WordReader {
   }
 
   std::int64_t integer() noexcept {
-    const auto text = word();
-    std::int64_t number = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || number < 0) complete_ = false;
+    const auto number = parse_integer<std::int64_t>(word()).value_or(-1);
+    if (number < 0) complete_ = false;
     return number;
   }
 

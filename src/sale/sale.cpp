@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include "sale/admission.hpp"
-#include "sale/close.lua.hpp"
-#include "sale/create.lua.hpp"
 #include "sale/definition.hpp"
 #include "sale/order_queue.hpp"
-#include "sale/revive.lua.hpp"
+#include "sale/orders.lua.hpp"
+#include "sale/sale.lua.hpp"
 
 namespace sluice {
 namespace {

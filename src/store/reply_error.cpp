@@ -51,7 +51,7 @@ struct Calls {
 Calls calls_in(std::string_view line) {
   Calls calls;
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  if (line.starts_with("--")) return calls;
+  if (line.starts_with("--") || line == "local call = redis.call") return calls;
   for (auto at = line.find("call"); at != std::string_view::npos; at = line.find("call", at + 4)) {
     ++calls.all;
     auto verb = line.substr(at + 4);

@@ -73,6 +73,7 @@ TEST(Frictions, U05_AScriptThatFailsBeforeItsFirstWriteHasNoEffect) {
     EXPECT_FALSE(may_have_written(text, line)) << line;
   EXPECT_TRUE(may_have_written(text, 5));
   EXPECT_TRUE(may_have_written("redis.call('get', k) redis.call('del', k)", 1));
+  EXPECT_FALSE(may_have_written("local call = redis.call\ncall('get', k)\ncall('del', k)", 2));
   EXPECT_TRUE(may_have_written("local f = redis.call\nf('get', k)", 2));
   EXPECT_TRUE(may_have_written("redis.call(ARGV[1])\nredis.call('get', k)", 2));
   EXPECT_TRUE(may_have_written("redis.call('publish', c, m)\nredis.call('get', k)", 2));

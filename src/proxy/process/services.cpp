@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/process.hpp"
 #include "proxy/process/statistics_door.hpp"
 #include "proxy/watch/documents.hpp"
 #include "proxy/watch/metrics.hpp"
@@ -13,11 +14,6 @@ namespace sluice::proxy {
 namespace {
 
 constexpr std::chrono::milliseconds oldest{1000};
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 Door statistics_door(Listening listening, std::chrono::milliseconds interval,
                      const ServiceSources& sources) {
