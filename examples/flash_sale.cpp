@@ -10,7 +10,8 @@ int main(int count, char** words) {
   const auto orders = sluice::open_order_store(count > 2 ? words[2] : "sqlite::memory:");
   orders->add_sale("bottles", 3);
 
-  auto sale = sluice::Sale::create(*store, {.name = "bottles", .stock = 3}).get();
+  auto sale =
+      sluice::Sale::create(*store, {.name = "bottles", .stock = 3, .number_type = "BT"}).get();
   for (const char* const buyer : {"ann", "bob", "ann", "cid", "dan"}) {
     // The request id is made by the buyer's side once, and sent again with each retry of the same
     // click.

@@ -19,9 +19,11 @@ int main(int count, char** words) {
 
   const auto store = sluice::open(count > 1 ? words[1] : "embedded:");
   const auto orders = sluice::open_order_store(count > 2 ? words[2] : "sqlite:" + file.string());
-  auto sale = sluice::Sale::create(
-                  *store, {.name = "bottles", .stock = 100, .limit = 1, .largest_order = 2})
-                  .get();
+  auto sale =
+      sluice::Sale::create(
+          *store,
+          {.name = "bottles", .stock = 100, .limit = 1, .largest_order = 2, .number_type = "BT"})
+          .get();
 
   sluice::OrderWorker worker{*store, sale, *orders};
   std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
@@ -29,7 +31,7 @@ int main(int count, char** words) {
   for (int buyer = 0; buyer < 200; ++buyer) {
     const auto id = std::to_string(buyer);
     const auto answer = sale.buy({id}, {"the click of " + id}).get();
-    if (answer.outcome == sluice::Outcome::sold_out) break;
+    if (answer.outcome == sluice::SaleOutcome::sold_out) break;
   }
   while (sale.status().get().waiting > 0) std::this_thread::yield();
   working.request_stop();

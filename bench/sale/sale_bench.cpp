@@ -6,7 +6,7 @@
 
 #include "number/period.hpp"
 #include "sale/admit.lua.hpp"
-#include "sale/keys.hpp"
+#include "sale/definition.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/open.hpp"
 #include "sluice/order_worker.hpp"
@@ -28,6 +28,7 @@ SaleDefinition goods(std::string name) {
   return {.name = std::move(name),
           .stock = 1'000'000'000,
           .limit = 1,
+          .number_type = "MT",
           .zone = "Asia/Shanghai",
           .digits = 12};
 }
@@ -38,7 +39,7 @@ Task<void> buy_until(Sale& sale, std::uint64_t first, std::uint64_t step, Steady
   for (auto buyer = first; Steady::now() < end; buyer += step) {
     auto asked = sale.buy(BuyerId{fmt::format("{:012}", buyer)}, RequestId{"r"});
     const auto answer = co_await asked;
-    if (answer.outcome != Outcome::admitted) throw std::runtime_error{"not admitted"};
+    if (answer.outcome != SaleOutcome::admitted) throw std::runtime_error{"not admitted"};
     done.fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -66,7 +67,7 @@ class Peer {
         {"SCRIPT", "LOAD", scripts::sale_admit.text});
   }
   double admissions() const {
-    const SaleKeys keys{"peer"};
+    const sale::SaleKeys keys{"peer"};
     const auto days = Calendar{"Asia/Shanghai"}.around(system_clock().wall());
     std::vector<std::string> words{"-c",
                                    "64",

@@ -1,16 +1,15 @@
 /// Time, passed in. Nothing in the project reads a clock by itself.
 ///
 /// Threads: any. A timer's callback runs on the clock's own thread (SystemClock) or on the thread
-/// that advances it (VirtualClock); it must be short, must not block and must not throw.
+/// that advances it (VirtualClock); it must be short, must not block and must not throw. On the
+/// clock's own thread Task::get() throws instead of blocking, and what a callback throws is logged.
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <mutex>
-#include <thread>
+#include <utility>
+
+#include "sluice/standard.hpp"
 
 namespace sluice {
 
@@ -55,6 +54,7 @@ Clock& system_clock();
 class VirtualClock final : public Clock {
  public:
   explicit VirtualClock(WallTime start = WallTime{std::chrono::seconds{1'704'067'200}});
+  ~VirtualClock() override;
 
   SteadyTime steady() const noexcept override;
   WallTime wall() const noexcept override;
@@ -67,14 +67,8 @@ class VirtualClock final : public Clock {
   std::size_t pending_timers() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable idle_;
-  SteadyTime steady_;
-  WallTime wall_at_start_;  // moved by jump_wall
-  TimerId last_ = 0;
-  TimerId running_ = 0;
-  std::thread::id runner_;
-  std::map<std::pair<SteadyTime, TimerId>, std::function<void()>> timers_;
+  struct State;
+  const std::unique_ptr<State> state_;
 };
 
 }  // namespace sluice

@@ -13,11 +13,12 @@ namespace sluice {
 enum class Effect {
   none,     ///< It did not; asking again is safe.
   done,     ///< It did; only what came after it failed.
-  unknown,  ///< Nobody can tell: the request was sent, no reply came.
+  unknown,  ///< It may have: the request was sent, and no reply came.
 };
 
 enum class Errc {
-  bad_argument = 1,  ///< The caller's input: an empty name, a malformed URL, a number out of range.
+  bad_argument = 1,  ///< The caller's mistake: an empty name, a number out of range, a malformed
+                     ///< URL, blocking on a thread that must not block.
   connection,        ///< The server cannot be reached, or the connection broke.
   timeout,           ///< No reply within the command's time.
   authentication,    ///< Wrong user or password, or a command that the user may not run.

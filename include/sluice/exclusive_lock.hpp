@@ -2,8 +2,6 @@
 /// write.
 #pragma once
 
-#include <chrono>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>

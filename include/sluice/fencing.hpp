@@ -9,8 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
-#include <functional>
 #include <initializer_list>
 #include <mutex>
 #include <span>
@@ -18,6 +16,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "sluice/expected.hpp"
 #include "sluice/held.hpp"
 #include "sluice/store.hpp"
 
@@ -47,7 +46,7 @@ class FenceGate {
 
   /// Nothing, or StaleToken. Never blocks on I/O; O(1). Throws Error: bad_argument for token 0;
   /// out_of_space (effect none) for a new resource beyond `most`.
-  std::expected<void, StaleToken> admit(std::string_view resource, FencingToken token);
+  Expected<void, StaleToken> admit(std::string_view resource, FencingToken token);
 
   /// Forgets a resource that is not written any more. False: it was not known.
   bool forget(std::string_view resource);
@@ -89,7 +88,7 @@ class Fence {
 
   /// Nothing, or StaleToken. A lost reply is asked for again, which is no harm. O(1). Throws Error:
   /// bad_argument for a token of 0 or above `largest_token`; what the store throws.
-  Task<std::expected<void, StaleToken>> admit(FencingToken token);
+  Task<Expected<void, StaleToken>> admit(FencingToken token);
 
   /// Runs a command if the token is admitted, in the same atomic step: its reply, or StaleToken and
   /// nothing was done. `keys`: all keys of the command; on a cluster they lie in the slot of the
@@ -97,12 +96,12 @@ class Fence {
   /// more than 7,000 words. O(1) beside the command. Throws as `admit`, and the command's own error
   /// (effect unknown: it may have done a part). A lost reply is an Error with effect unknown unless
   /// `options.repeatable` says that twice is no harm.
-  Task<std::expected<Value, StaleToken>> run(FencingToken token, Words keys, Words command,
-                                             CallOptions options = {});
-  Task<std::expected<Value, StaleToken>> run(FencingToken token,
-                                             std::initializer_list<std::string_view> keys,
-                                             std::initializer_list<std::string_view> command,
-                                             CallOptions options = {}) {
+  Task<Expected<Value, StaleToken>> run(FencingToken token, Words keys, Words command,
+                                        CallOptions options = {});
+  Task<Expected<Value, StaleToken>> run(FencingToken token,
+                                        std::initializer_list<std::string_view> keys,
+                                        std::initializer_list<std::string_view> command,
+                                        CallOptions options = {}) {
     return run(token, Words{keys.begin(), keys.size()}, Words{command.begin(), command.size()},
                options);
   }
@@ -111,7 +110,7 @@ class Fence {
   const std::string& key() const noexcept { return key_; }
 
  private:
-  static Task<std::expected<Value, StaleToken>> answer(Task<Value> asked);
+  static Task<Expected<Value, StaleToken>> answer(Task<Value> asked);
 
   Store& store_;
   std::string name_;

@@ -1,11 +1,8 @@
 /// What every lock hands out: a hold, whose it is, and how it ends.
 #pragma once
 
-#include <chrono>
 #include <compare>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -136,6 +133,8 @@ std::string_view to_string(ReleaseOutcome::Kind kind) noexcept;
 ///   call.
 class [[nodiscard("the hold ends with this object: keep it for as long as you work")]] Held {
  public:
+  using must_be_kept = void;  // of Task::get()
+
   /// Holds nothing.
   Held() noexcept = default;
   Held(Held && other) noexcept = default;

@@ -15,9 +15,7 @@
 ///     std::int64_t id = ids.next().get();
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "sluice/store.hpp"
@@ -40,8 +38,8 @@ class IdWorker {
   IdWorker(IdWorker&&) noexcept;
   IdWorker& operator=(IdWorker&&) noexcept;
 
-  /// Throws what the store throws (with effect `unknown` an id may have been skipped, which harms
-  /// nobody), and Error{server} when the store's clock is outside the layout or the day's sequence
+  /// Throws what the store throws (with effect `unknown` an id may have been skipped, which does no
+  /// harm), and Error{server} when the store's clock is outside the layout or the day's sequence
   /// is used up.
   Task<std::int64_t> next();
 

@@ -1,9 +1,7 @@
 /// A gate that opens when the last of N has reported.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>

@@ -1,9 +1,7 @@
 /// All locks of a server that somebody holds or waits for, and the deadlocks among them.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>

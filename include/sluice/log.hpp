@@ -1,12 +1,13 @@
 /// Where the library reports what no caller can be told: a lost connection, a dead letter, a cut
 /// file.
 ///
-/// Silent until a program sets a sink. Threads: any; the sink is called by whichever thread has
-/// something to say.
+/// Warnings and errors go to stderr until a program sets a sink. Threads: any; the sink is called
+/// by the thread that has something to say.
 #pragma once
 
-#include <functional>
 #include <string_view>
+
+#include "sluice/standard.hpp"
 
 namespace sluice {
 

@@ -1,15 +1,20 @@
-/// Counters of the whole process, in plain atomics. A program exports them as it likes; see
-/// metrics_table().
+/// Counters and histograms of the whole process, in plain atomics. prometheus_text() exports them;
+/// metrics_table() and histograms_table() are for programs that export them otherwise.
+///
+///     response.body = sluice::prometheus_text({{"service", "shop"}});   // GET /metrics
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
+
+#include "sluice/standard.hpp"
 
 namespace sluice {
 
@@ -39,7 +44,7 @@ class Histogram {
   std::chrono::nanoseconds sum() const noexcept {
     return std::chrono::nanoseconds{sum_ns_.load(std::memory_order_relaxed)};
   }
-  /// What bucket `bucket` is below.
+  /// Bucket `bucket` counts what took less than this.
   static constexpr std::chrono::microseconds bound(std::size_t bucket) noexcept {
     return std::chrono::microseconds{std::uint64_t{1} << bucket};
   }
@@ -122,5 +127,16 @@ std::span<const HistogramRow> histograms_table() noexcept;
 
 /// Every counter with its exported name, in the order of the table.
 std::span<const MetricRow> metrics_table() noexcept;
+
+struct MetricLabel {
+  std::string_view name;
+  std::string_view value;
+};
+
+/// All counters and histograms in the text format of Prometheus (0.0.4), each with these labels.
+std::string prometheus_text(std::span<const MetricLabel> labels);
+inline std::string prometheus_text(std::initializer_list<MetricLabel> labels = {}) {
+  return prometheus_text(std::span<const MetricLabel>{labels.begin(), labels.size()});
+}
 
 }  // namespace sluice

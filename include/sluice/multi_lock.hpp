@@ -1,9 +1,6 @@
 /// Several locks, all of them or none.
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>

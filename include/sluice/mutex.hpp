@@ -1,8 +1,6 @@
 /// One at a time, across processes.
 #pragma once
 
-#include <chrono>
-#include <memory>
 #include <optional>
 #include <string>
 

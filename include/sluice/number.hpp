@@ -11,25 +11,25 @@
 ///   FLUSHALL) goes on where it was: keep a unique index on the number in your database.
 /// Threads: any. Calls made at the same time travel together: N callers cost one round trip and
 ///   exactly N numbers.
-/// In Redis: hash {NAME}:s (last instant, definition), no TTL; string {NAME}:yyyymmdd for each day,
+/// In Redis: hash {NAME}:s (last instant, definition, prefix), no TTL; string {NAME}:yyyymmdd for
+/// each day,
 ///   TTL `keep` after the day's end. One round trip, one script.
 ///
 ///     Series orders{store, "MT", {.zone = "Asia/Shanghai"}};
 ///     if (auto number = orders.next().get()) print(number->text);   // MT202601020001
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <expected>
-#include <memory>
 #include <string>
 
+#include "sluice/expected.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice {
 
 struct SeriesOptions {
-  /// What a number begins with; empty: the name of the series.
+  /// What a number begins with; empty: the name of the series. The first that draws a number
+  /// settles it for all.
   std::string prefix = {};
   /// IANA name of the zone whose midnights begin a new day. An unknown one is an Error, never UTC
   /// in silence.
@@ -65,10 +65,10 @@ class Series {
   Series& operator=(Series&&) noexcept;
 
   /// The next number, or SeriesFull.
-  /// Throws Error: config_mismatch (effect none) when the series exists with another zone or width;
-  /// what the store throws otherwise: with effect `unknown` a number may have been taken that
-  /// nobody got.
-  Task<std::expected<Number, SeriesFull>> next();
+  /// Throws Error: config_mismatch (effect none) when the series exists with another zone, width or
+  /// prefix; what the store throws otherwise: with effect `unknown` a number may have been taken
+  /// that no caller got.
+  Task<Expected<Number, SeriesFull>> next();
 
  private:
   class Impl;

@@ -1,16 +1,15 @@
 /// Turns a URL into a Store: the one place that knows all kinds of them.
 ///
-///     embedded:                                  in memory, gone with the Store
-///     embedded:/var/lib/app?fsync=everysec       in a folder; fsync = always (default), everysec
-///     or
-///                                                never
+///     embedded:                                  in memory, for this Store alone, gone with it
+///     embedded:/var/lib/app?fsync=everysec       in a folder; fsync = always (the default),
+///                                                everysec or never
 ///     redis://[user[:password]@]host[:port][/db] a Redis or Valkey server; also valkey://
 ///     redis+unix://[user[:password]@]/path/sock  the same on a unix socket; also valkey+unix://
 ///
 /// Settings of a server: ?name=NAME (CLIENT SETNAME), db=N (the database, instead of /db),
 /// timeout=3s (of a command), connect_timeout=3s, spin=50us. An IPv6 address stands in brackets;
-/// user, password, path and values may be percent-encoded. Times are a number with us, ms, s or m;
-/// a bare number is milliseconds.
+/// user, password, path and values may be percent-encoded. Times are a number with us, ms, s, m, h
+/// or d, like 250ms or 1.5s; a bare number is milliseconds.
 ///
 /// Threads: any.
 ///
@@ -18,8 +17,6 @@
 ///     Mutex mutex{*store, "stock:42"};
 #pragma once
 
-#include <chrono>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,7 +42,8 @@ struct OpenOptions {
 
 /// Opens the Store; a server is connected when this returns. Throws Error{bad_argument} for a URL
 /// that it does not understand; {connection, timeout, authentication} for a server that cannot be
-/// reached or will not have us; {in_use, corrupt} for a folder. Passwords appear in no message.
+/// reached or refuses the user; {server} for a node of a cluster or a Sentinel; {in_use, corrupt}
+/// for a folder. Passwords appear in no message.
 std::unique_ptr<Store> open(std::string_view url, const OpenOptions& options = {});
 
 }  // namespace sluice

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,7 +28,7 @@ struct InsertResult {
   };
   std::size_t inserted = 0;
   std::size_t repeated = 0;        ///< were there already, the same in all fields
-  std::vector<Rejected> rejected;  ///< will never fit; the others are in
+  std::vector<Rejected> rejected;  ///< can never be inserted; all others were
 };
 
 struct DatabaseStock {
@@ -50,11 +49,11 @@ class OrderStore {
 
   /// Brings the orders of one sale in, and takes their units off its stock. Rejects one by one what
   /// can never fit.
-  virtual InsertResult insert(const std::string& sale, std::span<const Order> orders) = 0;
+  virtual InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders) = 0;
 
   /// Up to `most` orders with an id above `after`, ids rising.
-  virtual std::vector<Order> page(const std::string& sale, std::int64_t after,
-                                  std::size_t most) = 0;
+  virtual std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
+                                      std::size_t most) = 0;
   /// Empty: the database does not know the sale.
   virtual std::optional<DatabaseStock> stock(const std::string& sale) = 0;
   /// How many buyers have more than `limit` orders in the database.

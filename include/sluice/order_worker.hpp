@@ -16,9 +16,7 @@
 ///     std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <stop_token>
 #include <string>
 
@@ -37,7 +35,7 @@ struct OrderWorkerOptions {
   /// An entry untouched for so long belongs to a dead worker. More than the longest transaction may
   /// take.
   std::chrono::milliseconds claim_after{30'000};
-  /// An entry delivered more often than this becomes a dead letter: whoever took it seems to die of
+  /// An entry delivered more often than this becomes a dead letter: its workers seem to die of
   /// it.
   std::int64_t most_deliveries = 20;
   /// Pause after a failure of the database or store: doubles from the first to the longest, with

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <compare>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>

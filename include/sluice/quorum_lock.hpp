@@ -1,8 +1,6 @@
 /// One at a time, by the word of a majority of independent servers.
 #pragma once
 
-#include <chrono>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>

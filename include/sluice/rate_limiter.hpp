@@ -1,13 +1,11 @@
 /// So many in any stretch of time, across processes.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <expected>
-#include <memory>
 #include <stop_token>
 #include <string>
 
+#include "sluice/expected.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice {
@@ -73,7 +71,7 @@ struct RateExceeded {
 ///     if (!grant) return too_many_requests(grant.error().retry_after);
 class RateLimiter {
  public:
-  using Outcome = std::expected<RateGrant, RateExceeded>;
+  using Outcome = Expected<RateGrant, RateExceeded>;
 
   /// Throws Error (bad_argument): an empty name, one above 1 MiB, an option out of range.
   RateLimiter(Store& store, std::string name, RateLimiterOptions options);

@@ -4,26 +4,28 @@
 /// Guarantee: while the store keeps its data, the units of all admitted orders never exceed the
 ///   stock; no buyer has more orders than the limit; an order gets all its units or none; order
 ///   numbers are type + day + counter from 1, without a gap, dated by the store's clock in the zone
-///   of the sale; ids rise strictly. An admitted order stands in the stream in the same atomic
-///   step, and OrderWorker takes it from there into the database exactly once. The same buyer with
-///   the same request id always gets the same order, however often and however late he asks.
+///   of the sale; ids rise strictly, and no two sales of a store give the same one (of any 4095
+///   that were created one after another). An admitted order stands in the stream in the same
+///   atomic step, and OrderWorker takes it from there into the database exactly once. The same
+///   buyer with the same request id always gets the same order, however often and however late he
+///   asks.
 /// Not guaranteed: any of it after the store lost its data (an asynchronous replica promoted,
 ///   FLUSHALL). The database then refuses what is too much, and such orders end as dead letters
-///   (docs/sale.md), counted in `sluice_sale_dead_letters_total`. Ids and numbers are unique within
-///   a sale, not among sales.
+///   (docs/sale.md), counted in `sluice_sale_dead_letters_total`. Numbers are unique within a sale:
+///   give each sale a `number_type` of its own.
 /// Threads: any. Calls made at the same time travel together, in one round trip and one script.
 /// In Redis, all in the slot of NAME, no TTL: hash {NAME}:sale (definition, sold, counters), hash
 ///   {NAME}:buyers (buyer to his latest order), hash {NAME}:requests (buyer and request to order),
 ///   stream {NAME}:orders with the group `workers` (orders on their way), stream {NAME}:dead
-///   (orders that the database refused).
+///   (orders that the database refused). Beside them one string for all sales, sluice:sales, counts
+///   the sales that were created.
 ///
-///     auto sale = Sale::create(store, {.name = "maotai", .stock = 100}).get();
-///     auto answer = sale.buy(BuyerId{"42"}, RequestId{"c1f0"}).get();
-///     if (answer.order) print(answer.order->number);   // MT202601020001
+///     auto sale = Sale::create(store, {.name = "maotai", .stock = 100, .number_type =
+///     "MT"}).get(); auto answer = sale.buy(BuyerId{"42"}, RequestId{"c1f0"}).get(); if
+///     (answer.order) print(answer.order->number);   // MT202601020001
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,17 +63,18 @@ struct SaleDefinition {
   /// Units of the largest order; 0: only the stock bounds it. The limit counts orders: bound the
   /// units here.
   std::int64_t largest_order = 0;
-  /// What order numbers begin with: 1 to 16 letters, digits, '-' or '_'.
-  std::string number_type = "MT";
+  /// What order numbers begin with: 1 to 16 letters, digits, '-' or '_'. There is no default: two
+  /// sales of one type give the same numbers.
+  std::string number_type = {};
   /// IANA name of the zone whose midnights begin a new day of numbers.
-  std::string zone = "Asia/Shanghai";
+  std::string zone = "UTC";
   /// Width of the counter in a number, 1 to 12: a day has 10^digits - 1 numbers, then it is *full*.
   int digits = 4;
 
   friend bool operator==(const SaleDefinition&, const SaleDefinition&) = default;
 };
 
-struct Order {
+struct SaleOrder {
   std::string number;  ///< "MT202601020001"
   std::int64_t id;     ///< layout of IdWorker: IdWorker::parts(id)
   std::int64_t units;
@@ -80,12 +83,13 @@ struct Order {
   WallTime issued_at;  ///< by the store's clock
   RequestId request;
 
-  friend bool operator==(const Order&, const Order&) = default;
+  friend bool operator==(const SaleOrder&, const SaleOrder&) = default;
 };
 
-enum class Outcome {
+enum class SaleOutcome {
   admitted,
   repeated,        ///< this request was admitted before; the same order again
+  other_units,     ///< this request was admitted before, for other units; that order
   already_bought,  ///< the buyer has as many orders as the limit allows; his latest order
   sold_out,
   not_enough,  ///< some units are left, but fewer than asked
@@ -94,15 +98,15 @@ enum class Outcome {
   closed,
   not_loaded,  ///< the store does not know the sale (any more)
 };
-std::string_view to_string(Outcome outcome) noexcept;
+std::string_view to_string(SaleOutcome outcome) noexcept;
 
 struct Admission {
-  Outcome outcome;
-  std::optional<Order> order;  ///< of admitted, repeated and already_bought
+  SaleOutcome outcome;
+  std::optional<SaleOrder> order;  ///< of admitted, repeated, other_units and already_bought
 
   /// The buyer has what this request asked for.
   bool has_order() const noexcept {
-    return outcome == Outcome::admitted || outcome == Outcome::repeated;
+    return outcome == SaleOutcome::admitted || outcome == SaleOutcome::repeated;
   }
 };
 
@@ -125,7 +129,7 @@ struct DeadLetter {
   std::string entry;  ///< the place that it had in the stream of orders
   std::string reason;
   std::vector<std::pair<std::string, std::string>> fields;  ///< as they stood in the stream
-  std::optional<Order> order;  ///< what they say; empty: they make no order
+  std::optional<SaleOrder> order;  ///< what they say; empty: they make no order
 };
 
 /// REQUIRES: the Store lives longer, and the Sale longer than its Tasks. Moving it leaves Tasks

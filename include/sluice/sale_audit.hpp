@@ -11,7 +11,7 @@
 
 namespace sluice {
 
-struct Check {
+struct AuditCheck {
   std::string name;  ///< "sold_plus_left_is_stock"
   bool ok;
   std::int64_t figure;
@@ -19,8 +19,8 @@ struct Check {
   std::string detail;  ///< what is wrong, with examples; or what was counted
 };
 
-struct Audit {
-  std::vector<Check> checks;
+struct SaleAudit {
+  std::vector<AuditCheck> checks;
   std::int64_t admitted = 0;     ///< orders in the store's record of requests
   std::int64_t in_database = 0;  ///< orders
   std::int64_t on_the_way = 0;   ///< orders in the stream that are not in the database
@@ -38,6 +38,6 @@ struct Audit {
 /// when nobody buys meanwhile. While orders are admitted the figures of the store and of the
 /// database are from different instants and may differ by what came in between; workers may run.
 /// Throws what the store and the database throw. The OrderStore is the audit's alone meanwhile.
-Audit audit(Store& store, const Sale& sale, OrderStore& orders);
+SaleAudit audit(Store& store, const Sale& sale, OrderStore& orders);
 
 }  // namespace sluice

@@ -1,9 +1,7 @@
 /// At most so many at a time, across processes.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>

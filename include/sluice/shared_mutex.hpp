@@ -1,8 +1,6 @@
 /// Many readers, or one writer, across processes.
 #pragma once
 
-#include <chrono>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>

@@ -3,21 +3,21 @@
 ///
 /// Guarantee: a command or script runs atomically; commands that one thread starts one after
 ///   another on one Store are executed in that order. A reply that was given is as durable as the
-///   Store promises (embedded: `fsync`; Redis: its own configuration).
+///   Store promises (embedded: `fsync`; Redis: its own configuration). An error reply is thrown
+///   with the command or script and the key that it was for.
 /// Not guaranteed: that a failed call had no effect: `Error::effect()` says what is known.
 /// Threads: any. Arguments are copied before a call returns its Task. Await every Task: a server is
 ///   sent nothing before, while the embedded engine executes at the call.
 #pragma once
 
-#include <functional>
 #include <initializer_list>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sluice/clock.hpp"
+#include "sluice/standard.hpp"
 #include "sluice/task.hpp"
 #include "sluice/value.hpp"
 
@@ -39,7 +39,7 @@ struct CallOptions {
   /// The call does no harm when it is executed twice (it carries a request id, say), so that it may
   /// be sent again after a broken connection. Commands that only read are repeated anyway.
   bool repeatable = false;
-  /// Nobody waits for the reply: it is read with the next one, or some 10 ms later, so that no
+  /// No caller waits for the reply: it is read with the next one, or some 10 ms later, so that no
   /// thread has to wake for it. The call itself is sent at once, as any other.
   bool unhurried = false;
 };
@@ -110,7 +110,7 @@ class Store {
                           CallOptions options = {}) = 0;
   /// Runs a batch in one round trip. An error reply of one item is a Value of type error in its
   /// place; a lost connection is thrown. A WAIT at its end waits until replicas have what the batch
-  /// has written, on a connection that nobody shares; the embedded engine has no replicas, and
+  /// has written, on a connection of its own; the embedded engine has no replicas, and
   /// answers 0.
   virtual Task<std::vector<Value>> run(Batch batch, CallOptions options = {}) = 0;
 

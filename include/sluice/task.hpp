@@ -2,10 +2,16 @@
 /// `co_await` suspends the coroutine.
 ///
 /// A Task is lazy: it starts when it is awaited or got, and is used once. A Task that is dropped
-/// unstarted does nothing. A coroutine that a thread waits for with `.get()` always continues on
-/// that thread, and the thread does the I/O itself while it waits (see Driver). A coroutine that
-/// nobody waits for (`spawn`) continues on whichever thread completes what it awaits, and must not
-/// block there.
+/// unstarted does nothing, and the log says so. A coroutine that a thread waits for with `.get()`
+/// always continues on that thread, and the thread does the I/O itself while it waits (see Driver).
+/// A coroutine that no thread waits for (`spawn`) continues on the thread that completes what it
+/// awaits: often the one that reads all replies of a Store. Blocking there would stop the Store for
+/// every thread, so `.get()` throws there; `co_await` instead, or go to a thread of your own first:
+///
+///     auto held = co_await mutex.acquire();
+///     co_await resume_on([&](auto work) { asio::post(pool, std::move(work)); });
+///     write_the_file();  // may block
+///
 /// Threads: a Task belongs to one thread at a time.
 #pragma once
 
@@ -13,7 +19,6 @@
 #include <concepts>
 #include <coroutine>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -21,6 +26,7 @@
 #include <vector>
 
 #include "sluice/clock.hpp"
+#include "sluice/standard.hpp"
 
 namespace sluice {
 
@@ -35,8 +41,8 @@ class Driver {
   virtual void drive(Waiter& waiter) = 0;
 };
 
-/// One-shot signal: one coroutine awaits it, anybody completes it, before or after.
-/// It must live until it was awaited and completed; usually it is a local of the coroutine.
+/// One-shot signal: one coroutine awaits it, any thread completes it, before or after. It must live
+/// until it was awaited and completed; usually it is a local of the coroutine.
 class Completion {
  public:
   /// `driver` brings the completion about; null: it comes by itself.
@@ -45,7 +51,7 @@ class Completion {
   Completion& operator=(const Completion&) = delete;
 
   /// Resumes the coroutine: on the thread that waits for it in get(), else here and now.
-  /// False: somebody was first. The object may be gone when this returns true.
+  /// False: it was complete already. The object may be gone when this returns true.
   bool complete() noexcept;
 
   bool is_complete() const noexcept { return state_.load(std::memory_order_acquire) & completed; }
@@ -94,17 +100,18 @@ class PromiseBase {
     self.resume();
     if (arrivals_.load(std::memory_order_acquire) == 0)
       return arrivals_.fetch_add(1, std::memory_order_acq_rel) == 0;
-    arrivals_.store(2, std::memory_order_relaxed);  // nobody else arrives any more
+    arrivals_.store(2, std::memory_order_relaxed);  // no other arrival follows
     return false;
   }
   bool has_ended() const noexcept { return arrivals_.load(std::memory_order_acquire) == 2; }
+  bool was_started() const noexcept { return continuation_ || waiter_; }
 
  private:
   void end() noexcept;
 
   std::coroutine_handle<> continuation_;
   Waiter* waiter_ = nullptr;
-  // The end, and the return of start(): whichever comes second carries on.
+  // The end, and the return of start(): the second of the two resumes the continuation.
   std::atomic<unsigned> arrivals_{0};
 };
 
@@ -139,12 +146,25 @@ class Promise<void> : public PromiseBase {
   std::exception_ptr error_;
 };
 
-/// Runs `coroutine` to its end on this thread; `promise` is its promise.
+/// Runs `coroutine` to its end on this thread; `promise` is its promise. Throws Error{bad_argument}
+/// before it starts on a thread that must not block.
 void run_to_end(PromiseBase& promise, std::coroutine_handle<> coroutine);
+
+/// Logs that a Task was dropped before it started; once for each coroutine function.
+void warn_of_unstarted(std::coroutine_handle<> coroutine) noexcept;
 
 /// What a Task holds when its value was there at once; void needs a stand-in.
 template <class T>
 using Ready = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+/// A result whose end undoes what the Task has done, as a hold's does: its type, or that in an
+/// optional, names a type `must_be_kept`. The compiler warns where the result of get() is dropped.
+template <class T>
+inline constexpr bool must_be_kept = requires {
+  typename T::must_be_kept;
+};
+template <class T>
+inline constexpr bool must_be_kept<std::optional<T>> = must_be_kept<T>;
 
 }  // namespace detail
 
@@ -172,14 +192,10 @@ class [[nodiscard]] Task {
   /// Finished already, without a coroutine: get() gives its value.
   bool is_ready() const noexcept { return !coroutine_; }
 
-  /// Blocks until the result is there; throws what the coroutine threw. REQUIRES: not used before.
-  T get() {
-    if (coroutine_) {
-      detail::run_to_end(coroutine_.promise(), coroutine_);
-      return coroutine_.promise().take();
-    }
-    if constexpr (!std::is_void_v<T>) return std::move(*ready_);
-  }
+  /// Blocks until the result is there; throws what the coroutine threw, and Error{bad_argument}
+  /// (effect none) on a thread that reads replies or runs timers. REQUIRES: not used before.
+  T get() { return take(); }
+  [[nodiscard]] T get() requires detail::must_be_kept<T> { return take(); }
 
   auto operator co_await() noexcept {
     struct Awaiter {
@@ -200,8 +216,17 @@ class [[nodiscard]] Task {
   friend promise_type;
   explicit Task(Handle coroutine) noexcept : coroutine_(coroutine) {}
   explicit Task(detail::Ready<T>&& value) : ready_(std::move(value)) {}
+  T take() {
+    if (coroutine_) {
+      detail::run_to_end(coroutine_.promise(), coroutine_);
+      return coroutine_.promise().take();
+    }
+    if constexpr (!std::is_void_v<T>) return std::move(*ready_);
+  }
   void destroy() noexcept {
-    if (coroutine_) coroutine_.destroy();
+    if (!coroutine_) return;
+    if (!coroutine_.promise().was_started()) detail::warn_of_unstarted(coroutine_);
+    coroutine_.destroy();
   }
 
   Handle coroutine_;
@@ -220,6 +245,27 @@ inline Task<void> detail::Promise<void>::get_return_object() noexcept {
 /// Starts `task` and lets it go. Its failure goes to `failed`; without one it is logged as an
 /// error.
 void spawn(Task<void> task, std::function<void(std::exception_ptr)> failed = {});
+
+/// Takes work and runs it once, soon, on a thread that may block.
+using Executor = std::function<void(std::function<void()> work)>;
+
+/// `co_await resume_on(executor)`: the coroutine continues where the executor runs its work. It
+/// hangs for ever where the executor drops the work.
+class ResumeOn {
+ public:
+  explicit ResumeOn(Executor executor) noexcept : executor_(std::move(executor)) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> coroutine) {
+    const auto executor = std::move(executor_);  // `this` may be gone before the executor returns
+    executor([coroutine] { coroutine.resume(); });
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  Executor executor_;
+};
+
+inline ResumeOn resume_on(Executor executor) { return ResumeOn{std::move(executor)}; }
 
 /// Starts all tasks at once and waits for all; results in the order of the tasks.
 /// Throws the first failure, after all have ended.
@@ -242,8 +288,8 @@ Task<std::vector<T>> when_all(std::vector<Task<T>> tasks) {
   co_return results;
 }
 
-/// Waits for `completion` until `deadline` of `clock`. False: time was up first.
-/// Whoever completes the completion must not use it after this returns.
+/// Waits for `completion` until `deadline` of `clock`. False: time was up first. After this returns
+/// the completion may be gone.
 Task<bool> wait_until(Completion& completion, Clock& clock, SteadyTime deadline);
 
 /// Suspends until `deadline` of `clock`.

@@ -73,8 +73,9 @@ class Value {
 /// As redis-cli would show it, on one line; for messages and tests. Long text is cut at 200 bytes.
 std::string to_string(const Value& value);
 
-/// The Error that an error reply stands for ("-WRONGTYPE ...", "-NOAUTH ...").
-/// Effect: none, but unknown for an error raised in the middle of a script.
+/// The Error that an error reply stands for ("-WRONGTYPE ...", "-NOAUTH ..."). Effect: none, but
+/// unknown for an error in the middle of a script, unless it is one of those (READONLY, OOM,
+/// NOREPLICAS, MISCONF) that a server gives only before a script has written anything.
 Error error_of_reply(std::string_view reply);
 
 }  // namespace sluice

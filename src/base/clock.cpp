@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "base/event.hpp"
 #include "base/process.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice {
 namespace {
@@ -47,7 +53,16 @@ class Timers {
   TimerId first_of_a_child() const noexcept { return last_ + (TimerId{1} << 32); }
 
  private:
+  static void call(std::function<void()> callback) {
+    try {
+      callback();
+    } catch (const std::exception& failure) {
+      log(LogLevel::error, std::string{"a timer's callback failed: "} + failure.what());
+    }
+  }
+
   void run() {
+    const NoBlocking serving{"runs all timers of the process, renewals of locks among them"};
     std::unique_lock lock{mutex_};
     runner_ = std::this_thread::get_id();
     for (;;) {
@@ -66,8 +81,7 @@ class Timers {
       when_.erase(running_);
       timers_.erase(first);
       lock.unlock();
-      callback();
-      callback = nullptr;
+      call(std::move(callback));
       lock.lock();
       running_ = 0;
       idle_.notify_all();
@@ -122,66 +136,80 @@ Clock& system_clock() {
   return *clock;
 }
 
-VirtualClock::VirtualClock(WallTime start) : steady_(virtual_start), wall_at_start_(start) {}
+struct VirtualClock::State {
+  mutable std::mutex mutex;
+  std::condition_variable idle;
+  SteadyTime steady = virtual_start;
+  WallTime wall_at_start;  // moved by jump_wall
+  TimerId last = 0;
+  TimerId running = 0;
+  std::thread::id runner;
+  std::map<std::pair<SteadyTime, TimerId>, std::function<void()>> timers;
+};
+
+VirtualClock::VirtualClock(WallTime start) : state_(std::make_unique<State>()) {
+  state_->wall_at_start = start;
+}
+VirtualClock::~VirtualClock() = default;
 
 SteadyTime VirtualClock::steady() const noexcept {
-  const std::lock_guard lock{mutex_};
-  return steady_;
+  const std::lock_guard lock{state_->mutex};
+  return state_->steady;
 }
 
 WallTime VirtualClock::wall() const noexcept {
-  const std::lock_guard lock{mutex_};
+  const std::lock_guard lock{state_->mutex};
   // From the whole way, not step by step, so that many steps below a microsecond add up.
-  return wall_at_start_ + std::chrono::floor<std::chrono::microseconds>(steady_ - virtual_start);
+  return state_->wall_at_start +
+         std::chrono::floor<std::chrono::microseconds>(state_->steady - virtual_start);
 }
 
 Clock::TimerId VirtualClock::at(SteadyTime when, std::function<void()> callback) {
-  const std::lock_guard lock{mutex_};
-  const TimerId id = ++last_;
-  timers_.emplace(std::pair{when, id}, std::move(callback));
+  const std::lock_guard lock{state_->mutex};
+  const TimerId id = ++state_->last;
+  state_->timers.emplace(std::pair{when, id}, std::move(callback));
   return id;
 }
 
 bool VirtualClock::cancel(TimerId timer) {
-  std::unique_lock lock{mutex_};
-  for (auto it = timers_.begin(); it != timers_.end(); ++it) {
-    if (it->first.second == timer) {
-      timers_.erase(it);
-      return true;
-    }
-  }
-  if (runner_ != std::this_thread::get_id()) idle_.wait(lock, [&] { return running_ != timer; });
+  State& state = *state_;
+  std::unique_lock lock{state.mutex};
+  if (std::erase_if(state.timers, [&](const auto& one) { return one.first.second == timer; }) > 0)
+    return true;
+  if (state.runner != std::this_thread::get_id())
+    state.idle.wait(lock, [&] { return state.running != timer; });
   return false;
 }
 
 void VirtualClock::advance(std::chrono::nanoseconds by) {
-  std::unique_lock lock{mutex_};
-  const auto until = add(steady_, by);
-  while (!timers_.empty() && timers_.begin()->first.first <= until) {
-    const auto first = timers_.begin();
-    steady_ = std::max(steady_, first->first.first);
-    running_ = first->first.second;
-    runner_ = std::this_thread::get_id();
+  State& state = *state_;
+  std::unique_lock lock{state.mutex};
+  const auto until = add(state.steady, by);
+  while (!state.timers.empty() && state.timers.begin()->first.first <= until) {
+    const auto first = state.timers.begin();
+    state.steady = std::max(state.steady, first->first.first);
+    state.running = first->first.second;
+    state.runner = std::this_thread::get_id();
     auto callback = std::move(first->second);
-    timers_.erase(first);
+    state.timers.erase(first);
     lock.unlock();
     callback();
     callback = nullptr;
     lock.lock();
-    running_ = 0;
-    idle_.notify_all();
+    state.running = 0;
+    state.idle.notify_all();
   }
-  steady_ = std::max(steady_, until);
+  state.steady = std::max(state.steady, until);
 }
 
 void VirtualClock::jump_wall(std::chrono::microseconds by) {
-  const std::lock_guard lock{mutex_};
-  wall_at_start_ += by;
+  const std::lock_guard lock{state_->mutex};
+  state_->wall_at_start += by;
 }
 
 std::size_t VirtualClock::pending_timers() const {
-  const std::lock_guard lock{mutex_};
-  return timers_.size();
+  const std::lock_guard lock{state_->mutex};
+  return state_->timers.size();
 }
 
 }  // namespace sluice

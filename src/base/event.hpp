@@ -1,15 +1,17 @@
-/// A flag that threads can sleep on: one futex word, no mutex. Setting it twice is setting it once.
-/// A thread that sleeps in poll() instead lends it an eventfd.
+/// How threads sleep, and which of them must not.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "sluice/clock.hpp"
 
 namespace sluice {
 
+/// A flag that threads can sleep on: one futex word, no mutex. Setting it twice is setting it once.
+/// A thread that sleeps in poll() instead lends it an eventfd.
 class Event {
  public:
   bool is_set() const noexcept { return state_.load(std::memory_order_acquire) == set_state; }
@@ -42,6 +44,24 @@ class Event {
   bool sleep(std::optional<SteadyTime> deadline) noexcept;
 
   std::atomic<std::uint32_t> state_{clear_state};
+};
+
+/// Marks a thread that others depend on. While the mark lives, Task::get() throws on this thread
+/// instead of stopping them all.
+class NoBlocking {
+ public:
+  /// `duty` ends the sentence "the thread that ...".
+  explicit NoBlocking(const char* duty) noexcept : before_(std::exchange(duty_, duty)) {}
+  ~NoBlocking() { duty_ = before_; }
+  NoBlocking(const NoBlocking&) = delete;
+  NoBlocking& operator=(const NoBlocking&) = delete;
+
+  /// Null: this thread may block.
+  static const char* duty_of_this_thread() noexcept { return duty_; }
+
+ private:
+  inline static thread_local const char* duty_ = nullptr;
+  const char* before_;
 };
 
 }  // namespace sluice

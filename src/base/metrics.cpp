@@ -1,5 +1,7 @@
 #include "sluice/metrics.hpp"
 
+#include <fmt/format.h>
+
 namespace sluice {
 
 Metrics& metrics() noexcept {
@@ -23,6 +25,52 @@ std::span<const HistogramRow> histograms_table() noexcept {
 #undef SLUICE_ROW
   };
   return rows;
+}
+
+namespace {
+
+/// `name="value",...`, escaped.
+std::string text_of(std::span<const MetricLabel> labels) {
+  std::string text;
+  for (const auto& label : labels) {
+    if (!text.empty()) text += ',';
+    text.append(label.name).append("=\"");
+    for (const char c : label.value) {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c == '\n' ? std::string{"\\n"} : std::string{c};
+    }
+    text += '"';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string prometheus_text(std::span<const MetricLabel> labels) {
+  const auto own = text_of(labels);
+  const auto in_braces = own.empty() ? "" : fmt::format("{{{}}}", own);
+  const auto before_le = own.empty() ? "" : own + ',';
+  std::string text;
+  const auto add = [&text]<class... Args>(fmt::format_string<Args...> form, Args&&... args) {
+    fmt::format_to(std::back_inserter(text), form, std::forward<Args>(args)...);
+  };
+  for (const auto& row : metrics_table())
+    add("# HELP {0} {1}\n# TYPE {0} counter\n{0}{2} {3}\n", row.name, row.help, in_braces,
+        row.value->load(std::memory_order_relaxed));
+  for (const auto& row : histograms_table()) {
+    add("# HELP {0} {1}\n# TYPE {0} histogram\n", row.name, row.help);
+    std::uint64_t so_far = 0;
+    for (std::size_t bucket = 0; bucket < Histogram::buckets; ++bucket) {
+      so_far += row.value->count(bucket);
+      const bool last = bucket + 1 == Histogram::buckets;
+      const std::chrono::duration<double> bound = Histogram::bound(bucket);
+      add("{}_bucket{{{}le=\"{}\"}} {}\n", row.name, before_le,
+          last ? "+Inf" : fmt::to_string(bound.count()), so_far);
+    }
+    const std::chrono::duration<double> sum = row.value->sum();
+    add("{0}_sum{1} {2}\n{0}_count{1} {3}\n", row.name, in_braces, sum.count(), so_far);
+  }
+  return text;
 }
 
 }  // namespace sluice

@@ -37,11 +37,11 @@ void Progress::finish(const std::string& line) {
   drawn_ = false;
 }
 
-bool all_ok(const std::vector<Check>& checks) noexcept {
-  return std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.ok; });
+bool all_ok(const std::vector<AuditCheck>& checks) noexcept {
+  return std::all_of(checks.begin(), checks.end(), [](const AuditCheck& check) { return check.ok; });
 }
 
-Json json_of(const std::vector<Check>& checks) {
+Json json_of(const std::vector<AuditCheck>& checks) {
   Json rows = Json::array();
   for (const auto& check : checks)
     rows.add(Json::object({{"name", check.name},
@@ -52,7 +52,7 @@ Json json_of(const std::vector<Check>& checks) {
   return rows;
 }
 
-void print_checks(const std::vector<Check>& checks) {
+void print_checks(const std::vector<AuditCheck>& checks) {
   for (const auto& check : checks) {
     const std::string expected = check.figure == check.expected
                                      ? std::string{}

@@ -35,9 +35,9 @@ class Progress {
   std::chrono::steady_clock::time_point last_{};
 };
 
-bool all_ok(const std::vector<Check>& checks) noexcept;
-Json json_of(const std::vector<Check>& checks);
+bool all_ok(const std::vector<AuditCheck>& checks) noexcept;
+Json json_of(const std::vector<AuditCheck>& checks);
 /// A line each: ok or FAILED, name, figure, and where it differs what was expected.
-void print_checks(const std::vector<Check>& checks);
+void print_checks(const std::vector<AuditCheck>& checks);
 
 }  // namespace sluice::cli

@@ -122,7 +122,7 @@ int audit_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
   const auto orders = open_order_store(args.orders);
-  const Audit found = audit(*store, sale, *orders);
+  const SaleAudit found = audit(*store, sale, *orders);
   if (!globals.json) print_checks(found.checks);
   print(globals.json,
         Json::object({{"ok", found.ok()},

@@ -7,6 +7,7 @@
 #include "engine/log/append_log.hpp"
 #include "engine/types/text.hpp"
 #include "resp/command_table.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -64,14 +65,10 @@ class Receipt {
   std::optional<LogCommitter::Wait> wait_;
 };
 
-Value value_or_throw(Value reply) {
-  if (reply.is_error()) throw error_of_reply(reply.as_text());
-  return reply;
-}
-
-Task<Value> when_committed(Value reply, Receipt receipt) {
+Task<Value> when_committed(Value reply, Receipt receipt, std::optional<Error> error) {
   co_await receipt;
-  co_return value_or_throw(std::move(reply));
+  if (error) throw *std::move(error);
+  co_return reply;
 }
 
 template <class T>
@@ -116,7 +113,7 @@ class PassiveStore final : public EmbeddedStore {
     return {committer(), result.position, result.wrote};
   }
 
-  Task<Value> reply(ExecutionResult&& result);
+  Task<Value> reply(ExecutionResult&& result, std::optional<Error> error);
   Task<Value> wait_for_keys(std::vector<std::string> words);
   Task<Value> start_rewrite();
   /// Executes from where `values` ends; stops before an item that has to wait. Gives the receipt of
@@ -186,7 +183,9 @@ Task<Value> PassiveStore::run(Words command, CallOptions) {
     result = section.execute(command);
   }
   if (result->block) return wait_for_keys({command.begin(), command.end()});
-  return reply(*std::move(result));
+  std::optional<Error> error;
+  if (result->reply.is_error()) error = error_of_command(result->reply.as_text(), command);
+  return reply(*std::move(result), std::move(error));
 }
 
 Task<Value> PassiveStore::run(const Script& script, Words keys, Words args, CallOptions) {
@@ -195,15 +194,18 @@ Task<Value> PassiveStore::run(const Script& script, Words keys, Words args, Call
     Section section{engine_};
     result = section.execute(script, keys, args);
   }
-  return reply(*std::move(result));
+  std::optional<Error> error;
+  if (result->reply.is_error())
+    error = error_of_script(result->reply.as_text(), script, keys,
+                            result->wrote ? Effect::unknown : Effect::none);
+  return reply(*std::move(result), std::move(error));
 }
 
-Task<Value> PassiveStore::reply(ExecutionResult&& result) {
+Task<Value> PassiveStore::reply(ExecutionResult&& result, std::optional<Error> error) {
   if (result.wrote) rewrite_when_due();
   auto receipt = receipt_of(result);
-  if (receipt.is_committed() && !result.reply.is_error())
-    return Task<Value>::ready(std::move(result.reply));
-  return when_committed(std::move(result.reply), std::move(receipt));
+  if (receipt.is_committed() && !error) return Task<Value>::ready(std::move(result.reply));
+  return when_committed(std::move(result.reply), std::move(receipt), std::move(error));
 }
 
 /// Ends a wait: with its timeout, or when the coroutine goes on or is destroyed.
@@ -241,7 +243,11 @@ Task<Value> PassiveStore::wait_for_keys(std::vector<std::string> words) {
   if (call->wrote) rewrite_when_due();
   Receipt receipt{committer(), call->position, call->wrote};
   co_await receipt;
-  co_return value_or_throw(std::move(call->reply));
+  if (call->reply.is_error()) {
+    const std::vector<std::string_view> command{call->words.begin(), call->words.end()};
+    throw error_of_command(call->reply.as_text(), command);
+  }
+  co_return std::move(call->reply);
 }
 
 // --- batches ---

@@ -24,8 +24,7 @@ class IdWorker::Impl {
   static constexpr std::size_t most_together = 4096;
 
   Task<std::vector<std::int64_t>> draw(std::size_t count) {
-    auto asked = ask(count);
-    const Value reply = co_await asked;
+    const Value reply = co_await ask(count);
     const auto& parts = reply.as_items();
     const auto& outcome = parts.at(0).as_text();
     if (outcome != "issued") fail(outcome, parts.at(1).as_integer());

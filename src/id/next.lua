@@ -1,5 +1,6 @@
 -- Take the next ids: seconds and sequence apart, since a Lua number holds 53 bits.
--- KEYS[1] state hash   ARGV[1] how many   ARGV[2] epoch of the layout, seconds   ARGV[3] largest sequence
+-- KEYS[1] state hash
+-- ARGV[1] how many   ARGV[2] epoch of the layout, seconds   ARGV[3] largest sequence
 -- Reply: {'issued', seconds since the epoch, first sequence} · {'full', now, s} · {'range', now, s}
 --   (outside 31 bits)
 local state = redis.call('hmget', KEYS[1], 'last', 'day', 'sequence')

@@ -25,7 +25,7 @@ std::string text_of(WallTime instant) { return fmt::to_string(instant.time_since
 
 class Series::Impl {
  public:
-  using Outcome = std::expected<Number, SeriesFull>;
+  using Outcome = Expected<Number, SeriesFull>;
 
   Impl(Store& store, std::string name, SeriesOptions options)
       : store_(store),
@@ -50,8 +50,7 @@ class Series::Impl {
     // it.
     if (!table_) table_ = calendar_.around(store_.clock().wall());
     for (int attempt = 0; attempt < 3; ++attempt) {
-      auto asked = ask(count);
-      const Value reply = co_await asked;
+      const Value reply = co_await ask(count);
       const auto& parts = reply.as_items();
       const auto& outcome = parts.at(0).as_text();
       if (outcome == "range") {
@@ -60,11 +59,13 @@ class Series::Impl {
       }
       if (outcome == "issued") co_return deal(parts, count);
       if (outcome == "full") co_return refuse(parts, count);
-      throw Error{Errc::config_mismatch,
-                  fmt::format("series '{}' is defined as '{}' in {}, and here as '{}' "
-                              "(period;zone;digits): use the "
-                              "same options, or another name",
-                              name_, parts.at(1).as_text(), store_.describe(), definition_)};
+      throw Error{
+          Errc::config_mismatch,
+          fmt::format("series '{}' is defined as '{}' with prefix '{}' in {}, and here as "
+                      "'{}' with prefix '{}' (period;zone;digits): use the same options, or "
+                      "another name",
+                      name_, parts.at(1).as_text(), parts.at(2).as_text(), store_.describe(),
+                      definition_, options_.prefix)};
     }
     throw Error{Errc::server, fmt::format("the clock of {} jumps: series '{}' finds no day for it",
                                           store_.describe(), name_)};
@@ -79,6 +80,7 @@ class Series::Impl {
       args.push_back(text_of(period.start));
     }
     args.push_back(text_of(table_->end));
+    args.push_back(options_.prefix);
     const std::vector<std::string_view> key_words{keys.begin(), keys.end()};
     const std::vector<std::string_view> arg_words{args.begin(), args.end()};
     return store_.run(scripts::number_next, Words{key_words}, Words{arg_words});
@@ -110,13 +112,13 @@ class Series::Impl {
     }
     sluice::count(metrics().numbers_issued, outcomes.size());
     sluice::count(metrics().numbers_full, count - outcomes.size());
-    while (outcomes.size() < count) outcomes.emplace_back(std::unexpected{rest});
+    while (outcomes.size() < count) outcomes.emplace_back(Unexpected{rest});
     return outcomes;
   }
 
   std::vector<Outcome> refuse(const Value::Items& parts, std::size_t count) const {
     sluice::count(metrics().numbers_full, count);
-    return std::vector<Outcome>(count, std::unexpected{full(parts.at(1), parts.at(2))});
+    return std::vector<Outcome>(count, Unexpected{full(parts.at(1), parts.at(2))});
   }
 
   Store& store_;
@@ -125,7 +127,7 @@ class Series::Impl {
   const Calendar calendar_;
   const std::int64_t largest_;
   const std::string definition_;
-  std::optional<PeriodTable> table_;  // the combiner sends one batch at a time, so nobody shares it
+  std::optional<PeriodTable> table_;  // used by one batch at a time
   Combiner<Ask, Outcome> combiner_;
 };
 
@@ -141,6 +143,6 @@ Series::~Series() = default;
 Series::Series(Series&&) noexcept = default;
 Series& Series::operator=(Series&&) noexcept = default;
 
-Task<std::expected<Number, SeriesFull>> Series::next() { return impl_->next(); }
+Task<Expected<Number, SeriesFull>> Series::next() { return impl_->next(); }
 
 }  // namespace sluice

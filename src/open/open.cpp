@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/duration.hpp"
 #include "engine/embedded_store.hpp"
 #include "open/url.hpp"
 #include "redis/redis_store.hpp"
@@ -12,6 +13,7 @@
 namespace sluice {
 namespace {
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr std::string_view offered =
@@ -26,37 +28,41 @@ void refuse_unknown_settings(const Url& url, std::span<const std::string_view> k
                          fmt::join(known, ", ")));
 }
 
+microseconds time_of(std::string_view text, std::string_view what) {
+  const auto time = parse_duration(text, milliseconds{1});
+  if (!time)
+    refuse(fmt::format("the {} of the URL is {}, not '{}'; a bare number is milliseconds", what,
+                       duration_form, text));
+  return *time;
+}
+
+int database_of(std::string_view text) {
+  return static_cast<int>(parse_number(text, 1'000'000, "database"));
+}
+
 milliseconds positive_ms(std::string_view text, std::string_view what) {
-  const auto duration = parse_duration(text, what);
-  if (duration < milliseconds{1}) refuse(fmt::format("the {} is at least 1 ms", what));
-  return std::chrono::duration_cast<milliseconds>(duration);
-}
-
-void apply_query(const Url& url, redis::RedisOptions& to) {
-  static constexpr std::string_view known[] = {"name", "db", "timeout", "connect_timeout", "spin"};
-  refuse_unknown_settings(url, known);
-  for (const auto& [name, value] : url.query) {
-    if (name == "name") to.name = value;
-    if (name == "db") to.database = static_cast<int>(parse_number(value, 1'000'000, "database"));
-    if (name == "timeout") to.command_timeout = positive_ms(value, "timeout");
-    if (name == "connect_timeout") to.connect_timeout = positive_ms(value, "connect_timeout");
-    if (name == "spin") to.spin = parse_duration(value, "spin");
-  }
-}
-
-void apply_options(const OpenOptions& from, redis::RedisOptions& to) {
-  if (from.name) to.name = *from.name;
-  if (from.command_timeout) to.command_timeout = *from.command_timeout;
-  if (from.connect_timeout) to.connect_timeout = *from.connect_timeout;
-  if (from.spin) to.spin = *from.spin;
+  const auto time = time_of(text, what);
+  if (time < milliseconds{1}) refuse(fmt::format("the {} is at least 1 ms", what));
+  return std::chrono::duration_cast<milliseconds>(time);
 }
 
 redis::RedisOptions server_options(const Url& url, const OpenOptions& options) {
+  static constexpr std::string_view known[] = {"name", "db", "timeout", "connect_timeout", "spin"};
+  refuse_unknown_settings(url, known);
   redis::RedisOptions server;
   server.user = url.user;
   server.password = url.password;
-  apply_query(url, server);
-  apply_options(options, server);
+  for (const auto& [name, value] : url.query) {
+    if (name == "name") server.name = value;
+    if (name == "db") server.database = database_of(value);
+    if (name == "timeout") server.command_timeout = positive_ms(value, "timeout");
+    if (name == "connect_timeout") server.connect_timeout = positive_ms(value, "connect_timeout");
+    if (name == "spin") server.spin = time_of(value, "spin");
+  }
+  server.name = options.name.value_or(std::move(server.name));
+  server.command_timeout = options.command_timeout.value_or(server.command_timeout);
+  server.connect_timeout = options.connect_timeout.value_or(server.connect_timeout);
+  server.spin = options.spin.value_or(server.spin);
   return server;
 }
 
@@ -68,8 +74,7 @@ std::unique_ptr<Store> open_tcp(const Url& url, const OpenOptions& options) {
   server.endpoint.port = url.port.value_or(6379);
   if (!url.path.empty() && url.path != "/") {
     if (url.query.contains("db")) refuse("the URL names the database twice, as /N and as db=N");
-    server.database =
-        static_cast<int>(parse_number(std::string_view{url.path}.substr(1), 1'000'000, "database"));
+    server.database = database_of(std::string_view{url.path}.substr(1));
   }
   return redis::open_redis(std::move(server));
 }

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/integer.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
@@ -72,6 +72,10 @@ void parse_host(std::string_view text, Url& url) {
       refuse(fmt::format("'{}' stands after the IPv6 address of the URL", rest));
     if (!rest.empty()) port = rest.substr(1);
   } else {
+    if (text.find(',') != std::string_view::npos)
+      refuse(
+          "the URL names several servers, but a Store has one: name that one; lists of Sentinels "
+          "or cluster nodes are not offered yet");
     port = cut(text, ':');
     if (port && port->find(':') != std::string_view::npos)
       refuse("the host of the URL has several ':'; an IPv6 address stands in brackets: [::1]");
@@ -122,27 +126,10 @@ Url parse_url(std::string_view text) {
 }
 
 std::uint64_t parse_number(std::string_view text, std::uint64_t most, std::string_view what) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number > most)
+  const auto number = parse_integer<std::uint64_t>(text);
+  if (!number || *number > most)
     refuse(fmt::format("the {} of the URL is a number of 0 to {}, not '{}'", what, most, text));
-  return number;
-}
-
-std::chrono::microseconds parse_duration(std::string_view text, std::string_view what) {
-  struct Unit {
-    std::string_view suffix;
-    std::uint64_t microseconds;
-  };
-  static constexpr Unit units[] = {
-      {"us", 1}, {"ms", 1000}, {"s", 1'000'000}, {"m", 60'000'000}, {"", 1000}};
-  for (const auto& unit : units) {
-    if (!text.ends_with(unit.suffix)) continue;
-    const auto count =
-        parse_number(text.substr(0, text.size() - unit.suffix.size()), 1'000'000'000, what);
-    return std::chrono::microseconds{count * unit.microseconds};
-  }
-  return {};
+  return *number;
 }
 
 }  // namespace sluice

@@ -1,7 +1,6 @@
 /// A URL, taken apart. No message of this file quotes a URL as a whole: it may hold a password.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,8 +23,6 @@ struct Url {
 /// Throws Error{bad_argument} that says which part is wrong.
 Url parse_url(std::string_view text);
 
-/// "50us", "20ms", "3s", "1m", "250" (ms). Throws Error{bad_argument}, naming `what`.
-std::chrono::microseconds parse_duration(std::string_view text, std::string_view what);
 /// A whole number of 0 to `most`.
 std::uint64_t parse_number(std::string_view text, std::uint64_t most, std::string_view what);
 

@@ -7,8 +7,8 @@
 
 #include "redis/channels.hpp"
 #include "redis/link.hpp"
-#include "redis/options.hpp"
 #include "redis/reactor.hpp"
+#include "redis/redis_store.hpp"
 
 namespace sluice::redis {
 

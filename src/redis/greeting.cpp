@@ -25,6 +25,8 @@ Greeting::Greeting(const RedisOptions& options, const std::vector<std::string>& 
     hello.push_back(options.name);
   }
   add(Step::hello, std::move(hello));
+  if (options.user.empty() && !options.password.empty())
+    add(Step::password, {"AUTH", options.password});
   const auto database = std::to_string(options.database);
   if (options.database != 0) add(Step::select, {"SELECT", database});
   for (const auto& channel : channels) add(Step::subscribe, {"SUBSCRIBE", channel});
@@ -44,8 +46,34 @@ bool Greeting::take(const Value& reply) {
     if (items.empty() || !items[0].is_text() || items[0].as_text() != "subscribe") return false;
   }
   const Step step = steps_[taken_];
-  if (reply.is_error()) refuse(step, reply.as_text());
+  if (step == Step::password) {
+    if (reply.is_error() && reply.as_text().find("without any password") != std::string::npos)
+      warning_ = fmt::format(
+          "{} asks for no password, but the URL has one: is it the server that was meant?",
+          server_);
+  } else if (reply.is_error()) {
+    refuse(step, reply.as_text());
+  }
+  if (step == Step::hello) check_mode(reply);
   return ++taken_ == steps_.size();
+}
+
+/// HELLO tells what kind of server it is, among other things.
+void Greeting::check_mode(const Value& hello) const {
+  if (hello.type() != Value::Type::map) return;
+  const auto& items = hello.as_items();
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (!items[i].is_text() || items[i].as_text() != "mode" || !items[i + 1].is_text()) continue;
+    if (items[i + 1].as_text() == "cluster")
+      throw Error{Errc::server,
+                  fmt::format("{} is a node of a cluster, which Sluice does not speak yet: most "
+                              "keys lie on other nodes; use a server that is not in cluster mode",
+                              server_)};
+    if (items[i + 1].as_text() == "sentinel")
+      throw Error{Errc::server, fmt::format("{} is a Sentinel and holds no data; name the server "
+                                            "that it watches instead",
+                                            server_)};
+  }
 }
 
 void Greeting::refuse(Step step, const std::string& reply) const {

@@ -2,13 +2,14 @@
 /// without any I/O.
 ///
 /// One write: HELLO 3 with AUTH and SETNAME, SELECT, SUBSCRIBE for the channels of before, and a
-/// PING, because a server that is still loading its data says so only to that.
+/// PING, because a server that is still loading its data says so only to that. A password without a
+/// user is sent once more as AUTH alone: only that tells of a server that asks for none.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "redis/options.hpp"
+#include "redis/redis_store.hpp"
 #include "sluice/value.hpp"
 
 namespace sluice::redis {
@@ -19,18 +20,24 @@ class Greeting {
 
   const std::string& bytes() const noexcept { return bytes_; }
   /// Takes the next reply or push. True: that was the last. Throws Error (effect none) when the
-  /// server will not have us.
+  /// server refuses us.
   bool take(const Value& reply);
+  /// The server has answered something.
+  bool has_begun() const noexcept { return taken_ > 0; }
+  /// What the user should know about the server; empty: nothing.
+  const std::string& warning() const noexcept { return warning_; }
 
  private:
-  enum class Step { hello, select, subscribe, ping };
+  enum class Step { hello, password, select, subscribe, ping };
   void add(Step step, std::vector<std::string_view> words);
+  void check_mode(const Value& hello) const;
   [[noreturn]] void refuse(Step step, const std::string& reply) const;
 
   std::string server_;
   std::string bytes_;
   std::vector<Step> steps_;
   std::size_t taken_ = 0;
+  std::string warning_;
 };
 
 }  // namespace sluice::redis

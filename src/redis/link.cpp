@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/process.hpp"
+#include "resp/writer.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -43,7 +44,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
   {
     Lock lock{mutex_};
     expire(now, finished);
-    if (now >= look_at_) looks_ = flight_.count(ReadBy::passer) > 0;
+    if (now >= look_at_) looks_ = flight_.count(ReadBy::next_reader) > 0;
     if (state_ == State::idle && is_wanted()) state_ = State::waiting;
     if (state_ == State::waiting && is_wanted() && now >= retry_at_) begin_attempt(lock);
     if ((state_ == State::connecting || state_ == State::greeting) && now >= attempt_ends_)
@@ -52,7 +53,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
     if (is_open()) mind_silence(now);
     flush(lock);
     arm();
-    if (state_ == State::lost && !reading_ && !writing_) bury(finished);
+    if (state_ == State::lost && !reading_ && !writing_) dispose_of_socket(finished);
     next = next_tick();
   }
   finished.complete_all();
@@ -74,7 +75,7 @@ void Link::mind_silence(SteadyTime now) {
     lose("it has been silent for too long", Errc::timeout);
   } else if (channels_.any() && kind_ == Kind::shared && !pinged_ &&
              now >= last_heard_ + options_.idle) {
-    constexpr std::string_view ping = "*1\r\n$4\r\nPING\r\n";
+    static const auto ping = resp::command_bytes({"PING"});
     out_ += ping;
     appended_ += ping.size();
     flight_.push({nullptr, 1, {}});
@@ -149,6 +150,8 @@ void Link::take_greeting(const Value& reply) {
   ready_since_ = last_heard_;
   tried_ = true;
   resubscribing_ = !resubscribed_.empty();
+  if (connections_ == 0 && kind_ == Kind::shared && !greeting_->warning().empty())
+    log(LogLevel::warning, greeting_->warning());
   if (connections_++ > 0) {
     count(metrics().redis_reconnects);
     reconnecting_ = kind_ == Kind::shared;
@@ -161,9 +164,17 @@ void Link::take_greeting(const Value& reply) {
 void Link::lose(const std::string& why, Errc code) {
   if (state_ == State::closed || state_ == State::lost) return;
   if (is_open()) log(LogLevel::warning, fmt::format("lost the connection to {}: {}", server_, why));
-  last_failure_.emplace(code, is_open() || code == Errc::authentication
-                                  ? why
-                                  : fmt::format("cannot connect to {}: {}", server_, why));
+  if (is_open() || code == Errc::authentication) {
+    last_failure_.emplace(code, why);
+  } else {
+    const bool silent = state_ == State::greeting && !greeting_->has_begun();
+    const bool looks_like_tls = silent && (code == Errc::connection || code == Errc::protocol);
+    last_failure_.emplace(
+        code,
+        fmt::format(
+            "cannot connect to {}: {}{}", server_, why,
+            looks_like_tls ? "; perhaps this port expects TLS, which is not offered yet" : ""));
+  }
   // A connection that stood for a while was a good one; the next attempt need not be late.
   if (is_open() && system_clock().steady() - ready_since_ >= options_.backoff_max) backoff_.reset();
   state_ = State::lost;
@@ -172,8 +183,8 @@ void Link::lose(const std::string& why, Errc code) {
   reactor_.wake();
 }
 
-/// The reactor's thread, when nobody is inside a read or a write.
-void Link::bury(Finished& finished) {
+/// By the reactor's thread, when no thread is inside a read or a write.
+void Link::dispose_of_socket(Finished& finished) {
   if (socket_) reactor_.forget(socket_->descriptor());
   socket_.reset();
   greeting_.reset();

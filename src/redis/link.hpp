@@ -1,18 +1,18 @@
 /// One connection to the server that all callers share, and its coming back after it was lost.
 ///
-/// Sending: a request is appended to `out_` under the lock; a thread that finds nobody sending
-/// sends until `out_` is empty, so what gathers during one write travels in the next. Receiving:
-/// one thread at a time reads, takes the replies to the operations at the front of `flight_`, and
-/// completes them when it has let the lock go. That thread is a caller that waits for a reply
-/// (drive()); one that leaves wakes another to follow it. While no caller reads, the reactor's
-/// thread does, if there may be something that somebody waits for (needs_ear()).
+/// Sending: a request is appended to `out_` under the lock. A thread that finds no other thread
+/// sending sends until `out_` is empty, so what gathers during one write travels in the next.
+/// Receiving: one thread at a time reads, takes the replies to the operations at the front of
+/// `flight_`, and completes them when it has let the lock go. That thread is a caller that waits
+/// for a reply (drive()); when it has its own it wakes another waiting caller to read. While no
+/// caller reads, the reactor's thread does, if something may come (needs_reactor_to_read()).
 ///
 ///     idle ─> waiting ─> connecting ─> greeting ─> ready ─> draining ┐
 ///               ^            |             |         |               |
 ///               └────────────┴── failed ───┘         └──── lost <────┘   closed: from all
 ///
-/// `lost`: the socket is shut down; the reactor's thread buries it as soon as nobody is inside a
-/// read or write.
+/// `lost`: the socket is shut down; the reactor's thread disposes of it as soon as no thread is
+/// inside a read or write.
 #pragma once
 
 #include <array>
@@ -23,11 +23,11 @@
 #include <optional>
 #include <string>
 
+#include "base/random.hpp"
 #include "net/socket.hpp"
-#include "redis/backoff.hpp"
 #include "redis/channels.hpp"
-#include "redis/flight.hpp"
 #include "redis/greeting.hpp"
+#include "redis/in_flight.hpp"
 #include "redis/operation.hpp"
 #include "redis/reactor.hpp"
 #include "redis/spin.hpp"
@@ -79,11 +79,11 @@ class Link final : public Source, public Driver {
   net::Transfer spin(const Waiter& waiter, SteadyTime end);
   bool digest(net::Transfer transfer);
   void take_all();
-  void take_hint(const std::string& error);
+  void note_state_of_server(const std::string& error);
   bool is_digesting_here() const noexcept;
   void take_one(Value& value, Finished& finished);
   void answer(Value& reply, Finished& finished);
-  bool needs_ear() const noexcept;
+  bool needs_reactor_to_read() const noexcept;
   void arm() noexcept;
   void stop_reading();
   void follow(Waiter& waiter, Lock& lock);
@@ -97,7 +97,7 @@ class Link final : public Source, public Driver {
   void connected(Lock& lock);
   void take_greeting(const Value& reply);
   void lose(const std::string& why, Errc code = Errc::connection);
-  void bury(Finished& finished);
+  void dispose_of_socket(Finished& finished);
   void mind_silence(SteadyTime now);
   SteadyTime next_tick() const;
 
@@ -140,11 +140,11 @@ class Link final : public Source, public Driver {
   std::uint64_t appended_ = 0;  // bytes given to this connection
   std::uint64_t sent_ = 0;      // bytes the kernel took
   KnownScripts known_;
-  Flight flight_;
+  InFlight flight_;
   std::deque<Operation*> pending_;  // waiting for a connection
   std::size_t pending_bytes_ = 0;
   SteadyTime earliest_ = SteadyTime::max();  // no deadline is before
-  SteadyTime look_at_ = SteadyTime::max();   // for replies that nobody waits for
+  SteadyTime look_at_ = SteadyTime::max();   // for replies to unhurried calls
   bool looks_ = false;                       // that time has come
 
   // The reader's.

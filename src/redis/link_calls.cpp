@@ -11,8 +11,8 @@ namespace sluice::redis {
 
 namespace {
 
-/// So long a reply that nobody waits for may lie there.
-constexpr std::chrono::milliseconds patience{10};
+/// How long a reply that no caller waits for may lie in the socket.
+constexpr std::chrono::milliseconds unread_for{10};
 
 std::exception_ptr failure(Errc code, const std::string& message, Effect effect) {
   if (effect == Effect::unknown) count(metrics().redis_unknown);
@@ -25,15 +25,15 @@ void Link::submit(Operation& operation) {
   auto soonest = operation.deadline;
   Finished finished;
   bool needs_connection = false;
-  if (forks_ !=
-      fork_count()) {  // before the lock: a thread that the child does not have may hold it
+  // Before the lock: a thread that the child does not have may hold it.
+  if (forks_ != fork_count()) {
     finished.fail(
         operation,
         failure(Errc::closed, "this Store was opened before fork(); open another in the child",
                 Effect::none));
     return finished.complete_all();
   }
-  // Whoever submits inside get() awaits next, and drives.
+  // A thread that submits inside get() awaits next, and then drives this link.
   const Waiter* const waiter = Waiter::current();
   if (waiter && waiter->would_drive(*this) && operation.read_by == ReadBy::anybody)
     operation.read_by = ReadBy::caller;
@@ -86,14 +86,14 @@ void Link::take(Operation& operation) {
   appended_ += out_.size() - before;
   flight_.push({&operation, operation.request.commands(), operation.request.answered_by(),
                 operation.read_by});
-  if (operation.read_by == ReadBy::passer && look_at_ == SteadyTime::max())
-    look_at_ = system_clock().steady() + patience;
+  if (operation.read_by == ReadBy::next_reader && look_at_ == SteadyTime::max())
+    look_at_ = system_clock().steady() + unread_for;
   count(metrics().redis_commands, operation.request.commands());
 }
 
 void Link::drop_front() {
   flight_.pop();
-  if (look_at_ == SteadyTime::max() || flight_.count(ReadBy::passer) > 0) return;
+  if (look_at_ == SteadyTime::max() || flight_.count(ReadBy::next_reader) > 0) return;
   look_at_ = SteadyTime::max();
   looks_ = false;
 }
@@ -142,8 +142,8 @@ void Link::expire(SteadyTime now, Finished& finished) {
   });
 }
 
-/// After a connection was lost: repeats what may be repeated, in its order; the rest learns the
-/// truth.
+/// After a connection was lost: repeats the calls that may be repeated, in their order; fails the
+/// others.
 void Link::settle(Finished& finished) {
   std::deque<Operation*> again;
   for (; !flight_.empty(); drop_front()) {
@@ -172,10 +172,10 @@ void Link::settle(Finished& finished) {
   }
 }
 
-/// What nobody was in a hurry to read may be there.
+/// Replies to unhurried calls may be there.
 void Link::read_last() {
   Lock lock{mutex_};
-  if (reading_ || !is_open() || flight_.count(ReadBy::passer) == 0) return;
+  if (reading_ || !is_open() || flight_.count(ReadBy::next_reader) == 0) return;
   reading_ = true;
   lock.unlock();
   digest(socket_->read_some(buffer_));

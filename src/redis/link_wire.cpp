@@ -8,6 +8,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/event.hpp"
 #include "redis/link.hpp"
 #include "sluice/metrics.hpp"
 #include "store/waiter.hpp"
@@ -177,6 +178,7 @@ bool Link::digest(net::Transfer transfer) {
 }
 
 void Link::take_all() {
+  const NoBlocking reading{"reads the replies of a Store"};
   const auto* const before = std::exchange(digesting, this);
   for (std::size_t i = 0; i < inbox_.size();) {
     Finished finished;
@@ -205,7 +207,7 @@ void Link::take_all() {
 void Link::take_one(Value& value, Finished& finished) {
   if (state_ == State::greeting) return take_greeting(value);
   if (value.type() != Value::Type::push) return answer(value, finished);
-  // A push is the answer to the command that asked for it, or nobody's.
+  // A push answers the command at the front, or no command at all.
   if (flight_.empty() || !is_push_of(value, flight_.front().answered_by)) return;
   if (flight_.front().answered_by == "subscribe" && value.as_items().size() > 1)
     newly_confirmed_.push_back(value.as_items()[1].as_text());
@@ -214,12 +216,11 @@ void Link::take_one(Value& value, Finished& finished) {
 
 void Link::answer(Value& reply, Finished& finished) {
   if (flight_.empty()) {
-    if (is_open())
-      lose("it sent a reply that nobody had asked for: " + to_string(reply), Errc::protocol);
+    if (is_open()) lose("it sent a reply to no request: " + to_string(reply), Errc::protocol);
     return;
   }
-  if (reply.is_error()) take_hint(reply.as_text());
-  Flight::Slot& slot = flight_.front();
+  if (reply.is_error()) note_state_of_server(reply.as_text());
+  InFlight::Slot& slot = flight_.front();
   Operation* const operation = slot.operation;
   if (operation) operation->replies[operation->answered++] = std::move(reply);
   if (--slot.replies_left > 0) return;
@@ -228,9 +229,9 @@ void Link::answer(Value& reply, Finished& finished) {
   if (state_ == State::draining && flight_.empty()) lose("it became a replica");
 }
 
-/// What an error tells about the server rather than about the call.
-void Link::take_hint(const std::string& error) {
-  // Its scripts are gone: whoever calls one next brings the text.
+/// Some errors tell of the server rather than of the call.
+void Link::note_state_of_server(const std::string& error) {
+  // Its scripts are gone: the next call of each brings the text.
   if (error.starts_with("NOSCRIPT")) known_.clear();
   // After a failover the name or address leads to another server: connect anew, but not for every
   // call.
@@ -239,8 +240,8 @@ void Link::take_hint(const std::string& error) {
     state_ = State::draining;
 }
 
-/// Whether somebody waits, or may wait, for bytes that no caller is there to read.
-bool Link::needs_ear() const noexcept {
+/// Whether bytes may come that have to be read, and no caller is reading.
+bool Link::needs_reactor_to_read() const noexcept {
   if (reading_) return false;
   return !is_open() || flight_.count(ReadBy::anybody) > 0 || looks_ || !followers_.empty() ||
          (kind_ == Kind::shared && channels_.any()) || silent_until_ != SteadyTime::max();
@@ -250,7 +251,7 @@ bool Link::needs_ear() const noexcept {
 void Link::arm() noexcept {
   if (!is_wired()) return;
   const std::uint32_t wanted =
-      EPOLLRDHUP | (needs_ear() ? EPOLLIN : 0U) | (blocked_ ? EPOLLOUT : 0U);
+      EPOLLRDHUP | (needs_reactor_to_read() ? EPOLLIN : 0U) | (blocked_ ? EPOLLOUT : 0U);
   if (wanted == armed_) return;
   armed_ = wanted;
   reactor_.rearm(socket_->descriptor(), *this, wanted);

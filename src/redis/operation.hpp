@@ -15,9 +15,9 @@ namespace sluice::redis {
 
 /// Who reads a reply when it comes.
 enum class ReadBy : unsigned char {
-  caller,   ///< the thread that waits for it
-  anybody,  ///< the reactor's thread, at once, unless a caller is reading
-  passer,   ///< whoever reads the next one; nobody waits for this one
+  caller,       ///< the thread that waits for it
+  anybody,      ///< the reactor's thread, at once, unless a caller is reading
+  next_reader,  ///< the thread that reads the next one; no caller waits for this one
 };
 
 struct Operation {
@@ -27,7 +27,7 @@ struct Operation {
         replies(where),
         deadline(until),
         repeatable(options.repeatable),
-        read_by(options.unhurried ? ReadBy::passer : ReadBy::anybody),
+        read_by(options.unhurried ? ReadBy::next_reader : ReadBy::anybody),
         done(driver) {}
 
   const Request& request;

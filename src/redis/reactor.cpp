@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/event.hpp"
+
 namespace sluice::redis {
 namespace {
 
@@ -89,8 +91,9 @@ void Reactor::wake() noexcept {
 }
 
 void Reactor::run() {
+  const NoBlocking serving{"reads the replies of a Store and connects it"};
   while (!ending_.load(std::memory_order_acquire)) {
-    // Whoever sets an earlier deadline while the sources are asked finds this and wakes us.
+    // A caller that sets an earlier deadline while the sources are asked finds this and wakes us.
     sleeps_until_.store(SteadyTime::max().time_since_epoch().count(), std::memory_order_seq_cst);
     const auto next = tick_all();
     sleeps_until_.store(next.time_since_epoch().count(), std::memory_order_seq_cst);

@@ -1,8 +1,8 @@
 #include "redis/redis_store.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/integer.hpp"
 #include "base/process.hpp"
 #include "redis/client.hpp"
 #include "resp/command_table.hpp"
@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 /// How often a script is sent again with its text, when other clients keep flushing the server's
 /// scripts.
-constexpr int most_lessons = 3;
+constexpr int most_script_repeats = 3;
 
 bool is_forgotten_script(const Value& reply) {
   return reply.is_error() && reply.as_text().starts_with("NOSCRIPT");
@@ -39,32 +39,23 @@ Task<void> exchange(Link& link, const Request& request, std::span<Value> replies
   if (operation.failure) std::rethrow_exception(operation.failure);
 }
 
-Value checked(Value reply) {
-  if (reply.is_error()) throw error_of_reply(reply.as_text());
+Value checked(const Request& request, Value reply) {
+  if (reply.is_error()) throw request.error_of(reply.as_text());
   return reply;
 }
 
 Task<Value> call(ClientPtr client, Request request, CallOptions options) {
-  Value reply;
-  Operation operation{
-      request, {&reply, 1}, deadline_of(*client, options), options, &client->link()};
-  client->link().submit(operation);
-  co_await operation.done;
-  if (operation.failure) std::rethrow_exception(operation.failure);
-  co_return checked(std::move(reply));
-}
-
-Task<Value> call_script(ClientPtr client, Request request, CallOptions options) {
   const auto deadline = deadline_of(*client, options);
-  for (int lesson = 0;; ++lesson) {
+  for (int repeat = 0;; ++repeat) {
     Value reply;
     Operation operation{request, {&reply, 1}, deadline, options, &client->link()};
     client->link().submit(operation);
     co_await operation.done;
     if (operation.failure) std::rethrow_exception(operation.failure);
-    // It was not executed; the next time it travels with its text.
-    if (is_forgotten_script(reply) && lesson < most_lessons) continue;
-    co_return checked(std::move(reply));
+    // A forgotten script was not executed; the next time it travels with its text.
+    if (request.has_script() && is_forgotten_script(reply) && repeat < most_script_repeats)
+      continue;
+    co_return checked(request, std::move(reply));
   }
 }
 
@@ -72,10 +63,9 @@ Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks
                           CallOptions options) {
   Client::Loan loan{*client};
   Value reply;
-  auto exchanged = exchange(loan.link(), request, {&reply, 1},
-                            deadline_of(*client, options, blocks_for), options);
-  co_await exchanged;
-  co_return checked(std::move(reply));
+  const auto deadline = deadline_of(*client, options, blocks_for);
+  co_await exchange(loan.link(), request, std::span{&reply, 1}, deadline, options);
+  co_return checked(request, std::move(reply));
 }
 
 /// WAIT speaks of the writes of one connection: at the end of a batch, of that batch's.
@@ -85,12 +75,11 @@ std::optional<milliseconds> replica_wait_of(const Batch& batch) {
   const std::vector<std::string_view> words{last.words.begin(), last.words.end()};
   const auto* const spec = resp::find_command(words);
   if (!spec || spec->name != "wait") return std::nullopt;
-  std::uint32_t ms = 0;
-  const auto [end, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), ms);
-  if (error != std::errc{} || end != words[2].data() + words[2].size() || ms == 0)
+  const auto ms = parse_integer<std::uint32_t>(words[2]);
+  if (!ms || *ms == 0)
     throw Error{Errc::bad_argument,
                 "WAIT in a batch needs a time in ms above 0, not '" + last.words[2] + "'"};
-  return milliseconds{ms};
+  return milliseconds{*ms};
 }
 
 void add_item(Request& request, const Batch::Item& item) {
@@ -109,11 +98,9 @@ void add_item(Request& request, const Batch::Item& item) {
 Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request,
                                         SteadyTime deadline, CallOptions options) {
   std::vector<Value> replies(batch.size());
-  auto exchanged = exchange(link, request, replies, deadline, options);
-  co_await exchanged;
-
-  // Only when somebody flushes the scripts in the middle of the batch.
-  for (int lesson = 0; lesson < most_lessons; ++lesson) {
+  co_await exchange(link, request, replies, deadline, options);
+  // Only when another client flushes the scripts in the middle of the batch.
+  for (int repeat = 0; repeat < most_script_repeats; ++repeat) {
     std::vector<std::size_t> forgotten;
     Request again{Request::Kind::batch};
     for (std::size_t i = 0; i < replies.size(); ++i) {
@@ -123,8 +110,7 @@ Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request
     }
     if (forgotten.empty()) break;
     std::vector<Value> answers(forgotten.size());
-    auto repeated = exchange(link, again, answers, deadline, options);
-    co_await repeated;
+    co_await exchange(link, again, answers, deadline, options);
     for (std::size_t i = 0; i < forgotten.size(); ++i)
       replies[forgotten[i]] = std::move(answers[i]);
   }
@@ -133,12 +119,12 @@ Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request
 
 Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request,
                                     CallOptions options) {
-  auto exchanged = exchange_batch(client->link(), std::move(batch), std::move(request),
-                                  deadline_of(*client, options), options);
-  co_return co_await exchanged;
+  const auto deadline = deadline_of(*client, options);
+  co_return co_await exchange_batch(client->link(), std::move(batch), std::move(request), deadline,
+                                    options);
 }
 
-/// WAIT holds up its connection: one that nobody shares.
+/// WAIT holds up its connection, so it gets one of its own.
 Task<std::vector<Value>> call_waiting_batch(ClientPtr client, Batch batch, milliseconds wait,
                                             CallOptions options) {
   const auto& last = batch.items().back().words;
@@ -147,9 +133,9 @@ Task<std::vector<Value>> call_waiting_batch(ClientPtr client, Batch batch, milli
   for (std::size_t i = 0; i + 1 < batch.size(); ++i) add_item(request, batch.items()[i]);
   request.add(wait_words);
   Client::Loan loan{*client};
-  auto exchanged = exchange_batch(loan.link(), std::move(batch), std::move(request),
-                                  deadline_of(*client, options, wait), options);
-  co_return co_await exchanged;
+  const auto deadline = deadline_of(*client, options, wait);
+  co_return co_await exchange_batch(loan.link(), std::move(batch), std::move(request), deadline,
+                                    options);
 }
 
 Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
@@ -158,10 +144,9 @@ Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
   request.add(words);
   request.set_answered_by(verb == "SUBSCRIBE" ? "subscribe" : "unsubscribe");
   Value reply;
-  auto exchanged = exchange(client->link(), request, {&reply, 1}, deadline_of(*client, {}),
-                            {.repeatable = true});
-  co_await exchanged;
-  checked(std::move(reply));
+  co_await exchange(client->link(), request, std::span{&reply, 1}, deadline_of(*client, {}),
+                    {.repeatable = true});
+  checked(request, std::move(reply));
 }
 
 class Registration final : public Listener::Registration {
@@ -174,7 +159,7 @@ class Registration final : public Listener::Registration {
 
   ~Registration() override {
     client_->channels().remove(channel_, *handler_, [this] {
-      // That the server has let go may be learnt late or never; its messages find no handler.
+      // Whether the server confirms does not matter: a late message finds no handler.
       spawn(subscribe(client_, "UNSUBSCRIBE", channel_), [](std::exception_ptr) {});
     });
     handler_->end();
@@ -189,7 +174,7 @@ class Registration final : public Listener::Registration {
   const bool needs_subscribing_;
 };
 
-/// Hears what the link tells all: that it is connected again.
+/// Calls its function when the link is connected again.
 class Reconnection final : public Listener::Registration {
  public:
   Reconnection(ClientPtr client, std::function<void()> function)
@@ -210,10 +195,7 @@ class Reconnection final : public Listener::Registration {
 
 Task<Listener> listen_on(ClientPtr client, std::string channel, MessageHandler function) {
   auto registration = std::make_unique<Registration>(client, channel, std::move(function));
-  if (registration->needs_subscribing()) {
-    auto subscribed = subscribe(client, "SUBSCRIBE", channel);
-    co_await subscribed;
-  }
+  if (registration->needs_subscribing()) co_await subscribe(client, "SUBSCRIBE", channel);
   co_return Listener{std::move(registration)};
 }
 
@@ -240,7 +222,7 @@ class RedisStore final : public Store {
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
     Request request;
     request.add(script, keys, args);
-    return call_script(client_, std::move(request), options);
+    return call(client_, std::move(request), options);
   }
 
   Task<std::vector<Value>> run(Batch batch, CallOptions options) override {

@@ -3,16 +3,60 @@
 ///     RedisStore ── shares with its calls ──> Client ── owns ──> Reactor (the background thread)
 ///                                               │                  └── ticks ──> every Link
 ///                                               ├── shared Link: all calls and subscriptions
-///                                               ├── lent Links: one a blocking command, and spare
-///                                               ones └── Channels: the handlers
+///                                               ├── lent Links: one for each blocking command
+///                                               └── Channels: the handlers
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <memory>
+#include <string>
 
-#include "redis/options.hpp"
+#include "net/endpoint.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::redis {
+
+/// How a client behaves towards one server.
+struct RedisOptions {
+  net::Endpoint endpoint;
+  /// Empty with a password: the server's user "default".
+  std::string user;
+  std::string password;
+  int database = 0;
+  /// What CLIENT LIST shows. Empty: nothing.
+  std::string name;
+
+  /// From the first packet to the end of the greeting, for each attempt.
+  std::chrono::milliseconds connect_timeout{3000};
+  /// How long a call waits for its reply, and for a connection. More: survives a slower server or a
+  /// longer restart; less: the caller hears of trouble sooner.
+  std::chrono::milliseconds command_timeout{3000};
+  /// With subscriptions: a connection that was silent for this long is asked whether it lives.
+  /// Less: a lost one is noticed sooner, at the price of a command each time. Without subscriptions
+  /// nothing is sent.
+  std::chrono::milliseconds idle{30'000};
+  /// The pause before connecting again doubles from `backoff_min` to `backoff_max`, and each is
+  /// shortened by a random part of up to a half, so that many clients do not come back at once.
+  std::chrono::milliseconds backoff_min{20};
+  std::chrono::milliseconds backoff_max{2000};
+
+  /// How long a waiting thread looks for its reply before it sleeps. 20 to 50 µs more than halve
+  /// the time of a call on a near server, for the CPU of one core while a call is under way. Given
+  /// up for a while when it does not pay.
+  std::chrono::microseconds spin{0};
+
+  /// Calls that wait for a reply or a connection. More are refused (effect none).
+  std::size_t most_calls = 1 << 20;
+  /// Bytes of calls that wait to be sent. More are refused (effect none).
+  std::size_t most_bytes = std::size_t{1} << 30;
+  /// Connections for blocking commands, opened when needed. One more blocking command at once is
+  /// refused.
+  std::size_t most_blocking = 64;
+};
+
+/// "redis://host:port/0": what messages call the server; without user and password.
+std::string describe(const RedisOptions& options);
 
 /// Connects, and returns when the server has greeted. Throws Error{connection | timeout |
 /// authentication | server}. Afterwards a lost connection is made again by itself.

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "resp/command_table.hpp"
+#include "resp/reply_parser.hpp"
 #include "resp/writer.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::redis {
 namespace {
@@ -27,7 +29,7 @@ std::size_t room_for(Words words) {
   return room;
 }
 
-/// Reads, or asks for something that is nobody's data (PING, ECHO, TIME).
+/// Reads, or asks for something that is no data (PING, ECHO, TIME).
 bool does_no_harm(const resp::CommandSpec* spec) {
   constexpr std::uint32_t harm = resp::flag_write | resp::flag_admin | resp::flag_pubsub |
                                  resp::flag_noscript | resp::flag_stateful | resp::flag_blocking |
@@ -65,7 +67,7 @@ void Request::add(const Script& script, Words keys, Words args) {
     is_first = std::find(sha1s_.begin(), sha1s_.end(), script.sha1) == sha1s_.end();
     if (is_first) sha1s_.push_back(script.sha1);
   }
-  scripts_.push_back({begins, tail, words, script.text, script.sha1, is_first});
+  scripts_.push_back({begins, tail, words, script, is_first});
   ++commands_;
   only_reads_ = false;
 }
@@ -73,15 +75,29 @@ void Request::add(const Script& script, Words keys, Words args) {
 void Request::append_to(std::string& out, KnownScripts& known) const {
   std::size_t copied = 0;
   for (const auto& call : scripts_) {
-    if (kind_ == Kind::batch ? !call.is_first : known.has(call.sha1)) continue;
+    if (kind_ == Kind::batch ? !call.is_first : known.has(call.script.sha1)) continue;
     out.append(bytes_, copied, call.begins - copied);
     resp::append_command_header(out, call.words);
     resp::append_bulk(out, "EVAL");
-    resp::append_bulk(out, call.text);
-    known.add(call.sha1);
+    resp::append_bulk(out, call.script.text);
+    known.add(call.script.sha1);
     copied = call.tail;
   }
   out.append(bytes_, copied);
+}
+
+Error Request::error_of(std::string_view reply) const {
+  resp::ReplyParser parser;  // a request is an array of texts, as a reply may be
+  std::string_view bytes{bytes_};
+  const auto request = parser.next(bytes);
+  std::vector<std::string_view> words;
+  if (request)
+    for (const auto& word : request->as_items()) words.push_back(word.as_text());
+  if (scripts_.empty()) return error_of_command(reply, words);
+  constexpr std::size_t first_key = 3;  // behind EVALSHA, the SHA-1 and the number of keys
+  const bool has_keys = words.size() > first_key && words[first_key - 1] != "0";
+  return error_of_script(reply, scripts_.front().script,
+                         has_keys ? Words{words}.subspan(first_key, 1) : Words{});
 }
 
 namespace {

@@ -46,10 +46,14 @@ class Request {
 
   std::size_t commands() const noexcept { return commands_; }
   std::size_t size() const noexcept { return bytes_.size(); }
+  bool has_script() const noexcept { return !scripts_.empty(); }
   /// Every command only reads, so that running it twice does no harm.
   bool only_reads() const noexcept { return only_reads_; }
 
   void append_to(std::string& out, KnownScripts& known) const;
+
+  /// The Error of an error reply to a request of one command or script.
+  Error error_of(std::string_view reply) const;
 
   /// The push that answers in place of a reply, as for SUBSCRIBE; empty: an ordinary reply.
   std::string_view answered_by() const noexcept { return answered_by_; }
@@ -60,8 +64,7 @@ class Request {
     std::size_t begins;  ///< of the EVALSHA in bytes_
     std::size_t tail;    ///< what EVAL and EVALSHA share: number of keys, keys, arguments
     std::size_t words;
-    std::string_view text;
-    std::string_view sha1;
+    Script script;
     bool is_first;  ///< of this script in the request
   };
 

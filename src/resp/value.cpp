@@ -129,12 +129,15 @@ Error error_of_reply(std::string_view reply) {
   struct Row {
     std::string_view beginning;
     Errc errc;
+    bool before_any_write = true;
   };
+  // A server refuses a script's call for the state that the server is in (read-only, full, without
+  // replicas) only while the script has written nothing; afterwards it lets the script finish.
   static constexpr Row rows[] = {
-      {"WRONGTYPE ", Errc::wrong_type},
+      {"WRONGTYPE ", Errc::wrong_type, false},
       {"NOAUTH ", Errc::authentication},
       {"WRONGPASS ", Errc::authentication},
-      {"NOPERM ", Errc::authentication},
+      {"NOPERM ", Errc::authentication, false},
       {"ERR AUTH ", Errc::authentication},  // a password for a server that has none
       {"ERR invalid password", Errc::authentication},
       {"READONLY ", Errc::read_only},
@@ -143,12 +146,17 @@ Error error_of_reply(std::string_view reply) {
       {"MISCONF ", Errc::out_of_space},
       {"NOSCRIPT ", Errc::script},
   };
-  // Since 7.0 a script's error names the script; what it wrote before the error stays.
-  const bool in_script = reply.find("script: ") != std::string_view::npos;
-  const auto effect = in_script ? Effect::unknown : Effect::none;
+  // Since 7.0 a script's error ends with " script: SHA, on @user_script:LINE."; that tail is for
+  // programs. What the script wrote before the error stays.
+  const auto tail = reply.rfind(" script: ");
+  const bool in_script = tail != std::string_view::npos;
+  std::string text{reply.substr(0, tail)};
   for (const auto& row : rows)
-    if (reply.starts_with(row.beginning)) return {row.errc, std::string{reply}, effect};
-  return {in_script ? Errc::script : Errc::server, std::string{reply}, effect};
+    if (reply.starts_with(row.beginning))
+      return {row.errc, std::move(text),
+              in_script && !row.before_any_write ? Effect::unknown : Effect::none};
+  return {in_script ? Errc::script : Errc::server, std::move(text),
+          in_script ? Effect::unknown : Effect::none};
 }
 
 }  // namespace sluice

@@ -5,33 +5,34 @@
 #include <algorithm>
 
 #include "sale/admit.lua.hpp"
-#include "sale/order_entry.hpp"
+#include "sale/order_queue.hpp"
 #include "sluice/metrics.hpp"
 
-namespace sluice {
+namespace sluice::sale {
 namespace {
 
 struct OutcomeRow {
-  Outcome outcome;
+  SaleOutcome outcome;
   char letter;  ///< in the reply of admit.lua
   std::string_view name;
 };
 
 constexpr OutcomeRow outcomes[] = {
-    {Outcome::admitted, 'A', "admitted"},
-    {Outcome::repeated, 'R', "repeated"},
-    {Outcome::already_bought, 'B', "already bought"},
-    {Outcome::sold_out, 'S', "sold out"},
-    {Outcome::not_enough, 'E', "not enough left"},
-    {Outcome::full, 'F', "numbers used up"},
-    {Outcome::not_started, 'W', "not started"},
-    {Outcome::closed, 'C', "closed"},
-    {Outcome::not_loaded, 'N', "not loaded"},
+    {SaleOutcome::admitted, 'A', "admitted"},
+    {SaleOutcome::repeated, 'R', "repeated"},
+    {SaleOutcome::other_units, '\0', "admitted before for other units"},  // told by admission_of()
+    {SaleOutcome::already_bought, 'B', "already bought"},
+    {SaleOutcome::sold_out, 'S', "sold out"},
+    {SaleOutcome::not_enough, 'E', "not enough left"},
+    {SaleOutcome::full, 'F', "numbers used up"},
+    {SaleOutcome::not_started, 'W', "not started"},
+    {SaleOutcome::closed, 'C', "closed"},
+    {SaleOutcome::not_loaded, 'N', "not loaded"},
 };
 
 std::string text_of(WallTime instant) { return fmt::to_string(instant.time_since_epoch().count()); }
 
-Admission admission_of(const std::string& text, const BuyerId& buyer) {
+Admission admission_of(const std::string& text, const BuyerId& buyer, std::int64_t units) {
   const auto row =
       std::find_if(std::begin(outcomes), std::end(outcomes),
                    [&](const OutcomeRow& candidate) { return text.starts_with(candidate.letter); });
@@ -39,44 +40,41 @@ Admission admission_of(const std::string& text, const BuyerId& buyer) {
     throw Error{Errc::protocol, "the admission script answered '" + text + "'", Effect::unknown};
   Admission admission{.outcome = row->outcome, .order = {}};
   if (text.size() > 1) admission.order = order_of(std::string_view{text}.substr(1), buyer.value);
+  if (admission.outcome == SaleOutcome::repeated && admission.order &&
+      admission.order->units != units)
+    admission.outcome = SaleOutcome::other_units;
   return admission;
 }
 
 }  // namespace
 
-std::string_view to_string(Outcome outcome) noexcept {
-  for (const auto& row : outcomes)
-    if (row.outcome == outcome) return row.name;
-  return "?";
-}
-
-AdmissionDesk::AdmissionDesk(Store& store, const SaleDefinition& sale)
+Admissions::Admissions(Store& store, const SaleDefinition& sale)
     : store_(store),
       name_(sale.name),
       keys_(sale.name),
       calendar_(sale.zone),
-      combiner_(store.driver(), most_together,
-                [this](std::vector<Wish> wishes) { return decide_all(std::move(wishes)); }) {}
+      combiner_(store.driver(), most_together, [this](std::vector<Purchase> purchases) {
+        return decide_all(std::move(purchases));
+      }) {}
 
-Task<Admission> AdmissionDesk::decide(BuyerId buyer, RequestId request, std::int64_t units) {
-  return combiner_.call(Wish{std::move(buyer), std::move(request), units});
+Task<Admission> Admissions::decide(BuyerId buyer, RequestId request, std::int64_t units) {
+  return combiner_.call(Purchase{std::move(buyer), std::move(request), units});
 }
 
-Task<std::vector<Admission>> AdmissionDesk::decide_all(std::vector<Wish> wishes) {
+Task<std::vector<Admission>> Admissions::decide_all(std::vector<Purchase> purchases) {
   // The application's clock is only the first guess at where the server's is; the reply corrects
   // it.
   if (!days_) days_ = calendar_.around(store_.clock().wall());
   for (int attempt = 0; attempt < 3; ++attempt) {
-    auto asked = ask(wishes);
-    const Value reply = co_await asked;
+    const Value reply = co_await ask(purchases);
     const auto& items = reply.as_items();
     if (items.size() == 2 && items[0].as_text() == "range") {
       days_ = calendar_.around(WallTime{std::chrono::microseconds{items[1].as_integer()}});
       continue;
     }
-    if (items.size() != wishes.size())
+    if (items.size() != purchases.size())
       throw Error{Errc::protocol,
-                  fmt::format("sale '{}': {} requests were answered by {}", name_, wishes.size(),
+                  fmt::format("sale '{}': {} requests were answered by {}", name_, purchases.size(),
                               to_string(reply)),
                   Effect::unknown};
     std::vector<Admission> admissions;
@@ -84,9 +82,11 @@ Task<std::vector<Admission>> AdmissionDesk::decide_all(std::vector<Wish> wishes)
     std::uint64_t admitted = 0;
     std::uint64_t repeated = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
-      admissions.push_back(admission_of(items[i].as_text(), wishes[i].buyer));
-      admitted += admissions.back().outcome == Outcome::admitted;
-      repeated += admissions.back().outcome == Outcome::repeated;
+      admissions.push_back(
+          admission_of(items[i].as_text(), purchases[i].buyer, purchases[i].units));
+      const auto outcome = admissions.back().outcome;
+      admitted += outcome == SaleOutcome::admitted;
+      repeated += outcome == SaleOutcome::repeated || outcome == SaleOutcome::other_units;
     }
     count(metrics().sale_admitted, admitted);
     count(metrics().sale_refused, items.size() - admitted - repeated);
@@ -96,27 +96,31 @@ Task<std::vector<Admission>> AdmissionDesk::decide_all(std::vector<Wish> wishes)
                                         store_.describe(), name_)};
 }
 
-Task<Value> AdmissionDesk::ask(const std::vector<Wish>& wishes) {
+Task<Value> Admissions::ask(const std::vector<Purchase>& purchases) {
   std::vector<std::string> numbers{fmt::to_string(days_->periods.size()), text_of(days_->end)};
   for (const auto& day : days_->periods) {
     numbers.push_back(text_of(day.start));
     numbers.push_back(day.label);
   }
   const std::size_t of_days = numbers.size();
-  for (const auto& wish : wishes) numbers.push_back(fmt::to_string(wish.units));
+  for (const auto& purchase : purchases) numbers.push_back(fmt::to_string(purchase.units));
 
   std::vector<std::string_view> args{numbers.begin(),
                                      numbers.begin() + static_cast<std::ptrdiff_t>(of_days)};
-  args.reserve(of_days + 3 * wishes.size());
-  for (std::size_t i = 0; i < wishes.size(); ++i) {
-    args.push_back(wishes[i].buyer.value);
-    args.push_back(wishes[i].request.value);
+  args.reserve(of_days + 3 * purchases.size());
+  for (std::size_t i = 0; i < purchases.size(); ++i) {
+    args.push_back(purchases[i].buyer.value);
+    args.push_back(purchases[i].request.value);
     args.push_back(numbers[of_days + i]);
   }
   const std::vector<std::string_view> keys{keys_.sale, keys_.buyers, keys_.requests, keys_.orders};
-  CallOptions options;
-  options.repeatable = true;  // every wish carries its request id
-  return store_.run(scripts::sale_admit, Words{keys}, Words{args}, options);
+  return store_.run(scripts::sale_admit, Words{keys}, Words{args}, repeatable);
 }
 
-}  // namespace sluice
+}  // namespace sluice::sale
+
+std::string_view sluice::to_string(SaleOutcome outcome) noexcept {
+  for (const auto& row : sale::outcomes)
+    if (row.outcome == outcome) return row.name;
+  return "?";
+}

@@ -3,14 +3,18 @@
 -- ARGV[1] how many days follow   ARGV[2] where the last one ends, microseconds UTC
 -- then two for each day: start, label; then three for each request: buyer, request, units
 -- Reply: {'range', now_us}, nothing decided: the store's clock is outside these days
---        {letter or letter .. order, ...}, one for each request
--- A admitted, R the same request again, B bought already: with the order; S sold out, E fewer units
--- left than asked, F numbers of the day used up, W not started, C closed, N no such sale An order
--- is 'n seconds sequence number units issued_us request'; seconds and sequence make the id.
-local id_epoch, id_day, id_most = 1704067200, 86400, 4294967295
+--        {letter or letter .. order, ...}, one for each request:
+--        with the order:  A admitted   R the same request again   B bought already
+--        without:         S sold out   E fewer units left than asked   F numbers of the day used up
+--                         W not started   C closed   N no such sale
+-- An order is 'n seconds sequence number units issued_us request'; seconds and sequence are the id.
+-- The sequence of a sale with a lane is lane * 2^20 + a count within the second; that of a sale
+-- made before there were lanes is a count within the day.
+local id_epoch, id_day, id_most, id_lane = 1704067200, 86400, 4294967295, 1048576
 
-local sale = redis.call('hmget', KEYS[1], 'stock', 'sold', 'limit', 'opens', 'closes', 'closed', 'type', 'digits',
-                        'last', 'day', 'taken', 'second', 'sequence', 'orders')
+local sale = redis.call('hmget', KEYS[1], 'stock', 'sold', 'limit', 'opens', 'closes', 'closed',
+                        'type', 'digits', 'last', 'day', 'taken', 'second', 'sequence', 'orders',
+                        'lane')
 local days = tonumber(ARGV[1])
 local first = 3 + 2 * days
 local replies = {}
@@ -21,11 +25,14 @@ end
 
 local time = redis.call('time')
 local now = math.max(time[1] * 1000000 + time[2], tonumber(sale[9] or 0))
-if now < tonumber(ARGV[3]) or now >= tonumber(ARGV[2]) then return {'range', string.format('%.0f', now)} end
+if now < tonumber(ARGV[3]) or now >= tonumber(ARGV[2]) then
+  return {'range', string.format('%.0f', now)}
+end
 
 local opens, closes = tonumber(sale[4]), tonumber(sale[5])
 local shut
-if sale[6] or (closes and now >= closes) then shut = 'C' elseif opens and now < opens then shut = 'W' end
+if sale[6] or (closes and now >= closes) then shut = 'C'
+elseif opens and now < opens then shut = 'W' end
 
 -- The label of today; never an earlier one than before, also if clients disagree on where days
 -- begin.
@@ -37,13 +44,22 @@ local taken = today == sale[10] and tonumber(sale[11]) or 0
 local most = 10 ^ tonumber(sale[8]) - 1
 
 local second = math.floor(now / 1000000) - id_epoch
-local sequence = tonumber(sale[13] or 0)
-if math.floor(second / id_day) ~= math.floor(tonumber(sale[12] or -1) / id_day) then sequence = 0 end
-if second > 2147483647 then return redis.error_reply('ERR the 31 bits of seconds in ids ended in 2092') end
+if second > 2147483647 then
+  return redis.error_reply('ERR the 31 bits of seconds in ids ended in 2092')
+end
+local sequence, last_second = tonumber(sale[13] or 0), tonumber(sale[12] or -1)
+if sale[15] then
+  local lane = sale[15] * id_lane
+  if second ~= last_second or sequence < lane then sequence = lane end
+  id_most = lane + id_lane - 1
+elseif math.floor(second / id_day) ~= math.floor(last_second / id_day) then
+  sequence = 0
+end
 
 local stock, sold, limit = tonumber(sale[1]), tonumber(sale[2]), tonumber(sale[3])
 local orders = tonumber(sale[14])
-local shape = '%d %d %.0f ' .. sale[7] .. today .. '%0' .. sale[8] .. 'd %.0f ' .. string.format('%.0f', now) .. ' '
+local shape = '%d %d %.0f ' .. sale[7] .. today .. '%0' .. sale[8] .. 'd %.0f '
+              .. string.format('%.0f', now) .. ' '
 
 local buyers, requests = {}, {}
 for at = first, #ARGV, 3 do

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "sale/keys.hpp"
 #include "sale/ledger.hpp"
-#include "sale/order_entry.hpp"
+#include "sale/order_queue.hpp"
 #include "sluice/sale_audit.hpp"
 
-namespace sluice {
+namespace sluice::sale {
 namespace {
 
 constexpr std::size_t page_size = 1000;
@@ -51,7 +50,7 @@ class Auditor {
         orders_(orders),
         ledger_(sale_) {}
 
-  Audit run();
+  SaleAudit run();
 
  private:
   /// Name, figure, expected; ok when both are the same.
@@ -77,7 +76,7 @@ class Auditor {
   const SaleKeys keys_;
   OrderStore& orders_;
   Ledger ledger_;
-  Audit audit_;
+  SaleAudit audit_;
 
   std::int64_t sold_ = 0;
   std::int64_t counted_ = 0;            // orders, by the sale's own counter
@@ -97,7 +96,7 @@ bool Auditor::read_store() {
 
 /// Before the database, so that an order which moves meanwhile is seen twice and not missed.
 void Auditor::read_streams() {
-  const auto add = [&](const std::optional<Order>& order) {
+  const auto add = [&](const std::optional<SaleOrder>& order) {
     if (order) {
       on_the_way_.push_back(line_of(*order, sale_));
     } else {
@@ -201,7 +200,7 @@ void Auditor::check_database() {
         fmt::format("{} orders", audit_.in_database));
 }
 
-Audit Auditor::run() {
+SaleAudit Auditor::run() {
   const bool loaded = read_store();
   check("sale_is_loaded", loaded ? 1 : 0, 1, store_.describe());
   if (!loaded) return std::move(audit_);
@@ -217,8 +216,8 @@ Audit Auditor::run() {
 
 }  // namespace
 
-Audit audit(Store& store, const Sale& sale, OrderStore& orders) {
-  return Auditor{store, sale, orders}.run();
-}
+}  // namespace sluice::sale
 
-}  // namespace sluice
+sluice::SaleAudit sluice::audit(Store& store, const Sale& sale, OrderStore& orders) {
+  return sale::Auditor{store, sale, orders}.run();
+}

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
-namespace sluice {
+#include "base/integer.hpp"
+
+namespace sluice::sale {
 namespace {
 
 constexpr std::size_t longest_name = 128;
@@ -16,11 +17,9 @@ constexpr int most_digits = 12;
 using Definition = SaleDefinition;
 
 std::int64_t integer_of(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw Error{Errc::corrupt, fmt::format("'{}' is not an integer", text)};
-  return number;
+  const auto number = parse_integer<std::int64_t>(text);
+  if (!number) throw Error{Errc::corrupt, fmt::format("'{}' is not an integer", text)};
+  return *number;
 }
 
 std::string text_of(const std::optional<WallTime>& instant) {
@@ -72,7 +71,7 @@ void check_range(const Definition& sale, std::string_view field, std::int64_t va
 
 }  // namespace
 
-void check_sale_name(std::string_view name) {
+void check_name(std::string_view name) {
   if (name.empty() || name.size() > longest_name)
     throw Error{Errc::bad_argument,
                 fmt::format("the name of a sale has {} bytes, it must have 1 to {}", name.size(),
@@ -84,7 +83,7 @@ void check_sale_name(std::string_view name) {
 }
 
 void check(const SaleDefinition& sale) {
-  check_sale_name(sale.name);
+  check_name(sale.name);
   check_range(sale, "stock", sale.stock, 0, largest_stock);
   check_range(sale, "limit", sale.limit, 0, largest_stock);
   check_range(sale, "largest_order", sale.largest_order, 0, largest_stock);
@@ -141,4 +140,4 @@ std::string difference(const SaleDefinition& there, const SaleDefinition& here) 
   return text;
 }
 
-}  // namespace sluice
+}  // namespace sluice::sale

@@ -3,23 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
-namespace sluice {
+#include "base/integer.hpp"
+
+namespace sluice::sale {
 namespace {
 
 constexpr std::size_t label_size = 8;  // yyyymmdd
 
 /// -1: not a number.
 std::int64_t digits_of(std::string_view text) noexcept {
-  std::int64_t number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() ? number : -1;
+  return parse_integer<std::int64_t>(text).value_or(-1);
 }
 
 }  // namespace
 
-LedgerLine line_of(const Order& order, const SaleDefinition& sale) {
+LedgerLine line_of(const SaleOrder& order, const SaleDefinition& sale) {
   LedgerLine line{.id = order.id, .units = order.units, .n = order.n};
   std::string_view number = order.number;
   const auto expected =
@@ -67,4 +66,4 @@ std::vector<std::int64_t> Ledger::unmarked(std::size_t most) const {
   return ids;
 }
 
-}  // namespace sluice
+}  // namespace sluice::sale

@@ -9,7 +9,7 @@
 
 #include "sluice/sale.hpp"
 
-namespace sluice {
+namespace sluice::sale {
 
 /// What an audit has to know of an order.
 struct LedgerLine {
@@ -20,7 +20,7 @@ struct LedgerLine {
   std::int64_t sequence = 0;  ///< within the day
 };
 
-LedgerLine line_of(const Order& order, const SaleDefinition& sale);
+LedgerLine line_of(const SaleOrder& order, const SaleDefinition& sale);
 
 class Ledger {
  public:
@@ -53,4 +53,4 @@ class Ledger {
   std::string first_fault_;
 };
 
-}  // namespace sluice
+}  // namespace sluice::sale

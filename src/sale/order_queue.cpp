@@ -4,11 +4,109 @@
 
 #include <map>
 
-#include "sale/acknowledge.lua.hpp"
-#include "sale/bury.lua.hpp"
-#include "sale/leave.lua.hpp"
+#include "base/integer.hpp"
+#include "sale/orders.lua.hpp"
+#include "sluice/id.hpp"
 
-namespace sluice {
+namespace sluice::sale {
+namespace {
+
+/// Takes the words of a line off its front.
+class WordReader {
+ public:
+  explicit WordReader(std::string_view text) : rest_(text) {}
+
+  std::string_view word() noexcept {
+    const auto end = rest_.find(' ');
+    if (end == std::string_view::npos) {
+      complete_ = false;
+      return {};
+    }
+    const auto word = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    return word;
+  }
+
+  std::int64_t integer() noexcept {
+    const auto number = parse_integer<std::int64_t>(word()).value_or(-1);
+    if (number < 0) complete_ = false;
+    return number;
+  }
+
+  bool complete() const noexcept { return complete_; }
+  std::string_view rest() const noexcept { return rest_; }
+
+ private:
+  std::string_view rest_;
+  bool complete_ = true;
+};
+
+const std::string* find_field(const Value::Items& fields, std::string_view name) {
+  for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
+    if (fields[i].as_text() == name) return &fields[i + 1].as_text();
+  return nullptr;
+}
+
+std::optional<SaleOrder> order_of_fields(const Value::Items& fields) {
+  const auto* const text = find_field(fields, "order");
+  const auto* const buyer = find_field(fields, "buyer");
+  if (!text || !buyer) return std::nullopt;
+  return order_of(*text, *buyer);
+}
+
+}  // namespace
+
+std::optional<SaleOrder> order_of(std::string_view text, std::string buyer) {
+  WordReader reader{text};
+  const auto n = reader.integer();
+  const auto seconds = reader.integer();
+  const auto sequence = reader.integer();
+  const auto number = reader.word();
+  const auto units = reader.integer();
+  const auto issued_us = reader.integer();
+  constexpr std::int64_t most_seconds = 0x7fff'ffff;
+  constexpr std::int64_t most_sequence = 0xffff'ffff;
+  const bool plausible =
+      n >= 1 && units >= 1 && seconds <= most_seconds && sequence <= most_sequence;
+  if (!reader.complete() || !plausible || number.empty() || buyer.empty() || reader.rest().empty())
+    return std::nullopt;
+  const IdParts parts{.issued_at = IdWorker::epoch + std::chrono::seconds{seconds},
+                      .sequence = static_cast<std::uint32_t>(sequence)};
+  return SaleOrder{.number = std::string{number},
+                   .id = IdWorker::compose(parts),
+                   .units = units,
+                   .buyer = {std::move(buyer)},
+                   .n = n,
+                   .issued_at = WallTime{std::chrono::microseconds{issued_us}},
+                   .request = {std::string{reader.rest()}}};
+}
+
+OrderEntry entry_of(const Value& entry) {
+  const auto& parts = entry.as_items();
+  if (parts.at(1).is_null())
+    return {.id = parts.at(0).as_text(), .order = {}};  // deleted while it was pending
+  return {.id = parts.at(0).as_text(), .order = order_of_fields(parts.at(1).as_items())};
+}
+
+DeadLetter dead_letter_of(const Value& entry) {
+  const auto& parts = entry.as_items();
+  const auto& fields = parts.at(1).as_items();
+  const auto own = [&](std::string_view name) {
+    const auto* const value = find_field(fields, name);
+    return value ? *value : std::string{};
+  };
+  DeadLetter letter{.id = parts.at(0).as_text(),
+                    .entry = own("entry"),
+                    .reason = own("reason"),
+                    .fields = {},
+                    .order = {}};
+  constexpr std::size_t of_bury = 4;  // reason and entry stand in front
+  for (std::size_t i = of_bury; i + 1 < fields.size(); i += 2)
+    letter.fields.emplace_back(fields[i].as_text(), fields[i + 1].as_text());
+  letter.order = order_of_fields(fields);
+  return letter;
+}
+
 namespace {
 
 std::vector<OrderEntry> entries_of(const Value& entries) {
@@ -18,33 +116,26 @@ std::vector<OrderEntry> entries_of(const Value& entries) {
   return found;
 }
 
-CallOptions repeatable() {
-  CallOptions options;
-  options.repeatable = true;
-  return options;
-}
-
 }  // namespace
 
 void OrderQueue::acknowledge(std::span<const std::string> done) {
   if (done.empty()) return;
   const std::vector<std::string_view> keys{keys_.orders};
-  std::vector<std::string_view> args{sale_group};
+  std::vector<std::string_view> args{group};
   args.insert(args.end(), done.begin(), done.end());
-  store_.run(scripts::sale_acknowledge, Words{keys}, Words{args}, repeatable()).get();
+  store_.run(scripts::sale_acknowledge, Words{keys}, Words{args}, repeatable).get();
 }
 
 Task<Value> OrderQueue::acknowledge_and_read(std::span<const std::string> done, std::size_t most) {
   const std::vector<std::string_view> keys{keys_.orders};
-  std::vector<std::string_view> args{sale_group};
+  std::vector<std::string_view> args{group};
   args.insert(args.end(), done.begin(), done.end());
   const auto count = fmt::to_string(most);
   Batch batch;
   if (!done.empty()) batch.add(scripts::sale_acknowledge, Words{keys}, Words{args});
   batch.add(
-      {"XREADGROUP", "GROUP", sale_group, consumer_, "COUNT", count, "STREAMS", keys_.orders, ">"});
-  auto asked = store_.run(std::move(batch));
-  std::vector<Value> replies = co_await asked;
+      {"XREADGROUP", "GROUP", group, consumer_, "COUNT", count, "STREAMS", keys_.orders, ">"});
+  std::vector<Value> replies = co_await store_.run(std::move(batch));
   if (replies.front().is_error()) throw error_of_reply(replies.front().as_text());
   co_return std::move(replies.back());
 }
@@ -63,8 +154,8 @@ std::vector<OrderEntry> OrderQueue::read(std::size_t most, std::chrono::millisec
   const auto count = fmt::to_string(most);
   const auto block = fmt::to_string(wait.count());
   return entries_read(store_
-                          .run({"XREADGROUP", "GROUP", sale_group, consumer_, "COUNT", count,
-                                "BLOCK", block, "STREAMS", keys_.orders, ">"})
+                          .run({"XREADGROUP", "GROUP", group, consumer_, "COUNT", count, "BLOCK",
+                                block, "STREAMS", keys_.orders, ">"})
                           .get());
 }
 
@@ -73,7 +164,7 @@ OrderQueue::Claimed OrderQueue::claim(std::chrono::milliseconds idle, const std:
   const auto least = fmt::to_string(idle.count());
   const auto count = fmt::to_string(most);
   const auto reply =
-      store_.run({"XAUTOCLAIM", keys_.orders, sale_group, consumer_, least, start, "COUNT", count})
+      store_.run({"XAUTOCLAIM", keys_.orders, group, consumer_, least, start, "COUNT", count})
           .get();
   const auto& parts = reply.as_items();
   Claimed claimed{
@@ -87,7 +178,7 @@ std::vector<std::int64_t> OrderQueue::deliveries_of(const std::vector<OrderEntry
   if (entries.empty()) return deliveries;
   const auto count = fmt::to_string(entries.size());
   const auto reply = store_
-                         .run({"XPENDING", keys_.orders, sale_group, entries.front().id,
+                         .run({"XPENDING", keys_.orders, group, entries.front().id,
                                entries.back().id, count, consumer_})
                          .get();
   std::map<std::string_view, std::int64_t> known;
@@ -100,22 +191,20 @@ std::vector<std::int64_t> OrderQueue::deliveries_of(const std::vector<OrderEntry
 }
 
 void OrderQueue::keep(std::span<const std::string> ids) {
-  std::vector<std::string_view> words{"XCLAIM", keys_.orders, sale_group, consumer_, "0"};
+  std::vector<std::string_view> words{"XCLAIM", keys_.orders, group, consumer_, "0"};
   words.insert(words.end(), ids.begin(), ids.end());
   words.push_back("JUSTID");
-  store_.run(Words{words}, repeatable()).get();
+  store_.run(Words{words}, repeatable).get();
 }
 
 bool OrderQueue::bury(const std::string& id, const std::string& reason) {
-  return store_
-             .run(scripts::sale_bury, {keys_.orders, keys_.dead}, {sale_group, id, reason},
-                  repeatable())
+  return store_.run(scripts::sale_bury, {keys_.orders, keys_.dead}, {group, id, reason}, repeatable)
              .get()
              .as_integer() == 1;
 }
 
 void OrderQueue::leave() {
-  store_.run(scripts::sale_leave, {keys_.orders}, {sale_group, consumer_}, repeatable()).get();
+  store_.run(scripts::sale_leave, {keys_.orders}, {group, consumer_}, repeatable).get();
 }
 
-}  // namespace sluice
+}  // namespace sluice::sale

@@ -1,16 +1,30 @@
-/// The consumer's side of a sale's stream: read, claim, acknowledge, bury.
+/// Orders on their way: an order as text ("n seconds sequence number units issued_us request", see
+/// admit.lua) and as an entry of a stream, and the consumer's side of that stream.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "sale/keys.hpp"
-#include "sale/order_entry.hpp"
-#include "sluice/store.hpp"
+#include "sale/definition.hpp"
 
-namespace sluice {
+namespace sluice::sale {
+
+/// Empty: the text is none that admit.lua writes.
+std::optional<SaleOrder> order_of(std::string_view text, std::string buyer);
+
+/// An entry of the orders stream.
+struct OrderEntry {
+  std::string id;                  ///< "1795243971762-0"
+  std::optional<SaleOrder> order;  ///< empty: poison, its fields make no order
+};
+
+/// `entry` is an item of an XRANGE or XREADGROUP reply: [id, [field, value, ...]].
+OrderEntry entry_of(const Value& entry);
+DeadLetter dead_letter_of(const Value& entry);
 
 /// One consumer of the group. Every function is one round trip, blocks unless it returns a Task,
 /// and throws what the store throws. What a lost reply had delivered stays pending for this
@@ -53,4 +67,4 @@ class OrderQueue {
   const std::string consumer_;
 };
 
-}  // namespace sluice
+}  // namespace sluice::sale

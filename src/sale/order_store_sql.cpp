@@ -8,10 +8,9 @@
 #include <numeric>
 #include <thread>
 
-#include "sale/order_store_text.hpp"
 #include "sluice/clock.hpp"
 
-namespace sluice {
+namespace sluice::sale {
 namespace {
 
 constexpr std::string_view order_columns = "id, number, buyer, n, units, issued_us, request";
@@ -26,7 +25,7 @@ struct Columns {
     for (auto* const column : {&number, &buyer, &request}) column->resize(size);
   }
 
-  void set(std::size_t at, const Order& order) {
+  void set(std::size_t at, const SaleOrder& order) {
     id[at] = order.id;
     number[at] = order.number;
     buyer[at] = to_column(order.buyer.value);
@@ -36,7 +35,7 @@ struct Columns {
     request[at] = to_column(order.request.value);
   }
 
-  Order order(std::size_t at) const {
+  SaleOrder order(std::size_t at) const {
     return {.number = number[at],
             .id = id[at],
             .units = units[at],
@@ -69,8 +68,9 @@ class SqlOrderStore final : public OrderStore {
   explicit SqlOrderStore(SqlDialect dialect);
 
   void add_sale(const std::string& sale, std::int64_t stock) override;
-  InsertResult insert(const std::string& sale, std::span<const Order> orders) override;
-  std::vector<Order> page(const std::string& sale, std::int64_t after, std::size_t most) override;
+  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders) override;
+  std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
+                              std::size_t most) override;
   std::optional<DatabaseStock> stock(const std::string& sale) override;
   std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override;
   std::string describe() const override { return dialect_.description; }
@@ -115,14 +115,14 @@ class SqlOrderStore final : public OrderStore {
 
   long long id_of(Connection& at, const std::string& sale) const;
   void prepare(Connection& at) const;
-  bool insert_together(Connection& at, long long sale, std::span<const Order> orders) const;
+  bool insert_together(Connection& at, long long sale, std::span<const SaleOrder> orders) const;
   InsertResult insert_one_by_one(Connection& at, long long sale,
-                                 std::span<const Order> orders) const;
-  std::string insert_one(Connection& at, long long sale, const Order& order,
+                                 std::span<const SaleOrder> orders) const;
+  std::string insert_one(Connection& at, long long sale, const SaleOrder& order,
                          InsertResult& result) const;
   std::string insert_statement() const;
   bool take_units(Connection& at, long long sale, std::int64_t units) const;
-  static std::optional<Order> find(Connection& at, long long sale, std::int64_t id);
+  static std::optional<SaleOrder> find(Connection& at, long long sale, std::int64_t id);
 
   const SqlDialect dialect_;
   std::unique_ptr<Connection> connection_;
@@ -131,9 +131,9 @@ class SqlOrderStore final : public OrderStore {
 };
 
 SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) {
-  // Of processes that open a new database at the same moment SQLite lets one do it, and has no
-  // patience for the others.
-  const auto patience = system_clock().steady() + std::chrono::seconds{2};
+  // Of processes that create a database at the same moment, SQLite lets one do it and fails the
+  // others at once: they try again for a while.
+  const auto give_up = system_clock().steady() + std::chrono::seconds{2};
   for (;;) {
     try {
       for (const auto statement : dialect_.schema) connection().sql << std::string{statement};
@@ -142,7 +142,7 @@ SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) 
       const auto error = error_of(failure);
       connection_.reset();
       was_open_ = false;
-      if (!dialect_.classify(failure).busy || system_clock().steady() >= patience) throw error;
+      if (!dialect_.classify(failure).busy || system_clock().steady() >= give_up) throw error;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
   }
@@ -223,7 +223,7 @@ void SqlOrderStore::prepare(Connection& at) const {
        soci::use(at.take_units), soci::use(at.take_sale), soci::use(at.take_units)));
 }
 
-InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Order> orders) {
+InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const SaleOrder> orders) {
   if (orders.empty()) return {};
   if (in_transaction([&](Connection& at) { return insert_together(at, id_of(at, sale), orders); }))
     return {.inserted = orders.size(), .repeated = 0, .rejected = {}};
@@ -238,7 +238,7 @@ InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Orde
 
 /// True when every order was new and the stock was enough for all.
 bool SqlOrderStore::insert_together(Connection& at, long long sale,
-                                    std::span<const Order> orders) const {
+                                    std::span<const SaleOrder> orders) const {
   at.rows.resize(orders.size());
   for (std::size_t i = 0; i < orders.size(); ++i) {
     at.rows.sale[i] = sale;
@@ -254,7 +254,7 @@ bool SqlOrderStore::insert_together(Connection& at, long long sale,
   if (at.insert->get_affected_rows() != static_cast<long long>(orders.size())) return false;
   const auto units =
       std::accumulate(orders.begin(), orders.end(), std::int64_t{0},
-                      [](std::int64_t sum, const Order& order) { return sum + order.units; });
+                      [](std::int64_t sum, const SaleOrder& order) { return sum + order.units; });
   return take_units(at, sale, units);
 }
 
@@ -267,7 +267,7 @@ bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t unit
 }
 
 InsertResult SqlOrderStore::insert_one_by_one(Connection& at, long long sale,
-                                              std::span<const Order> orders) const {
+                                              std::span<const SaleOrder> orders) const {
   InsertResult result;
   for (std::size_t i = 0; i < orders.size(); ++i)
     if (auto reason = insert_one(at, sale, orders[i], result); !reason.empty())
@@ -276,7 +276,7 @@ InsertResult SqlOrderStore::insert_one_by_one(Connection& at, long long sale,
 }
 
 /// Why the order can never be in the database; empty: it is.
-std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Order& order,
+std::string SqlOrderStore::insert_one(Connection& at, long long sale, const SaleOrder& order,
                                       InsertResult& result) const {
   const long long id = order.id;
   Columns row;
@@ -312,8 +312,8 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Orde
 }
 
 /// Fetches orders: `statement` selects order_columns, and has two parameters, `sale` and `id`.
-std::vector<Order> fetch(soci::session& sql, const std::string& statement, long long sale,
-                         long long id, std::size_t most) {
+std::vector<SaleOrder> fetch(soci::session& sql, const std::string& statement, long long sale,
+                             long long id, std::size_t most) {
   Columns rows;
   rows.resize(std::max<std::size_t>(
       most, 2));  // SOCI 4.0 takes the end behind a vector of one row for "no data"
@@ -321,14 +321,14 @@ std::vector<Order> fetch(soci::session& sql, const std::string& statement, long 
       (sql.prepare << statement, soci::use(sale), soci::use(id), soci::into(rows.id),
        soci::into(rows.number), soci::into(rows.buyer), soci::into(rows.n), soci::into(rows.units),
        soci::into(rows.issued_us), soci::into(rows.request));
-  std::vector<Order> orders;
+  std::vector<SaleOrder> orders;
   if (!select.execute(true)) return orders;
   orders.reserve(rows.id.size());
   for (std::size_t i = 0; i < rows.id.size(); ++i) orders.push_back(rows.order(i));
   return orders;
 }
 
-std::optional<Order> SqlOrderStore::find(Connection& at, long long sale, std::int64_t id) {
+std::optional<SaleOrder> SqlOrderStore::find(Connection& at, long long sale, std::int64_t id) {
   auto found = fetch(
       at.sql, fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id = :i", order_columns),
       sale, id, 1);
@@ -336,8 +336,8 @@ std::optional<Order> SqlOrderStore::find(Connection& at, long long sale, std::in
   return std::move(found.front());
 }
 
-std::vector<Order> SqlOrderStore::page(const std::string& sale, std::int64_t after,
-                                       std::size_t most) {
+std::vector<SaleOrder> SqlOrderStore::page(const std::string& sale, std::int64_t after,
+                                           std::size_t most) {
   return guarded([&](Connection& at) {
     const auto statement =
         fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id > :i ORDER BY id LIMIT {}",
@@ -363,6 +363,25 @@ std::int64_t SqlOrderStore::buyers_above(const std::string& sale, std::int64_t l
 
 std::unique_ptr<OrderStore> make_sql_order_store(SqlDialect dialect) {
   return std::make_unique<SqlOrderStore>(std::move(dialect));
+}
+
+}  // namespace sluice::sale
+
+namespace sluice {
+
+std::unique_ptr<OrderStore> open_order_store(const std::string& url) {
+  struct Scheme {
+    std::string_view prefix;
+    sale::SqlDialect (*dialect)(const std::string& rest);
+  };
+  static constexpr Scheme schemes[] = {{"sqlite:", sale::sqlite_dialect}};
+  for (const auto& scheme : schemes)
+    if (url.starts_with(scheme.prefix))
+      return sale::make_sql_order_store(scheme.dialect(url.substr(scheme.prefix.size())));
+  throw Error{Errc::bad_argument,
+              "the URL of a database for orders begins with sqlite: (as in "
+              "sqlite:/var/lib/shop/orders.db), not with '" +
+                  url.substr(0, url.find(':')) + "'"};
 }
 
 }  // namespace sluice

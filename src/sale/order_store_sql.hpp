@@ -1,16 +1,22 @@
 /// An OrderStore on a SQL database. What differs from one database to another stands in a Dialect.
 #pragma once
 
+// SOCI without Boost: its headers offer conversions of Boost types where it was built with them. We
+// use none, and need no Boost for them. Nothing in SOCI's binary interface depends on it.
+#include <soci-config.h>
+#undef SOCI_HAVE_BOOST
+#undef SOCI_HAVE_BOOST_DATE_TIME
+#include <soci.h>
+
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sale/order_store_soci.hpp"
 #include "sluice/order_store.hpp"
 
-namespace sluice {
+namespace sluice::sale {
 
 /// What became of a statement that failed.
 struct SqlFailure {
@@ -40,4 +46,12 @@ SqlDialect sqlite_dialect(const std::string& path);
 
 std::unique_ptr<OrderStore> make_sql_order_store(SqlDialect dialect);
 
-}  // namespace sluice
+// Ids of any bytes as text that every database takes: valid UTF-8 without NUL, one to one.
+
+/// Valid UTF-8 stays as it is, but for control characters and '%', which become %XX. In text that
+/// is not UTF-8 every byte above 0x7e becomes %XX too.
+std::string to_column(std::string_view bytes);
+/// The other way round. Throws Error{corrupt} for a '%' that to_column() does not write.
+std::string from_column(std::string_view text);
+
+}  // namespace sluice::sale

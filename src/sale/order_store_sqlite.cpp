@@ -10,7 +10,7 @@
 
 #include "sale/order_store_sql.hpp"
 
-namespace sluice {
+namespace sluice::sale {
 namespace {
 
 constexpr std::string_view in_memory = ":memory:";
@@ -104,4 +104,4 @@ SqlDialect sqlite_dialect(const std::string& path) {
   };
 }
 
-}  // namespace sluice
+}  // namespace sluice::sale

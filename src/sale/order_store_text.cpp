@@ -1,10 +1,8 @@
-#include "sale/order_store_text.hpp"
-
 #include <cstdint>
 
-#include "sluice/error.hpp"
+#include "sale/order_store_sql.hpp"
 
-namespace sluice {
+namespace sluice::sale {
 namespace {
 
 /// Length of the well-formed UTF-8 sequence at the front (Unicode 15, table 3-7); 0: none.
@@ -90,4 +88,4 @@ std::string from_column(std::string_view text) {
   return bytes;
 }
 
-}  // namespace sluice
+}  // namespace sluice::sale

@@ -5,21 +5,19 @@
 
 #include <mutex>
 
+#include "base/process.hpp"
 #include "base/random.hpp"
 #include "sale/order_queue.hpp"
-#include "sale/pause.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
 namespace {
 
-/// Host and process for whoever looks at XINFO CONSUMERS; the random part keeps two workers of one
+/// Host and process, for people who read XINFO CONSUMERS. The random part keeps two workers of one
 /// process apart, and a restarted container from its predecessor with the same process id.
 std::string make_consumer_name() {
-  char host[256] = "unknown";
-  ::gethostname(host, sizeof host - 1);
-  return fmt::format("{}:{}:{}", host, ::getpid(), random_hex_128().substr(0, 12));
+  return fmt::format("{}:{}:{}", host_name(), ::getpid(), random_hex_128().substr(0, 12));
 }
 
 void check(const OrderWorkerOptions& options) {
@@ -57,7 +55,7 @@ struct ReadAhead {
   Completion finished;
 };
 
-Task<void> carry_out(ReadAhead& ahead, OrderQueue& queue, std::size_t most) {
+Task<void> carry_out(ReadAhead& ahead, sale::OrderQueue& queue, std::size_t most) {
   try {
     auto reading = queue.acknowledge_and_read(ahead.committed, most);
     ahead.reply = co_await reading;
@@ -80,7 +78,7 @@ class OrderWorker::Impl {
         orders_(orders),
         options_(options),
         queue_(store, sale_.name, make_consumer_name()),
-        pause_(clock_, options.first_pause, options.longest_pause) {}
+        pauses_(options.first_pause, options.longest_pause) {}
 
   void work(const std::stop_token& stop, bool until_empty);
   WorkerProgress progress() const {
@@ -90,12 +88,13 @@ class OrderWorker::Impl {
   const std::string& consumer() const noexcept { return queue_.consumer(); }
 
  private:
-  using Entries = std::vector<OrderEntry>;
+  using Entries = std::vector<sale::OrderEntry>;
 
   void bring_in_all(const std::stop_token& stop, bool until_empty);
   void leave();
   template <class Do>
   bool attempt(const std::stop_token& stop, Do&& work);
+  bool pause(const std::stop_token& stop);
   void note_failure(const Error& failure);
 
   Entries take(const std::stop_token& stop, bool may_wait);
@@ -103,7 +102,7 @@ class OrderWorker::Impl {
   void read_ahead();
   Entries await_read_ahead();
   bool bring_in(Entries entries, const std::stop_token& stop);
-  InsertResult insert(const std::vector<Order>& orders, const std::vector<std::string>& ids);
+  InsertResult insert(const std::vector<SaleOrder>& orders, const std::vector<std::string>& ids);
   void bury(const std::string& id, const std::string& reason);
 
   template <class Change>
@@ -117,8 +116,8 @@ class OrderWorker::Impl {
   const SaleDefinition sale_;
   OrderStore& orders_;
   const OrderWorkerOptions options_;
-  OrderQueue queue_;
-  Pause pause_;
+  sale::OrderQueue queue_;
+  Backoff pauses_;
 
   std::vector<std::string> committed_;  // in the database, not yet acknowledged
   std::unique_ptr<ReadAhead> ahead_;
@@ -169,14 +168,22 @@ bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
   for (;;) {
     try {
       work();
-      pause_.reset();
+      pauses_.reset();
       return true;
     } catch (const Error& failure) {
       if (is_final(failure)) throw;
       note_failure(failure);
     }
-    if (!pause_.wait(stop)) return false;
+    if (!pause(stop)) return false;
   }
+}
+
+/// False: `stop` came.
+bool OrderWorker::Impl::pause(const std::stop_token& stop) {
+  Completion woken;
+  const std::stop_callback wake{stop, [&] { woken.complete(); }};
+  wait_until(woken, clock_, clock_.steady() + pauses_.next()).get();
+  return !stop.stop_requested();
 }
 
 void OrderWorker::Impl::note_failure(const Error& failure) {
@@ -218,7 +225,7 @@ OrderWorker::Impl::Entries OrderWorker::Impl::await_read_ahead() {
     committed_ = std::move(ahead->committed);  // once more, with the next read
     std::rethrow_exception(ahead->failure);
   }
-  return OrderQueue::entries_read(ahead->reply);
+  return sale::OrderQueue::entries_read(ahead->reply);
 }
 
 /// Entries of dead workers.
@@ -245,7 +252,7 @@ OrderWorker::Impl::Entries OrderWorker::Impl::claim(const std::stop_token& stop)
 
 /// False: it could not be finished before `stop`; what is left stays pending.
 bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
-  std::vector<Order> orders;
+  std::vector<SaleOrder> orders;
   std::vector<std::string> ids;
   orders.reserve(entries.size());
   ids.reserve(entries.size());
@@ -280,7 +287,7 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
   return true;
 }
 
-InsertResult OrderWorker::Impl::insert(const std::vector<Order>& orders,
+InsertResult OrderWorker::Impl::insert(const std::vector<SaleOrder>& orders,
                                        const std::vector<std::string>& ids) {
   // While the database is away these stay ours, so that no other worker takes them, and counts
   // them, in vain.

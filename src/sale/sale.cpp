@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include "sale/admission.hpp"
-#include "sale/close.lua.hpp"
-#include "sale/create.lua.hpp"
 #include "sale/definition.hpp"
-#include "sale/order_entry.hpp"
-#include "sale/revive.lua.hpp"
+#include "sale/order_queue.hpp"
+#include "sale/orders.lua.hpp"
+#include "sale/sale.lua.hpp"
 
 namespace sluice {
 namespace {
@@ -21,12 +20,6 @@ void check_id(std::string_view what, const std::string& id, const std::string& s
                             id.size(), longest_id)};
 }
 
-CallOptions repeatable() {
-  CallOptions options;
-  options.repeatable = true;
-  return options;
-}
-
 }  // namespace
 
 class Sale::Impl {
@@ -35,7 +28,7 @@ class Sale::Impl {
       : store_(store),
         definition_(std::move(definition)),
         keys_(definition_.name),
-        desk_(store, definition_) {}
+        admissions_(store, definition_) {}
 
   const SaleDefinition& definition() const noexcept { return definition_; }
 
@@ -48,13 +41,13 @@ class Sale::Impl {
       throw Error{Errc::bad_argument,
                   fmt::format("sale '{}': an order of {} units, it must have 1 to {}",
                               definition_.name, units, most)};
-    return desk_.decide(std::move(buyer), std::move(request), units);
+    return admissions_.decide(std::move(buyer), std::move(request), units);
   }
 
   Task<SaleStatus> status();
 
   Task<void> close() {
-    auto asked = store_.run(scripts::sale_close, {keys_.sale}, {}, repeatable());
+    auto asked = store_.run(scripts::sale_close, {keys_.sale}, {}, sale::repeatable);
     if (const Value closed = co_await asked; closed.as_integer() == 0)
       throw Error{Errc::server, fmt::format("sale '{}' is not in {} any more", definition_.name,
                                             store_.describe())};
@@ -66,7 +59,7 @@ class Sale::Impl {
     auto asked = store_.run({"XRANGE", keys_.dead, from, "+", "COUNT", count});
     const Value reply = co_await asked;
     std::vector<DeadLetter> letters;
-    for (const auto& entry : reply.as_items()) letters.push_back(dead_letter_of(entry));
+    for (const auto& entry : reply.as_items()) letters.push_back(sale::dead_letter_of(entry));
     co_return letters;
   }
 
@@ -79,8 +72,8 @@ class Sale::Impl {
  private:
   Store& store_;
   const SaleDefinition definition_;
-  const SaleKeys keys_;
-  AdmissionDesk desk_;
+  const sale::SaleKeys keys_;
+  sale::Admissions admissions_;
 };
 
 namespace {
@@ -104,8 +97,7 @@ Task<SaleStatus> Sale::Impl::status() {
   Batch batch;
   batch.add({"TIME"}).add({"HMGET", keys_.sale, "stock", "sold", "orders", "last", "closed"});
   batch.add({"XLEN", keys_.orders}).add({"XLEN", keys_.dead});
-  auto asked = store_.run(std::move(batch));
-  const std::vector<Value> replies = co_await asked;
+  const std::vector<Value> replies = co_await store_.run(std::move(batch));
 
   SaleStatus status;
   status.waiting = checked(replies.at(2)).as_integer();
@@ -130,42 +122,61 @@ std::string_view to_string(SaleState state) noexcept {
   return names[static_cast<std::size_t>(state)];
 }
 
+namespace {
+
+/// The lane of a sale in the ids: 1 to 4095, the next one for each new sale of the store. Lane 0 is
+/// that of sales made before there were lanes.
+Task<std::string> next_lane(Store& store) {
+  constexpr std::int64_t lanes = 4095;
+  auto asked = store.run({"INCR", "sluice:sales"}, {.repeatable = true});
+  const Value count = co_await asked;
+  co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
+}
+
+}  // namespace
+
 Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
-  check(definition);
+  sale::check(definition);
   auto impl = std::make_unique<Impl>(
       store, definition);  // an unknown zone is told before anything is written
-  const SaleKeys keys{definition.name};
-  const auto values = values_of(definition);
-  std::vector<std::string_view> args{sale_group};
+  const sale::SaleKeys keys{definition.name};
+  const auto values = sale::values_of(definition);
+  std::vector<std::string_view> args{sale::group};
   for (std::size_t i = 0; i < values.size(); ++i) {
-    args.push_back(definition_fields()[i]);
+    args.push_back(sale::definition_fields()[i]);
     args.push_back(values[i]);
   }
+  auto asked_for = store.run({"EXISTS", keys.sale});
+  const Value exists = co_await asked_for;
+  std::string lane;
+  if (exists.as_integer() == 0) {
+    lane = co_await next_lane(store);
+    args.insert(args.end(), {"lane", lane});
+  }
   const std::vector<std::string_view> names{keys.sale, keys.orders};
-  auto asked = store.run(scripts::sale_create, Words{names}, Words{args}, repeatable());
-  const Value stored = co_await asked;
+  const Value stored =
+      co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
   if (!stored.as_items().empty()) {
-    const auto there = definition_of(definition.name, stored.as_items());
+    const auto there = sale::definition_of(definition.name, stored.as_items());
     if (there != definition)
       throw Error{
           Errc::config_mismatch,
           fmt::format(
               "sale '{}' is defined otherwise in {}: {}; use the same definition, or another name",
-              definition.name, store.describe(), difference(there, definition))};
+              definition.name, store.describe(), sale::difference(there, definition))};
   }
   co_return Sale{std::move(impl)};
 }
 
 Task<std::optional<Sale>> Sale::load(Store& store, std::string name) {
-  check_sale_name(name);
-  const SaleKeys keys{name};
+  sale::check_name(name);
+  const sale::SaleKeys keys{name};
   std::vector<std::string_view> words{"HMGET", keys.sale};
-  words.insert(words.end(), definition_fields().begin(), definition_fields().end());
-  auto asked = store.run(Words{words});
-  const Value reply = co_await asked;
+  words.insert(words.end(), sale::definition_fields().begin(), sale::definition_fields().end());
+  const Value reply = co_await store.run(Words{words});
   const auto& values = reply.as_items();
   if (values.at(0).is_null()) co_return std::nullopt;
-  co_return Sale{std::make_unique<Impl>(store, definition_of(std::move(name), values))};
+  co_return Sale{std::make_unique<Impl>(store, sale::definition_of(std::move(name), values))};
 }
 
 Sale::Sale(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}

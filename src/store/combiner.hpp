@@ -2,12 +2,12 @@
 ///
 /// No call waits for a batch to fill; a batch is what came while the last one was under way.
 /// Requests keep the order of their calls, and so do the replies. The way in which leader and
-/// followers share one flight is that of flat combining (Hendler, Incze, Shavit, Tzafrir, SPAA
+/// followers share one batch is that of flat combining (Hendler, Incze, Shavit, Tzafrir, SPAA
 /// 2010), with a network in the middle.
 ///
-/// A flight that is over at once, as the embedded engine's are, keeps the leader's thread. So that
-/// no thread serves the others for ever, it hands the lead to the next thread that waits after
-/// `most_in_a_row` such flights.
+/// A batch that is answered at once, as by the embedded engine, keeps the leader's thread. So that
+/// no thread sends for its followers for ever, it hands the lead to the next waiting thread after
+/// `most_in_a_row` such batches.
 #pragma once
 
 #include <algorithm>
@@ -59,17 +59,16 @@ class Combiner {
     Request request;
     std::optional<Reply> reply;
     std::exception_ptr error;
-    const bool of_thread =
-        Waiter::current() !=
-        nullptr;         // a thread waits for it, and can lead without being nested here
+    // A thread waits for it, and can lead without being nested here.
+    const bool of_thread = Waiter::current() != nullptr;
     bool leads = false;  // it was woken to send, and is answered later
     Completion woken;
     Completion answered;
   };
 
-  /// Awaits the task of a flight, and tells whether that suspended the coroutine.
-  struct Flight {
-    explicit Flight(Task<std::vector<Reply>>& task) : awaiter(task.operator co_await()) {}
+  /// Awaits the task of a batch, and tells whether that suspended the coroutine.
+  struct Sending {
+    explicit Sending(Task<std::vector<Reply>>& task) : awaiter(task.operator co_await()) {}
     bool await_ready() const noexcept { return awaiter.await_ready(); }
     bool await_suspend(std::coroutine_handle<> coroutine) {
       suspended = true;  // before the fact: afterwards another thread may have gone on
@@ -88,14 +87,14 @@ class Combiner {
   struct Shared {
     Shared(std::size_t most, Send sender) : largest(most), send(std::move(sender)) {}
 
-    /// True: nobody is sending, so the caller must.
+    /// True: no caller is sending, so this one must.
     bool enqueue(Entry& entry) {
       const std::lock_guard lock{mutex};
       waiting.push_back(&entry);
       return !std::exchange(sending, true);
     }
 
-    /// The next batch; empty, and not sending any more, when nobody waits.
+    /// The next batch; empty, and not sending any more, when no caller waits.
     std::vector<Entry*> take() {
       const std::lock_guard lock{mutex};
       std::vector<Entry*> batch;
@@ -140,9 +139,9 @@ class Combiner {
         requests.reserve(batch.size());
         for (Entry* const entry : batch) requests.push_back(std::move(entry->request));
         auto sent = shared->send(std::move(requests));
-        Flight flight{sent};
-        replies = co_await flight;
-        in_a_row = flight.suspended ? 0 : in_a_row + 1;
+        Sending sending{sent};
+        replies = co_await sending;
+        in_a_row = sending.suspended ? 0 : in_a_row + 1;
         if (replies.size() != batch.size())
           throw Error{Errc::protocol, "a batch was answered with another number of replies",
                       Effect::unknown};

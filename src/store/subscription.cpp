@@ -18,8 +18,7 @@ Task<Subscription> Subscription::open(Store& store, std::string channel) {
     }
     if (arrival) arrival->complete();
   };
-  auto listening = store.listen(std::move(channel), std::move(deliver));
-  subscription.listener_ = co_await listening;
+  subscription.listener_ = co_await store.listen(std::move(channel), std::move(deliver));
   co_return subscription;
 }
 
@@ -36,8 +35,7 @@ Task<std::optional<Message>> Subscription::next(SteadyTime deadline) {
       arrival = std::make_shared<Completion>(store_->driver());
       inbox_->arrival = arrival;
     }
-    auto waiting = wait_until(*arrival, store_->clock(), deadline);
-    if (const bool in_time = co_await waiting; !in_time) {
+    if (!co_await wait_until(*arrival, store_->clock(), deadline)) {
       const std::lock_guard lock{inbox_->mutex};
       inbox_->arrival = nullptr;
       if (inbox_->messages.empty()) co_return std::nullopt;

@@ -2,10 +2,14 @@
 
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include "base/event.hpp"
 #include "base/process.hpp"
+#include "sluice/error.hpp"
 #include "sluice/log.hpp"
 #include "store/waiter.hpp"
 
@@ -134,7 +138,7 @@ bool Completion::complete() noexcept {
     if (waiter_) {
       waiter_->post(*this);
     } else {
-      const Waiter::Scope nobody{nullptr};
+      const Waiter::Scope no_waiter{nullptr};
       coroutine_.resume();
     }
   }
@@ -155,17 +159,39 @@ void PromiseBase::end() noexcept {
 }
 
 void run_to_end(PromiseBase& promise, std::coroutine_handle<> coroutine) {
+  if (const char* const duty = NoBlocking::duty_of_this_thread())
+    throw Error{Errc::bad_argument,
+                std::string{"Task::get() would block the thread that "} + duty +
+                    ": co_await the Task, or go to a thread of your own before, by co_await "
+                    "resume_on(executor)"};
   Waiter& waiter = Waiter::of_this_thread();
   const Waiter::Scope scope{&waiter};
   if (!promise.start(coroutine, {}, &waiter)) return;
   while (!promise.has_ended()) waiter.run_once();
 }
 
+void warn_of_unstarted(std::coroutine_handle<> coroutine) noexcept try {
+  // g++ and clang let a frame begin with the address of the coroutine's code.
+  const void* const place = *static_cast<void* const*>(coroutine.address());
+  static std::mutex mutex;
+  static auto& told =
+      *new std::vector<const void*>;  // never destroyed, as tasks may outlive main()
+  {
+    const std::lock_guard lock{mutex};
+    if (std::ranges::find(told, place) != told.end()) return;
+    told.push_back(place);
+  }
+  log(LogLevel::warning,
+      "a Task was dropped before it started, so that nothing of it was done: co_await it, or call "
+      "its get()");
+} catch (...) {  // no memory for a message
+}
+
 }  // namespace detail
 
 namespace {
 
-/// A coroutine that nobody owns; it frees itself at its end.
+/// A coroutine without an owner; it frees itself at its end.
 struct Detached {
   struct promise_type {
     Detached get_return_object() const noexcept { return {}; }
@@ -222,7 +248,7 @@ Detached run_counted(Task<void>& task, Gate& gate) {
 }  // namespace
 
 void spawn(Task<void> task, std::function<void(std::exception_ptr)> failed) {
-  const Waiter::Scope nobody{nullptr};
+  const Waiter::Scope no_waiter{nullptr};
   run_detached(std::move(task), std::move(failed));
 }
 

@@ -1,9 +1,9 @@
 /// A thread that waits in Task::get(): the coroutines it has to resume, the event it sleeps on, and
 /// what it drives.
 ///
-/// Waiters are pooled and never freed: whoever completes a Completion may still be inside wake()
-/// when the thread has gone on, and then wakes a stranger for nothing instead of touching freed
-/// memory. Every wait tolerates that.
+/// Waiters are pooled and never freed: a thread that completes a Completion may still be inside
+/// wake() when the waiting thread has gone on. It then wakes another thread for nothing, instead of
+/// touching freed memory. Every wait tolerates that.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace sluice {
 class Waiter {
  public:
   /// This thread's waiter while it is inside get(); null elsewhere, and while it resumes coroutines
-  /// of nobody.
+  /// that no thread waits for.
   static Waiter* current() noexcept;
 
   /// Any thread: `completion` is complete, its coroutine is to be resumed here.
@@ -65,8 +65,8 @@ class Waiter {
   Completion* ready_ = nullptr;  // taken from posted_, oldest first; this thread's alone
   Driver* driver_ = nullptr;     // what is driven while waiting: the first one registered
   std::size_t driven_ = 0;       // how many completions wait for it
-  int wake_descriptor_ =
-      -1;  // never closed, as the waiter is never freed: a late set() may still write to it
+  // Never closed, as the waiter is never freed: a late set() may still write to it.
+  int wake_descriptor_ = -1;
   unsigned forks_ = 0;  // fork_count() when it was made: a child must not share it with its parent
 };
 

@@ -8,6 +8,7 @@
 #include <semaphore>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace sluice {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,6 +25,25 @@ TEST(Log, GoesToTheSinkThatIsSetNow) {
 
   EXPECT_EQ(first, (std::vector<std::pair<LogLevel, std::string>>{{LogLevel::warning, "one"}}));
   EXPECT_EQ(second, (std::vector<std::string>{"two"}));
+}
+
+// In a process of its own, where nobody has set a sink.
+TEST(Frictions, U18_WarningsReachStderrUnlessSilenced) {
+  const auto said_of = [](const auto& prepare) {
+    testing::internal::CaptureStderr();
+    prepare();
+    log(LogLevel::info, "all is well");
+    log(LogLevel::warning, "a lock was lost");
+    return testing::internal::GetCapturedStderr();
+  };
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const bool told = said_of([] {}) == "sluice: warning: a lock was lost\n";
+        const bool silent = said_of([] { set_log_sink({}); }).empty();
+        std::exit(told && silent ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(Log, ASinkMaySetAnother) {

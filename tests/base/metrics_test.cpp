@@ -30,6 +30,27 @@ TEST(Metrics, EveryRowIsACounterWithANameAndHelp) {
   }
 }
 
+TEST(Frictions, U18_OneCallGivesPrometheusText) {
+  count(metrics().lock_acquired, 7);
+  metrics().lock_wait.observe(std::chrono::microseconds{3});
+  const auto text = prometheus_text({{"service", "a \"shop\""}, {"zone", "x"}});
+  const auto labels = std::string{R"({service="a \"shop\"",zone="x"})"};
+  EXPECT_NE(text.find("# TYPE sluice_lock_acquired_total counter\nsluice_lock_acquired_total" +
+                      labels + ' ' + std::to_string(metrics().lock_acquired.load()) + '\n'),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("sluice_lock_wait_seconds_count" + labels + " 1\n"), std::string::npos);
+  EXPECT_NE(text.find(R"(_bucket{service="a \"shop\"",zone="x",le="2e-06"} 0)"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"(zone="x",le="4e-06"} 1)"), std::string::npos);
+  EXPECT_NE(text.find(R"(zone="x",le="+Inf"} 1)"), std::string::npos);
+  const auto plain = prometheus_text();
+  EXPECT_NE(plain.find("\nsluice_lock_acquired_total "), std::string::npos);
+  EXPECT_NE(plain.find("sluice_lock_wait_seconds_bucket{le=\"+Inf\"} 1\n"), std::string::npos);
+  for (const auto& row : metrics_table())
+    EXPECT_NE(plain.find(std::string{"# HELP "}.append(row.name)), std::string::npos) << row.name;
+}
+
 TEST(Metrics, NoCountIsLostBetweenThreads) {
   const auto before = metrics().numbers_issued.load();
   {

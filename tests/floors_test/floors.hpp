@@ -68,6 +68,7 @@ inline constexpr std::array nouns{
     Noun{"clock", "base"},        Noun{"error", "base"},
     Noun{"log", "base"},          Noun{"metrics", "base"},
     Noun{"value", "base"},  // what every floor speaks; it needs no more than Error
+    Noun{"standard", "base"},     Noun{"expected", "base"},
     Noun{"store", "store"},       Noun{"task", "store"},
     Noun{"held", "lock"},         Noun{"mutex", "lock"},
     Noun{"fair_mutex", "lock"},   Noun{"shared_mutex", "lock"},

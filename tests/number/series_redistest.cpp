@@ -86,7 +86,7 @@ TEST(Series, CallersTravelTogether) {
   Series series{*store, "MT", shanghai};
   test::PlainClient side{server.port()};
   series.next().get();
-  std::vector<Task<std::expected<Number, SeriesFull>>> calls;
+  std::vector<Task<Expected<Number, SeriesFull>>> calls;
   for (int i = 0; i < 1000; ++i) calls.push_back(series.next());
   side.command({"CONFIG", "RESETSTAT"});
   const auto numbers = when_all(std::move(calls)).get();

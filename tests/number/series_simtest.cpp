@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
 #include <thread>
 
 #include "engine/embedded_store.hpp"
@@ -120,7 +122,7 @@ TEST_F(SeriesOnVirtualTime, ADayDoesNotReopenWhenTheServersClockGoesBack) {
 
 TEST_F(SeriesOnVirtualTime, TheWidthUsedUpIsFullUntilTheNextDay) {
   Series series{*store_, "MT", {.zone = "Asia/Shanghai", .digits = 1}};
-  std::vector<Task<std::expected<Number, SeriesFull>>> calls;
+  std::vector<Task<Expected<Number, SeriesFull>>> calls;
   for (int i = 0; i < 12; ++i) calls.push_back(series.next());
   const auto numbers = when_all(std::move(calls)).get();
   for (std::size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(numbers[i].has_value(), i < 9) << i;
@@ -142,6 +144,30 @@ TEST_F(SeriesOnVirtualTime, AnotherDefinitionIsRefused) {
     EXPECT_EQ(error.errc(), Errc::config_mismatch);
     EXPECT_EQ(error.effect(), Effect::none);
   }
+}
+
+using Frictions = SeriesOnVirtualTime;
+
+TEST_F(Frictions, U26_AnotherPrefixOnAnExistingSeriesIsAMismatch) {
+  Series first{*store_, "invoices", {.prefix = "MT"}};
+  EXPECT_EQ(draw(first).substr(0, 2), "MT");
+  Series other{*store_, "invoices", {.prefix = "XX"}};
+  try {
+    draw(other);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::config_mismatch);
+    EXPECT_EQ(error.effect(), Effect::none);
+    EXPECT_NE(error.message().find("'MT'"), std::string::npos) << error.message();
+  }
+  EXPECT_EQ(draw(first).back(), '2');
+}
+
+TEST_F(Frictions, U26_ASeriesMadeBeforePrefixesWereStoredGoesOn) {
+  Series series{*store_, "invoices", {.prefix = "MT"}};
+  draw(series);
+  store_->run({"HDEL", "{invoices}:s", "prefix"}).get();
+  EXPECT_EQ(draw(series).back(), '2');
 }
 
 TEST_F(SeriesOnVirtualTime, BadArgumentsAreRefused) {

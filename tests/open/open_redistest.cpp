@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "sluice/log.hpp"
 #include "sluice/open.hpp"
 #include "support/redis_server.hpp"
 
@@ -58,6 +59,42 @@ TEST(OpenRedis, TheTimeoutOfTheUrlHolds) {
   server.stop();
   EXPECT_THROW(store->run({"SET", "k", "v"}).get(), Error);
   server.cont();
+}
+
+TEST(Frictions, U20_ANodeOfAClusterIsRefused) {
+  const test::RedisServer server{{"cluster-enabled yes"}};
+  try {
+    open(server.url());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::server);
+    EXPECT_NE(error.message().find("is a node of a cluster"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Frictions, U19_APasswordThatTheServerDoesNotAskForIsTold) {
+  const test::RedisServer server;
+  std::vector<std::string> said;
+  set_log_sink([&](LogLevel, std::string_view message) { said.emplace_back(message); });
+  const auto where = "127.0.0.1:" + std::to_string(server.port());
+  EXPECT_EQ(open("redis://:hush@" + where)->run({"PING"}).get().as_text(), "PONG");
+  set_log_sink({});
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("asks for no password"), std::string::npos) << said[0];
+  EXPECT_EQ(said[0].find("hush"), std::string::npos);
+}
+
+TEST(Frictions, U19_APasswordThatTheServerAsksForIsNoReasonToWarn) {
+  const test::RedisServer server{{"requirepass right"}};
+  int said = 0;
+  set_log_sink([&](LogLevel, std::string_view) { ++said; });
+  EXPECT_EQ(open("redis://:right@127.0.0.1:" + std::to_string(server.port()))
+                ->run({"PING"})
+                .get()
+                .as_text(),
+            "PONG");
+  set_log_sink({});
+  EXPECT_EQ(said, 0);
 }
 
 }  // namespace

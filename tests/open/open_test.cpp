@@ -51,5 +51,22 @@ TEST(Open, ABadPartIsABadArgument) {
     EXPECT_EQ(failure_of(url).errc(), Errc::bad_argument) << url;
 }
 
+TEST(Frictions, U23_TimesInAUrlHaveUnitsUpToDays) {
+  const auto error = failure_of("redis://h?timeout=soon");
+  EXPECT_NE(error.message().find("s, m, h or d"), std::string::npos) << error.message();
+  // They are understood; what fails is the port that nobody may use.
+  for (const auto* const time : {"1h", "0.5d", "1.5s", "250"})
+    EXPECT_NE(failure_of(std::string{"redis://127.0.0.1:1?timeout="} + time).errc(),
+              Errc::bad_argument)
+        << time;
+}
+
+TEST(Frictions, U19_SeveralServersInAUrlAreNamedAsSuch) {
+  const auto error = failure_of("redis://a:1,b:2");
+  EXPECT_EQ(error.errc(), Errc::bad_argument);
+  EXPECT_NE(error.message().find("several servers"), std::string::npos) << error.message();
+  EXPECT_EQ(error.message().find("IPv6"), std::string::npos) << error.message();
+}
+
 }  // namespace
 }  // namespace sluice

@@ -61,15 +61,5 @@ TEST(Url, WhatIsWrongIsSaidWithoutThePassword) {
   }
 }
 
-TEST(Duration, HasAUnit) {
-  EXPECT_EQ(parse_duration("50us", "spin"), 50us);
-  EXPECT_EQ(parse_duration("20ms", "wait"), 20ms);
-  EXPECT_EQ(parse_duration("3s", "wait"), 3s);
-  EXPECT_EQ(parse_duration("1m", "wait"), 1min);
-  EXPECT_EQ(parse_duration("250", "wait"), 250ms);
-  for (const auto* const text : {"", "s", "-1s", "1.5s", "1h", "99999999999s", "1 s"})
-    EXPECT_THROW(parse_duration(text, "wait"), Error) << text;
-}
-
 }  // namespace
 }  // namespace sluice

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "redis/options.hpp"
+#include "redis/redis_store.hpp"
 #include "resp/request_parser.hpp"
 
 namespace sluice::test {

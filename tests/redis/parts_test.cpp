@@ -1,8 +1,8 @@
 // The parts of the client that need no server.
 #include <gtest/gtest.h>
 
-#include "redis/backoff.hpp"
-#include "redis/flight.hpp"
+#include "base/random.hpp"
+#include "redis/in_flight.hpp"
 #include "redis/greeting.hpp"
 #include "redis/request.hpp"
 #include "redis/spin.hpp"
@@ -121,7 +121,7 @@ TEST(Needs, OfCommandsThatChangeTheConnectionAreRefused) {
 }
 
 TEST(Flight, KeepsItsOrderWhileItGrowsAndWraps) {
-  Flight flight;
+  InFlight flight;
   std::size_t in = 0;
   std::size_t out = 0;
   for (int round = 0; round < 500; ++round) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <thread>
 
 #include "redis/at_server.hpp"
 #include "redis/fake_server.hpp"
@@ -126,6 +127,72 @@ TEST(Reading, WhatIsThereWhenTheStoreClosesCounts) {
     store.reset();
     EXPECT_FALSE(failed);
   }
+}
+
+/// Awaits a reply, and then blocks for another on the thread that brought it.
+Task<void> block_after_a_reply(Store& store, std::promise<Error>& refused) {
+  auto asked = store.run({"DEL", "k"});
+  co_await asked;
+  try {
+    store.run({"PING"}).get();
+  } catch (const Error& error) {
+    refused.set_value(error);
+  }
+}
+
+void expect_told(const Error& refused) {
+  EXPECT_EQ(refused.errc(), Errc::bad_argument);
+  EXPECT_EQ(refused.effect(), Effect::none);
+  EXPECT_NE(refused.message().find("resume_on"), std::string::npos) << refused.message();
+}
+
+TEST(Frictions, U02_BlockingOnTheThreadThatReadsRepliesIsThrownAtOnce) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (peer.greet()) answer_all(peer);
+  }};
+  const auto store = redis::open_redis(server.options());
+  std::promise<Error> refused;
+  auto telling = refused.get_future();
+  spawn(block_after_a_reply(*store, refused));
+  ASSERT_EQ(telling.wait_for(10s), std::future_status::ready);
+  expect_told(telling.get());
+  EXPECT_EQ(store->run({"DEL", "k"}).get().as_integer(), 1) << "the Store goes on";
+}
+
+TEST(Frictions, U02_BlockingInATimersCallbackIsThrownAtOnce) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (peer.greet()) answer_all(peer);
+  }};
+  const auto store = redis::open_redis(server.options());
+  std::promise<Error> refused;
+  auto telling = refused.get_future();
+  store->clock().after(
+      1ms, [&] { refused.set_value(test::failure_of([&] { store->run({"PING"}).get(); })); });
+  ASSERT_EQ(telling.wait_for(10s), std::future_status::ready);
+  expect_told(telling.get());
+}
+
+Task<void> block_elsewhere(Store& store, const Executor& executor, std::promise<Value>& answer) {
+  auto asked = store.run({"DEL", "k"});
+  co_await asked;
+  co_await resume_on(executor);
+  answer.set_value(store.run({"DEL", "k"}).get());
+}
+
+TEST(Frictions, U02_ResumeOnGoesToAThreadThatMayBlock) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (peer.greet()) answer_all(peer);
+  }};
+  const auto store = redis::open_redis(server.options());
+  std::vector<std::jthread> threads;
+  const Executor executor = [&](std::function<void()> work) {
+    threads.emplace_back(std::move(work));
+  };
+  std::promise<Value> answer;
+  auto answered = answer.get_future();
+  spawn(block_elsewhere(*store, executor, answer));
+  ASSERT_EQ(answered.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(answered.get().as_integer(), 1);
 }
 
 }  // namespace

@@ -160,5 +160,43 @@ TEST_F(RedisStoreTest, TellsTheTime) {
   EXPECT_LT(std::chrono::abs(told - store->clock().wall()), 5s);
 }
 
+TEST(Frictions, U05_AServersErrorNamesVerbAndKeyAndTheTrueEffect) {
+  const test::RedisServer server;
+  const auto store = redis::open_redis(test::at(server));
+  store->run({"SET", "user:42", "text"}).get();
+  const auto plain = test::failure_of([&] { store->run({"HSET", "user:42", "f", "v"}).get(); });
+  EXPECT_EQ(plain.errc(), Errc::wrong_type);
+  EXPECT_EQ(plain.effect(), Effect::none);
+  EXPECT_EQ(plain.message(),
+            "HSET of 'user:42': WRONGTYPE Operation against a key holding the wrong "
+            "kind of value");
+
+  const auto failed = [&](const std::string& text) {
+    const auto sha1 = sha1_hex(text);
+    const Script script{"shop/count", text, sha1};
+    return test::failure_of([&] { store->run(script, {"user:42"}, {}).get(); });
+  };
+  const auto before = failed("redis.call('get', KEYS[1])\nreturn redis.call('hget', KEYS[1], 'f')");
+  EXPECT_EQ(before.effect(), Effect::none);
+  EXPECT_EQ(before.message(),
+            "shop/count of 'user:42': WRONGTYPE Operation against a key holding the "
+            "wrong kind of value");
+  const auto after =
+      failed("redis.call('set', 'other', 1)\nreturn redis.call('hget', KEYS[1], 'f')");
+  EXPECT_EQ(after.effect(), Effect::unknown);
+  EXPECT_EQ(after.errc(), Errc::wrong_type);
+
+  store->run({"CONFIG", "SET", "min-replicas-to-write", "1"}).get();
+  const auto refused = failed("return redis.call('del', KEYS[1])");
+  EXPECT_EQ(refused.errc(), Errc::read_only);
+  EXPECT_EQ(refused.effect(), Effect::none);
+  EXPECT_EQ(refused.message().find("user_script"), std::string::npos) << refused.message();
+  store->run({"CONFIG", "SET", "min-replicas-to-write", "0"}).get();
+  store->run({"CONFIG", "SET", "maxmemory", "1"}).get();
+  const auto full = failed("return redis.call('append', KEYS[1], 'x')");
+  EXPECT_EQ(full.errc(), Errc::out_of_space);
+  EXPECT_EQ(full.effect(), Effect::none);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -270,5 +270,16 @@ TEST(Wire, ManyCallsAreAnsweredInOrderAcrossABrokenConnection) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(Frictions, U19_APortThatExpectsTlsIsGuessedAt) {
+  for (const auto* const alert : {"", "\x15\x03\x01\x01\x02\x02\x46"}) {
+    test::FakeServer server{[&](test::FakeServer::Peer& peer, int) {
+      peer.command();
+      peer.send({alert, *alert ? std::size_t{7} : 0});
+    }};
+    const auto failure = test::failure_of([&] { redis::open_redis(server.options()); });
+    EXPECT_NE(failure.message().find("expects TLS"), std::string::npos) << failure.message();
+  }
+}
+
 }  // namespace
 }  // namespace sluice

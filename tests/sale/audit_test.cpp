@@ -5,7 +5,7 @@
 #include <set>
 
 #include "engine/embedded_store.hpp"
-#include "sale/order_store_soci.hpp"
+#include "sale/order_store_sql.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale.hpp"
@@ -42,7 +42,7 @@ class AuditTest : public testing::Test {
   }
 
   std::unique_ptr<Store> store_ = engine::open_embedded({});
-  Sale sale_ = Sale::create(*store_, {.name = "s", .stock = 20}).get();
+  Sale sale_ = Sale::create(*store_, {.name = "s", .stock = 20, .number_type = "MT"}).get();
   test::TempDir folder_;
   std::string file_ = (folder_ / "orders.db").string();
   std::unique_ptr<OrderStore> orders_ = open_order_store("sqlite:" + file_);

@@ -27,7 +27,7 @@ std::mt19937 random_source() {
 
 /// What the sellers told the buyers, against the database and against the rules.
 void check_what_buyers_were_told(const CrashSetting& setting, OrderStore& orders) {
-  std::map<std::string, Order> in_database;
+  std::map<std::string, SaleOrder> in_database;
   for (const auto& order : orders.page(setting.sale, 0, test::crash_stock + 1)) {
     EXPECT_TRUE(in_database.emplace(order.buyer.value, order).second)
         << order.buyer.value << " has two orders";

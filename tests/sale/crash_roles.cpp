@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 SaleDefinition definition_of(const CrashSetting& setting) {
-  return {.name = setting.sale, .stock = crash_stock, .digits = 6};
+  return {.name = setting.sale, .stock = crash_stock, .number_type = "MT", .digits = 6};
 }
 
 /// One line a reply, in one write: what the kernel has taken survives SIGKILL.

@@ -1,6 +1,7 @@
 /// The processes of the crash tests: this same program, started with a role instead of tests.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-Order order(std::int64_t id, std::string buyer, std::int64_t n = 1, std::int64_t units = 1) {
+SaleOrder order(std::int64_t id, std::string buyer, std::int64_t n = 1, std::int64_t units = 1) {
   return {.number = "MT20260102" + std::to_string(1000 + id),
           .id = id,
           .units = units,
@@ -21,7 +21,7 @@ class OrderStoreTest : public testing::Test {
  protected:
   OrderStoreTest() { orders_->add_sale("s", 10); }
 
-  InsertResult insert(std::vector<Order> orders) { return orders_->insert("s", orders); }
+  InsertResult insert(std::vector<SaleOrder> orders) { return orders_->insert("s", orders); }
 
   test::TempDir folder_;
   std::string url_ = "sqlite:" + (folder_ / "orders.db").string();
@@ -29,13 +29,13 @@ class OrderStoreTest : public testing::Test {
 };
 
 TEST_F(OrderStoreTest, KeepsWhatItWasGiven) {
-  const std::vector<Order> given{order(1, "ann"), order(2, std::string("b\0b\xff", 4), 1, 3),
-                                 order(3, "100%ü")};
+  const std::vector<SaleOrder> given{order(1, "ann"), order(2, std::string("b\0b\xff", 4), 1, 3),
+                                     order(3, "100%ü")};
   EXPECT_EQ(insert(given).inserted, 3U);
   const auto again = open_order_store(url_);
   EXPECT_EQ(again->page("s", 0, 10), given);
-  EXPECT_EQ(again->page("s", 1, 1), std::vector<Order>{given[1]});
-  EXPECT_EQ(again->page("s", 3, 10), std::vector<Order>{});
+  EXPECT_EQ(again->page("s", 1, 1), std::vector<SaleOrder>{given[1]});
+  EXPECT_EQ(again->page("s", 3, 10), std::vector<SaleOrder>{});
   EXPECT_EQ(again->stock("s")->initial, 10);
   EXPECT_EQ(again->stock("s")->left, 5);
   EXPECT_FALSE(again->stock("other"));
@@ -85,7 +85,7 @@ TEST_F(OrderStoreTest, CountsBuyersAboveALimit) {
 TEST_F(OrderStoreTest, SalesDoNotMix) {
   orders_->add_sale("t", 5);
   insert({order(1, "ann")});
-  EXPECT_EQ(orders_->insert("t", std::vector<Order>{order(1, "ann")}).inserted, 1U);
+  EXPECT_EQ(orders_->insert("t", std::vector<SaleOrder>{order(1, "ann")}).inserted, 1U);
   EXPECT_EQ(orders_->stock("t")->left, 4);
   EXPECT_EQ(orders_->stock("s")->left, 9);
 }
@@ -103,9 +103,9 @@ TEST_F(OrderStoreTest, ComparesTheStockOfASale) {
 TEST_F(OrderStoreTest, LivesInMemoryToo) {
   const auto orders = open_order_store("sqlite::memory:");
   orders->add_sale("s", 2);
-  EXPECT_EQ(orders->insert("s", std::vector<Order>{order(1, "ann")}).inserted, 1U);
+  EXPECT_EQ(orders->insert("s", std::vector<SaleOrder>{order(1, "ann")}).inserted, 1U);
   const auto result = orders->insert(
-      "s", std::vector<Order>{order(1, "ann"), order(2, "bob", 1, 5), order(3, "cid")});
+      "s", std::vector<SaleOrder>{order(1, "ann"), order(2, "bob", 1, 5), order(3, "cid")});
   EXPECT_EQ(result.inserted, 1U);
   EXPECT_EQ(result.repeated, 1U);
   EXPECT_EQ(result.rejected.size(), 1U);

@@ -1,13 +1,12 @@
-#include "sale/order_store_text.hpp"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <set>
 
+#include "sale/order_store_sql.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice {
+namespace sluice::sale {
 namespace {
 
 TEST(OrderStoreText, KeepsReadableTextReadable) {
@@ -51,4 +50,4 @@ TEST(OrderStoreText, RefusesWhatItDidNotWrite) {
 }
 
 }  // namespace
-}  // namespace sluice
+}  // namespace sluice::sale

@@ -1,6 +1,8 @@
+#include <set>
 #include <thread>
 
 #include "sale/shop.hpp"
+#include "sluice/id.hpp"
 
 namespace sluice {
 namespace {
@@ -11,6 +13,7 @@ using namespace std::chrono_literals;
 class SaleOutcomes : public testing::Test {
  protected:
   Sale create(SaleDefinition definition) {
+    definition.number_type = "MT";
     definition.name = testing::UnitTest::GetInstance()->current_test_info()->name();
     return Sale::create(*store_, definition).get();
   }
@@ -23,21 +26,21 @@ TEST_F(SaleOutcomes, EachRequestGetsWhatTheTableSays) {
     const char* buyer;
     const char* request;
     std::int64_t units;
-    Outcome outcome;
+    SaleOutcome outcome;
     const char* number_ends;  // of the order in the answer; empty: none
   };
   static constexpr Row rows[] = {
-      {"ann", "a1", 2, Outcome::admitted, "0001"},
-      {"ann", "a1", 2, Outcome::repeated, "0001"},
-      {"ann", "a2", 1, Outcome::already_bought, "0001"},
-      {"ann", "a1", 5, Outcome::repeated,
-       "0001"},  // the request decides, not what it asks this time
-      {"bob", "a1", 1, Outcome::admitted, "0002"},  // a request id belongs to its buyer
-      {"cid", "c1", 3, Outcome::not_enough, ""},
-      {"cid", "c1", 2, Outcome::admitted, "0003"},
-      {"dan", "d1", 1, Outcome::sold_out, ""},
-      {"ann", "a3", 1, Outcome::already_bought, "0001"},  // also when sold out
-      {"bob", "a1", 1, Outcome::repeated, "0002"},
+      {"ann", "a1", 2, SaleOutcome::admitted, "0001"},
+      {"ann", "a1", 2, SaleOutcome::repeated, "0001"},
+      {"ann", "a2", 1, SaleOutcome::already_bought, "0001"},
+      // The request decides, not what it asks this time.
+      {"ann", "a1", 5, SaleOutcome::other_units, "0001"},
+      {"bob", "a1", 1, SaleOutcome::admitted, "0002"},  // a request id belongs to its buyer
+      {"cid", "c1", 3, SaleOutcome::not_enough, ""},
+      {"cid", "c1", 2, SaleOutcome::admitted, "0003"},
+      {"dan", "d1", 1, SaleOutcome::sold_out, ""},
+      {"ann", "a3", 1, SaleOutcome::already_bought, "0001"},  // also when sold out
+      {"bob", "a1", 1, SaleOutcome::repeated, "0002"},
   };
   auto sale = create({.stock = 5});
   for (const auto& row : rows) {
@@ -60,7 +63,7 @@ TEST_F(SaleOutcomes, EachRequestGetsWhatTheTableSays) {
 // "if redis.call('sismember', ...) then" is always true in Lua, and refuses every first buyer.
 TEST_F(SaleOutcomes, TheFirstBuyerIsNotTakenForASecond) {
   auto sale = create({.stock = 1});
-  EXPECT_EQ(buy(sale, "first", "r").outcome, Outcome::admitted);
+  EXPECT_EQ(buy(sale, "first", "r").outcome, SaleOutcome::admitted);
 }
 
 // A stock that was never loaded is an outcome and no script error "attempt to compare nil with
@@ -68,7 +71,7 @@ TEST_F(SaleOutcomes, TheFirstBuyerIsNotTakenForASecond) {
 TEST_F(SaleOutcomes, ASaleThatTheStoreLostIsNotLoaded) {
   auto sale = create({.stock = 1});
   store_->run({"DEL", "{" + sale.definition().name + "}:sale"}).get();
-  EXPECT_EQ(buy(sale, "ann", "r").outcome, Outcome::not_loaded);
+  EXPECT_EQ(buy(sale, "ann", "r").outcome, SaleOutcome::not_loaded);
   EXPECT_EQ(sale.status().get().state, SaleState::not_loaded);
   EXPECT_FALSE(Sale::load(*store_, sale.definition().name).get());
 }
@@ -76,54 +79,62 @@ TEST_F(SaleOutcomes, ASaleThatTheStoreLostIsNotLoaded) {
 TEST_F(SaleOutcomes, TheLimitCountsOrdersOfABuyer) {
   for (const std::int64_t limit : {0, 1, 3}) {
     SaleDefinition definition{
-        .name = "limit" + std::to_string(limit), .stock = 100, .limit = limit};
+        .name = "limit" + std::to_string(limit), .stock = 100, .limit = limit, .number_type = "MT"};
     auto sale = Sale::create(*store_, definition).get();
     const std::int64_t most = limit == 0 ? 20 : limit;
     for (std::int64_t n = 1; n <= most; ++n) {
       const auto answer = buy(sale, "ann", "r" + std::to_string(n));
-      ASSERT_EQ(answer.outcome, Outcome::admitted) << "limit " << limit << ", order " << n;
+      ASSERT_EQ(answer.outcome, SaleOutcome::admitted) << "limit " << limit << ", order " << n;
       EXPECT_EQ(answer.order->n, n);
     }
     if (limit == 0) continue;
     const auto refused = buy(sale, "ann", "one more");
-    EXPECT_EQ(refused.outcome, Outcome::already_bought);
+    EXPECT_EQ(refused.outcome, SaleOutcome::already_bought);
     EXPECT_EQ(refused.order->n, limit);
     EXPECT_EQ(refused.order->request.value, "r" + std::to_string(limit));
     EXPECT_EQ(buy(sale, "ann", "r1").order->n, 1);
-    EXPECT_EQ(buy(sale, "bob", "r1").outcome, Outcome::admitted);
+    EXPECT_EQ(buy(sale, "bob", "r1").outcome, SaleOutcome::admitted);
   }
 }
 
 TEST_F(SaleOutcomes, NumbersOfADayRunOut) {
   auto sale = create({.stock = 100, .digits = 1});
   for (int i = 1; i <= 9; ++i)
-    EXPECT_EQ(buy(sale, std::to_string(i), "r").outcome, Outcome::admitted);
-  EXPECT_EQ(buy(sale, "10", "r").outcome, Outcome::full);
+    EXPECT_EQ(buy(sale, std::to_string(i), "r").outcome, SaleOutcome::admitted);
+  EXPECT_EQ(buy(sale, "10", "r").outcome, SaleOutcome::full);
   EXPECT_EQ(sale.status().get().sold, 9);
 }
 
 TEST_F(SaleOutcomes, TheWindowIsTheStoresClock) {
   const auto now = store_->time().get();
-  auto early = Sale::create(*store_, {.name = "early", .stock = 1, .opens_at = now + 1h}).get();
-  EXPECT_EQ(buy(early, "ann", "r").outcome, Outcome::not_started);
+  auto early =
+      Sale::create(*store_,
+                   {.name = "early", .stock = 1, .opens_at = now + 1h, .number_type = "MT"})
+          .get();
+  EXPECT_EQ(buy(early, "ann", "r").outcome, SaleOutcome::not_started);
   EXPECT_EQ(early.status().get().state, SaleState::not_started);
-  auto late = Sale::create(*store_, {.name = "late", .stock = 1, .closes_at = now - 1us}).get();
-  EXPECT_EQ(buy(late, "ann", "r").outcome, Outcome::closed);
+  auto late =
+      Sale::create(*store_,
+                   {.name = "late", .stock = 1, .closes_at = now - 1us, .number_type = "MT"})
+          .get();
+  EXPECT_EQ(buy(late, "ann", "r").outcome, SaleOutcome::closed);
   EXPECT_EQ(late.status().get().state, SaleState::closed);
   auto open_now =
-      Sale::create(*store_, {.name = "now", .stock = 1, .opens_at = now, .closes_at = now + 1h})
+      Sale::create(
+          *store_,
+          {.name = "now", .stock = 1, .opens_at = now, .closes_at = now + 1h, .number_type = "MT"})
           .get();
-  EXPECT_EQ(buy(open_now, "ann", "r").outcome, Outcome::admitted);
+  EXPECT_EQ(buy(open_now, "ann", "r").outcome, SaleOutcome::admitted);
 }
 
 TEST_F(SaleOutcomes, AClosedSaleStillKnowsItsOrders) {
   auto sale = create({.stock = 10});
   const auto bought = buy(sale, "ann", "r1");
   sale.close().get();
-  EXPECT_EQ(buy(sale, "bob", "r").outcome, Outcome::closed);
-  EXPECT_EQ(buy(sale, "ann", "r2").outcome, Outcome::closed);
+  EXPECT_EQ(buy(sale, "bob", "r").outcome, SaleOutcome::closed);
+  EXPECT_EQ(buy(sale, "ann", "r2").outcome, SaleOutcome::closed);
   const auto again = buy(sale, "ann", "r1");
-  EXPECT_EQ(again.outcome, Outcome::repeated);
+  EXPECT_EQ(again.outcome, SaleOutcome::repeated);
   EXPECT_EQ(again.order, bought.order);
 }
 
@@ -132,19 +143,19 @@ TEST_F(SaleOutcomes, AnyBytesMakeAnId) {
   const std::string nul("a\0b", 3);
   const std::string ids[] = {
       nul, "a", "1:a", "a b", "%", "\n\r", "\xff\xfe", std::string(128, 'x'), "a\0c" + nul, "ü"};
-  std::vector<Order> orders;
+  std::vector<SaleOrder> orders;
   for (const auto& buyer : ids)
     for (const auto& request : ids) {
       if (orders.size() == 100) break;
       const auto answer = buy(sale, buyer, request);
-      ASSERT_EQ(answer.outcome, Outcome::admitted);
+      ASSERT_EQ(answer.outcome, SaleOutcome::admitted);
       EXPECT_EQ(answer.order->buyer.value, buyer);
       EXPECT_EQ(answer.order->request.value, request);
       orders.push_back(*answer.order);
     }
   for (const auto& order : orders) {
     const auto again = buy(sale, order.buyer.value, order.request.value);
-    EXPECT_EQ(again.outcome, Outcome::repeated);
+    EXPECT_EQ(again.outcome, SaleOutcome::repeated);
     EXPECT_EQ(again.order, order);
   }
   const test::TempDir folder;
@@ -166,6 +177,40 @@ TEST_F(SaleOutcomes, SizesAreChecked) {
   EXPECT_EQ(sale.status().get().sold, 0);
 }
 
+using Frictions = SaleOutcomes;
+
+TEST_F(Frictions, U13_ARepeatedRequestForOtherUnitsIsTold) {
+  auto sale = create({.stock = 20});
+  EXPECT_EQ(buy(sale, "ann", "r", 8).outcome, SaleOutcome::admitted);
+  const auto answer = buy(sale, "ann", "r", 2);
+  EXPECT_EQ(answer.outcome, SaleOutcome::other_units);
+  EXPECT_EQ(answer.order->units, 8);
+  EXPECT_FALSE(answer.has_order());
+  EXPECT_EQ(buy(sale, "ann", "r", 8).outcome, SaleOutcome::repeated);
+}
+
+TEST_F(Frictions, U12_TwoSalesOfOneStoreNeverGiveTheSameId) {
+  std::set<std::int64_t> ids;
+  auto tea = Sale::create(*store_, {.name = "tea", .stock = 500, .number_type = "TE"}).get();
+  auto wine = Sale::create(*store_, {.name = "wine", .stock = 500, .number_type = "WI"}).get();
+  for (int i = 0; i < 500; ++i)
+    for (Sale* const sale : {&tea, &wine})
+      EXPECT_TRUE(ids.insert(buy(*sale, std::to_string(i), "r").order->id).second) << i;
+}
+
+TEST_F(Frictions, U12_ASaleMadeBeforeThereWereLanesGoesOnAsItWas) {
+  auto sale = create({.stock = 10});
+  const auto key = "{" + sale.definition().name + "}:sale";
+  store_->run({"HDEL", key, "lane"}).get();
+  for (std::int64_t n = 1; n <= 3; ++n) {
+    const auto id = buy(sale, std::to_string(n), "r").order->id;
+    EXPECT_EQ(IdWorker::parts(id).sequence, n);
+  }
+  auto again = Sale::load(*store_, sale.definition().name).get();
+  EXPECT_EQ(IdWorker::parts(buy(*again, "4", "r").order->id).sequence, 4);
+  EXPECT_EQ(Sale::create(*store_, sale.definition()).get().status().get().orders, 4);
+}
+
 TEST_F(SaleOutcomes, DefinitionsAreCheckedAndCompared) {
   const auto refused = [&](SaleDefinition definition, Errc code, const std::string& says) {
     try {
@@ -177,16 +222,21 @@ TEST_F(SaleOutcomes, DefinitionsAreCheckedAndCompared) {
     }
   };
   const WallTime noon{1h};
-  refused({.name = "", .stock = 1}, Errc::bad_argument, "0 bytes");
-  refused({.name = std::string(100'000, 'x'), .stock = 1}, Errc::bad_argument, "100000 bytes");
+  refused({.name = "", .stock = 1, .number_type = "MT"}, Errc::bad_argument, "0 bytes");
+  refused({.name = std::string(100'000, 'x'), .stock = 1, .number_type = "MT"}, Errc::bad_argument,
+          "100000 bytes");
   refused({.name = "a{b", .stock = 1}, Errc::bad_argument, "braces");
-  refused({.name = "x", .stock = -1}, Errc::bad_argument, "stock is -1");
-  refused({.name = "x", .stock = 1, .limit = -1}, Errc::bad_argument, "limit is -1");
-  refused({.name = "x", .stock = 1, .digits = 13}, Errc::bad_argument, "digits is 13");
+  refused({.name = "x", .stock = -1, .number_type = "MT"}, Errc::bad_argument, "stock is -1");
+  refused({.name = "x", .stock = 1, .limit = -1, .number_type = "MT"}, Errc::bad_argument,
+          "limit is -1");
+  refused({.name = "x", .stock = 1, .number_type = "MT", .digits = 13}, Errc::bad_argument,
+          "digits is 13");
   refused({.name = "x", .stock = 1, .number_type = "M T"}, Errc::bad_argument, "number_type");
-  refused({.name = "x", .stock = 1, .zone = "Asia/Nowhere"}, Errc::bad_argument, "Asia/Nowhere");
-  refused({.name = "x", .stock = 1, .opens_at = noon, .closes_at = noon}, Errc::bad_argument,
-          "closes before");
+  refused({.name = "x", .stock = 1}, Errc::bad_argument, "number_type is ''");
+  refused({.name = "x", .stock = 1, .number_type = "MT", .zone = "Asia/Nowhere"},
+          Errc::bad_argument, "Asia/Nowhere");
+  refused({.name = "x", .stock = 1, .opens_at = noon, .closes_at = noon, .number_type = "MT"},
+          Errc::bad_argument, "closes before");
 
   const SaleDefinition definition{.name = "compared",
                                   .stock = 7,
@@ -210,7 +260,7 @@ TEST_F(SaleOutcomes, CallersThatCoalesceGetDenseNumbersAndRisingIds) {
   constexpr int threads = 16;
   constexpr int each = 100;
   auto sale = create({.stock = threads * each});
-  std::vector<std::vector<Order>> orders(threads);
+  std::vector<std::vector<SaleOrder>> orders(threads);
   {
     std::vector<std::jthread> crew;
     for (int t = 0; t < threads; ++t)
@@ -220,13 +270,14 @@ TEST_F(SaleOutcomes, CallersThatCoalesceGetDenseNumbersAndRisingIds) {
               *buy(sale, std::to_string(t * each + i), "r").order);
       });
   }
-  std::vector<Order> all;
+  std::vector<SaleOrder> all;
   for (auto& some : orders) {
     EXPECT_TRUE(std::is_sorted(some.begin(), some.end(),
-                               [](const Order& a, const Order& b) { return a.id < b.id; }));
+                               [](const SaleOrder& a, const SaleOrder& b) { return a.id < b.id; }));
     all.insert(all.end(), some.begin(), some.end());
   }
-  std::sort(all.begin(), all.end(), [](const Order& a, const Order& b) { return a.id < b.id; });
+  std::sort(all.begin(), all.end(),
+            [](const SaleOrder& a, const SaleOrder& b) { return a.id < b.id; });
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_TRUE(i == 0 || all[i - 1].id < all[i].id);
     EXPECT_EQ(std::stoul(all[i].number.substr(10)), i + 1) << all[i].number;
@@ -275,7 +326,7 @@ TEST_F(SaleOutcomes, AskingAgainAfterALostReplyGivesTheOrder) {
     }
   }
   const auto answer = buy(*sale, "ann", "r");
-  EXPECT_EQ(answer.outcome, Outcome::repeated);
+  EXPECT_EQ(answer.outcome, SaleOutcome::repeated);
   EXPECT_TRUE(answer.order->number.ends_with("0001"));
   EXPECT_EQ(sale->status().get().sold, 1);
 }
@@ -283,14 +334,14 @@ TEST_F(SaleOutcomes, AskingAgainAfterALostReplyGivesTheOrder) {
 TEST(SaleRestart, AServerThatIsKilledLosesNoAnswer) {
   test::RedisServer server{{"appendonly yes", "appendfsync always"}};
   const auto store = open(server.url());
-  auto sale = Sale::create(*store, {.name = "s", .stock = 10}).get();
-  std::vector<Order> told;
+  auto sale = Sale::create(*store, {.name = "s", .stock = 10, .number_type = "MT"}).get();
+  std::vector<SaleOrder> told;
   for (int i = 0; i < 5; ++i) told.push_back(*buy(sale, std::to_string(i), "r").order);
   server.kill();
   server.start();
   for (const auto& order : told) {
     const auto again = buy(sale, order.buyer.value, "r");
-    EXPECT_EQ(again.outcome, Outcome::repeated);
+    EXPECT_EQ(again.outcome, SaleOutcome::repeated);
     EXPECT_EQ(again.order, order);
   }
   EXPECT_TRUE(buy(sale, "5", "r").order->number.ends_with("0006"));

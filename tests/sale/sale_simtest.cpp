@@ -27,11 +27,13 @@ class SaleOnVirtualTime : public testing::Test {
   VirtualClock clock_{before_midnight};
   std::unique_ptr<Store> store_ = engine::open_embedded({.clock = &clock_});
   int next_buyer_ = 0;
-  Order last_;
+  SaleOrder last_;
 };
 
 TEST_F(SaleOnVirtualTime, NumbersBeginAnewAtMidnightAndIdsGoOn) {
-  auto sale = Sale::create(*store_, {.name = "s", .stock = 10}).get();
+  auto sale = Sale::create(*store_,
+                           {.name = "s", .stock = 10, .number_type = "MT", .zone = "Asia/Shanghai"})
+                  .get();
   EXPECT_EQ(buy(sale), "MT202601020001");
   EXPECT_EQ(buy(sale), "MT202601020002");
   clock_.advance(2'999'999us);
@@ -52,7 +54,9 @@ TEST_F(SaleOnVirtualTime, NumbersBeginAnewAtMidnightAndIdsGoOn) {
 }
 
 TEST_F(SaleOnVirtualTime, AClockThatGoesBackOpensNoDayAgain) {
-  auto sale = Sale::create(*store_, {.name = "s", .stock = 10}).get();
+  auto sale = Sale::create(*store_,
+                           {.name = "s", .stock = 10, .number_type = "MT", .zone = "Asia/Shanghai"})
+                  .get();
   clock_.advance(3s);
   EXPECT_EQ(buy(sale), "MT202601030001");
   const auto before = last_;
@@ -63,14 +67,20 @@ TEST_F(SaleOnVirtualTime, AClockThatGoesBackOpensNoDayAgain) {
 }
 
 TEST_F(SaleOnVirtualTime, AYearLaterTheFirstCallFindsItsDay) {
-  auto sale = Sale::create(*store_, {.name = "s", .stock = 10}).get();
+  auto sale = Sale::create(*store_,
+                           {.name = "s", .stock = 10, .number_type = "MT", .zone = "Asia/Shanghai"})
+                  .get();
   EXPECT_EQ(buy(sale), "MT202601020001");
   clock_.advance(24h * 365);
   EXPECT_EQ(buy(sale), "MT202701020001");
 }
 
 TEST_F(SaleOnVirtualTime, AFullDayEndsAtMidnight) {
-  auto sale = Sale::create(*store_, {.name = "s", .stock = 100, .digits = 1}).get();
+  auto sale =
+      Sale::create(
+          *store_,
+          {.name = "s", .stock = 100, .number_type = "MT", .zone = "Asia/Shanghai", .digits = 1})
+          .get();
   for (int i = 1; i <= 9; ++i) EXPECT_EQ(buy(sale), "MT20260102" + std::to_string(i));
   EXPECT_EQ(buy(sale), "numbers used up");
   clock_.advance(3s);
@@ -81,7 +91,9 @@ TEST_F(SaleOnVirtualTime, TheWindowIsHalfOpen) {
   auto sale = Sale::create(*store_, {.name = "s",
                                      .stock = 10,
                                      .opens_at = before_midnight + 1s,
-                                     .closes_at = before_midnight + 5s})
+                                     .closes_at = before_midnight + 5s,
+                                     .number_type = "MT",
+                                     .zone = "Asia/Shanghai"})
                   .get();
   const auto expect = [&](SaleState state, const std::string& answer) {
     EXPECT_EQ(to_string(sale.status().get().state), to_string(state));
@@ -99,8 +111,14 @@ TEST_F(SaleOnVirtualTime, TheWindowIsHalfOpen) {
 }
 
 TEST_F(SaleOnVirtualTime, ZonesDecideTheDay) {
-  auto here = Sale::create(*store_, {.name = "here", .stock = 1, .zone = "Europe/Berlin"}).get();
-  auto there = Sale::create(*store_, {.name = "there", .stock = 1, .zone = "Pacific/Apia"}).get();
+  auto here =
+      Sale::create(*store_,
+                   {.name = "here", .stock = 1, .number_type = "MT", .zone = "Europe/Berlin"})
+          .get();
+  auto there =
+      Sale::create(*store_,
+                   {.name = "there", .stock = 1, .number_type = "MT", .zone = "Pacific/Apia"})
+          .get();
   EXPECT_EQ(buy(here), "MT202601020001");
   EXPECT_EQ(buy(there), "MT202601030001");
 }

@@ -7,8 +7,8 @@
 #include <future>
 #include <thread>
 
-#include "sale/order_entry.hpp"
-#include "sale/order_store_soci.hpp"
+#include "sale/order_queue.hpp"
+#include "sale/order_store_sql.hpp"
 #include "sale/shop.hpp"
 
 namespace sluice {
@@ -24,7 +24,7 @@ class SaleWorker : public testing::Test {
     for (int i = 0; i < orders; ++i)
       wishes.push_back(sale_.buy(BuyerId{std::to_string(next_buyer_++)}, RequestId{"r"}, units));
     for (const auto& answer : when_all(std::move(wishes)).get())
-      ASSERT_EQ(answer.outcome, Outcome::admitted);
+      ASSERT_EQ(answer.outcome, SaleOutcome::admitted);
   }
 
   static OrderWorkerOptions quick() {
@@ -67,7 +67,7 @@ class SaleWorker : public testing::Test {
   std::string name_ = testing::UnitTest::GetInstance()->current_test_info()->name();
   std::string stream_ = "{" + name_ + "}:orders";
   std::unique_ptr<Store> store_ = open(test::shared_server().url());
-  Sale sale_ = Sale::create(*store_, {.name = name_, .stock = 10'000}).get();
+  Sale sale_ = Sale::create(*store_, {.name = name_, .stock = 10'000, .number_type = "MT"}).get();
   test::TempDir folder_;
   std::string url_ = test::database_url(folder_);
   std::unique_ptr<OrderStore> orders_ = open_order_store(url_);
@@ -127,8 +127,8 @@ TEST_F(SaleWorker, TakesOverWhatADeadWorkerHad) {
 TEST_F(SaleWorker, ToleratesWhatIsInTheDatabaseAlready) {
   buy_many(10);
   const auto entries = read_as_dead_worker(5);
-  std::vector<Order> committed;
-  for (const auto& entry : entries) committed.push_back(*entry_of(entry).order);
+  std::vector<SaleOrder> committed;
+  for (const auto& entry : entries) committed.push_back(*sale::entry_of(entry).order);
   orders_->add_sale(name_, sale_.definition().stock);
   EXPECT_EQ(orders_->insert(name_, committed).inserted, 5U);
   test::expect_clean(*store_, sale_, *orders_);  // also while half of it is on the way
@@ -166,7 +166,7 @@ TEST_F(SaleWorker, PoisonGoesToTheDeadLettersWithItsFields) {
   EXPECT_EQ(sale_.status().get().dead, 2);
   const auto checks = audit(*store_, sale_, *orders_).checks;
   const auto poison =
-      std::find_if(checks.begin(), checks.end(), [](const Check& check) { return !check.ok; });
+      std::find_if(checks.begin(), checks.end(), [](const AuditCheck& check) { return !check.ok; });
   ASSERT_NE(poison, checks.end());
   EXPECT_EQ(poison->name, "entries_that_make_no_order");
   EXPECT_EQ(poison->figure, 2);
@@ -195,7 +195,7 @@ TEST_F(SaleWorker, WhatKillsEveryWorkerIsBuriedAndCanBeRevived) {
   EXPECT_FALSE(sale_.revive(letters[1].id).get());
   worker.drain();
   EXPECT_EQ(sale_.dead_letters().get().size(), 2U);
-  EXPECT_EQ(orders_->page(name_, 0, 10), std::vector<Order>{*letters[1].order});
+  EXPECT_EQ(orders_->page(name_, 0, 10), std::vector<SaleOrder>{*letters[1].order});
   test::expect_clean(*store_, sale_, *orders_);
 }
 
@@ -206,7 +206,7 @@ TEST_F(SaleWorker, ADatabaseWithLessStockRefusesAndNothingIsLost) {
   for (const auto* const key : {"sale", "buyers", "requests"})
     store_->run({"DEL", "{" + name_ + "}:" + key}).get();
   auto anew = Sale::create(*store_, sale_.definition()).get();
-  EXPECT_EQ(test::buy(anew, "0", "another request").outcome, Outcome::admitted)
+  EXPECT_EQ(test::buy(anew, "0", "another request").outcome, SaleOutcome::admitted)
       << "Redis has forgotten the buyer";
   OrderWorker worker{*store_, anew, *orders_, quick()};
   worker.drain();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "store/fake_store.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice {
 namespace {
@@ -59,6 +60,27 @@ TEST(Listener, IsEmptyUntilItListens) {
   listener = Listener{};
   store.publish("c", "");
   EXPECT_EQ(heard, 1);
+}
+
+TEST(Frictions, U05_AScriptThatFailsBeforeItsFirstWriteHasNoEffect) {
+  constexpr std::string_view text =
+      "-- redis.call('set') in a comment\n"         // 1
+      "local a = redis.call('get', KEYS[1])\n"      // 2
+      "local b = redis.call('HGET', KEYS[1], a)\n"  // 3
+      "redis.call('hset', KEYS[1], a, b)\n"         // 4
+      "return redis.call('get', KEYS[2])\n";        // 5
+  for (const std::size_t line : {1U, 2U, 3U, 4U})
+    EXPECT_FALSE(may_have_written(text, line)) << line;
+  EXPECT_TRUE(may_have_written(text, 5));
+  EXPECT_TRUE(may_have_written("redis.call('get', k) redis.call('del', k)", 1));
+  EXPECT_FALSE(may_have_written("local call = redis.call\ncall('get', k)\ncall('del', k)", 2));
+  EXPECT_TRUE(may_have_written("local f = redis.call\nf('get', k)", 2));
+  EXPECT_TRUE(may_have_written("redis.call(ARGV[1])\nredis.call('get', k)", 2));
+  EXPECT_TRUE(may_have_written("redis.call('publish', c, m)\nredis.call('get', k)", 2));
+  EXPECT_TRUE(
+      may_have_written("for i = 1, 2 do\nredis.call('get', k)\nredis.call('del', k)\nend", 2));
+  EXPECT_TRUE(may_have_written(
+      "local function f()\nredis.call('get', k)\nend\nredis.call('del', k)\nf()", 2));
 }
 
 }  // namespace

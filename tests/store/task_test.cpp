@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/event.hpp"
+#include "sluice/error.hpp"
 #include "sluice/log.hpp"
 #include "store/waiter.hpp"
 
@@ -269,6 +271,70 @@ TEST(Waiter, IsNobodysOutsideOfGet) {
   spawn(note(seen));
   EXPECT_EQ(seen, nullptr);
   EXPECT_EQ(Waiter::current(), nullptr);
+}
+
+TEST(Frictions, U01_ATaskDroppedUnstartedIsToldOnceForEachPlace) {
+  std::vector<std::string> said;
+  set_log_sink([&](LogLevel level, std::string_view message) {
+    EXPECT_EQ(level, LogLevel::warning);
+    said.emplace_back(message);
+  });
+  const auto forget = []() -> Task<void> { co_return; };
+  for (int i = 0; i < 3; ++i) auto dropped = forget();
+  EXPECT_EQ(said.size(), 1U);
+  const auto forget_too = []() -> Task<void> { co_return; };
+  auto dropped = std::make_unique<Task<void>>(forget_too());
+  dropped.reset();
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_NE(said[1].find("dropped before it started"), std::string::npos) << said[1];
+  number(1).get();  // neither one that has run, nor one that is ready
+  { const auto ready = Task<int>::ready(1); }
+  EXPECT_EQ(said.size(), 2U);
+  set_log_sink({});
+}
+
+struct Kept {
+  using must_be_kept = void;
+};
+static_assert(detail::must_be_kept<Kept> && detail::must_be_kept<std::optional<Kept>>);
+static_assert(!detail::must_be_kept<int> && !detail::must_be_kept<std::optional<int>>);
+
+TEST(Frictions, U02_BlockingWhereOthersDependOnTheThreadIsThrownBeforeAnythingStarts) {
+  bool started = false;
+  const auto work = [&]() -> Task<void> {
+    started = true;
+    co_return;
+  };
+  auto task = work();
+  {
+    const NoBlocking duty{"answers the phone"};
+    try {
+      task.get();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::bad_argument);
+      EXPECT_EQ(error.effect(), Effect::none);
+      EXPECT_NE(error.message().find("answers the phone"), std::string::npos) << error.message();
+    }
+    EXPECT_EQ(Task<int>::ready(7).get(), 7) << "what is ready blocks nobody";
+  }
+  EXPECT_FALSE(started);
+  task.get();
+  EXPECT_TRUE(started);
+}
+
+TEST(Frictions, U02_ResumeOnContinuesWhereTheExecutorRunsIt) {
+  std::function<void()> kept;
+  int steps = 0;
+  const auto work = [&]() -> Task<void> {
+    ++steps;
+    co_await resume_on([&](auto rest) { kept = std::move(rest); });
+    ++steps;
+  };
+  spawn(work());
+  EXPECT_EQ(steps, 1);
+  std::exchange(kept, nullptr)();
+  EXPECT_EQ(steps, 2);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "support/process.hpp"

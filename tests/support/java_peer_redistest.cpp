@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <thread>
 
 #include "support/java_peer.hpp"
 #include "support/redis_server.hpp"

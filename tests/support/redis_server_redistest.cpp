@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <stdexcept>
 #include <system_error>
 
 #include "support/plain_client.hpp"

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "support/java_peer.hpp"
 #include "support/redis_server.hpp"
 #include "support/wire_dump.hpp"

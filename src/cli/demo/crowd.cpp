@@ -54,21 +54,21 @@ class Stand {
   }
 
   void count_first(const Admission& answer) {
-    if (answer.outcome != Outcome::admitted) return count_other(answer);
+    if (answer.outcome != SaleOutcome::admitted) return count_other(answer);
     ++tally_.admitted;
     tally_.numbers.push_back(answer.order->number);
   }
 
   void count_repeat(const Admission& first, const Admission& answer) {
-    if (first.outcome != Outcome::admitted) return count_other(answer);
-    const bool same = answer.outcome == Outcome::repeated && answer.order == first.order;
+    if (first.outcome != SaleOutcome::admitted) return count_other(answer);
+    const bool same = answer.outcome == SaleOutcome::repeated && answer.order == first.order;
     ++(same ? tally_.repeats_same : tally_.repeats_other);
   }
 
   void count_other(const Admission& answer) {
     switch (answer.outcome) {
-      case Outcome::sold_out: ++tally_.sold_out; return;
-      case Outcome::already_bought: ++tally_.bought_already; return;
+      case SaleOutcome::sold_out: ++tally_.sold_out; return;
+      case SaleOutcome::already_bought: ++tally_.bought_already; return;
       default: ++tally_.others; return;
     }
   }

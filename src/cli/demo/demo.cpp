@@ -150,7 +150,7 @@ class Demo {
 
   /// From the database and the store, not from what this program has counted.
   void verify(Store& store, const Sale& sale, OrderStore& orders) {
-    Audit found = audit(store, sale, orders);
+    SaleAudit found = audit(store, sale, orders);
     checks_ = std::move(found.checks);
     std::set<std::string> numbers;
     std::int64_t last = 0;
@@ -247,7 +247,7 @@ class Demo {
   SteadyTime::duration clicking_{};
   SteadyTime::duration working_{};
   std::uint64_t persisted_ = 0;
-  std::vector<Check> checks_;
+  std::vector<AuditCheck> checks_;
   std::vector<Figure> figures_;
 };
 

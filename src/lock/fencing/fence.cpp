@@ -40,7 +40,7 @@ FenceGate::FenceGate(std::size_t most) : most_(most) {
   if (most == 0) throw Error{Errc::bad_argument, "a fence gate needs room for one resource"};
 }
 
-std::expected<void, StaleToken> FenceGate::admit(std::string_view resource, FencingToken token) {
+Expected<void, StaleToken> FenceGate::admit(std::string_view resource, FencingToken token) {
   check_token(token);
   const std::lock_guard lock{mutex_};
   const auto known = largest_.find(resource);
@@ -55,7 +55,7 @@ std::expected<void, StaleToken> FenceGate::admit(std::string_view resource, Fenc
   }
   if (token < known->second) {
     count(metrics().fence_stale);
-    return std::unexpected{StaleToken{known->second}};
+    return Unexpected{StaleToken{known->second}};
   }
   known->second = token;
   return {};
@@ -81,19 +81,19 @@ Fence::Fence(Store& store, std::string name)
       name_(lock::checked_name("a fence", std::move(name))),
       key_(key_with_prefix("sluice_fence", name_)) {}
 
-Task<std::expected<void, StaleToken>> Fence::admit(FencingToken token) {
-  using Outcome = std::expected<void, StaleToken>;
+Task<Expected<void, StaleToken>> Fence::admit(FencingToken token) {
+  using Outcome = Expected<void, StaleToken>;
   check_token(name_, token);
   const fmt::format_int number{token.value};
   const std::string_view text{number.data(), number.size()};
   auto asked = store_.run(scripts::lock_fencing_admit, {key_}, {text}, {.repeatable = true});
   const Value larger = co_await asked;
   if (larger.is_null()) co_return Outcome{};
-  co_return Outcome{std::unexpect, stale(larger)};
+  co_return Unexpected{stale(larger)};
 }
 
-Task<std::expected<Value, StaleToken>> Fence::run(FencingToken token, Words keys, Words command,
-                                                  CallOptions options) {
+Task<Expected<Value, StaleToken>> Fence::run(FencingToken token, Words keys, Words command,
+                                             CallOptions options) {
   check_token(name_, token);
   if (command.empty() || command.size() > longest_command)
     throw Error{Errc::bad_argument,
@@ -109,13 +109,13 @@ Task<std::expected<Value, StaleToken>> Fence::run(FencingToken token, Words keys
   return answer(std::move(asked));
 }
 
-Task<std::expected<Value, StaleToken>> Fence::answer(Task<Value> asked) {
-  using Outcome = std::expected<Value, StaleToken>;
+Task<Expected<Value, StaleToken>> Fence::answer(Task<Value> asked) {
+  using Outcome = Expected<Value, StaleToken>;
   Value reply = co_await asked;
   auto& parts = reply.as_items();
   if (parts.at(0).as_integer() == 1)
     co_return parts.size() > 1 ? Outcome{std::move(parts[1])} : Outcome{Value{}};
-  co_return Outcome{std::unexpect, stale(parts.at(1))};
+  co_return Unexpected{stale(parts.at(1))};
 }
 
 }  // namespace sluice

@@ -12,7 +12,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "base/fork.hpp"
+#include "base/process.hpp"
 #include "lock/hold/resource.hpp"
 #include "sluice/held.hpp"
 

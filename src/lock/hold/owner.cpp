@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "base/fork.hpp"
+#include "base/process.hpp"
 #include "base/random.hpp"
 #include "lock/text.hpp"
 #include "sluice/lock_watch.hpp"
@@ -41,12 +41,10 @@ class Numbered {
   unsigned forks_ = 0;
 };
 
-std::string host_name() {
-  std::string name(256, '\0');
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "?";
-  name.resize(name.find('\0'));
+std::string host_without_blanks() {
+  auto name = host_name();
   std::ranges::replace(name, ' ', '_');
-  return name.empty() ? "?" : name;
+  return name;
 }
 
 /// The ancestors that wait for this process, each after a '<', nearest first. Empty if the
@@ -67,8 +65,8 @@ const std::string& this_thread() {
   thread_local unsigned forks = 0;
   if (text.empty() || forks != fork_count()) {
     forks = fork_count();
-    text = host_name() + ' ' + std::to_string(::getpid()) + " t" + std::to_string(::gettid()) +
-           ancestors() + ' ';
+    text = host_without_blanks() + ' ' + std::to_string(::getpid()) + " t" +
+           std::to_string(::gettid()) + ancestors() + ' ';
   }
   return text;
 }

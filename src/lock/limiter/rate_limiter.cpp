@@ -154,7 +154,7 @@ class RateLimiter::Impl {
   Outcome refused(SteadyTime next) {
     count(metrics().rate_refused);
     const auto left = std::chrono::ceil<std::chrono::microseconds>(next - store_.clock().steady());
-    return std::unexpected{RateExceeded{.retry_after = std::max(left, left.zero())}};
+    return Unexpected{RateExceeded{.retry_after = std::max(left, left.zero())}};
   }
 
   Error above(std::int64_t permits, const std::string& rate) const {

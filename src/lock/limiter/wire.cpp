@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/fork.hpp"
+#include "base/process.hpp"
 #include "base/random.hpp"
 #include "lock/limiter/limiter.lua.hpp"
 #include "store/key_name.hpp"

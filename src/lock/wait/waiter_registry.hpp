@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fork.hpp"
+#include "base/process.hpp"
 #include "lock/hold/resource.hpp"
 #include "lock/wait/inbox.hpp"
 

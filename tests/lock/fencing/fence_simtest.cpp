@@ -48,7 +48,7 @@ TEST_F(FenceTest, RunsACommandForAnAdmittedTokenAlone) {
   };
   EXPECT_EQ(set(9, "a").value(), Value::simple_string("OK"));
   EXPECT_EQ(set(10, "b").value(), Value::simple_string("OK"));
-  EXPECT_EQ(set(9, "late"), std::unexpected{StaleToken{{10}}});
+  EXPECT_EQ(set(9, "late"), Unexpected{StaleToken{{10}}});
   EXPECT_EQ(value("{books}:total"), "b");
 }
 

@@ -1,4 +1,5 @@
--- KEYS[1] settings   KEYS[2], KEYS[3] free and given permits of all   KEYS[4], KEYS[5] of this client
+-- KEYS[1] settings   KEYS[2], KEYS[3] free and given permits of all
+-- KEYS[4], KEYS[5] those of this client
 -- ARGV[1] permits   ARGV[2] the client's clock, ms   ARGV[3] 16 random bytes
 -- Reply: nil: granted; else how long to sleep, ms.
 local call = redis.call

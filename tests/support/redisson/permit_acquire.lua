@@ -1,6 +1,7 @@
 -- Take permits that have names and end.
 -- KEYS[1] free permits   KEYS[2] ends   KEYS[3] channel
--- ARGV[1] permits   ARGV[2] when they end, ms   ARGV[3] the client's clock, ms   ARGV[4...] their ids
+-- ARGV[1] permits   ARGV[2] when they end, ms   ARGV[3] the client's clock, ms
+-- ARGV[4...] their ids
 -- Reply: OK; ":ms": refused, the first permit ends then; nil: refused, and none has an end.
 local call = redis.call
 local wanted = tonumber(ARGV[1])

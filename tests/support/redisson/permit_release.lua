@@ -1,5 +1,6 @@
 -- Give a permit back.
--- KEYS[1] free permits   KEYS[2] ends   KEYS[3] channel   ARGV[1] id   ARGV[2] the client's clock, ms
+-- KEYS[1] free permits   KEYS[2] ends   KEYS[3] channel
+-- ARGV[1] id   ARGV[2] the client's clock, ms
 -- Reply: 1; 0 it had ended or is unknown.
 local call = redis.call
 local ends = call('ZSCORE', KEYS[2], ARGV[1])

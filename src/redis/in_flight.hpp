@@ -11,7 +11,7 @@
 
 namespace sluice::redis {
 
-class Flight {
+class InFlight {
  public:
   struct Slot {
     Operation* operation =
@@ -26,7 +26,7 @@ class Flight {
   Slot& front() noexcept { return slots_[first_]; }
   Slot& operator[](std::size_t i) noexcept { return slots_[(first_ + i) & (slots_.size() - 1)]; }
 
-  /// How many of them somebody of that kind reads.
+  /// How many of them are read by that kind of reader.
   std::size_t count(ReadBy reader) const noexcept {
     return counts_[static_cast<std::size_t>(reader)];
   }

@@ -1,2 +1,0 @@
-#pragma once
-#include "base/process.hpp"  // IWYU pragma: export

@@ -1,0 +1,113 @@
+#include "store/reply_error.hpp"
+
+#include <charconv>
+
+#include "resp/command_table.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz";
+
+/// "HSET of 'user:42': WRONGTYPE ...".
+Error with_place(const Error& error, std::string_view verb, std::string_view key, Effect effect) {
+  constexpr std::size_t longest = 100;
+  std::string text{verb.substr(0, longest)};
+  if (!key.empty()) {
+    text += " of '";
+    for (const char c : key.substr(0, longest))
+      text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    text += key.size() > longest ? "...'" : "'";
+  }
+  return {error.errc(), text + ": " + error.message(), effect};
+}
+
+std::string_view key_of(Words command) {
+  const auto* const spec = resp::find_command(command);
+  const auto at = spec ? spec->first_key : 0;
+  return at > 0 && static_cast<std::size_t>(at) < command.size()
+             ? command[static_cast<std::size_t>(at)]
+             : std::string_view{};
+}
+
+/// "... on @user_script:8." of Redis 7, "@user_script: 8: ..." of Redis 6; 0: no line is named.
+std::size_t line_of(std::string_view reply) {
+  constexpr std::string_view mark = "@user_script:";
+  const auto at = reply.rfind(mark);
+  if (at == std::string_view::npos) return 0;
+  auto number = reply.substr(at + mark.size());
+  if (number.starts_with(' ')) number.remove_prefix(1);
+  std::size_t line = 0;
+  std::from_chars(number.data(), number.data() + number.size(), line);
+  return line;
+}
+
+struct Calls {
+  int all = 0;
+  bool write = false;
+};
+
+/// The calls of `redis` in one line of Lua.
+Calls calls_in(std::string_view line) {
+  Calls calls;
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  if (line.starts_with("--") || line == "local call = redis.call") return calls;
+  for (auto at = line.find("call"); at != std::string_view::npos; at = line.find("call", at + 4)) {
+    ++calls.all;
+    auto verb = line.substr(at + 4);
+    verb.remove_prefix(std::min(verb.find_first_not_of("( "), verb.size()));
+    const bool is_text = verb.starts_with('\'') || verb.starts_with('"');
+    if (is_text) verb.remove_prefix(1);
+    const auto* const spec =
+        resp::find_command(verb.substr(0, std::min(verb.find_first_of("'\""), verb.size())));
+    // PUBLISH writes nothing, but it is heard.
+    calls.write |= !is_text || !spec || spec->has(resp::flag_write) || spec->has(resp::flag_pubsub);
+  }
+  return calls;
+}
+
+bool has_word(std::string_view line, std::string_view word) {
+  for (auto at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1)) {
+    const auto end = at + word.size();
+    const bool begins = at == 0 || letters.find(line[at - 1]) == std::string_view::npos;
+    const bool ends = end == line.size() || letters.find(line[end]) == std::string_view::npos;
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool may_have_written(std::string_view script, std::size_t line) {
+  bool again = false;  // the line that failed may have run before: it stands in a loop or function
+  for (std::size_t number = 1; !script.empty(); ++number) {
+    const auto text = script.substr(0, script.find('\n'));
+    script.remove_prefix(std::min(text.size() + 1, script.size()));
+    if (number <= line)
+      for (const auto word : {"for", "while", "repeat", "function"}) again |= has_word(text, word);
+    if (number > line && !again) return false;
+    const auto calls = calls_in(text);
+    if (calls.write && (number != line || calls.all > 1 || again)) return true;
+  }
+  return false;
+}
+
+Error error_of_command(std::string_view reply, Words command) {
+  const Error error = error_of_reply(reply);
+  return with_place(error, command.empty() ? "a command" : command.front(), key_of(command),
+                    error.effect());
+}
+
+Error error_of_script(std::string_view reply, const Script& script, Words keys,
+                      std::optional<Effect> effect) {
+  const Error error = error_of_reply(reply);
+  if (!effect) {
+    effect = error.effect();
+    const auto line = line_of(reply);
+    if (effect == Effect::unknown && line > 0 && !may_have_written(script.text, line))
+      effect = Effect::none;
+  }
+  return with_place(error, script.name, keys.empty() ? std::string_view{} : keys.front(), *effect);
+}
+
+}  // namespace sluice
