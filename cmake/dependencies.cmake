@@ -11,9 +11,11 @@ target_link_libraries(sluice_cctz INTERFACE ${SLUICE_CCTZ})
 add_library(sluice_lua INTERFACE)
 target_link_libraries(sluice_lua INTERFACE PkgConfig::lua51cpp)
 
-find_library(SLUICE_SOCI_CORE soci_core REQUIRED)        # sale/order_store*
-find_library(SLUICE_SOCI_SQLITE3 soci_sqlite3 REQUIRED)
-find_package(SQLite3 REQUIRED)
-add_library(sluice_soci INTERFACE)
-target_include_directories(sluice_soci SYSTEM INTERFACE /usr/include/soci)
-target_link_libraries(sluice_soci INTERFACE ${SLUICE_SOCI_SQLITE3} ${SLUICE_SOCI_CORE} SQLite::SQLite3)
+if(SLUICE_SALE)
+  find_library(SLUICE_SOCI_CORE soci_core REQUIRED)        # sale/order_store*
+  find_library(SLUICE_SOCI_SQLITE3 soci_sqlite3 REQUIRED)
+  find_package(SQLite3 REQUIRED)
+  add_library(sluice_soci INTERFACE)
+  target_include_directories(sluice_soci SYSTEM INTERFACE /usr/include/soci)
+  target_link_libraries(sluice_soci INTERFACE ${SLUICE_SOCI_SQLITE3} ${SLUICE_SOCI_CORE} SQLite::SQLite3)
+endif()

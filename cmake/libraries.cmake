@@ -1,27 +1,49 @@
-# What users link, cut by what it makes them link: `sluice::sluice` and `sluice::sale`. Each is one static library made
-# of the objects of its folders, so that their number and their flags stay ours.
+# What users link, cut by what it makes them link, each static and shared, made of the objects of its folders, so that
+# their number and their flags stay ours:
+#   sluice::sluice   the primitives and both kinds of Store
+#   sluice::client   the same without the embedded engine, and so without Lua; a program links one of the two
+#   sluice::sale     flash sales, with orders in a database; stands on sluice::sluice
 
-# sluice_library(NAME FOLDERS folder ... LIBS ...)   LIBS: what an installed package can find again
+# sluice_library(NAME FOLDERS folder ... [USES library ...] [LIBS library ...])
+#   USES: libraries of ours; LIBS: what they are made with, and an installed package can find again
 function(sluice_library name)
-  cmake_parse_arguments(ARG "" "" "FOLDERS;LIBS" ${ARGN})
-  add_library(sluice_${name}_library STATIC)
-  foreach(folder IN LISTS ARG_FOLDERS)
-    target_sources(sluice_${name}_library PRIVATE $<TARGET_OBJECTS:sluice_${folder}>)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;USES;LIBS" ${ARGN})
+  if(name STREQUAL "sluice")
+    set(output sluice)
+  else()
+    set(output sluice_${name})
+  endif()
+  foreach(kind IN ITEMS static shared)
+    set(library sluice_${name}_${kind})
+    string(TOUPPER ${kind} type)
+    add_library(${library} ${type})
+    foreach(folder IN LISTS ARG_FOLDERS)
+      target_sources(${library} PRIVATE $<TARGET_OBJECTS:sluice_${folder}>)
+    endforeach()
+    foreach(used IN LISTS ARG_USES)
+      target_link_libraries(${library} PUBLIC sluice_${used}_${kind})
+    endforeach()
+    target_link_libraries(${library} PRIVATE ${ARG_LIBS})
+    target_include_directories(${library} INTERFACE
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_compile_features(${library} INTERFACE cxx_std_20)
+    set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME ${output} EXPORT_NAME ${name}_${kind})
+    add_library(sluice::${name}_${kind} ALIAS ${library})
   endforeach()
-  target_include_directories(sluice_${name}_library INTERFACE
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_compile_features(sluice_${name}_library INTERFACE cxx_std_23)
-  target_link_libraries(sluice_${name}_library ${ARG_LIBS})
-  set_target_properties(sluice_${name}_library PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME ${name})
-  add_library(sluice::${name} ALIAS sluice_${name}_library)
+  # Until 1.0 a minor version may break what the last one promised.
+  set_target_properties(sluice_${name}_shared PROPERTIES
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  # What is not ours stays inside: instances of the standard library's templates, fmt's.
+  target_link_options(sluice_${name}_shared PRIVATE
+    LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exported_symbols.map)
+  set_target_properties(sluice_${name}_shared PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exported_symbols.map)
+  add_library(sluice::${name} ALIAS sluice_${name}_static)  # inside this build; an installed package chooses
 endfunction()
 
-sluice_library(sluice
-  FOLDERS base resp store net engine redis open lock number id
-  LIBS PRIVATE fmt::fmt OpenSSL::Crypto OpenSSL::SSL Threads::Threads PkgConfig::lua51cpp cctz)
-set_target_properties(sluice_sluice_library PROPERTIES OUTPUT_NAME sluice)
-
-sluice_library(sale
-  FOLDERS sale sale_orders
-  LIBS PUBLIC sluice_sluice_library PRIVATE soci_sqlite3 soci_core SQLite::SQLite3)
-set_target_properties(sluice_sale_library PROPERTIES OUTPUT_NAME sluice_sale)
+set(client_folders base resp store net redis open_url open lock number id)
+set(client_libraries fmt::fmt OpenSSL::Crypto OpenSSL::SSL Threads::Threads cctz)
+sluice_library(sluice FOLDERS ${client_folders} engine open_embedded LIBS ${client_libraries} PkgConfig::lua51cpp)
+sluice_library(client FOLDERS ${client_folders} open_without_engine LIBS ${client_libraries})
+if(SLUICE_SALE)
+  sluice_library(sale FOLDERS sale sale_orders USES sluice LIBS soci_sqlite3 soci_core SQLite::SQLite3 fmt::fmt)
+endif()

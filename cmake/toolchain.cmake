@@ -21,7 +21,7 @@ endif()
 add_library(sluice_flags INTERFACE)
 target_compile_options(sluice_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
-  -Woverloaded-virtual -Wimplicit-fallthrough -Werror
+  -Woverloaded-virtual -Wimplicit-fallthrough $<$<BOOL:${PROJECT_IS_TOP_LEVEL}>:-Werror>
   # g++ 12 reports false positives of these inside the standard library and coroutine frames
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overread
     -Wno-stringop-overflow -Wno-array-bounds -Wno-dangling-pointer -Wno-free-nonheap-object

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <span>
+#include <string_view>
 
 #include "base/duration.hpp"
-#include "engine/embedded_store.hpp"
+#include "open/embedded.hpp"
 #include "open/url.hpp"
 #include "redis/redis_store.hpp"
 
@@ -18,15 +17,6 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view offered =
     "embedded:, embedded:/path, redis://, redis+unix://, valkey://, valkey+unix://";
-
-[[noreturn]] void refuse(const std::string& why) { throw Error{Errc::bad_argument, why}; }
-
-void refuse_unknown_settings(const Url& url, std::span<const std::string_view> known) {
-  for (const auto& [name, value] : url.query)
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      refuse(fmt::format("'{}' is no setting of {}: there are {}", name, url.scheme,
-                         fmt::join(known, ", ")));
-}
 
 microseconds time_of(std::string_view text, std::string_view what) {
   const auto time = parse_duration(text, milliseconds{1});
@@ -88,27 +78,6 @@ std::unique_ptr<Store> open_unix(const Url& url, const OpenOptions& options) {
   return redis::open_redis(std::move(server));
 }
 
-engine::Fsync fsync_mode(std::string_view text) {
-  static constexpr std::pair<std::string_view, engine::Fsync> modes[] = {
-      {"always", engine::Fsync::always},
-      {"everysec", engine::Fsync::everysec},
-      {"never", engine::Fsync::never}};
-  for (const auto& [name, mode] : modes)
-    if (name == text) return mode;
-  refuse(fmt::format("fsync={} is not known: there are always, everysec, never", text));
-}
-
-std::unique_ptr<Store> open_embedded_url(const Url& url, const OpenOptions& options) {
-  static constexpr std::string_view known[] = {"fsync"};
-  refuse_unknown_settings(url, known);
-  if (!url.host.empty() || url.port || !url.user.empty() || !url.password.empty())
-    refuse("embedded: takes a folder and no host: embedded:/var/lib/app");
-  engine::EmbeddedOptions embedded{.path = url.path, .clock = options.clock};
-  if (const auto mode = url.query.find("fsync"); mode != url.query.end())
-    embedded.fsync = fsync_mode(mode->second);
-  return engine::open_embedded(std::move(embedded));
-}
-
 std::unique_ptr<Store> not_offered_yet(const Url& url, const OpenOptions&) {
   refuse(fmt::format("{}:// is not offered yet; there are {}", url.scheme, offered));
 }
@@ -119,7 +88,7 @@ struct Scheme {
 };
 
 constexpr Scheme schemes[] = {
-    {"embedded", open_embedded_url},
+    {"embedded", open_embedded},
     {"redis", open_tcp},
     {"valkey", open_tcp},
     {"redis+unix", open_unix},

@@ -8,9 +8,17 @@
 #include "sluice/error.hpp"
 
 namespace sluice {
-namespace {
 
-[[noreturn]] void refuse(const std::string& why) { throw Error{Errc::bad_argument, why}; }
+void refuse(const std::string& why) { throw Error{Errc::bad_argument, why}; }
+
+void refuse_unknown_settings(const Url& url, std::span<const std::string_view> known) {
+  for (const auto& [name, value] : url.query)
+    if (std::ranges::find(known, name) == known.end())
+      refuse(fmt::format("'{}' is no setting of {}: there are {}", name, url.scheme,
+                         fmt::join(known, ", ")));
+}
+
+namespace {
 
 int hex_digit(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,11 @@ struct Url {
 
 /// Throws Error{bad_argument} that says which part is wrong.
 Url parse_url(std::string_view text);
+
+/// Throws Error{bad_argument}.
+[[noreturn]] void refuse(const std::string& why);
+/// Throws Error{bad_argument} if the URL has a setting that is not `known`.
+void refuse_unknown_settings(const Url& url, std::span<const std::string_view> known);
 
 /// A whole number of 0 to `most`.
 std::uint64_t parse_number(std::string_view text, std::uint64_t most, std::string_view what);
