@@ -41,6 +41,13 @@ class Expected {
     T&& value() && { return std::get<0>(std::move(content_)); }
     const E& error() const noexcept { return *std::get_if<1>(&content_); }
 
+    friend bool operator==(const Expected& one, const Expected& other) {
+      return one.content_ == other.content_;
+    }
+    friend bool operator==(const Expected& one, const Unexpected<E>& none) {
+      return !one.has_value() && one.error() == none.error();
+    }
+
    private:
     std::variant<T, E> content_;
 };
