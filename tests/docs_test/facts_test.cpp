@@ -256,6 +256,18 @@ TEST(DocsFacts, ExitCodesThatAreNamedExist) {
       EXPECT_EQ(difference(found_in(line, named), known), Names{}) << document << ": " << line;
 }
 
+TEST(DocsFacts, PathsThatAreNamedExist) {
+  static const std::regex path{
+      R"(`((?:src|include|tests|cmake|scripts|examples|bench|docs)/[\w/.-]+)`)"};
+  for (const auto& document : documents()) {
+    if (document.string().contains("/decisions/")) continue;  // they speak of their time
+    for (const auto& line : read_lines(document))
+      for (std::sregex_iterator it{line.begin(), line.end(), path}, end; it != end; ++it)
+        EXPECT_TRUE(fs::exists(test::source_path((*it)[1].str())))
+            << document << " names " << (*it)[1];
+  }
+}
+
 TEST(DocsFacts, TheIndexNamesEachPage) {
   const auto index = read_text("docs/README.md");
   for (const auto& entry : fs::directory_iterator{test::source_path("docs")}) {
