@@ -256,6 +256,39 @@ TEST(DocsFacts, ExitCodesThatAreNamedExist) {
       EXPECT_EQ(difference(found_in(line, named), known), Names{}) << document << ": " << line;
 }
 
+TEST(DocsFacts, OptionsOfCommandsThatAreNamedExist) {
+  static const std::regex command{R"((?:sluice|\./run) [a-z]+[^`#]*)"};
+  static const std::regex option{R"( (--[a-z][a-z-]+))"};
+  const auto known = found_in(read_text("docs/command_line.md"), std::regex{R"((--[a-z][a-z-]+))"});
+  for (const auto& document : documents())
+    for (const auto& line : read_lines(document))
+      for (std::sregex_iterator it{line.begin(), line.end(), command}, end; it != end; ++it) {
+        auto words = it->str();
+        if (words.contains(" proxy")) continue;  // a program of its own
+        if (const auto other = words.find(" -- "); other != std::string::npos) words.resize(other);
+        EXPECT_EQ(difference(found_in(words, option), known), Names{}) << document << ": " << line;
+      }
+}
+
+TEST(DocsFacts, OptionsOfClassesThatAreNamedExist) {
+  std::string headers;
+  for (const auto& entry : fs::directory_iterator{test::source_path("include/sluice")})
+    for (const auto& line : read_lines(entry.path())) headers += line + '\n';
+  for (const auto& document : documents()) {
+    bool inside = false;
+    for (const auto& line : read_lines(document)) {
+      const auto cells = cells_of(line);
+      if (cells.empty()) inside = false;
+      if (!cells.empty() && cells.front() == "option") inside = true;
+      if (!inside || !cells.front().starts_with('`')) continue;
+      for (const auto& name : quoted_words(cells.front())) {
+        const std::regex field{"\\b" + name.substr(name.rfind('.') + 1) + "\\b"};
+        EXPECT_TRUE(std::regex_search(headers, field)) << document << " names " << name;
+      }
+    }
+  }
+}
+
 TEST(DocsFacts, PathsThatAreNamedExist) {
   static const std::regex path{
       R"(`((?:src|include|tests|cmake|scripts|examples|bench|docs)/[\w/.-]+)`)"};
