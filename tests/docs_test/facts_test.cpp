@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "docs_test/documents.hpp"
@@ -33,10 +35,23 @@ std::string capitals(std::string_view text) {
 /// What `pattern` finds in `text`, its first group, in capitals.
 Names found_in(const std::string& text, const std::regex& pattern) {
   Names words;
-  for (std::sregex_iterator it{text.begin(), text.end(), pattern}, end; it != end; ++it) {
+  for (std::sregex_iterator it{text.begin(), text.end(), pattern}, end; it != end; ++it)
     words.insert(capitals((*it)[1].str()));
-  }
   return words;
+}
+
+Names identifiers_of(std::string_view text) {
+  Names found;
+  std::string word;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+    } else if (!word.empty()) {
+      found.insert(std::exchange(word, {}));
+    }
+  }
+  if (!word.empty()) found.insert(word);
+  return found;
 }
 
 Names difference(const Names& all, const Names& known) {
@@ -114,12 +129,7 @@ Names settings_of(const std::string& url) {
   } catch (const Error& error) {
     const auto begin = error.message().find("there are ");
     if (begin == std::string::npos) return {};
-    static const std::regex word{R"((\w+))"};
-    Names words;
-    const auto list = error.message().substr(begin + 10);
-    for (std::sregex_iterator it{list.begin(), list.end(), word}, end; it != end; ++it)
-      words.insert((*it)[1]);
-    return words;
+    return identifiers_of(error.message().substr(begin + 10));
   }
   return {};
 }
@@ -169,11 +179,10 @@ TEST(DocsFacts, CommandsOfTheEngineAreThoseThatItKnows) {
   EXPECT_EQ(difference(written, known), Names{}) << "the engine does not know them";
 }
 
-/// The commands that the files of src/FOLDER send to the store.
+/// The commands that the scripts and sources of src/FOLDER send to the store.
 Names commands_of(std::string_view folder) {
   static const std::regex in_script{R"(call\(\s*'(\w+)')"};
-  static const std::regex in_program{R"re((?:run|add)\(\{"([A-Z]+)")re"};
-  static const std::regex in_words{R"re(words\{"([A-Z]+)")re"};
+  static const std::regex in_source{R"re((?:(?:run|add)\(\s*|words)\{\s*"([A-Z]+)")re"};
   Names words;
   const fs::path root{test::source_path(fmt::format("src/{}", folder))};
   EXPECT_TRUE(fs::exists(root)) << root << " is missing: docs_test has to be told its new name";
@@ -181,10 +190,9 @@ Names commands_of(std::string_view folder) {
   for (const auto& entry : fs::recursive_directory_iterator{root}) {
     const auto suffix = entry.path().extension();
     if (suffix != ".lua" && suffix != ".cpp" && suffix != ".hpp") continue;
-    std::string text;
-    for (const auto& line : read_lines(entry.path())) text += line + '\n';
-    for (const auto* pattern : {&in_script, &in_program, &in_words})
-      if ((pattern == &in_script) == (suffix == ".lua")) words.merge(found_in(text, *pattern));
+    const auto& pattern = suffix == ".lua" ? in_script : in_source;
+    const auto text = fmt::to_string(fmt::join(read_lines(entry.path()), "\n"));
+    words.merge(found_in(text, pattern));
   }
   return words;
 }
@@ -240,7 +248,7 @@ TEST(DocsFacts, AdministrativeCommandsOfTheProxyAreNamed) {
   EXPECT_EQ(difference(commands, quoted_words(read_text("docs/proxy.md"))), Names{});
 }
 
-// --- the program ---
+// --- the program and its classes ---
 
 TEST(DocsFacts, ExitCodesThatAreNamedExist) {
   Names known;
@@ -271,20 +279,18 @@ TEST(DocsFacts, OptionsOfCommandsThatAreNamedExist) {
 }
 
 TEST(DocsFacts, OptionsOfClassesThatAreNamedExist) {
-  std::string headers;
+  Names identifiers;
   for (const auto& entry : fs::directory_iterator{test::source_path("include/sluice")})
-    for (const auto& line : read_lines(entry.path())) headers += line + '\n';
+    for (const auto& line : read_lines(entry.path())) identifiers.merge(identifiers_of(line));
   for (const auto& document : documents()) {
-    bool inside = false;
+    bool inside = false;  // a table of options
     for (const auto& line : read_lines(document)) {
       const auto cells = cells_of(line);
-      if (cells.empty()) inside = false;
-      if (!cells.empty() && cells.front() == "option") inside = true;
+      inside = !cells.empty() && (inside || cells.front() == "option");
       if (!inside || !cells.front().starts_with('`')) continue;
-      for (const auto& name : quoted_words(cells.front())) {
-        const std::regex field{"\\b" + name.substr(name.rfind('.') + 1) + "\\b"};
-        EXPECT_TRUE(std::regex_search(headers, field)) << document << " names " << name;
-      }
+      for (const auto& name : quoted_words(cells.front()))
+        EXPECT_TRUE(identifiers.contains(name.substr(name.rfind('.') + 1)))
+            << document << " names " << name;
     }
   }
 }
