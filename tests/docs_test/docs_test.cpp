@@ -6,31 +6,23 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <string>
 #include <vector>
 
+#include "docs_test/documents.hpp"
 #include "support/paths.hpp"
 
-namespace sluice {
+namespace sluice::docs {
 namespace {
 
 namespace fs = std::filesystem;
-using Lines = std::vector<std::string>;
 
 struct Block {
   fs::path document;
   int line = 0;
   Lines text;
 };
-
-Lines read_lines(const fs::path& path) {
-  std::ifstream file{path};
-  Lines lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
 
 /// Without the indentation that all lines share.
 Lines outdented(Lines lines) {
@@ -64,23 +56,9 @@ bool is_piece_of(const Lines& piece, const Lines& whole) {
   return false;
 }
 
-const fs::path& root() {
-  static const fs::path path{test::source_path()};
-  return path;
-}
-
-std::vector<fs::path> documents() {
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator{root()})
-    if (entry.path().extension() == ".md") found.push_back(entry.path());
-  for (const auto& entry : fs::recursive_directory_iterator{root() / "docs"})
-    if (entry.path().extension() == ".md") found.push_back(entry.path());
-  return found;
-}
-
 TEST(Docs, EveryCppBlockIsAPieceOfAnExample) {
   std::vector<Lines> examples;
-  for (const auto& entry : fs::directory_iterator{root() / "examples"})
+  for (const auto& entry : fs::directory_iterator{test::source_path("examples")})
     if (entry.path().extension() == ".cpp") examples.push_back(read_lines(entry.path()));
 
   std::size_t blocks = 0;
@@ -126,4 +104,4 @@ TEST(DocsRules, BlocksOfOtherLanguagesAreNotLookedAt) {
 }
 
 }  // namespace
-}  // namespace sluice
+}  // namespace sluice::docs
