@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <list>

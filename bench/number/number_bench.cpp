@@ -2,6 +2,8 @@
 /// connections.
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 #include "sluice/number.hpp"
 #include "sluice/open.hpp"
 #include "support/redis_benchmark.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <stdexcept>
 
 #include "number/period.hpp"
 #include "sale/admit.lua.hpp"

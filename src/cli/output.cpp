@@ -38,7 +38,7 @@ void Progress::finish(const std::string& line) {
 }
 
 bool all_ok(const std::vector<AuditCheck>& checks) noexcept {
-  return std::all_of(checks.begin(), checks.end(), [](const AuditCheck& check) { return check.ok; });
+  return std::ranges::all_of(checks, &AuditCheck::ok);
 }
 
 Json json_of(const std::vector<AuditCheck>& checks) {

@@ -23,14 +23,14 @@ class Frictions : public test::StoreContract {
     Mutex mutex{store(), key};
     FairMutex fair{store(), key};
     SharedMutex shared{store(), key};
-    refuse("Mutex", [&] { mutex.try_acquire().get(); });
-    refuse("Mutex, waiting", [&] { mutex.try_acquire(10s).get(); });
+    refuse("Mutex", [&] { return mutex.try_acquire().get(); });
+    refuse("Mutex, waiting", [&] { return mutex.try_acquire(10s).get(); });
     refuse("Mutex, by force", [&] { mutex.force_release().get(); });
-    refuse("FairMutex", [&] { fair.try_acquire().get(); });
-    refuse("FairMutex, waiting", [&] { fair.try_acquire(10s).get(); });
+    refuse("FairMutex", [&] { return fair.try_acquire().get(); });
+    refuse("FairMutex, waiting", [&] { return fair.try_acquire(10s).get(); });
     refuse("FairMutex, by force", [&] { fair.force_release().get(); });
-    refuse("SharedMutex, to write", [&] { shared.try_acquire().get(); });
-    refuse("SharedMutex, to read", [&] { shared.try_acquire_shared(10s).get(); });
+    refuse("SharedMutex, to write", [&] { return shared.try_acquire().get(); });
+    refuse("SharedMutex, to read", [&] { return shared.try_acquire_shared(10s).get(); });
     refuse("SharedMutex, by force", [&] { shared.force_release().get(); });
   }
 };

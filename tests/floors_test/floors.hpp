@@ -65,23 +65,37 @@ struct Noun {
 };
 
 inline constexpr std::array nouns{
-    Noun{"clock", "base"},        Noun{"error", "base"},
-    Noun{"log", "base"},          Noun{"metrics", "base"},
+    Noun{"clock", "base"},
+    Noun{"error", "base"},
+    Noun{"log", "base"},
+    Noun{"metrics", "base"},
     Noun{"value", "base"},  // what every floor speaks; it needs no more than Error
-    Noun{"standard", "base"},     Noun{"expected", "base"},
-    Noun{"store", "store"},       Noun{"task", "store"},
-    Noun{"held", "lock"},         Noun{"mutex", "lock"},
-    Noun{"fair_mutex", "lock"},   Noun{"shared_mutex", "lock"},
-    Noun{"multi_lock", "lock"},   Noun{"quorum_lock", "lock"},
-    Noun{"semaphore", "lock"},    Noun{"latch", "lock"},
-    Noun{"rate_limiter", "lock"}, Noun{"permit_semaphore", "lock"},
-    Noun{"fencing", "lock"},      Noun{"lock_watch", "lock"},
+    Noun{"standard", "base"},
+    Noun{"expected", "base"},
+    Noun{"store", "store"},
+    Noun{"task", "store"},
+    Noun{"held", "lock"},
+    Noun{"mutex", "lock"},
+    Noun{"fair_mutex", "lock"},
+    Noun{"shared_mutex", "lock"},
+    Noun{"multi_lock", "lock"},
+    Noun{"quorum_lock", "lock"},
+    Noun{"semaphore", "lock"},
+    Noun{"latch", "lock"},
+    Noun{"rate_limiter", "lock"},
+    Noun{"permit_semaphore", "lock"},
+    Noun{"fencing", "lock"},
+    Noun{"lock_watch", "lock"},
     Noun{"exclusive_lock", "lock"},
     Noun{"lock", "lock"},  // all of them
-    Noun{"number", "number"},     Noun{"id", "id"},
-    Noun{"sale", "sale"},         Noun{"order_store", "sale"},
-    Noun{"order_worker", "sale"}, Noun{"sale_audit", "sale"},
-    Noun{"open", "open"},         Noun{"sluice", "open"},  // all of them
+    Noun{"number", "number"},
+    Noun{"id", "id"},
+    Noun{"sale", "sale"},
+    Noun{"order_store", "sale"},
+    Noun{"order_worker", "sale"},
+    Noun{"sale_audit", "sale"},
+    Noun{"open", "open"},
+    Noun{"sluice", "open"},  // all of them
 };
 
 /// A library that is bought, or a part of the system that is not for everybody, and the paths that

@@ -56,7 +56,8 @@ std::vector<Definition> definitions_of(const std::string& path, const std::strin
   static const std::regex opens{R"(^namespace ?([\w:]*) \{)"};
   static const std::regex closes{R"(^\}  // namespace)"};
   static const std::regex defines{
-      R"(^(?:class|struct)(?: \[\[[^\]]*\]\]| alignas\(\w+\))* (\w+)(?: final)?(?: :[^:].*)?(?: \{.*)?$)"};
+      R"(^(?:class|struct)(?: \[\[[^\]]*\]\]| alignas\(\w+\))* (\w+)(?: final)?)"
+      R"((?: :[^:].*)?(?: \{.*)?$)"};
   std::vector<Definition> found;
   std::vector<std::string> spaces;
   int number = 0;

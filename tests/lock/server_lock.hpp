@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <thread>
+
 #include "sluice/lock.hpp"
 #include "sluice/open.hpp"
 #include "support/paths.hpp"

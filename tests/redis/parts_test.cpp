@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "redis/in_flight.hpp"
 #include "redis/greeting.hpp"
+#include "redis/in_flight.hpp"
 #include "redis/request.hpp"
 #include "redis/spin.hpp"
 

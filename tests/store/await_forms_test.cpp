@@ -1,5 +1,6 @@
 // Which temporaries may stand in a co_await expression. g++ 12 destroys some of them twice: these
-// have to be named before. Each case awaits a Task that suspends, and counts what is alive after it.
+// have to be named before. Each case awaits a Task that suspends, and counts what is alive
+// afterwards.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -143,7 +144,7 @@ TEST_F(AwaitForms, LambdasWithTrivialCapturesAreRight) {
 TEST_F(AwaitForms, ConditionsAroundAnAwaitAreRight) {
   const auto form = [](auto& self, bool once) -> Task<int> {
     if (const int size = co_await self.later_size("seven77"); size != 7) co_return 0;
-    co_return once && co_await self.later_size("") == 0 ? co_await self.later_size("four") : 0;
+    co_return once&& co_await self.later_size("") == 0 ? co_await self.later_size("four") : 0;
   };
   EXPECT_EQ(result_of(form(*this, true)), 4);
 }

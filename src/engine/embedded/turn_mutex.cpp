@@ -1,5 +1,7 @@
 #include "engine/embedded/turn_mutex.hpp"
 
+#include <thread>
+
 namespace sluice::engine {
 namespace {
 

@@ -1,11 +1,10 @@
-#include "proxy/config/read.hpp"
-
 #include <fmt/format.h>
 #include <sys/un.h>
 
 #include <charconv>
 #include <limits>
 
+#include "proxy/config/read.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::proxy::config {

@@ -10,7 +10,6 @@
 #include <numeric>
 #include <utility>
 
-
 namespace sluice::proxy {
 namespace {
 

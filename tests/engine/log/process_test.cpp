@@ -1,5 +1,7 @@
 // Real files and real processes: the lock of a folder, SIGKILL at any moment, a disk limit of the
 // kernel.
+#include "support/process.hpp"
+
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -11,7 +13,6 @@
 #include <thread>
 
 #include "engine/embedded_store.hpp"
-#include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice::engine {

@@ -1,7 +1,8 @@
+#include "engine/log/record.hpp"
+
 #include <gtest/gtest.h>
 
 #include "engine/log/manifest.hpp"
-#include "engine/log/record.hpp"
 #include "resp/writer.hpp"
 #include "sluice/error.hpp"
 

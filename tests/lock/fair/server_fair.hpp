@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <future>
+#include <thread>
 
 #include "lock/server_lock.hpp"
 #include "support/paths.hpp"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <future>
 #include <random>
+#include <thread>
 
 #include "lock/semaphore/server_semaphore.hpp"
 #include "support/history.hpp"

@@ -1,6 +1,8 @@
 /// Semaphores on a real server, and processes of their own that use them.
 #pragma once
 
+#include <thread>
+
 #include "lock/semaphore/books.hpp"
 #include "lock/server_lock.hpp"
 #include "sluice/permit_semaphore.hpp"

@@ -1,6 +1,8 @@
 /// A read-write lock on a real server.
 #pragma once
 
+#include <thread>
+
 #include "lock/server_lock.hpp"
 #include "support/java_peer.hpp"
 

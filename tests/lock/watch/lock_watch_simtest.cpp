@@ -166,8 +166,7 @@ TEST_F(Watch, U16_SaysForHowLongALockIsHeldBeforeItsFirstRenewal) {
   clock_.advance(500ms);
   const auto found = LockWatch{*store_}.list().get();
   ASSERT_EQ(found.locks.size(), 5U);
-  for (const auto& lock : found.locks)
-    EXPECT_EQ(lock.info.holders.at(0).held, 500ms) << lock.name;
+  for (const auto& lock : found.locks) EXPECT_EQ(lock.info.holders.at(0).held, 500ms) << lock.name;
 }
 
 TEST_F(Watch, U16_SaysForHowLongALockThatWasHandedOverIsHeld) {

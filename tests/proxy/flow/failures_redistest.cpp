@@ -277,7 +277,7 @@ TEST(Failure, CutInTheMiddleOfAReplyAtEveryByte) {
   for (std::uint64_t byte = 1; byte < all; ++byte) {
     between.cut();
     ASSERT_TRUE(RandomLoad::await([&] { return totals(proxy, 0).server_connections == 0; }));
-    between.cut_next_at(FaultProxy::Route::to_client, byte);
+    between.cut_next_at(FaultProxy::Way::to_client, byte);
     client.send(requests);
     for (std::size_t i = 0; i < 3; ++i) {
       const auto reply = client.read();

@@ -1,8 +1,8 @@
-#include "proxy/watch/documents.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "proxy/watch/documents.hpp"
 
 namespace sluice::proxy::watch {
 namespace {
