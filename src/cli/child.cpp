@@ -92,7 +92,10 @@ pid_t start(const std::vector<std::string>& command) {
 /// False while the child runs.
 bool has_ended(pid_t pid, ChildResult& result) {
   int status = 0;
-  if (::waitpid(pid, &status, WNOHANG) != pid) return false;
+  const pid_t ended = ::waitpid(pid, &status, WNOHANG);
+  if (ended < 0 && errno != EINTR)
+    throw std::system_error{errno, std::generic_category(), "waitpid"};
+  if (ended != pid) return false;
   result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return true;
 }
@@ -100,6 +103,9 @@ bool has_ended(pid_t pid, ChildResult& result) {
 }  // namespace
 
 void prepare_signals() {
+  // Who started us may ignore it, and so have us ignore it: then the end of a child is told to
+  // nobody.
+  ::signal(SIGCHLD, SIG_DFL);
   const sigset_t signals = child_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   sigpipe_before = ::signal(SIGPIPE, SIG_IGN);

@@ -62,7 +62,7 @@ class Run {
     interrupted.emplace(
         std::initializer_list<int>{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2});
     std::optional<Holding> holding = enter(prepare, interrupted->token());
-    const int signal = interrupted->signal();
+    const int signal = interrupted->finish();
     interrupted.reset();
     if (signal != 0) {
       if (holding) holding->release();

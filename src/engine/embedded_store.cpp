@@ -184,7 +184,9 @@ Task<Value> PassiveStore::run(Words command, CallOptions) {
   }
   if (result->block) return wait_for_keys({command.begin(), command.end()});
   std::optional<Error> error;
-  if (result->reply.is_error()) error = error_of_command(result->reply.as_text(), command);
+  if (result->reply.is_error())
+    error = error_of_command(result->reply.as_text(), command,
+                             result->wrote ? Effect::unknown : Effect::none);
   return reply(*std::move(result), std::move(error));
 }
 
@@ -245,7 +247,8 @@ Task<Value> PassiveStore::wait_for_keys(std::vector<std::string> words) {
   co_await receipt;
   if (call->reply.is_error()) {
     const std::vector<std::string_view> command{call->words.begin(), call->words.end()};
-    throw error_of_command(call->reply.as_text(), command);
+    throw error_of_command(call->reply.as_text(), command,
+                           call->wrote ? Effect::unknown : Effect::none);
   }
   co_return std::move(call->reply);
 }

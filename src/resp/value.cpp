@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace sluice {
 namespace {
@@ -146,17 +148,25 @@ Error error_of_reply(std::string_view reply) {
       {"MISCONF ", Errc::out_of_space},
       {"NOSCRIPT ", Errc::script},
   };
+  // What a proxy says of a request whose reply it never got.
+  static constexpr std::string_view unanswered[] = {
+      "ERR Connection timed out", "ERR Connection reset by peer", "ERR unknown",
+      "ERR the server's reply is beyond reply_size_limit"};
   // Since 7.0 a script's error ends with " script: SHA, on @user_script:LINE."; that tail is for
   // programs. What the script wrote before the error stays.
+  // Redis 6 begins with "ERR Error running script (call to f_SHA): ".
   const auto tail = reply.rfind(" script: ");
-  const bool in_script = tail != std::string_view::npos;
+  const bool in_script = tail != std::string_view::npos ||
+                         reply.find("@user_script:") != std::string_view::npos ||
+                         reply.starts_with("ERR Error running script");
   std::string text{reply.substr(0, tail)};
   for (const auto& row : rows)
     if (reply.starts_with(row.beginning))
       return {row.errc, std::move(text),
               in_script && !row.before_any_write ? Effect::unknown : Effect::none};
+  const bool is_unanswered = std::ranges::find(unanswered, reply) != std::end(unanswered);
   return {in_script ? Errc::script : Errc::server, std::move(text),
-          in_script ? Effect::unknown : Effect::none};
+          in_script || is_unanswered ? Effect::unknown : Effect::none};
 }
 
 }  // namespace sluice

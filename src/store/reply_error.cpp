@@ -1,5 +1,6 @@
 #include "store/reply_error.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "resp/command_table.hpp"
@@ -51,7 +52,8 @@ struct Calls {
 Calls calls_in(std::string_view line) {
   Calls calls;
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  if (line.starts_with("--") || line == "local call = redis.call") return calls;
+  const bool is_comment = line.starts_with("--") && !line.starts_with("--[");
+  if (is_comment || line == "local call = redis.call") return calls;
   for (auto at = line.find("call"); at != std::string_view::npos; at = line.find("call", at + 4)) {
     ++calls.all;
     auto verb = line.substr(at + 4);
@@ -60,10 +62,16 @@ Calls calls_in(std::string_view line) {
     if (is_text) verb.remove_prefix(1);
     const auto* const spec =
         resp::find_command(verb.substr(0, std::min(verb.find_first_of("'\""), verb.size())));
-    // PUBLISH writes nothing, but it is heard.
-    calls.write |= !is_text || !spec || spec->has(resp::flag_write) || spec->has(resp::flag_pubsub);
+    // PUBLISH writes nothing, but it is heard. Some commands write by their second word (XGROUP).
+    calls.write |= !is_text || !spec || spec->has(resp::flag_write) ||
+                   spec->has(resp::flag_pubsub) || spec->has(resp::flag_container);
   }
   return calls;
+}
+
+/// How many more parentheses a line opens than it closes.
+int opened_in(std::string_view line) {
+  return static_cast<int>(std::ranges::count(line, '(') - std::ranges::count(line, ')'));
 }
 
 bool has_word(std::string_view line, std::string_view word) {
@@ -78,35 +86,60 @@ bool has_word(std::string_view line, std::string_view word) {
 
 }  // namespace
 
-bool may_have_written(std::string_view script, std::size_t line) {
+bool may_have_written(std::string_view script, std::size_t line, bool line_was_done) {
   bool again = false;  // the line that failed may have run before: it stands in a loop or function
+  int open = 0;        // parentheses at the end of that line: its call goes on in the next
   for (std::size_t number = 1; !script.empty(); ++number) {
     const auto text = script.substr(0, script.find('\n'));
     script.remove_prefix(std::min(text.size() + 1, script.size()));
     if (number <= line)
       for (const auto word : {"for", "while", "repeat", "function"}) again |= has_word(text, word);
-    if (number > line && !again) return false;
+    if (number > line && !again && open <= 0) return false;
     const auto calls = calls_in(text);
-    if (calls.write && (number != line || calls.all > 1 || again)) return true;
+    if (calls.write && (number != line || calls.all > 1 || again || line_was_done)) return true;
+    if (number >= line) open += opened_in(text);
   }
   return false;
 }
 
-Error error_of_command(std::string_view reply, Words command) {
+namespace {
+
+/// What a server refuses before it runs anything of a script.
+bool is_refused_whole(const Error& error, std::string_view reply) {
+  constexpr std::string_view beginnings[] = {"NOSCRIPT ", "NOAUTH ",     "WRONGPASS ", "BUSY ",
+                                             "LOADING ",  "MASTERDOWN ", "READONLY ",  "OOM ",
+                                             "MISCONF ",  "NOREPLICAS ", "NOPERM "};
+  return error.effect() == Effect::none &&
+         std::ranges::any_of(beginnings,
+                             [reply](std::string_view text) { return reply.starts_with(text); });
+}
+
+/// What the text of a script tells of its failure.
+Effect effect_by_text(const Error& error, std::string_view reply, std::string_view script) {
+  const auto line = line_of(reply);
+  // A script may return an error, which names no line, at its end.
+  if (line == 0)
+    return !is_refused_whole(error, reply) && may_have_written(script, std::string_view::npos, true)
+               ? Effect::unknown
+               : Effect::none;
+  // "user_script:8: attempt to ...": Lua failed, and not the call in this line.
+  const auto own = reply.find("user_script:");
+  const bool is_of_lua = own > 0 && reply[own - 1] != '@';
+  return may_have_written(script, line, is_of_lua) ? Effect::unknown : Effect::none;
+}
+
+}  // namespace
+
+Error error_of_command(std::string_view reply, Words command, std::optional<Effect> effect) {
   const Error error = error_of_reply(reply);
   return with_place(error, command.empty() ? "a command" : command.front(), key_of(command),
-                    error.effect());
+                    effect.value_or(error.effect()));
 }
 
 Error error_of_script(std::string_view reply, const Script& script, Words keys,
                       std::optional<Effect> effect) {
   const Error error = error_of_reply(reply);
-  if (!effect) {
-    effect = error.effect();
-    const auto line = line_of(reply);
-    if (effect == Effect::unknown && line > 0 && !may_have_written(script.text, line))
-      effect = Effect::none;
-  }
+  if (!effect) effect = effect_by_text(error, reply, script.text);
   return with_place(error, script.name, keys.empty() ? std::string_view{} : keys.front(), *effect);
 }
 

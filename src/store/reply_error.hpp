@@ -9,15 +9,16 @@
 
 namespace sluice {
 
-Error error_of_command(std::string_view reply, Words command);
+/// `effect`: where the caller knows it.
+Error error_of_command(std::string_view reply, Words command, std::optional<Effect> effect = {});
 
-/// `effect`: where the caller knows it. Otherwise it is `none` when no call that writes can have
-/// run before the line that failed, else `unknown`.
+/// `effect`: where the caller knows it. Otherwise it is `none` when by the script's text no call
+/// that writes can have run before it failed, else `unknown`.
 Error error_of_script(std::string_view reply, const Script& script, Words keys,
                       std::optional<Effect> effect = {});
 
 /// Whether a script that failed in this line (from 1) may have written before. Goes by its text:
-/// true where it cannot tell.
-bool may_have_written(std::string_view script, std::size_t line);
+/// true where it cannot tell. `line_was_done`: the calls in that line had succeeded.
+bool may_have_written(std::string_view script, std::size_t line, bool line_was_done = false);
 
 }  // namespace sluice

@@ -182,8 +182,8 @@ void warn_of_unstarted(std::coroutine_handle<> coroutine) noexcept try {
     told.push_back(place);
   }
   log(LogLevel::warning,
-      "a Task was dropped before it started, so that nothing of it was done: co_await it, or call "
-      "its get()");
+      "a Task was dropped before it was awaited, so that its result is lost, and all that it had "
+      "not begun is not done: co_await it, or call its get()");
 } catch (...) {  // no memory for a message
 }
 

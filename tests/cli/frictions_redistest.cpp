@@ -177,7 +177,7 @@ TEST_F(Frictions, U13_EachPurchaseIsANewWishUnlessARequestIsGiven) {
   EXPECT_EQ(second.at("outcome"), "admitted");
   EXPECT_EQ(second.at("order").at("units"), 2);
   const std::string request = first.at("request");
-  EXPECT_NE(request, second.at("request"));
+  EXPECT_NE(request, second.at("request").get<std::string>());
   EXPECT_EQ(buy("8", {"--request", request}).json().at("order").at("units"), 8);
   const Ran other = buy("3", {"--request", request});
   EXPECT_TRUE(other.says("bought 8 unit(s) the first time")) << other.output;

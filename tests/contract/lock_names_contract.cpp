@@ -69,6 +69,33 @@ TEST_P(Frictions, U03_AKeyOfAnotherTypeIsNotDeletedByForce) {
   EXPECT_EQ(store().run({"GET", key}).get().as_text(), "text");
 }
 
+TEST_P(Frictions, U03_ALockOfRedissonMayHaveAnyNumberOfAThread) {
+  const std::string uuid = "5ae5a5d5-0c0a-4a4a-9f9f-0123456789ab";
+  for (const std::string& owner : {uuid + ":-8123372036854775807", uuid + ":17:00ff3a"}) {
+    const std::string key = name(owner);
+    store().run({"HSET", key, owner, "1"}).get();
+    store().run({"PEXPIRE", key, "60000"}).get();
+    Mutex mutex{store(), key};
+    FairMutex fair{store(), key};
+    EXPECT_FALSE(mutex.try_acquire().get()) << owner;
+    EXPECT_FALSE(fair.try_acquire().get()) << owner;
+    EXPECT_TRUE(mutex.force_release().get()) << owner;
+  }
+}
+
+TEST_P(Frictions, U03_ManyReadersAreALock) {
+  const std::string key = name("read by many");
+  store().run({"HSET", key, "mode", "read"}).get();
+  for (int i = 0; i < 100; ++i)
+    store()
+        .run({"HSET", key, "5ae5a5d5-0c0a-4a4a-9f9f-0123456789ab:" + std::to_string(i), "1"})
+        .get();
+  store().run({"PEXPIRE", key, "60000"}).get();
+  Mutex mutex{store(), key};
+  EXPECT_FALSE(mutex.try_acquire().get());
+  EXPECT_TRUE(mutex.force_release().get());
+}
+
 TEST_P(Frictions, U03_ALockOfRedissonIsALock) {
   const std::string key = name("lock");
   const std::string owner = "5ae5a5d5-0c0a-4a4a-9f9f-0123456789ab:17";

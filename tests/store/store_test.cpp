@@ -62,6 +62,54 @@ TEST(Listener, IsEmptyUntilItListens) {
   EXPECT_EQ(heard, 1);
 }
 
+Effect effect_of(std::string_view reply, std::string_view text) {
+  return error_of_script(reply, Script{"a script", text, ""}, {}).effect();
+}
+
+TEST(ReplyError, TheLineOfALuaErrorWasDone) {
+  constexpr std::string_view compares =
+      "if redis.call('INCR', KEYS[1]) > tonumber(ARGV[1]) then\nend";
+  EXPECT_EQ(effect_of("ERR user_script:1: attempt to compare nil with number script: c0ffee, on "
+                      "@user_script:1.",
+                      compares),
+            Effect::unknown);
+  EXPECT_EQ(effect_of("WRONGTYPE wrong script: c0ffee, on @user_script:1.", compares),
+            Effect::none);
+}
+
+TEST(ReplyError, Redis6NamesTheLineInFront) {
+  constexpr std::string_view text =
+      "redis.call('set', KEYS[1], 1)\nredis.call('lpush', KEYS[1], 1)";
+  EXPECT_EQ(
+      effect_of("ERR Error running script (call to f_c0ffee): @user_script:2: WRONGTYPE wrong",
+                text),
+      Effect::unknown);
+  EXPECT_EQ(
+      effect_of("ERR Error running script (call to f_c0ffee): @user_script:1: WRONGTYPE wrong",
+                text),
+      Effect::none);
+}
+
+TEST(ReplyError, AnErrorThatAScriptReturnsNamesNoLine) {
+  EXPECT_EQ(
+      effect_of("WRONGTYPE wrong", "redis.call('set', 'k', 1)\nreturn redis.pcall('get', 'l')"),
+      Effect::unknown);
+  EXPECT_EQ(effect_of("WRONGTYPE wrong", "return redis.error_reply('WRONGTYPE wrong')"),
+            Effect::none);
+  EXPECT_EQ(effect_of("NOSCRIPT no matching script", "redis.call('set', 'k', 1)"), Effect::none);
+}
+
+TEST(ReplyError, WritesThatHideAreFound) {
+  EXPECT_TRUE(may_have_written("redis.call('xgroup', 'create')\nredis.call('get', k)", 2));
+  EXPECT_TRUE(may_have_written("redis.call('hset', k, 'n',\n  redis.call('incr', l))", 1));
+  EXPECT_TRUE(may_have_written("--[[x]] redis.call('set', k, 1)\nredis.call('get', k)", 2));
+}
+
+TEST(ReplyError, WhatAProxyNeverGotAReplyForMayHaveHappened) {
+  EXPECT_EQ(error_of_command("ERR Connection timed out", {}).effect(), Effect::unknown);
+  EXPECT_EQ(error_of_command("ERR Connection refused", {}).effect(), Effect::none);
+}
+
 TEST(Frictions, U05_AScriptThatFailsBeforeItsFirstWriteHasNoEffect) {
   constexpr std::string_view text =
       "-- redis.call('set') in a comment\n"         // 1

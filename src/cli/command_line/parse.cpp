@@ -109,7 +109,7 @@ class Reader {
     bool dashes = !command_words_ && ::optind > 1 && std::string_view{line[::optind - 1]} == "--";
     for (; ::optind < count; ++::optind) {
       const std::string word = line[static_cast<std::size_t>(::optind)];
-      if (!dashes && word == "--")
+      if (!dashes && !command_words_ && word == "--")
         dashes = true;
       else if (!dashes && word.size() > 1 && word[0] == '-')
         throw needs_dashes(word);

@@ -27,6 +27,8 @@ class StopOnSignal {
   bool sleep_for(std::chrono::nanoseconds time) const { return cli::sleep_for(time, token()); }
   /// The one that came; 0: none yet.
   int signal() const noexcept { return came_.load(); }
+  /// The same, and listens no more: one that comes later waits for the next who listens.
+  int finish();
 
  private:
   const std::set<int> wanted_;

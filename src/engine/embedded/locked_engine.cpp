@@ -123,7 +123,9 @@ ExecutionResult LockedEngine::Section::execute(const Script& script, Words keys,
 }
 
 void LockedEngine::finish(Context& context, ExecutionResult& result) {
-  result.wrote = context.changes() > 0 || !context.effects().empty();  // in memory nothing is logged
+  // In memory nothing is logged. What was published was heard.
+  result.wrote =
+      context.changes() > 0 || !context.effects().empty() || !context.published().empty();
   // After the log has failed nothing is committed any more, so a read must not wait for it.
   if (committer_ && (result.wrote || refusal_.empty()))
     result.position = committer_->append(context.effects());

@@ -41,7 +41,7 @@ if not holds and call('EXISTS', KEYS[1]) == 0 then
   holds = call('HGET', KEYS[1], 'sluice:request')
 elseif not holds then
 -- include lock/hold/parts.lua is_lock
-  if call('HLEN', KEYS[1]) > 64 or not is_lock(KEYS[1]) then
+  if not is_lock(KEYS[1], 64) then
     return redis.error_reply(no_lock)
   end
 end

@@ -27,18 +27,24 @@ end
 
 -- part is_lock
 -- Whether a hash is a lock: one of ours, or one of Redisson, which has the fields "mode" (of a
--- read-write lock) and <uuid>:<number> or <uuid>:<number>:write with a count. Nothing else may be
--- taken for a lock, or be deleted as one.
-local function is_lock(key)
+-- read-write lock) and <uuid>:<number>, <uuid>:<number>:write or, in its transactions,
+-- <uuid>:<number>:<hex>, with a count; the number is any long that the Java program chose. Nothing
+-- else may be taken for a lock, or be deleted as one. A caller that deletes nothing may say how many
+-- fields are `most`: of a larger hash, which then has many readers, "mode" alone is read.
+local function is_lock(key, most)
   if redis.call('HEXISTS', key, 'sluice:request') == 1 then
     return true
+  end
+  if most and redis.call('HLEN', key) > most then
+    return redis.call('HGET', key, 'mode') == 'read'
   end
   local known = false
   local fields = redis.call('HGETALL', key)
   for i = 1, #fields, 2 do
     local field, value = fields[i], fields[i + 1]
-    local uuid = string.match(field, '^([%x-]+):%d+$')
-      or string.match(field, '^([%x-]+):%d+:write$')
+    local uuid = string.match(field, '^([%x-]+):%-?%d+$')
+      or string.match(field, '^([%x-]+):%-?%d+:write$')
+      or string.match(field, '^([%x-]+):%-?%d+:%x+$')
     if field == 'mode' and (value == 'read' or value == 'write')
       or uuid and #uuid == 36 and string.match(value, '^%d+$') then
       known = true

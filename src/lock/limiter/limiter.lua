@@ -37,7 +37,7 @@ local function check_keys()
     refuse(KEYS[2])
   end
   local entry = call('ZRANGE', KEYS[3], 0, 0)[1]
-  if entry and #entry ~= 5 + string.byte(entry) then
+  if entry and #entry ~= 5 + (string.byte(entry) or 0) then
     refuse(KEYS[3])
   end
 end

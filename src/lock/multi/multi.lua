@@ -26,7 +26,7 @@ for i = 1, many do
   local key = KEYS[3 * i - 2]
   held_by[i] = call('HGET', key, 'sluice:request')
   free[i] = not held_by[i] and call('EXISTS', key) == 0
-  if not held_by[i] and not free[i] and (call('HLEN', key) > 64 or not is_lock(key)) then
+  if not held_by[i] and not free[i] and not is_lock(key, 64) then
     return redis.error_reply(no_lock)
   end
   if not way and not free[i] and held_by[i] ~= request then

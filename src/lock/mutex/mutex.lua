@@ -31,7 +31,7 @@ if request == ARGV[3] then
 end
 if not request then
 -- include lock/hold/parts.lua is_lock
-  if call('HLEN', lock) > 64 or not is_lock(lock) then
+  if not is_lock(lock, 64) then
     return redis.error_reply(no_lock)
   end
 end

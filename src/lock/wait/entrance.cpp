@@ -111,13 +111,14 @@ bool Entrance::lock_within(milliseconds wait) {
 }
 
 void Entrance::unlock() {
+  Held released;  // ends without the mutex: its end may resume a waiter, who may come here
   const std::lock_guard lock{mutex_};
   const auto mine = std::ranges::find(thread_holds_ | std::views::reverse,
                                       std::this_thread::get_id(), &ThreadHold::thread);
   if (mine == thread_holds_.rend())
     throw Error{Errc::bad_argument, "unlock of lock " + quoted(resource_->key()) +
                                         ", which this thread has not locked"};
-  const Held released = std::move(mine->held);
+  released = std::move(mine->held);
   thread_holds_.erase(std::next(mine).base());
 }
 

@@ -97,12 +97,11 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(Identity& who, SteadyTim
   for (;;) {
     const std::optional<Grant> grant = co_await queued.stand(until, wanted);
     if (!grant) co_return nullptr;
-    if (!queued.was_handed_over())
-      co_return begin_requested(std::move(who), grant->token, grant->since);
-    if (asks_after_hand_over()) continue;
-    const SteadyTime claim = grant->since + grant->ttl / 3;
-    if (auto hold = begin_granted(std::move(who), *grant, claim)) {
-      count(metrics().lock_handed_over);
+    const bool handed_over = queued.was_handed_over();
+    if (handed_over && asks_after_hand_over()) continue;
+    const auto renew_at = handed_over ? grant->since + grant->ttl / 3 : SteadyTime::max();
+    if (auto hold = begin_granted(std::move(who), *grant, renew_at)) {
+      if (handed_over) count(metrics().lock_handed_over);
       co_return hold;
     }
     count(metrics().lock_late);  // this process stood still, and another has the lock: wait again
