@@ -169,8 +169,10 @@ TEST_F(CommandLine, ACommandWithOptionsNeedsDashes) {
   for (const Words& words : {Words{"run", "x", "ls", "-l"}, Words{"run", "x", "ls", "--wait", "1"}})
     EXPECT_NE(refusal(words).find("write -- before"), std::string::npos) << said_;
   EXPECT_NE(refusal({"run", "-z", "x", "ls"}).find("write -- before"), std::string::npos);
-  EXPECT_EQ(run({"run", "x", "ls", "--", "-l"}), 7);
-  EXPECT_EQ(args_.command, (Words{"ls", "-l"}));
+  // The "--" of `rm -- -rf` is the command's own: it is neither taken away nor guessed at.
+  EXPECT_NE(refusal({"run", "x", "rm", "--", "-rf"}).find("write -- before"), std::string::npos);
+  EXPECT_EQ(run({"run", "x", "--", "rm", "--", "-rf"}), 7);
+  EXPECT_EQ(args_.command, (Words{"rm", "--", "-rf"}));
 }
 
 TEST_F(CommandLine, AFailureIsHeadedByItsCommand) {

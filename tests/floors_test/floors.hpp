@@ -115,7 +115,6 @@ inline constexpr std::array libraries{
     Library{"cctz/", "number/"},
     Library{"soci", "sale/order_store examples/fenced_books"},
     Library{"sqlite3", "sale/order_store examples/fenced_books"},
-    Library{"CLI/", "cli/"},
     Library{"nlohmann/", "cli/ server/ proxy/"},
     Library{"yaml-cpp/", "proxy/"},
     Library{"spdlog/", "proxy/ server/ cli/"},

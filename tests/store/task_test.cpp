@@ -286,7 +286,7 @@ TEST(Frictions, U01_ATaskDroppedUnstartedIsToldOnceForEachPlace) {
   auto dropped = std::make_unique<Task<void>>(forget_too());
   dropped.reset();
   ASSERT_EQ(said.size(), 2U);
-  EXPECT_NE(said[1].find("dropped before it started"), std::string::npos) << said[1];
+  EXPECT_NE(said[1].find("dropped before it was awaited"), std::string::npos) << said[1];
   number(1).get();  // neither one that has run, nor one that is ready
   { const auto ready = Task<int>::ready(1); }
   EXPECT_EQ(said.size(), 2U);

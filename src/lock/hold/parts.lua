@@ -28,9 +28,9 @@ end
 -- part is_lock
 -- Whether a hash is a lock: one of ours, or one of Redisson, which has the fields "mode" (of a
 -- read-write lock) and <uuid>:<number>, <uuid>:<number>:write or, in its transactions,
--- <uuid>:<number>:<hex>, with a count; the number is any long that the Java program chose. Nothing
--- else may be taken for a lock, or be deleted as one. A caller that deletes nothing may say how many
--- fields are `most`: of a larger hash, which then has many readers, "mode" alone is read.
+-- <uuid>:<number>:<hex>, with a count; the number is any long that a Java program chose. Nothing
+-- else may be taken for a lock, or be deleted as one. A caller that deletes nothing may say how
+-- many fields are `most`: of a larger hash, which then has many readers, "mode" alone is read.
 local function is_lock(key, most)
   if redis.call('HEXISTS', key, 'sluice:request') == 1 then
     return true

@@ -55,6 +55,8 @@ std::string quoted(std::string_view text) {
       result += "\\r";
     else if (c == '\t')
       result += "\\t";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     else
       result += c;
   }
