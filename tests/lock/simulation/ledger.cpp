@@ -56,9 +56,9 @@ void Ledger::give_up(const std::string& who) {
 bool Ledger::is_forgotten(const Stay& stay) const {
   if (terms_.durable) return false;
   // A token says when it was given, also where a process gives what it had before.
-  const bool old_token = stay.mode == Mode::exclusive && stay.permits == 0 &&
-                         static_cast<std::int64_t>(stay.token) <
-                             server_.forgot_at().time_since_epoch().count();
+  const bool old_token =
+      stay.mode == Mode::exclusive && stay.permits == 0 &&
+      static_cast<std::int64_t>(stay.token) < server_.forgot_at().time_since_epoch().count();
   return old_token || stay.life < server_.first_life_of_data();
 }
 
@@ -78,9 +78,8 @@ void Ledger::look_at_token(const Stay& stay) {
   if (stay.mode == Mode::shared || stay.permits > 0) return;
   const auto [had, is_new] = tokens_.emplace(stay.token, stay.who);
   if (!is_new && had->second != stay.who)
-    journal_.violate(
-        fmt::format("{}: token {} is given to {} and was {}'s", name_, stay.token, stay.who,
-                    had->second));
+    journal_.violate(fmt::format("{}: token {} is given to {} and was {}'s", name_, stay.token,
+                                 stay.who, had->second));
 }
 
 Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
@@ -93,8 +92,9 @@ Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
   held.on_lost([told](LostCause) { *told = true; });
   if (terms_.throws && held.valid())
     held.on_lost([](LostCause) { throw 1; });  // nothing that is a std::exception
-  const auto stay = std::make_shared<Stay>(Stay{who, process, store, held, token, mode, permits,
-                                                server_.clock().steady(), store.life_heard(), told});
+  const auto stay =
+      std::make_shared<Stay>(Stay{who, process, store, held, token, mode, permits,
+                                  server_.clock().steady(), store.life_heard(), told});
   look();
   look_at_token(*stay);
   stay->counted = held.valid() && counts(*stay);

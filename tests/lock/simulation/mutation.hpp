@@ -35,7 +35,7 @@ const Mutation& mutation_named(std::string_view name);
 
 /// What scripts meet at a server, told by words put before their text.
 struct ScriptTerms {
-  bool full = false;        ///< commands that need memory are refused, as long as nothing is written
+  bool full = false;  ///< commands that need memory are refused, as long as nothing is written
   unsigned bystanders = 0;  ///< that hear whatever is published
 
   friend bool operator==(const ScriptTerms&, const ScriptTerms&) = default;

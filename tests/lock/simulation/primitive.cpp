@@ -112,8 +112,7 @@ class SimSemaphore final : public SimLock {
 
 class SimPermits final : public SimLock {
  public:
-  SimPermits(Store& store, const std::string& name, SemaphoreOptions options,
-             std::uint32_t permits)
+  SimPermits(Store& store, const std::string& name, SemaphoreOptions options, std::uint32_t permits)
       : semaphore_(store, name, std::move(options)), permits_(permits) {}
 
   Task<void> prepare() override {
@@ -208,11 +207,7 @@ constexpr std::string_view semaphore_notes[] = {"sluice_semaphore_done:", "sluic
 
 constexpr Primitive primitives[] = {
     {.name = "mutex", .open = open_mutex, .steps_over = 2},
-    {.name = "multi",
-     .open = open_mutex,
-     .open_all = open_multi,
-     .owners = false,
-     .steps_over = 2},
+    {.name = "multi", .open = open_mutex, .open_all = open_multi, .owners = false, .steps_over = 2},
     {.name = "fair",
      .open = open_fair,
      .first_come = true,

@@ -50,11 +50,11 @@ struct Primitive {
   /// Opens one that has all names, to be played beside those of one name; null: there is none.
   std::unique_ptr<SimLock> (*open_all)(Store& store, const std::vector<std::string>& names,
                                        const Profile& profile) = nullptr;
-  bool owners = true;         ///< may enter again
-  bool readers = false;       ///< may share
-  bool permits = false;       ///< there is a number of them
-  std::uint32_t most = 1;     ///< permits at once
-  bool first_come = false;    ///< is first served, in the way of Redisson's fair lock
+  bool owners = true;       ///< may enter again
+  bool readers = false;     ///< may share
+  bool permits = false;     ///< there is a number of them
+  std::uint32_t most = 1;   ///< permits at once
+  bool first_come = false;  ///< is first served, in the way of Redisson's fair lock
   /// So many processes may stand still or be cut off at once: each costs those behind it two
   /// seconds when its turn comes, and no more.
   std::size_t steps_over = 0;

@@ -253,7 +253,8 @@ Profile::Profile(std::uint64_t seed, const Trouble& kind) : dice(seed), trouble(
 
 std::string Profile::text() const {
   return fmt::format(
-      "{}: {} processes x {} actors x {} rounds, {} names, lease {} ms{}, within {} across {}, delay "
+      "{}: {} processes x {} actors x {} rounds, {} names, lease {} ms{}, within {} across {}, "
+      "delay "
       "{} "
       "us, jitter {} us{}{}{}{}, faults for {} ms",
       trouble, processes, actors, rounds, names, lease.count(), watched ? "" : " unwatched",

@@ -27,9 +27,9 @@ SteadyTime SimProcess::world_time(SteadyTime own) const noexcept {
   if (own == SteadyTime::max()) return own;
   const auto passed = (add(own, suspended_) - began_).count();
   const auto in_world = static_cast<double>(passed) / (1 + clock_.drift);
-  return clock_.drift == 0 ? add(own, suspended_)
-                           : add(began_, std::chrono::nanoseconds{
-                                             static_cast<std::int64_t>(in_world) + 1});
+  return clock_.drift == 0
+             ? add(own, suspended_)
+             : add(began_, std::chrono::nanoseconds{static_cast<std::int64_t>(in_world) + 1});
 }
 
 void SimProcess::stop() {
@@ -96,10 +96,9 @@ void SimProcess::due(TimerId id) {
 
 void SimProcess::fire(TimerId id) {
   const auto found = timers_.find(id);
-  if (found == timers_.end()) return;  // cancelled by what came through before it
+  if (found == timers_.end()) return;   // cancelled by what came through before it
   if (steady() < found->second.when) {  // its clock stood still
-    found->second.in_world =
-        world_.at(world_time(found->second.when), [this, id] { due(id); });
+    found->second.in_world = world_.at(world_time(found->second.when), [this, id] { due(id); });
     return;
   }
   const auto callback = std::move(found->second.callback);

@@ -70,11 +70,10 @@ Task<void> World::live(Actor& actor) {
       co_await visiting;
     } catch (const Error& failure) {
       journal_.note("{} fails: {}", actor.name, failure.what());
-      const bool outage =
-          failure.errc() == Errc::connection || failure.errc() == Errc::timeout;
+      const bool outage = failure.errc() == Errc::connection || failure.errc() == Errc::timeout;
       if (profile_.outlives && outage && actor.waits)
-        journal_.violate(fmt::format("{} does not outlive an outage: {}", actor.name,
-                                     failure.what()));
+        journal_.violate(
+            fmt::format("{} does not outlive an outage: {}", actor.name, failure.what()));
       if (profile_.is_calm())
         journal_.violate(
             fmt::format("{} failed though nothing does: {}", actor.name, failure.what()));
@@ -141,8 +140,8 @@ void World::look_at_counters() {
     const Value text = server_.look({"GET", "redisson_lock_token:{" + name + "}"});
     const std::int64_t value = text.is_null() ? 0 : std::stoll(text.as_text());
     if (value != last_counters_[i] && value != 0 && value <= counters_[i])
-      journal_.violate(fmt::format("the tokens of {} begin again: {} after {}", name, value,
-                                   counters_[i]));
+      journal_.violate(
+          fmt::format("the tokens of {} begin again: {} after {}", name, value, counters_[i]));
     last_counters_[i] = value;
     counters_[i] = std::max(counters_[i], value);
   }
@@ -228,35 +227,24 @@ void World::usual_fault(Machine& machine) {
 
 void World::play(Fault fault, Machine& machine) {
   switch (fault) {
-    case Fault::cut:
-      return machine.store.lose();
-    case Fault::cut_lent:
-      return machine.store.lose_one_lent();
-    case Fault::stop:
-      return stand_still(machine, dice_.upto(profile_.longest_stop), false);
-    case Fault::suspend:
-      return stand_still(machine, dice_.upto(profile_.longest_stop), true);
-    case Fault::kill:
-      return kill(machine);
-    case Fault::save:
-      return server_.save();
+    case Fault::cut: return machine.store.lose();
+    case Fault::cut_lent: return machine.store.lose_one_lent();
+    case Fault::stop: return stand_still(machine, dice_.upto(profile_.longest_stop), false);
+    case Fault::suspend: return stand_still(machine, dice_.upto(profile_.longest_stop), true);
+    case Fault::kill: return kill(machine);
+    case Fault::save: return server_.save();
     case Fault::restore:
       if (server_.is_up()) restart(SimServer::Keeps::saved, dice_.upto(1s));
       return;
-    case Fault::lag:
-      return lag();
-    case Fault::promote:
-      return promote();
-    case Fault::fill:
-      return fill();
-    case Fault::refuse:
-      return refuse();
+    case Fault::lag: return lag();
+    case Fault::promote: return promote();
+    case Fault::fill: return fill();
+    case Fault::refuse: return refuse();
     case Fault::outage:
       if (server_.is_up())
         restart(SimServer::Keeps::all, dice_.upto(nanoseconds{profile_.lease} / 2));
       return;
-    case Fault::end_outside:
-      return end_outside();
+    case Fault::end_outside: return end_outside();
     case Fault::set_wall:
       return machine.process.set_wall_offset(
           std::chrono::floor<std::chrono::microseconds>(dice_.upto(20s)) - 10s);
@@ -417,13 +405,15 @@ void World::play_out() {
       clock_.advance(tick);
       step();
     }
-    const auto bound = longest_end + profile_.lease * (1 + uncertain()) +
-                       (longest_visit + 2 * profile_.longest_hold) *
-                           static_cast<long>(actors_.size());
+    const auto bound =
+        longest_end + profile_.lease * (1 + uncertain()) +
+        (longest_visit + 2 * profile_.longest_hold) * static_cast<long>(actors_.size());
     if (clock_.steady() - healed > bound)
-      journal_.violate(fmt::format("{} of {} have not come to an end", std::ranges::count(actors_, true, [](const auto& actor) {
-                                     return actor->lives && !actor->machine.dead;
-                                   }),
+      journal_.violate(fmt::format("{} of {} have not come to an end",
+                                   std::ranges::count(actors_, true,
+                                                      [](const auto& actor) {
+                                                        return actor->lives && !actor->machine.dead;
+                                                      }),
                                    actors_.size()));
   }
 }
@@ -449,8 +439,7 @@ void World::look_at_permits() {
     auto counting = lock.free_permits();
     const std::int64_t free = co_await counting;
     if (free != profile_.permits)
-      journal_.violate(
-          fmt::format("{} of {} permits are free in the end", free, profile_.permits));
+      journal_.violate(fmt::format("{} of {} permits are free in the end", free, profile_.permits));
   };
   for (std::size_t name = 0; name < profile_.names; ++name) spawn(look(name));
   clock_.advance(longest_idle);
@@ -467,7 +456,8 @@ void World::look_at_the_end() {
     if (machine->process.pending_timers() > 0 && !machine->dead)
       journal_.violate(fmt::format("{} has {} timers left", machine->process.name(),
                                    machine->process.pending_timers()));
-  if (std::ranges::any_of(machines_, &Machine::dead, [](const auto& one) -> Machine& { return *one; }))
+  if (std::ranges::any_of(machines_, &Machine::dead,
+                          [](const auto& one) -> Machine& { return *one; }))
     return;
   workload_.reset();
   clock_.advance(longest_idle);
