@@ -2,6 +2,7 @@
 #include <random>
 
 #include "lock/fair/virtual_fair.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -193,7 +194,7 @@ TEST_F(FairOrder, F03_DeadlinesDoNotDriftAndDoNotRunOut) {
   std::mt19937 dice{20261121};
   std::list<Visitor> visitors;
   std::list<std::stop_source> stops;
-  for (int step = 0; step < 3000; ++step) {
+  for (int step = 0; step < test::rounds(3000); ++step) {
     if (visitors.size() < 12) {
       auto& process = processes[dice() % processes.size()];
       visitors.emplace_back(process.mutex, 1h * 24, stops.emplace_back().get_token());

@@ -17,6 +17,7 @@
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice::test {
 namespace {
@@ -24,14 +25,6 @@ namespace {
 using namespace std::chrono_literals;
 
 // Their shadow memory and quarantine are no measure of ours.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool is_sanitized = true;
-#elif defined(__has_feature)
-constexpr bool is_sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool is_sanitized = false;
-#endif
-
 constexpr std::size_t mib = std::size_t{1} << 20;
 
 std::string wire(std::initializer_list<std::string_view> words) {
@@ -115,9 +108,10 @@ TEST_F(Clients, OneWhoNeverReadsIsBoundedAndTheOthersAreServed) {
   auto& proxy = with({"client_output_limit: 4mb"});
   auto writer = client();
   ASSERT_EQ(writer.command({"SET", "big", std::string(mib, 'b')}).as_text(), "OK");
+  constexpr int asked = rounds(1000);
   auto greedy = client();
   std::string requests;
-  for (int i = 0; i < 1000; ++i) requests += wire({"GET", "big"});
+  for (int i = 0; i < asked; ++i) requests += wire({"GET", "big"});
   greedy.send(requests);
   ASSERT_TRUE(RandomLoad::await([&] { return totals(proxy).client_paused > 0; }));
   expect_service();
@@ -125,7 +119,7 @@ TEST_F(Clients, OneWhoNeverReadsIsBoundedAndTheOthersAreServed) {
   expect_service();
   EXPECT_LT(memory(), static_cast<std::int64_t>(64 * mib));
   // And when it reads, it gets all that it asked for, in time.
-  for (int i = 0; i < 1000; ++i) ASSERT_EQ(greedy.read().as_text().size(), mib) << i;
+  for (int i = 0; i < asked; ++i) ASSERT_EQ(greedy.read().as_text().size(), mib) << i;
   EXPECT_EQ(greedy.command({"PING"}).as_text(), "PONG");
   EXPECT_EQ(totals(proxy).client_overflows, 0);
 }
