@@ -6,7 +6,11 @@ function(sluice_folder name)
   target_include_directories(sluice_${name} PUBLIC
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(sluice_${name} PUBLIC ${ARG_LIBS} PRIVATE $<BUILD_INTERFACE:sluice_flags>)
-  sluice_precompile(sluice_${name})
+  if("sluice_store" IN_LIST ARG_LIBS)
+    sluice_precompile(sluice_${name} stores)
+  else()
+    sluice_precompile(sluice_${name})
+  endif()
 endfunction()
 
 # sluice_test(NAME SOURCES ... LIBS ... [NEEDS program ...] [SERIAL] [TIMEOUT s] [COST s])
