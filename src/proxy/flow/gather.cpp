@@ -73,6 +73,7 @@ bool Gather::send(std::size_t place) {
   request.place = static_cast<std::uint32_t>(place);
   request.command = plan_.command;
   request.read_only = plan_.read_only;
+  request.expected = whole_.expected / static_cast<std::uint32_t>(fragments_.size());
   if (fragments_[place].home) return ask(request);
   failed(request, Failure::refused);
   return false;
