@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/flow/gather.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
+#include "proxy/flow/session/side_request.hpp"
 
 namespace sluice::proxy::flow {
 namespace {
@@ -240,8 +240,7 @@ void Client::wait_if_full(const Upstream& upstream) {
 
 void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {
   if (plan.route == Route::homes && plan.keys.size() == 1) return forward(words, bytes, plan);
-  const bool full = Gather::begin(pool_, enqueue(plan), words, bytes, plan, mode_, number_);
-  if (full && !closed()) wait_for_room(Pause::server);
+  if (gather(*this, words, bytes, plan) && !closed()) wait_for_room(Pause::server);
 }
 
 Request& Client::enqueue(const Plan& plan) {
