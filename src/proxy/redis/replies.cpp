@@ -43,7 +43,7 @@ bool append_first_error(std::string& out, Replies replies, bool strict) {
 }
 
 /// The servers replied with other types than the command gives.
-void misfit(std::string& out) { append_error(out, "the servers' replies do not fit one another"); }
+void misfit(std::string& out) { out += error_reply("the servers' replies do not fit one another"); }
 
 /// The elements of an array; empty and false when it is none.
 bool open_array(std::string_view& reply, std::size_t& count) noexcept {
@@ -146,48 +146,38 @@ constexpr std::array<Merger, 8> mergers{first, by_key,      sum,          first,
 
 }  // namespace
 
-void append_error(std::string& out, std::string_view text) {
-  resp::ReplyWriter{out}.error(fmt::format("ERR {}", text));
+std::string error_reply(std::string_view text) {
+  std::string reply;
+  resp::ReplyWriter{reply}.error(fmt::format("ERR {}", text));
+  return reply;
 }
 
-void append_unknown_command(std::string& out, Words words) {
+std::string unknown_command(Words words) {
   const auto* const container = resp::find_command(words[0]);
   if (container != nullptr && words.size() > 1) {
     std::string name{container->name};
     std::ranges::transform(name, name.begin(), [](char c) {
       return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
     });
-    append_error(out, fmt::format("unknown subcommand '{}'. Try {} HELP.",
-                                  words[1].substr(0, shown_bytes), name));
-    return;
+    return error_reply(fmt::format("unknown subcommand '{}'. Try {} HELP.",
+                                   words[1].substr(0, shown_bytes), name));
   }
-  append_error(out, fmt::format("unknown command '{}', with args beginning with: {}",
-                                words[0].substr(0, shown_bytes), shown_arguments(words)));
+  return error_reply(fmt::format("unknown command '{}', with args beginning with: {}",
+                                 words[0].substr(0, shown_bytes), shown_arguments(words)));
 }
 
-void append_wrong_arity(std::string& out, std::string_view command) {
-  append_error(out, fmt::format("wrong number of arguments for '{}' command", command));
+std::string wrong_arity(std::string_view command) {
+  return error_reply(fmt::format("wrong number of arguments for '{}' command", command));
 }
 
-void append_lost_keys(std::string& out, std::string_view command) {
-  append_error(out, fmt::format("syntax error: '{}' does not tell which of its arguments are keys",
-                                command));
-}
-
-void append_needs_consent(std::string& out, std::string_view command, std::string_view pool) {
-  append_error(out,
-               fmt::format("'{}' is not served here: name it in the setting `allow` of pool '{}'",
-                           command, pool));
-}
-
-void append_never(std::string& out, std::string_view command, Never never) {
+std::string not_served(std::string_view command, Never never) {
   static constexpr std::array<std::string_view, 3> rows{
       "'{}' cannot be served by a proxy: ask the server itself",
       "'{}' cannot be served by a proxy: the server would answer for all clients that share its "
       "connection",
       "This instance has cluster support disabled",  // what a server without it says
   };
-  append_error(out, fmt::format(fmt::runtime(rows[static_cast<std::size_t>(never)]), command));
+  return error_reply(fmt::format(fmt::runtime(rows[static_cast<std::size_t>(never)]), command));
 }
 
 std::string_view failure_reply(Failure failure) noexcept {
