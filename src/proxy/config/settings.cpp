@@ -448,8 +448,8 @@ void read_members(const Node& map, Target& target) {
   for (const auto& member : map.items) {
     const auto setting = std::ranges::find(table<Target>, member.key, &SettingRow::name);
     if (setting == table<Target>.end())
-      throw Problem{member.line, fmt::format("'{}' is no setting{}", member.key,
-                                             hint_for<Target>(member.key))};
+      throw Problem{member.line,
+                    fmt::format("'{}' is no setting{}", member.key, hint_for<Target>(member.key))};
     if (!seen.insert(setting->name).second)
       throw Problem{member.line, fmt::format("'{}' is there twice; remove one", setting->name)};
     try {

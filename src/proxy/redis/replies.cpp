@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "proxy/redis/wire.hpp"
+#include "proxy/redis/readers.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::proxy {
@@ -25,13 +25,8 @@ std::string shown_arguments(Words words) {
 
 using Replies = std::span<const FragmentReply>;
 
-Element front_of(std::string_view reply) noexcept {
-  std::size_t scanned = 0;
-  return element_at(reply, scanned);
-}
-
 bool is_error(const FragmentReply& fragment) noexcept {
-  return fragment.failed || front_of(without_attributes(fragment.reply)).is_error();
+  return fragment.failed || element_at(without_attributes(fragment.reply)).is_error();
 }
 
 bool append_first_error(std::string& out, Replies replies, bool strict) {
@@ -48,7 +43,7 @@ void misfit(std::string& out) { out += error_reply("the servers' replies do not 
 /// The elements of an array; empty and false when it is none.
 bool open_array(std::string_view& reply, std::size_t& count) noexcept {
   reply = without_attributes(reply);
-  const auto header = front_of(reply);
+  const auto header = element_at(reply);
   if ((header.type != '*' && header.type != '~') || header.null) return false;
   reply.remove_prefix(header.size);
   count = header.children;
@@ -90,7 +85,7 @@ void by_key(std::string& out, const Plan& plan, Replies replies) {
 void sum(std::string& out, const Plan&, Replies replies) {
   std::int64_t total = 0;
   for (const auto& fragment : replies) {
-    const auto element = front_of(without_attributes(fragment.reply));
+    const auto element = element_at(without_attributes(fragment.reply));
     if (element.type != ':') return misfit(out);
     total = static_cast<std::int64_t>(static_cast<std::uint64_t>(total) +
                                       static_cast<std::uint64_t>(element.number));
@@ -124,7 +119,7 @@ void all_elements(std::string& out, const Plan&, Replies replies) {
     if (!open_array(elements, count)) return misfit(out);
     if (&fragment == &replies.front()) least.assign(count, 1);
     if (count != least.size()) return misfit(out);
-    for (auto& value : least) value = std::min(value, front_of(take(elements, 1)).number);
+    for (auto& value : least) value = std::min(value, element_at(take(elements, 1)).number);
   }
   resp::ReplyWriter writer{out};
   writer.array(least.size());
@@ -133,7 +128,7 @@ void all_elements(std::string& out, const Plan&, Replies replies) {
 
 void found(std::string& out, const Plan& plan, Replies replies) {
   const auto one = std::ranges::find_if(replies, [](const FragmentReply& fragment) {
-    return !front_of(without_attributes(fragment.reply)).null;
+    return !element_at(without_attributes(fragment.reply)).null;
   });
   first(
       out, plan,

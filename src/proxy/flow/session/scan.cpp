@@ -9,7 +9,7 @@
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "proxy/flow/session/side_request.hpp"
-#include "proxy/redis/wire.hpp"
+#include "proxy/redis/readers.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::proxy::flow {
@@ -24,15 +24,12 @@ struct ScanReply {
 };
 
 std::optional<ScanReply> read_scan_reply(std::string_view reply) noexcept {
-  std::size_t scanned = 0;
-  const auto array = element_at(reply, scanned);
+  const auto array = element_at(reply);
   if (array.type != '*' || array.children != 2) return std::nullopt;
   const auto items = reply.substr(array.size);
-  scanned = 0;
-  const auto cursor = element_at(items, scanned);
+  const auto cursor = element_at(items);
   if (cursor.type != '$' || cursor.null) return std::nullopt;
-  const auto length = static_cast<std::size_t>(cursor.number);
-  return ScanReply{items.substr(cursor.size - length - 2, length), items.substr(cursor.size)};
+  return ScanReply{string_at(items), items.substr(cursor.size)};
 }
 
 class ScanRequest final : public SideRequest {
