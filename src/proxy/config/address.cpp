@@ -124,4 +124,10 @@ ServerSettings parse_server(std::string_view text) {
   return server;
 }
 
+std::string to_string(const ServerSettings& server) {
+  const bool named = server.name != name_of(server.text, server.endpoint) ||
+                     server.text.find(' ') != std::string::npos;  // what follows a space is a name
+  return named ? fmt::format("{} {}", server.text, server.name) : server.text;
+}
+
 }  // namespace sluice::proxy::config
