@@ -21,7 +21,6 @@ CommandRows stream_read_commands() noexcept;
 CommandRows stream_group_commands() noexcept;
 CommandRows stream_claim_commands() noexcept;
 CommandRows server_commands() noexcept;
-CommandRows info_commands() noexcept;
 CommandRows script_commands() noexcept;
 
 }  // namespace sluice::engine

@@ -12,7 +12,7 @@ RedisEngine::RedisEngine(std::uint64_t seed) : Engine(seed) {
        {string_commands, bit_commands, key_commands, scan_commands, sort_commands, hash_commands,
         list_commands, set_commands, sorted_set_commands, sorted_set_range_commands,
         sorted_set_store_commands, stream_commands, stream_read_commands, stream_group_commands,
-        stream_claim_commands, server_commands, info_commands, script_commands})
+        stream_claim_commands, server_commands, script_commands})
     add(family());
   set_scripts(scripts_);
 }

@@ -202,7 +202,7 @@ int debug(lua_State*) { return 0; }
 int acl_check_cmd(lua_State* lua) {
   if (lua_gettop(lua) == 0)
     raise_error(lua, "ERR Please specify at least one argument for this redis lib call");
-  if (resp::find_command(text_at(lua, 1)) == nullptr)
+  if (run_of(lua).engine->offered(resp::find_command(text_at(lua, 1))) == nullptr)
     raise_error(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
   return push_boolean(lua, true);
 }
@@ -211,6 +211,7 @@ constexpr luaL_Reg with_run[] = {
     {"call", call},
     {"pcall", pcall},
     {"setresp", setresp},
+    {"acl_check_cmd", acl_check_cmd},
 };
 
 constexpr luaL_Reg plain[] = {
@@ -222,7 +223,6 @@ constexpr luaL_Reg plain[] = {
     {"replicate_commands", replicate_commands},
     {"breakpoint", breakpoint},
     {"debug", debug},
-    {"acl_check_cmd", acl_check_cmd},
     {nullptr, nullptr},
 };
 
