@@ -8,7 +8,6 @@ namespace sluice::engine {
 CommandRows string_commands() noexcept;
 CommandRows bit_commands() noexcept;
 CommandRows key_commands() noexcept;
-CommandRows scan_commands() noexcept;
 CommandRows sort_commands() noexcept;
 CommandRows hash_commands() noexcept;
 CommandRows list_commands() noexcept;

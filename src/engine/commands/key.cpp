@@ -1,8 +1,9 @@
-// Keys, whatever they hold: DEL, EXISTS, TYPE, RENAME, COPY, MOVE, OBJECT, EXPIRE, TTL ...
+// Keys, whatever they hold: DEL, EXISTS, TYPE, RENAME, COPY, MOVE, OBJECT, EXPIRE, TTL, SCAN ...
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 
@@ -199,13 +200,55 @@ void persist(Context& context, Words words, Reply& reply) {
   reply.integer(1);
 }
 
+// --- walking through the keys ---
+
+/// Not while scanning: looking an expired key up deletes it.
+void drop_expired(Context& context, std::vector<std::string>& keys) {
+  std::erase_if(keys, [&](const std::string& key) { return !find(context, key); });
+}
+
+void scan(Context& context, Words words, Reply& reply) {
+  ScanOptions options;
+  if (!read_scan(words, 1, true, options, reply)) return;
+  std::vector<std::string> found;
+  const auto cursor = scan_some(context.keys(), options, [&](const Entry& entry) {
+    const bool type_fits = options.type.empty() || is_word(options.type, type_name(entry.object));
+    if (type_fits && options.matches(entry.key())) found.emplace_back(entry.key());
+  });
+  drop_expired(context, found);
+  reply_scan(reply, cursor, found);
+}
+
+void keys_matching(Context& context, Words words, Reply& reply) {
+  std::vector<std::string> found;
+  context.keys().for_each([&](const Entry& entry) {
+    if (words[1] == "*" || glob_matches(words[1], entry.key())) found.emplace_back(entry.key());
+  });
+  drop_expired(context, found);
+  reply.array(found.size());
+  for (const auto& key : found) reply.bulk(key);
+}
+
+void randomkey(Context& context, Words, Reply& reply) {
+  auto& keys = context.keys();
+  while (keys.size() > 0) {
+    const std::string key{keys.random(context.engine().rng).key()};
+    if (context.engine().loading || keys.find_entry(key, context.now_ms())) return reply.bulk(key);
+  }
+  reply.null();
+}
+
+void dbsize(Context& context, Words, Reply& reply) { reply.count(context.keys().size()); }
+
 constexpr CommandRow rows[] = {
     {"copy", copy},
+    {"dbsize", dbsize},
     {"del", del},
     {"exists", exists},
     {"expire", expire<true, true>},
     {"expireat", expire<true, false>},
     {"expiretime", expiry_of<true, false>},
+    {"keys", keys_matching},
     {"move", move},
     {"object|encoding", object_encoding},
     {"object|freq", object_freq},
@@ -216,8 +259,10 @@ constexpr CommandRow rows[] = {
     {"pexpireat", expire<false, false>},
     {"pexpiretime", expiry_of<false, false>},
     {"pttl", expiry_of<false, true>},
+    {"randomkey", randomkey},
     {"rename", rename},
     {"renamenx", renamenx},
+    {"scan", scan},
     {"touch", exists},
     {"ttl", expiry_of<true, true>},
     {"type", type},

@@ -10,7 +10,6 @@
 #include "engine/core/context.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/core/keyspace.hpp"
-#include "engine/core/object.hpp"
 #include "engine/core/reply.hpp"
 #include "engine/types/text.hpp"
 

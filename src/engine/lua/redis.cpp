@@ -8,7 +8,6 @@
 #include "base/sha1.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/lua/call_arguments.hpp"
-#include "engine/lua/command_cache.hpp"
 #include "engine/lua/libraries.hpp"
 #include "engine/lua/reply.hpp"
 #include "resp/command_table.hpp"
@@ -215,14 +214,10 @@ constexpr luaL_Reg with_run[] = {
 };
 
 constexpr luaL_Reg plain[] = {
-    {"error_reply", error_reply},
-    {"status_reply", status_reply},
-    {"sha1hex", sha1hex},
-    {"log", log},
-    {"set_repl", set_repl},
-    {"replicate_commands", replicate_commands},
-    {"breakpoint", breakpoint},
-    {"debug", debug},
+    {"error_reply", error_reply}, {"status_reply", status_reply},
+    {"sha1hex", sha1hex},         {"log", log},
+    {"set_repl", set_repl},       {"replicate_commands", replicate_commands},
+    {"breakpoint", breakpoint},   {"debug", debug},
     {nullptr, nullptr},
 };
 
