@@ -171,7 +171,7 @@ TEST(Engine, E13_CommandNamesWhatIsAnsweredAndNothingElse) {
   EXPECT_TRUE(session.run("COMMAND LIST FILTERBY ACLCAT read").is_error());
   EXPECT_EQ(session.run("COMMAND DOCS pfadd get").as_items().size(), 2U);
   EXPECT_TRUE(session.run("COMMAND GETKEYS PFADD a b").is_error());
-  EXPECT_TRUE(session.run(R"(EVAL "return redis.acl_check_cmd('pfadd')" 0)").is_error());
+  EXPECT_TRUE(session.run(R"x(EVAL "return redis.acl_check_cmd('pfadd')" 0)x").is_error());
 }
 
 TEST(Engine, RefusesWhatItDoesNotOffer) {
