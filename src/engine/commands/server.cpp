@@ -12,7 +12,7 @@ namespace sluice::engine {
 namespace {
 
 void ping(Context&, Words words, Reply& reply) {
-  if (words.size() > 2) return refuse_arity(reply, "ping");
+  if (words.size() > 2) refuse_arity("ping");
   words.size() == 2 ? reply.bulk(words[1]) : reply.simple("PONG");
 }
 
@@ -25,36 +25,35 @@ void time(Context& context, Words, Reply& reply) {
 }
 
 void select(Context& context, Words words, Reply& reply) {
-  if (read_database(words[1], context.session().database, reply)) reply.ok();
+  context.session().database = read_database(words[1]);
+  reply.ok();
 }
 
 void swapdb(Context& context, Words words, Reply& reply) {
-  int one = 0, other = 0;
-  if (!read_database(words[1], one, reply, "ERR invalid first DB index") ||
-      !read_database(words[2], other, reply, "ERR invalid second DB index"))
-    return;
+  const int one = read_database(words[1], "ERR invalid first DB index");
+  const int other = read_database(words[2], "ERR invalid second DB index");
   context.engine().swap_databases(one, other);
   context.changed();
   reply.ok();
 }
 
 /// ASYNC and SYNC are the same here: the memory is given back before the reply.
-bool read_flush(Words words, Reply& reply) {
+void check_flush(Words words) {
   const bool good =
       words.size() == 1 ||
       (words.size() == 2 && (is_word(words[1], "async") || is_word(words[1], "sync")));
-  return good || fail(reply, syntax_error);
+  if (!good) refuse(syntax_error);
 }
 
 void flushdb(Context& context, Words words, Reply& reply) {
-  if (!read_flush(words, reply)) return;
+  check_flush(words);
   context.keys().clear();
   context.changed();
   reply.ok();
 }
 
 void flushall(Context& context, Words words, Reply& reply) {
-  if (!read_flush(words, reply)) return;
+  check_flush(words);
   for (int database = 0; database < Engine::databases; ++database)
     context.engine().keyspace(database).clear();
   context.changed();
@@ -86,11 +85,9 @@ void pubsub_numsub(Context& context, Words words, Reply& reply) {
 
 /// There are no replicas.
 void wait(Context&, Words words, Reply& reply) {
-  std::int64_t number = 0;
-  if (!read_integer(words[1], number, reply) ||
-      !read_integer(words[2], number, reply, "ERR timeout is not an integer or out of range"))
-    return;
-  number < 0 ? reply.error("ERR timeout is negative") : reply.integer(0);
+  read_integer(words[1]);
+  const auto timeout_ms = read_integer(words[2], "ERR timeout is not an integer or out of range");
+  timeout_ms < 0 ? reply.error("ERR timeout is negative") : reply.integer(0);
 }
 
 void role(Context&, Words, Reply& reply) {
@@ -179,7 +176,7 @@ void config_get(Context& context, Words words, Reply& reply) {
 
 /// A parameter that `configure` does not know is kept and has no effect.
 void config_set(Context& context, Words words, Reply& reply) {
-  if (words.size() % 2 == 1) return refuse_arity(reply, "config|set");
+  if (words.size() % 2 == 1) refuse_arity("config|set");
   auto& engine = context.engine();
   for (std::size_t i = 2; i < words.size(); i += 2) {
     const auto refused =

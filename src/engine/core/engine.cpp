@@ -77,7 +77,8 @@ void Engine::execute(Context& context, Words words, Reply& reply) {
       return reply.error(fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", shown(words[1]),
                                      upper(container.name)));
   }
-  if (!command->spec->arity_fits(words.size())) return refuse_arity(reply, command->spec->name);
+  const auto& spec = *command->spec;
+  if (!spec.arity_fits(words.size())) return reply.error(wrong_arity(spec.name));
   run(context, *command, words, reply);
 }
 
@@ -90,7 +91,11 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
   const int database = context.session().database;
   ++commands_run;
   if (started_us == 0) started_us = context.now_us();
-  command.handler(context, words, reply);
+  try {
+    command.handler(context, words, reply);
+  } catch (const Refusal& refusal) {
+    reply.error(refusal.error);
+  }
 
   const bool replaced = context.take_replaced();
   if (keyspace(database).has_expired()) {
