@@ -109,23 +109,16 @@ void xack(Context& context, Words words, Reply& reply) {
 
 // --- XINFO ---
 
-void named(Reply& reply, std::string_view name, std::int64_t value) {
+/// A field of a reply: a whole number, an id or a text.
+template <class T>
+void named(Reply& reply, std::string_view name, const T& value) {
   reply.bulk(name);
-  reply.integer(value);
-}
-
-void named(Reply& reply, std::string_view name, std::size_t value) {
-  named(reply, name, static_cast<std::int64_t>(value));
-}
-
-void named(Reply& reply, std::string_view name, std::string_view value) {
-  reply.bulk(name);
-  reply.bulk(value);
-}
-
-void named(Reply& reply, std::string_view name, StreamId id) {
-  reply.bulk(name);
-  reply_id(reply, id);
+  if constexpr (std::is_same_v<T, StreamId>)
+    reply_id(reply, value);
+  else if constexpr (std::is_integral_v<T>)
+    reply.integer(static_cast<std::int64_t>(value));
+  else
+    reply.bulk(value);
 }
 
 void named_or_null(Reply& reply, std::string_view name, std::optional<std::int64_t> value) {

@@ -24,12 +24,6 @@ ScriptRun& run_of(lua_State* lua) {
   return *static_cast<ScriptRun*>(lua_touserdata(lua, lua_upvalueindex(1)));
 }
 
-std::string_view text_at(lua_State* lua, int index) {
-  std::size_t size = 0;
-  const char* text = lua_tolstring(lua, index, &size);
-  return {text, text == nullptr ? 0 : size};
-}
-
 /// The command that the first argument names, from the cache or the table.
 const Engine::Command* command_named_first(lua_State* lua, Engine& engine, Words words) {
   auto& called = *static_cast<CommandCache*>(lua_touserdata(lua, lua_upvalueindex(2)));
@@ -116,16 +110,10 @@ int pcall(lua_State* lua) {
   return 1;
 }
 
-int push_field(lua_State* lua, const char* name, std::string_view text) {
-  lua_createtable(lua, 0, 1);
-  set_text(lua, name, text);
-  return 1;
-}
-
 /// The single text argument; false: an error table was pushed.
 bool one_text(lua_State* lua, std::string_view& text) {
   if (lua_gettop(lua) != 1 || lua_type(lua, 1) != LUA_TSTRING) {
-    push_field(lua, "err", "ERR wrong number or type of arguments");
+    push_table_with(lua, "err", "ERR wrong number or type of arguments");
     return false;
   }
   text = text_at(lua, 1);
@@ -139,13 +127,13 @@ int error_reply(lua_State* lua) {
   if (given.starts_with('-')) given.remove_prefix(1);
   std::string text = one_line(given);
   if (text.find(' ') == std::string::npos) text = "ERR " + text;
-  return push_field(lua, "err", text);
+  return push_table_with(lua, "err", text);
 }
 
 int status_reply(lua_State* lua) {
   std::string_view text;
   if (!one_text(lua, text)) return 1;
-  return push_field(lua, "ok", text);
+  return push_table_with(lua, "ok", text);
 }
 
 int sha1hex(lua_State* lua) {
