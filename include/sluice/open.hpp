@@ -33,6 +33,9 @@ struct OpenOptions {
   std::optional<std::chrono::milliseconds> command_timeout = {};
   /// For connecting, with the server's greeting. Default 3 s.
   std::optional<std::chrono::milliseconds> connect_timeout = {};
+  /// The most that open() itself waits for the server; connecting again later has the whole
+  /// connect_timeout. Default: no less than that.
+  std::optional<std::chrono::milliseconds> open_timeout = {};
   /// How long a waiting thread looks for the reply before it sleeps. Default 0; 20 to 50 µs halve
   /// the time of a call to a near server, and cost CPU meanwhile.
   std::optional<std::chrono::microseconds> spin = {};

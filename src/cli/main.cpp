@@ -8,7 +8,6 @@
 #include "cli/command_line/exit_code.hpp"
 #include "cli/proxy_program.hpp"
 #include "sluice/log.hpp"
-#include "sluice/open.hpp"
 
 namespace sluice::cli {
 
@@ -18,7 +17,9 @@ std::string store_url(const Globals& globals) {
   return "redis://127.0.0.1:6379";
 }
 
-std::unique_ptr<Store> open_store(const Globals& globals) { return open(store_url(globals)); }
+std::unique_ptr<Store> open_store(const Globals& globals, const OpenOptions& how) {
+  return open(store_url(globals), how);
+}
 
 void warn_if_in_memory(const Globals& globals, std::string_view what) {
   const std::string url = store_url(globals);

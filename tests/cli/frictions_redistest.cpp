@@ -4,6 +4,7 @@
 #include "cli/program.hpp"
 #include "support/free_port.hpp"
 #include "support/paths.hpp"
+#include "support/silent_port.hpp"
 
 namespace sluice {
 namespace {
@@ -89,6 +90,52 @@ TEST_F(Frictions, U06_AWaitForAStoreThatNeverComesEnds) {
   wait_for_line("waiter");
   waiter.signal(SIGINT);
   EXPECT_EQ(waiter.wait_for(20s), 128 + SIGINT) << "a signal ends the wait";
+}
+
+TEST_F(Frictions, U06_WaitBoundsConnectingToAHostThatIsSilent) {
+  const test::SilentPort silent;
+  for (const Words& words :
+       {Words{"lock", "deploy"}, Words{"semaphore", "desks", "--permits", "1"}, Words{"latch", "x"},
+        Words{"lock", "x", "--quorum", silent.url() + ',' + silent.url() + ',' + silent.url()}}) {
+    Words line = words;
+    line.insert(line.end(), {"--wait", "600ms", "--", "true"});
+    line.insert(line.begin(), {"--store", silent.url() + "?connect_timeout=1d"});
+    const Ran ran = run(line);
+    EXPECT_TRUE(ran.status == 79 || ran.status == 69) << ran.status << ran.output;
+    EXPECT_TRUE(ran.says("not connected within ")) << ran.output;
+  }
+}
+
+TEST_F(Frictions, U06_ASilentNodeDoesNotKeepAMajorityOut) {
+  const test::SilentPort silent;
+  const test::RedisServer second;
+  const std::string urls =
+      silent.url() + "?connect_timeout=1d," + server_.url() + ',' + second.url();
+  const Ran ran = run({"lock", "deploy", "--wait", "4s", "--quorum", urls, "--", "echo", "in"});
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_TRUE(ran.says("going on without it")) << ran.output;
+}
+
+TEST_F(Frictions, U06_WaitCoversAFolderInUse) {
+  const Words on_folder{"--store", "embedded:" + (folder_ / "data").string()};
+  const auto lock = [&](Words words) {
+    words.insert(words.begin(), on_folder.begin(), on_folder.end());
+    return words;
+  };
+  auto holder =
+      start(lock({"lock", "deploy", "--", "sh", "-c", "echo > in; exec sleep 60"}), "one");
+  wait_for_line("in");
+  for (const char* const wait : {"0", "50ms"}) {
+    const Ran busy = run(lock({"lock", "deploy", "--wait", wait, "--", "true"}));
+    EXPECT_EQ(busy.status, 73) << busy.output;
+    EXPECT_TRUE(busy.says("is in use by process")) << busy.output;
+  }
+  auto waiter = start(lock({"lock", "deploy", "--wait", "1h", "--", "echo", "entered"}), "two");
+  EXPECT_NE(wait_for_line("two").find("trying again for 1h"), std::string::npos);
+  EXPECT_TRUE(waiter.running());
+  holder.terminate();
+  EXPECT_EQ(waiter.wait_for(20s), 0);
+  EXPECT_TRUE(read_file(folder_ / "two").ends_with("entered\n"));
 }
 
 TEST_F(Frictions, U07_TheShortOptionsAreThoseOfFlock) {

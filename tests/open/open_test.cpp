@@ -2,14 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "support/silent_port.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice {
 namespace {
 
-Error failure_of(const std::string& url) {
+Error failure_of(const std::string& url, const OpenOptions& options = {}) {
   try {
-    open(url);
+    open(url, options);
   } catch (const Error& error) {
     return error;
   }
@@ -49,6 +50,22 @@ TEST(Open, ABadPartIsABadArgument) {
         "redis://h?timeout=soon", "redis://h?tiemout=3s", "redis+unix://h/sock", "redis+unix://",
         "embedded://host/path", "embedded:/x?fsync=sometimes", "embedded:/x?name=y"})
     EXPECT_EQ(failure_of(url).errc(), Errc::bad_argument) << url;
+}
+
+TEST(Open, WaitsNoLongerThanItIsTold) {
+  const test::SilentPort silent;
+  const auto said = [&](const std::string& setting, const OpenOptions& options) {
+    const auto error = failure_of(silent.url() + setting, options);
+    EXPECT_EQ(error.errc(), Errc::timeout) << error.message();
+    EXPECT_EQ(error.effect(), Effect::none);
+    return error.message();
+  };
+  const std::chrono::milliseconds time{40};
+  const std::string told = ": not connected within 40 ms";
+  EXPECT_TRUE(said("?connect_timeout=1d", {.open_timeout = time}).ends_with(told));
+  EXPECT_TRUE(said("?connect_timeout=40ms", {}).ends_with(told));
+  EXPECT_TRUE(
+      said("?connect_timeout=40ms", {.open_timeout = 24 * 3600 * 25 * time}).ends_with(told));
 }
 
 TEST(Frictions, U23_TimesInAUrlHaveUnitsUpToDays) {
