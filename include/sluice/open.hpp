@@ -1,6 +1,7 @@
 /// Turns a URL into a Store: the one place that knows all kinds of them.
 ///
-///     embedded:                                  in memory, for this Store alone, gone with it
+///     embedded:                                  in memory, for this Store alone, gone with it:
+///                                                its locks protect from no other process
 ///     embedded:/var/lib/app?fsync=everysec       in a folder; fsync = always (the default),
 ///                                                everysec or never
 ///     redis://[user[:password]@]host[:port][/db] a Redis or Valkey server; also valkey://
@@ -11,7 +12,8 @@
 /// user, password, path and values may be percent-encoded. Times are a number with us, ms, s, m, h
 /// or d, like 250ms or 1.5s; a bare number is milliseconds.
 ///
-/// Threads: any.
+/// Threads: any. Processes: a child of fork() opens a Store of its own, calls of an inherited one
+/// end with Error{closed}.
 ///
 ///     auto store = sluice::open("redis://127.0.0.1:6379");
 ///     Mutex mutex{*store, "stock:42"};

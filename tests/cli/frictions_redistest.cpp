@@ -1,4 +1,6 @@
 /// What a new user stumbled over, each by its row.
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "cli/program.hpp"
@@ -51,6 +53,19 @@ TEST_F(Frictions, U04_UserSignalsArePassedOn) {
     holder.signal(number);
     EXPECT_EQ(holder.wait_for(20s), 11) << name;
   }
+}
+
+TEST_F(Frictions, U04_WhatTheCallerIgnoresDoesNotChangeHowItEnds) {
+  const auto line = "exec env --ignore-signal=CHLD,HUP " + test::built_path("sluice") +
+                    " --store " + server_.url() + " lock deploy -- ";
+  EXPECT_EQ((test::Process{{"sh", "-c", line + "sh -c 'kill -HUP $PPID; exit 7'"}}.wait()), 7);
+  auto holder = start_on_redis({"lock", "deploy", "--", "sleep", "60"}, "holder");
+  wait_for_key("deploy");
+  test::Process waiter{{"sh", "-c", line + "sh -c 'exit 7'"}};
+  wait_for_key("sluice_lock_queue:{deploy}");
+  waiter.signal(SIGHUP);
+  holder.terminate();
+  EXPECT_EQ(waiter.wait_for(20s), 7) << "nohup";
 }
 
 TEST_F(Frictions, U05_AFailureSaysOfWhatItIs) {
@@ -260,6 +275,32 @@ TEST_F(Frictions, U15_HelpIsShortAndShellsAreServed) {
        ". " + bash + "; PATH=" + test::built_path() +
            ":$PATH; COMP_WORDS=(sluice sem); COMP_CWORD=1; _sluice; [ $COMPREPLY = semaphore ]"}};
   EXPECT_EQ(completing.wait(), 0);
+}
+
+/// `check` runs in a shell that may be missing on this machine; $1: the folder of the scripts.
+void completes_in(const std::string& shell, const Words& options, const std::string& check) {
+  if (test::Process{{"sh", "-c", "command -v " + shell + " >/dev/null"}}.wait() != 0)
+    GTEST_SKIP() << shell << " is not installed";
+  const test::TempDir folder;
+  test::Process{{test::built_path("sluice"), "__pages", folder.path()}}.wait();
+  Words words{shell};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"-c", "export PATH=" + test::built_path() + ":$PATH; " +
+                                       fmt::format(fmt::runtime(check), folder.path().string())});
+  EXPECT_EQ(test::Process{words}.wait(), 0);
+}
+
+TEST_F(Frictions, U15_ZshCompletes) {
+  completes_in("zsh", {"-f"},
+               "fpath=({}/zsh/site-functions $fpath); autoload -Uz compinit; compinit -u -D; "
+               "_describe() {{ print -rl -- ${{(P)2}}; }}; words=(sluice sem); CURRENT=2; "
+               "[[ $_comps[sluice] == _sluice && $(_sluice) == semaphore:* ]]");
+}
+
+TEST_F(Frictions, U15_FishCompletes) {
+  completes_in("fish", {"--no-config"},
+               "source {}/fish/vendor_completions.d/sluice.fish; "
+               "complete -C 'sluice sem' | grep -q ^semaphore");
 }
 
 TEST_F(Frictions, U15_TheReferenceOfTheCommandLineIsCurrent) {

@@ -1,6 +1,7 @@
 #include "sluice/open.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "support/silent_port.hpp"
 #include "support/temp_dir.hpp"
@@ -66,6 +67,29 @@ TEST(Open, WaitsNoLongerThanItIsTold) {
   EXPECT_TRUE(said("?connect_timeout=40ms", {}).ends_with(told));
   EXPECT_TRUE(
       said("?connect_timeout=40ms", {.open_timeout = 24 * 3600 * 25 * time}).ends_with(told));
+}
+
+TEST(Frictions, U22_AnEmbeddedStoreSaysThatAChildOfForkDoesNotShareIt) {
+  const test::TempDir folder;
+  for (const auto& url : {std::string{"embedded:"}, "embedded:" + (folder / "data").string()}) {
+    auto store = open(url);
+    store->run({"INCR", "n"}).get();
+    EXPECT_EXIT(
+        {
+          ::alarm(60);
+          std::string said;
+          try {
+            store->run({"INCR", "n"}).get();
+          } catch (const Error& error) {
+            said = error.message();
+          }
+          store.reset();
+          std::_Exit(said.find("before fork()") != std::string::npos ? 7 : 1);
+        },
+        testing::ExitedWithCode(7), "")
+        << url;
+    EXPECT_EQ(store->run({"INCR", "n"}).get().as_integer(), 2) << url;
+  }
 }
 
 TEST(Frictions, U23_TimesInAUrlHaveUnitsUpToDays) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "support/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace sluice::test {
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <list>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/duration.hpp"
+#include "base/integer.hpp"
 #include "cli/command_line/command.hpp"
 #include "cli/command_line/exit_code.hpp"
 
@@ -331,12 +331,10 @@ Target into(std::chrono::milliseconds& time) {
 
 Target into(double& number, double least, double most) {
   const auto set = [&number, least, most](const std::string& word) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || !(value >= least) ||
-        !(value <= most))
+    const auto value = parse_decimal(word);
+    if (!value || !(*value >= least) || !(*value <= most))
       throw bad(fmt::format("'{}' is no number from {} to {}", word, least, most));
-    number = value;
+    number = *value;
   };
   return {Target::Takes::one_word, set, fmt::format("{}", number)};
 }
@@ -344,11 +342,10 @@ Target into(double& number, double least, double most) {
 Target into_integer(std::function<void(std::int64_t)> set, std::string preset, std::int64_t least,
                     std::int64_t most) {
   const auto read = [set = std::move(set), least, most](const std::string& word) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || value < least || value > most)
+    const auto value = parse_integer<std::int64_t>(word);
+    if (!value || *value < least || *value > most)
       throw bad(fmt::format("'{}' is no integer from {} to {}", word, least, most));
-    set(value);
+    set(*value);
   };
   return {Target::Takes::one_word, read, std::move(preset)};
 }

@@ -1,11 +1,13 @@
 #include "engine/commands/collections.hpp"
 
+#include "base/integer.hpp"
+
 namespace sluice::engine {
 
 bool read_cursor(std::string_view word, std::uint64_t& cursor, Reply& reply) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), cursor);
-  return (error == std::errc{} && end == word.data() + word.size()) ||
-         fail(reply, "ERR invalid cursor");
+  const auto number = sluice::parse_integer<std::uint64_t>(word);
+  cursor = number.value_or(0);
+  return number || fail(reply, "ERR invalid cursor");
 }
 
 bool read_scan(Words words, std::size_t place, bool with_type, ScanOptions& options, Reply& reply) {
