@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "base/duration.hpp"
-#include "base/json.hpp"
 #include "cli/child.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
+#include "cli/output.hpp"
 #include "sluice/lock_watch.hpp"
 
 namespace sluice::cli {
@@ -152,7 +152,7 @@ class Run {
     Json json = Json::object(
         {{"ok", outcome == phrases_.done}, {"outcome", outcome}, {"exit_code", exit_code}});
     if (token_) json.add("token", std::to_string(*token_));
-    fmt::print("{}\n", json.text());
+    print(json);
     return exit_code;
   }
 

@@ -38,7 +38,7 @@ int set(const Globals& globals, const LatchArgs& args) {
     const auto left = latch.count().get();
     complain("latch '{}' is not open, {} are still to report; set it all the same with --reset",
              args.run.name, left);
-    if (globals.json) fmt::print("{}\n", json_of(false, left).text());
+    if (globals.json) print(json_of(false, left));
     return exit_refused;
   }
   return print_count(globals, args, args.count);

@@ -45,6 +45,10 @@ Resource prepare(const Globals& globals, const SemaphoreArgs& args, const OpenOp
 }
 
 int run(const Globals& globals, const SemaphoreArgs& args) {
+  if (args.permits > 0 && args.count > args.permits)
+    throw Error{Errc::bad_argument,
+                fmt::format("--count {} is more than the --permits {} there are", args.count,
+                            args.permits)};
   warn_if_in_memory(globals, "the semaphore");
   const Phrases phrases{.what = fmt::format("semaphore '{}'", args.run.name),
                         .busy = fmt::format("has not {} free", args.count)};

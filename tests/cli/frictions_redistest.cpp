@@ -1,6 +1,7 @@
 /// What a new user stumbled over, each by its row.
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "cli/program.hpp"
@@ -191,6 +192,13 @@ TEST_F(Frictions, U09_AnotherNumberOfPermitsIsAMismatch) {
   EXPECT_EQ(other.status, 78) << other.output;
 }
 
+TEST_F(Frictions, U09_MorePermitsThanThereAreAreNotWaitedFor) {
+  const Ran ran =
+      run_on_redis({"semaphore", "desks", "--permits", "2", "--count", "3", "--", "true"});
+  EXPECT_EQ(ran.status, 64) << ran.output;
+  EXPECT_TRUE(ran.says("--count 3 is more than the --permits 2 there are")) << ran.output;
+}
+
 TEST_F(Frictions, U10_ALatchThatWasNeverSetIsTold) {
   const Ran shown = run_on_redis({"latch", "import", "show"});
   EXPECT_TRUE(shown.says("latch 'import' is not set")) << shown.output;
@@ -283,10 +291,9 @@ void completes_in(const std::string& shell, const Words& options, const std::str
     GTEST_SKIP() << shell << " is not installed";
   const test::TempDir folder;
   test::Process{{test::built_path("sluice"), "__pages", folder.path()}}.wait();
-  Words words{shell};
+  Words words{"env", fmt::format("PATH={}:{}", test::built_path(), std::getenv("PATH")), shell};
   words.insert(words.end(), options.begin(), options.end());
-  words.insert(words.end(), {"-c", "export PATH=" + test::built_path() + ":$PATH; " +
-                                       fmt::format(fmt::runtime(check), folder.path().string())});
+  words.insert(words.end(), {"-c", fmt::format(fmt::runtime(check), folder.path().string())});
   EXPECT_EQ(test::Process{words}.wait(), 0);
 }
 
@@ -371,6 +378,14 @@ TEST_F(Frictions, U21_TheDoctorKnowsThatAFolderHasNoConfigSet) {
   const Ran memory = run({"doctor", "embedded:"});
   EXPECT_EQ(memory.status, 1) << memory.output;
   EXPECT_FALSE(memory.says("CONFIG SET")) << memory.output;
+}
+
+TEST_F(Frictions, U19_ABadUrlIsNamedByWhereItStands) {
+  EXPECT_TRUE(run({"--store", "server:6379/", "id"}).says("id: --store: 'server:' is no kind"));
+  test::Process drawing{{"sh", "-c",
+                         "SLUICE_STORE=server " + test::built_path("sluice") +
+                             " id 2>&1 | grep -q 'id: $SLUICE_STORE: this is no URL'"}};
+  EXPECT_EQ(drawing.wait(), 0);
 }
 
 TEST_F(Frictions, U22_AStoreInMemoryIsWarnedOf) {

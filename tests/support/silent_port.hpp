@@ -5,7 +5,10 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/descriptor.hpp"

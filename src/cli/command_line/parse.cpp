@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -139,11 +140,11 @@ class Reader {
 
   /// "sale buy 'shoes'": what `message` is about. Empty: it says so itself.
   std::string subject(std::string_view message) const {
-    const std::string quoted = fmt::format("'{}'", first_argument_);
-    if (!first_argument_.empty() && message.contains(quoted)) return {};
+    const std::string quoted = first_argument_ ? fmt::format("'{}'", *first_argument_) : "";
+    if (first_argument_ && message.contains(quoted)) return {};
     std::string text;
     for (const auto& name : path()) text += (text.empty() ? "" : " ") + name;
-    return first_argument_.empty() ? text : text + ' ' + quoted;
+    return first_argument_ ? text + ' ' + quoted : text;
   }
 
  private:
@@ -168,7 +169,7 @@ class Reader {
         // `latch set 3`: the name was forgotten. `latch set show` is about a latch called "set".
         if (!dashes && find_command(command, word) && !(next && find_command(command, next)))
           throw bad(fmt::format("{} is missing before '{}'", argument.name, word));
-        if (first_argument_.empty()) first_argument_ = word;
+        if (!first_argument_) first_argument_ = word;
         set(argument.target, argument.name, word);
         command_words_ = argument.target.takes == Target::Takes::many_words;
         if (!command_words_) ++argument_;
@@ -216,7 +217,7 @@ class Reader {
   OptionTable table_;
   std::size_t argument_ = 0;    ///< of the last command: which one the next word is
   bool command_words_ = false;  ///< the first of an argument's many words has come
-  std::string first_argument_;
+  std::optional<std::string> first_argument_;
   std::set<const Option*> given_;
 };
 
