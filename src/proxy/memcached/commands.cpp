@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/integer.hpp"
+
 namespace sluice::proxy {
 namespace {
 
@@ -11,7 +13,6 @@ using enum MemcachedKind;
 // The frequent ones first: the table is searched from its beginning.
 constexpr MemcachedCommand rows[] = {
 #define COMMAND(name, kind, least, most, key_at) {name, kind, least, most, key_at},
-#include "base/integer.hpp"
 #include "proxy/memcached/commands.def"
 #undef COMMAND
 };
