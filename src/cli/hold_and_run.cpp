@@ -113,7 +113,10 @@ class Run {
 
   int busy() {
     const std::string why = told_by(resource_->obstacle);
-    complain("{} {}{}{}; {}", phrases_.what, phrases_.busy, why.empty() ? "" : ": ", why,
+    const std::string state = why.empty()                   ? phrases_.busy
+                              : why.starts_with("held by ") ? "is " + why
+                                                            : phrases_.busy + ": " + why;
+    complain("{} {}; {}", phrases_.what, state,
              args_.wait.count() == 0 ? "wait for it with --wait"
                                      : "waited " + duration_text(args_.wait));
     return say("busy", exit_refused);
