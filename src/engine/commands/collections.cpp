@@ -1,12 +1,13 @@
 #include "engine/commands/collections.hpp"
 
+#include "base/integer.hpp"
+
 namespace sluice::engine {
 
 std::uint64_t read_cursor(std::string_view word) {
-  std::uint64_t cursor = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), cursor);
-  if (error != std::errc{} || end != word.data() + word.size()) refuse("ERR invalid cursor");
-  return cursor;
+  const auto cursor = sluice::parse_integer<std::uint64_t>(word);
+  if (!cursor) refuse("ERR invalid cursor");
+  return *cursor;
 }
 
 ScanOptions read_scan(Words words, std::size_t place, bool with_type) {

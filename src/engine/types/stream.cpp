@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/integer.hpp"
+
 namespace sluice::engine {
 namespace {
-
-std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 void add_number(std::string& bytes, std::size_t value) {
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
@@ -27,10 +22,10 @@ void add_text(std::string& bytes, std::string_view text) {
 
 std::optional<StreamId> parse_stream_id(std::string_view text, std::uint64_t missing_seq) noexcept {
   const auto dash = text.find('-');
-  const auto ms = parse_number(text.substr(0, dash));
+  const auto ms = sluice::parse_integer<std::uint64_t>(text.substr(0, dash));
   if (!ms) return std::nullopt;
   if (dash == std::string_view::npos) return StreamId{*ms, missing_seq};
-  const auto seq = parse_number(text.substr(dash + 1));
+  const auto seq = sluice::parse_integer<std::uint64_t>(text.substr(dash + 1));
   if (!seq) return std::nullopt;
   return StreamId{*ms, *seq};
 }

@@ -1,8 +1,8 @@
 #include "lock/semaphore/permit_queue.hpp"
 
-#include <charconv>
 #include <limits>
 
+#include "base/integer.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
@@ -15,10 +15,8 @@ namespace {
 
 /// How many permits a message says are free. A gap in the messages says nothing: any number, then.
 std::int64_t free_by(const Message& message) {
-  std::int64_t free = std::numeric_limits<std::int64_t>::max();
-  if (message.kind == Message::Kind::published)
-    std::from_chars(message.payload.data(), message.payload.data() + message.payload.size(), free);
-  return free;
+  constexpr auto any = std::numeric_limits<std::int64_t>::max();
+  return message.kind == Message::Kind::published ? leading_number(message.payload, any) : any;
 }
 
 }  // namespace

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "base/integer.hpp"
 #include "base/random.hpp"
 #include "lock/per_store.hpp"
 #include "lock/text.hpp"
@@ -14,11 +13,7 @@ namespace sluice::lock {
 namespace {
 
 std::optional<std::uint64_t> take_number(std::string_view& text) {
-  const auto word = take_word(text);
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return number;
+  return parse_integer<std::uint64_t>(take_word(text));
 }
 
 std::optional<InboxMessage> message_of(std::string_view verb, std::string_view rest) {

@@ -1,8 +1,9 @@
 #include "proxy/memcached/commands.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
+
+#include "base/integer.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -61,9 +62,8 @@ const MemcachedCommand* find_memcached_command(std::string_view name) noexcept {
 
 bool is_number_up_to(std::string_view text, std::uint64_t most, bool negative) noexcept {
   if (negative && text.starts_with('-')) text.remove_prefix(1);
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && number <= most;
+  const auto number = parse_integer<std::uint64_t>(text);
+  return number && *number <= most;
 }
 
 std::optional<std::size_t> memcached_data_size(Words line) noexcept {
@@ -73,9 +73,7 @@ std::optional<std::size_t> memcached_data_size(Words line) noexcept {
   const auto length = line[length_at(*command)];
   if (!is_number_up_to(length, most_length)) return std::nullopt;
   if (command->kind == store && !storage_line_is_right(*command, line)) return std::nullopt;
-  std::size_t size = 0;
-  std::from_chars(length.data(), length.data() + length.size(), size);
-  return size;
+  return parse_integer<std::size_t>(length);
 }
 
 bool twemproxy_takes(const MemcachedCommand& command, Words line, bool has_data) noexcept {

@@ -3,8 +3,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/descriptor.hpp"
 #include "proxy/flow/two_servers.hpp"
-#include "support/descriptor.hpp"
 #include "support/sanitized.hpp"
 
 namespace sluice::test {
