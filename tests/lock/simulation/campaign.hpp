@@ -19,6 +19,7 @@ Seeds seeds_of(std::string_view text);
 
 struct Campaign {
   std::string primitive = "mutex";
+  std::string profile = "usual";
   std::string mutation{};
 };
 

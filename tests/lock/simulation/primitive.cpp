@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "sluice/fair_mutex.hpp"
+#include "sluice/multi_lock.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/permit_semaphore.hpp"
 #include "sluice/semaphore.hpp"
@@ -16,8 +17,42 @@ namespace {
 
 using std::chrono::milliseconds;
 using MaybeHeld = Task<std::optional<Held>>;
+using MaybeHold = Task<SimHoldPtr>;
 
-constexpr std::uint32_t permits_in_all = 3;
+class OneHold final : public SimHold {
+ public:
+  explicit OneHold(Held held) : held_(std::move(held)) {}
+  bool valid() const override { return held_.valid(); }
+  std::chrono::nanoseconds valid_for() const override { return held_.valid_for(); }
+  FencingToken token(const std::string&) const override { return held_.token(); }
+  void on_lost(std::function<void(LostCause)> callback) override {
+    held_.on_lost(std::move(callback));
+  }
+  Task<ReleaseOutcome> release() override { return held_.release(); }
+
+ private:
+  Held held_;
+};
+
+class ManyHold final : public SimHold {
+ public:
+  explicit ManyHold(MultiHeld held) : held_(std::move(held)) {}
+  bool valid() const override { return held_.valid(); }
+  std::chrono::nanoseconds valid_for() const override { return held_.valid_for(); }
+  FencingToken token(const std::string& name) const override { return held_.token(name); }
+  void on_lost(std::function<void(LostCause)> callback) override {
+    held_.on_lost(std::move(callback));
+  }
+  Task<ReleaseOutcome> release() override { return held_.release(); }
+
+ private:
+  MultiHeld held_;
+};
+
+MaybeHold hold_of(MaybeHeld acquiring) {
+  std::optional<Held> held = co_await acquiring;
+  co_return held ? std::make_unique<OneHold>(*std::move(held)) : nullptr;
+}
 
 template <class Lock>
 class SimExclusive final : public SimLock {
@@ -26,10 +61,10 @@ class SimExclusive final : public SimLock {
   SimExclusive(Store& store, const std::string& name, Options options)
       : lock_(store, name, std::move(options)) {}
 
-  MaybeHeld enter(const Owner* owner, Mode, std::uint32_t, milliseconds wait,
+  MaybeHold enter(const Owner* owner, Mode, std::uint32_t, milliseconds wait,
                   std::stop_token stop) override {
-    return owner ? lock_.try_acquire(*owner, wait, std::move(stop))
-                 : lock_.try_acquire(wait, std::move(stop));
+    return hold_of(owner ? lock_.try_acquire(*owner, wait, std::move(stop))
+                         : lock_.try_acquire(wait, std::move(stop)));
   }
 
  private:
@@ -41,13 +76,13 @@ class SimShared final : public SimLock {
   SimShared(Store& store, const std::string& name, SharedMutexOptions options)
       : lock_(store, name, std::move(options)) {}
 
-  MaybeHeld enter(const Owner* owner, Mode mode, std::uint32_t, milliseconds wait,
+  MaybeHold enter(const Owner* owner, Mode mode, std::uint32_t, milliseconds wait,
                   std::stop_token stop) override {
     if (mode == Mode::exclusive)
-      return owner ? lock_.try_acquire(*owner, wait, std::move(stop))
-                   : lock_.try_acquire(wait, std::move(stop));
-    return owner ? lock_.try_acquire_shared(*owner, wait, std::move(stop))
-                 : lock_.try_acquire_shared(wait, std::move(stop));
+      return hold_of(owner ? lock_.try_acquire(*owner, wait, std::move(stop))
+                           : lock_.try_acquire(wait, std::move(stop)));
+    return hold_of(owner ? lock_.try_acquire_shared(*owner, wait, std::move(stop))
+                         : lock_.try_acquire_shared(wait, std::move(stop)));
   }
 
  private:
@@ -56,49 +91,78 @@ class SimShared final : public SimLock {
 
 class SimSemaphore final : public SimLock {
  public:
-  SimSemaphore(Store& store, const std::string& name, SemaphoreOptions options)
-      : semaphore_(store, name, std::move(options)) {}
+  SimSemaphore(Store& store, const std::string& name, SemaphoreOptions options,
+               std::uint32_t permits)
+      : semaphore_(store, name, std::move(options)), permits_(permits) {}
 
   Task<void> prepare() override {
-    auto setting = semaphore_.try_set_permits(permits_in_all);
+    auto setting = semaphore_.try_set_permits(permits_);
     co_await setting;
   }
-  MaybeHeld enter(const Owner*, Mode, std::uint32_t permits, milliseconds wait,
+  MaybeHold enter(const Owner*, Mode, std::uint32_t permits, milliseconds wait,
                   std::stop_token stop) override {
-    return semaphore_.try_acquire(permits, wait, std::move(stop));
+    return hold_of(semaphore_.try_acquire(permits, wait, std::move(stop)));
   }
   Task<std::int64_t> free_permits() override { return semaphore_.available(); }
 
  private:
   Semaphore semaphore_;
+  const std::uint32_t permits_;
 };
 
 class SimPermits final : public SimLock {
  public:
-  SimPermits(Store& store, const std::string& name, SemaphoreOptions options)
-      : semaphore_(store, name, std::move(options)) {}
+  SimPermits(Store& store, const std::string& name, SemaphoreOptions options, std::uint32_t permits)
+      : semaphore_(store, name, std::move(options)), permits_(permits) {}
 
   Task<void> prepare() override {
-    auto setting = semaphore_.try_set_permits(permits_in_all);
+    auto setting = semaphore_.try_set_permits(permits_);
     co_await setting;
   }
-  MaybeHeld enter(const Owner*, Mode, std::uint32_t, milliseconds wait,
+  MaybeHold enter(const Owner*, Mode, std::uint32_t, milliseconds wait,
                   std::stop_token stop) override {
     auto acquiring = semaphore_.try_acquire(wait, std::move(stop));
     std::optional<HeldPermit> permit = co_await acquiring;
-    if (!permit) co_return std::nullopt;
-    co_return std::optional<Held>{std::move(*permit)};
+    if (!permit) co_return nullptr;
+    co_return std::make_unique<OneHold>(std::move(*permit));
   }
   Task<std::int64_t> free_permits() override { return semaphore_.available(); }
 
  private:
   PermitSemaphore semaphore_;
+  const std::uint32_t permits_;
 };
+
+class SimMulti final : public SimLock {
+ public:
+  SimMulti(Store& store, const std::vector<std::string>& names, MultiLockOptions options)
+      : lock_(store, names, std::move(options)) {}
+
+  MaybeHold enter(const Owner*, Mode, std::uint32_t, milliseconds wait,
+                  std::stop_token stop) override {
+    auto acquiring = lock_.try_acquire(wait, std::move(stop));
+    std::optional<MultiHeld> held = co_await acquiring;
+    co_return held ? std::make_unique<ManyHold>(*std::move(held)) : nullptr;
+  }
+
+ private:
+  MultiLock lock_;
+};
+
+std::unique_ptr<SimLock> open_multi(Store& store, const std::vector<std::string>& names,
+                                    const Profile& profile) {
+  return std::make_unique<SimMulti>(store, names,
+                                    MultiLockOptions{.lease = profile.lease,
+                                                     .watchdog = profile.watched,
+                                                     .durability = profile.durability,
+                                                     .label = "simulated"});
+}
 
 std::unique_ptr<SimLock> open_mutex(Store& store, const std::string& name, const Profile& profile) {
   return std::make_unique<SimExclusive<Mutex>>(store, name,
                                                MutexOptions{.lease = profile.lease,
                                                             .watchdog = profile.watched,
+                                                            .durability = profile.durability,
                                                             .hand_off = profile.hand_off,
                                                             .label = "simulated"});
 }
@@ -106,7 +170,10 @@ std::unique_ptr<SimLock> open_mutex(Store& store, const std::string& name, const
 std::unique_ptr<SimLock> open_fair(Store& store, const std::string& name, const Profile& profile) {
   return std::make_unique<SimExclusive<FairMutex>>(
       store, name,
-      FairMutexOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
+      FairMutexOptions{.lease = profile.lease,
+                       .watchdog = profile.watched,
+                       .durability = profile.durability,
+                       .label = "simulated"});
 }
 
 std::unique_ptr<SimLock> open_shared(Store& store, const std::string& name,
@@ -117,6 +184,7 @@ std::unique_ptr<SimLock> open_shared(Store& store, const std::string& name,
       SharedMutexOptions{
           .lease = profile.lease,
           .watchdog = profile.watched,
+          .durability = profile.durability,
           .preference = profile.prefers_readers ? Preference::readers : Preference::writers,
           .overtaking = profile.hand_off.within_process,
           .hand_overs = 1 + profile.hand_off.across_processes,
@@ -128,7 +196,8 @@ std::unique_ptr<SimLock> open_semaphore(Store& store, const std::string& name,
                                         const Profile& profile) {
   return std::make_unique<SomeDoor>(
       store, name,
-      SemaphoreOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
+      SemaphoreOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"},
+      profile.permits);
 }
 
 constexpr std::string_view redissons_queue[] = {"redisson_lock_queue:", "redisson_lock_timeout:"};
@@ -138,6 +207,7 @@ constexpr std::string_view semaphore_notes[] = {"sluice_semaphore_done:", "sluic
 
 constexpr Primitive primitives[] = {
     {.name = "mutex", .open = open_mutex, .steps_over = 2},
+    {.name = "multi", .open = open_mutex, .open_all = open_multi, .owners = false, .steps_over = 2},
     {.name = "fair",
      .open = open_fair,
      .first_come = true,
@@ -147,7 +217,7 @@ constexpr Primitive primitives[] = {
     {.name = "semaphore",
      .open = open_semaphore<SimSemaphore>,
      .owners = false,
-     .permits = permits_in_all,
+     .permits = true,
      .most = 2,
      .steps_over = 1,
      .stay = free_permits_key,
@@ -155,7 +225,7 @@ constexpr Primitive primitives[] = {
     {.name = "permit",
      .open = open_semaphore<SimPermits>,
      .owners = false,
-     .permits = permits_in_all,
+     .permits = true,
      .steps_over = 1,
      .stay = free_permits_key,
      .fade = semaphore_notes},
