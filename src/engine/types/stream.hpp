@@ -1,7 +1,6 @@
 /// A stream: entries in the order of their ids, and the groups that read them.
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <deque>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/types/text.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {
@@ -40,16 +40,10 @@ struct StreamId {
 /// "ms-seq", or "ms" alone with `missing_seq` for the rest.
 std::optional<StreamId> parse_stream_id(std::string_view text, std::uint64_t missing_seq) noexcept;
 
-/// The text of an id, without an allocation.
-class StreamIdText {
+/// The text of an id.
+class StreamIdText : public ShortText<41> {
  public:
   explicit StreamIdText(StreamId id) noexcept;
-  std::string_view view() const noexcept { return {text_.data(), size_}; }
-  operator std::string_view() const noexcept { return view(); }
-
- private:
-  std::array<char, 41> text_;
-  std::size_t size_;
 };
 
 /// Up to a hundred neighbouring entries in one piece of memory.
