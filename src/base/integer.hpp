@@ -1,6 +1,7 @@
 /// Numbers in text, whole or not at all.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -16,6 +17,11 @@ std::optional<T> parse_integer(std::string_view text, int base = 10) noexcept {
   const auto [rest, wrong] = std::from_chars(text.data(), end, value, base);
   if (wrong != std::errc{} || rest != end) return std::nullopt;
   return value;
+}
+
+/// Decimal digits alone, at least one, as many as you like.
+inline bool is_digits(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace sluice
