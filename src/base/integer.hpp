@@ -1,6 +1,7 @@
 /// Numbers in text. No blanks, no '+'.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -31,6 +32,11 @@ template <class T>
 T leading_number(std::string_view text, T otherwise = {}) noexcept {
   std::from_chars(text.data(), text.data() + text.size(), otherwise);
   return otherwise;
+}
+
+/// Decimal digits alone, at least one, as many as you like.
+inline bool is_digits(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace sluice

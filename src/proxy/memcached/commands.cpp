@@ -34,10 +34,6 @@ bool storage_line_is_right(const MemcachedCommand& command, Words line) noexcept
 
 // Compat::strict: the lines that twemproxy 0.5.0 takes, as a running one showed.
 
-bool is_digits(std::string_view text) noexcept {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 /// Of incr, decr and touch: a sign may stand alone.
 bool is_twemproxys_number(std::string_view text) noexcept {
   return text == "-" || is_digits(text.starts_with('-') ? text.substr(1) : text);
@@ -70,10 +66,10 @@ std::optional<std::size_t> memcached_data_size(Words line) noexcept {
   const auto* const command = line.empty() ? nullptr : find_memcached_command(line[0]);
   if (command == nullptr || !command->has_data() || line.size() < command->least)
     return std::nullopt;
-  const auto length = line[length_at(*command)];
-  if (!is_number_up_to(length, most_length)) return std::nullopt;
+  const auto length = parse_integer<std::uint64_t>(line[length_at(*command)]);
+  if (!length || *length > most_length) return std::nullopt;
   if (command->kind == store && !storage_line_is_right(*command, line)) return std::nullopt;
-  return parse_integer<std::size_t>(length);
+  return *length;
 }
 
 bool twemproxy_takes(const MemcachedCommand& command, Words line, bool has_data) noexcept {

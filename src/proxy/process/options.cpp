@@ -24,7 +24,7 @@ struct Refused {
 
 /// Digits alone, as nutcracker reads numbers; empty: it is none.
 std::optional<int> number(std::string_view text) {
-  return text.starts_with('-') ? std::nullopt : parse_integer<int>(text);
+  return is_digits(text) ? parse_integer<int>(text) : std::nullopt;
 }
 
 int number_of(char flag, std::string_view text) {
