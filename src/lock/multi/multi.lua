@@ -15,6 +15,7 @@ local call = redis.call
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua is_lock
+-- include lock/wait/queue.lua leaving
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
@@ -53,7 +54,7 @@ end
 if ticket ~= '' then
   for i = 1, many do
     if i ~= way then
-      call('LREM', KEYS[4 * i - 1], 1, ticket)  -- it waits in one queue at a time
+      leave_queue(KEYS[4 * i - 1], KEYS[4 * i], ticket)  -- it waits in one queue at a time
     end
   end
 end
@@ -90,6 +91,7 @@ return {way, rest, time, held_by[way] and 0 or 1, kept}
 -- Reply: for each lock 1 ended, 0 there was no such hold.
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
+-- include lock/wait/queue.lua leaving
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
@@ -99,7 +101,7 @@ for i = 1, #KEYS / 4 do
   local at = 4 * i - 3
   -- pcall: a key that became something else must not keep the other locks held
   if ARGV[3] ~= '' then
-    redis.pcall('LREM', KEYS[at + 2], 0, ARGV[3])
+    pcall(leave_queue, KEYS[at + 2], KEYS[at + 3], ARGV[3])
   end
   if redis.pcall('HGET', KEYS[at], 'sluice:request') == ARGV[1] then
     hand_over(ARGV[3 + i], tonumber(ARGV[2]), at)

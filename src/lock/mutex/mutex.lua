@@ -21,7 +21,8 @@ if call('EXISTS', lock) == 0 then
        'sluice:since', string.format('%.0f', server_time()))
   call('PEXPIRE', lock, ARGV[2])
   if ARGV[5] ~= '' then
-    call('LREM', KEYS[3], 1, ARGV[5])
+-- include lock/wait/queue.lua leaving
+    leave_queue(KEYS[3], KEYS[4], ARGV[5])
   end
   return token
 end
@@ -52,7 +53,8 @@ return {stand(KEYS[3], KEYS[4], ARGV[5], left), server_time(), request and 0 or 
 -- Reply: 1 ended; 0 there was no such hold.
 local call, lock = redis.call, KEYS[1]
 if ARGV[4] ~= '' then
-  call('LREM', KEYS[3], 0, ARGV[4])
+-- include lock/wait/queue.lua leaving
+  leave_queue(KEYS[3], KEYS[4], ARGV[4])
 end
 if call('HGET', lock, 'sluice:request') ~= ARGV[1] then
   return 0
@@ -162,7 +164,11 @@ local function hand_over(channel, bound, first)
   call('HSET', lock, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
        'sluice:since', string.format('%.0f', server_time()), 'sluice:handoffs', passed + 1)
   call('PEXPIRE', lock, claim)
-  promise(looks, inbox, claim)
+  if call('EXISTS', queue) == 0 then
+    call('DEL', looks)
+  else
+    promise(looks, inbox, claim)
+  end
   call('PUBLISH', inbox, string.format('grant %s %.0f %.0f %s', request, token, server_time(),
                                        claim))
 end

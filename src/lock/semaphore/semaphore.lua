@@ -35,10 +35,10 @@ if ARGV[4] == '' then
 end
 local ticket = ARGV[2] .. ' ' .. ARGV[4] .. ' ' .. ARGV[3]
 local leads = (head or ticket) == ticket
-local left = -1
-if leads then  -- it wants what the first hold that ends gives back, or what is left after a turn
-  local first = call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-  left = first[2] and math.max(0, tonumber(first[2]) - server_time()) or -1
+-- It waits for what the first hold that ends gives back, or for what is left after a turn.
+local first = call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+local left = first[2] and math.max(0, tonumber(first[2]) - server_time()) or -1
+if leads then
   local turn_left = turn_of_others()
   if turn_left > 0 then
     left = left < 0 and turn_left or math.min(left, turn_left)

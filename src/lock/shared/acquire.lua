@@ -93,6 +93,7 @@ end
 if may then
   if ticket ~= '' then
     call('LREM', queue, 0, ticket)
+    forget_looks()
   end
   take(kind, request, owner, holder, lease)
   if kind == 'w' then

@@ -60,6 +60,7 @@ end
 
 if ticket ~= '' then
   call('LREM', ARGV[7] == 'r' and KEYS[4] or KEYS[3], 0, ticket)
+  forget_looks()
 end
 local kind, entries, _, owner = hold_of(KEYS[1], request)
 if not kind then

@@ -66,6 +66,14 @@ local function last_token()
   return tonumber(call('GET', KEYS[2])) or next_token(KEYS[2], 0)
 end
 
+-- Nobody waits any more: nobody looks.
+local function forget_looks()
+  if call('EXISTS', KEYS[3], KEYS[4]) == 0 then
+    call('DEL', KEYS[5])
+    return true
+  end
+end
+
 -- Lets the first of a queue in, for how many ms; nil: none waits.
 local function grant_first(queue)
   local ticket = first_of(queue)
@@ -77,7 +85,9 @@ local function grant_first(queue)
   local token = kind == 'w' and next_token(KEYS[2], 1) or last_token()
   call('LPOP', queue)
   take(kind, request, owner, holder, tonumber(claim))
-  promise(KEYS[5], inbox, claim)
+  if not forget_looks() then
+    promise(KEYS[5], inbox, claim)
+  end
   call('PUBLISH', inbox, string.format('grant %s %.0f %.0f %s', request, token, server_time(),
                                        claim))
   return true

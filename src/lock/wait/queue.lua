@@ -20,6 +20,14 @@ local function inbox_of(ticket)
   return string.match(ticket, ' (sluice:inbox:%S+)')
 end
 
+-- part leaving
+-- A ticket leaves a list of tickets. The last one takes the looks with it.
+local function leave_queue(queue, looks, ticket)
+  if redis.call('LREM', queue, 0, ticket) > 0 and redis.call('EXISTS', queue) == 0 then
+    redis.call('DEL', looks)
+  end
+end
+
 -- part processes
 -- A process that waits looks at the lock from time to time, and each look promises the next: the
 -- hash `looks` has {inbox: until when, ms}. A process that was sent a grant has its claim's time.
