@@ -271,10 +271,10 @@ TEST_F(StoppedProcess, K02_TokensRiseThoughTheServerLostAPartOfItsData) {
   };
   const auto before = tokens();
   std::vector<std::string> saved;
-  const std::vector<std::string> counters{"redisson_lock_token:{stock}",
-                                          "redisson_lock_token:{fair}",
-                                          "redisson_lock_token:{shared}"};
-  for (const auto& counter : counters) saved.push_back(store_->run({"GET", counter}).get().as_text());
+  const std::vector<std::string> counters{
+      "redisson_lock_token:{stock}", "redisson_lock_token:{fair}", "redisson_lock_token:{shared}"};
+  for (const auto& counter : counters)
+    saved.push_back(store_->run({"GET", counter}).get().as_text());
   clock_.advance(1ms);
   for (int i = 0; i < 10; ++i) tokens();
   const auto last = tokens();
