@@ -17,12 +17,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// A waiter that stands still costs those behind it two seconds: this time, and until another
-/// process has looked. It is shorter than Terms::claim(), since a waiter of Redisson has the same
-/// time in this queue. It also applies to holds that are not watched, since all waiters are behind
-/// this one.
-constexpr milliseconds time_to_claim{1500};
-
 constexpr std::string_view most_waiters = "1000";
 
 /// Of "request claim arrived inbox holder", or of nothing.
@@ -41,18 +35,9 @@ FairQueue::FairQueue(Store& store, const std::string& name, const Terms& terms,
       deadlines_(key_with_prefix("redisson_lock_timeout", name)),
       tickets_(key_with_prefix("sluice_lock_tickets", name)) {}
 
-milliseconds FairQueue::claim() const noexcept {
-  return std::min(lease_terms().lease, std::max(time_to_claim, 2 * lease_terms().margin));
-}
-
-/// Without a renewal nothing would make a lease of the claim.
-bool FairQueue::asks_after_hand_over() const noexcept {
-  return durability().replicas > 0 || (!lease_terms().watched && claim() < lease_terms().lease);
-}
-
 Task<AcquireReply> FairQueue::ask_acquire(const Identity& who, const std::string& inbox) {
   const std::string lease = std::to_string(lease_terms().lease.count());
-  const std::string claim = std::to_string(this->claim().count());
+  const std::string claim = std::to_string(lease_terms().claim().count());
   const std::string_view keys[] = {key(), queue_, deadlines_, tickets_, names_.token};
   const std::string_view args[] = {who.owner,      lease, who.request, who.holder,
                                    names_.channel, claim, inbox};
@@ -61,7 +46,8 @@ Task<AcquireReply> FairQueue::ask_acquire(const Identity& who, const std::string
 
 /// A program with Redisson tells each waiter of its release on a channel of its own.
 AcquireReply FairQueue::read_acquire_reply(const Value& reply, const std::string& owner) const {
-  return acquire_reply_of(scripts::lock_fair_acquire.name, reply, names_.channel + ':' + owner);
+  return acquire_reply_of(scripts::lock_fair_acquire.name, reply, names_.channel + ':' + owner,
+                          queue_);
 }
 
 Task<Value> FairQueue::ask_end(const Identity& who, CallOptions options) {

@@ -1,6 +1,7 @@
 #include "lock/hold/watchdog.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "lock/hold/replication.hpp"
@@ -211,7 +212,7 @@ void Watchdog::wake() {
   disarm(stale);
   for (auto& notice : due.notices) tell(std::move(notice));
   for (const auto& warning : due.warnings) warn(warning);
-  if (!due.renewals.empty()) spawn(renew(std::move(due.renewals), now));
+  renew_all(due.renewals, now);
   if (asks_who) spawn(learn_who_answers());
 }
 
@@ -296,6 +297,15 @@ void Watchdog::renew_soon() {
     if (!holds_.empty()) stale = wake_by(now);
   }
   disarm(stale);
+}
+
+/// Holds of very different leases are renewed apart: the shortest lease bounds the wait for a
+/// reply.
+void Watchdog::renew_all(const Holds& due, SteadyTime sent) {
+  std::map<int, Holds> by_lease;  // powers of two
+  for (const auto& hold : due)
+    by_lease[std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()))].push_back(hold);
+  for (auto& [width, holds] : by_lease) spawn(renew(std::move(holds), sent));
 }
 
 Task<void> Watchdog::renew(Holds due, SteadyTime sent) {

@@ -10,17 +10,10 @@
 namespace sluice {
 namespace lock {
 
-using std::chrono::milliseconds;
-
 namespace {
 
 constexpr std::size_t request_digits = 24;
 constexpr std::size_t permit_digits = 32;
-
-std::string holder_of(std::uint32_t permits, milliseconds lease, milliseconds claim,
-                      std::string_view people) {
-  return fmt::format("{} {} {} {}", permits, lease.count(), claim.count(), people);
-}
 
 /// `prefix`: what our keys of that kind of semaphore begin with.
 PermitNames names_of(std::string name, const std::string& prefix) {
@@ -51,11 +44,7 @@ std::string PermitNames::answer(std::string_view request) const {
 }
 
 std::string permit_holder(std::uint32_t permits, const Terms& terms, std::string_view people) {
-  return holder_of(permits, terms.lease, terms.claim(), people);
-}
-
-std::string permit_holder(std::uint32_t permits, milliseconds lease, std::string_view people) {
-  return holder_of(permits, lease, lease, people);
+  return fmt::format("{} {} {} {}", permits, terms.lease.count(), terms.claim().count(), people);
 }
 
 std::string_view people_of(std::string_view holder) {

@@ -25,6 +25,7 @@ struct SharedNames {
   std::string channel;    ///< where the end of a hold is published
   std::string writers;    ///< tickets of those that wait to write
   std::string readers;    ///< and of those that wait to read
+  std::string looks;      ///< until when their processes look at the lock
 };
 
 enum class Mode : std::uint8_t { read, write };

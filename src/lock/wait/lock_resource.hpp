@@ -55,7 +55,9 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
   virtual AcquireReply read_acquire_reply(const Value& reply, const std::string& owner) const = 0;
   /// Whether a hold that was handed over has to be confirmed by another request: the replicas have
   /// to know it too.
-  virtual bool asks_after_hand_over() const noexcept { return durability_.replicas > 0; }
+  bool asks_after_hand_over() const noexcept {
+    return durability_.replicas > 0 || terms_.asks_after_hand_over();
+  }
   /// A hold came into being.
   virtual void granted(const std::shared_ptr<Hold>& /*hold*/) {}
   /// The hold of this process that is in force, or was last, where this is known.

@@ -112,7 +112,7 @@ TEST_F(FairOrder, P05_AHundredProcessesBehindHoldsOfSecondsLookSeldom) {
     held = std::move(next.held);
     clock_.advance(3s);  // long enough that those look who were asked to
   }
-  EXPECT_LE(looks() - before, 2U * 9U) << "two for each release";
+  EXPECT_LE(looks() - before, 9U * 3U * 12U) << "a dozen a second, whatever the number";
 }
 
 TEST_F(FairOrder, ReleaseGivesTheLockToTheFirstAndTellsHim) {
