@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/process.hpp"
 #include "engine/embedded/locked_engine.hpp"
 #include "engine/embedded/rewriter.hpp"
 #include "engine/log/append_log.hpp"
@@ -77,6 +78,13 @@ Task<T> failed(Error error) {
   co_return T{};
 }
 
+/// A child of fork() has a copy of the memory and of the descriptors: it would draw the numbers
+/// that its parent draws, and write into the same file.
+std::optional<Error> refusal_in_child(unsigned forks) {
+  if (forks == fork_count()) return std::nullopt;
+  return Error{Errc::closed, "this Store was opened before fork(); open another in the child"};
+}
+
 std::optional<Error> refusal_of(Words command) {
   if (command.empty()) return Error{Errc::bad_argument, "a command without words"};
   const auto* const spec = resp::find_command(command);
@@ -93,7 +101,11 @@ class PassiveStore final : public EmbeddedStore {
  public:
   PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock,
                std::unique_ptr<Folder> folder);
-  ~PassiveStore() override { engine_.close(); }  // before its log is destroyed
+  ~PassiveStore() override {
+    engine_.close();  // before its log is destroyed
+    // A child of fork() has not the threads that the log would wait for.
+    if (forks_ != fork_count()) static_cast<void>(persistence_.release());
+  }
 
   Task<Value> run(Words command, CallOptions options) override;
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
@@ -115,7 +127,6 @@ class PassiveStore final : public EmbeddedStore {
 
   Task<Value> reply(ExecutionResult&& result, std::optional<Error> error);
   Task<Value> wait_for_keys(std::vector<std::string> words);
-  Task<Value> start_rewrite();
   /// Executes from where `values` ends; stops before an item that has to wait. Gives the receipt of
   /// what was executed.
   Receipt execute_items(const Batch& batch, std::vector<Value>& values);
@@ -124,6 +135,7 @@ class PassiveStore final : public EmbeddedStore {
   void rewrite_when_due();
 
   const EmbeddedOptions options_;
+  const unsigned forks_ = fork_count();
   const std::unique_ptr<FolderLock> lock_;
   LockedEngine engine_;
   OpenReport report_;
@@ -169,14 +181,15 @@ PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<Folde
   persistence_ = std::make_unique<Persistence>(engine_, options_, std::move(folder));
   engine_.end_replay();
   engine_.log_to(&persistence_->committer);
+  engine_.engine().start_rewrite = [this] { persistence_->rewriter.start(); };
   report_ = persistence_->log.report();
 }
 
 // --- one command, one script ---
 
 Task<Value> PassiveStore::run(Words command, CallOptions) {
+  if (auto refused = refusal_in_child(forks_)) return failed<Value>(*std::move(refused));
   if (auto refused = refusal_of(command)) return failed<Value>(*std::move(refused));
-  if (is_word(command.front(), "bgrewriteaof")) return start_rewrite();
   std::optional<ExecutionResult> result;
   {
     Section section{engine_};
@@ -191,6 +204,7 @@ Task<Value> PassiveStore::run(Words command, CallOptions) {
 }
 
 Task<Value> PassiveStore::run(const Script& script, Words keys, Words args, CallOptions) {
+  if (auto refused = refusal_in_child(forks_)) return failed<Value>(*std::move(refused));
   std::optional<ExecutionResult> result;
   {
     Section section{engine_};
@@ -283,6 +297,8 @@ Receipt PassiveStore::execute_items(const Batch& batch, std::vector<Value>& valu
 }
 
 Task<std::vector<Value>> PassiveStore::run(Batch batch, CallOptions) {
+  if (auto refused = refusal_in_child(forks_))
+    return failed<std::vector<Value>>(*std::move(refused));
   for (const auto& item : batch.items()) {
     const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
     if (item.script) continue;
@@ -311,15 +327,8 @@ Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Val
 // --- the rest ---
 
 Task<Listener> PassiveStore::listen(std::string channel, MessageHandler handler) {
+  if (auto refused = refusal_in_child(forks_)) return failed<Listener>(*std::move(refused));
   return Task<Listener>::ready(engine_.channels().listen(std::move(channel), std::move(handler)));
-}
-
-Task<Value> PassiveStore::start_rewrite() {
-  if (!persistence_)
-    return failed<Value>(
-        Error{Errc::bad_argument, "BGREWRITEAOF: this Store lives in memory alone"});
-  persistence_->rewriter.start();
-  return Task<Value>::ready(Value::simple_string("Background append only file rewriting started"));
 }
 
 void PassiveStore::rewrite() {

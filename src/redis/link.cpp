@@ -48,8 +48,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
     if (state_ == State::idle && is_wanted()) state_ = State::waiting;
     if (state_ == State::waiting && is_wanted() && now >= retry_at_) begin_attempt(lock);
     if ((state_ == State::connecting || state_ == State::greeting) && now >= attempt_ends_)
-      lose(fmt::format("not connected within {} ms", options_.connect_timeout.count()),
-           Errc::timeout);
+      lose(fmt::format("not connected within {} ms", attempt_time().count()), Errc::timeout);
     if (is_open()) mind_silence(now);
     flush(lock);
     arm();
@@ -85,8 +84,14 @@ void Link::mind_silence(SteadyTime now) {
   }
 }
 
+std::chrono::milliseconds Link::attempt_time() const {
+  const bool is_first = kind_ == Kind::shared && !tried_;
+  return is_first ? std::min(options_.connect_timeout, options_.open_timeout)
+                  : options_.connect_timeout;
+}
+
 void Link::begin_attempt(Lock& lock) {
-  attempt_ends_ = system_clock().steady() + options_.connect_timeout;
+  attempt_ends_ = system_clock().steady() + attempt_time();
   std::vector<net::Address> found;
   std::optional<Error> failure;
   lock.unlock();

@@ -92,6 +92,7 @@ class Link final : public Source, public Driver {
   bool is_open() const noexcept { return state_ == State::ready || state_ == State::draining; }
   bool is_wired() const noexcept { return is_open() || state_ == State::greeting; }
   bool is_wanted() const noexcept { return kind_ == Kind::shared || !pending_.empty(); }
+  std::chrono::milliseconds attempt_time() const;
   void begin_attempt(Lock& lock);
   void try_next_address();
   void connected(Lock& lock);

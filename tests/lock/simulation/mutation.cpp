@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view is_mine = "call('HGET', lock, 'sluice:request') ~= ARGV[1]";
 constexpr std::string_view claim = "call('PEXPIRE', lock, claim)";
-constexpr std::string_view rises = "local token = redis.call('INCRBY', counter, many)";
-constexpr std::string_view stands = "local token = tonumber(redis.call('GET', counter) or 0)";
+constexpr std::string_view rises = "redis.call('GET', counter) or 0), asked_us)";
+constexpr std::string_view stands = "redis.call('GET', counter) or 1e15), 0) - many";
 
 const Mutation none{.name = "", .about = "nothing"};
 
@@ -40,7 +40,7 @@ const std::vector<Mutation> mutations{
      .swaps = {{"lock/mutex/release", claim, "call('PERSIST', lock)"}}},
     {.name = "ticket-stays",
      .about = "who gives up stays in the queue",
-     .swaps = {{"lock/mutex/release", "call('LREM', KEYS[3], 0, ARGV[4])", ""}}},
+     .swaps = {{"lock/mutex/release", "leave_queue(KEYS[3], KEYS[4], ARGV[4])", ""}}},
     {.name = "token-stands",
      .about = "the fencing counter does not count",
      .swaps = {{"lock/mutex/acquire", rises, stands},
@@ -48,8 +48,7 @@ const std::vector<Mutation> mutations{
                {"lock/mutex/pass", rises, stands}}},
     {.name = "granted-ticket-stays",
      .about = "who was handed the lock is still in the queue",
-     .swaps = {{"lock/mutex/release", "local ticket = call('LPOP', queue)",
-                "local ticket = call('LINDEX', queue, 0)"}}},
+     .swaps = {{"lock/mutex/release", "  call('LPOP', queue)", ""}}},
     {.name = "fair-without-order",
      .about = "the last who came is first",
      .primitive = "fair",
