@@ -140,6 +140,7 @@ void World::look_for_overlooked() {
         may += cost_of_a_process + profile_.lease;
     for (const auto at : ended_outside_)
       if (at >= waiting.since) may += cost_of_a_process;
+    if (!ended_outside_.empty()) may += cost_of_a_process;  // which one may not have noticed
     if (waiting.passed_over > may)
       journal_.violate(fmt::format("{} is passed over for {} ms, though nobody is in {}",
                                    waiting.actor->name, waiting.passed_over.count() / 1'000'000,
@@ -149,12 +150,18 @@ void World::look_for_overlooked() {
     idle_[i] = workload_->ledgers()[i]->is_idle(std::min(primitive_.most, profile_.permits));
 }
 
+std::int64_t World::counter_of(const std::string& name) {
+  const Value text = server_.look({"GET", "redisson_lock_token:{" + name + "}"});
+  const bool is_number = text.is_text() && !text.as_text().empty() &&
+                         text.as_text().find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? std::stoll(text.as_text()) : 0;
+}
+
 /// A fencing counter never comes to a value that it has passed.
 void World::look_at_counters() {
   for (std::size_t i = 0; i < counters_.size(); ++i) {
     const auto& name = workload_->ledgers()[i]->name();
-    const Value text = server_.look({"GET", "redisson_lock_token:{" + name + "}"});
-    const std::int64_t value = text.is_null() ? 0 : std::stoll(text.as_text());
+    const std::int64_t value = counter_of(name);
     if (value != last_counters_[i] && value != 0 && value <= counters_[i])
       journal_.violate(
           fmt::format("the tokens of {} begin again: {} after {}", name, value, counters_[i]));
@@ -322,11 +329,7 @@ void World::refuse() {
 void World::ended_outside(std::size_t place) {
   ended_outside_.push_back(clock_.steady());
   Ledger& ledger = *workload_->ledgers()[place];
-  const std::string counter = "redisson_lock_token:{" + ledger.name() + "}";
-  const Value last = server_.look({"GET", counter});
-  const bool is_number = last.is_text() && !last.as_text().empty() &&
-                         last.as_text().find_first_not_of("0123456789") == std::string::npos;
-  ledger.end_outside(is_number ? std::stoull(last.as_text()) : 0);
+  ledger.end_outside(static_cast<std::uint64_t>(counter_of(ledger.name())));
   for (const auto* hold : ledger.ended_outside())
     for (const auto& other : workload_->ledgers()) other->excuse(hold);
 }
@@ -411,6 +414,8 @@ void World::stand_still(Machine& machine, nanoseconds time, bool suspended) {
 void World::restart(SimServer::Keeps keeps, nanoseconds away) {
   if (!server_.is_up()) return;
   server_.go_down(keeps);
+  for (std::size_t i = 0; i < last_counters_.size(); ++i)
+    last_counters_[i] = counter_of(workload_->ledgers()[i]->name());
   for (const auto& machine : machines_) machine->store.lose();
   clock_.after(away, [this] { server_.come_back(); });
 }

@@ -64,6 +64,7 @@ class World {
   void raise_the_dead();
   void look_for_overlooked();
   void look_at_counters();
+  std::int64_t counter_of(const std::string& name);
   void look_at_shares();
 
   void play_out();
