@@ -5,6 +5,7 @@
 
 #include "support/silent_port.hpp"
 #include "support/temp_dir.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice {
 namespace {
