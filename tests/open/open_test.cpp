@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "sluice/store.hpp"
 #include "support/silent_port.hpp"
 #include "support/temp_dir.hpp"
-#include "sluice/store.hpp"
 
 namespace sluice {
 namespace {
