@@ -56,6 +56,7 @@ struct Hold {
   FencingToken token;
   Terms terms;
   SteadyTime began{};
+  bool handed_on = false;               ///< by another owner of this process, without the server
   const unsigned forks = fork_count();  ///< of the process that holds
 
   // written under the watchdog's mutex, read by any thread
@@ -82,6 +83,7 @@ struct Grant {
   FencingToken token;
   SteadyTime since;                 ///< not later than when the server granted it
   std::chrono::milliseconds ttl{};  ///< that the server gave it then
+  bool handed_on = false;           ///< by another owner of this process, without the server
 };
 
 }  // namespace sluice::lock

@@ -299,16 +299,18 @@ void Watchdog::renew_soon() {
   disarm(stale);
 }
 
-/// Holds of very different leases are renewed apart: the shortest lease bounds the wait for a
-/// reply.
+/// Holds of very different leases are renewed apart, since the shortest lease bounds the wait for a
+/// reply; and those of which replicas have to know.
 void Watchdog::renew_all(const Holds& due, SteadyTime sent) {
-  std::map<int, Holds> by_lease;  // powers of two
-  for (const auto& hold : due)
-    by_lease[std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()))].push_back(hold);
-  for (auto& [width, holds] : by_lease) spawn(renew(std::move(holds), sent));
+  std::map<std::pair<int, Durability>, Holds> alike;  // by powers of two of the lease
+  for (const auto& hold : due) {
+    const int width = std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()));
+    alike[{width, hold->resource->durability()}].push_back(hold);
+  }
+  for (auto& [terms, holds] : alike) spawn(renew(std::move(holds), sent, terms.second));
 }
 
-Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
+Task<void> Watchdog::renew(Holds due, SteadyTime sent, Durability durability) {
   const auto self = shared_from_this();  // the last hold may end meanwhile
   // One script for up to a hundred holds of one kind.
   std::ranges::stable_sort(due, {}, [](const auto& hold) { return &hold->resource->renewal(); });
@@ -331,6 +333,7 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
     batch.add(script, keys, args);
     parts.push_back(std::move(part));
   }
+  if (durability.replicas > 0) add_wait(batch, durability);
   const CallOptions options{.timeout = std::max(shortest / 3, milliseconds{10}),
                             .repeatable = true};
   std::vector<Value> answers;
@@ -339,11 +342,13 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
   } catch (const std::exception& failure) {
     log(LogLevel::warning, "renewing " + std::to_string(due.size()) + " locks: " + failure.what());
   }
+  const bool synced = durability.replicas == 0 || is_in_enough(answers, durability);
   answers.resize(parts.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) take_answer(parts[i], answers[i], sent);
+  for (std::size_t i = 0; i < parts.size(); ++i) take_answer(parts[i], answers[i], sent, synced);
 }
 
-void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent) {
+/// `synced`: enough replicas have it. Else it is as if the server had not prolonged anything.
+void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent, bool synced) {
   if (!is_answer_for(part.size(), answer)) {
     if (!answer.is_null())
       log(LogLevel::warning, "renewing locks: the server said " + to_string(answer));
@@ -353,7 +358,7 @@ void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime se
   Holds unanswered;  // nil: unknown, as when half of a quorum is silent
   for (std::size_t i = 0; i < part.size(); ++i) {
     const Value& word = answer.as_items()[i];
-    if (word.is_null()) {
+    if (word.is_null() || (word.as_integer() == 1 && !synced)) {
       unanswered.push_back(part[i]);
       continue;
     }

@@ -88,9 +88,9 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   Task<void> find_out_who_answers();
   Task<void> learn_who_answers();
   void renew_all(const Holds& due, SteadyTime sent);
-  Task<void> renew(Holds due, SteadyTime sent);
+  Task<void> renew(Holds due, SteadyTime sent, Durability durability);
   void renew_soon();
-  void take_answer(const Holds& part, const Value& answer, SteadyTime sent);
+  void take_answer(const Holds& part, const Value& answer, SteadyTime sent, bool synced);
   void postpone(const Holds& holds);
   void disarm(Clock::TimerId stale);
   static void tell(Notice notice);

@@ -345,7 +345,8 @@ bool LocalQueue::pass_on(const std::shared_ptr<Hold>& hold) {
   const SteadyTime now = watchdog().clock().steady();
   const SteadyTime certain_until = hold->certain_until.load();
   WaiterPtr first;
-  Grant grant{.since = certain_until + terms.margin - terms.lease, .ttl = terms.lease};
+  Grant grant{
+      .since = certain_until + terms.margin - terms.lease, .ttl = terms.lease, .handed_on = true};
   {
     const std::lock_guard lock{mutex_};
     if (inside_ != hold || asking_ || waiters_.empty() || !terms.watched || now >= certain_until)
