@@ -128,16 +128,16 @@ class DurableWithAReplica : public Durable {
 
   test::RedisServer replica_{{"replicaof 127.0.0.1 " + std::to_string(server_.port())}};
   test::PlainClient there_{replica_.port()};
-  const Durability one_{.replicas = 1, .within = 100ms};
+  const Durability one_{.replicas = 1, .within = 500ms};
 };
 
 TEST_F(DurableWithAReplica, K01_RenewalsThatItDoesNotHaveDoNotCount) {
-  Mutex mutex{*store_, "stock", {.lease = 1s, .durability = one_}};
-  SharedMutex shared{*store_, "shared", {.lease = 1s, .durability = one_}};
+  Mutex mutex{*store_, "stock", {.lease = 2s, .durability = one_}};
+  SharedMutex shared{*store_, "shared", {.lease = 2s, .durability = one_}};
   const Owner owner;
   const auto held = mutex.acquire(owner).get();
   const auto reads = shared.acquire_shared().get();
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 30; ++i) {
     std::this_thread::sleep_for(100ms);
     ASSERT_TRUE(held.valid() && reads.valid()) << "renewed, and the replica has it";
   }
