@@ -1,4 +1,4 @@
-# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), stores, programs or tests
+# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), stores, programs or tests; with small_ before it: compiled for size
 #   The headers of the standard library and of fmt that nearly every file includes are compiled once: two fifths of the
 #   time to build. They hide a missing #include of theirs: floors_test finds those. All but `libraries` have
 #   sluice/store.hpp too, which nearly all of their files include; stores: libraries above the Store.
@@ -21,7 +21,10 @@ function(sluice_precompile target)
       target_link_libraries(${owner} PRIVATE GTest::gtest)
       list(APPEND headers <filesystem> <fstream> <random> <gtest/gtest.h>)
     endif()
-    if(NOT kind STREQUAL "libraries")
+    if(kind MATCHES "^small_")
+      target_compile_options(${owner} PRIVATE -Os)
+    endif()
+    if(NOT kind MATCHES "libraries")
       list(APPEND headers <sluice/store.hpp>)
       target_include_directories(${owner} PRIVATE ${PROJECT_SOURCE_DIR}/include)
     endif()

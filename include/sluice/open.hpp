@@ -15,6 +15,8 @@
 /// Threads: any. Processes: a child of fork() opens a Store of its own, calls of an inherited one
 /// end with Error{closed}.
 ///
+/// Commands of your own, `store->run(...)`, want sluice/store.hpp too.
+///
 ///     auto store = sluice::open("redis://127.0.0.1:6379");
 ///     Mutex mutex{*store, "stock:42"};
 #pragma once
@@ -23,7 +25,8 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/store.hpp"
+#include "sluice/clock.hpp"
+#include "sluice/store_pointer.hpp"
 
 namespace sluice {
 

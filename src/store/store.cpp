@@ -1,5 +1,9 @@
 #include "sluice/store.hpp"
 
+void std::default_delete<sluice::Store>::operator()(sluice::Store* store) const noexcept {
+  delete store;
+}
+
 namespace sluice {
 
 Batch& Batch::add(Words command) {

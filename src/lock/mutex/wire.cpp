@@ -73,6 +73,8 @@ GiveUp MutexWire::give_up(const Identity& who) const {
       {who.request, names_.channel, most_hand_overs_, ticket_of(who, inbox()->channel())});
 }
 
+Task<LockInfo> MutexWire::info() { return info_of(store(), names_); }
+
 Task<Value> MutexWire::ask_force_release() {
   return store().run(scripts::lock_mutex_force_release,
                      {names_.key, names_.token, names_.queue, names_.looks},

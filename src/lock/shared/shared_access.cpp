@@ -7,6 +7,7 @@
 #include "lock/shared/holds.lua.hpp"
 #include "lock/shared/release.lua.hpp"
 #include "lock/text.hpp"
+#include "sluice/lock_info.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {

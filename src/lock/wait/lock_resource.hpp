@@ -16,6 +16,7 @@
 #include "lock/hold/watchdog.hpp"
 #include "lock/wait/acquire_reply.hpp"
 #include "lock/wait/inbox.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 
@@ -33,6 +34,8 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
   /// Waits for a hold until `until` (steady), or until `stop`. Null: there was none.
   virtual Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
 
+  /// The holders and the waiters, in one round trip.
+  virtual Task<LockInfo> info() = 0;
   /// Ends whatever hold there is. The holder learns it at once if it is latest_hold(). False: there
   /// was none.
   Task<bool> force_release();

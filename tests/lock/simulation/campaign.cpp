@@ -66,6 +66,16 @@ std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds) {
   }
 }
 
+void run_for_branches(std::string_view primitive, Seeds seeds, Branches& branches) {
+  for (auto seed = seeds.first;; ++seed) {
+    for (const auto& trouble : all_troubles())
+      if (trouble.plays(primitive))
+        (void)run_seed(seed, trouble, primitive_named(primitive), mutation_named(""), false,
+                       &branches);
+    if (seed == seeds.last || branches.missed().empty()) return;
+  }
+}
+
 std::vector<std::string> trace_of(const Campaign& campaign, std::uint64_t seed) {
   return outcome_of(campaign, seed, true).lines;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lock/simulation/branches.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::simulation {
@@ -44,7 +45,9 @@ struct ScriptTerms {
 /// The scripts as one mutation and the state of the server leave them.
 class Scripts {
  public:
-  explicit Scripts(const Mutation& mutation) : mutation_(mutation) {}
+  /// `branches`: of which it is counted how often each is run; null: it is not counted.
+  explicit Scripts(const Mutation& mutation, Branches* branches = nullptr)
+      : mutation_(mutation), branches_(branches) {}
 
   /// Throws std::logic_error where a script has no such text any more: the mutation would test
   /// nothing.
@@ -59,6 +62,7 @@ class Scripts {
     Script script;
   };
   const Mutation& mutation_;
+  Branches* const branches_;
   std::vector<std::unique_ptr<Made>> made_;
 };
 

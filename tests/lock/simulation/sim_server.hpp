@@ -17,7 +17,7 @@ namespace sluice::simulation {
 class SimServer {
  public:
   SimServer(VirtualClock& clock, Journal& journal, const Mutation& mutation,
-            std::function<void()> after_step);
+            Branches* branches, std::function<void()> after_step);
 
   /// Executes and replies: an error is a Value in its place. What WAIT says comes by
   /// `when_replicated`.
@@ -82,6 +82,7 @@ class SimServer {
   ScriptTerms terms_;
   std::string refusal_;
   std::unique_ptr<engine::EmbeddedStore> engine_;
+  Listener branch_listener_;
   bool up_ = true;
   unsigned life_ = 0;
   std::optional<Snapshot> saved_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "lock/simulation/errands.hpp"
+
 namespace sluice::simulation {
 
 using namespace std::chrono_literals;
@@ -28,16 +30,23 @@ constexpr nanoseconds longest_trace = 125s;
 }  // namespace
 
 World::World(std::uint64_t seed, const Trouble& trouble, const Primitive& primitive,
-             const Mutation& mutation, bool keeps_journal)
+             const Mutation& mutation, Branches* branches, bool keeps_journal)
     : primitive_(primitive),
       profile_(seed, trouble),
       dice_(profile_.dice.split()),
       journal_(clock_, keeps_journal),
-      server_(clock_, journal_, mutation, [this] { see_the_server(); }) {
+      server_(clock_, journal_, mutation, branches, [this] { see_the_server(); }) {
   Dice& dice = profile_.dice;
   server_.set_bystanders(profile_.bystanders);
+  std::vector<SimServer*> servers{&server_};
+  while (servers.size() < primitive.servers) {
+    profile_.forgets = false;  // what a majority forgets nobody knows
+    other_servers_.push_back(
+        std::make_unique<SimServer>(clock_, journal_, mutation, branches, [] {}));
+    servers.push_back(other_servers_.back().get());
+  }
   for (std::size_t i = 0; i < profile_.processes; ++i)
-    machines_.push_back(std::make_unique<Machine>(i, clock_, server_, journal_, mutation, profile_,
+    machines_.push_back(std::make_unique<Machine>(i, clock_, servers, journal_, mutation, profile_,
                                                   dice.split(), [this] { step(); }));
   for (const auto& machine : machines_)
     for (std::size_t i = 0; i < profile_.actors; ++i)
@@ -74,9 +83,13 @@ Task<void> World::live(Actor& actor) {
       if (profile_.outlives && outage && actor.waits)
         journal_.violate(
             fmt::format("{} does not outlive an outage: {}", actor.name, failure.what()));
-      if (profile_.is_calm())
+      if (profile_.is_calm() && primitive_.servers == 1)
         journal_.violate(
             fmt::format("{} failed though nothing does: {}", actor.name, failure.what()));
+    } catch (const Wrong& wrong) {
+      const bool may = profile_.restarts || server_.first_life_of_data() > 0 ||
+                       !ended_outside_.empty() || profile_.operators;
+      if (!may) journal_.violate(fmt::format("{}: {}", actor.name, wrong.what()));
     }
   }
   actor.lives = false;
@@ -90,9 +103,10 @@ bool World::is_over() const noexcept {
 void World::step() {
   if (!workload_) return;
   for (const auto& ledger : workload_->ledgers()) ledger->look();
+  if (!primitive_.is_held || primitive_.servers > 1) return;
   if (profile_.strict) {
     look_for_overlooked();
-  } else if (profile_.faults.empty()) {
+  } else if (profile_.faults.empty() && strangers_.empty()) {
     look_for_idle();
   }
 }
@@ -167,6 +181,7 @@ void World::see_the_server() {
   if (profile_.counters) look_at_counters();
   for (auto& order : orders_) order.look(server_, journal_);
   const auto now = clock_.steady();
+  if (!primitive_.is_held || !profile_.faults.empty()) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
     const auto busy = busy_for(workload_->ledgers()[i]->name());
     free_since_[i] = busy == nanoseconds{} ? std::min(free_since_[i], now) : Clock::add(now, busy);
@@ -218,7 +233,12 @@ void World::fault() {
 
 void World::usual_fault(Machine& machine) {
   const auto lot = dice_.below(8);
-  if (lot < 4 && profile_.cuts) machine.store.lose();
+  if (lot < 4 && profile_.cuts && !machine.others.empty()) {
+    const auto which = dice_.below(primitive_.servers);
+    (which == 0 ? machine.store : *machine.others[which - 1]).lose();
+  } else if (lot < 4 && profile_.cuts) {
+    machine.store.lose();
+  }
   if (lot >= 3 && lot < 7 && profile_.pauses) stand_still(machine);
   if (lot != 7 || !profile_.restarts) return;
   const bool forgets = profile_.forgets && dice_.chance(60);
@@ -245,6 +265,10 @@ void World::play(Fault fault, Machine& machine) {
         restart(SimServer::Keeps::all, dice_.upto(nanoseconds{profile_.lease} / 2));
       return;
     case Fault::end_outside: return end_outside();
+    case Fault::operate:
+      return spawn(operate(dice_.below(workload_->ledgers().size()), machine));
+    case Fault::spoil:
+      return spoil();
     case Fault::set_wall:
       return machine.process.set_wall_offset(
           std::chrono::floor<std::chrono::microseconds>(dice_.upto(20s)) - 10s);
@@ -288,6 +312,54 @@ void World::refuse() {
   clock_.after(dice_.upto(2s), [this] { server_.refuse_with({}); });
 }
 
+/// The holds of this name that were given until now count no more.
+void World::ended_outside(std::size_t place) {
+  ended_outside_.push_back(clock_.steady());
+  Ledger& ledger = *workload_->ledgers()[place];
+  const std::string counter = "redisson_lock_token:{" + ledger.name() + "}";
+  const Value last = server_.look({"GET", counter});
+  const bool is_number = last.is_text() && !last.as_text().empty() &&
+                         last.as_text().find_first_not_of("0123456789") == std::string::npos;
+  ledger.end_outside(is_number ? std::stoull(last.as_text()) : 0);
+  for (const auto* hold : ledger.ended_outside())
+    for (const auto& other : workload_->ledgers()) other->excuse(hold);
+}
+
+/// A force_release is executed somewhere between its beginning and its end.
+Task<void> World::operate(std::size_t place, Machine& machine) {
+  if (std::exchange(operating_, true)) co_return;
+  ended_outside(place);
+  try {
+    auto operating = workload_->operate(place, machine, dice_);
+    co_await operating;
+  } catch (const Error& failure) {
+    journal_.note("an operator fails: {}", failure.what());
+  }
+  operating_ = false;
+  ended_outside(place);
+}
+
+/// The keys of a lock are of another type for a while.
+void World::spoil() {
+  const auto place = dice_.below(workload_->ledgers().size());
+  const std::string name = workload_->ledgers()[place]->name();
+  ended_outside(place);
+  const auto lot = dice_.below(5);
+  journal_.note("{} is spoilt in way {}", name, lot);
+  server_.look({"DEL", name, name + ":value"});
+  if (lot == 0) server_.look({"SET", name, "a text"});
+  if (lot == 1) server_.look({"HSET", name, "a field", "a text"});
+  if (lot == 2) server_.look({"RPUSH", name, "an item"});
+  if (lot == 3) server_.look({"HSET", name, "mode", "read"});
+  if (lot == 4) {
+    for (int i = 0; i < 100; ++i) server_.look({"HSET", name, fmt::format("field{}", i), "1"});
+  }
+  clock_.after(dice_.upto(1s), [this, name, place] {
+    ended_outside(place);
+    server_.look({"DEL", name});
+  });
+}
+
 /// An operator's DEL, forceUnlock of a Java program, FLUSHALL, or the end of a key.
 void World::end_outside() {
   if (!server_.is_up()) return;
@@ -295,17 +367,11 @@ void World::end_outside() {
   const auto place = dice_.below(workload_->ledgers().size());
   for (std::size_t i = 0; i < workload_->ledgers().size(); ++i) {
     if (lot != 0 && i != place) continue;
-    Ledger& ledger = *workload_->ledgers()[i];
-    const std::string counter = "redisson_lock_token:{" + ledger.name() + "}";
-    const Value last = server_.look({"GET", counter});
-    ledger.end_outside(last.is_null() ? 0 : std::stoull(last.as_text()));
-    for (const auto* hold : ledger.ended_outside())
-      for (const auto& other : workload_->ledgers()) other->excuse(hold);
+    ended_outside(i);
   }
   const std::string name = workload_->ledgers()[place]->name();
   constexpr std::string_view what[] = {"FLUSHALL", "DEL", "DEL and PUBLISH", "PEXPIRE 1"};
   journal_.note("from outside: {} {}", what[lot], name);
-  ended_outside_.push_back(clock_.steady());
   if (lot == 0) server_.look({"FLUSHALL"});
   if (lot == 1 || lot == 2) server_.look({"DEL", name});
   if (lot == 2) {
@@ -449,7 +515,7 @@ void World::look_at_the_end() {
   clock_.advance(longest_idle);
   if (uncertain() == 0 && profile_.faults.empty()) look_at_what_is_left("when all are out", true);
   clock_.advance(longest_trace + profile_.lease);
-  if (primitive_.permits) look_at_permits();
+  if (primitive_.permits && !profile_.operators) look_at_permits();
   clock_.advance(longest_trace);
   look_at_what_is_left("long after", false);
   for (const auto& machine : machines_)
@@ -474,11 +540,11 @@ Outcome World::run() {
 }
 
 Outcome run_seed(std::uint64_t seed, const Trouble& trouble, const Primitive& primitive,
-                 const Mutation& mutation, bool keeps_journal) {
+                 const Mutation& mutation, bool keeps_journal, Branches* branches) {
   Outcome outcome;
   std::exception_ptr failure;
   const auto play = [&] {
-    auto world = std::make_unique<World>(seed, trouble, primitive, mutation, keeps_journal);
+    auto world = std::make_unique<World>(seed, trouble, primitive, mutation, branches, keeps_journal);
     outcome = world->run();
     // Whoever still waits in it would be resumed in a world that is gone: it stays.
     static auto* const unfinished = new std::vector<std::unique_ptr<World>>;
