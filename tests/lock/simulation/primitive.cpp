@@ -199,8 +199,7 @@ std::unique_ptr<SimLock> open_quorum(Stores stores, const std::string& name,
                                      const Profile& profile) {
   return std::make_unique<SimQuorum>(
       stores, name,
-      QuorumLockOptions{
-          .lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
+      QuorumLockOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
 }
 
 class SimMulti final : public SimLock {
@@ -228,7 +227,8 @@ std::unique_ptr<SimLock> open_multi(Stores stores, const std::vector<std::string
                                                      .label = "simulated"});
 }
 
-std::unique_ptr<SimLock> open_mutex(Stores stores, const std::string& name, const Profile& profile) {
+std::unique_ptr<SimLock> open_mutex(Stores stores, const std::string& name,
+                                    const Profile& profile) {
   return std::make_unique<SimExclusive<Mutex>>(*stores.front(), name,
                                                MutexOptions{.lease = profile.lease,
                                                             .watchdog = profile.watched,

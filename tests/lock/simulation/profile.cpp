@@ -184,8 +184,8 @@ void add_refusals(Profile& profile) {
   profile.lease = short_lease(profile.dice);
 }
 
-constexpr std::string_view beside_strangers[] = {"mutex",     "multi",  "fair", "shared",
-                                                "semaphore", "permit"};
+constexpr std::string_view beside_strangers[] = {"mutex",  "multi",     "fair",
+                                                 "shared", "semaphore", "permit"};
 constexpr std::string_view held[] = {"mutex",     "multi",  "fair",  "shared",
                                      "semaphore", "permit", "quorum"};
 constexpr std::string_view exclusive[] = {"mutex", "fair", "shared", "multi"};
@@ -201,7 +201,9 @@ constexpr Trouble troubles[] = {
      .about = "a replica that lags takes over; grants are durable",
      .add = add_promotion,
      .primitives = exclusive},
-    {.name = "memory", .about = "the server has no memory", .add = add_memory,
+    {.name = "memory",
+     .about = "the server has no memory",
+     .add = add_memory,
      .primitives = beside_strangers},
     {.name = "stopped", .about = "processes with many waiters stop and go on", .add = add_stopped},
     {.name = "killed", .about = "processes with many waiters die", .add = add_killed},
@@ -227,7 +229,9 @@ constexpr Trouble troubles[] = {
      .about = "callbacks throw whatever there is",
      .add = add_callbacks,
      .primitives = exclusive},
-    {.name = "outage", .about = "the server is away for up to half a lease", .add = add_outage,
+    {.name = "outage",
+     .about = "the server is away for up to half a lease",
+     .add = add_outage,
      .primitives = beside_strangers},
     {.name = "clocks",
      .about = "clocks run at other speeds, within the margin, and are set",

@@ -21,7 +21,8 @@ namespace {
 constexpr std::string_view lease = "30000";
 
 std::string channel_of(std::string_view primitive, const std::string& name) {
-  if (primitive == "mutex" || primitive == "multi") return key_with_prefix("redisson_lock__channel", name);
+  if (primitive == "mutex" || primitive == "multi")
+    return key_with_prefix("redisson_lock__channel", name);
   if (primitive == "shared") return key_with_prefix("redisson_rwlock", name);
   return key_with_prefix("redisson_sc", name);
 }
@@ -85,7 +86,7 @@ void Stranger::ask() {
   if (!std::exchange(waits_, true))
     listener_ = server_.store()
                     .listen(primitive_ == "fair" ? channel_of("mutex", name_) + ':' + who_
-                                          : channel_of(primitive_, name_),
+                                                 : channel_of(primitive_, name_),
                             [this](const Message&) { ask_soon(); })
                     .get();
   clock_.cancel(timer_);

@@ -265,10 +265,8 @@ void World::play(Fault fault, Machine& machine) {
         restart(SimServer::Keeps::all, dice_.upto(nanoseconds{profile_.lease} / 2));
       return;
     case Fault::end_outside: return end_outside();
-    case Fault::operate:
-      return spawn(operate(dice_.below(workload_->ledgers().size()), machine));
-    case Fault::spoil:
-      return spoil();
+    case Fault::operate: return spawn(operate(dice_.below(workload_->ledgers().size()), machine));
+    case Fault::spoil: return spoil();
     case Fault::set_wall:
       return machine.process.set_wall_offset(
           std::chrono::floor<std::chrono::microseconds>(dice_.upto(20s)) - 10s);
@@ -544,7 +542,8 @@ Outcome run_seed(std::uint64_t seed, const Trouble& trouble, const Primitive& pr
   Outcome outcome;
   std::exception_ptr failure;
   const auto play = [&] {
-    auto world = std::make_unique<World>(seed, trouble, primitive, mutation, branches, keeps_journal);
+    auto world =
+        std::make_unique<World>(seed, trouble, primitive, mutation, branches, keeps_journal);
     outcome = world->run();
     // Whoever still waits in it would be resumed in a world that is gone: it stays.
     static auto* const unfinished = new std::vector<std::unique_ptr<World>>;
