@@ -53,8 +53,8 @@ struct MutexOptions {
 ///   all. With `Durability`, every hold that is valid() is known to so many replicas, and so is
 ///   each renewal that counts. A waiter gets the lock by the release itself. A process that stopped
 ///   or died costs those behind it two seconds in all, however many waiters it has. A hold that
-///   ends from outside (deleted, forced open, flushed) is noticed by the waiters of other processes
-///   within two seconds. Within a process waiters have their turns in the order of their arrival.
+///   ends from outside (deleted, forced open, flushed) is noticed by all waiters within two
+///   seconds. Within a process waiters have their turns in the order of their arrival.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold after a failover without
 ///   `Durability`; an order among processes (see FairMutex), nor the place of a process that

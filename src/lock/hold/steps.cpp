@@ -134,6 +134,7 @@ std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
   hold->terms = terms;
   hold->began = now;
   hold->handed_on = grant.handed_on;
+  hold->awaited = grant.awaited;
   hold->renew_at = renew_at;
   hold->certain_until.store(certain_until, std::memory_order_relaxed);
   watchdog->watch(hold, grant.since);

@@ -24,6 +24,8 @@ bool is_answer_for(std::size_t holds, const Value& answer) {
          std::ranges::all_of(answer.as_items(), is_word);
 }
 
+constexpr milliseconds renewed_for_waiters{1500};
+
 /// When a hold is at risk that was confirmed at `since`.
 SteadyTime risk_at(SteadyTime since, SteadyTime certain_until) {
   return certain_until - (certain_until - since) / 3;
@@ -66,6 +68,18 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
       hold->renew_at = hold->risk_at = SteadyTime::max();
     }
     stale = wake_by(std::min(hold->renew_at, certain_until));
+  }
+  disarm(stale);
+}
+
+void Watchdog::note_waiter(Hold& hold) {
+  Clock::TimerId stale = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    if (hold.state != HoldState::held || std::exchange(hold.awaited, true)) return;
+    if (!hold.terms.watched || hold.forks != fork_count()) return;
+    hold.renew_at = std::min(hold.renew_at, clock_.steady() + renewed_for_waiters);
+    stale = wake_by(hold.renew_at);
   }
   disarm(stale);
 }
@@ -237,6 +251,7 @@ SteadyTime Watchdog::look_at(std::size_t place, SteadyTime now, Due& due) {
       due.renewals.push_back(holds_[place]);
     }
     hold.renew_at = beat_after(now, hold.terms.interval());
+    if (hold.awaited) hold.renew_at = std::min(hold.renew_at, now + renewed_for_waiters);
   }
   return std::min({hold.renew_at, hold.risk_at, certain_until});
 }
