@@ -56,6 +56,7 @@ struct Hold {
   FencingToken token;
   Terms terms;
   SteadyTime began{};
+  bool handed_on = false;               ///< by another owner of this process, without the server
   const unsigned forks = fork_count();  ///< of the process that holds
 
   // written under the watchdog's mutex, read by any thread
@@ -71,6 +72,7 @@ struct Hold {
   bool renewing = false;    ///< a renewal is under way
   bool unanswered = false;  ///< the last renewal failed
   bool warned = false;      ///< of a risk, and not confirmed since
+  bool awaited = false;     ///< waiters of this process wait behind it; see Watchdog::note_waiter
   LostCause cause{};
   std::optional<std::stop_source> stop;  ///< made when a caller asks for it
   std::vector<std::function<void(LostCause)>> on_lost;
@@ -82,6 +84,8 @@ struct Grant {
   FencingToken token;
   SteadyTime since;                 ///< not later than when the server granted it
   std::chrono::milliseconds ttl{};  ///< that the server gave it then
+  bool handed_on = false;           ///< by another owner of this process, without the server
+  bool awaited = false;             ///< others of this process wait behind it
 };
 
 }  // namespace sluice::lock

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/held.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::lock {
@@ -59,6 +60,10 @@ class Resource {
   /// Tells the server how many entries the hold has from now on, and prolongs it. Repeatable.
   /// Reply: 1 done, 0 gone.
   virtual Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) = 0;
+
+  /// What a hold of it promises when a server is lost: how many replicas know of it, and of each
+  /// renewal that valid() counts.
+  virtual Durability durability() const noexcept { return {}; }
 
   /// A certain hold is over, and the server does not know it yet. True: another waiter of this
   /// process goes on with it.

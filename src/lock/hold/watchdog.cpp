@@ -24,6 +24,8 @@ bool is_answer_for(std::size_t holds, const Value& answer) {
          std::ranges::all_of(answer.as_items(), is_word);
 }
 
+constexpr milliseconds renewed_for_waiters{1500};
+
 /// When a hold is at risk that was confirmed at `since`.
 SteadyTime risk_at(SteadyTime since, SteadyTime certain_until) {
   return certain_until - (certain_until - since) / 3;
@@ -66,6 +68,18 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
       hold->renew_at = hold->risk_at = SteadyTime::max();
     }
     stale = wake_by(std::min(hold->renew_at, certain_until));
+  }
+  disarm(stale);
+}
+
+void Watchdog::note_waiter(Hold& hold) {
+  Clock::TimerId stale = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    if (hold.state != HoldState::held || std::exchange(hold.awaited, true)) return;
+    if (!hold.terms.watched || hold.forks != fork_count()) return;
+    hold.renew_at = std::min(hold.renew_at, clock_.steady() + renewed_for_waiters);
+    stale = wake_by(hold.renew_at);
   }
   disarm(stale);
 }
@@ -237,6 +251,7 @@ SteadyTime Watchdog::look_at(std::size_t place, SteadyTime now, Due& due) {
       due.renewals.push_back(holds_[place]);
     }
     hold.renew_at = beat_after(now, hold.terms.interval());
+    if (hold.awaited) hold.renew_at = std::min(hold.renew_at, now + renewed_for_waiters);
   }
   return std::min({hold.renew_at, hold.risk_at, certain_until});
 }
@@ -299,16 +314,18 @@ void Watchdog::renew_soon() {
   disarm(stale);
 }
 
-/// Holds of very different leases are renewed apart: the shortest lease bounds the wait for a
-/// reply.
+/// Holds of very different leases are renewed apart, since the shortest lease bounds the wait for a
+/// reply; and those of which replicas have to know.
 void Watchdog::renew_all(const Holds& due, SteadyTime sent) {
-  std::map<int, Holds> by_lease;  // powers of two
-  for (const auto& hold : due)
-    by_lease[std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()))].push_back(hold);
-  for (auto& [width, holds] : by_lease) spawn(renew(std::move(holds), sent));
+  std::map<std::pair<int, Durability>, Holds> alike;  // by powers of two of the lease
+  for (const auto& hold : due) {
+    const int width = std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()));
+    alike[{width, hold->resource->durability()}].push_back(hold);
+  }
+  for (auto& [terms, holds] : alike) spawn(renew(std::move(holds), sent, terms.second));
 }
 
-Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
+Task<void> Watchdog::renew(Holds due, SteadyTime sent, Durability durability) {
   const auto self = shared_from_this();  // the last hold may end meanwhile
   // One script for up to a hundred holds of one kind.
   const auto script_of = [](const auto& hold) { return &hold->resource->renewal(); };
@@ -333,6 +350,7 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
     const std::vector<std::string_view> args{words.args.begin(), words.args.end()};
     batch.add(*script_of(part.front()), keys, args);
   }
+  if (durability.replicas > 0) add_wait(batch, durability);
   const CallOptions options{.timeout = std::max(shortest / 3, milliseconds{10}),
                             .repeatable = true};
   std::vector<Value> answers;
@@ -341,11 +359,13 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
   } catch (const std::exception& failure) {
     log(LogLevel::warning, "renewing " + std::to_string(due.size()) + " locks: " + failure.what());
   }
+  const bool synced = durability.replicas == 0 || is_in_enough(answers, durability);
   answers.resize(parts.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) take_answer(parts[i], answers[i], sent);
+  for (std::size_t i = 0; i < parts.size(); ++i) take_answer(parts[i], answers[i], sent, synced);
 }
 
-void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent) {
+/// `synced`: enough replicas have it. Else it is as if the server had not prolonged anything.
+void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent, bool synced) {
   if (!is_answer_for(part.size(), answer)) {
     if (!answer.is_null())
       log(LogLevel::warning, "renewing locks: the server said " + to_string(answer));
@@ -355,7 +375,7 @@ void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime se
   Holds unanswered;  // nil: unknown, as when half of a quorum is silent
   for (std::size_t i = 0; i < part.size(); ++i) {
     const Value& word = answer.as_items()[i];
-    if (word.is_null()) {
+    if (word.is_null() || (word.as_integer() == 1 && !synced)) {
       unanswered.push_back(part[i]);
       continue;
     }

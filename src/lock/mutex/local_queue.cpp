@@ -46,6 +46,7 @@ void LocalQueue::go_in_alone(const std::shared_ptr<Hold>& hold) {
 Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
                                               std::stop_token stop) {
   WaiterPtr waiter;
+  std::shared_ptr<Hold> in_the_way;
   {
     const std::lock_guard lock{mutex_};
     if (asking_ || !waiters_.empty() || is_certainly_inside()) {
@@ -53,11 +54,13 @@ Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
       // The grant of the first waiter comes through the connection: while it waits it reads there.
       waiter->called =
           std::make_shared<Completion>(asking_ && waiters_.empty() ? store().driver() : nullptr);
+      if (!asking_ && waiters_.empty()) in_the_way = inside_;
       waiters_.push_back(waiter);
     } else {
       asking_ = true;
     }
   }
+  if (in_the_way) watchdog().note_waiter(*in_the_way);
   return waiter ? wait(std::move(waiter), until, std::move(stop))
                 : ask_first(std::move(who), until, std::move(stop));
 }
@@ -291,7 +294,12 @@ std::shared_ptr<Hold> LocalQueue::begin_for(const WaiterPtr& first, const std::s
                                             const Grant& grant, SteadyTime renew_at) {
   Identity who = first->who;
   who.request = request;
-  auto hold = begin_granted(std::move(who), grant, renew_at);
+  Grant given = grant;
+  {
+    const std::lock_guard lock{mutex_};
+    given.awaited = !waiters_.empty();
+  }
+  auto hold = begin_granted(std::move(who), given, renew_at);
   const std::lock_guard lock{mutex_};
   first->chosen = false;
   if (hold) {
@@ -345,7 +353,8 @@ bool LocalQueue::pass_on(const std::shared_ptr<Hold>& hold) {
   const SteadyTime now = watchdog().clock().steady();
   const SteadyTime certain_until = hold->certain_until.load();
   WaiterPtr first;
-  Grant grant{.since = certain_until + terms.margin - terms.lease, .ttl = terms.lease};
+  Grant grant{
+      .since = certain_until + terms.margin - terms.lease, .ttl = terms.lease, .handed_on = true};
   {
     const std::lock_guard lock{mutex_};
     if (inside_ != hold || asking_ || waiters_.empty() || !terms.watched || now >= certain_until)

@@ -17,8 +17,7 @@ local call, lock = redis.call, KEYS[1]
 -- include lock/hold/parts.lua next_token
 if call('EXISTS', lock) == 0 then
   local token = next_token(KEYS[2], 1)
-  call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4],
-       'sluice:since', string.format('%.0f', server_time()))
+  call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4])
   call('PEXPIRE', lock, ARGV[2])
   if ARGV[5] ~= '' then
 -- include lock/wait/queue.lua leaving
@@ -99,7 +98,7 @@ end
 if call('EXISTS', KEYS[3]) == 0 then
   local passed = call('HINCRBY', KEYS[1], 'sluice:handoffs', 1)
   if passed < tonumber(ARGV[3]) or not listens(ARGV[2]) then
-    call('HSET', KEYS[1], 'sluice:since', string.format('%.0f', server_time()))
+    call('HDEL', KEYS[1], 'sluice:since')
     call('PEXPIRE', KEYS[1], ARGV[4])
     return next_token(KEYS[2], tonumber(ARGV[5]))
   end
@@ -162,7 +161,7 @@ local function hand_over(channel, bound, first)
   local token = next_token(counter, 1)
   call('LPOP', queue)
   call('HSET', lock, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
-       'sluice:since', string.format('%.0f', server_time()), 'sluice:handoffs', passed + 1)
+       'sluice:handoffs', passed + 1)
   call('PEXPIRE', lock, claim)
   if call('EXISTS', queue) == 0 then
     call('DEL', looks)

@@ -64,7 +64,7 @@ local function members_of(request, holder)
 end
 
 local function end_of(lease)
-  return string.format('%.0f', math.min(server_time() + lease, endless))
+  return math.min(server_time() + lease, endless)
 end
 
 -- Takes the permits of a request out of the free ones, of which there are enough.
@@ -164,7 +164,7 @@ local function opens_turn()
      server_time() - tonumber(opened or 0) < between_turns then
     return false
   end
-  call('HSET', KEYS[5], 'passed', 0, 'opened', string.format('%.0f', server_time()))
+  call('HSET', KEYS[5], 'passed', 0, 'opened', server_time())
   return true
 end
 
@@ -213,6 +213,6 @@ end
 -- Tells Java programs that there are free permits.
 local function announce(channel, free)
   if free > 0 then
-    call('PUBLISH', channel, string.format('%.0f', free))
+    call('PUBLISH', channel, free)
   end
 end
