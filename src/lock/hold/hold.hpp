@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <vector>
@@ -65,7 +66,8 @@ struct Hold {
 
   // under the watchdog's mutex
   std::uint32_t entries = 1;
-  std::size_t place = 0;  ///< among the watchdog's holds
+  std::size_t place = 0;                               ///< among the watchdog's holds
+  std::multimap<SteadyTime, Hold*>::iterator planned;  ///< when it is looked at
   SteadyTime renew_at = SteadyTime::max();
   SteadyTime renewal_due{};  ///< of the renewal under way
   SteadyTime risk_at = SteadyTime::max();

@@ -67,7 +67,9 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
     } else {
       hold->renew_at = hold->risk_at = SteadyTime::max();
     }
-    stale = wake_by(std::min(hold->renew_at, certain_until));
+    const SteadyTime first_look = std::min(hold->renew_at, certain_until);
+    hold->planned = plan_.emplace(first_look, hold.get());
+    stale = wake_by(first_look);
   }
   disarm(stale);
 }
@@ -173,6 +175,7 @@ Watchdog::Notice Watchdog::end(Hold& hold, LostCause cause) {
 }
 
 void Watchdog::forget(Hold& hold) {
+  plan_.erase(hold.planned);
   const std::size_t place = hold.place;
   std::swap(holds_[place], holds_.back());
   holds_[place]->place = place;
@@ -183,6 +186,7 @@ void Watchdog::forget(Hold& hold) {
 void Watchdog::forget_parent() {
   if (std::exchange(forks_, fork_count()) == fork_count()) return;
   holds_.clear();
+  plan_.clear();
   timer_ = 0;
   wake_at_ = SteadyTime::max();
 }
@@ -213,14 +217,12 @@ void Watchdog::wake() {
     if (now < wake_at_) return;  // an earlier timer, overtaken by the cancel of it
     wake_at_ = SteadyTime::max();
     timer_ = 0;
-    SteadyTime next = SteadyTime::max();
-    for (std::size_t place = 0; place < holds_.size();) {
-      const SteadyTime again = look_at(place, now, due);
-      if (again == SteadyTime{}) continue;  // it is over, and another has taken its place
-      next = std::min(next, again);
-      ++place;
+    while (!plan_.empty() && plan_.begin()->first <= now) {
+      Hold& hold = *plan_.begin()->second;
+      const SteadyTime again = look_at(hold, now, due);
+      if (again != SteadyTime{}) plan(hold, again);
     }
-    if (next != SteadyTime::max()) stale = wake_by(next);
+    if (!plan_.empty()) stale = wake_by(plan_.begin()->first);
     asks_who = !due.renewals.empty() && reconnection_ && server_.empty();
   }
   disarm(stale);
@@ -230,9 +232,13 @@ void Watchdog::wake() {
   if (asks_who) spawn(learn_who_answers());
 }
 
+void Watchdog::plan(Hold& hold, SteadyTime when) {
+  plan_.erase(hold.planned);
+  hold.planned = plan_.emplace(when, &hold);
+}
+
 /// What is due for one hold at `now`. When to look again; nothing: it is over.
-SteadyTime Watchdog::look_at(std::size_t place, SteadyTime now, Due& due) {
-  Hold& hold = *holds_[place];
+SteadyTime Watchdog::look_at(Hold& hold, SteadyTime now, Due& due) {
   const auto certain_until = hold.certain_until.load();
   if (now >= certain_until) {
     due.notices.push_back(
@@ -243,12 +249,12 @@ SteadyTime Watchdog::look_at(std::size_t place, SteadyTime now, Due& due) {
     hold.risk_at = SteadyTime::max();
     hold.warned = true;
     due.warnings.push_back(
-        {.hold = holds_[place], .risk = Risk::unanswered, .callbacks = hold.on_risk});
+        {.hold = holds_[hold.place], .risk = Risk::unanswered, .callbacks = hold.on_risk});
   }
   if (now >= hold.renew_at) {
     if (!std::exchange(hold.renewing, true)) {
       if (!hold.unanswered) hold.renewal_due = hold.renew_at;  // else it is late since then
-      due.renewals.push_back(holds_[place]);
+      due.renewals.push_back(holds_[hold.place]);
     }
     hold.renew_at = beat_after(now, hold.terms.interval());
     if (hold.awaited) hold.renew_at = std::min(hold.renew_at, now + renewed_for_waiters);
@@ -307,8 +313,11 @@ void Watchdog::renew_soon() {
   {
     const std::lock_guard lock{mutex_};
     const auto now = clock_.steady();
-    for (const auto& hold : holds_)
-      if (hold->terms.watched) hold->renew_at = now;
+    for (const auto& hold : holds_) {
+      if (!hold->terms.watched) continue;
+      hold->renew_at = now;
+      plan(*hold, now);
+    }
     if (!holds_.empty()) stale = wake_by(now);
   }
   disarm(stale);
@@ -411,6 +420,7 @@ void Watchdog::postpone(const Holds& holds) {
       const nanoseconds pause =
           std::max<nanoseconds>((hold->certain_until.load() - now) / 4, hold->terms.lease / 100);
       hold->renew_at = std::min(hold->renew_at, now + pause);
+      plan(*hold, std::min(hold->planned->first, hold->renew_at));
       next = std::min(next, hold->renew_at);
     }
     if (next != SteadyTime::max()) stale = wake_by(next);

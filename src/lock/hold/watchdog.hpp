@@ -83,8 +83,9 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   void forget(Hold& hold);
   void forget_parent();
   Clock::TimerId wake_by(SteadyTime when);
+  void plan(Hold& hold, SteadyTime when);
 
-  SteadyTime look_at(std::size_t place, SteadyTime now, Due& due);
+  SteadyTime look_at(Hold& hold, SteadyTime now, Due& due);
 
   void wake();
   void reconnected();
@@ -104,6 +105,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   const SteadyTime origin_;  // of the beat
   mutable std::mutex mutex_;
   Holds holds_;
+  std::multimap<SteadyTime, Hold*> plan_;  // when each of them is looked at
   Clock::TimerId timer_ = 0;
   SteadyTime wake_at_ = SteadyTime::max();
   unsigned forks_ = fork_count();

@@ -1,7 +1,6 @@
 #include "lock/mutex/local_queue.hpp"
 
 #include "lock/hold/steps.hpp"
-#include "lock/per_store.hpp"
 #include "lock/wait/queued_wait.hpp"
 #include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
@@ -395,14 +394,11 @@ LocalQueues::LocalQueues(Store& store)
     : store_(store), registry_(shared_of<WaiterRegistry>(store)) {}
 
 std::shared_ptr<LocalQueue> LocalQueues::of(const std::string& name, const MutexTerms& terms) {
-  const std::lock_guard lock{mutex_};
-  auto& slot = queues_[Key{name, terms}];
-  if (auto queue = slot.lock()) return queue;
-  std::erase_if(queues_, [](const auto& entry) { return entry.second.expired(); });
-  auto queue = std::make_shared<LocalQueue>(store_, name, terms, registry_);
-  queue->keep(shared_from_this());  // or the next caller would find another LocalQueues
-  queues_[Key{name, terms}] = queue;
-  return queue;
+  return queues_.of(Key{name, terms}, [&] {
+    auto queue = std::make_shared<LocalQueue>(store_, name, terms, registry_);
+    queue->keep(shared_from_this());  // or the next caller would find another LocalQueues
+    return queue;
+  });
 }
 
 }  // namespace sluice::lock
