@@ -60,11 +60,9 @@ class ExclusiveLock {
 
   template <class AnyClock>
   auto now_of() const {
-    if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>) {
-      return clock_.steady();
-    } else {
-      return AnyClock::now();  // the caller's clock, not ours
-    }
+    if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>)
+      if (&clock_ != &system_clock()) return clock_.steady();  // virtual time
+    return AnyClock::now();  // the caller's clock, not ours
   }
 
  private:

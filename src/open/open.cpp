@@ -53,6 +53,7 @@ redis::RedisOptions server_options(const Url& url, const OpenOptions& options) {
   server.command_timeout = options.command_timeout.value_or(server.command_timeout);
   server.connect_timeout = options.connect_timeout.value_or(server.connect_timeout);
   server.spin = options.spin.value_or(server.spin);
+  server.executor = options.executor;
   return server;
 }
 

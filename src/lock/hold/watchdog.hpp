@@ -92,8 +92,8 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   void take_answer(const Holds& part, const Value& answer, SteadyTime sent);
   void postpone(const Holds& holds);
   void disarm(Clock::TimerId stale);
-  static void tell(Notice notice);
-  static void warn(const Warning& warning);
+  void tell(Notice notice);
+  void warn(const Warning& warning);
 
   Store& store_;
   Clock& clock_;

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <limits>
 
+#include "lock/hold/owner.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
@@ -44,14 +45,26 @@ std::shared_ptr<Hold> PermitQueue::hold(Identity who, const Grant& grant, bool h
 
 Task<bool> PermitQueue::enter(PermitRequest request, Accept accept) {
   const auto self = shared_from_this();
+  check_process();
   const SteadyTime now = store().clock().steady();
   const SteadyTime until = Clock::add(now, request.wait);
   const bool waits = until > now && !request.stop.stop_requested();
-  if (!waits || !is_listening()) {
+  if (!waits) {
     const std::optional<bool> in = co_await try_once(request, accept);
-    if (in || !waits) co_return in.value_or(false);
+    co_return in.value_or(false);
   }
-  co_return co_await wait(std::move(request), until, std::move(accept));
+  for (Patience patience{store().clock(), until};;) {
+    try {
+      std::optional<bool> in;
+      if (!is_listening()) in = co_await try_once(request, accept);
+      if (!in) in = co_await wait(request, until, accept);
+      co_return *in;
+    } catch (const Error& failure) {
+      if (!patience.lasts(failure) || request.stop.stop_requested()) throw;
+    }
+    co_await patience.pause(request.stop);
+    request.who.request = new_request_id();  // the last one is given up
+  }
 }
 
 /// Without a place in the queue. Nothing: refused.
@@ -143,7 +156,7 @@ bool PermitQueue::is_listening() const {
 Task<void> PermitQueue::listen() {
   if (is_listening()) co_return;
   auto listening =
-      store().listen(names().channel, [weak = weak_from_this()](const Message& message) {
+      store().subscribe(names().channel, [weak = weak_from_this()](const Message& message) {
         if (const auto queue = weak.lock()) queue->heard(message);
       });
   Listener listener = co_await listening;  // destroyed without the mutex, which its handler locks

@@ -30,7 +30,7 @@ void MessageSignal::State::hear(std::size_t store) {
 
 Task<void> MessageSignal::listen(std::shared_ptr<State> state, std::size_t store,
                                  std::string channel) {
-  auto listening = state->stores[store]->listen(
+  auto listening = state->stores[store]->subscribe(
       std::move(channel), [weak = std::weak_ptr{state}, store](const Message&) {
         if (const auto alive = weak.lock()) alive->hear(store);
       });

@@ -1,11 +1,27 @@
 #include "lock/wait/waiting.hpp"
 
+#include <string_view>
+
 namespace sluice::lock {
 
 Task<void> wait_or_stop(std::shared_ptr<Completion> call, Clock& clock, SteadyTime until,
                         std::stop_token stop) {
   const std::stop_callback on_stop{std::move(stop), [call] { call->complete(); }};
   co_await wait_until(*call, clock, until);
+}
+
+bool is_outage(const Error& failure) noexcept {
+  switch (failure.errc()) {
+    case Errc::connection:
+    case Errc::timeout:
+    case Errc::read_only: return true;
+    case Errc::server: break;
+    default: return false;
+  }
+  static constexpr std::string_view states[] = {"LOADING ", "BUSY ", "MASTERDOWN ", "CLUSTERDOWN "};
+  return std::ranges::any_of(states, [&](std::string_view state) {
+    return failure.message().find(state) != std::string::npos;
+  });
 }
 
 }  // namespace sluice::lock
