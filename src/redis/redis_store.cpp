@@ -62,8 +62,9 @@ Task<Value> call(ClientPtr client, Request request, CallOptions options) {
 
 Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks_for,
                           CallOptions options) {
+  auto borrowing = client->borrow(deadline_of(*client, options));
+  Loan loan{client, co_await borrowing};
   const auto deadline = deadline_of(*client, options, blocks_for);
-  Loan loan{client, co_await client->borrow(deadline)};
   Value reply;
   co_await exchange(loan.link(), request, std::span{&reply, 1}, deadline, options);
   co_return checked(request, std::move(reply));

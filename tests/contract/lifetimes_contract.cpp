@@ -83,7 +83,8 @@ Foreign hold(Mutex& mutex, bool& in) {
 Foreign hold_and_ask(Mutex& mutex, Store& store, bool& in) {
   const std::scoped_lock lock{mutex};
   in = true;
-  co_await store.run({"PING"});
+  auto asked = store.run({"PING"});
+  co_await asked;
   in = false;
 }
 
@@ -92,7 +93,7 @@ TEST_P(LifetimesContract, K05_AnOnLostThatThrowsAnythingLosesNoOtherHold) {
   std::vector<Held> holds;
   std::promise<void> thrown;
   for (int i = 0; i < 8; ++i) {
-    locks.push_back(std::make_unique<Mutex>(store(), name("lock"), brief));
+    locks.push_back(std::make_unique<Mutex>(store(), name("lock " + std::to_string(i)), brief));
     holds.push_back(locks.back()->acquire().get());
   }
   holds[0].on_lost([&](LostCause) {
@@ -206,6 +207,7 @@ TEST_P(LifetimesContract, K20_AStaticDestroyedAfterMainLocksAndReleases) {
 }
 
 TEST_P(LifetimesContract, K23_ScopedLockAcrossCoAwaitThrowsThere) {
+  if (!has_second()) GTEST_SKIP() << "the engine answers at once: nothing suspends";
   Mutex mutex{store(), name("lock")};
   bool in = false;
   const Foreign worker = hold_and_ask(mutex, store(), in);
@@ -220,7 +222,8 @@ TEST_P(LifetimesContract, K23_ScopedLockAcrossCoAwaitThrowsThere) {
   std::promise<std::exception_ptr> failed;
   const auto work = [&]() -> Task<void> {
     const std::scoped_lock lock{mutex};
-    co_await store().run({"PING"});
+    auto asked = store().run({"PING"});
+    co_await asked;
   };
   spawn(work(), [&](std::exception_ptr error) { failed.set_value(error); });
   EXPECT_EQ(errc_of([&] { std::rethrow_exception(failed.get_future().get()); }),

@@ -1,7 +1,7 @@
 /// Renews the holds of this process on one Store, and tells their holders when they are over.
 ///
 /// One timer serves all holds: it wakes at the earliest thing to do. Renewals fall on a common
-/// beat, every third of a lease, so that all holds of that lease travel in one batch. Everything
+/// beat, every quarter of a lease, so that all holds of that lease travel in one batch. Everything
 /// that a hold may become is decided under one mutex:
 ///
 ///     watch  ->  (enter | confirm | leave)*  ->  last leave: released
