@@ -1,6 +1,7 @@
-# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), programs or tests
+# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), stores, programs or tests; with small_ before it: compiled for size
 #   The headers of the standard library and of fmt that nearly every file includes are compiled once: two fifths of the
-#   time to build. They hide a missing #include of theirs, and of theirs alone: floors_test finds those.
+#   time to build. They hide a missing #include of theirs: floors_test finds those. All but `libraries` have
+#   sluice/store.hpp too, which nearly all of their files include; stores: libraries above the Store.
 function(sluice_precompile target)
   set(kinds libraries ${ARGN})
   list(GET kinds -1 kind)
@@ -11,7 +12,7 @@ function(sluice_precompile target)
         <unordered_map> <unordered_set> <utility> <variant> <vector> <fmt/format.h>)
     set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
-    if(kind STREQUAL "libraries")
+    if(kind MATCHES "libraries|stores")
       add_library(${owner} OBJECT ${source})
     else()
       add_executable(${owner} EXCLUDE_FROM_ALL ${source})
@@ -19,6 +20,13 @@ function(sluice_precompile target)
     if(kind STREQUAL "tests")
       target_link_libraries(${owner} PRIVATE GTest::gtest)
       list(APPEND headers <filesystem> <fstream> <random> <gtest/gtest.h>)
+    endif()
+    if(kind MATCHES "^small_")
+      target_compile_options(${owner} PRIVATE -Os)
+    endif()
+    if(NOT kind MATCHES "libraries")
+      list(APPEND headers <sluice/store.hpp>)
+      target_include_directories(${owner} PRIVATE ${PROJECT_SOURCE_DIR}/include)
     endif()
     target_link_libraries(${owner} PRIVATE fmt::fmt sluice_flags)
     target_precompile_headers(${owner} PRIVATE ${headers})

@@ -14,6 +14,7 @@
 #include "lock/mutex/mutex.lua.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/open.hpp"
+#include "sluice/store.hpp"
 #include "support/blocking_peer.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"

@@ -7,9 +7,11 @@
 #include <string>
 
 #include "sluice/held.hpp"
-#include "sluice/store.hpp"
+#include "sluice/store_pointer.hpp"
 
 namespace sluice {
+
+struct LockInfo;  // in sluice/lock_info.hpp
 
 namespace lock {
 class Entrance;
@@ -38,6 +40,17 @@ class ExclusiveLock {
                                         std::stop_token stop = {});
 
   const std::string& name() const noexcept;
+
+  /// The holders and the waiters, for operators: one round trip, O(holders + waiters), of each
+  /// queue the first 1000. Include sluice/lock_info.hpp. Waiters of a Mutex behind a holder of
+  /// their own process are shown after a second; those of a SharedMutex that write come first.
+  Task<LockInfo> info();
+
+  /// Ends all holds, to read too, whichever processes have them, and lets in whom it is the turn
+  /// of. The holders learn of it with their next renewal; at once if it is the last that this
+  /// FairMutex let in. False: the lock was free. Throws Error (wrong_type) for a key that is no
+  /// lock, and leaves it as it is.
+  Task<bool> force_release();
 
   // As the standard library wants it (TimedLockable): the owner is the thread, not its id, which may
   // come again. Entering again is allowed, as with std::recursive_mutex. A coroutine that no thread

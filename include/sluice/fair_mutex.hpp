@@ -8,10 +8,6 @@
 
 namespace sluice {
 
-namespace lock {
-class FairQueue;
-}  // namespace lock
-
 struct FairMutexOptions {
   // As in MutexOptions.
   std::chrono::milliseconds lease = std::chrono::seconds{30};
@@ -60,21 +56,6 @@ class FairMutex : public ExclusiveLock {
   /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
   /// that leaves nothing of it.
   FairMutex(Store& store, std::string name, FairMutexOptions options = {});
-  ~FairMutex();
-
-  /// The holder, and the first 1000 waiters in their order, for operators: one round trip.
-  Task<LockInfo> info();
-
-  /// Ends the hold, whichever process has it, and gives the lock to the first waiter. The holder
-  /// learns of it with its next renewal; at once if it is the last that this FairMutex let in.
-  /// False: the lock was free. Throws Error (wrong_type) for a key that is no lock, and leaves it
-  /// as it is.
-  Task<bool> force_release();
-
- private:
-  FairMutex(std::shared_ptr<lock::FairQueue> queue, std::string label);
-
-  const std::shared_ptr<lock::FairQueue> queue_;
 };
 
 }  // namespace sluice

@@ -3,13 +3,11 @@
 
 #include <compare>
 #include <cstdint>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "sluice/store.hpp"
+#include "sluice/task.hpp"
 
 namespace sluice {
 
@@ -49,38 +47,6 @@ class Owner {
  private:
   friend struct lock::Internals;
   std::shared_ptr<lock::OwnerState> state_;
-};
-
-/// A holder or waiter, for people. Empty for a program that does not use this library.
-struct HolderData {
-  std::string host;
-  std::int64_t pid = 0;
-  std::string actor;  ///< the kernel's id of the thread, as t<number>; "-" for an Owner
-  std::string label;
-  /// The processes that wait until this one ends, "PID:ACTOR" each, nearest first, '<' between
-  /// them; see `ancestors_of_child()`.
-  std::string ancestors{};
-
-  friend bool operator==(const HolderData&, const HolderData&) = default;
-};
-
-/// A lock as operators see it; by the time it is read it may be another.
-struct LockInfo {
-  struct Holder {
-    OwnerId owner;
-    std::uint32_t entries = 0;
-    std::chrono::milliseconds left{};  ///< of the lease; -1: no end
-    std::chrono::milliseconds held{};  ///< for so long, as far as is known
-    bool exclusive = true;
-    HolderData data;
-  };
-  struct Waiter {
-    OwnerId owner;
-    HolderData data;
-  };
-  std::vector<Holder> holders;
-  std::vector<Waiter> waiters;        ///< in the order of the queue, as far as there is one
-  std::optional<FencingToken> token;  ///< the last one given
 };
 
 /// Whether a grant has to be in more than one place before it counts.

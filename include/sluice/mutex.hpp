@@ -8,10 +8,6 @@
 
 namespace sluice {
 
-namespace lock {
-class LocalQueue;
-}  // namespace lock
-
 /// How a released lock goes from hand to hand. The waiters of one process queue in it, and have its
 /// turn together.
 struct HandOff {
@@ -80,21 +76,6 @@ class Mutex : public ExclusiveLock {
   /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
   /// that leaves nothing of it.
   Mutex(Store& store, std::string name, MutexOptions options = {});
-  ~Mutex();
-
-  /// The holder and the waiters, for operators: one round trip. Waiters behind a holder of their
-  /// own process are shown after a second.
-  Task<LockInfo> info();
-
-  /// Ends the hold, whichever process has it, and gives the lock to the next waiter. The holder
-  /// learns of it with its next renewal. False: the lock was free. Throws Error (wrong_type) for a
-  /// key that is no lock, and leaves it as it is.
-  Task<bool> force_release();
-
- private:
-  Mutex(std::shared_ptr<lock::LocalQueue> queue, std::string label);
-
-  const std::shared_ptr<lock::LocalQueue> queue_;
 };
 
 }  // namespace sluice

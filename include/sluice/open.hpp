@@ -1,6 +1,7 @@
 /// Turns a URL into a Store: the one place that knows all kinds of them.
 ///
-///     embedded:                                  in memory, for this Store alone, gone with it
+///     embedded:                                  in memory, for this Store alone, gone with it:
+///                                                its locks protect from no other process
 ///     embedded:/var/lib/app?fsync=everysec       in a folder; fsync = always (the default),
 ///                                                everysec or never
 ///     redis://[user[:password]@]host[:port][/db] a Redis or Valkey server; also valkey://
@@ -11,7 +12,10 @@
 /// user, password, path and values may be percent-encoded. Times are a number with us, ms, s, m, h
 /// or d, like 250ms or 1.5s; a bare number is milliseconds.
 ///
-/// Threads: any.
+/// Threads: any. Processes: a child of fork() opens a Store of its own, calls of an inherited one
+/// end with Error{closed}.
+///
+/// Commands of your own, `store->run(...)`, want sluice/store.hpp too.
 ///
 ///     auto store = sluice::open("redis://127.0.0.1:6379");
 ///     Mutex mutex{*store, "stock:42"};
@@ -21,7 +25,8 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/store.hpp"
+#include "sluice/clock.hpp"
+#include "sluice/store_pointer.hpp"
 
 namespace sluice {
 
@@ -33,6 +38,9 @@ struct OpenOptions {
   std::optional<std::chrono::milliseconds> command_timeout = {};
   /// For connecting, with the server's greeting. Default 3 s.
   std::optional<std::chrono::milliseconds> connect_timeout = {};
+  /// The most that open() itself waits for the server; connecting again later has the whole
+  /// connect_timeout. Default: no less than that.
+  std::optional<std::chrono::milliseconds> open_timeout = {};
   /// How long a waiting thread looks for the reply before it sleeps. Default 0; 20 to 50 µs halve
   /// the time of a call to a near server, and cost CPU meanwhile.
   std::optional<std::chrono::microseconds> spin = {};
@@ -40,8 +48,8 @@ struct OpenOptions {
   Clock* clock = nullptr;
   /// Where the Store runs callbacks: on_lost of a lock, handlers of channels. Default: a thread of
   /// the Store's own, started for the first of them; with a `clock` at once. Several threads: a
-  /// callback that takes long holds up no other.
-  Executor executor = {};
+  /// callback that takes long holds up no other. It is an Executor, see sluice/task.hpp.
+  std::function<void(std::function<void()> work)> executor = {};
 };
 
 /// Opens the Store; a server is connected when this returns. Throws Error{bad_argument} for a URL

@@ -8,23 +8,15 @@
 #include <vector>
 
 #include "sluice/held.hpp"
+#include "sluice/lock_info.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice {
 
-struct SemaphoreOptions {
-  /// How long permits are held without renewal, and so how long those of a dead holder are missing;
-  /// see MutexOptions. From 10 ms to 24 h.
-  std::chrono::milliseconds lease = std::chrono::seconds{30};
-  /// Renew the lease while permits are held. Off: they come back when their lease is over, and are
-  /// then lost for their holder.
-  bool watchdog = true;
-  /// How much earlier than the server the holder believes the hold to be over. Default: lease / 100
-  /// + 2 ms.
-  std::optional<std::chrono::milliseconds> margin{};
-  /// What people see in `info()`. Default: the name of the program.
-  std::string label{};
-};
+namespace lock {
+class PermitQueue;
+struct PermitNames;
+}  // namespace lock
 
 /// A semaphore as operators see it. It may have changed by the time it is read.
 struct SemaphoreInfo {
@@ -43,10 +35,19 @@ struct SemaphoreInfo {
   std::vector<Waiter> waiters;  ///< of programs of ours, in the order of the queue; at most 1000
 };
 
-namespace lock {
-class PermitQueue;
-struct PermitNames;
-}  // namespace lock
+struct SemaphoreOptions {
+  /// How long permits are held without renewal, and so how long those of a dead holder are missing;
+  /// see MutexOptions. From 10 ms to 24 h.
+  std::chrono::milliseconds lease = std::chrono::seconds{30};
+  /// Renew the lease while permits are held. Off: they come back when their lease is over, and are
+  /// then lost for their holder.
+  bool watchdog = true;
+  /// How much earlier than the server the holder believes the hold to be over. Default: lease / 100
+  /// + 2 ms.
+  std::optional<std::chrono::milliseconds> margin{};
+  /// What people see in `info()`. Default: the name of the program.
+  std::string label{};
+};
 
 /// How many permits there are: what Semaphore and PermitSemaphore have in common.
 class SemaphoreBase {

@@ -10,7 +10,7 @@
 namespace sluice {
 
 namespace lock {
-class SharedAccess;
+class Entrance;
 }  // namespace lock
 
 struct SharedMutexOptions {
@@ -91,15 +91,6 @@ class SharedMutex : public ExclusiveLock {
                                                std::chrono::milliseconds wait = {},
                                                std::stop_token stop = {});
 
-  /// The holders and the waiters (writers first), for operators: one round trip, O(holders +
-  /// waiters), of each queue the first 1000.
-  Task<LockInfo> info();
-
-  /// Ends all holds, to read and to write, and lets those in that wait. The holders learn of it
-  /// with their next renewal. False: it was free. Throws Error (wrong_type) for a key that is no
-  /// lock, and leaves it as it is.
-  Task<bool> force_release();
-
   // To read, as the standard library wants it (SharedTimedMutex). lock_shared() is also allowed
   // between lock() and unlock(); lock() of a thread that reads throws Error.
   void lock_shared();
@@ -115,11 +106,8 @@ class SharedMutex : public ExclusiveLock {
   void unlock_shared();
 
  private:
-  SharedMutex(std::shared_ptr<lock::SharedAccess> writers,
-              std::shared_ptr<lock::SharedAccess> readers, const std::string& label);
   bool lock_shared_within(std::chrono::milliseconds wait);
 
-  const std::shared_ptr<lock::SharedAccess> writers_;
   const std::unique_ptr<lock::Entrance> readers_;
 };
 

@@ -22,6 +22,7 @@
 
 #include "sluice/clock.hpp"
 #include "sluice/standard.hpp"
+#include "sluice/store_pointer.hpp"
 #include "sluice/task.hpp"
 #include "sluice/value.hpp"
 

@@ -26,12 +26,11 @@
 #include <atomic>
 #include <concepts>
 #include <coroutine>
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "sluice/clock.hpp"
 #include "sluice/standard.hpp"
@@ -84,7 +83,7 @@ class Task;
 
 namespace detail {
 
-/// What every Task's promise has: whom to resume at the end.
+/// What every Task's promise has: whom to resume at the end, and what was thrown.
 class PromiseBase {
  public:
   PromiseBase() noexcept = default;
@@ -121,6 +120,7 @@ class PromiseBase {
     return (arrivals_.load(std::memory_order_acquire) & both) == both;
   }
   bool was_started() const noexcept { return continuation_ || waiter_; }
+  void unhandled_exception() noexcept { error_ = std::current_exception(); }
 
   /// The Task is dropped. True: the frame can be destroyed now; else it goes on, and destroys
   /// itself at its end.
@@ -129,6 +129,11 @@ class PromiseBase {
   }
   /// `tell` is called once, at the drop of the running Task; at once if it was dropped before.
   void on_drop(std::function<void()> tell);
+
+ protected:
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
 
  private:
   // The end, and the return of start(), count one each: the second resumes the continuation.
@@ -140,6 +145,7 @@ class PromiseBase {
   void forget_on_drop() noexcept;
   void end(std::coroutine_handle<> self) noexcept;
 
+  std::exception_ptr error_;
   std::coroutine_handle<> continuation_;
   Waiter* waiter_ = nullptr;
   std::atomic<unsigned> arrivals_{0};
@@ -152,15 +158,14 @@ class Promise : public PromiseBase {
   Task<T> get_return_object() noexcept;
   template <class U>
     requires std::convertible_to<U, T>
-  void return_value(U&& value) { result_.template emplace<1>(std::forward<U>(value)); }
-  void unhandled_exception() noexcept { result_.template emplace<2>(std::current_exception()); }
+  void return_value(U&& value) { result_.emplace(std::forward<U>(value)); }
   T take() {
-    if (result_.index() == 2) std::rethrow_exception(std::get<2>(std::move(result_)));
-    return std::get<1>(std::move(result_));
+    rethrow();
+    return std::move(*result_);
   }
 
  private:
-  std::variant<std::monostate, T, std::exception_ptr> result_;
+  std::optional<T> result_;
 };
 
 template <>
@@ -168,13 +173,7 @@ class Promise<void> : public PromiseBase {
  public:
   Task<void> get_return_object() noexcept;
   void return_void() const noexcept {}
-  void unhandled_exception() noexcept { error_ = std::current_exception(); }
-  void take() const {
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  std::exception_ptr error_;
+  void take() const { rethrow(); }
 };
 
 /// Runs `coroutine` to its end on this thread; `promise` is its promise. Throws Error{bad_argument}
@@ -189,7 +188,7 @@ void warn_of_unstarted(std::coroutine_handle<> coroutine) noexcept;
 
 /// What a Task holds when its value was there at once; void needs a stand-in.
 template <class T>
-using Ready = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+using Ready = std::conditional_t<std::is_void_v<T>, std::nullptr_t, T>;
 
 /// A result whose end undoes what the Task has done, as a hold's does: its type, or that in an
 /// optional, names a type `must_be_kept`. The compiler warns where the result of get() is dropped.
@@ -323,27 +322,6 @@ struct OnDrop {
   }
   void await_resume() const noexcept {}
 };
-
-/// Starts all tasks at once and waits for all; results in the order of the tasks.
-/// Throws the first failure, after all have ended.
-Task<void> when_all(std::vector<Task<void>> tasks);
-
-template <class T>
-Task<std::vector<T>> when_all(std::vector<Task<T>> tasks) {
-  std::vector<std::optional<T>> slots(tasks.size());
-  std::vector<Task<void>> fillers;
-  fillers.reserve(tasks.size());
-  const auto fill = [](Task<T>& task, std::optional<T>& slot) -> Task<void> {
-    slot.emplace(co_await task);
-  };
-  for (std::size_t i = 0; i < tasks.size(); ++i) fillers.push_back(fill(tasks[i], slots[i]));
-  auto all = when_all(std::move(fillers));
-  co_await all;
-  std::vector<T> results;
-  results.reserve(slots.size());
-  for (auto& slot : slots) results.push_back(std::move(*slot));
-  co_return results;
-}
 
 /// Waits for `completion` until `deadline` of `clock`. False: time was up first. After this returns
 /// the completion may be gone.

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <thread>
 
-#include "base/json.hpp"
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/latency.hpp"
+#include "cli/output.hpp"
 #include "sluice/id.hpp"
 #include "sluice/lock.hpp"
 #include "sluice/number.hpp"
@@ -122,7 +122,7 @@ int bench(const Globals& globals, const BenchArgs& args) {
     json.add(Json::object(
         {{"name", row.name}, {"per_second", row.per_second}, {"p50_us", p50}, {"p99_us", p99}}));
   }
-  if (globals.json) fmt::print("{}\n", Json::object({{"ok", true}, {"figures", json}}).text());
+  if (globals.json) print(Json::object({{"ok", true}, {"figures", json}}));
   return exit_ok;
 }
 

@@ -1,6 +1,5 @@
 #include "cli/child.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 #include <initializer_list>
 #include <system_error>
 
+#include "base/descriptor.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::cli {
@@ -33,20 +33,6 @@ sigset_t child_signals() {
   return signals;
 }
 
-class Descriptor {
- public:
-  Descriptor(int number, const char* what) : number_(number) {
-    if (number < 0) throw std::system_error{errno, std::generic_category(), what};
-  }
-  ~Descriptor() { ::close(number_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const noexcept { return number_; }
-
- private:
-  int number_;
-};
-
 /// In the child: becomes `words`. Returns the reason why it cannot.
 int become(char* const* words, pid_t parent) {
   sigset_t none;
@@ -65,24 +51,18 @@ pid_t start(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw std::system_error{errno, std::generic_category(), "pipe2"};
-  const Descriptor told{ends[0], "pipe2"};
-  pid_t pid = 0;
-  {
-    const Descriptor tell{ends[1], "pipe2"};
-    const pid_t parent = ::getpid();
-    pid = ::fork();
-    if (pid < 0) throw std::system_error{errno, std::generic_category(), "fork"};
-    if (pid == 0) {
-      const int why = become(words.data(), parent);
-      [[maybe_unused]] const auto written = ::write(tell.number(), &why, sizeof why);
-      ::_exit(127);
-    }
+  Pipe told = make_pipe();
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) throw std::system_error{errno, std::generic_category(), "fork"};
+  if (pid == 0) {
+    const int why = become(words.data(), parent);
+    [[maybe_unused]] const auto written = ::write(told.write.number(), &why, sizeof why);
+    ::_exit(127);
   }
+  told.write.close();
   int why = 0;
-  while (::read(told.number(), &why, sizeof why) < 0 && errno == EINTR) {
+  while (::read(told.read.number(), &why, sizeof why) < 0 && errno == EINTR) {
   }
   if (why == 0) return pid;
   ::waitpid(pid, nullptr, 0);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/command_line/command.hpp"
-#include "sluice/store.hpp"
+#include "sluice/open.hpp"
 
 namespace sluice::cli {
 
@@ -16,7 +16,7 @@ struct Globals {
 };
 
 /// Opens --store, else $SLUICE_STORE, else a Redis on this machine.
-std::unique_ptr<Store> open_store(const Globals& globals);
+std::unique_ptr<Store> open_store(const Globals& globals, const OpenOptions& how = {});
 std::string store_url(const Globals& globals);
 /// Warns on stderr when the store is in the memory of this process, so that no other process shares
 /// `what`.

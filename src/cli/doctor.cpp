@@ -6,11 +6,12 @@
 #include <map>
 #include <optional>
 
-#include "base/json.hpp"
 #include "base/random.hpp"
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
+#include "cli/output.hpp"
 #include "sluice/open.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -268,9 +269,7 @@ int examine(const Globals& globals, const std::string& given) {
     if (!finding.advice.empty()) fmt::print("{:<21} -> {}\n", "", finding.advice);
   }
   if (globals.json)
-    fmt::print(
-        "{}\n",
-        Json::object({{"ok", !danger}, {"store", store->describe()}, {"findings", rows}}).text());
+    print(Json::object({{"ok", !danger}, {"store", store->describe()}, {"findings", rows}}));
   return danger ? exit_check_failed : exit_ok;
 }
 

@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "base/duration.hpp"
-#include "base/json.hpp"
 #include "cli/child.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
+#include "cli/output.hpp"
 #include "sluice/lock_watch.hpp"
 
 namespace sluice::cli {
@@ -19,12 +19,20 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// A shorter --wait may be over before a store far away can have answered.
+constexpr milliseconds least_for_a_store{500};
+
 std::string told_by(const std::function<std::string()>& obstacle) {
   try {
     return obstacle();
   } catch (const Error&) {
     return {};  // the command itself meets the same failure, and tells it
   }
+}
+
+milliseconds left_until(SteadyTime deadline) {
+  return std::max(std::chrono::ceil<milliseconds>(deadline - system_clock().steady()),
+                  milliseconds{0});
 }
 
 /// After a second of waiting: one line on stderr that says for what.
@@ -79,16 +87,15 @@ class Run {
     const auto deadline = Clock::add(system_clock().steady(), args_.wait);
     bool told = false;
     for (milliseconds pause{100};; pause = std::min(2 * pause, milliseconds{2000})) {
-      const auto left = std::max(
-          std::chrono::ceil<milliseconds>(deadline - system_clock().steady()), milliseconds{0});
       try {
-        if (!resource_ || resource_->incomplete) resource_ = prepare();
+        if (!resource_ || resource_->incomplete) resource_ = prepare(within(left_until(deadline)));
         const WaitNotice notice{tell, phrases_, resource_->obstacle};
-        return resource_->acquire(left, stop);
+        return resource_->acquire(left_until(deadline), stop);
       } catch (const Error& failure) {
-        const bool unreachable =
-            failure.errc() == Errc::connection || failure.errc() == Errc::timeout;
-        if (!unreachable || left.count() == 0) throw;
+        const bool may_pass = failure.errc() == Errc::connection ||
+                              failure.errc() == Errc::timeout || failure.errc() == Errc::in_use;
+        const auto left = left_until(deadline);
+        if (!may_pass || left.count() == 0) throw;
         if (!std::exchange(told, true))
           complain("{}: {}; trying again for {}", phrases_.what, failure.message(),
                    duration_text(args_.wait));
@@ -97,9 +104,19 @@ class Run {
     }
   }
 
+  /// How to open a store. A caller that does not wait at all gives it the usual time all the same.
+  OpenOptions within(milliseconds left) const {
+    OpenOptions options;
+    if (args_.wait.count() > 0) options.open_timeout = std::max(left, least_for_a_store);
+    return options;
+  }
+
   int busy() {
     const std::string why = told_by(resource_->obstacle);
-    complain("{} {}{}{}; {}", phrases_.what, phrases_.busy, why.empty() ? "" : ": ", why,
+    const std::string state = why.empty()                   ? phrases_.busy
+                              : why.starts_with("held by ") ? "is " + why
+                                                            : phrases_.busy + ": " + why;
+    complain("{} {}; {}", phrases_.what, state,
              args_.wait.count() == 0 ? "wait for it with --wait"
                                      : "waited " + duration_text(args_.wait));
     return say("busy", exit_refused);
@@ -138,7 +155,7 @@ class Run {
     Json json = Json::object(
         {{"ok", outcome == phrases_.done}, {"outcome", outcome}, {"exit_code", exit_code}});
     if (token_) json.add("token", std::to_string(*token_));
-    fmt::print("{}\n", json.text());
+    print(json);
     return exit_code;
   }
 
@@ -164,13 +181,13 @@ Argument command_argument(RunArgs& args) {
 
 std::vector<Option> wait_options(RunArgs& args, const std::string& what) {
   const auto no_wait = [&args](const std::string&) { args.wait = milliseconds{0}; };
-  return {
-      {"-w, --wait", "TIME",
-       "How long to wait for " + what + ", and for a store that cannot be reached: 0, 250ms, 5s",
-       into(args.wait)},
-      {"-n, --nonblock", "", "Do not wait, as --wait 0",
-       Target{Target::Takes::nothing, no_wait, {}}},
-      {"-c, --command", "TEXT", "The command, for /bin/sh", into(args.shell_command)}};
+  return {{"-w, --wait", "TIME",
+           "How long to wait for " + what +
+               ", and for a store that cannot be reached or a folder in use: 0, 250ms, 5s",
+           into(args.wait)},
+          {"-n, --nonblock", "", "Do not wait, as --wait 0",
+           Target{Target::Takes::nothing, no_wait, {}}},
+          {"-c, --command", "TEXT", "The command, for /bin/sh", into(args.shell_command)}};
 }
 
 Command command_that_holds(std::string name, std::string summary, RunArgs& args,

@@ -63,8 +63,9 @@ struct Resource {
   bool incomplete = false;
 };
 
-/// Opens the store. Throws Error. Called again when the store could not be reached.
-using Prepare = std::function<Resource()>;
+/// Opens the store, in time. Throws Error. Called again when the store could not be reached or was
+/// in use.
+using Prepare = std::function<Resource(const OpenOptions& how)>;
 
 /// What to say: "lock 'deploy'", and of what stood in the way.
 struct Phrases {
@@ -74,10 +75,10 @@ struct Phrases {
   bool needs_command = true;
 };
 
-/// Waits, runs the command, gives back. A store that cannot be reached is tried again until the
-/// wait is over. While it waits a signal ends the program; while the command runs signals are
-/// passed on to it, and when the hold is lost it gets TERM, and KILL after --grace. The exit code:
-/// the command's, or one of ours.
+/// Waits, runs the command, gives back. A store that cannot be reached, or is in use by another
+/// process, is tried again until the wait is over. While it waits a signal ends the program; while
+/// the command runs signals are passed on to it, and when the hold is lost it gets TERM, and KILL
+/// after --grace. The exit code: the command's, or one of ours.
 int hold_and_run(const Globals& globals, const RunArgs& args, const Phrases& phrases,
                  const Prepare& prepare);
 

@@ -40,7 +40,7 @@ int draw(const Globals& globals, const IdArgs& args) {
     else
       fmt::print("{}\n", id);
   }
-  if (globals.json) fmt::print("{}\n", Json::object({{"ok", true}, {"ids", all}}).text());
+  if (globals.json) print(Json::object({{"ok", true}, {"ids", all}}));
   return exit_ok;
 }
 

@@ -38,7 +38,7 @@ int set(const Globals& globals, const LatchArgs& args) {
     const auto left = latch.count().get();
     complain("latch '{}' is not open, {} are still to report; set it all the same with --reset",
              args.run.name, left);
-    if (globals.json) fmt::print("{}\n", json_of(false, left).text());
+    if (globals.json) print(json_of(false, left));
     return exit_refused;
   }
   return print_count(globals, args, args.count);
@@ -70,8 +70,8 @@ int show(const Globals& globals, const LatchArgs& args) {
 }
 
 /// Nothing is held, so nothing can be lost.
-Resource prepare(const Globals& globals, const LatchArgs& args) {
-  const std::shared_ptr<Store> store = open_store(globals);
+Resource prepare(const Globals& globals, const LatchArgs& args, const OpenOptions& how) {
+  const std::shared_ptr<Store> store = open_store(globals, how);
   const auto latch = std::make_shared<Latch>(*store, args.run.name);
   const auto acquire = [store, latch, &args](std::chrono::milliseconds time,
                                              std::stop_token stop) -> std::optional<Holding> {
@@ -91,7 +91,8 @@ int wait(const Globals& globals, const LatchArgs& args) {
                         .busy = "is not open",
                         .done = "open",
                         .needs_command = false};
-  return hold_and_run(globals, args.run, phrases, [&] { return prepare(globals, args); });
+  return hold_and_run(globals, args.run, phrases,
+                      [&](const OpenOptions& how) { return prepare(globals, args, how); });
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 /// `sluice lock NAME -- CMD`: runs a command while the lock is held, as flock(1) does.
 #include "sluice/lock.hpp"
 
+#include <future>
+
 #include "cli/command_line/exit_code.hpp"
 #include "cli/hold_and_run.hpp"
 #include "cli/lock_text.hpp"
 #include "sluice/lock_watch.hpp"
-#include "sluice/open.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -84,10 +85,11 @@ constexpr auto shared = [](SharedMutex& lock, std::chrono::milliseconds wait,
 };
 
 template <class Lock, class Options, class Verb>
-Resource in_one_store(const Globals& globals, const RunArgs& args, Options options, Verb verb) {
+Resource in_one_store(const Globals& globals, const RunArgs& args, const OpenOptions& how,
+                      Options options, Verb verb) {
   options.lease = args.lease;
   options.label = args.label_or_command();
-  const std::shared_ptr<Store> store = open_store(globals);
+  const std::shared_ptr<Store> store = open_store(globals, how);
   auto lock = std::make_shared<Lock>(*store, args.name, std::move(options));
   Resource resource = resource_of({store}, std::move(lock), verb);
   resource.obstacle = [store, name = args.name] {
@@ -97,13 +99,18 @@ Resource in_one_store(const Globals& globals, const RunArgs& args, Options optio
   return resource;
 }
 
-Resource in_many_stores(const LockArgs& args, bool first_try) {
+Resource in_many_stores(const LockArgs& args, OpenOptions how, bool first_try) {
+  // All at once, and the other half of the time is for the lock: one silent node costs no more.
+  if (how.open_timeout) *how.open_timeout /= 2;
+  std::vector<std::future<std::unique_ptr<Store>>> opening;
+  for (const auto& url : args.quorum)
+    opening.push_back(std::async(std::launch::async, [&] { return open(url, how); }));
   Stores stores;
   std::vector<Store*> nodes;
   bool incomplete = false;
-  for (const auto& url : args.quorum) {
+  for (auto& opened : opening) {
     try {
-      stores.push_back(open(url));
+      stores.push_back(opened.get());
     } catch (const Error& failure) {
       if (failure.errc() == Errc::bad_argument) throw;
       if (first_try) complain("{}; going on without it", failure.message());
@@ -121,14 +128,15 @@ Resource in_many_stores(const LockArgs& args, bool first_try) {
   return resource;
 }
 
-Resource prepare(const Globals& globals, const LockArgs& args, bool first_try) {
-  if (!args.quorum.empty()) return in_many_stores(args, first_try);
-  if (args.fair) return in_one_store<FairMutex>(globals, args.run, FairMutexOptions{}, alone);
+Resource prepare(const Globals& globals, const LockArgs& args, const OpenOptions& how,
+                 bool first_try) {
+  if (!args.quorum.empty()) return in_many_stores(args, how, first_try);
+  if (args.fair) return in_one_store<FairMutex>(globals, args.run, how, FairMutexOptions{}, alone);
   if (args.shared)
-    return in_one_store<SharedMutex>(globals, args.run, SharedMutexOptions{}, shared);
+    return in_one_store<SharedMutex>(globals, args.run, how, SharedMutexOptions{}, shared);
   if (args.exclusive)
-    return in_one_store<SharedMutex>(globals, args.run, SharedMutexOptions{}, alone);
-  return in_one_store<Mutex>(globals, args.run, MutexOptions{}, alone);
+    return in_one_store<SharedMutex>(globals, args.run, how, SharedMutexOptions{}, alone);
+  return in_one_store<Mutex>(globals, args.run, how, MutexOptions{}, alone);
 }
 
 int lock(const Globals& globals, const LockArgs& args) {
@@ -137,8 +145,9 @@ int lock(const Globals& globals, const LockArgs& args) {
   if (args.quorum.empty()) warn_if_in_memory(globals, "the lock");
   const Phrases phrases{.what = fmt::format("lock '{}'", args.run.name)};
   bool first_try = true;
-  return hold_and_run(globals, args.run, phrases,
-                      [&] { return prepare(globals, args, std::exchange(first_try, false)); });
+  return hold_and_run(globals, args.run, phrases, [&](const OpenOptions& how) {
+    return prepare(globals, args, how, std::exchange(first_try, false));
+  });
 }
 
 /// URL,URL,URL

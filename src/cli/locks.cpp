@@ -67,7 +67,7 @@ int print_graph(const Globals& globals, const LocksArgs& args, LockWatch& watch)
   }
   say_if_cut(report.complete, args);
   if (globals.json)
-    fmt::print("{}\n", json_of(report).text());
+    print(json_of(report));
   else
     fmt::print("{}", args.dot ? dot_of(report) : text_of(report));
   return report.deadlocks.empty() ? exit_ok : exit_deadlock;
@@ -81,8 +81,7 @@ int print_list(const Globals& globals, const LocksArgs& args, const LockList& li
   }
   Json rows = Json::array();
   for (const auto& lock : list.locks) rows.add(json_of(lock));
-  fmt::print("{}\n",
-             Json::object({{"ok", true}, {"complete", list.complete}, {"locks", rows}}).text());
+  print(Json::object({{"ok", true}, {"complete", list.complete}, {"locks", rows}}));
   return exit_ok;
 }
 

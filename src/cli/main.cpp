@@ -1,14 +1,17 @@
 /// The program `sluice`: every noun of the library from the command line.
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
-#include "cli/proxy_program.hpp"
 #include "sluice/log.hpp"
-#include "sluice/open.hpp"
 
 namespace sluice::cli {
 
@@ -18,7 +21,16 @@ std::string store_url(const Globals& globals) {
   return "redis://127.0.0.1:6379";
 }
 
-std::unique_ptr<Store> open_store(const Globals& globals) { return open(store_url(globals)); }
+std::unique_ptr<Store> open_store(const Globals& globals, const OpenOptions& how) {
+  try {
+    return open(store_url(globals), how);
+  } catch (const Error& wrong) {
+    if (wrong.errc() != Errc::bad_argument) throw;
+    throw Error{Errc::bad_argument,
+                fmt::format("{}: {}", globals.store.empty() ? "$SLUICE_STORE" : "--store",
+                            wrong.message())};
+  }
+}
 
 void warn_if_in_memory(const Globals& globals, std::string_view what) {
   const std::string url = store_url(globals);
@@ -69,6 +81,37 @@ Command table(Globals& globals) {
   for (auto* const make : {demo_command, demo_instance_command, bench_command, doctor_command})
     root.commands.push_back(make(globals));
   return root;
+}
+
+/// Becomes the program sluice-proxy, which lies beside this one, in ../libexec/sluice, or on PATH.
+/// Returns only when it cannot be run: the exit code, after a line on stderr that says what to do.
+/// REQUIRES: a null pointer stands behind `words`, as behind argv.
+int exec_proxy(std::span<char* const> words) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const auto here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const auto libexec = here.parent_path() / "libexec" / "sluice";
+  int failure = ENOENT;
+  for (const auto& folder : {here, libexec, fs::path{}}) {
+    const auto program = folder / "sluice-proxy";  // without a folder: on PATH
+    ::execvp(program.c_str(), words.data());
+    if (errno != ENOENT) failure = errno;
+  }
+  if (failure == ENOENT)
+    complain(
+        "the proxy is a program of its own, sluice-proxy, and it is neither in {} nor in {} nor on "
+        "PATH: install it, or build it with `./run proxy` or `cmake --build BUILD --target "
+        "sluice_proxy_program`",
+        here.string(), libexec.string());
+  else
+    complain("sluice-proxy cannot be run: {}", std::strerror(failure));
+  return exit_unavailable;
+}
+
+/// Whether this program stands in for nutcracker: a link of that name.
+bool is_nutcracker(const char* program) noexcept {
+  const std::string_view path{program ? program : ""};
+  return path.substr(path.rfind('/') + 1) == "nutcracker";
 }
 
 /// The line of sluice-proxy, if that is meant: `sluice [--json] [help] proxy WORDS...`, or a

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "base/json.hpp"
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
+#include "cli/output.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -24,10 +24,7 @@ int draw(const Globals& globals, const NumberArgs& args) {
     const auto number = series.next().get();
     if (!number) {
       if (globals.json)
-        fmt::print(
-            "{}\n",
-            Json::object({{"ok", false}, {"numbers", numbers}, {"full", number.error().period}})
-                .text());
+        print(Json::object({{"ok", false}, {"numbers", numbers}, {"full", number.error().period}}));
       complain(
           "series '{}' is full for {}: {} numbers were given; use more --digits under a new name",
           args.name, number.error().period, number.error().largest);
@@ -38,7 +35,7 @@ int draw(const Globals& globals, const NumberArgs& args) {
     else
       fmt::print("{}\n", number->text);
   }
-  if (globals.json) fmt::print("{}\n", Json::object({{"ok", true}, {"numbers", numbers}}).text());
+  if (globals.json) print(Json::object({{"ok", true}, {"numbers", numbers}}));
   return exit_ok;
 }
 

@@ -9,6 +9,8 @@
 
 namespace sluice::cli {
 
+void print(const Json& json) { fmt::print("{}\n", json.text()); }
+
 void print(bool as_json, const Json& json, const std::string& text) {
   fmt::print("{}\n", as_json ? json.text() : text);
 }

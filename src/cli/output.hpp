@@ -11,6 +11,7 @@
 
 namespace sluice::cli {
 
+void print(const Json& json);
 /// The last line of a command: the object with --json, else the text.
 void print(bool as_json, const Json& json, const std::string& text);
 

@@ -113,8 +113,7 @@ int dead_letters(const Globals& globals, const SaleArgs& args) {
       if (!globals.json) fmt::print("{}  {}  {}\n", letter.id, number, letter.reason);
     }
   }
-  if (globals.json)
-    fmt::print("{}\n", Json::object({{"ok", after.empty()}, {"dead_letters", all}}).text());
+  if (globals.json) print(Json::object({{"ok", after.empty()}, {"dead_letters", all}}));
   return after.empty() ? exit_ok : exit_check_failed;
 }
 

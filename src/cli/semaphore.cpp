@@ -25,8 +25,8 @@ std::string obstacle(Store& store, Semaphore& semaphore) {
   return fmt::format("{} free, {} held, {} waiting", now.free, held, now.waiters.size());
 }
 
-Resource prepare(const Globals& globals, const SemaphoreArgs& args) {
-  const std::shared_ptr<Store> store = open_store(globals);
+Resource prepare(const Globals& globals, const SemaphoreArgs& args, const OpenOptions& how) {
+  const std::shared_ptr<Store> store = open_store(globals, how);
   const auto semaphore = std::make_shared<Semaphore>(
       *store, args.run.name,
       SemaphoreOptions{.lease = args.run.lease, .label = args.run.label_or_command()});
@@ -45,10 +45,15 @@ Resource prepare(const Globals& globals, const SemaphoreArgs& args) {
 }
 
 int run(const Globals& globals, const SemaphoreArgs& args) {
+  if (args.permits > 0 && args.count > args.permits)
+    throw Error{Errc::bad_argument,
+                fmt::format("--count {} is more than the --permits {} there are", args.count,
+                            args.permits)};
   warn_if_in_memory(globals, "the semaphore");
   const Phrases phrases{.what = fmt::format("semaphore '{}'", args.run.name),
                         .busy = fmt::format("has not {} free", args.count)};
-  return hold_and_run(globals, args.run, phrases, [&] { return prepare(globals, args); });
+  return hold_and_run(globals, args.run, phrases,
+                      [&](const OpenOptions& how) { return prepare(globals, args, how); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/event.hpp"
+#include "base/process.hpp"
 #include "engine/embedded/locked_engine.hpp"
 #include "engine/embedded/rewriter.hpp"
 #include "engine/log/append_log.hpp"
@@ -123,7 +124,6 @@ class PassiveStore {
 
   Task<Value> reply(ExecutionResult&& result, std::optional<Error> error);
   Task<Value> wait_for_keys(std::vector<std::string> words);
-  Task<Value> start_rewrite();
   /// Executes from where `values` ends; stops before an item that has to wait. Gives the receipt of
   /// what was executed.
   Receipt execute_items(const Batch& batch, std::vector<Value>& values);
@@ -238,6 +238,7 @@ PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<Folde
   persistence_ = std::make_unique<Persistence>(engine_, options_, std::move(folder));
   engine_.end_replay();
   engine_.log_to(&persistence_->committer);
+  engine_.engine().start_rewrite = [this] { persistence_->rewriter.start(); };
   report_ = persistence_->log.report();
 }
 
@@ -245,7 +246,6 @@ PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<Folde
 
 Task<Value> PassiveStore::run(Words command) {
   if (auto refused = refusal_of(command)) return failed<Value>(*std::move(refused));
-  if (is_word(command.front(), "bgrewriteaof")) return start_rewrite();
   std::optional<ExecutionResult> result;
   {
     Section section{engine_};
@@ -379,12 +379,6 @@ Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Val
 
 // --- the rest ---
 
-Task<Value> PassiveStore::start_rewrite() {
-  if (!persistence_)
-    return failed<Value>(
-        Error{Errc::bad_argument, "BGREWRITEAOF: this Store lives in memory alone"});
-  persistence_->rewriter.start();
-  return Task<Value>::ready(Value::simple_string("Background append only file rewriting started"));
 }
 
 void PassiveStore::rewrite() {

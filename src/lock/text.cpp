@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "base/integer.hpp"
 #include "sluice/error.hpp"
 #include "sluice/value.hpp"
 
@@ -28,10 +27,6 @@ void check_range(std::string_view what, std::int64_t number, std::int64_t least,
 
 std::string quoted(const std::string& name) { return to_string(Value::bulk_string(name)); }
 
-std::int64_t number_in(std::string_view text) {
-  std::int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
+std::int64_t number_in(std::string_view text) { return leading_number<std::int64_t>(text); }
 
 }  // namespace sluice::lock

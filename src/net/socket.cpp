@@ -4,13 +4,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
-#include <utility>
 
 namespace sluice::net {
 namespace {
@@ -30,30 +28,17 @@ Transfer result_of(ssize_t moved, bool zero_is_end) noexcept {
 
 }  // namespace
 
-Socket::Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-Socket& Socket::operator=(Socket&& other) noexcept {
-  if (this != &other) {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    descriptor_ = std::exchange(other.descriptor_, -1);
-  }
-  return *this;
-}
-
-Socket::~Socket() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 Socket Socket::start_connect(const Address& address) {
   Socket socket{::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-  if (socket.descriptor_ < 0) throw std::system_error{errno, std::generic_category(), "socket"};
+  const int descriptor = socket.descriptor();
+  if (descriptor < 0) throw std::system_error{errno, std::generic_category(), "socket"};
   if (address.family() != AF_UNIX) {
-    set_option(socket.descriptor_, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
     socket.keep_alive();
   }
   int result = 0;
   do {
-    result = ::connect(socket.descriptor_, address.get(), address.size);
+    result = ::connect(descriptor, address.get(), address.size);
   } while (result < 0 && errno == EINTR);
   if (result < 0 && errno != EINPROGRESS)
     throw std::system_error{errno, std::generic_category(), "connect"};
@@ -61,10 +46,10 @@ Socket Socket::start_connect(const Address& address) {
 }
 
 void Socket::keep_alive() noexcept {
-  set_option(descriptor_, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(descriptor_, IPPROTO_TCP, TCP_KEEPIDLE, 30);
-  set_option(descriptor_, IPPROTO_TCP, TCP_KEEPINTVL, 10);
-  set_option(descriptor_, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_option(descriptor(), SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(descriptor(), IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set_option(descriptor(), IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set_option(descriptor(), IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
 int connect_error(int descriptor) noexcept {
@@ -76,7 +61,7 @@ int connect_error(int descriptor) noexcept {
 Transfer Socket::read_some(std::span<char> into) noexcept {
   ssize_t got = 0;
   do {
-    got = ::recv(descriptor_, into.data(), into.size(), 0);
+    got = ::recv(descriptor(), into.data(), into.size(), 0);
   } while (got < 0 && errno == EINTR);
   return result_of(got, true);
 }
@@ -84,7 +69,7 @@ Transfer Socket::read_some(std::span<char> into) noexcept {
 Transfer Socket::write_some(std::string_view bytes) noexcept {
   ssize_t sent = 0;
   do {
-    sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    sent = ::send(descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
   return result_of(sent, false);
 }
@@ -106,7 +91,7 @@ std::string peer_of(int descriptor) {
 }
 
 void Socket::shutdown() noexcept {
-  if (descriptor_ >= 0) ::shutdown(descriptor_, SHUT_RDWR);
+  if (descriptor_.is_open()) ::shutdown(descriptor(), SHUT_RDWR);
 }
 
 }  // namespace sluice::net

@@ -1,6 +1,7 @@
 /// A stream socket, non-blocking from its birth.
 #pragma once
 
+#include "base/descriptor.hpp"
 #include "net/endpoint.hpp"
 #include "net/transport.hpp"
 
@@ -13,9 +14,6 @@ class Socket final : public Transport {
  public:
   Socket() = default;
   explicit Socket(int descriptor) noexcept : descriptor_(descriptor) {}
-  Socket(Socket&& other) noexcept;
-  Socket& operator=(Socket&& other) noexcept;
-  ~Socket() override;
 
   /// Begins to connect; poll for writing, then ask connect_error(). TCP_NODELAY and keep-alive are
   /// on. Throws std::system_error when it is refused at once.
@@ -24,16 +22,16 @@ class Socket final : public Transport {
   /// 10 s.
   void keep_alive() noexcept;
 
-  int connect_error() const noexcept { return net::connect_error(descriptor_); }
+  int connect_error() const noexcept { return net::connect_error(descriptor()); }
 
   Transfer read_some(std::span<char> into) noexcept override;
   Transfer write_some(std::string_view bytes) noexcept override;
   bool short_read_drains() const noexcept override { return true; }
-  int descriptor() const noexcept override { return descriptor_; }
+  int descriptor() const noexcept override { return descriptor_.number(); }
   void shutdown() noexcept override;
 
  private:
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 /// Where the peer of a connected socket is: "127.0.0.1:4711", "[::1]:4711"; "unix" for a unix

@@ -52,6 +52,7 @@ redis::RedisOptions server_options(const Url& url, const OpenOptions& options) {
   server.name = options.name.value_or(std::move(server.name));
   server.command_timeout = options.command_timeout.value_or(server.command_timeout);
   server.connect_timeout = options.connect_timeout.value_or(server.connect_timeout);
+  server.open_timeout = options.open_timeout.value_or(server.open_timeout);
   server.spin = options.spin.value_or(server.spin);
   server.executor = options.executor;
   return server;

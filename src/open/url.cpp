@@ -20,12 +20,6 @@ void refuse_unknown_settings(const Url& url, std::span<const std::string_view> k
 
 namespace {
 
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 std::string decode(std::string_view text, std::string_view what) {
   std::string plain;
   plain.reserve(text.size());
@@ -34,13 +28,12 @@ std::string decode(std::string_view text, std::string_view what) {
       plain += text[i];
       continue;
     }
-    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-    if (high < 0 || low < 0)
+    const auto byte = parse_integer<std::uint8_t>(text.substr(i + 1, 2), 16);
+    if (!byte || i + 2 >= text.size())
       refuse(fmt::format(
           "the {} of the URL has a '%' without two hex digits after it; write a plain one as %25",
           what));
-    plain += static_cast<char>(high * 16 + low);
+    plain += static_cast<char>(*byte);
     i += 2;
   }
   return plain;

@@ -52,7 +52,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
     if ((state_ == State::connecting || state_ == State::greeting) && now >= attempt_ends_)
       lose(fmt::format("{} within {} ms",
                        resolution_ ? "the name service has not answered" : "not connected",
-                       options_.connect_timeout.count()),
+                       attempt_time().count()),
            Errc::timeout);
     if (is_open()) mind_silence(now);
     flush(lock);
@@ -88,8 +88,14 @@ void Link::mind_silence(SteadyTime now) {
   }
 }
 
+std::chrono::milliseconds Link::attempt_time() const {
+  const bool is_first = kind_ == Kind::shared && !tried_;
+  return is_first ? std::min(options_.connect_timeout, options_.open_timeout)
+                  : options_.connect_timeout;
+}
+
 void Link::begin_attempt() {
-  attempt_ends_ = system_clock().steady() + options_.connect_timeout;
+  attempt_ends_ = system_clock().steady() + attempt_time();
   state_ = State::connecting;
   if (resolution_) return;  // the name service has not answered the last attempt
   try {

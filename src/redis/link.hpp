@@ -97,6 +97,7 @@ class Link final : public Source, public Driver {
   bool is_wanted() const noexcept {
     return kind_ == Kind::shared || hears() || !pending_.empty();
   }
+  std::chrono::milliseconds attempt_time() const;
   void begin_attempt();
   void take_addresses();
   void try_next_address();

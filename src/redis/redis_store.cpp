@@ -125,13 +125,15 @@ Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request
 Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request,
                                     CallOptions options) {
   const auto deadline = deadline_of(*client, options);
-  co_return co_await exchange_batch(client->link(), std::move(batch), std::move(request), deadline,
-                                    options);
+  auto exchanged = exchange_batch(client->link(), std::move(batch), std::move(request), deadline, options);
+  co_return co_await exchanged;
 }
 
 Task<std::vector<Value>> call_durably(ClientPtr client, DurableLine::Wait wait, Batch batch,
                                       CallOptions options) {
-  co_return co_await client->durable_line(wait).run({std::move(batch), options});
+  DurableLine::Call call{std::move(batch), options};
+  auto running = client->durable_line(wait).run(std::move(call));
+  co_return co_await running;
 }
 
 Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {

@@ -32,6 +32,8 @@ struct RedisOptions {
 
   /// From the first packet to the end of the greeting, for each attempt.
   std::chrono::milliseconds connect_timeout{3000};
+  /// The same for the first attempt, which the caller of open() waits for; the shorter one counts.
+  std::chrono::milliseconds open_timeout = std::chrono::milliseconds::max();
   /// How long a call waits for its reply, and for a connection. More: survives a slower server or a
   /// longer restart; less: the caller hears of trouble sooner.
   std::chrono::milliseconds command_timeout{3000};

@@ -1,8 +1,8 @@
 // What the words of a command say: where its keys are, and how long it may wait.
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "base/integer.hpp"
 #include "resp/command_table.hpp"
 #include "resp/letters.hpp"
 
@@ -31,14 +31,11 @@ bool none(const CommandSpec&, Words, Positions&) { return true; }
 
 bool counted(const CommandSpec& spec, Words words, Positions& positions) {
   if (spec.rule_at >= words.size()) return false;
-  const auto text = words[spec.rule_at];
-  std::size_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size()) return false;
+  const auto count = parse_integer<std::size_t>(words[spec.rule_at]);
   const std::size_t first = spec.rule_at + 1U;
-  if (count > words.size() - first || (count == 0 && !spec.has(flag_no_mandatory_keys)))
+  if (!count || *count > words.size() - first || (*count == 0 && !spec.has(flag_no_mandatory_keys)))
     return false;
-  add_range(first, first + count, 1, positions);
+  add_range(first, first + *count, 1, positions);
   return true;
 }
 
@@ -107,10 +104,9 @@ using std::chrono::milliseconds;
 
 /// A number that the server will refuse counts as 0: its error is the answer.
 milliseconds time_of(std::string_view text, double unit_ms) {
-  double count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size() || count < 0) return milliseconds{0};
-  const double ms = count * unit_ms;
+  const auto count = parse_decimal(text);
+  if (!count || !(*count >= 0)) return milliseconds{0};
+  const double ms = *count * unit_ms;
   if (ms == 0 || ms > 1e15) return milliseconds::max();
   return milliseconds{static_cast<std::int64_t>(ms) + 1};
 }

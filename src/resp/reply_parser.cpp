@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <utility>
+
+#include "base/integer.hpp"
 
 namespace sluice::resp {
 namespace {
@@ -186,11 +187,13 @@ std::size_t ReplyParser::length(std::string_view digits, std::size_t most,
 template <class Number>
 Number ReplyParser::number(std::string_view text, std::string_view what) const {
   if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
-  Number parsed{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (error != std::errc{} || end != text.data() + text.size())
-    refuse(fmt::format("invalid {}", what));
-  return parsed;
+  std::optional<Number> parsed;
+  if constexpr (std::is_integral_v<Number>)
+    parsed = parse_integer<Number>(text);
+  else
+    parsed = parse_decimal(text);
+  if (!parsed) refuse(fmt::format("invalid {}", what));
+  return *parsed;
 }
 
 void ReplyParser::refuse(const std::string& what) const {

@@ -1,8 +1,9 @@
 #include "resp/request_parser.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
+
+#include "base/integer.hpp"
 
 namespace sluice::resp {
 namespace {
@@ -11,8 +12,9 @@ namespace {
 bool parse_length(std::string_view text, std::int64_t& number) {
   const auto digits = text.starts_with('-') ? text.substr(1) : text;
   if (digits.empty() || (digits.front() == '0' && text.size() > 1)) return false;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
+  const auto parsed = parse_integer<std::int64_t>(text);
+  number = parsed.value_or(0);
+  return parsed.has_value();
 }
 
 std::size_t find(std::string_view buffer, char c, std::size_t from) {

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
+
+#include "base/integer.hpp"
 
 namespace sluice {
 namespace {
@@ -22,12 +23,6 @@ std::string_view name_of(Value::Type type) {
               fmt::format("expected {} in a reply, found {} {}", wanted, name_of(value.type()),
                           to_string(value)),
               Effect::done};
-}
-
-template <class Number>
-bool parse_whole(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
 }
 
 void append_text(std::string& out, std::string_view text) {
@@ -77,10 +72,8 @@ void append(std::string& out, const Value& value) {
 
 std::int64_t Value::as_integer() const {
   if (const auto* number = std::get_if<std::int64_t>(&content_)) return *number;
-  std::int64_t parsed = 0;
-  if (const auto* text = std::get_if<std::string>(&content_);
-      text && !is_error() && parse_whole(*text, parsed))
-    return parsed;
+  if (const auto* text = std::get_if<std::string>(&content_); text && !is_error())
+    if (const auto parsed = parse_integer<std::int64_t>(*text)) return *parsed;
   not_a("an integer", *this);
 }
 
@@ -88,10 +81,8 @@ double Value::as_number() const {
   if (const auto* number = std::get_if<double>(&content_)) return *number;
   if (const auto* number = std::get_if<std::int64_t>(&content_))
     return static_cast<double>(*number);
-  double parsed = 0;
-  if (const auto* text = std::get_if<std::string>(&content_);
-      text && !is_error() && parse_whole(*text, parsed))
-    return parsed;
+  if (const auto* text = std::get_if<std::string>(&content_); text && !is_error())
+    if (const auto parsed = parse_decimal(*text)) return *parsed;
   not_a("a number", *this);
 }
 

@@ -200,7 +200,7 @@ long long SqlOrderStore::id_of(Connection& at, const std::string& sale) const {
   at.sql << "SELECT id FROM sale_stock WHERE name = :name", soci::use(name), soci::into(id);
   if (!at.sql.got_data())
     throw Error{Errc::database,
-                fmt::format("{}: sale '{}' is not in the database; add_sale() enters it",
+                fmt::format("{}: sale '{}' is not in the database yet; its worker enters it",
                             dialect_.description, sale)};
   at.sale_ids.emplace(sale, id);
   return id;

@@ -1,8 +1,8 @@
 #include "store/reply_error.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/integer.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice {
@@ -38,9 +38,7 @@ std::size_t line_of(std::string_view reply) {
   if (at == std::string_view::npos) return 0;
   auto number = reply.substr(at + mark.size());
   if (number.starts_with(' ')) number.remove_prefix(1);
-  std::size_t line = 0;
-  std::from_chars(number.data(), number.data() + number.size(), line);
-  return line;
+  return leading_number<std::size_t>(number);
 }
 
 struct Calls {

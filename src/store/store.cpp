@@ -2,6 +2,10 @@
 
 #include "base/callback.hpp"
 
+void std::default_delete<sluice::Store>::operator()(sluice::Store* store) const noexcept {
+  delete store;
+}
+
 namespace sluice {
 
 Batch& Batch::add(Words command) {

@@ -12,6 +12,7 @@
 #include "base/process.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
+#include "sluice/when_all.hpp"
 #include "store/waiter.hpp"
 
 namespace sluice {

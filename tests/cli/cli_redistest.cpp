@@ -96,7 +96,7 @@ TEST_F(Program, ABusyLockExits75) {
   side.command({"PEXPIRE", "deploy", "60000"});
   const Ran ran = run_on_redis({"lock", "deploy", "--wait", "50ms", "--", "true"});
   EXPECT_EQ(ran.status, 75) << ran.output;
-  EXPECT_NE(ran.output.find("held by another"), std::string::npos);
+  EXPECT_NE(ran.output.find("lock 'deploy' is held by "), std::string::npos);
 }
 
 TEST_F(Program, ALostLockEndsTheCommandAndExits76) {

@@ -180,6 +180,8 @@ TEST_F(CommandLine, AFailureIsHeadedByItsCommand) {
   EXPECT_EQ(said_, "sluice: explode 'y': busy\n");
   EXPECT_EQ(run({"explode"}), exit_in_use);
   EXPECT_EQ(said_, "sluice: explode: busy\n");
+  EXPECT_EQ(run({"explode", ""}), exit_in_use);
+  EXPECT_EQ(said_, "sluice: explode '': busy\n");
   EXPECT_EQ(run({"explode", "x"}), exit_in_use);
   EXPECT_EQ(said_, "sluice: 'x' is busy\n") << "it says so itself";
 }

@@ -1,9 +1,13 @@
 /// What a new user stumbled over, each by its row.
+#include <fmt/format.h>
+
+#include <cstdlib>
 #include <filesystem>
 
 #include "cli/program.hpp"
 #include "support/free_port.hpp"
 #include "support/paths.hpp"
+#include "support/silent_port.hpp"
 
 namespace sluice {
 namespace {
@@ -52,6 +56,19 @@ TEST_F(Frictions, U04_UserSignalsArePassedOn) {
   }
 }
 
+TEST_F(Frictions, U04_WhatTheCallerIgnoresDoesNotChangeHowItEnds) {
+  const auto line = "exec env --ignore-signal=CHLD,HUP " + test::built_path("sluice") +
+                    " --store " + server_.url() + " lock deploy -- ";
+  EXPECT_EQ((test::Process{{"sh", "-c", line + "sh -c 'kill -HUP $PPID; exit 7'"}}.wait()), 7);
+  auto holder = start_on_redis({"lock", "deploy", "--", "sleep", "60"}, "holder");
+  wait_for_key("deploy");
+  test::Process waiter{{"sh", "-c", line + "sh -c 'exit 7'"}};
+  wait_for_key("sluice_lock_queue:{deploy}");
+  waiter.signal(SIGHUP);
+  holder.terminate();
+  EXPECT_EQ(waiter.wait_for(20s), 7) << "nohup";
+}
+
 TEST_F(Frictions, U05_AFailureSaysOfWhatItIs) {
   PlainClient side{server_.port()};
   side.command({"SET", "{MT}:s", "x"});
@@ -91,6 +108,52 @@ TEST_F(Frictions, U06_AWaitForAStoreThatNeverComesEnds) {
   EXPECT_EQ(waiter.wait_for(20s), 128 + SIGINT) << "a signal ends the wait";
 }
 
+TEST_F(Frictions, U06_WaitBoundsConnectingToAHostThatIsSilent) {
+  const test::SilentPort silent;
+  for (const Words& words :
+       {Words{"lock", "deploy"}, Words{"semaphore", "desks", "--permits", "1"}, Words{"latch", "x"},
+        Words{"lock", "x", "--quorum", silent.url() + ',' + silent.url() + ',' + silent.url()}}) {
+    Words line = words;
+    line.insert(line.end(), {"--wait", "600ms", "--", "true"});
+    line.insert(line.begin(), {"--store", silent.url() + "?connect_timeout=1d"});
+    const Ran ran = run(line);
+    EXPECT_TRUE(ran.status == 79 || ran.status == 69) << ran.status << ran.output;
+    EXPECT_TRUE(ran.says("not connected within ")) << ran.output;
+  }
+}
+
+TEST_F(Frictions, U06_ASilentNodeDoesNotKeepAMajorityOut) {
+  const test::SilentPort silent;
+  const test::RedisServer second;
+  const std::string urls =
+      silent.url() + "?connect_timeout=1d," + server_.url() + ',' + second.url();
+  const Ran ran = run({"lock", "deploy", "--wait", "4s", "--quorum", urls, "--", "echo", "in"});
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_TRUE(ran.says("going on without it")) << ran.output;
+}
+
+TEST_F(Frictions, U06_WaitCoversAFolderInUse) {
+  const Words on_folder{"--store", "embedded:" + (folder_ / "data").string()};
+  const auto lock = [&](Words words) {
+    words.insert(words.begin(), on_folder.begin(), on_folder.end());
+    return words;
+  };
+  auto holder =
+      start(lock({"lock", "deploy", "--", "sh", "-c", "echo > in; exec sleep 60"}), "one");
+  wait_for_line("in");
+  for (const char* const wait : {"0", "50ms"}) {
+    const Ran busy = run(lock({"lock", "deploy", "--wait", wait, "--", "true"}));
+    EXPECT_EQ(busy.status, 73) << busy.output;
+    EXPECT_TRUE(busy.says("is in use by process")) << busy.output;
+  }
+  auto waiter = start(lock({"lock", "deploy", "--wait", "1h", "--", "echo", "entered"}), "two");
+  EXPECT_NE(wait_for_line("two").find("trying again for 1h"), std::string::npos);
+  EXPECT_TRUE(waiter.running());
+  holder.terminate();
+  EXPECT_EQ(waiter.wait_for(20s), 0);
+  EXPECT_TRUE(read_file(folder_ / "two").ends_with("entered\n"));
+}
+
 TEST_F(Frictions, U07_TheShortOptionsAreThoseOfFlock) {
   auto holder = start_on_redis({"lock", "deploy", "--", "sleep", "60"}, "holder");
   wait_for_key("deploy");
@@ -127,6 +190,13 @@ TEST_F(Frictions, U09_AnotherNumberOfPermitsIsAMismatch) {
   EXPECT_EQ(run_on_redis({"semaphore", "desks", "--permits", "2", "--", "true"}).status, 0);
   const Ran other = run_on_redis({"semaphore", "desks", "--permits", "3", "--", "true"});
   EXPECT_EQ(other.status, 78) << other.output;
+}
+
+TEST_F(Frictions, U09_MorePermitsThanThereAreAreNotWaitedFor) {
+  const Ran ran =
+      run_on_redis({"semaphore", "desks", "--permits", "2", "--count", "3", "--", "true"});
+  EXPECT_EQ(ran.status, 64) << ran.output;
+  EXPECT_TRUE(ran.says("--count 3 is more than the --permits 2 there are")) << ran.output;
 }
 
 TEST_F(Frictions, U10_ALatchThatWasNeverSetIsTold) {
@@ -215,6 +285,31 @@ TEST_F(Frictions, U15_HelpIsShortAndShellsAreServed) {
   EXPECT_EQ(completing.wait(), 0);
 }
 
+/// `check` runs in a shell that may be missing on this machine; $1: the folder of the scripts.
+void completes_in(const std::string& shell, const Words& options, const std::string& check) {
+  if (test::Process{{"sh", "-c", "command -v " + shell + " >/dev/null"}}.wait() != 0)
+    GTEST_SKIP() << shell << " is not installed";
+  const test::TempDir folder;
+  test::Process{{test::built_path("sluice"), "__pages", folder.path()}}.wait();
+  Words words{"env", fmt::format("PATH={}:{}", test::built_path(), std::getenv("PATH")), shell};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"-c", fmt::format(fmt::runtime(check), folder.path().string())});
+  EXPECT_EQ(test::Process{words}.wait(), 0);
+}
+
+TEST_F(Frictions, U15_ZshCompletes) {
+  completes_in("zsh", {"-f"},
+               "fpath=({}/zsh/site-functions $fpath); autoload -Uz compinit; compinit -u -D; "
+               "_describe() {{ print -rl -- ${{(P)2}}; }}; words=(sluice sem); CURRENT=2; "
+               "[[ $_comps[sluice] == _sluice && $(_sluice) == semaphore:* ]]");
+}
+
+TEST_F(Frictions, U15_FishCompletes) {
+  completes_in("fish", {"--no-config"},
+               "source {}/fish/vendor_completions.d/sluice.fish; "
+               "complete -C 'sluice sem' | grep -q ^semaphore");
+}
+
 TEST_F(Frictions, U15_TheReferenceOfTheCommandLineIsCurrent) {
   const Ran page = run({"help", "--markdown"});
   EXPECT_EQ(read_file(test::source_path("docs/command_line.md")), page.output)
@@ -283,6 +378,14 @@ TEST_F(Frictions, U21_TheDoctorKnowsThatAFolderHasNoConfigSet) {
   const Ran memory = run({"doctor", "embedded:"});
   EXPECT_EQ(memory.status, 1) << memory.output;
   EXPECT_FALSE(memory.says("CONFIG SET")) << memory.output;
+}
+
+TEST_F(Frictions, U19_ABadUrlIsNamedByWhereItStands) {
+  EXPECT_TRUE(run({"--store", "server:6379/", "id"}).says("id: --store: 'server:' is no kind"));
+  test::Process drawing{{"sh", "-c",
+                         "SLUICE_STORE=server " + test::built_path("sluice") +
+                             " id 2>&1 | grep -q 'id: $SLUICE_STORE: this is no URL'"}};
+  EXPECT_EQ(drawing.wait(), 0);
 }
 
 TEST_F(Frictions, U22_AStoreInMemoryIsWarnedOf) {

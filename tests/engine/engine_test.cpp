@@ -2,8 +2,11 @@
 // in.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "engine/core/keyspace.hpp"
 #include "engine/engine_session.hpp"
+#include "resp/command_table.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -134,7 +137,43 @@ TEST(Engine, TellsOfItself) {
     return name == "appendfsync" ? std::string{"no"} : std::string{};
   };
   EXPECT_TRUE(session.run("CONFIG SET appendfsync always").is_error());
-  EXPECT_GT(session.run("COMMAND COUNT").as_integer(), 200);
+}
+
+TEST(Engine, E13_CommandNamesWhatIsAnsweredAndNothingElse) {
+  EngineSession session;
+  const auto is_known = [&](const Line& words) {
+    const auto reply = session.run(words);
+    return !reply.is_error() || !reply.as_text().contains("unknown");
+  };
+  std::set<std::string, std::less<>> told;
+  const auto names = session.run("COMMAND LIST");
+  for (const auto& name : names.as_items()) told.emplace(name.as_text());
+  EXPECT_EQ(session.run("COMMAND COUNT").as_integer(), static_cast<std::int64_t>(told.size()));
+  EXPECT_EQ(session.run("COMMAND").as_items().size(), told.size());
+  EXPECT_EQ(session.run("COMMAND DOCS").as_items().size(), 2 * told.size());
+
+  std::set<std::string, std::less<>> subcommands;
+  const auto rows = session.run("COMMAND INFO");
+  for (const auto& row : rows.as_items())
+    for (const auto& sub : row.as_items().at(9).as_items())
+      subcommands.emplace(sub.as_items().front().as_text());
+  EXPECT_TRUE(subcommands.contains("xgroup|create"));
+
+  for (const auto& spec : resp::all_commands()) {
+    const auto bar = spec.name.find('|');
+    const bool is_sub = bar != std::string_view::npos;
+    Line words{std::string{spec.name.substr(0, bar)}};
+    if (is_sub) words.emplace_back(spec.name.substr(bar + 1));
+    EXPECT_EQ(is_known(words), (is_sub ? subcommands : told).contains(spec.name)) << spec.name;
+  }
+
+  EXPECT_EQ(to_string(session.run("COMMAND INFO pfadd cluster object|help")),
+            "[(nil), (nil), (nil)]");
+  EXPECT_EQ(to_string(session.run("COMMAND LIST FILTERBY PATTERN getr*")), "set[\"getrange\"]");
+  EXPECT_TRUE(session.run("COMMAND LIST FILTERBY ACLCAT read").is_error());
+  EXPECT_EQ(session.run("COMMAND DOCS pfadd get").as_items().size(), 2U);
+  EXPECT_TRUE(session.run("COMMAND GETKEYS PFADD a b").is_error());
+  EXPECT_TRUE(session.run(R"x(EVAL "return redis.acl_check_cmd('pfadd')" 0)x").is_error());
 }
 
 TEST(Engine, RefusesWhatItDoesNotOffer) {

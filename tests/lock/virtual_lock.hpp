@@ -31,6 +31,16 @@ class VirtualLock : public testing::Test {
       return what == call ? fault : Fault::none;
     };
   }
+  /// The process behind that line stands still: it hears nothing, and asks nothing.
+  static void stop(test::FaultyStore& line) {
+    line.hold_messages();
+    line.plan = [](std::string_view) { return Fault::request_late; };
+  }
+  static void go_on(test::FaultyStore& line) {
+    line.plan = [](std::string_view) { return Fault::none; };
+    line.let_go();
+    line.let_messages_go();
+  }
   void heal() {
     line_.plan = [](std::string_view) { return Fault::none; };
   }

@@ -1,15 +1,17 @@
 #include "sluice/open.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "support/silent_port.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice {
 namespace {
 
-Error failure_of(const std::string& url) {
+Error failure_of(const std::string& url, const OpenOptions& options = {}) {
   try {
-    open(url);
+    open(url, options);
   } catch (const Error& error) {
     return error;
   }
@@ -49,6 +51,45 @@ TEST(Open, ABadPartIsABadArgument) {
         "redis://h?timeout=soon", "redis://h?tiemout=3s", "redis+unix://h/sock", "redis+unix://",
         "embedded://host/path", "embedded:/x?fsync=sometimes", "embedded:/x?name=y"})
     EXPECT_EQ(failure_of(url).errc(), Errc::bad_argument) << url;
+}
+
+TEST(Open, WaitsNoLongerThanItIsTold) {
+  const test::SilentPort silent;
+  const auto said = [&](const std::string& setting, const OpenOptions& options) {
+    const auto error = failure_of(silent.url() + setting, options);
+    EXPECT_EQ(error.errc(), Errc::timeout) << error.message();
+    EXPECT_EQ(error.effect(), Effect::none);
+    return error.message();
+  };
+  const std::chrono::milliseconds time{40};
+  const std::string told = ": not connected within 40 ms";
+  EXPECT_TRUE(said("?connect_timeout=1d", {.open_timeout = time}).ends_with(told));
+  EXPECT_TRUE(said("?connect_timeout=40ms", {}).ends_with(told));
+  EXPECT_TRUE(
+      said("?connect_timeout=40ms", {.open_timeout = 24 * 3600 * 25 * time}).ends_with(told));
+}
+
+TEST(Frictions, U22_AnEmbeddedStoreSaysThatAChildOfForkDoesNotShareIt) {
+  const test::TempDir folder;
+  for (const auto& url : {std::string{"embedded:"}, "embedded:" + (folder / "data").string()}) {
+    auto store = open(url);
+    store->run({"INCR", "n"}).get();
+    EXPECT_EXIT(
+        {
+          ::alarm(60);
+          std::string said;
+          try {
+            store->run({"INCR", "n"}).get();
+          } catch (const Error& error) {
+            said = error.message();
+          }
+          store.reset();
+          std::_Exit(said.find("before fork()") != std::string::npos ? 7 : 1);
+        },
+        testing::ExitedWithCode(7), "")
+        << url;
+    EXPECT_EQ(store->run({"INCR", "n"}).get().as_integer(), 2) << url;
+  }
 }
 
 TEST(Frictions, U23_TimesInAUrlHaveUnitsUpToDays) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "redis/at_server.hpp"
+#include "sluice/when_all.hpp"
 #include "support/free_port.hpp"
 #include "support/plain_client.hpp"
 

@@ -6,6 +6,7 @@
 #include "base/event.hpp"
 #include "redis/at_server.hpp"
 #include "redis/fake_server.hpp"
+#include "sluice/when_all.hpp"
 
 namespace sluice {
 namespace {

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "support/process.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice::test {
 
-constexpr int crash_buyers = 10'000;
+constexpr int crash_buyers = rounds(10'000);
 constexpr int crash_clicks = 6;  // the same request twice, then another one, and once more
-constexpr int crash_stock = 6'000;
+constexpr int crash_stock = rounds(6'000);
 
 struct CrashSetting {
   std::string url;  ///< of the Store

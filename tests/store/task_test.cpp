@@ -9,6 +9,7 @@
 #include "base/event.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
+#include "sluice/when_all.hpp"
 #include "store/waiter.hpp"
 
 namespace sluice {

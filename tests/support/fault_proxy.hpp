@@ -26,8 +26,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "sluice/store.hpp"
-#include "support/descriptor.hpp"
 #include "support/proxied_line.hpp"
 
 namespace sluice::test {

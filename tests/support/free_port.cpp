@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "support/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace sluice::test {
 namespace {

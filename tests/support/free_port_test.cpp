@@ -7,7 +7,7 @@
 #include <array>
 #include <set>
 
-#include "support/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace sluice::test {
 namespace {

@@ -40,7 +40,7 @@ class PlainClient {
   /// Closes the sending side, as a client does that has said all.
   void finish_sending();
 
-  std::chrono::milliseconds patience{10'000};
+  std::chrono::milliseconds patience{60'000};
 
  private:
   bool wait_readable(std::chrono::milliseconds how_long) const;

@@ -51,7 +51,7 @@ std::string RedisServer::log() const {
 void RedisServer::write_config() const {
   std::ofstream file{directory_ / "redis.conf"};
   file << "bind 127.0.0.1\nprotected-mode no\ndaemonize no\nsave \"\"\nshutdown-on-sigterm save\n"
-       << "enable-debug-command local\n"
+       << "enable-debug-command local\nrepl-diskless-sync-delay 0\n"  // it waits for more replicas
        << "port " << port_ << "\ndir " << directory_.str() << "\nlogfile "
        << (directory_ / "redis.log").string() << '\n';
   if (address_ == Address::unix_socket) file << "unixsocket " << socket_path() << '\n';

@@ -4,14 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "base/duration.hpp"
+#include "base/integer.hpp"
 #include "cli/command_line/command.hpp"
 #include "cli/command_line/exit_code.hpp"
 
@@ -139,11 +140,11 @@ class Reader {
 
   /// "sale buy 'shoes'": what `message` is about. Empty: it says so itself.
   std::string subject(std::string_view message) const {
-    const std::string quoted = fmt::format("'{}'", first_argument_);
-    if (!first_argument_.empty() && message.contains(quoted)) return {};
+    const std::string quoted = first_argument_ ? fmt::format("'{}'", *first_argument_) : "";
+    if (first_argument_ && message.contains(quoted)) return {};
     std::string text;
     for (const auto& name : path()) text += (text.empty() ? "" : " ") + name;
-    return first_argument_.empty() ? text : text + ' ' + quoted;
+    return first_argument_ ? text + ' ' + quoted : text;
   }
 
  private:
@@ -168,7 +169,7 @@ class Reader {
         // `latch set 3`: the name was forgotten. `latch set show` is about a latch called "set".
         if (!dashes && find_command(command, word) && !(next && find_command(command, next)))
           throw bad(fmt::format("{} is missing before '{}'", argument.name, word));
-        if (first_argument_.empty()) first_argument_ = word;
+        if (!first_argument_) first_argument_ = word;
         set(argument.target, argument.name, word);
         command_words_ = argument.target.takes == Target::Takes::many_words;
         if (!command_words_) ++argument_;
@@ -216,7 +217,7 @@ class Reader {
   OptionTable table_;
   std::size_t argument_ = 0;    ///< of the last command: which one the next word is
   bool command_words_ = false;  ///< the first of an argument's many words has come
-  std::string first_argument_;
+  std::optional<std::string> first_argument_;
   std::set<const Option*> given_;
 };
 
@@ -331,12 +332,10 @@ Target into(std::chrono::milliseconds& time) {
 
 Target into(double& number, double least, double most) {
   const auto set = [&number, least, most](const std::string& word) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || !(value >= least) ||
-        !(value <= most))
+    const auto value = parse_decimal(word);
+    if (!value || !(*value >= least) || !(*value <= most))
       throw bad(fmt::format("'{}' is no number from {} to {}", word, least, most));
-    number = value;
+    number = *value;
   };
   return {Target::Takes::one_word, set, fmt::format("{}", number)};
 }
@@ -344,11 +343,10 @@ Target into(double& number, double least, double most) {
 Target into_integer(std::function<void(std::int64_t)> set, std::string preset, std::int64_t least,
                     std::int64_t most) {
   const auto read = [set = std::move(set), least, most](const std::string& word) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || value < least || value > most)
+    const auto value = parse_integer<std::int64_t>(word);
+    if (!value || *value < least || *value > most)
       throw bad(fmt::format("'{}' is no integer from {} to {}", word, least, most));
-    set(value);
+    set(*value);
   };
   return {Target::Takes::one_word, read, std::move(preset)};
 }

@@ -208,11 +208,7 @@ class Demo {
 
   int report() {
     const bool ok = all_ok(checks_);
-    if (globals_.json) {
-      print_json(ok);
-    } else {
-      print_text(ok);
-    }
+    globals_.json ? print_json(ok) : print_text(ok);
     return ok ? exit_ok : exit_check_failed;
   }
 
@@ -221,9 +217,7 @@ class Demo {
     for (const auto& figure : figures_)
       figures.add(figure.name, figure.decimals == 0 ? Json{static_cast<std::int64_t>(figure.value)}
                                                     : Json{figure.value});
-    fmt::print(
-        "{}\n",
-        Json::object({{"ok", ok}, {"figures", figures}, {"checks", json_of(checks_)}}).text());
+    print(Json::object({{"ok", ok}, {"figures", figures}, {"checks", json_of(checks_)}}));
   }
 
   void print_text(bool ok) {

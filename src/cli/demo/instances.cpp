@@ -10,8 +10,10 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "base/descriptor.hpp"
 #include "cli/demo/crowd.hpp"
 #include "sluice/open.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -20,29 +22,26 @@ namespace {
 class Instance {
  public:
   explicit Instance(const std::vector<std::string>& arguments) {
-    int in[2];
-    int out[2];
-    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) fail("pipe2");
+    Pipe in = make_pipe();
+    Pipe out = make_pipe();
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, in.read.number(), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out.write.number(), STDOUT_FILENO);
     std::vector<char*> words;
     for (const auto& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     const int failed =
         ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, words.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
-    ::close(in[0]);
-    ::close(out[1]);
-    to_ = in[1];
-    from_ = out[0];
     if (failed != 0)
       throw std::system_error{failed, std::generic_category(), "cannot start another instance"};
+    to_ = std::move(in.write);
+    from_ = std::move(out.read);
   }
   ~Instance() {
     go();
-    ::close(from_);
+    from_.close();
     int status = 0;
     if (pid_ > 0) ::waitpid(pid_, &status, 0);
   }
@@ -50,9 +49,7 @@ class Instance {
   Instance& operator=(const Instance&) = delete;
 
   /// Closes its standard input.
-  void go() {
-    if (to_ >= 0) ::close(std::exchange(to_, -1));
-  }
+  void go() { to_.close(); }
 
   /// The next line that it prints. Throws when it ends without one.
   std::string line() {
@@ -63,7 +60,7 @@ class Instance {
         return text;
       }
       char chunk[65536];
-      const auto got = ::read(from_, chunk, sizeof chunk);
+      const auto got = ::read(from_.number(), chunk, sizeof chunk);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0)
         throw std::runtime_error{"an instance of the demo ended early; see what it said above"};
@@ -72,13 +69,9 @@ class Instance {
   }
 
  private:
-  [[noreturn]] static void fail(const char* what) {
-    throw std::system_error{errno, std::generic_category(), what};
-  }
-
   pid_t pid_ = -1;
-  int to_ = -1;
-  int from_ = -1;
+  Descriptor to_;
+  Descriptor from_;
   std::string buffer_;
 };
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <condition_variable>
 #include <cstdio>
 #include <memory>
 #include <mutex>
 
+#include "base/integer.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
 #include "cli/proxy/commands.hpp"
@@ -33,12 +33,7 @@ Value ask(AdminClient& client, std::initializer_list<std::string_view> words) {
   return reply;
 }
 
-double number(const Value& value) {
-  const auto& text = value.as_text();
-  double result = 0;
-  std::from_chars(text.data(), text.data() + text.size(), result);
-  return result;
-}
+double number(const Value& value) { return leading_number<double>(value.as_text()); }
 
 std::vector<HotKey> hot_keys(AdminClient& client, std::size_t most) {
   const Value rows = ask(client, {"HOTKEYS", std::to_string(most)});

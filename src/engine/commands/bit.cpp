@@ -9,16 +9,16 @@
 namespace sluice::engine {
 namespace {
 
-/// The offset of a bit; "#3" counts fields of `width` bits where `width` is not 0. False: refused.
-bool read_bit_offset(std::string_view word, std::int64_t width, std::int64_t& offset,
-                     Reply& reply) {
+/// The offset of a bit; "#3" counts fields of `width` bits where `width` is not 0.
+std::size_t read_bit_offset(std::string_view word, std::int64_t width) {
   constexpr std::string_view error = "ERR bit offset is not an integer or out of range";
   const bool in_fields = width > 0 && word.starts_with('#');
   const auto parsed = parse_integer(in_fields ? word.substr(1) : word);
-  if (!parsed || *parsed < 0) return fail(reply, error);
-  offset = *parsed;
-  if (in_fields && __builtin_mul_overflow(offset, width, &offset)) return fail(reply, error);
-  return offset / 8 < static_cast<std::int64_t>(longest_string) || fail(reply, error);
+  if (!parsed || *parsed < 0) refuse(error);
+  auto offset = *parsed;
+  if (in_fields && __builtin_mul_overflow(offset, width, &offset)) refuse(error);
+  if (offset / 8 >= static_cast<std::int64_t>(longest_string)) refuse(error);
+  return static_cast<std::size_t>(offset);
 }
 
 bool bit_at(std::string_view text, std::size_t i) {
@@ -26,14 +26,11 @@ bool bit_at(std::string_view text, std::size_t i) {
 }
 
 void setbit(Context& context, Words words, Reply& reply) {
-  std::int64_t offset = 0;
-  if (!read_bit_offset(words[2], 0, offset, reply)) return;
+  const auto place = read_bit_offset(words[2], 0);
   if (words[3] != "0" && words[3] != "1")
     return reply.error("ERR bit is not an integer or out of range");
-  std::string* text = nullptr;
-  if (!find_as(context, words[1], text, reply)) return;
+  auto* text = find_as<std::string>(context, words[1]);
   if (!text) text = &make<std::string>(context, words[1]);
-  const auto place = static_cast<std::size_t>(offset);
   const auto before = text->size();
   if (before <= place / 8) text->resize(place / 8 + 1);
   const bool old = bit_at(*text, place);
@@ -45,11 +42,8 @@ void setbit(Context& context, Words words, Reply& reply) {
 }
 
 void getbit(Context& context, Words words, Reply& reply) {
-  std::int64_t offset = 0;
-  if (!read_bit_offset(words[2], 0, offset, reply)) return;
-  std::string* text = nullptr;
-  if (!find_as(context, words[1], text, reply)) return;
-  const auto place = static_cast<std::size_t>(offset);
+  const auto place = read_bit_offset(words[2], 0);
+  auto* text = find_as<std::string>(context, words[1]);
   reply.integer(text && place / 8 < text->size() && bit_at(*text, place) ? 1 : 0);
 }
 
@@ -79,13 +73,13 @@ struct BitRange {
   bool end_given = false;
   bool bits = false;
 
-  bool read(Words words, Reply& reply) {
-    if (words.size() > 3) return fail(reply, syntax_error);
-    if (!words.empty() && !read_integer(words[0], start, reply)) return false;
+  explicit BitRange(Words words) {
+    if (words.size() > 3) refuse(syntax_error);
+    if (!words.empty()) start = read_integer(words[0]);
     end_given = words.size() > 1;
-    if (end_given && !read_integer(words[1], end, reply)) return false;
+    if (end_given) end = read_integer(words[1]);
     bits = words.size() > 2 && is_word(words[2], "bit");
-    return words.size() < 3 || bits || is_word(words[2], "byte") || fail(reply, syntax_error);
+    if (words.size() > 2 && !bits && !is_word(words[2], "byte")) refuse(syntax_error);
   }
   bool is_backward() const noexcept { return start < 0 && end < 0 && start > end; }
   Interval in(std::size_t bytes) const {
@@ -99,10 +93,9 @@ struct BitRange {
 };
 
 void bitcount(Context& context, Words words, Reply& reply) {
-  BitRange range;
-  std::string* text = nullptr;
   if (words.size() == 3) return reply.error(syntax_error);
-  if (!range.read(words.subspan(2), reply) || !find_as(context, words[1], text, reply)) return;
+  const BitRange range{words.subspan(2)};
+  const auto* text = find_as<std::string>(context, words[1]);
   if (!text || range.is_backward()) return reply.integer(0);
   const auto part = range.in(text->size());
   reply.integer(ones_between(*text, part.first, part.last));
@@ -124,14 +117,12 @@ std::size_t find_bit(std::string_view text, bool wanted, std::size_t first, std:
 
 void bitpos(Context& context, Words words, Reply& reply) {
   if (words[2] != "0" && words[2] != "1") {
-    std::int64_t bit = 0;
-    if (read_integer(words[2], bit, reply)) reply.error("ERR The bit argument must be 1 or 0.");
-    return;
+    read_integer(words[2]);
+    return reply.error("ERR The bit argument must be 1 or 0.");
   }
   const bool wanted = words[2] == "1";
-  BitRange range;
-  std::string* text = nullptr;
-  if (!range.read(words.subspan(3), reply) || !find_as(context, words[1], text, reply)) return;
+  const BitRange range{words.subspan(3)};
+  const auto* text = find_as<std::string>(context, words[1]);
   if (!text) return reply.integer(wanted ? -1 : 0);
   const auto part = range.in(text->size());
   if (part.size() == 0) return reply.integer(-1);
@@ -176,8 +167,7 @@ void bitop(Context& context, Words words, Reply& reply) {
     return reply.error("ERR BITOP NOT must be called with a single source key.");
   std::vector<std::string_view> texts;
   for (const auto& key : words.subspan(3)) {
-    std::string* text = nullptr;
-    if (!find_as(context, key, text, reply)) return;
+    const auto* text = find_as<std::string>(context, key);
     texts.push_back(text ? std::string_view{*text} : std::string_view{});
   }
   store_result(context, words[2], combined(texts, operation->combine), false, reply);
@@ -209,21 +199,22 @@ struct Step {
   Overflow overflow = Overflow::wrap;
 };
 
-bool read_type(std::string_view word, IntegerType& type, Reply& reply) {
-  type.is_signed = word.starts_with('i');
+IntegerType read_type(std::string_view word) {
+  IntegerType type{.is_signed = word.starts_with('i')};
   const auto width = word.empty() ? std::nullopt : parse_integer(word.substr(1));
   const bool good = (type.is_signed || word.starts_with('u')) && width && *width >= 1 &&
                     *width <= (type.is_signed ? 64 : 63);
   if (!good)
-    return fail(reply,
-                "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not "
-                "supported but i64 is.");
+    refuse(
+        "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not "
+        "supported but i64 is.");
   type.width = static_cast<int>(*width);
-  return true;
+  return type;
 }
 
 /// Reads one step at words[i] and leaves `i` behind it.
-bool read_step(Words words, std::size_t& i, Step& step, Reply& reply) {
+Step read_step(Words words, std::size_t& i, Overflow overflow) {
+  Step step{.overflow = overflow};
   const auto left = words.size() - i - 1;
   const auto& verb = words[i];
   if (is_word(verb, "get") && left >= 2)
@@ -233,33 +224,29 @@ bool read_step(Words words, std::size_t& i, Step& step, Reply& reply) {
   else if (is_word(verb, "incrby") && left >= 3)
     step.verb = Verb::add;
   else
-    return fail(reply, syntax_error);
-  std::int64_t offset = 0;
-  if (!read_type(words[i + 1], step.type, reply) ||
-      !read_bit_offset(words[i + 2], step.type.width, offset, reply))
-    return false;
-  step.offset = static_cast<std::size_t>(offset);
-  if (step.verb != Verb::get && !read_integer(words[i + 3], step.operand, reply)) return false;
+    refuse(syntax_error);
+  step.type = read_type(words[i + 1]);
+  step.offset = read_bit_offset(words[i + 2], step.type.width);
+  if (step.verb != Verb::get) step.operand = read_integer(words[i + 3]);
   i += step.verb == Verb::get ? 3 : 4;
-  return true;
+  return step;
 }
 
-bool read_steps(Words words, bool may_write, std::vector<Step>& steps, Reply& reply) {
+std::vector<Step> read_steps(Words words, bool may_write) {
+  std::vector<Step> steps;
   auto overflow = Overflow::wrap;
   for (std::size_t i = 2; i < words.size();) {
     if (is_word(words[i], "overflow") && i + 1 < words.size()) {
-      if (!choose(words[i + 1], overflows, overflow))
-        return fail(reply, "ERR Invalid OVERFLOW type specified");
+      if (!choose(words[i + 1], overflows, overflow)) refuse("ERR Invalid OVERFLOW type specified");
       i += 2;
       continue;
     }
-    Step step{.overflow = overflow};
-    if (!read_step(words, i, step, reply)) return false;
+    const auto step = read_step(words, i, overflow);
     if (step.verb != Verb::get && !may_write)
-      return fail(reply, "ERR BITFIELD_RO only supports the GET subcommand");
+      refuse("ERR BITFIELD_RO only supports the GET subcommand");
     steps.push_back(step);
   }
-  return true;
+  return steps;
 }
 
 std::int64_t value_at(std::string_view text, const Step& step) {
@@ -312,10 +299,8 @@ void perform(Context& context, const Step& step, std::string* text, Reply& reply
 
 template <bool may_write>
 void bitfield(Context& context, Words words, Reply& reply) {
-  std::vector<Step> steps;
-  if (!read_steps(words, may_write, steps, reply)) return;
-  std::string* text = nullptr;
-  if (!find_as(context, words[1], text, reply)) return;
+  const auto steps = read_steps(words, may_write);
+  auto* text = find_as<std::string>(context, words[1]);
   std::size_t needed = 0;
   for (const auto& step : steps)
     if (step.verb != Verb::get)

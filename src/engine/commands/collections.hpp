@@ -42,9 +42,9 @@ struct ScanOptions {
   }
 };
 
-bool read_cursor(std::string_view word, std::uint64_t& cursor, Reply& reply);
-/// Reads the cursor at words[place] and the options behind it. False: refused.
-bool read_scan(Words words, std::size_t place, bool with_type, ScanOptions& options, Reply& reply);
+std::uint64_t read_cursor(std::string_view word);
+/// Reads the cursor at words[place] and the options behind it.
+ScanOptions read_scan(Words words, std::size_t place, bool with_type);
 void reply_scan(Reply& reply, std::uint64_t cursor, const std::vector<std::string>& found);
 
 /// Goes on until `count` elements were visited, or many empty buckets.
@@ -62,13 +62,11 @@ std::uint64_t scan_some(const Container& container, const ScanOptions& options, 
 /// HSCAN, SSCAN, ZSCAN.
 template <class T>
 void scan_elements(Context& context, Words words, Reply& reply) {
-  ScanOptions options;
-  T* value = nullptr;
-  if (!read_cursor(words[2], options.cursor, reply) || !find_as(context, words[1], value, reply))
-    return;
+  read_cursor(words[2]);
+  const auto* value = find_as<T>(context, words[1]);
   std::vector<std::string> found;
   if (!value) return reply_scan(reply, 0, found);
-  if (!read_scan(words, 2, false, options, reply)) return;
+  const auto options = read_scan(words, 2, false);
   const auto cursor = scan_some(*value, options, [&](const auto& element) {
     if constexpr (std::is_same_v<T, Hash>) {
       if (options.matches(element.name)) found.insert(found.end(), {element.name, element.value});
@@ -144,12 +142,10 @@ auto pick(const T& value, std::int64_t count, SeededRandom& rng) {
 template <class T>
 void random_elements(Context& context, Words words, Reply& reply) {
   constexpr std::string_view option = std::is_same_v<T, Hash> ? "withvalues" : "withscores";
-  std::int64_t count = 0;
-  if (words.size() > 2 && !read_count(words[2], count, reply)) return;
+  const auto count = words.size() > 2 ? read_count(words[2]) : 0;
   const bool values = words.size() == 4 && is_word(words[3], option);
   if (words.size() > 3 && !values) return reply.error(syntax_error);
-  T* value = nullptr;
-  if (!find_as(context, words[1], value, reply)) return;
+  const auto* value = find_as<T>(context, words[1]);
   auto& rng = context.engine().rng;
   if (words.size() == 2) return value ? reply.bulk(name_of(value->random(rng))) : reply.null();
   if (!value) return reply.array(0);
@@ -160,11 +156,12 @@ void random_elements(Context& context, Words words, Reply& reply) {
 
 // --- popping ---
 
-/// SPOP, ZPOPMIN, ZPOPMAX: "key [count]". False: refused.
+/// SPOP, ZPOPMIN, ZPOPMAX: "key [count]".
 template <class T>
-bool find_to_pop(Context& context, Words words, T*& value, std::size_t& count, Reply& reply) {
-  if (words.size() > 3) return fail(reply, syntax_error);
-  return read_pop_count(words, count, reply) && find_as(context, words[1], value, reply);
+std::pair<T*, std::size_t> find_to_pop(Context& context, Words words) {
+  if (words.size() > 3) refuse(syntax_error);
+  const auto count = read_pop_count(words);
+  return {find_as<T>(context, words[1]), count};
 }
 
 /// "numkeys key [key ...] LEFT|RIGHT|MIN|MAX [COUNT count]"
@@ -173,8 +170,7 @@ struct PopKeys {
   std::string_view end;  ///< the word that says from which end
   std::int64_t count = 1;
 };
-/// Reads it from words[place] on. False: refused.
-bool read_pop_keys(Words words, std::size_t place, PopKeys& out, Reply& reply);
+PopKeys read_pop_keys(Words words, std::size_t place);
 
 /// Nothing was there: blocks, or in a script replies as after the timeout.
 void wait_for(Context& context, Words keys, std::int64_t timeout_ms, Reply& reply);
@@ -182,10 +178,9 @@ void wait_for(Context& context, Words keys, std::int64_t timeout_ms, Reply& repl
 /// Calls `pop(key, value)` for the first of the keys that holds a T. False: none does, and nothing
 /// was replied.
 template <class T, class Pop>
-bool pop_first(Context& context, Words keys, Reply& reply, Pop&& pop) {
+bool pop_first(Context& context, Words keys, Pop&& pop) {
   for (const auto& key : keys) {
-    T* value = nullptr;
-    if (!find_as(context, key, value, reply)) return true;
+    T* value = find_as<T>(context, key);
     if (!value) continue;
     pop(key, *value);
     return true;
@@ -196,10 +191,9 @@ bool pop_first(Context& context, Words keys, Reply& reply, Pop&& pop) {
 /// BLPOP, BZPOPMIN ...: "key [key ...] timeout".
 template <class T, class Pop>
 void pop_or_wait(Context& context, Words words, Reply& reply, Pop&& pop) {
-  std::int64_t timeout_ms = 0;
-  if (!read_timeout(words.back(), timeout_ms, reply)) return;
+  const auto timeout_ms = read_timeout(words.back());
   const auto keys = words.subspan(1, words.size() - 2);
-  if (!pop_first<T>(context, keys, reply, pop)) wait_for(context, keys, timeout_ms, reply);
+  if (!pop_first<T>(context, keys, pop)) wait_for(context, keys, timeout_ms, reply);
 }
 
 /// Pops up to pop.count elements. False: none of the keys exists, and nothing was replied.
@@ -208,15 +202,13 @@ using PopSeveral = bool (*)(Context& context, const PopKeys& pop, Reply& reply);
 /// LMPOP, ZMPOP.
 template <PopSeveral pop_several>
 void pop_at_once(Context& context, Words words, Reply& reply) {
-  PopKeys pop;
-  if (read_pop_keys(words, 1, pop, reply) && !pop_several(context, pop, reply)) reply.null_array();
+  if (!pop_several(context, read_pop_keys(words, 1), reply)) reply.null_array();
 }
 /// BLMPOP, BZMPOP.
 template <PopSeveral pop_several>
 void pop_several_or_wait(Context& context, Words words, Reply& reply) {
-  PopKeys pop;
-  std::int64_t timeout_ms = 0;
-  if (!read_timeout(words[1], timeout_ms, reply) || !read_pop_keys(words, 2, pop, reply)) return;
+  const auto timeout_ms = read_timeout(words[1]);
+  const auto pop = read_pop_keys(words, 2);
   if (!pop_several(context, pop, reply)) wait_for(context, pop.keys, timeout_ms, reply);
 }
 

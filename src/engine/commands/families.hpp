@@ -8,7 +8,6 @@ namespace sluice::engine {
 CommandRows string_commands() noexcept;
 CommandRows bit_commands() noexcept;
 CommandRows key_commands() noexcept;
-CommandRows scan_commands() noexcept;
 CommandRows sort_commands() noexcept;
 CommandRows hash_commands() noexcept;
 CommandRows list_commands() noexcept;
@@ -21,7 +20,6 @@ CommandRows stream_read_commands() noexcept;
 CommandRows stream_group_commands() noexcept;
 CommandRows stream_claim_commands() noexcept;
 CommandRows server_commands() noexcept;
-CommandRows info_commands() noexcept;
 CommandRows script_commands() noexcept;
 
 }  // namespace sluice::engine

@@ -7,12 +7,10 @@
 namespace sluice::engine {
 namespace {
 
-/// Sets the fields that follow the key; gives how many are new, or -1: refused.
-std::int64_t set_fields(Context& context, Words words, std::string_view name, Reply& reply) {
-  if (words.size() % 2 == 1) return refuse_arity(reply, name), -1;
-  Hash* found = nullptr;
-  if (!find_as(context, words[1], found, reply)) return -1;
-  auto& hash = value_or_new(context, words[1], found);
+/// Sets the fields that follow the key; gives how many are new.
+std::int64_t set_fields(Context& context, Words words, std::string_view name) {
+  if (words.size() % 2 == 1) refuse_arity(name);
+  auto& hash = value_or_new(context, words[1], find_as<Hash>(context, words[1]));
   hash.expect((words.size() - 2) / 2);
   std::int64_t created = 0;
   for (std::size_t i = 2; i < words.size(); i += 2)
@@ -22,11 +20,11 @@ std::int64_t set_fields(Context& context, Words words, std::string_view name, Re
 }
 
 void hset(Context& context, Words words, Reply& reply) {
-  if (const auto created = set_fields(context, words, "hset", reply); created >= 0)
-    reply.integer(created);
+  reply.integer(set_fields(context, words, "hset"));
 }
 void hmset(Context& context, Words words, Reply& reply) {
-  if (set_fields(context, words, "hmset", reply) >= 0) reply.ok();
+  set_fields(context, words, "hmset");
+  reply.ok();
 }
 
 void hsetnx(Context& context, Words words, Hash* hash, Reply& reply) {
@@ -68,13 +66,10 @@ void hstrlen(Context&, Words words, Hash* hash, Reply& reply) {
 }
 
 void hincrby(Context& context, Words words, Reply& reply) {
-  std::int64_t by = 0;
-  if (!read_integer(words[3], by, reply)) return;
-  Hash* hash = nullptr;
-  if (!find_as(context, words[1], hash, reply)) return;
-  std::int64_t value = 0;
+  const auto by = read_integer(words[3]);
+  auto* hash = find_as<Hash>(context, words[1]);
   const auto* old = hash ? hash->find(words[2]) : nullptr;
-  if (old && !read_integer(*old, value, reply, "ERR hash value is not an integer")) return;
+  auto value = old ? read_integer(*old, "ERR hash value is not an integer") : 0;
   if (__builtin_add_overflow(value, by, &value)) return reply.error(increment_overflows);
   value_or_new(context, words[1], hash).set(words[2], IntegerText{value});
   context.changed();
@@ -85,8 +80,7 @@ void hincrbyfloat(Context& context, Words words, Reply& reply) {
   const auto by = parse_long_double(words[3]);
   if (!by) return reply.error(not_a_float);
   if (std::isinf(*by)) return reply.error("ERR value is NaN or Infinity");
-  Hash* hash = nullptr;
-  if (!find_as(context, words[1], hash, reply)) return;
+  auto* hash = find_as<Hash>(context, words[1]);
   const auto* old = hash ? hash->find(words[2]) : nullptr;
   const auto value = old ? parse_long_double(*old) : 0.0L;
   if (!value) return reply.error("ERR hash value is not a float");

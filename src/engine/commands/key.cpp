@@ -1,8 +1,9 @@
-// Keys, whatever they hold: DEL, EXISTS, TYPE, RENAME, COPY, MOVE, OBJECT, EXPIRE, TTL ...
+// Keys, whatever they hold: DEL, EXISTS, TYPE, RENAME, COPY, MOVE, OBJECT, EXPIRE, TTL, SCAN ...
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
 
@@ -34,35 +35,36 @@ void signal_if_waited_for(Context& context, std::string_view key, const Object& 
   if (!std::holds_alternative<std::string>(object)) context.signal(key);
 }
 
-/// Gives 1, 0 where `only_new` and the new name is taken, or -1: refused.
-int rename_key(Context& context, Words words, bool only_new, Reply& reply) {
+/// False: `only_new`, and the new name is taken.
+bool rename_key(Context& context, Words words, bool only_new) {
   auto& keys = context.keys();
   Entry* entry = keys.find_entry(words[1], context.now_ms());
-  if (!entry) return reply.error(no_such_key), -1;
-  if (words[1] == words[2]) return only_new ? 0 : 1;
-  if (only_new && find(context, words[2])) return 0;
+  if (!entry) refuse(no_such_key);
+  if (words[1] == words[2]) return !only_new;
+  if (only_new && find(context, words[2])) return false;
   const auto at_ms = entry->expiry_ms;
   Object moved = std::move(entry->object);
   keys.erase(words[1]);
   signal_if_waited_for(context, words[2], keys.put(words[2], std::move(moved)));
   keys.set_expiry_ms(words[2], at_ms);
   context.changed();
-  return 1;
+  return true;
 }
 
 void rename(Context& context, Words words, Reply& reply) {
-  if (rename_key(context, words, false, reply) == 1) reply.ok();
+  rename_key(context, words, false);
+  reply.ok();
 }
 void renamenx(Context& context, Words words, Reply& reply) {
-  if (const int done = rename_key(context, words, true, reply); done >= 0) reply.integer(done);
+  reply.integer(rename_key(context, words, true) ? 1 : 0);
 }
 
 /// As COPY and MOVE read it: they have an error of their own for a number beyond 32 bits.
-bool read_other_database(std::string_view word, int& database, Reply& reply) {
+int read_other_database(std::string_view word) {
   const auto number = parse_integer(word);
   if (number && *number != static_cast<std::int32_t>(*number))
-    return fail(reply, "ERR value is out of range, value must between -2147483648 and 2147483647");
-  return read_database(word, database, reply);
+    refuse("ERR value is out of range, value must between -2147483648 and 2147483647");
+  return read_database(word);
 }
 
 /// Looks a key up in another database than the session's, where what has expired is logged at once.
@@ -80,7 +82,7 @@ void copy(Context& context, Words words, Reply& reply) {
     if (is_word(words[i], "replace")) {
       replace = true;
     } else if (is_word(words[i], "db") && i + 1 < words.size()) {
-      if (!read_other_database(words[++i], database, reply)) return;
+      database = read_other_database(words[++i]);
     } else {
       return reply.error(syntax_error);
     }
@@ -98,8 +100,7 @@ void copy(Context& context, Words words, Reply& reply) {
 }
 
 void move(Context& context, Words words, Reply& reply) {
-  int database = 0;
-  if (!read_other_database(words[2], database, reply)) return;
+  const int database = read_other_database(words[2]);
   if (database == context.session().database)
     return reply.error("ERR source and destination objects are the same");
   Entry* entry = context.keys().find_entry(words[1], context.now_ms());
@@ -146,32 +147,30 @@ struct Conditions {
   }
 };
 
-bool read_conditions(Words words, Conditions& conditions, Reply& reply) {
+Conditions read_conditions(Words words) {
   static constexpr Choice<bool Conditions::*> flags[] = {{"nx", &Conditions::missing},
                                                          {"xx", &Conditions::present},
                                                          {"gt", &Conditions::later},
                                                          {"lt", &Conditions::earlier}};
+  Conditions conditions;
   for (const auto& word : words) {
     bool Conditions::*flag = nullptr;
-    if (!choose(word, flags, flag))
-      return fail(reply, fmt::format("ERR Unsupported option {}", shown(word)));
+    if (!choose(word, flags, flag)) refuse(fmt::format("ERR Unsupported option {}", shown(word)));
     conditions.*flag = true;
   }
   if (conditions.missing && (conditions.present || conditions.later || conditions.earlier))
-    return fail(reply, "ERR NX and XX, GT or LT options at the same time are not compatible");
+    refuse("ERR NX and XX, GT or LT options at the same time are not compatible");
   if (conditions.later && conditions.earlier)
-    return fail(reply, "ERR GT and LT options at the same time are not compatible");
-  return true;
+    refuse("ERR GT and LT options at the same time are not compatible");
+  return conditions;
 }
 
 template <bool seconds, bool relative>
 void expire(Context& context, Words words, Reply& reply) {
   constexpr std::string_view name =
       relative ? (seconds ? "expire" : "pexpire") : (seconds ? "expireat" : "pexpireat");
-  Conditions conditions;
-  if (words.size() > 3 && !read_conditions(words.subspan(3), conditions, reply)) return;
-  std::int64_t at_ms = 0;
-  if (!read_expiry(context, words[2], {seconds, relative}, false, name, at_ms, reply)) return;
+  const auto conditions = read_conditions(words.subspan(3));
+  const auto at_ms = read_expiry(context, words[2], {seconds, relative}, false, name);
   Entry* entry = context.keys().find_entry(words[1], context.now_ms());
   if (!entry || !conditions.hold(entry->expiry_ms, at_ms)) return reply.integer(0);
   context.changed();
@@ -199,13 +198,54 @@ void persist(Context& context, Words words, Reply& reply) {
   reply.integer(1);
 }
 
+// --- walking through the keys ---
+
+/// Not while scanning: looking an expired key up deletes it.
+void drop_expired(Context& context, std::vector<std::string>& keys) {
+  std::erase_if(keys, [&](const std::string& key) { return !find(context, key); });
+}
+
+void scan(Context& context, Words words, Reply& reply) {
+  const auto options = read_scan(words, 1, true);
+  std::vector<std::string> found;
+  const auto cursor = scan_some(context.keys(), options, [&](const Entry& entry) {
+    const bool type_fits = options.type.empty() || is_word(options.type, type_name(entry.object));
+    if (type_fits && options.matches(entry.key())) found.emplace_back(entry.key());
+  });
+  drop_expired(context, found);
+  reply_scan(reply, cursor, found);
+}
+
+void keys_matching(Context& context, Words words, Reply& reply) {
+  std::vector<std::string> found;
+  context.keys().for_each([&](const Entry& entry) {
+    if (words[1] == "*" || glob_matches(words[1], entry.key())) found.emplace_back(entry.key());
+  });
+  drop_expired(context, found);
+  reply.array(found.size());
+  for (const auto& key : found) reply.bulk(key);
+}
+
+void randomkey(Context& context, Words, Reply& reply) {
+  auto& keys = context.keys();
+  while (keys.size() > 0) {
+    const std::string key{keys.random(context.engine().rng).key()};
+    if (context.engine().loading || keys.find_entry(key, context.now_ms())) return reply.bulk(key);
+  }
+  reply.null();
+}
+
+void dbsize(Context& context, Words, Reply& reply) { reply.count(context.keys().size()); }
+
 constexpr CommandRow rows[] = {
     {"copy", copy},
+    {"dbsize", dbsize},
     {"del", del},
     {"exists", exists},
     {"expire", expire<true, true>},
     {"expireat", expire<true, false>},
     {"expiretime", expiry_of<true, false>},
+    {"keys", keys_matching},
     {"move", move},
     {"object|encoding", object_encoding},
     {"object|freq", object_freq},
@@ -216,8 +256,10 @@ constexpr CommandRow rows[] = {
     {"pexpireat", expire<false, false>},
     {"pexpiretime", expiry_of<false, false>},
     {"pttl", expiry_of<false, true>},
+    {"randomkey", randomkey},
     {"rename", rename},
     {"renamenx", renamenx},
+    {"scan", scan},
     {"touch", exists},
     {"ttl", expiry_of<true, true>},
     {"type", type},

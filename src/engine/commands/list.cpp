@@ -31,11 +31,9 @@ void pop_items(Context& context, std::string_view key, List& list, End end, std:
 
 template <End end>
 void pop(Context& context, Words words, Reply& reply) {
-  if (words.size() > 3) return refuse_arity(reply, end == End::left ? "lpop" : "rpop");
-  std::size_t count = 0;
-  if (!read_pop_count(words, count, reply)) return;
-  List* list = nullptr;
-  if (!find_as(context, words[1], list, reply)) return;
+  if (words.size() > 3) refuse_arity(end == End::left ? "lpop" : "rpop");
+  auto count = read_pop_count(words);
+  auto* list = find_as<List>(context, words[1]);
   if (!list) return words.size() == 3 ? reply.null_array() : reply.null();
   count = std::min(list->size(), count);
   if (words.size() == 3) reply.array(count);
@@ -43,10 +41,8 @@ void pop(Context& context, Words words, Reply& reply) {
 }
 
 void lrange(Context& context, Words words, Reply& reply) {
-  std::int64_t start = 0, end = 0;
-  if (!read_integers(words.subspan(2), start, end, reply)) return;
-  List* list = nullptr;
-  if (!find_as(context, words[1], list, reply)) return;
+  const auto [start, end] = read_integers(words.subspan(2));
+  auto* list = find_as<List>(context, words[1]);
   const auto part = interval_of(start, end, list ? list->size() : 0);
   reply.array(part.size());
   for (auto i = part.first; i < part.last; ++i) reply.bulk((*list)[i]);
@@ -54,16 +50,14 @@ void lrange(Context& context, Words words, Reply& reply) {
 
 void lindex(Context&, Words words, List* list, Reply& reply) {
   if (!list) return reply.null();
-  std::int64_t place = 0;
-  if (!read_integer(words[2], place, reply)) return;
+  const auto place = read_integer(words[2]);
   const auto i = list->index_of(place);
   i ? reply.bulk((*list)[*i]) : reply.null();
 }
 
 void lset(Context& context, Words words, List* list, Reply& reply) {
   if (!list) return reply.error(no_such_key);
-  std::int64_t place = 0;
-  if (!read_integer(words[2], place, reply)) return;
+  const auto place = read_integer(words[2]);
   const auto i = list->index_of(place);
   if (!i) return reply.error("ERR index out of range");
   list->set(*i, words[3]);
@@ -72,10 +66,8 @@ void lset(Context& context, Words words, List* list, Reply& reply) {
 }
 
 void lrem(Context& context, Words words, Reply& reply) {
-  std::int64_t count = 0;
-  if (!read_integer(words[2], count, reply)) return;
-  List* list = nullptr;
-  if (!find_as(context, words[1], list, reply)) return;
+  const auto count = read_integer(words[2]);
+  auto* list = find_as<List>(context, words[1]);
   const auto removed = list ? list->remove(words[3], count) : 0;
   if (removed > 0) {
     context.changed(removed);
@@ -85,10 +77,8 @@ void lrem(Context& context, Words words, Reply& reply) {
 }
 
 void ltrim(Context& context, Words words, Reply& reply) {
-  std::int64_t start = 0, end = 0;
-  if (!read_integers(words.subspan(2), start, end, reply)) return;
-  List* list = nullptr;
-  if (!find_as(context, words[1], list, reply)) return;
+  const auto [start, end] = read_integers(words.subspan(2));
+  auto* list = find_as<List>(context, words[1]);
   if (list) {
     const auto before = list->size();
     const auto kept = interval_of(start, end, before);
@@ -102,8 +92,7 @@ void ltrim(Context& context, Words words, Reply& reply) {
 void linsert(Context& context, Words words, Reply& reply) {
   const bool after = is_word(words[2], "after");
   if (!after && !is_word(words[2], "before")) return reply.error(syntax_error);
-  List* list = nullptr;
-  if (!find_as(context, words[1], list, reply)) return;
+  auto* list = find_as<List>(context, words[1]);
   if (!list) return reply.integer(0);
   std::size_t i = 0;
   while (i < list->size() && (*list)[i] != words[3]) ++i;
@@ -119,41 +108,36 @@ struct LposOptions {
   std::int64_t most = 0;    ///< how many elements are compared; 0: all
 };
 
-bool read_options(Words options, LposOptions& out, Reply& reply) {
+LposOptions read_options(Words options) {
+  LposOptions out;
   for (std::size_t i = 0; i < options.size(); i += 2) {
-    if (i + 1 == options.size()) return fail(reply, syntax_error);
+    if (i + 1 == options.size()) refuse(syntax_error);
     const auto& value = options[i + 1];
     if (is_word(options[i], "rank")) {
-      if (!read_integer(value, out.rank, reply)) return false;
+      out.rank = read_integer(value);
       if (out.rank == 0)
-        return fail(reply,
-                    "ERR RANK can't be zero: use 1 to start from the first match, 2 from the "
-                    "second ... or use "
-                    "negative to start from the end of the list");
+        refuse(
+            "ERR RANK can't be zero: use 1 to start from the first match, 2 from the "
+            "second ... or use "
+            "negative to start from the end of the list");
       if (out.rank == std::numeric_limits<std::int64_t>::min())
-        return fail(reply,
-                    "ERR value is out of range, value must between -9223372036854775807 and "
-                    "9223372036854775807");
+        refuse(
+            "ERR value is out of range, value must between -9223372036854775807 and "
+            "9223372036854775807");
     } else if (is_word(options[i], "count")) {
-      if (!read_integer_between(value, 0, largest_integer, out.count, reply,
-                                "ERR COUNT can't be negative"))
-        return false;
+      out.count = read_integer_between(value, 0, largest_integer, "ERR COUNT can't be negative");
     } else if (is_word(options[i], "maxlen")) {
-      if (!read_integer_between(value, 0, largest_integer, out.most, reply,
-                                "ERR MAXLEN can't be negative"))
-        return false;
+      out.most = read_integer_between(value, 0, largest_integer, "ERR MAXLEN can't be negative");
     } else {
-      return fail(reply, syntax_error);
+      refuse(syntax_error);
     }
   }
-  return true;
+  return out;
 }
 
 void lpos(Context& context, Words words, Reply& reply) {
-  LposOptions options;
-  if (!read_options(words.subspan(3), options, reply)) return;
-  List* list = nullptr;
-  if (!find_as(context, words[1], list, reply)) return;
+  const auto options = read_options(words.subspan(3));
+  auto* list = find_as<List>(context, words[1]);
   const auto size = list ? list->size() : 0;
   const bool backward = options.rank < 0;
   auto skip = (backward ? -options.rank : options.rank) - 1;
@@ -175,19 +159,19 @@ void lpos(Context& context, Words words, Reply& reply) {
 
 // --- from one list to another, from the first of several, and waiting ---
 
-bool read_end(std::string_view word, End& end, Reply& reply) {
+End read_end(std::string_view word) {
   static constexpr Choice<End> ends[] = {{"left", End::left}, {"right", End::right}};
-  return choose(word, ends, end) || fail(reply, syntax_error);
+  End end{};
+  if (!choose(word, ends, end)) refuse(syntax_error);
+  return end;
 }
 
 /// Moves one element and replies it. False: nothing was there, nothing was replied.
 bool move_one(Context& context, std::string_view from, std::string_view to, End take, End give,
               Reply& reply) {
-  List* source = nullptr;
-  if (!find_as(context, from, source, reply)) return true;
+  auto* source = find_as<List>(context, from);
   if (!source) return false;
-  List* target = nullptr;
-  if (!find_as(context, to, target, reply)) return true;
+  auto* target = find_as<List>(context, to);
   const auto item = source->pop(take);
   if (!target) {
     target = &make<List>(context, to);
@@ -201,8 +185,8 @@ bool move_one(Context& context, std::string_view from, std::string_view to, End 
 }
 
 void lmove(Context& context, Words words, Reply& reply) {
-  End take{}, give{};
-  if (!read_end(words[3], take, reply) || !read_end(words[4], give, reply)) return;
+  const auto take = read_end(words[3]);
+  const auto give = read_end(words[4]);
   if (!move_one(context, words[1], words[2], take, give, reply)) reply.null();
 }
 
@@ -210,21 +194,19 @@ void rpoplpush(Context& context, Words words, Reply& reply) {
   if (!move_one(context, words[1], words[2], End::right, End::left, reply)) reply.null();
 }
 
-/// Either moves one, or waits.
+/// Either moves one (true), or waits.
 bool move_or_wait(Context& context, Words words, End take, End give, std::string_view timeout,
                   Reply& reply) {
-  std::int64_t timeout_ms = 0;
-  if (!read_timeout(timeout, timeout_ms, reply)) return false;
-  const auto before = context.changes();
-  if (move_one(context, words[1], words[2], take, give, reply)) return context.changes() != before;
+  const auto timeout_ms = read_timeout(timeout);
+  if (move_one(context, words[1], words[2], take, give, reply)) return true;
   if (context.in_script()) return reply.null(), false;
   context.block({std::string{words[1]}}, timeout_ms);
   return false;
 }
 
 void blmove(Context& context, Words words, Reply& reply) {
-  End take{}, give{};
-  if (!read_end(words[3], take, reply) || !read_end(words[4], give, reply)) return;
+  const auto take = read_end(words[3]);
+  const auto give = read_end(words[4]);
   if (move_or_wait(context, words, take, give, words[5], reply))
     context.log_instead({"LMOVE", words[1], words[2], words[3], words[4]});
 }
@@ -245,9 +227,8 @@ void blocking_pop(Context& context, Words words, Reply& reply) {
 }
 
 bool pop_several(Context& context, const PopKeys& pop, Reply& reply) {
-  End end{};
-  if (!read_end(pop.end, end, reply)) return true;
-  return pop_first<List>(context, pop.keys, reply, [&](std::string_view key, List& list) {
+  const auto end = read_end(pop.end);
+  return pop_first<List>(context, pop.keys, [&](std::string_view key, List& list) {
     const auto taken = std::min(list.size(), static_cast<std::size_t>(pop.count));
     reply.array(2);
     reply.bulk(key);

@@ -6,17 +6,15 @@
 namespace sluice::engine {
 namespace {
 
-/// The keys and arguments behind the script and the number of keys. False: refused.
-bool read_call(Words words, bool read_only, ScriptRunner::Call& call, Reply& reply) {
-  std::int64_t keys = 0;
-  if (!read_integer(words[2], keys, reply)) return false;
+/// The keys and arguments behind the script and the number of keys.
+ScriptRunner::Call read_call(Words words, bool read_only) {
+  const auto keys = read_integer(words[2]);
   if (keys > static_cast<std::int64_t>(words.size() - 3))
-    return fail(reply, "ERR Number of keys can't be greater than number of args");
-  if (keys < 0) return fail(reply, "ERR Number of keys can't be negative");
+    refuse("ERR Number of keys can't be greater than number of args");
+  if (keys < 0) refuse("ERR Number of keys can't be negative");
   const auto rest = words.subspan(3);
   const auto count = static_cast<std::size_t>(keys);
-  call = {rest.first(count), rest.subspan(count), read_only};
-  return true;
+  return {rest.first(count), rest.subspan(count), read_only};
 }
 
 using Evaluate = void (ScriptRunner::*)(Context&, std::string_view script,
@@ -24,8 +22,7 @@ using Evaluate = void (ScriptRunner::*)(Context&, std::string_view script,
 
 template <Evaluate evaluate, bool read_only>
 void eval(Context& context, Words words, Reply& reply) {
-  ScriptRunner::Call call;
-  if (!read_call(words, read_only, call, reply)) return;
+  const auto call = read_call(words, read_only);
   (context.engine().scripts().*evaluate)(context, words[1], call, reply);
   context.logged_already();
 }

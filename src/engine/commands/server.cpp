@@ -1,12 +1,18 @@
-// The engine as a server: PING, TIME, databases, publishing. INFO is in info.cpp.
+// The engine as a server: PING, TIME, databases, publishing, INFO, CONFIG, COMMAND.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
 #include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
+#include "resp/command_table.hpp"
 
 namespace sluice::engine {
 namespace {
 
 void ping(Context&, Words words, Reply& reply) {
-  if (words.size() > 2) return refuse_arity(reply, "ping");
+  if (words.size() > 2) refuse_arity("ping");
   words.size() == 2 ? reply.bulk(words[1]) : reply.simple("PONG");
 }
 
@@ -19,36 +25,35 @@ void time(Context& context, Words, Reply& reply) {
 }
 
 void select(Context& context, Words words, Reply& reply) {
-  if (read_database(words[1], context.session().database, reply)) reply.ok();
+  context.session().database = read_database(words[1]);
+  reply.ok();
 }
 
 void swapdb(Context& context, Words words, Reply& reply) {
-  int one = 0, other = 0;
-  if (!read_database(words[1], one, reply, "ERR invalid first DB index") ||
-      !read_database(words[2], other, reply, "ERR invalid second DB index"))
-    return;
+  const int one = read_database(words[1], "ERR invalid first DB index");
+  const int other = read_database(words[2], "ERR invalid second DB index");
   context.engine().swap_databases(one, other);
   context.changed();
   reply.ok();
 }
 
 /// ASYNC and SYNC are the same here: the memory is given back before the reply.
-bool read_flush(Words words, Reply& reply) {
+void check_flush(Words words) {
   const bool good =
       words.size() == 1 ||
       (words.size() == 2 && (is_word(words[1], "async") || is_word(words[1], "sync")));
-  return good || fail(reply, syntax_error);
+  if (!good) refuse(syntax_error);
 }
 
 void flushdb(Context& context, Words words, Reply& reply) {
-  if (!read_flush(words, reply)) return;
+  check_flush(words);
   context.keys().clear();
   context.changed();
   reply.ok();
 }
 
 void flushall(Context& context, Words words, Reply& reply) {
-  if (!read_flush(words, reply)) return;
+  check_flush(words);
   for (int database = 0; database < Engine::databases; ++database)
     context.engine().keyspace(database).clear();
   context.changed();
@@ -80,11 +85,9 @@ void pubsub_numsub(Context& context, Words words, Reply& reply) {
 
 /// There are no replicas.
 void wait(Context&, Words words, Reply& reply) {
-  std::int64_t number = 0;
-  if (!read_integer(words[1], number, reply) ||
-      !read_integer(words[2], number, reply, "ERR timeout is not an integer or out of range"))
-    return;
-  number < 0 ? reply.error("ERR timeout is negative") : reply.integer(0);
+  read_integer(words[1]);
+  const auto timeout_ms = read_integer(words[2], "ERR timeout is not an integer or out of range");
+  timeout_ms < 0 ? reply.error("ERR timeout is negative") : reply.integer(0);
 }
 
 void role(Context&, Words, Reply& reply) {
@@ -94,10 +97,210 @@ void role(Context&, Words, Reply& reply) {
   reply.array(0);
 }
 
+void bgrewriteaof(Context& context, Words, Reply& reply) {
+  const auto& start = context.engine().start_rewrite;
+  if (!start) return reply.error("ERR this Store lives in memory alone: it has no file to rewrite");
+  start();
+  reply.simple("Background append only file rewriting started");
+}
+
+// --- what tells of the engine ---
+
+std::string server_section(Context& context) {
+  const auto& engine = context.engine();
+  return fmt::format(
+      "redis_version:7.2.0\r\nserver_name:sluice\r\nredis_mode:standalone\r\n"
+      "process_id:{}\r\nrun_id:{}\r\nserver_time_usec:{}\r\nuptime_in_seconds:{}\r\n",
+      ::getpid(), engine.run_id, context.now_us(),
+      (context.now_us() - engine.started_us) / 1'000'000);
+}
+
+std::string stats_section(Context& context) {
+  return fmt::format("total_commands_processed:{}\r\n", context.engine().commands_run);
+}
+
+std::string replication_section(Context&) { return "role:master\r\nconnected_slaves:0\r\n"; }
+
+std::string keyspace_section(Context& context) {
+  std::string text;
+  for (int database = 0; database < Engine::databases; ++database) {
+    const auto& keys = context.engine().keyspace(database);
+    if (keys.size() > 0)
+      text += fmt::format("db{}:keys={},expires={},avg_ttl=0\r\n", database, keys.size(),
+                          keys.expiring());
+  }
+  return text;
+}
+
+std::string empty_section(Context&) { return {}; }
+
+struct InfoSection {
+  std::string_view name;
+  std::string_view title;
+  std::string (*text)(Context&);
+};
+constexpr InfoSection sections[] = {
+    {"server", "Server", server_section},       {"clients", "Clients", empty_section},
+    {"memory", "Memory", empty_section},        {"persistence", "Persistence", empty_section},
+    {"stats", "Stats", stats_section},          {"replication", "Replication", replication_section},
+    {"keyspace", "Keyspace", keyspace_section},
+};
+
+void info(Context& context, Words words, Reply& reply) {
+  const auto names = words.subspan(1);
+  const auto wanted = [&](std::string_view name) {
+    return names.empty() || std::ranges::any_of(names, [&](std::string_view word) {
+             return is_word(word, name) || is_word(word, "default") || is_word(word, "all") ||
+                    is_word(word, "everything");
+           });
+  };
+  std::string text;
+  for (const auto& section : sections) {
+    if (!wanted(section.name)) continue;
+    if (!text.empty()) text += "\r\n";
+    text += fmt::format("# {}\r\n{}", section.title, section.text(context));
+    if (context.engine().more_info) context.engine().more_info(section.name, text);
+  }
+  reply.verbatim(text);
+}
+
+void config_get(Context& context, Words words, Reply& reply) {
+  std::vector<std::pair<std::string_view, std::string_view>> found;
+  for (const auto& [name, value] : context.engine().config)
+    if (std::ranges::any_of(words.subspan(2),
+                            [&](std::string_view pattern) { return glob_matches(pattern, name); }))
+      found.emplace_back(name, value);
+  reply.map(found.size());
+  for (const auto& [name, value] : found) reply.bulk(name), reply.bulk(value);
+}
+
+/// A parameter that `configure` does not know is kept and has no effect.
+void config_set(Context& context, Words words, Reply& reply) {
+  if (words.size() % 2 == 1) refuse_arity("config|set");
+  auto& engine = context.engine();
+  for (std::size_t i = 2; i < words.size(); i += 2) {
+    const auto refused =
+        engine.configure ? engine.configure(words[i], words[i + 1]) : std::string{};
+    if (!refused.empty())
+      return reply.error(
+          fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}",
+                      shown(words[i]), refused));
+    engine.config.insert_or_assign(std::string{words[i]}, std::string{words[i + 1]});
+  }
+  reply.ok();
+}
+
+void config_resetstat(Context& context, Words, Reply& reply) {
+  context.engine().commands_run = 0;
+  reply.ok();
+}
+
+// --- COMMAND tells what this engine answers, not all that its table knows ---
+
+using Command = Engine::Command;
+
+/// The ten elements of Redis 7; ACL categories, tips and key specifications are not in the table.
+void describe(const Engine& engine, const resp::CommandSpec& spec, Reply& reply) {
+  reply.array(10);
+  reply.bulk(spec.name);
+  reply.integer(spec.arity);
+  std::vector<std::string_view> flags;
+  for (const auto& [flag, name] : resp::flag_names())
+    if (spec.has(flag)) flags.push_back(name);
+  reply.set(flags.size());
+  for (const auto flag : flags) reply.simple(flag);
+  reply.integer(spec.first_key);
+  reply.integer(spec.last_key);
+  reply.integer(spec.key_step);
+  for (int unknown = 0; unknown < 3; ++unknown) reply.set(0);
+  const auto is_sub = [&](const Command& other) {
+    const auto name = other.spec->name;
+    return other.handler && name.substr(0, name.find('|')) == spec.name && name != spec.name;
+  };
+  reply.set(static_cast<std::size_t>(std::ranges::count_if(engine.commands(), is_sub)));
+  for (const auto& sub : engine.commands())
+    if (is_sub(sub)) describe(engine, *sub.spec, reply);
+}
+
+/// All that is offered, without subcommands.
+std::vector<const resp::CommandSpec*> top_level(const Engine& engine) {
+  std::vector<const resp::CommandSpec*> specs;
+  for (const auto& command : engine.commands())
+    if (command.is_offered() && command.spec->name.find('|') == std::string_view::npos)
+      specs.push_back(command.spec);
+  return specs;
+}
+
+void command_count(Context& context, Words, Reply& reply) {
+  reply.count(top_level(context.engine()).size());
+}
+
+void command_info(Context& context, Words words, Reply& reply) {
+  const auto& engine = context.engine();
+  if (words.size() <= 2) {
+    const auto specs = top_level(engine);
+    reply.array(specs.size());
+    for (const auto* spec : specs) describe(engine, *spec, reply);
+    return;
+  }
+  reply.array(words.size() - 2);
+  for (const auto& name : words.subspan(2)) {
+    const auto* command = engine.offered(resp::find_command(name));
+    command ? describe(engine, *command->spec, reply) : reply.null_array();
+  }
+}
+
+void command_list(Context& context, Words words, Reply& reply) {
+  auto specs = top_level(context.engine());
+  if (words.size() > 2) {
+    if (words.size() != 5 || !is_word(words[2], "filterby") || !is_word(words[3], "pattern"))
+      return reply.error(syntax_error);
+    std::erase_if(specs, [&](const auto* spec) { return !glob_matches(words[4], spec->name); });
+  }
+  reply.set(specs.size());
+  for (const auto* spec : specs) reply.bulk(spec->name);
+}
+
+void command_getkeys(Context& context, Words words, Reply& reply) {
+  const auto asked = words.subspan(2);
+  const auto* command = context.engine().offered(resp::find_command(asked));
+  if (!command) return reply.error("ERR Invalid command specified");
+  if (!command->spec->arity_fits(asked.size()))
+    return reply.error("ERR Invalid number of arguments specified for command");
+  std::vector<std::size_t> positions;
+  if (!resp::keys_of(*command->spec, asked, positions))
+    return reply.error("ERR Invalid arguments specified for command");
+  if (positions.empty()) return reply.error("ERR The command has no key arguments");
+  reply.array(positions.size());
+  for (const auto place : positions) reply.bulk(asked[place]);
+}
+
+/// The table holds no descriptions: the names alone.
+void command_docs(Context& context, Words words, Reply& reply) {
+  auto specs =
+      words.size() > 2 ? std::vector<const resp::CommandSpec*>{} : top_level(context.engine());
+  for (const auto& name : words.subspan(2))
+    if (const auto* command = context.engine().offered(resp::find_command(name)))
+      specs.push_back(command->spec);
+  reply.map(specs.size());
+  for (const auto* spec : specs) reply.bulk(spec->name), reply.map(0);
+}
+
 constexpr CommandRow rows[] = {
+    {"bgrewriteaof", bgrewriteaof},
+    {"command", command_info},
+    {"command|count", command_count},
+    {"command|docs", command_docs},
+    {"command|getkeys", command_getkeys},
+    {"command|info", command_info},
+    {"command|list", command_list},
+    {"config|get", config_get},
+    {"config|resetstat", config_resetstat},
+    {"config|set", config_set},
     {"echo", echo},
     {"flushall", flushall},
     {"flushdb", flushdb},
+    {"info", info},
     {"ping", ping},
     {"publish", publish},
     {"pubsub|channels", pubsub_channels},

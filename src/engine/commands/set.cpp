@@ -30,12 +30,10 @@ void smembers(Context&, Words, Set* set, Reply& reply) {
 }
 
 void smove(Context& context, Words words, Reply& reply) {
-  Set* from = nullptr;
-  Set* to = nullptr;
   const auto& member = words[3];
-  if (!find_as(context, words[1], from, reply)) return;
+  auto* from = find_as<Set>(context, words[1]);
   if (!from) return reply.integer(0);
-  if (!find_as(context, words[2], to, reply)) return;
+  auto* to = find_as<Set>(context, words[2]);
   if (from == to) return reply.integer(from->contains(member) ? 1 : 0);
   if (!from->erase(member)) return reply.integer(0);
   drop_if_empty(context, words[1], *from);
@@ -59,9 +57,7 @@ void remove_picked(Context& context, std::string_view key, Set& set,
 
 void spop(Context& context, Words words, Reply& reply) {
   const bool several = words.size() == 3;
-  std::size_t count = 0;
-  Set* set = nullptr;
-  if (!find_to_pop(context, words, set, count, reply)) return;
+  const auto [set, count] = find_to_pop<Set>(context, words);
   if (!set) return several ? reply.set(0) : reply.null();
   auto& rng = context.engine().rng;
   const auto picked =
@@ -73,10 +69,8 @@ void spop(Context& context, Words words, Reply& reply) {
 
 void srandmember(Context& context, Words words, Reply& reply) {
   if (words.size() > 3) return reply.error(syntax_error);
-  std::int64_t count = 0;
-  if (words.size() == 3 && !read_count(words[2], count, reply)) return;
-  Set* set = nullptr;
-  if (!find_as(context, words[1], set, reply)) return;
+  const auto count = words.size() == 3 ? read_count(words[2]) : 0;
+  auto* set = find_as<Set>(context, words[1]);
   auto& rng = context.engine().rng;
   if (words.size() == 2) return set ? reply.bulk(set->random(rng)) : reply.null();
   if (!set) return reply.array(0);
@@ -87,14 +81,11 @@ void srandmember(Context& context, Words words, Reply& reply) {
 
 // --- intersections, unions, differences ---
 
-/// The sets at some keys, null where there is no such key. False: refused.
-bool find_sets(Context& context, Words keys, std::vector<const Set*>& sets, Reply& reply) {
-  for (const auto& key : keys) {
-    Set* set = nullptr;
-    if (!find_as(context, key, set, reply)) return false;
-    sets.push_back(set);
-  }
-  return true;
+/// The sets at some keys, null where there is no such key.
+std::vector<const Set*> find_sets(Context& context, Words keys) {
+  std::vector<const Set*> sets;
+  for (const auto& key : keys) sets.push_back(find_as<Set>(context, key));
+  return sets;
 }
 
 /// Visits the members of the intersection until `visit` says false. Starts from the smallest set.
@@ -137,26 +128,19 @@ using Operation = std::unique_ptr<Set> (*)(const std::vector<const Set*>& sets);
 
 template <Operation operation>
 void tell(Context& context, Words words, Reply& reply) {
-  std::vector<const Set*> sets;
-  if (!find_sets(context, words.subspan(1), sets, reply)) return;
-  const auto result = operation(sets);
+  const auto result = operation(find_sets(context, words.subspan(1)));
   reply.set(result->size());
   result->for_each([&](std::string_view member) { reply.bulk(member); });
 }
 
 template <Operation operation>
 void store(Context& context, Words words, Reply& reply) {
-  std::vector<const Set*> sets;
-  if (!find_sets(context, words.subspan(2), sets, reply)) return;
-  auto result = operation(sets);
-  store_result(context, words[1], std::move(result), false, reply);
+  store_result(context, words[1], operation(find_sets(context, words.subspan(2))), false, reply);
 }
 
 void sintercard(Context& context, Words words, Reply& reply) {
-  std::int64_t count = 0;
-  if (!read_integer_between(words[1], 1, largest_integer, count, reply,
-                            "ERR numkeys should be greater than 0"))
-    return;
+  const auto count =
+      read_integer_between(words[1], 1, largest_integer, "ERR numkeys should be greater than 0");
   if (static_cast<std::uint64_t>(count) > words.size() - 2)
     return reply.error("ERR Number of keys can't be greater than number of args");
   const auto keys = words.subspan(2, static_cast<std::size_t>(count));
@@ -164,14 +148,10 @@ void sintercard(Context& context, Words words, Reply& reply) {
   const auto options = words.subspan(2 + keys.size());
   for (std::size_t i = 0; i < options.size(); i += 2) {
     if (!is_word(options[i], "limit") || i + 1 == options.size()) return reply.error(syntax_error);
-    if (!read_integer_between(options[i + 1], 0, largest_integer, limit, reply,
-                              "ERR LIMIT can't be negative"))
-      return;
+    limit = read_integer_between(options[i + 1], 0, largest_integer, "ERR LIMIT can't be negative");
   }
-  std::vector<const Set*> sets;
-  if (!find_sets(context, keys, sets, reply)) return;
   std::int64_t found = 0;
-  intersect(std::move(sets), [&](std::string_view) { return ++found != limit; });
+  intersect(find_sets(context, keys), [&](std::string_view) { return ++found != limit; });
   reply.integer(found);
 }
 

@@ -2,6 +2,7 @@
 // are named after them.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
@@ -20,7 +21,8 @@ struct SortOptions {
   std::string_view store;
 };
 
-bool read_options(Words words, bool may_store, SortOptions& out, Reply& reply) {
+SortOptions read_options(Words words, bool may_store) {
+  SortOptions out;
   for (std::size_t i = 2; i < words.size(); ++i) {
     const auto left = words.size() - i - 1;
     if (is_word(words[i], "asc")) {
@@ -30,9 +32,7 @@ bool read_options(Words words, bool may_store, SortOptions& out, Reply& reply) {
     } else if (is_word(words[i], "alpha")) {
       out.alpha = true;
     } else if (is_word(words[i], "limit") && left >= 2) {
-      if (!read_integer(words[i + 1], out.offset, reply) ||
-          !read_integer(words[i + 2], out.count, reply))
-        return false;
+      std::tie(out.offset, out.count) = read_integers(words.subspan(i + 1));
       i += 2;
     } else if (may_store && is_word(words[i], "store") && left >= 1) {
       out.store = words[++i];
@@ -42,17 +42,17 @@ bool read_options(Words words, bool may_store, SortOptions& out, Reply& reply) {
     } else if (is_word(words[i], "get") && left >= 1) {
       out.get.push_back(words[++i]);
     } else {
-      return fail(reply, syntax_error);
+      refuse(syntax_error);
     }
   }
-  return true;
+  return out;
 }
 
-/// False: refused.
-bool read_elements(Context& context, std::string_view key, std::vector<std::string>& elements,
-                   bool& ordered, Reply& reply) {
+/// What is sorted. `ordered`: it has an order of its own.
+std::vector<std::string> elements_at(Context& context, std::string_view key, bool& ordered) {
+  std::vector<std::string> elements;
   Object* object = find(context, key);
-  if (!object) return true;
+  if (!object) return elements;
   ordered = true;
   if (const auto* list = as<List>(*object)) {
     for (std::size_t i = 0; i < list->size(); ++i) elements.push_back((*list)[i]);
@@ -62,9 +62,9 @@ bool read_elements(Context& context, std::string_view key, std::vector<std::stri
   } else if (const auto* zset = as<SortedSet>(*object)) {
     zset->for_each([&](const Scored& item) { elements.emplace_back(item.member); });
   } else {
-    return fail(reply, wrong_type);
+    refuse(wrong_type);
   }
-  return true;
+  return elements;
 }
 
 /// What `pattern` means for an element: "#" the element, "key_*" a string, "key_*->field" a field.
@@ -95,7 +95,7 @@ struct Weighted {
   double number = 0;
 };
 
-bool weigh(Context& context, const SortOptions& options, Weighted& item, Reply& reply) {
+void weigh(Context& context, const SortOptions& options, Weighted& item) {
   auto weight = options.by.empty() ? std::optional{item.element}
                                    : looked_up(context, options.by, item.element);
   if (options.alpha) {
@@ -103,10 +103,9 @@ bool weigh(Context& context, const SortOptions& options, Weighted& item, Reply& 
   } else if (weight) {
     const auto number =
         weight->empty() ? std::optional{0.0} : parse_double(*weight);  // as strtod reads it
-    if (!number) return fail(reply, "ERR One or more scores can't be converted into double");
+    if (!number) refuse("ERR One or more scores can't be converted into double");
     item.number = *number;
   }
-  return true;
 }
 
 /// A total order: equal weights are decided by the element.
@@ -116,9 +115,9 @@ bool comes_first(const Weighted& one, const Weighted& other) {
   return one.element < other.element;
 }
 
-/// Sorted, and cut to LIMIT. False: refused.
-bool sorted(Context& context, const SortOptions& options, std::vector<std::string> elements,
-            bool ordered, std::vector<std::string>& result, Reply& reply) {
+/// Sorted, and cut to LIMIT.
+std::vector<std::string> sorted(Context& context, const SortOptions& options,
+                                std::vector<std::string> elements, bool ordered) {
   std::vector<Weighted> items;
   // What is stored must not depend on the order of a hash table.
   const bool sort =
@@ -126,7 +125,7 @@ bool sorted(Context& context, const SortOptions& options, std::vector<std::strin
   for (auto& element : elements) {
     Weighted& item = items.emplace_back();
     item.element = std::move(element);
-    if (!options.unsorted && !weigh(context, options, item, reply)) return false;
+    if (!options.unsorted) weigh(context, options, item);
   }
   if (sort) std::ranges::sort(items, comes_first);
   if (options.descending && (sort || ordered)) std::ranges::reverse(items);
@@ -134,8 +133,9 @@ bool sorted(Context& context, const SortOptions& options, std::vector<std::strin
       std::min(items.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.offset, 0)));
   const auto most = options.count < 0 ? items.size() : static_cast<std::size_t>(options.count);
   const auto last = first + std::min(items.size() - first, most);
+  std::vector<std::string> result;
   for (auto i = first; i < last; ++i) result.push_back(std::move(items[i].element));
-  return true;
+  return result;
 }
 
 void store(Context& context, std::string_view key,
@@ -148,14 +148,11 @@ void store(Context& context, std::string_view key,
 
 template <bool may_store>
 void sort(Context& context, Words words, Reply& reply) {
-  SortOptions options;
-  std::vector<std::string> elements, result;
+  const auto options = read_options(words, may_store);
   bool ordered = false;
-  if (!read_options(words, may_store, options, reply)) return;
-  if (!read_elements(context, words[1], elements, ordered, reply)) return;
-  if (!sorted(context, options, std::move(elements), ordered, result, reply)) return;
+  auto elements = elements_at(context, words[1], ordered);
   std::vector<std::optional<std::string>> values;
-  for (const auto& element : result) {
+  for (const auto& element : sorted(context, options, std::move(elements), ordered)) {
     if (options.get.empty()) values.emplace_back(element);
     for (const auto pattern : options.get) values.push_back(looked_up(context, pattern, element));
   }

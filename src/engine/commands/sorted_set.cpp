@@ -29,15 +29,14 @@ std::size_t read_flags(Words words, AddOptions& options) {
   return at;
 }
 
-bool check_flags(const AddOptions& options, std::size_t words, Reply& reply) {
-  if (words == 0 || words % 2 == 1) return fail(reply, syntax_error);
+void check_flags(const AddOptions& options, std::size_t words) {
+  if (words == 0 || words % 2 == 1) refuse(syntax_error);
   if (options.only_new && options.only_present)
-    return fail(reply, "ERR XX and NX options at the same time are not compatible");
+    refuse("ERR XX and NX options at the same time are not compatible");
   if ((options.greater && options.less) || (options.only_new && (options.greater || options.less)))
-    return fail(reply, "ERR GT, LT, and/or NX options at the same time are not compatible");
+    refuse("ERR GT, LT, and/or NX options at the same time are not compatible");
   if (options.increment && words > 2)
-    return fail(reply, "ERR INCR option supports a single increment-element pair");
-  return true;
+    refuse("ERR INCR option supports a single increment-element pair");
 }
 
 struct Added {
@@ -63,41 +62,37 @@ bool add_one(SortedSet& zset, std::string_view member, double score, const AddOp
   return true;
 }
 
-/// `pairs`: score and member in turn. What ZADD and ZINCRBY do; false: refused.
-bool add_all(Context& context, std::string_view key, Words pairs, const AddOptions& options,
-             Added& added, Reply& reply) {
+/// `pairs`: score and member in turn. What ZADD and ZINCRBY do.
+Added add_all(Context& context, std::string_view key, Words pairs, const AddOptions& options) {
   std::vector<double> scores(pairs.size() / 2);
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    if (!read_double(pairs[2 * i], scores[i], reply)) return false;
-  SortedSet* zset = nullptr;
-  if (!find_as(context, key, zset, reply)) return false;
+  for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = read_double(pairs[2 * i]);
+  auto* zset = find_as<SortedSet>(context, key);
   if (!zset) {
-    if (options.only_present) return true;
+    if (options.only_present) return {};
     zset = &make<SortedSet>(context, key);
     context.signal(key);
   }
+  Added added;
   bool good = true;
   for (std::size_t i = 0; i < scores.size() && good; ++i)
     good = add_one(*zset, pairs[2 * i + 1], scores[i], options, added);
   if (added.created + added.updated > 0) context.changed(added.created + added.updated);
   drop_if_empty(context, key, *zset);
-  return good || fail(reply, "ERR resulting score is not a number (NaN)");
+  if (!good) refuse("ERR resulting score is not a number (NaN)");
+  return added;
 }
 
 void zadd(Context& context, Words words, Reply& reply) {
   AddOptions options;
   const auto pairs = words.subspan(read_flags(words, options));
-  if (!check_flags(options, pairs.size(), reply)) return;
-  Added added;
-  if (!add_all(context, words[1], pairs, options, added, reply)) return;
+  check_flags(options, pairs.size());
+  const auto added = add_all(context, words[1], pairs, options);
   if (options.increment) return added.score ? reply.number(*added.score) : reply.null();
   reply.count(added.created + (options.changed ? added.updated : 0));
 }
 
 void zincrby(Context& context, Words words, Reply& reply) {
-  Added added;
-  if (add_all(context, words[1], words.subspan(2), {.increment = true}, added, reply))
-    reply.number(*added.score);
+  reply.number(*add_all(context, words[1], words.subspan(2), {.increment = true}).score);
 }
 
 void reply_score(const SortedSet* zset, std::string_view member, Reply& reply) {
@@ -144,9 +139,7 @@ void take(Context& context, std::string_view key, SortedSet& zset, Extreme extre
 
 template <Extreme extreme>
 void pop(Context& context, Words words, Reply& reply) {
-  std::size_t count = 0;
-  SortedSet* zset = nullptr;
-  if (!find_to_pop(context, words, zset, count, reply)) return;
+  auto [zset, count] = find_to_pop<SortedSet>(context, words);
   if (!zset) return reply.array(0);
   count = std::min(zset->size(), count);
   PairReply pairs{reply, count, true, words.size() == 3 && nests_pairs(context)};
@@ -170,7 +163,7 @@ bool pop_several(Context& context, const PopKeys& pop, Reply& reply) {
   static constexpr Choice<Extreme> extremes[] = {{"min", Extreme::min}, {"max", Extreme::max}};
   Extreme extreme{};
   if (!choose(pop.end, extremes, extreme)) return reply.error(syntax_error), true;
-  return pop_first<SortedSet>(context, pop.keys, reply, [&](std::string_view key, SortedSet& zset) {
+  return pop_first<SortedSet>(context, pop.keys, [&](std::string_view key, SortedSet& zset) {
     const auto taken = std::min(zset.size(), static_cast<std::size_t>(pop.count));
     reply.array(2);
     reply.bulk(key);

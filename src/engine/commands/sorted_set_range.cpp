@@ -1,4 +1,5 @@
 // Sorted sets by range: of ranks, of scores, of bytes. Each range becomes an interval of ranks.
+#include <tuple>
 
 #include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"
@@ -70,21 +71,23 @@ Interval interval_between(const SortedSet& zset, const LexEnd& from, const LexEn
 /// BYSCORE, BYLEX or by rank: what the two ends of a range are.
 enum class By { rank, score, lex };
 struct Ends {
-  By by = By::rank;
+  By by;
   std::int64_t start = 0, stop = 0;
   ScoreEnd from_score, to_score;
   LexEnd from_lex, to_lex;
 
   /// `reverse`: the greater end is named first, and ranks count from the greatest.
-  bool read(std::string_view first, std::string_view second, bool reverse, Reply& reply) {
-    if (by == By::rank)
-      return read_integer(first, start, reply) && read_integer(second, stop, reply);
+  Ends(By kind, std::string_view first, std::string_view second, bool reverse) : by(kind) {
+    if (by == By::rank) {
+      start = read_integer(first);
+      stop = read_integer(second);
+      return;
+    }
     if (reverse) std::swap(first, second);
-    if (by == By::score)
-      return (read_end(first, from_score) && read_end(second, to_score)) ||
-             fail(reply, "ERR min or max is not a float");
-    return (read_end(first, from_lex) && read_end(second, to_lex)) ||
-           fail(reply, "ERR min or max not valid string range item");
+    if (by == By::score && !(read_end(first, from_score) && read_end(second, to_score)))
+      refuse("ERR min or max is not a float");
+    if (by == By::lex && !(read_end(first, from_lex) && read_end(second, to_lex)))
+      refuse("ERR min or max not valid string range item");
   }
 
   Interval in(const SortedSet& zset, bool reverse) const {
@@ -98,7 +101,7 @@ struct Ends {
 
 /// A member of the ZRANGE family, as its name and its options say.
 struct RangeQuery {
-  Ends ends;
+  std::optional<Ends> ends;
   std::optional<bool> reverse;  ///< empty: REV may say it
   std::optional<By> by;         ///< empty: BYSCORE, BYLEX may say it
   bool scores = false;
@@ -106,26 +109,25 @@ struct RangeQuery {
   std::int64_t limit = -1;
 
   /// `words`: first, second, options.
-  bool read(Words words, bool may_have_scores, Reply& reply) {
-    if (!read_options(words.subspan(2), may_have_scores, reply)) return false;
-    ends.by = by.value_or(By::rank);
-    if (limit != -1 && ends.by == By::rank)
-      return fail(
-          reply,
+  void read(Words words, bool may_have_scores) {
+    read_options(words.subspan(2), may_have_scores);
+    const auto kind = by.value_or(By::rank);
+    if (limit != -1 && kind == By::rank)
+      refuse(
           "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
-    if (scores && ends.by == By::lex)
-      return fail(reply, "ERR syntax error, WITHSCORES not supported in combination with BYLEX");
-    return ends.read(words[0], words[1], is_reverse(), reply);
+    if (scores && kind == By::lex)
+      refuse("ERR syntax error, WITHSCORES not supported in combination with BYLEX");
+    ends.emplace(kind, words[0], words[1], is_reverse());
   }
 
-  bool read_options(Words options, bool may_have_scores, Reply& reply) {
+  void read_options(Words options, bool may_have_scores) {
     const bool may_reverse = !reverse, may_choose = !by;
     for (std::size_t i = 0; i < options.size(); ++i) {
       const auto& word = options[i];
       if (may_have_scores && is_word(word, "withscores")) {
         scores = true;
       } else if (is_word(word, "limit") && i + 2 < options.size()) {
-        if (!read_integers(options.subspan(i + 1), offset, limit, reply)) return false;
+        std::tie(offset, limit) = read_integers(options.subspan(i + 1));
         i += 2;
       } else if (may_reverse && is_word(word, "rev")) {
         reverse = true;
@@ -134,17 +136,16 @@ struct RangeQuery {
       } else if (may_choose && is_word(word, "byscore")) {
         by = By::score;
       } else {
-        return fail(reply, syntax_error);
+        refuse(syntax_error);
       }
     }
-    return true;
   }
 
   bool is_reverse() const noexcept { return reverse.value_or(false); }
 
   Interval in(const SortedSet& zset) const {
-    auto part = ends.in(zset, is_reverse());
-    if (ends.by == By::rank) return part;
+    auto part = ends->in(zset, is_reverse());
+    if (ends->by == By::rank) return part;
     if (offset < 0) return {};
     const auto skipped = std::min(part.size(), static_cast<std::size_t>(offset));
     (is_reverse() ? part.last -= skipped : part.first += skipped);
@@ -159,9 +160,8 @@ struct RangeQuery {
 };
 
 void tell(Context& context, Words words, RangeQuery query, Reply& reply) {
-  if (!query.read(words.subspan(2), true, reply)) return;
-  SortedSet* zset = nullptr;
-  if (!find_as(context, words[1], zset, reply)) return;
+  query.read(words.subspan(2), true);
+  auto* zset = find_as<SortedSet>(context, words[1]);
   if (!zset) return reply.array(0);
   const auto part = query.in(*zset);
   PairReply pairs{reply, part.size(), query.scores, nests_pairs(context)};
@@ -180,9 +180,8 @@ void zrange_by(Context& context, Words words, Reply& reply) {
 
 void zrangestore(Context& context, Words words, Reply& reply) {
   RangeQuery query;
-  if (!query.read(words.subspan(3), false, reply)) return;
-  SortedSet* zset = nullptr;
-  if (!find_as(context, words[2], zset, reply)) return;
+  query.read(words.subspan(3), false);
+  auto* zset = find_as<SortedSet>(context, words[2]);
   auto result = std::make_unique<SortedSet>();
   if (zset) {
     const auto part = query.in(*zset);
@@ -192,28 +191,22 @@ void zrangestore(Context& context, Words words, Reply& reply) {
   store_result(context, words[1], std::move(result), true, reply);
 }
 
-/// The set at words[1], and the part of it between words[2] and words[3]. False: refused.
+/// The set at words[1], and the part of it between words[2] and words[3].
 template <By by>
-bool find_part(Context& context, Words words, SortedSet*& zset, Interval& part, Reply& reply) {
-  Ends ends{.by = by};
-  if (!ends.read(words[2], words[3], false, reply) || !find_as(context, words[1], zset, reply))
-    return false;
-  if (zset) part = ends.in(*zset, false);
-  return true;
+std::pair<SortedSet*, Interval> find_part(Context& context, Words words) {
+  const Ends ends{by, words[2], words[3], false};
+  auto* zset = find_as<SortedSet>(context, words[1]);
+  return {zset, zset ? ends.in(*zset, false) : Interval{}};
 }
 
 template <By by>
 void count(Context& context, Words words, Reply& reply) {
-  SortedSet* zset = nullptr;
-  Interval part;
-  if (find_part<by>(context, words, zset, part, reply)) reply.count(part.size());
+  reply.count(find_part<by>(context, words).second.size());
 }
 
 template <By by>
 void remove_range(Context& context, Words words, Reply& reply) {
-  SortedSet* zset = nullptr;
-  Interval part;
-  if (!find_part<by>(context, words, zset, part, reply)) return;
+  const auto [zset, part] = find_part<by>(context, words);
   if (part.size() > 0) {
     zset->erase_range(part.first, part.last);
     drop_if_empty(context, words[1], *zset);

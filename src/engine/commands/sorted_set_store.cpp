@@ -60,54 +60,46 @@ struct Form {
   bool limit = false;   ///< LIMIT
 };
 
-bool find_input(Context& context, std::string_view key, Input& input, Reply& reply) {
+Input input_at(Context& context, std::string_view key) {
+  Input input;
   Object* object = find(context, key);
-  if (!object) return true;
+  if (!object) return input;
   input.zset = as<SortedSet>(*object);
   input.set = as<Set>(*object);
-  return input.zset || input.set || fail(reply, wrong_type);
+  if (!input.zset && !input.set) refuse(wrong_type);
+  return input;
 }
 
-bool read_weights(Words weights, std::vector<Input>& inputs, Reply& reply) {
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!read_double(weights[i], inputs[i].weight, reply, "ERR weight value is not a float"))
-      return false;
-  return true;
-}
-
-bool read_options(Words options, const Form& form, Combination& out, Reply& reply) {
+void read_options(Words options, const Form& form, Combination& out) {
   for (std::size_t i = 0; i < options.size(); ++i) {
     const auto left = options.size() - i - 1;
     if (form.weights && is_word(options[i], "weights") && left >= out.inputs.size()) {
-      if (!read_weights(options.subspan(i + 1), out.inputs, reply)) return false;
-      i += out.inputs.size();
+      for (auto& input : out.inputs)
+        input.weight = read_double(options[++i], "ERR weight value is not a float");
     } else if (form.weights && is_word(options[i], "aggregate") && left >= 1) {
-      if (!choose(options[++i], aggregates, out.aggregate)) return fail(reply, syntax_error);
+      if (!choose(options[++i], aggregates, out.aggregate)) refuse(syntax_error);
     } else if (form.scores && is_word(options[i], "withscores")) {
       out.scores = true;
     } else if (form.limit && is_word(options[i], "limit") && left >= 1) {
-      if (!read_integer_between(options[++i], 0, largest_integer, out.limit, reply,
-                                "ERR LIMIT can't be negative"))
-        return false;
+      out.limit =
+          read_integer_between(options[++i], 0, largest_integer, "ERR LIMIT can't be negative");
     } else {
-      return fail(reply, syntax_error);
+      refuse(syntax_error);
     }
   }
-  return true;
 }
 
 /// `words`: numkeys, keys, options.
-bool read(Context& context, Words words, const Form& form, Combination& out, Reply& reply) {
-  std::int64_t count = 0;
-  if (!read_integer(words[0], count, reply)) return false;
+Combination read(Context& context, Words words, const Form& form) {
+  const auto count = read_integer(words[0]);
   if (count < 1)
-    return fail(reply,
-                fmt::format("ERR at least 1 input key is needed for '{}' command", form.name));
-  if (static_cast<std::uint64_t>(count) > words.size() - 1) return fail(reply, syntax_error);
+    refuse(fmt::format("ERR at least 1 input key is needed for '{}' command", form.name));
+  if (static_cast<std::uint64_t>(count) > words.size() - 1) refuse(syntax_error);
   const auto keys = words.subspan(1, static_cast<std::size_t>(count));
-  for (const auto& key : keys)
-    if (!find_input(context, key, out.inputs.emplace_back(), reply)) return false;
-  return read_options(words.subspan(1 + keys.size()), form, out, reply);
+  Combination out;
+  for (const auto& key : keys) out.inputs.push_back(input_at(context, key));
+  read_options(words.subspan(1 + keys.size()), form, out);
+  return out;
 }
 
 void unite(const Combination& from, SortedSet& result) {
@@ -154,8 +146,7 @@ constexpr Form cardinalities{intersect, "zintercard", false, false, true};
 
 template <const Form& form>
 void tell(Context& context, Words words, Reply& reply) {
-  Combination from;
-  if (!read(context, words.subspan(1), form, from, reply)) return;
+  const auto from = read(context, words.subspan(1), form);
   SortedSet result;
   form.combine(from, result);
   PairReply pairs{reply, result.size(), from.scores, nests_pairs(context)};
@@ -164,18 +155,15 @@ void tell(Context& context, Words words, Reply& reply) {
 
 template <const Form& form>
 void store(Context& context, Words words, Reply& reply) {
-  Combination from;
-  if (!read(context, words.subspan(2), form, from, reply)) return;
+  const auto from = read(context, words.subspan(2), form);
   auto result = std::make_unique<SortedSet>();
   form.combine(from, *result);
   store_result(context, words[1], std::move(result), true, reply);
 }
 
 void zintercard(Context& context, Words words, Reply& reply) {
-  Combination from;
-  if (!read(context, words.subspan(1), cardinalities, from, reply)) return;
   SortedSet result;
-  intersect(from, result);
+  intersect(read(context, words.subspan(1), cardinalities), result);
   reply.count(result.size());
 }
 

@@ -17,56 +17,54 @@ struct Add {
   bool any_seq = false;  ///< "123-*"
 };
 
-bool read_new_id(std::string_view word, Add& add, Reply& reply) {
+void read_new_id(std::string_view word, Add& add) {
   add.any_id = word == "*";
-  if (add.any_id) return true;
+  if (add.any_id) return;
   add.any_seq = word.ends_with("-*");
   if (add.any_seq) word.remove_suffix(2);
-  if (add.any_seq && word.find('-') != std::string_view::npos)
-    return fail(reply, invalid_stream_id);
-  return read_stream_id(word, add.id, reply);
+  if (add.any_seq && word.find('-') != std::string_view::npos) refuse(invalid_stream_id);
+  add.id = read_stream_id(word);
 }
 
-bool read_add(Words words, Add& add, Reply& reply) {
+Add read_add(Words words) {
+  Add add;
   std::size_t at = 2;
   for (;;) {
     if (at < words.size() && is_word(words[at], "nomkstream")) {
       add.make_stream = false;
       ++at;
     } else if (TrimOptions::begins(words, at)) {
-      if (!add.options.read(words, at, reply)) return false;
+      add.options.read(words, at);
     } else {
       break;
     }
   }
   add.id_at = at;
-  if (at < words.size() && !read_new_id(words[at], add, reply)) return false;
-  if (!add.options.settle(reply)) return false;
+  if (at < words.size()) read_new_id(words[at], add);
+  add.options.settle();
   const auto fields = words.size() - std::min(words.size(), at + 1);
-  if (fields < 2 || fields % 2 != 0) return refuse_arity(reply, "xadd"), false;
+  if (fields < 2 || fields % 2 != 0) refuse_arity("xadd");
   if (!add.any_id && !add.any_seq && add.id == StreamId{})
-    return fail(reply, "ERR The ID specified in XADD must be greater than 0-0");
-  return true;
+    refuse("ERR The ID specified in XADD must be greater than 0-0");
+  return add;
 }
 
-/// The id of the new entry, above all others; false: refused.
-bool settle_id(const Stream& stream, const Context& context, Add& add, Reply& reply) {
+/// The id of the new entry, above all others.
+void settle_id(const Stream& stream, const Context& context, Add& add) {
   constexpr std::string_view not_above =
       "ERR The ID specified in XADD is equal or smaller than the target stream top item";
   if (add.any_id) {
     add.id = {static_cast<std::uint64_t>(context.now_ms()), 0};
-    if (add.id > stream.last_id) return true;
+    if (add.id > stream.last_id) return;
     const auto next = stream.last_id.next();
-    if (!next) return fail(reply, not_above);
+    if (!next) refuse(not_above);
     add.id = *next;
-    return true;
-  }
-  if (add.any_seq && add.id.ms == stream.last_id.ms) {
-    if (stream.last_id.seq == StreamId::most) return fail(reply, not_above);
+  } else if (add.any_seq && add.id.ms == stream.last_id.ms) {
+    if (stream.last_id.seq == StreamId::most) refuse(not_above);
     add.id.seq = stream.last_id.seq + 1;
-    return true;
+  } else if (add.id <= stream.last_id) {
+    refuse(not_above);
   }
-  return add.id > stream.last_id || fail(reply, not_above);
 }
 
 /// Logs what happened: the id that was given, and a trim that leaves the same entries.
@@ -86,16 +84,14 @@ void log_add(Context& context, Words words, const Add& add, const Stream& stream
 }
 
 void xadd(Context& context, Words words, Reply& reply) {
-  Add add;
-  if (!read_add(words, add, reply)) return;
-  Stream* stream = nullptr;
-  if (!find_as(context, words[1], stream, reply)) return;
+  auto add = read_add(words);
+  auto* stream = find_as<Stream>(context, words[1]);
   if (!stream && !add.make_stream) return reply.null();
   if (stream && stream->last_id == StreamId::max())
     return reply.error(
         "ERR The stream has exhausted the last possible ID, unable to add more items");
   static const Stream empty;
-  if (!settle_id(stream ? *stream : empty, context, add, reply)) return;
+  settle_id(stream ? *stream : empty, context, add);
   if (!stream) stream = &make<Stream>(context, words[1]);
 
   stream->append(add.id, words.subspan(add.id_at + 1));
@@ -107,25 +103,21 @@ void xadd(Context& context, Words words, Reply& reply) {
 }
 
 /// COUNT n behind the range; -1 where it is not given.
-bool read_range_count(Words words, std::int64_t& count, Reply& reply) {
+std::int64_t read_range_count(Words words) {
+  std::int64_t count = -1;
   for (std::size_t at = 4; at < words.size(); at += 2) {
-    if (!is_word(words[at], "count") || at + 1 >= words.size()) return fail(reply, syntax_error);
-    if (!read_integer(words[at + 1], count, reply)) return false;
-    count = std::max<std::int64_t>(count, 0);
+    if (!is_word(words[at], "count") || at + 1 >= words.size()) refuse(syntax_error);
+    count = std::max<std::int64_t>(read_integer(words[at + 1]), 0);
   }
-  return true;
+  return count;
 }
 
 template <bool backward>
 void xrange(Context& context, Words words, Reply& reply) {
-  StreamId first;
-  StreamId last;
-  std::int64_t count = -1;
-  if (!read_range_start(words[backward ? 3 : 2], first, reply)) return;
-  if (!read_range_end(words[backward ? 2 : 3], last, reply)) return;
-  if (!read_range_count(words, count, reply)) return;
-  Stream* stream = nullptr;
-  if (!find_as(context, words[1], stream, reply)) return;
+  const auto first = read_range_start(words[backward ? 3 : 2]);
+  const auto last = read_range_end(words[backward ? 2 : 3]);
+  const auto count = read_range_count(words);
+  auto* stream = find_as<Stream>(context, words[1]);
   if (!stream) return reply.array(0);
   if (count == 0) return reply.null_array();
 
@@ -135,11 +127,9 @@ void xrange(Context& context, Words words, Reply& reply) {
 
 void xdel(Context& context, Words words, Reply& reply) {
   std::vector<StreamId> ids(words.size() - 2);
-  Stream* stream = nullptr;
-  if (!find_as(context, words[1], stream, reply)) return;
+  auto* stream = find_as<Stream>(context, words[1]);
   if (!stream) return reply.integer(0);
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (!read_stream_id(words[i + 2], ids[i], reply)) return;
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = read_stream_id(words[i + 2]);
   std::int64_t deleted = 0;
   for (const auto id : ids) {
     if (!stream->erase(id)) continue;
@@ -154,13 +144,12 @@ void xtrim(Context& context, Words words, Reply& reply) {
   TrimOptions options;
   for (std::size_t at = 2; at < words.size();) {
     if (!TrimOptions::begins(words, at)) return reply.error(syntax_error);
-    if (!options.read(words, at, reply)) return;
+    options.read(words, at);
   }
-  if (!options.settle(reply)) return;
+  options.settle();
   if (!options.wanted())
     return reply.error("ERR syntax error, XTRIM must be called with either MAXLEN or MINID");
-  Stream* stream = nullptr;
-  if (!find_as(context, words[1], stream, reply)) return;
+  auto* stream = find_as<Stream>(context, words[1]);
   const auto deleted = stream ? stream->trim(options.trim) : 0;
   context.changed(deleted);
   if (deleted > 0 && options.trim.approximate) {
@@ -176,42 +165,38 @@ struct SetId {
   StreamId max_deleted;
 };
 
-bool read_set_id(Words words, SetId& set, Reply& reply) {
-  if (!read_stream_id(words[2], set.id, reply)) return false;
+SetId read_set_id(Words words) {
+  SetId set{.id = read_stream_id(words[2]), .max_deleted = {}};
   for (std::size_t at = 3; at < words.size(); at += 2) {
-    if (at + 1 >= words.size()) return fail(reply, syntax_error);
+    if (at + 1 >= words.size()) refuse(syntax_error);
     if (is_word(words[at], "entriesadded")) {
-      if (!read_integer(words[at + 1], set.added, reply)) return false;
-      if (set.added < 0) return fail(reply, "ERR entries_added must be positive");
+      set.added = read_integer(words[at + 1]);
+      if (set.added < 0) refuse("ERR entries_added must be positive");
     } else if (is_word(words[at], "maxdeletedid")) {
-      if (!read_stream_id(words[at + 1], set.max_deleted, reply)) return false;
+      set.max_deleted = read_stream_id(words[at + 1]);
       if (set.id < set.max_deleted)
-        return fail(
-            reply,
-            "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
+        refuse("ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
     } else {
-      return fail(reply, syntax_error);
+      refuse(syntax_error);
     }
   }
-  return true;
+  return set;
 }
 
 void xsetid(Context& context, Words words, Reply& reply) {
-  SetId set;
-  if (!read_set_id(words, set, reply)) return;
-  Stream* stream = nullptr;
-  if (!find_stream(context, words[1], stream, reply)) return;
-  if (stream->size() > 0) {
-    if (set.id < entries_of(*stream, {}, StreamId::max(), 1, true).front().id())
+  const auto set = read_set_id(words);
+  auto& stream = find_stream(context, words[1]);
+  if (stream.size() > 0) {
+    if (set.id < entries_of(stream, {}, StreamId::max(), 1, true).front().id())
       return reply.error(
           "ERR The ID specified in XSETID is smaller than the target stream top item");
-    if (set.added >= 0 && static_cast<std::size_t>(set.added) < stream->size())
+    if (set.added >= 0 && static_cast<std::size_t>(set.added) < stream.size())
       return reply.error(
           "ERR The entries_added specified in XSETID is smaller than the target stream length");
   }
-  stream->last_id = set.id;
-  if (set.added >= 0) stream->entries_added = static_cast<std::uint64_t>(set.added);
-  if (set.max_deleted != StreamId{}) stream->max_deleted_id = set.max_deleted;
+  stream.last_id = set.id;
+  if (set.added >= 0) stream.entries_added = static_cast<std::uint64_t>(set.added);
+  if (set.max_deleted != StreamId{}) stream.max_deleted_id = set.max_deleted;
   context.changed();
   reply.ok();
 }

@@ -44,20 +44,21 @@ struct PendingQuery {
   bool of_consumer = false;
 };
 
-bool read_pending_query(Words words, PendingQuery& query, Reply& reply) {
+PendingQuery read_pending_query(Words words) {
+  PendingQuery query;
   std::size_t at = 3;
-  if (words.size() < 6 || words.size() > 9) return fail(reply, syntax_error);
+  if (words.size() < 6 || words.size() > 9) refuse(syntax_error);
   if (is_word(words[3], "idle")) {
-    if (!read_integer(words[4], query.min_idle, reply)) return false;
-    if (words.size() < 8) return fail(reply, syntax_error);
+    query.min_idle = read_integer(words[4]);
+    if (words.size() < 8) refuse(syntax_error);
     at = 5;
   }
-  if (!read_integer(words[at + 2], query.count, reply)) return false;
-  query.count = std::max<std::int64_t>(query.count, 0);
+  query.count = std::max<std::int64_t>(read_integer(words[at + 2]), 0);
   query.of_consumer = words.size() > at + 3;  // what is behind it is ignored, as Redis does
   if (query.of_consumer) query.consumer = words[at + 3];
-  return read_range_start(words[at], query.first, reply) &&
-         read_range_end(words[at + 1], query.last, reply);
+  query.first = read_range_start(words[at]);
+  query.last = read_range_end(words[at + 1]);
+  return query;
 }
 
 using Found = std::vector<std::pair<StreamId, const StreamGroup::Pending*>>;
@@ -75,19 +76,16 @@ Found select(const Context& context, const Map& map, const PendingQuery& query, 
 }
 
 void xpending(Context& context, Words words, Reply& reply) {
-  PendingQuery query;
-  if (words.size() > 3 && !read_pending_query(words, query, reply)) return;
-  Stream* stream = nullptr;
-  StreamGroup* group = nullptr;
-  if (!find_group(context, words[1], words[2], stream, group, reply)) return;
-  if (words.size() == 3) return pending_summary(*group, reply);
+  const auto query = words.size() > 3 ? read_pending_query(words) : PendingQuery{};
+  auto& group = find_group(context, words[1], words[2]).group;
+  if (words.size() == 3) return pending_summary(group, reply);
 
   Found found;
   if (!query.of_consumer) {
     found = select(
-        context, group->pending(), query,
+        context, group.pending(), query,
         [](const auto& pending) -> const auto& { return pending; });
-  } else if (const auto* consumer = group->find_consumer(query.consumer)) {
+  } else if (const auto* consumer = group.find_consumer(query.consumer)) {
     found = select(
         context, consumer->pending, query,
         [](const auto* pending) -> const auto& { return *pending; });
@@ -151,46 +149,44 @@ struct Claim {
   StreamId last_id;
 };
 
-bool read_claim_option(Context& context, Words words, std::size_t& at, Claim& claim, Reply& reply) {
+void read_claim_option(Context& context, Words words, std::size_t& at, Claim& claim) {
   const auto word = words[at];
   const bool more = at + 1 < words.size();
-  if (is_word(word, "force")) return claim.force = true;
-  if (is_word(word, "justid")) return claim.just_id = true;
-  if (is_word(word, "idle") && more) {
-    std::int64_t idle = 0;
-    if (!read_integer(words[++at], idle, reply, "ERR Invalid IDLE option argument for XCLAIM"))
-      return false;
+  if (is_word(word, "force")) {
+    claim.force = true;
+  } else if (is_word(word, "justid")) {
+    claim.just_id = true;
+  } else if (is_word(word, "idle") && more) {
+    const auto idle = read_integer(words[++at], "ERR Invalid IDLE option argument for XCLAIM");
     claim.delivered_ms = context.now_ms() - std::min(idle, context.now_ms());
-    return true;
+  } else if (is_word(word, "time") && more) {
+    claim.delivered_ms = read_integer(words[++at], "ERR Invalid TIME option argument for XCLAIM");
+  } else if (is_word(word, "retrycount") && more) {
+    claim.deliveries =
+        read_integer(words[++at], "ERR Invalid RETRYCOUNT option argument for XCLAIM");
+  } else if (is_word(word, "lastid") && more) {
+    claim.last_id = read_stream_id(words[++at]);
+  } else {
+    refuse(fmt::format("ERR Unrecognized XCLAIM option '{}'", word));
   }
-  if (is_word(word, "time") && more)
-    return read_integer(words[++at], claim.delivered_ms, reply,
-                        "ERR Invalid TIME option argument for XCLAIM");
-  if (is_word(word, "retrycount") && more)
-    return read_integer(words[++at], claim.deliveries, reply,
-                        "ERR Invalid RETRYCOUNT option argument for XCLAIM");
-  if (is_word(word, "lastid") && more) return read_stream_id(words[++at], claim.last_id, reply);
-  return fail(reply, fmt::format("ERR Unrecognized XCLAIM option '{}'", word));
 }
 
-bool read_claim(Context& context, Words words, Claim& claim, Reply& reply) {
-  if (!read_integer(words[4], claim.min_idle, reply,
-                    "ERR Invalid min-idle-time argument for XCLAIM"))
-    return false;
-  claim.min_idle = std::max<std::int64_t>(claim.min_idle, 0);
+Claim read_claim(Context& context, Words words) {
+  Claim claim;
+  claim.min_idle = std::max<std::int64_t>(
+      read_integer(words[4], "ERR Invalid min-idle-time argument for XCLAIM"), 0);
   std::size_t at = 5;
   for (; at < words.size(); ++at) {
     const auto id = parse_stream_id(words[at], 0);
     if (!id) break;  // the options begin
     claim.ids.push_back(*id);
   }
-  for (; at < words.size(); ++at)
-    if (!read_claim_option(context, words, at, claim, reply)) return false;
+  for (; at < words.size(); ++at) read_claim_option(context, words, at, claim);
   // A time in the future would be an entry that is never idle; a log that is replayed knows better.
   if (claim.delivered_ms < 0 ||
       (claim.delivered_ms > context.now_ms() && !context.engine().loading))
     claim.delivered_ms = context.now_ms();
-  return true;
+  return claim;
 }
 
 /// The entry goes to the consumer; null: it was not pending, or not idle for long enough.
@@ -220,26 +216,22 @@ void reply_claimed(Reply& reply, const Stream& stream, const std::vector<StreamI
 }
 
 void xclaim(Context& context, Words words, Reply& reply) {
-  Stream* stream = nullptr;
-  StreamGroup* group = nullptr;
-  Claim claim;
-  if (!find_group(context, words[1], words[2], stream, group, reply) ||
-      !read_claim(context, words, claim, reply))
-    return;
-  const bool moved = claim.last_id > group->last_id;
-  if (moved) group->last_id = claim.last_id;
+  const auto [stream, group] = find_group(context, words[1], words[2]);
+  const auto claim = read_claim(context, words);
+  const bool moved = claim.last_id > group.last_id;
+  if (moved) group.last_id = claim.last_id;
 
-  auto& consumer = consumer_of(context, *group, words[1], words[2], words[3]);
-  ClaimLog log{context, words, *group};
+  auto& consumer = consumer_of(context, group, words[1], words[2], words[3]);
+  ClaimLog log{context, words, group};
   std::vector<StreamId> claimed;
   for (const auto id : claim.ids) {
-    if (!stream->contains(id)) {
-      if (!group->acknowledge(id)) continue;
+    if (!stream.contains(id)) {
+      if (!group.acknowledge(id)) continue;
       log.dropped(id);
       context.changed();
       continue;
     }
-    const auto* pending = claim_one(context, *group, consumer, claim, id);
+    const auto* pending = claim_one(context, group, consumer, claim, id);
     if (!pending) continue;
     claimed.push_back(id);
     log.claimed(id, *pending);
@@ -248,9 +240,9 @@ void xclaim(Context& context, Words words, Reply& reply) {
   log.flush();
   if (moved && claimed.empty()) {
     context.changed();
-    log_position(context, words[1], words[2], *group);
+    log_position(context, words[1], words[2], group);
   }
-  reply_claimed(reply, *stream, claimed, claim.just_id);
+  reply_claimed(reply, stream, claimed, claim.just_id);
 }
 
 struct AutoClaim {
@@ -259,52 +251,47 @@ struct AutoClaim {
   std::int64_t count = 100;
 };
 
-bool read_auto_claim(Context& context, Words words, AutoClaim& wanted, Reply& reply) {
+AutoClaim read_auto_claim(Context& context, Words words) {
+  AutoClaim wanted;
   auto& claim = wanted.claim;
-  if (!read_integer(words[4], claim.min_idle, reply,
-                    "ERR Invalid min-idle-time argument for XAUTOCLAIM"))
-    return false;
-  claim.min_idle = std::max<std::int64_t>(claim.min_idle, 0);
+  claim.min_idle = std::max<std::int64_t>(
+      read_integer(words[4], "ERR Invalid min-idle-time argument for XAUTOCLAIM"), 0);
   claim.delivered_ms = context.now_ms();
-  if (!read_range_start(words[5], wanted.start, reply)) return false;
+  wanted.start = read_range_start(words[5]);
   for (std::size_t at = 6; at < words.size(); ++at) {
     if (is_word(words[at], "count") && at + 1 < words.size()) {
-      if (!read_integer_between(words[++at], 1, largest_integer / 32, wanted.count, reply,
-                                "ERR COUNT must be > 0"))
-        return false;
+      wanted.count =
+          read_integer_between(words[++at], 1, largest_integer / 32, "ERR COUNT must be > 0");
     } else if (is_word(words[at], "justid")) {
       claim.just_id = true;
     } else {
-      return fail(reply, syntax_error);
+      refuse(syntax_error);
     }
   }
-  return true;
+  return wanted;
 }
 
 void xautoclaim(Context& context, Words words, Reply& reply) {
   // As many entries that are not idle must not hold up the engine.
   constexpr std::int64_t looks_per_claim = 10;
-  Stream* stream = nullptr;
-  StreamGroup* group = nullptr;
-  AutoClaim wanted;
-  if (!read_auto_claim(context, words, wanted, reply)) return;
-  if (!find_group(context, words[1], words[2], stream, group, reply)) return;
+  const auto wanted = read_auto_claim(context, words);
+  const auto [stream, group] = find_group(context, words[1], words[2]);
 
-  auto& consumer = consumer_of(context, *group, words[1], words[2], words[3]);
-  ClaimLog log{context, words, *group};
+  auto& consumer = consumer_of(context, group, words[1], words[2], words[3]);
+  ClaimLog log{context, words, group};
   std::vector<StreamId> claimed;
   std::vector<StreamId> deleted;
-  auto at = group->pending().lower_bound(wanted.start);
+  auto at = group.pending().lower_bound(wanted.start);
   auto looks = wanted.count * looks_per_claim;
-  for (auto left = wanted.count; at != group->pending().end() && looks > 0 && left > 0; --looks) {
+  for (auto left = wanted.count; at != group.pending().end() && looks > 0 && left > 0; --looks) {
     const auto id = at->first;
     ++at;
-    if (!stream->contains(id)) {
-      group->acknowledge(id);
+    if (!stream.contains(id)) {
+      group.acknowledge(id);
       log.dropped(id);
       deleted.push_back(id);
       --left;
-    } else if (const auto* pending = claim_one(context, *group, consumer, wanted.claim, id)) {
+    } else if (const auto* pending = claim_one(context, group, consumer, wanted.claim, id)) {
       log.claimed(id, *pending);
       claimed.push_back(id);
       --left;
@@ -314,8 +301,8 @@ void xautoclaim(Context& context, Words words, Reply& reply) {
   context.changed(claimed.size() + deleted.size());
 
   reply.array(3);
-  reply_id(reply, at == group->pending().end() ? StreamId{} : at->first);
-  reply_claimed(reply, *stream, claimed, wanted.claim.just_id);
+  reply_id(reply, at == group.pending().end() ? StreamId{} : at->first);
+  reply_claimed(reply, stream, claimed, wanted.claim.just_id);
   reply.array(deleted.size());
   for (const auto id : deleted) reply_id(reply, id);
 }

@@ -14,50 +14,44 @@ struct Create {
   std::int64_t entries_read = StreamGroup::unknown;
 };
 
-bool read_create(Words words, bool creates, Create& create, Reply& reply) {
+Create read_create(Words words, bool creates) {
+  Create create;
   for (std::size_t at = 5; at < words.size(); ++at) {
     if (creates && is_word(words[at], "mkstream")) {
       create.make_stream = true;
     } else if (is_word(words[at], "entriesread") && at + 1 < words.size()) {
-      if (!read_integer(words[++at], create.entries_read, reply)) return false;
+      create.entries_read = read_integer(words[++at]);
       if (create.entries_read < 0 && create.entries_read != StreamGroup::unknown)
-        return fail(reply, "ERR value for ENTRIESREAD must be positive or -1");
+        refuse("ERR value for ENTRIESREAD must be positive or -1");
     } else {
-      return fail(
-          reply,
-          fmt::format(
-              "ERR unknown subcommand or wrong number of arguments for '{}'. Try XGROUP HELP.",
-              words[1]));
+      refuse(fmt::format(
+          "ERR unknown subcommand or wrong number of arguments for '{}'. Try XGROUP HELP.",
+          words[1]));
     }
   }
-  return true;
+  return create;
 }
 
 constexpr std::string_view no_stream =
     "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use "
     "the MKSTREAM option to create an empty stream automatically.";
 
-bool read_group_id(std::string_view word, const Stream* stream, StreamId& id, Reply& reply) {
-  if (word != "$") return read_stream_id(word, id, reply);
-  id = stream ? stream->last_id : StreamId{};
-  return true;
+StreamId read_group_id(std::string_view word, const Stream* stream) {
+  if (word != "$") return read_stream_id(word);
+  return stream ? stream->last_id : StreamId{};
 }
 
-/// The stream and group that XGROUP names; false: refused.
-bool find_named(Context& context, Words words, Stream*& stream, StreamGroup*& group, Reply& reply) {
-  return find_stream(context, words[2], stream, reply, no_stream) &&
-         find_named_group(words, *stream, group, reply);
+/// The stream and group that XGROUP names.
+FoundGroup find_named(Context& context, Words words) {
+  auto& stream = find_stream(context, words[2], no_stream);
+  return {stream, find_named_group(words, stream)};
 }
 
 void xgroup_create(Context& context, Words words, Reply& reply) {
-  Create create;
-  if (!read_create(words, true, create, reply)) return;
-  Stream* stream = nullptr;
-  StreamId id;
-  if (create.make_stream ? !find_as(context, words[2], stream, reply)
-                         : !find_stream(context, words[2], stream, reply, no_stream))
-    return;
-  if (!read_group_id(words[4], stream, id, reply)) return;
+  const auto create = read_create(words, true);
+  auto* stream = find_as<Stream>(context, words[2]);
+  if (!stream && !create.make_stream) refuse(no_stream);
+  const auto id = read_group_id(words[4], stream);
   if (!stream) {
     stream = &make<Stream>(context, words[2]);
     context.signal(words[2]);
@@ -70,56 +64,43 @@ void xgroup_create(Context& context, Words words, Reply& reply) {
 }
 
 void xgroup_setid(Context& context, Words words, Reply& reply) {
-  Create create;
-  if (!read_create(words, false, create, reply)) return;
-  Stream* stream = nullptr;
-  StreamGroup* group = nullptr;
-  StreamId id;
-  if (!find_named(context, words, stream, group, reply) ||
-      !read_group_id(words[4], stream, id, reply))
-    return;
-  group->last_id = id;
-  group->entries_read = create.entries_read;
+  const auto create = read_create(words, false);
+  const auto [stream, group] = find_named(context, words);
+  group.last_id = read_group_id(words[4], &stream);
+  group.entries_read = create.entries_read;
   context.changed();
   reply.ok();
 }
 
 void xgroup_destroy(Context& context, Words words, Reply& reply) {
-  Stream* stream = nullptr;
-  if (!find_stream(context, words[2], stream, reply, no_stream)) return;
-  if (stream->groups.erase(std::string{words[3]}) == 0) return reply.integer(0);
+  auto& stream = find_stream(context, words[2], no_stream);
+  if (stream.groups.erase(std::string{words[3]}) == 0) return reply.integer(0);
   context.changed();
   context.signal(words[2]);  // a blocked XREADGROUP of this group ends with an error
   reply.integer(1);
 }
 
 void xgroup_createconsumer(Context& context, Words words, Reply& reply) {
-  Stream* stream = nullptr;
-  StreamGroup* group = nullptr;
-  if (!find_named(context, words, stream, group, reply)) return;
-  if (group->find_consumer(words[4])) return reply.integer(0);
-  group->add_consumer(words[4], context.now_ms());
+  auto& group = find_named(context, words).group;
+  if (group.find_consumer(words[4])) return reply.integer(0);
+  group.add_consumer(words[4], context.now_ms());
   context.changed();
   reply.integer(1);
 }
 
 void xgroup_delconsumer(Context& context, Words words, Reply& reply) {
-  Stream* stream = nullptr;
-  StreamGroup* group = nullptr;
-  if (!find_named(context, words, stream, group, reply)) return;
-  if (!group->find_consumer(words[4])) return reply.integer(0);
-  reply.count(group->erase_consumer(words[4]));
+  auto& group = find_named(context, words).group;
+  if (!group.find_consumer(words[4])) return reply.integer(0);
+  reply.count(group.erase_consumer(words[4]));
   context.changed();
 }
 
 void xack(Context& context, Words words, Reply& reply) {
   std::vector<StreamId> ids(words.size() - 3);
-  Stream* stream = nullptr;
-  if (!find_as(context, words[1], stream, reply)) return;
+  auto* stream = find_as<Stream>(context, words[1]);
   auto* group = group_of(stream, words[2]);
   if (!group) return reply.integer(0);
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (!read_stream_id(words[i + 3], ids[i], reply)) return;
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = read_stream_id(words[i + 3]);
   const auto acknowledged =
       std::ranges::count_if(ids, [&](StreamId id) { return group->acknowledge(id); });
   context.changed(static_cast<std::size_t>(acknowledged));
@@ -128,23 +109,16 @@ void xack(Context& context, Words words, Reply& reply) {
 
 // --- XINFO ---
 
-void named(Reply& reply, std::string_view name, std::int64_t value) {
+/// A field of a reply: a whole number, an id or a text.
+template <class T>
+void named(Reply& reply, std::string_view name, const T& value) {
   reply.bulk(name);
-  reply.integer(value);
-}
-
-void named(Reply& reply, std::string_view name, std::size_t value) {
-  named(reply, name, static_cast<std::int64_t>(value));
-}
-
-void named(Reply& reply, std::string_view name, std::string_view value) {
-  reply.bulk(name);
-  reply.bulk(value);
-}
-
-void named(Reply& reply, std::string_view name, StreamId id) {
-  reply.bulk(name);
-  reply_id(reply, id);
+  if constexpr (std::is_same_v<T, StreamId>)
+    reply_id(reply, value);
+  else if constexpr (std::is_integral_v<T>)
+    reply.integer(static_cast<std::int64_t>(value));
+  else
+    reply.bulk(value);
 }
 
 void named_or_null(Reply& reply, std::string_view name, std::optional<std::int64_t> value) {
@@ -240,42 +214,37 @@ void xinfo_stream(Context& context, Words words, Reply& reply) {
       return reply.error(fmt::format(
           "ERR unknown subcommand or wrong number of arguments for '{}'. Try XINFO HELP.",
           words[1]));
-    if (counted && !read_integer(words[5], count, reply)) return;
-    count = counted && count < 0 ? 10 : count;
+    if (counted) count = read_integer(words[5]);
+    if (count < 0) count = 10;
   }
-  Stream* stream = nullptr;
-  if (!find_stream(context, words[2], stream, reply)) return;
-  if (full) return reply_in_full(reply, *stream, static_cast<std::size_t>(count));
+  const auto& stream = find_stream(context, words[2]);
+  if (full) return reply_in_full(reply, stream, static_cast<std::size_t>(count));
 
   reply.map(10);
-  reply_head(reply, *stream);
-  named(reply, "groups", stream->groups.size());
-  named_entry(reply, "first-entry", *stream, false);
-  named_entry(reply, "last-entry", *stream, true);
+  reply_head(reply, stream);
+  named(reply, "groups", stream.groups.size());
+  named_entry(reply, "first-entry", stream, false);
+  named_entry(reply, "last-entry", stream, true);
 }
 
 void xinfo_groups(Context& context, Words words, Reply& reply) {
-  Stream* stream = nullptr;
-  if (!find_stream(context, words[2], stream, reply)) return;
-  reply.array(stream->groups.size());
-  for (const auto& [name, group] : stream->groups) {
+  const auto& stream = find_stream(context, words[2]);
+  reply.array(stream.groups.size());
+  for (const auto& [name, group] : stream.groups) {
     reply.map(6);
     named(reply, "name", name);
     named(reply, "consumers", group.consumers().size());
     named(reply, "pending", group.pending().size());
     named(reply, "last-delivered-id", group.last_id);
     named_or_null(reply, "entries-read", entries_read(group));
-    named_or_null(reply, "lag", stream->lag(group));
+    named_or_null(reply, "lag", stream.lag(group));
   }
 }
 
 void xinfo_consumers(Context& context, Words words, Reply& reply) {
-  Stream* stream = nullptr;
-  if (!find_stream(context, words[2], stream, reply)) return;
-  StreamGroup* group = nullptr;
-  if (!find_named_group(words, *stream, group, reply)) return;
-  reply.array(group->consumers().size());
-  for (const auto& [name, consumer] : group->consumers()) {
+  const auto& group = find_named_group(words, find_stream(context, words[2]));
+  reply.array(group.consumers().size());
+  for (const auto& [name, consumer] : group.consumers()) {
     reply.map(3);
     named(reply, "name", name);
     named(reply, "pending", consumer.pending.size());

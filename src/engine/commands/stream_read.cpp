@@ -31,99 +31,93 @@ struct Read {
   std::vector<WantedStream> streams;
 };
 
-bool read_timeout_ms(std::string_view word, std::int64_t& timeout_ms, Reply& reply) {
-  if (!read_integer(word, timeout_ms, reply, "ERR timeout is not an integer or out of range"))
-    return false;
-  return timeout_ms >= 0 || fail(reply, "ERR timeout is negative");
+std::int64_t read_timeout_ms(std::string_view word) {
+  const auto timeout_ms = read_integer(word, "ERR timeout is not an integer or out of range");
+  if (timeout_ms < 0) refuse("ERR timeout is negative");
+  return timeout_ms;
 }
 
 /// The words up to STREAMS.
-bool read_options(Context& context, Words words, Read& read, Reply& reply) {
+Read read_options(Context& context, Words words) {
+  Read read;
   const bool may_group = is_word(words[0], "xreadgroup");
   for (std::size_t at = 1; at < words.size(); ++at) {
     const auto left = words.size() - at - 1;
     if (is_word(words[at], "block") && left >= 1) {
       if (context.in_script())
-        return fail(
-            reply,
+        refuse(
             fmt::format("ERR {} command is not allowed with BLOCK option from scripts", words[0]));
-      if (!read_timeout_ms(words[++at], read.timeout_ms, reply)) return false;
+      read.timeout_ms = read_timeout_ms(words[++at]);
     } else if (is_word(words[at], "count") && left >= 1) {
-      if (!read_integer(words[++at], read.count, reply)) return false;
-      read.count = std::max<std::int64_t>(read.count, 0);
+      read.count = std::max<std::int64_t>(read_integer(words[++at]), 0);
     } else if (is_word(words[at], "streams") && left >= 1) {
       read.streams_at = at + 1;
       if (left % 2 != 0)
-        return fail(reply,
-                    "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must "
-                    "be specified.");
+        refuse(
+            "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must "
+            "be specified.");
       break;
     } else if (is_word(words[at], "group") && left >= 2) {
       if (!may_group)
-        return fail(
-            reply,
-            "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
+        refuse("ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
       read.in_group = true;
       read.group = words[++at];
       read.consumer = words[++at];
     } else if (is_word(words[at], "noack")) {
       if (!may_group)
-        return fail(
-            reply,
-            "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
+        refuse("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
       read.noack = true;
     } else {
-      return fail(reply, syntax_error);
+      refuse(syntax_error);
     }
   }
-  if (read.streams_at == 0) return fail(reply, syntax_error);
-  return read.in_group || !may_group || fail(reply, "ERR Missing GROUP option for XREADGROUP");
+  if (read.streams_at == 0) refuse(syntax_error);
+  if (may_group && !read.in_group) refuse("ERR Missing GROUP option for XREADGROUP");
+  return read;
 }
 
-bool find_wanted(Context& context, const Read& read, WantedStream& wanted, Reply& reply) {
-  if (!find_as(context, wanted.key, wanted.stream, reply)) return false;
-  if (!read.in_group) return true;
-  wanted.group = group_of(wanted.stream, read.group);
-  return wanted.group ||
-         fail(reply, fmt::format(
-                         "NOGROUP No such key '{}' or consumer group '{}' in XREADGROUP with GROUP "
-                         "option",
-                         wanted.key, read.group));
+void find_wanted(Context& context, const Read& read, WantedStream& wanted) {
+  if (!read.in_group) {
+    wanted.stream = find_as<Stream>(context, wanted.key);
+    return;
+  }
+  const auto found =
+      find_group(context, wanted.key, read.group, " in XREADGROUP with GROUP option");
+  wanted.stream = &found.stream;
+  wanted.group = &found.group;
 }
 
-bool read_position(const Read& read, WantedStream& wanted, Reply& reply) {
+void read_position(const Read& read, WantedStream& wanted) {
   if (wanted.from == "$") {
     if (read.in_group)
-      return fail(reply,
-                  "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the "
-                  "history of this "
-                  "consumer by specifying a proper ID, or use the > ID to get new messages. The $ "
-                  "ID would just return "
-                  "an empty result set.");
+      refuse(
+          "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the "
+          "history of this "
+          "consumer by specifying a proper ID, or use the > ID to get new messages. The $ "
+          "ID would just return "
+          "an empty result set.");
     wanted.after = wanted.stream ? wanted.stream->last_id : StreamId{};
-    return true;
-  }
-  if (wanted.from == ">") {
+  } else if (wanted.from == ">") {
     if (!read.in_group)
-      return fail(reply,
-                  "ERR The > ID can be specified only when calling XREADGROUP using the GROUP "
-                  "<group> <consumer> option.");
+      refuse(
+          "ERR The > ID can be specified only when calling XREADGROUP using the GROUP "
+          "<group> <consumer> option.");
     wanted.fresh = true;
     wanted.after = wanted.group->last_id;
-    return true;
+  } else {
+    wanted.after = read_stream_id(wanted.from);
   }
-  return read_stream_id(wanted.from, wanted.after, reply);
 }
 
-bool read_streams(Context& context, Words words, Read& read, Reply& reply) {
+void read_streams(Context& context, Words words, Read& read) {
   const auto count = (words.size() - read.streams_at) / 2;
   read.streams.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     auto& wanted = read.streams[i];
     wanted.key = words[read.streams_at + i];
     wanted.from = words[read.streams_at + count + i];
-    if (!find_wanted(context, read, wanted, reply) || !read_position(read, wanted, reply))
-      return false;
+    find_wanted(context, read, wanted);
+    read_position(read, wanted);
     const bool history = read.in_group && !wanted.fresh;
     const bool news =
         wanted.stream && wanted.stream->size() > 0 && wanted.stream->last_id > wanted.after;
@@ -133,7 +127,6 @@ bool read_streams(Context& context, Words words, Read& read, Reply& reply) {
     wanted.ready =
         history || (news && !again);  // what is delivered to the first is not new to the second
   }
-  return true;
 }
 
 std::size_t most(const Read& read) {
@@ -226,9 +219,8 @@ void keep_ready_with_entries(Read& read) {
 }
 
 void xread(Context& context, Words words, Reply& reply) {
-  Read read;
-  if (!read_options(context, words, read, reply) || !read_streams(context, words, read, reply))
-    return;
+  auto read = read_options(context, words);
+  read_streams(context, words, read);
   keep_ready_with_entries(read);
   const auto ready = std::ranges::count_if(read.streams, &WantedStream::ready);
   if (ready == 0 && read.in_group)

@@ -4,46 +4,36 @@
 
 namespace sluice::engine {
 
-bool read_stream_id(std::string_view word, StreamId& id, Reply& reply, std::uint64_t missing_seq) {
+StreamId read_stream_id(std::string_view word, std::uint64_t missing_seq) {
   const auto parsed = parse_stream_id(word, missing_seq);
-  if (!parsed) return fail(reply, invalid_stream_id);
-  id = *parsed;
-  return true;
+  if (!parsed) refuse(invalid_stream_id);
+  return *parsed;
 }
 
 namespace {
 
-bool read_bound(std::string_view word, StreamId& id, bool& exclusive, std::uint64_t missing_seq,
-                Reply& reply) {
-  exclusive = word.size() > 1 && word[0] == '(';
-  if (exclusive) return read_stream_id(word.substr(1), id, reply, missing_seq);
-  if (word == "-" || word == "+") {
-    id = word == "-" ? StreamId{} : StreamId::max();
-    return true;
-  }
-  return read_stream_id(word, id, reply, missing_seq);
+StreamId read_bound(std::string_view word, std::uint64_t missing_seq) {
+  if (word == "-") return {};
+  if (word == "+") return StreamId::max();
+  return read_stream_id(word, missing_seq);
 }
+
+bool is_exclusive(std::string_view word) { return word.size() > 1 && word[0] == '('; }
 
 }  // namespace
 
-bool read_range_start(std::string_view word, StreamId& id, Reply& reply) {
-  bool exclusive = false;
-  if (!read_bound(word, id, exclusive, 0, reply)) return false;
-  if (!exclusive) return true;
-  const auto next = id.next();
-  if (!next) return fail(reply, "ERR invalid start ID for the interval");
-  id = *next;
-  return true;
+StreamId read_range_start(std::string_view word) {
+  if (!is_exclusive(word)) return read_bound(word, 0);
+  const auto next = read_stream_id(word.substr(1)).next();
+  if (!next) refuse("ERR invalid start ID for the interval");
+  return *next;
 }
 
-bool read_range_end(std::string_view word, StreamId& id, Reply& reply) {
-  bool exclusive = false;
-  if (!read_bound(word, id, exclusive, StreamId::most, reply)) return false;
-  if (!exclusive) return true;
-  const auto previous = id.previous();
-  if (!previous) return fail(reply, "ERR invalid end ID for the interval");
-  id = *previous;
-  return true;
+StreamId read_range_end(std::string_view word) {
+  if (!is_exclusive(word)) return read_bound(word, StreamId::most);
+  const auto previous = read_stream_id(word.substr(1), StreamId::most).previous();
+  if (!previous) refuse("ERR invalid end ID for the interval");
+  return *previous;
 }
 
 bool TrimOptions::begins(Words words, std::size_t at) {
@@ -51,46 +41,44 @@ bool TrimOptions::begins(Words words, std::size_t at) {
                                    is_word(words[at], "limit"));
 }
 
-bool TrimOptions::read(Words words, std::size_t& at, Reply& reply) {
+void TrimOptions::read(Words words, std::size_t& at) {
   const auto name = words[at++];
-  std::int64_t number = 0;
   if (is_word(name, "limit")) {
-    if (!read_integer(words[at++], number, reply)) return false;
-    if (number < 0) return fail(reply, "ERR The LIMIT argument must be >= 0.");
+    const auto number = read_integer(words[at++]);
+    if (number < 0) refuse("ERR The LIMIT argument must be >= 0.");
     trim.limit = static_cast<std::size_t>(number);
-    return limited = true;
+    limited = true;
+    return;
   }
   if (wanted())
-    return fail(reply,
-                "ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
+    refuse("ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
   trim.approximate = false;
   if (at + 1 < words.size() && (words[at] == "~" || words[at] == "="))
     trim.approximate = words[at++] == "~";
   if (is_word(name, "minid")) {
     trim.by = Stream::Trim::By::id;
-    return read_stream_id(words[at++], trim.id, reply);
+    trim.id = read_stream_id(words[at++]);
+    return;
   }
   trim.by = Stream::Trim::By::length;
-  if (!read_integer(words[at++], number, reply)) return false;
-  if (number < 0) return fail(reply, "ERR The MAXLEN argument must be >= 0.");
+  const auto number = read_integer(words[at++]);
+  if (number < 0) refuse("ERR The MAXLEN argument must be >= 0.");
   trim.length = static_cast<std::size_t>(number);
-  return true;
 }
 
-bool TrimOptions::settle(Reply& reply) {
+void TrimOptions::settle() {
   constexpr std::size_t usual_limit = 100 * StreamBlock::most_entries;
   if (limited && !wanted())
-    return fail(reply,
-                "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
+    refuse("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
   if (limited && !trim.approximate)
-    return fail(reply, "ERR syntax error, LIMIT cannot be used without the special ~ option");
+    refuse("ERR syntax error, LIMIT cannot be used without the special ~ option");
   if (trim.approximate && !limited) trim.limit = usual_limit;
-  return true;
 }
 
-bool find_stream(Context& context, std::string_view key, Stream*& stream, Reply& reply,
-                 std::string_view missing) {
-  return find_as(context, key, stream, reply) && (stream || fail(reply, missing));
+Stream& find_stream(Context& context, std::string_view key, std::string_view missing) {
+  auto* stream = find_as<Stream>(context, key);
+  if (!stream) refuse(missing);
+  return *stream;
 }
 
 StreamGroup* group_of(Stream* stream, std::string_view name) {
@@ -99,18 +87,21 @@ StreamGroup* group_of(Stream* stream, std::string_view name) {
   return found == stream->groups.end() ? nullptr : &found->second;
 }
 
-bool find_group(Context& context, std::string_view key, std::string_view name, Stream*& stream,
-                StreamGroup*& group, Reply& reply) {
-  if (!find_as(context, key, stream, reply)) return false;
-  group = group_of(stream, name);
-  return group ||
-         fail(reply, fmt::format("NOGROUP No such key '{}' or consumer group '{}'", key, name));
+FoundGroup find_group(Context& context, std::string_view key, std::string_view name,
+                      std::string_view suffix) {
+  auto* stream = find_as<Stream>(context, key);
+  auto* group = group_of(stream, name);
+  if (!group)
+    refuse(fmt::format("NOGROUP No such key '{}' or consumer group '{}'{}", key, name, suffix));
+  return {*stream, *group};
 }
 
-bool find_named_group(Words words, Stream& stream, StreamGroup*& group, Reply& reply) {
-  group = group_of(&stream, words[3]);
-  return group || fail(reply, fmt::format("NOGROUP No such consumer group '{}' for key name '{}'",
-                                          words[3], words[2]));
+StreamGroup& find_named_group(Words words, Stream& stream) {
+  auto* group = group_of(&stream, words[3]);
+  if (!group)
+    refuse(
+        fmt::format("NOGROUP No such consumer group '{}' for key name '{}'", words[3], words[2]));
+  return *group;
 }
 
 StreamGroup::Consumer& consumer_of(Context& context, StreamGroup& group, std::string_view key,

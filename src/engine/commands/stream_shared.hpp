@@ -12,14 +12,11 @@ namespace sluice::engine {
 inline constexpr std::string_view invalid_stream_id =
     "ERR Invalid stream ID specified as stream command argument";
 
-// Each reads something. False: it was refused.
-
 /// "ms-seq" or "ms".
-bool read_stream_id(std::string_view word, StreamId& id, Reply& reply,
-                    std::uint64_t missing_seq = 0);
+StreamId read_stream_id(std::string_view word, std::uint64_t missing_seq = 0);
 /// A range as XRANGE takes it: - and + for the ends, ( before an id that is not part of it.
-bool read_range_start(std::string_view word, StreamId& id, Reply& reply);
-bool read_range_end(std::string_view word, StreamId& id, Reply& reply);
+StreamId read_range_start(std::string_view word);
+StreamId read_range_end(std::string_view word);
 
 /// MAXLEN, MINID and LIMIT.
 struct TrimOptions {
@@ -29,22 +26,25 @@ struct TrimOptions {
   /// Whether one of them begins at words[at].
   static bool begins(Words words, std::size_t at);
   /// Reads the one that begins at words[at] and moves `at` behind it.
-  bool read(Words words, std::size_t& at, Reply& reply);
+  void read(Words words, std::size_t& at);
   /// After all options: LIMIT only goes with "~", which has a limit of its own.
-  bool settle(Reply& reply);
+  void settle();
   bool wanted() const noexcept { return trim.by != Stream::Trim::By::nothing; }
 };
 
 /// The stream at a key; where there is none, `missing` is the error.
-bool find_stream(Context& context, std::string_view key, Stream*& stream, Reply& reply,
-                 std::string_view missing = no_such_key);
+Stream& find_stream(Context& context, std::string_view key, std::string_view missing = no_such_key);
 /// A group of it; null: there is none.
 StreamGroup* group_of(Stream* stream, std::string_view name);
-/// XCLAIM, XPENDING: the stream and the group.
-bool find_group(Context& context, std::string_view key, std::string_view name, Stream*& stream,
-                StreamGroup*& group, Reply& reply);
+/// XCLAIM, XPENDING, XREADGROUP: the stream and the group; `suffix` ends the error.
+struct FoundGroup {
+  Stream& stream;
+  StreamGroup& group;
+};
+FoundGroup find_group(Context& context, std::string_view key, std::string_view name,
+                      std::string_view suffix = "");
 /// XGROUP, XINFO: the group words[3] of a stream at words[2].
-bool find_named_group(Words words, Stream& stream, StreamGroup*& group, Reply& reply);
+StreamGroup& find_named_group(Words words, Stream& stream);
 
 /// The consumer of a group, made where there is none; it was seen now.
 StreamGroup::Consumer& consumer_of(Context& context, StreamGroup& group, std::string_view key,

@@ -19,10 +19,8 @@ void mget(Context& context, Words words, Reply& reply) {
 }
 
 void getrange(Context& context, Words words, Reply& reply) {
-  std::int64_t start = 0, end = 0;
-  if (!read_integers(words.subspan(2), start, end, reply)) return;
-  std::string* text = nullptr;
-  if (!find_as(context, words[1], text, reply)) return;
+  auto [start, end] = read_integers(words.subspan(2));
+  auto* text = find_as<std::string>(context, words[1]);
   if (!text || (start < 0 && end < 0 && start > end)) return reply.bulk("");
   const auto count = static_cast<std::int64_t>(text->size());
   // As Redis: an end before the start means the first byte.
@@ -33,10 +31,8 @@ void getrange(Context& context, Words words, Reply& reply) {
 
 /// Adds to the whole number at a key; nothing there is 0. The time of expiry stays.
 void add(Context& context, std::string_view key, std::int64_t by, Reply& reply) {
-  std::string* text = nullptr;
-  if (!find_as(context, key, text, reply)) return;
-  std::int64_t value = 0;
-  if (text && !read_integer(*text, value, reply)) return;
+  auto* text = find_as<std::string>(context, key);
+  auto value = text ? read_integer(*text) : 0;
   if (__builtin_add_overflow(value, by, &value)) return reply.error(increment_overflows);
   value_or_new(context, key, text).assign(IntegerText{value}.view());
   context.changed();
@@ -46,12 +42,10 @@ void add(Context& context, std::string_view key, std::int64_t by, Reply& reply) 
 void incr(Context& context, Words words, Reply& reply) { add(context, words[1], 1, reply); }
 void decr(Context& context, Words words, Reply& reply) { add(context, words[1], -1, reply); }
 void incrby(Context& context, Words words, Reply& reply) {
-  std::int64_t by = 0;
-  if (read_integer(words[2], by, reply)) add(context, words[1], by, reply);
+  add(context, words[1], read_integer(words[2]), reply);
 }
 void decrby(Context& context, Words words, Reply& reply) {
-  std::int64_t by = 0;
-  if (!read_integer(words[2], by, reply)) return;
+  const auto by = read_integer(words[2]);
   if (by == std::numeric_limits<std::int64_t>::min())
     return reply.error("ERR decrement would overflow");
   add(context, words[1], -by, reply);
@@ -79,11 +73,9 @@ void append(Context& context, Words words, std::string* found, Reply& reply) {
 }
 
 void setrange(Context& context, Words words, Reply& reply) {
-  std::int64_t offset = 0;
-  if (!read_integer(words[2], offset, reply)) return;
+  const auto offset = read_integer(words[2]);
   if (offset < 0) return reply.error("ERR offset is out of range");
-  std::string* text = nullptr;
-  if (!find_as(context, words[1], text, reply)) return;
+  auto* text = find_as<std::string>(context, words[1]);
   const auto& piece = words[3];
   if (piece.empty()) return reply.count(text ? text->size() : 0);
   const auto begin = static_cast<std::size_t>(offset);
@@ -107,8 +99,9 @@ struct SetOptions {
   std::optional<std::int64_t> at_ms;
 };
 
-/// The options of SET. False: refused.
-bool read_options(const Context& context, Words options, SetOptions& out, Reply& reply) {
+/// The options of SET.
+SetOptions read_options(const Context& context, Words options) {
+  SetOptions out;
   std::optional<TimeUnit> unit;
   std::string_view time;
   for (std::size_t i = 0; i < options.size(); ++i) {
@@ -124,11 +117,10 @@ bool read_options(const Context& context, Words options, SetOptions& out, Reply&
     else if (read_time_unit(options[i], found) && !unit && !out.keep_ttl && i + 1 < options.size())
       unit = found, time = options[++i];
     else
-      return fail(reply, syntax_error);
+      refuse(syntax_error);
   }
-  if (!unit) return true;
-  out.at_ms.emplace();
-  return read_expiry(context, time, *unit, true, "set", *out.at_ms, reply);
+  if (unit) out.at_ms = read_expiry(context, time, *unit, true, "set");
+  return out;
 }
 
 /// Puts the value; one that is over already is deleted at once, as Redis does.
@@ -149,8 +141,7 @@ void put(Context& context, std::string_view key, std::string_view value,
 }
 
 void set(Context& context, Words words, Reply& reply) {
-  SetOptions options;
-  if (words.size() > 3 && !read_options(context, words.subspan(3), options, reply)) return;
+  const auto options = words.size() > 3 ? read_options(context, words.subspan(3)) : SetOptions{};
   const auto& key = words[1];
   std::optional<std::string> old;
   if (options.get || options.when != When::always) {
@@ -179,10 +170,7 @@ template <bool seconds>
 void set_with_time(Context& context, Words words, Reply& reply) {
   constexpr TimeUnit unit{.seconds = seconds, .relative = true};
   SetOptions options;
-  options.at_ms.emplace();
-  if (!read_expiry(context, words[2], unit, true, seconds ? "setex" : "psetex", *options.at_ms,
-                   reply))
-    return;
+  options.at_ms = read_expiry(context, words[2], unit, true, seconds ? "setex" : "psetex");
   put(context, words[1], words[3], options);
   reply.ok();
 }
@@ -202,37 +190,24 @@ void getdel(Context& context, Words words, std::string* text, Reply& reply) {
 }
 
 void getex(Context& context, Words words, Reply& reply) {
-  std::optional<std::int64_t> at_ms;
-  bool persist = false;
   TimeUnit unit{};
-  if (words.size() == 4 && read_time_unit(words[2], unit)) {
-    at_ms.emplace();
-  } else if (words.size() == 3 && is_word(words[2], "persist")) {
-    persist = true;
-  } else if (words.size() != 2) {
-    return reply.error(syntax_error);
-  }
-  std::string* text = nullptr;
-  if (!find_as(context, words[1], text, reply)) return;
+  const bool timed = words.size() == 4 && read_time_unit(words[2], unit);
+  const bool persist = words.size() == 3 && is_word(words[2], "persist");
+  if (!timed && !persist && words.size() != 2) return reply.error(syntax_error);
+  auto* text = find_as<std::string>(context, words[1]);
   if (!text) return reply.null();
-  if (at_ms && !read_expiry(context, words[3], unit, true, "getex", *at_ms, reply)) return;
+  const auto at_ms = timed ? read_expiry(context, words[3], unit, true, "getex") : 0;
   reply.bulk(*text);
   auto& entry = *context.keys().find_entry(words[1], context.now_ms());
   if (persist && entry.expiry_ms != Keyspace::never) {
     context.keys().set_expiry_ms(entry, Keyspace::never);
     context.changed();
     context.log_instead({"PERSIST", words[1]});
-  } else if (at_ms) {
+  } else if (timed) {
     context.changed();
-    if (set_expiry(context, words[1], entry, *at_ms))
-      context.log_instead({"PEXPIREAT", words[1], IntegerText{*at_ms}});
+    if (set_expiry(context, words[1], entry, at_ms))
+      context.log_instead({"PEXPIREAT", words[1], IntegerText{at_ms}});
   }
-}
-
-bool pairs_fit(Words words, std::string_view name, Reply& reply) {
-  if (words.size() % 2 == 1) return true;
-  refuse_arity(reply, name);
-  return false;
 }
 
 void put_pairs(Context& context, Words words) {
@@ -240,13 +215,13 @@ void put_pairs(Context& context, Words words) {
 }
 
 void mset(Context& context, Words words, Reply& reply) {
-  if (!pairs_fit(words, "mset", reply)) return;
+  if (words.size() % 2 == 0) refuse_arity("mset");
   put_pairs(context, words);
   reply.ok();
 }
 
 void msetnx(Context& context, Words words, Reply& reply) {
-  if (!pairs_fit(words, "msetnx", reply)) return;
+  if (words.size() % 2 == 0) refuse_arity("msetnx");
   for (std::size_t i = 1; i < words.size(); i += 2)
     if (find(context, words[i])) return reply.integer(0);
   put_pairs(context, words);

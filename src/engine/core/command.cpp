@@ -7,63 +7,62 @@
 
 namespace sluice::engine {
 
-bool read_integer(std::string_view word, std::int64_t& value, Reply& reply,
-                  std::string_view error) {
-  const auto parsed = parse_integer(word);
-  if (!parsed) return fail(reply, error);
-  value = *parsed;
-  return true;
+void refuse(std::string_view error) { throw Refusal{std::string{error}}; }
+
+std::string wrong_arity(std::string_view name) {
+  return fmt::format("ERR wrong number of arguments for '{}' command", name);
+}
+void refuse_arity(std::string_view name) { refuse(wrong_arity(name)); }
+
+std::int64_t read_integer(std::string_view word, std::string_view error) {
+  const auto value = parse_integer(word);
+  if (!value) refuse(error);
+  return *value;
 }
 
-bool read_integer_between(std::string_view word, std::int64_t least, std::int64_t most,
-                          std::int64_t& value, Reply& reply, std::string_view error) {
-  if (!read_integer(word, value, reply, error)) return false;
-  return (value >= least && value <= most) || fail(reply, error);
+std::int64_t read_integer_between(std::string_view word, std::int64_t least, std::int64_t most,
+                                  std::string_view error) {
+  const auto value = read_integer(word, error);
+  if (value < least || value > most) refuse(error);
+  return value;
 }
 
-bool read_integers(Words words, std::int64_t& first, std::int64_t& second, Reply& reply) {
-  return read_integer(words[0], first, reply) && read_integer(words[1], second, reply);
+std::pair<std::int64_t, std::int64_t> read_integers(Words words) {
+  const auto first = read_integer(words[0]);
+  return {first, read_integer(words[1])};
 }
 
-bool read_double(std::string_view word, double& value, Reply& reply, std::string_view error) {
-  const auto parsed = parse_double(word);
-  if (!parsed) return fail(reply, error);
-  value = *parsed;
-  return true;
+double read_double(std::string_view word, std::string_view error) {
+  const auto value = parse_double(word);
+  if (!value) refuse(error);
+  return *value;
 }
 
-bool read_timeout(std::string_view word, std::int64_t& timeout_ms, Reply& reply) {
+std::int64_t read_timeout(std::string_view word) {
   const auto seconds = parse_long_double(word);
-  if (!seconds) return fail(reply, "ERR timeout is not a float or out of range");
+  if (!seconds) refuse("ERR timeout is not a float or out of range");
   const auto ms = *seconds * 1000;
-  if (ms >= static_cast<long double>(largest_integer))
-    return fail(reply, "ERR timeout is out of range");
-  if (ms < 0) return fail(reply, "ERR timeout is negative");
-  timeout_ms = static_cast<std::int64_t>(std::ceil(ms));
-  return true;
+  if (ms >= static_cast<long double>(largest_integer)) refuse("ERR timeout is out of range");
+  if (ms < 0) refuse("ERR timeout is negative");
+  return static_cast<std::int64_t>(std::ceil(ms));
 }
 
-bool read_count(std::string_view word, std::int64_t& count, Reply& reply) {
+std::int64_t read_count(std::string_view word) {
   constexpr auto half = largest_integer / 2;
-  if (!read_integer(word, count, reply)) return false;
-  return (count >= -half && count <= half) || fail(reply, out_of_range);
+  const auto count = read_integer(word);
+  if (count < -half || count > half) refuse(out_of_range);
+  return count;
 }
 
-bool read_pop_count(Words words, std::size_t& count, Reply& reply) {
-  std::int64_t wanted = 1;
-  if (words.size() > 2 &&
-      !read_integer_between(words[2], 0, largest_integer, wanted, reply, not_positive))
-    return false;
-  count = static_cast<std::size_t>(wanted);
-  return true;
+std::size_t read_pop_count(Words words) {
+  if (words.size() <= 2) return 1;
+  return static_cast<std::size_t>(read_integer_between(words[2], 0, largest_integer, not_positive));
 }
 
-bool read_database(std::string_view word, int& database, Reply& reply, std::string_view error) {
-  std::int64_t number = 0;
-  if (!read_integer(word, number, reply, error)) return false;
-  if (number < 0 || number >= Engine::databases) return fail(reply, "ERR DB index is out of range");
-  database = static_cast<int>(number);
-  return true;
+int read_database(std::string_view word, std::string_view error) {
+  const auto number = read_integer(word, error);
+  if (number < 0 || number >= Engine::databases) refuse("ERR DB index is out of range");
+  return static_cast<int>(number);
 }
 
 bool read_time_unit(std::string_view word, TimeUnit& unit) noexcept {
@@ -76,15 +75,14 @@ bool read_time_unit(std::string_view word, TimeUnit& unit) noexcept {
   return choose(word, units, unit);
 }
 
-bool read_expiry(const Context& context, std::string_view word, TimeUnit unit, bool positive,
-                 std::string_view command, std::int64_t& at_ms, Reply& reply) {
-  if (!read_integer(word, at_ms, reply)) return false;
+std::int64_t read_expiry(const Context& context, std::string_view word, TimeUnit unit,
+                         bool positive, std::string_view command) {
+  auto at_ms = read_integer(word);
   const bool fits = (at_ms > 0 || !positive) &&
                     (!unit.seconds || !__builtin_mul_overflow(at_ms, 1000, &at_ms)) &&
                     (!unit.relative || !__builtin_add_overflow(at_ms, context.now_ms(), &at_ms));
-  if (!fits) return fail(reply, fmt::format("ERR invalid expire time in '{}' command", command));
-  at_ms = std::max<std::int64_t>(at_ms, 0);  // before 1970 is over, and -1 means never
-  return true;
+  if (!fits) refuse(fmt::format("ERR invalid expire time in '{}' command", command));
+  return std::max<std::int64_t>(at_ms, 0);  // before 1970 is over, and -1 means never
 }
 
 bool set_expiry(Context& context, std::string_view key, Entry& entry, std::int64_t at_ms) {
@@ -111,10 +109,6 @@ std::string shown(std::string_view word, std::size_t most) {
   for (char& c : text)
     if (c == '\r' || c == '\n') c = ' ';
   return text;
-}
-
-void refuse_arity(Reply& reply, std::string_view name) {
-  reply.error(fmt::format("ERR wrong number of arguments for '{}' command", name));
 }
 
 }  // namespace sluice::engine

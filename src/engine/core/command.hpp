@@ -10,7 +10,6 @@
 #include "engine/core/context.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/core/keyspace.hpp"
-#include "engine/core/object.hpp"
 #include "engine/core/reply.hpp"
 #include "engine/types/text.hpp"
 
@@ -32,31 +31,30 @@ inline constexpr std::string_view string_too_long =
 inline constexpr std::size_t longest_string = 512UL << 20;
 inline constexpr auto largest_integer = std::numeric_limits<std::int64_t>::max();
 
-/// Refuses: `return fail(reply, syntax_error);`
-inline bool fail(Reply& reply, std::string_view error) {
-  reply.error(error);
-  return false;
-}
+/// Ends a command with an error as its reply. REQUIRES: nothing replied.
+struct Refusal {
+  std::string error;
+};
+[[noreturn]] void refuse(std::string_view error);
+std::string wrong_arity(std::string_view name);
+[[noreturn]] void refuse_arity(std::string_view name);
 
-// Each reads one argument. False: it was refused.
+// Each reads one argument, or refuses it.
 
-bool read_integer(std::string_view word, std::int64_t& value, Reply& reply,
-                  std::string_view error = not_an_integer);
-bool read_integer_between(std::string_view word, std::int64_t least, std::int64_t most,
-                          std::int64_t& value, Reply& reply, std::string_view error);
+std::int64_t read_integer(std::string_view word, std::string_view error = not_an_integer);
+std::int64_t read_integer_between(std::string_view word, std::int64_t least, std::int64_t most,
+                                  std::string_view error);
 /// Two neighbouring words, as "start end" or "offset count".
-bool read_integers(Words words, std::int64_t& first, std::int64_t& second, Reply& reply);
-bool read_double(std::string_view word, double& value, Reply& reply,
-                 std::string_view error = not_a_float);
-/// The seconds of BLPOP and the other blocking commands; 0: for ever.
-bool read_timeout(std::string_view word, std::int64_t& timeout_ms, Reply& reply);
+std::pair<std::int64_t, std::int64_t> read_integers(Words words);
+double read_double(std::string_view word, std::string_view error = not_a_float);
+/// The seconds of BLPOP and the other blocking commands, in milliseconds; 0: for ever.
+std::int64_t read_timeout(std::string_view word);
 /// The COUNT of *RANDMEMBER: within half the range, so that it can be negated and doubled.
-bool read_count(std::string_view word, std::int64_t& count, Reply& reply);
+std::int64_t read_count(std::string_view word);
 /// The optional count behind the key of SPOP, LPOP, ZPOPMIN ...; 1 where there is none.
-bool read_pop_count(Words words, std::size_t& count, Reply& reply);
+std::size_t read_pop_count(Words words);
 /// The number of a database.
-bool read_database(std::string_view word, int& database, Reply& reply,
-                   std::string_view error = not_an_integer);
+int read_database(std::string_view word, std::string_view error = not_an_integer);
 
 /// How a command names a time of expiry.
 struct TimeUnit {
@@ -67,8 +65,8 @@ struct TimeUnit {
 bool read_time_unit(std::string_view word, TimeUnit& unit) noexcept;
 /// Gives the absolute time in milliseconds, or refuses it as "invalid expire time in 'command'
 /// command". `positive`: 0 and less are refused too (SET and GETEX; to EXPIRE they mean deletion).
-bool read_expiry(const Context& context, std::string_view word, TimeUnit unit, bool positive,
-                 std::string_view command, std::int64_t& at_ms, Reply& reply);
+std::int64_t read_expiry(const Context& context, std::string_view word, TimeUnit unit,
+                         bool positive, std::string_view command);
 
 template <class T>
 struct Choice {
@@ -87,20 +85,19 @@ inline Object* find(Context& context, std::string_view key) {
   return context.keys().find(key, context.now_ms());
 }
 
-/// The value of type T at a key, null where there is no such key. False: a value of another type is
-/// there, which was refused.
+/// The value of type T at a key, null where there is no such key. Refuses a value of another type.
 template <class T>
-bool find_as(Context& context, std::string_view key, T*& found, Reply& reply) {
+T* find_as(Context& context, std::string_view key) {
   Object* object = find(context, key);
-  found = object ? as<T>(*object) : nullptr;
-  return !object || found || fail(reply, wrong_type);
+  T* found = object ? as<T>(*object) : nullptr;
+  if (object && !found) refuse(wrong_type);
+  return found;
 }
 
 /// Makes a handler of `body`, which gets the value at words[1]; null: there is no such key.
 template <class T, void (*body)(Context&, Words, T*, Reply&)>
 void on(Context& context, Words words, Reply& reply) {
-  T* value = nullptr;
-  if (find_as(context, words[1], value, reply)) body(context, words, value, reply);
+  body(context, words, find_as<T>(context, words[1]), reply);
 }
 
 /// A new, empty value at a key.
@@ -159,8 +156,5 @@ Interval interval_of(std::int64_t start, std::int64_t end, std::size_t size) noe
 
 /// A caller's word as an error may show it: at most 128 bytes, no line break, nothing behind a NUL.
 std::string shown(std::string_view word, std::size_t most = 128);
-
-/// Replies "wrong number of arguments for 'name' command".
-void refuse_arity(Reply& reply, std::string_view name);
 
 }  // namespace sluice::engine

@@ -37,14 +37,15 @@ void Engine::add(CommandRows rows) {
     const auto* spec = resp::find_command(row.name);
     if (!spec) throw std::logic_error{fmt::format("the command table has no '{}'", row.name)};
     commands_[spec->index].handler = row.handler;
+    if (const auto bar = row.name.find('|'); bar != row.name.npos)
+      commands_[resp::find_command(row.name.substr(0, bar))->index].has_subcommands = true;
   }
 }
 
 Engine::Engine(std::uint64_t seed) : rng(seed) {
   for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading, soonest_ms_);
   commands_.reserve(resp::all_commands().size());
-  for (const auto& spec : resp::all_commands())
-    commands_.push_back({&spec, nullptr, spec.has(resp::flag_container)});
+  for (const auto& spec : resp::all_commands()) commands_.push_back({&spec});
   for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[rng.below(16)];
 }
 
@@ -61,20 +62,23 @@ const Engine::Command* Engine::subcommand_named(const Command& container,
   return spec ? &commands_[spec->index] : nullptr;
 }
 
+const Engine::Command* Engine::offered(const resp::CommandSpec* spec) const noexcept {
+  return spec && commands_[spec->index].is_offered() ? &commands_[spec->index] : nullptr;
+}
+
 void Engine::execute(Context& context, Words words, Reply& reply) {
   if (words.empty()) return reply.error("ERR empty command");
-  const auto* command = command_named(words[0]);
-  if (command && command->has_subcommands && words.size() > 1) {
-    const auto* subcommand = subcommand_named(*command, words[1]);
-    if (!subcommand)
+  const auto* command = offered(resp::find_command(words[0]));
+  if (!command) return reply.error(unknown_command(words));
+  if (command->has_subcommands && words.size() > 1) {
+    const auto& container = *command->spec;
+    command = offered(resp::find_subcommand(container, words[1]));
+    if (!command)
       return reply.error(fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", shown(words[1]),
-                                     upper(command->spec->name)));
-    command = subcommand;
+                                     upper(container.name)));
   }
-  if (!command || (!command->handler && !command->has_subcommands))
-    return reply.error(unknown_command(words));
-  if (!command->spec->arity_fits(words.size())) return refuse_arity(reply, command->spec->name);
-  if (!command->handler) return reply.error(unknown_command(words));
+  const auto& spec = *command->spec;
+  if (!spec.arity_fits(words.size())) return reply.error(wrong_arity(spec.name));
   run(context, *command, words, reply);
 }
 
@@ -87,7 +91,11 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
   const int database = context.session().database;
   ++commands_run;
   if (started_us == 0) started_us = context.now_us();
-  command.handler(context, words, reply);
+  try {
+    command.handler(context, words, reply);
+  } catch (const Refusal& refusal) {
+    reply.error(refusal.error);
+  }
 
   const bool replaced = context.take_replaced();
   if (keyspace(database).has_expired()) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,9 +43,15 @@ class Engine {
   /// A row of the command table with its handler. A script looks it up once and remembers it.
   struct Command {
     const resp::CommandSpec* spec = nullptr;
-    Handler handler = nullptr;  ///< null: not offered here
-    bool has_subcommands = false;
+    Handler handler = nullptr;
+    bool has_subcommands = false;  ///< at least one of them has a handler
+
+    bool is_offered() const noexcept { return handler || has_subcommands; }
   };
+  /// All that the table knows, offered here or not.
+  std::span<const Command> commands() const noexcept { return commands_; }
+  /// The row of a spec; null: the spec is null, or the engine does not offer that command.
+  const Command* offered(const resp::CommandSpec* spec) const noexcept;
   /// Null: there is none of that name. The pointer is good as long as the engine.
   const Command* command_named(std::string_view name) const noexcept;
   const Command* subcommand_named(const Command& container, std::string_view name) const noexcept;
@@ -84,6 +91,8 @@ class Engine {
   /// Appends "name:value\r\n" lines to a section of INFO ("server", "persistence" ...), given in
   /// lower case.
   std::function<void(std::string_view section, std::string& info)> more_info;
+  /// BGREWRITEAOF; empty: there is no log.
+  std::function<void()> start_rewrite;
   /// CONFIG SET of a parameter that the surroundings act upon; gives an error text, or empty.
   std::function<std::string(std::string_view name, std::string_view value)> configure;
 

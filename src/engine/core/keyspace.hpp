@@ -1,16 +1,44 @@
 /// One database: names to objects, each with an optional time of expiry.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "engine/core/expiry_index.hpp"
-#include "engine/core/object.hpp"
+#include "engine/types/hash.hpp"
+#include "engine/types/list.hpp"
+#include "engine/types/set.hpp"
+#include "engine/types/sorted_set.hpp"
+#include "engine/types/stream.hpp"
 
 namespace sluice::engine {
+
+/// What a key can hold.
+using Object =
+    std::variant<std::string, std::unique_ptr<Hash>, std::unique_ptr<List>, std::unique_ptr<Set>,
+                 std::unique_ptr<SortedSet>, std::unique_ptr<Stream>>;
+
+/// As TYPE answers: "string", "hash", "list", "set", "zset", "stream".
+std::string_view type_name(const Object& object) noexcept;
+/// As OBJECT ENCODING answers.
+std::string_view encoding_of(const Object& object) noexcept;
+Object copy_of(const Object& object);
+
+/// The value, if it is of type T; null: it is of another.
+template <class T>
+T* as(Object& object) noexcept {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return std::get_if<std::string>(&object);
+  } else {
+    auto* held = std::get_if<std::unique_ptr<T>>(&object);
+    return held ? held->get() : nullptr;
+  }
+}
 
 /// A key with its object, in one piece of memory: the text of the key follows the struct.
 struct Entry {
@@ -26,6 +54,36 @@ struct Entry {
   }
   static Entry* make(std::string_view key, std::uint64_t hash, Object&& object);
   static void destroy(Entry* entry) noexcept;
+};
+
+/// Which key ends first: a heap of entries, each of which knows its place in it.
+///
+/// Renewing a lease moves one entry, so that the heap is never larger than the number of keys with
+/// an expiry, and "nothing is due" costs one comparison.
+class ExpiryIndex {
+ public:
+  bool empty() const noexcept { return heap_.empty(); }
+  std::size_t size() const noexcept { return heap_.size(); }
+  /// The entry that ends first. REQUIRES: not empty.
+  Entry* first() const noexcept { return heap_.front().entry; }
+  std::int64_t first_ms() const noexcept { return heap_.front().at_ms; }
+
+  /// Enters, moves or (with Keyspace::never) removes `entry`, whose time becomes `at_ms`. O(log n).
+  void set(Entry& entry, std::int64_t at_ms);
+  void clear() noexcept { heap_.clear(); }
+
+ private:
+  struct Item {
+    std::int64_t at_ms;
+    Entry* entry;
+  };
+  static constexpr std::size_t children = 4;
+
+  void place(std::size_t i, Item item) noexcept;
+  void up(std::size_t i, Item item) noexcept;
+  void down(std::size_t i, Item item) noexcept;
+
+  std::vector<Item> heap_;
 };
 
 class Keyspace {

@@ -7,12 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <utility>
 
+#include "base/integer.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::engine {
@@ -21,21 +22,6 @@ namespace {
 [[noreturn]] void fail(std::string_view what, const std::string& path) {
   throw std::system_error{errno, std::generic_category(), fmt::format("cannot {} {}", what, path)};
 }
-
-/// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const noexcept { return number_; }
-
- private:
-  int number_;
-};
 
 class RealFile final : public File {
  public:
@@ -148,9 +134,7 @@ constexpr std::string_view lock_name = "sluice.lock";
 pid_t holder_of(int descriptor) {
   std::array<char, 16> text{};
   const ssize_t size = ::pread(descriptor, text.data(), text.size(), 0);
-  pid_t holder = 0;
-  if (size > 0) std::from_chars(text.data(), text.data() + size, holder);
-  return holder;
+  return leading_number<pid_t>({text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))});
 }
 
 std::string refusal(const std::string& folder, pid_t holder) {
@@ -204,22 +188,17 @@ std::string read_all(const File& file, const std::string& name, std::size_t most
 // apart, and the kernel drops it when the process dies, so a stale file locks nothing.
 FolderLock::FolderLock(const std::string& folder) {
   const auto path = fmt::format("{}/{}", folder, lock_name);
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (descriptor_ < 0) fail("open", path);
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    const int why = errno;
-    const pid_t holder = holder_of(descriptor_);
-    ::close(descriptor_);
-    if (why == EWOULDBLOCK) throw Error{Errc::in_use, refusal(folder, holder)};
-    errno = why;
+  descriptor_ = Descriptor{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)};
+  const int file = descriptor_.number();
+  if (file < 0) fail("open", path);
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) throw Error{Errc::in_use, refusal(folder, holder_of(file))};
     fail("lock", path);
   }
   // The pid is for the reader of an error alone; a full disk must not keep the folder closed.
   const auto pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(descriptor_, 0) == 0) [[maybe_unused]]
-    const auto written = ::pwrite(descriptor_, pid.data(), pid.size(), 0);
+  if (::ftruncate(file, 0) == 0) [[maybe_unused]]
+    const auto written = ::pwrite(file, pid.data(), pid.size(), 0);
 }
-
-FolderLock::~FolderLock() { ::close(descriptor_); }
 
 }  // namespace sluice::engine

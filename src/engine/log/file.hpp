@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::engine {
@@ -65,12 +66,9 @@ class FolderLock {
  public:
   /// Throws Error{in_use}, naming the folder and the process that has it.
   explicit FolderLock(const std::string& folder);
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
 
  private:
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 }  // namespace sluice::engine

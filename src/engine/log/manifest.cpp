@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "base/integer.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::engine {
@@ -48,10 +48,8 @@ LogFile entry_of(const std::map<std::string_view, std::string_view>& fields, std
   if (entry.name.find('/') != std::string::npos || entry.name == "." || entry.name == "..")
     refuse(line, "a file name with a path");
   const auto digits = fields.at("seq");
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), entry.sequence);
-  if (error != std::errc{} || end != digits.data() + digits.size() || entry.sequence == 0)
-    refuse(line, fmt::format("'{}' is not a sequence number", digits));
+  entry.sequence = parse_integer<decltype(entry.sequence)>(digits).value_or(0);
+  if (entry.sequence == 0) refuse(line, fmt::format("'{}' is not a sequence number", digits));
   return entry;
 }
 

@@ -1,20 +1,22 @@
-/// The arguments of redis.call as words, without copies: texts are Lua's own, numbers are written
-/// beside them.
+/// What redis.call makes of its arguments: words, and the command that the first one names.
 #pragma once
 
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <lua.hpp>
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "engine/core/engine.hpp"
 #include "engine/types/text.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {
 
+/// The arguments as words, without copies: texts are Lua's own, numbers are written beside them.
 class CallArguments {
  public:
   explicit CallArguments(int count) : count_(static_cast<std::size_t>(count)) {
@@ -74,6 +76,48 @@ class CallArguments {
   Digits* digits_ = few_digits_.data();
   std::vector<std::string_view> more_words_;
   std::vector<Digits> more_digits_;
+};
+
+/// The commands that scripts have called, by their names as they were written.
+///
+/// Lua keeps one copy of each string, so the address of a name selects its place; the bytes decide.
+/// It lives in Lua's memory, which destroys nothing.
+class CommandCache {
+ public:
+  /// Null: it is not remembered.
+  const Engine::Command* find(std::string_view name) const noexcept {
+    const auto at = index_of(name);
+    for (const Place* const place : {&places_[at], &places_[at ^ 1]})
+      if (std::string_view{place->name.data(), place->size} == name) return place->command;
+    return nullptr;
+  }
+  void remember(std::string_view name, const Engine::Command& command) noexcept {
+    if (name.size() > longest) return;
+    // Two names that want the same place must not drive each other out at every call.
+    const auto at = index_of(name);
+    places_[at ^ 1] = places_[at];
+    Place& place = places_[at];
+    name.copy(place.name.data(), name.size());
+    place.size = name.size();
+    place.command = &command;
+  }
+
+ private:
+  static constexpr std::size_t places = 64;
+  static constexpr std::size_t longest = 24;
+
+  struct Place {
+    std::array<char, longest> name;
+    std::size_t size = 0;
+    const Engine::Command* command = nullptr;
+  };
+
+  static std::size_t index_of(std::string_view name) noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(name.data());
+    return (at >> 4 ^ at >> 10) % places;
+  }
+
+  std::array<Place, places> places_;
 };
 
 }  // namespace sluice::engine

@@ -65,17 +65,16 @@ class Encoder {
 
   void string() {
     static const Escapes escapes;
-    std::size_t size = 0;
-    const char* bytes = lua_tolstring(lua_, -1, &size);
+    const auto bytes = text_at(lua_, -1);
     text_ += '"';
     std::size_t plain = 0;  // where the bytes begin that are not written yet
-    for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
       const char* escape = escapes[bytes[i]];
       if (*escape == '\0') continue;
-      text_.append(bytes + plain, i - plain).append(escape);
+      text_.append(bytes, plain, i - plain).append(escape);
       plain = i + 1;
     }
-    text_.append(bytes + plain, size - plain);
+    text_.append(bytes, plain);
     text_ += '"';
   }
 

@@ -1,10 +1,10 @@
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
 
+#include "base/integer.hpp"
 #include "engine/lua/cjson.hpp"
 #include "engine/lua/libraries.hpp"
 
@@ -162,8 +162,9 @@ class Lexer {
 
   bool hex4(const char* digits, std::uint32_t& code) const noexcept {
     if (end_ - digits < 4) return false;
-    const auto [after, error] = std::from_chars(digits, digits + 4, code, 16);
-    return error == std::errc{} && after == digits + 4;
+    const auto read = parse_integer<std::uint32_t>({digits, 4}, 16);
+    code = read.value_or(0);
+    return read.has_value();
   }
 
   void add_utf8(std::uint32_t code) {

@@ -79,14 +79,13 @@ class Packer {
   }
 
   void string() {
-    std::size_t size = 0;
-    const char* text = lua_tolstring(lua_, -1, &size);
-    if (size >= 32 && size <= 0xFF) {
-      tagged(0xD9, static_cast<std::uint8_t>(size));
+    const auto text = text_at(lua_, -1);
+    if (text.size() >= 32 && text.size() <= 0xFF) {
+      tagged(0xD9, static_cast<std::uint8_t>(text.size()));
     } else {
-      length(size, 0xA0, 32, 0xDA);
+      length(text.size(), 0xA0, 32, 0xDA);
     }
-    bytes_.append(text, size);
+    bytes_ += text;
   }
 
   /// An array: the keys are 1 to n and nothing else.
@@ -186,10 +185,7 @@ class Unpacker {
     lua_pushnumber(lua_, static_cast<double>(static_cast<T>(number<std::make_unsigned_t<T>>())));
   }
 
-  void string(std::size_t size) {
-    const auto text = take(size);
-    push_text(lua_, text);
-  }
+  void string(std::size_t size) { push_text(lua_, take(size)); }
 
   void descend(int depth) {
     if (depth >= deepest_read) luaL_error(lua_, "cmsgpack: nested more than %d deep", deepest_read);

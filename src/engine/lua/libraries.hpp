@@ -58,6 +58,12 @@ void spend_steps(lua_State* lua, std::uint64_t steps);
 void add_functions(lua_State* lua, const luaL_Reg* functions);
 /// The text at `index`, a number as its digits; raises an error for anything else.
 std::string_view checked_text(lua_State* lua, int index);
+/// The same, unchecked: empty where it is neither a text nor a number, which becomes one.
+inline std::string_view text_at(lua_State* lua, int index) {
+  std::size_t size = 0;
+  const char* text = lua_tolstring(lua, index, &size);
+  return {text, size};
+}
 inline int push_text(lua_State* lua, std::string_view text) {
   lua_pushlstring(lua, text.data(), text.size());
   return 1;
@@ -66,6 +72,12 @@ inline int push_text(lua_State* lua, std::string_view text) {
 inline void set_text(lua_State* lua, const char* field, std::string_view text) {
   push_text(lua, text);
   lua_setfield(lua, -2, field);
+}
+/// Pushes {field = text}.
+inline int push_table_with(lua_State* lua, const char* field, std::string_view text) {
+  lua_createtable(lua, 0, 1);
+  set_text(lua, field, text);
+  return 1;
 }
 
 }  // namespace sluice::engine

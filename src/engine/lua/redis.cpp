@@ -8,7 +8,6 @@
 #include "base/sha1.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/lua/call_arguments.hpp"
-#include "engine/lua/command_cache.hpp"
 #include "engine/lua/libraries.hpp"
 #include "engine/lua/reply.hpp"
 #include "resp/command_table.hpp"
@@ -23,12 +22,6 @@ constexpr std::uint64_t steps_per_call = 50;  // what a command costs in instruc
 
 ScriptRun& run_of(lua_State* lua) {
   return *static_cast<ScriptRun*>(lua_touserdata(lua, lua_upvalueindex(1)));
-}
-
-std::string_view text_at(lua_State* lua, int index) {
-  std::size_t size = 0;
-  const char* text = lua_tolstring(lua, index, &size);
-  return {text, text == nullptr ? 0 : size};
 }
 
 /// The command that the first argument names, from the cache or the table.
@@ -117,16 +110,10 @@ int pcall(lua_State* lua) {
   return 1;
 }
 
-int push_field(lua_State* lua, const char* name, std::string_view text) {
-  lua_createtable(lua, 0, 1);
-  set_text(lua, name, text);
-  return 1;
-}
-
 /// The single text argument; false: an error table was pushed.
 bool one_text(lua_State* lua, std::string_view& text) {
   if (lua_gettop(lua) != 1 || lua_type(lua, 1) != LUA_TSTRING) {
-    push_field(lua, "err", "ERR wrong number or type of arguments");
+    push_table_with(lua, "err", "ERR wrong number or type of arguments");
     return false;
   }
   text = text_at(lua, 1);
@@ -140,13 +127,13 @@ int error_reply(lua_State* lua) {
   if (given.starts_with('-')) given.remove_prefix(1);
   std::string text = one_line(given);
   if (text.find(' ') == std::string::npos) text = "ERR " + text;
-  return push_field(lua, "err", text);
+  return push_table_with(lua, "err", text);
 }
 
 int status_reply(lua_State* lua) {
   std::string_view text;
   if (!one_text(lua, text)) return 1;
-  return push_field(lua, "ok", text);
+  return push_table_with(lua, "ok", text);
 }
 
 int sha1hex(lua_State* lua) {
@@ -202,7 +189,7 @@ int debug(lua_State*) { return 0; }
 int acl_check_cmd(lua_State* lua) {
   if (lua_gettop(lua) == 0)
     raise_error(lua, "ERR Please specify at least one argument for this redis lib call");
-  if (resp::find_command(text_at(lua, 1)) == nullptr)
+  if (run_of(lua).engine->offered(resp::find_command(text_at(lua, 1))) == nullptr)
     raise_error(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
   return push_boolean(lua, true);
 }
@@ -211,18 +198,14 @@ constexpr luaL_Reg with_run[] = {
     {"call", call},
     {"pcall", pcall},
     {"setresp", setresp},
+    {"acl_check_cmd", acl_check_cmd},
 };
 
 constexpr luaL_Reg plain[] = {
-    {"error_reply", error_reply},
-    {"status_reply", status_reply},
-    {"sha1hex", sha1hex},
-    {"log", log},
-    {"set_repl", set_repl},
-    {"replicate_commands", replicate_commands},
-    {"breakpoint", breakpoint},
-    {"debug", debug},
-    {"acl_check_cmd", acl_check_cmd},
+    {"error_reply", error_reply}, {"status_reply", status_reply},
+    {"sha1hex", sha1hex},         {"log", log},
+    {"set_repl", set_repl},       {"replicate_commands", replicate_commands},
+    {"breakpoint", breakpoint},   {"debug", debug},
     {nullptr, nullptr},
 };
 

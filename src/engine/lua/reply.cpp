@@ -33,7 +33,7 @@ void LuaReply::boolean(bool value) {
 }
 
 void LuaReply::simple(std::string_view text) {
-  push_field("ok", text);
+  push_table_with(lua_, "ok", text);
   done();
 }
 
@@ -45,7 +45,7 @@ void LuaReply::bulk(std::string_view text) {
 void LuaReply::verbatim(std::string_view text) {
   if (!resp3_) return bulk(text);
   lua_createtable(lua_, 0, 1);
-  push_field("string", text);
+  push_table_with(lua_, "string", text);
   set_text(lua_, "format", "txt");
   lua_setfield(lua_, -2, "verbatim_string");
   done();
@@ -55,11 +55,6 @@ void LuaReply::error(std::string_view text) {
   error_ = depth_ == 0;
   push_error(lua_, text);
   done();
-}
-
-void LuaReply::push_field(const char* name, std::string_view text) {
-  lua_createtable(lua_, 0, 1);
-  set_text(lua_, name, text);
 }
 
 void LuaReply::open(Kind kind, std::size_t size) {
@@ -140,7 +135,7 @@ class Result {
   void value(int depth) {
     const int at = lua_gettop(lua_);
     switch (lua_type(lua_, at)) {
-      case LUA_TSTRING: reply_.bulk(text(-1)); break;
+      case LUA_TSTRING: reply_.bulk(text_at(lua_, -1)); break;
       case LUA_TNUMBER: reply_.integer(truncated(lua_tonumber(lua_, -1))); break;
       case LUA_TBOOLEAN: boolean(lua_toboolean(lua_, -1) != 0); break;
       case LUA_TTABLE: table(depth); break;
@@ -150,12 +145,6 @@ class Result {
   }
 
  private:
-  std::string_view text(int at) {
-    std::size_t size = 0;
-    const char* bytes = lua_tolstring(lua_, at, &size);
-    return {bytes, size};
-  }
-
   void boolean(bool value) {
     if (resp3_) return reply_.boolean(value);
     value ? reply_.integer(1) : reply_.null();
@@ -173,16 +162,16 @@ class Result {
   void table(int depth) {
     if (depth >= deepest || ++values_ > most_values || !lua_checkstack(lua_, 8))
       return reply_.error("ERR reached lua stack limit");
-    if (has("err", LUA_TSTRING)) return reply_.error(one_line(text(-1)));
-    if (has("ok", LUA_TSTRING)) return reply_.simple(one_line(text(-1)));
+    if (has("err", LUA_TSTRING)) return reply_.error(one_line(text_at(lua_, -1)));
+    if (has("ok", LUA_TSTRING)) return reply_.simple(one_line(text_at(lua_, -1)));
     if (has("double", LUA_TNUMBER)) return reply_.number(lua_tonumber(lua_, -1));
     if (has("map", LUA_TTABLE)) return map(depth);
     if (has("set", LUA_TTABLE)) return set(depth);
-    if (has("big_number", LUA_TSTRING)) return reply_.big_number(one_line(text(-1)));
+    if (has("big_number", LUA_TSTRING)) return reply_.big_number(one_line(text_at(lua_, -1)));
     if (has("verbatim_string", LUA_TTABLE)) {
       if (has("format", LUA_TSTRING)) {
         lua_pop(lua_, 1);
-        if (has("string", LUA_TSTRING)) return reply_.verbatim(text(-1));
+        if (has("string", LUA_TSTRING)) return reply_.verbatim(text_at(lua_, -1));
       }
       lua_pop(lua_, 1);
     }

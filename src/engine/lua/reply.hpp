@@ -44,7 +44,6 @@ class LuaReply final : public Reply {
   };
 
   void open(Kind kind, std::size_t size);
-  void push_field(const char* name, std::string_view text);
   void done();              ///< the value on top is whole: it goes into the aggregate around it
   bool add_to(Open& open);  ///< true: it was the last one
   void close(Kind kind);

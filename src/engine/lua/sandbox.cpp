@@ -92,14 +92,13 @@ int protected_call(lua_State* lua) {
 /// Compiles the text on the stack at `index`; nil and a message where it is none. Bytecode could
 /// crash the machine.
 int compile(lua_State* lua, int index, const char* name) {
-  std::size_t size = 0;
-  const char* text = lua_tolstring(lua, index, &size);
-  if (size > 0 && text[0] == LUA_SIGNATURE[0]) {
+  const auto text = text_at(lua, index);
+  if (text.starts_with(LUA_SIGNATURE[0])) {
     lua_pushnil(lua);
     lua_pushliteral(lua, "bytecode is not allowed in scripts");
     return 2;
   }
-  if (luaL_loadbuffer(lua, text, size, name) == 0) return 1;
+  if (luaL_loadbuffer(lua, text.data(), text.size(), name) == 0) return 1;
   lua_pushnil(lua);
   lua_insert(lua, -2);
   return 2;

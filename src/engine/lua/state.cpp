@@ -119,7 +119,7 @@ LuaState::LuaState(ScriptRun& run)
 LuaState::~LuaState() { lua_close(lua_); }
 
 std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
-  if (!text.empty() && text[0] == LUA_SIGNATURE[0])
+  if (text.starts_with(LUA_SIGNATURE[0]))
     return std::unexpected("ERR Error compiling script (new function): bytecode is not allowed");
   if (luaL_loadbuffer(lua_, text.data(), text.size(), "@user_script") != 0) {
     auto error =

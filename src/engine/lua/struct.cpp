@@ -157,12 +157,11 @@ void add_float(luaL_Buffer& out, double number, bool little) {
 }
 
 void add_text(lua_State* lua, luaL_Buffer& out, int argument, const Format::Option& option) {
-  std::size_t length = 0;
-  const char* text = luaL_checklstring(lua, argument, &length);
-  const std::size_t size = option.kind == 's' || option.size == 0 ? length : option.size;
-  luaL_argcheck(lua, length >= size, argument + 1,
+  const auto text = checked_text(lua, argument);
+  const std::size_t size = option.kind == 's' || option.size == 0 ? text.size() : option.size;
+  luaL_argcheck(lua, text.size() >= size, argument + 1,
                 "string too short");  // counted as the original counts
-  luaL_addlstring(&out, text, size);
+  luaL_addlstring(&out, text.data(), size);
   if (option.kind == 's') luaL_addchar(&out, '\0');
 }
 

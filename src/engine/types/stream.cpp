@@ -3,24 +3,29 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/integer.hpp"
+
 namespace sluice::engine {
 namespace {
 
-std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+void add_number(std::string& bytes, std::size_t value) {
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  bytes += static_cast<char>(value);
+}
+
+void add_text(std::string& bytes, std::string_view text) {
+  add_number(bytes, text.size());
+  bytes += text;
 }
 
 }  // namespace
 
 std::optional<StreamId> parse_stream_id(std::string_view text, std::uint64_t missing_seq) noexcept {
   const auto dash = text.find('-');
-  const auto ms = parse_number(text.substr(0, dash));
+  const auto ms = sluice::parse_integer<std::uint64_t>(text.substr(0, dash));
   if (!ms) return std::nullopt;
   if (dash == std::string_view::npos) return StreamId{*ms, missing_seq};
-  const auto seq = parse_number(text.substr(dash + 1));
+  const auto seq = sluice::parse_integer<std::uint64_t>(text.substr(dash + 1));
   if (!seq) return std::nullopt;
   return StreamId{*ms, *seq};
 }
@@ -32,6 +37,102 @@ StreamIdText::StreamIdText(StreamId id) noexcept {
   at = std::to_chars(at, end, id.seq).ptr;
   size_ = static_cast<std::size_t>(at - text_.data());
 }
+
+// --- a block ---
+
+std::size_t StreamBlock::lower_bound(StreamId id) const noexcept {
+  const auto found =
+      std::lower_bound(entries_.begin(), entries_.end(), id,
+                       [](const Entry& entry, StreamId wanted) { return entry.id < wanted; });
+  return static_cast<std::size_t>(found - entries_.begin());
+}
+
+bool StreamBlock::has_names(Words fields) const noexcept {
+  if (fields.size() != 2 * name_count_) return false;
+  Reader names{names_.data()};
+  for (std::size_t i = 0; i < fields.size(); i += 2)
+    if (names.text() != fields[i]) return false;
+  return true;
+}
+
+void StreamBlock::append(StreamId id, Words fields) {
+  if (entries_.empty() && bytes_.empty()) {
+    for (std::size_t i = 0; i < fields.size(); i += 2) add_text(names_, fields[i]);
+    name_count_ = fields.size() / 2;
+  }
+  const bool same = has_names(fields);
+  const auto place = static_cast<std::uint32_t>(bytes_.size());
+  add_number(bytes_, fields.size() / 2);
+  for (std::size_t i = same ? 1 : 0; i < fields.size(); i += same ? 2 : 1)
+    add_text(bytes_, fields[i]);
+  entries_.push_back({id, place, same});
+}
+
+void StreamBlock::erase(std::size_t first, std::size_t count) {
+  // Their bytes stay until the whole block goes; a block is small.
+  const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(first);
+  entries_.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
+}
+
+std::size_t StreamBlock::field_count(std::size_t index) const noexcept {
+  return Reader{bytes_.data() + entries_[index].place}.number();
+}
+
+// --- a group ---
+
+StreamGroup::StreamGroup(const StreamGroup& other)
+    : last_id(other.last_id), entries_read(other.entries_read) {
+  for (const auto& [name, consumer] : other.consumers_) add_consumer(name, consumer.seen_ms);
+  for (const auto& [id, pending] : other.pending_)
+    assign(id, *find_consumer(pending.consumer->name), pending.delivered_ms, pending.deliveries);
+}
+
+StreamGroup::Consumer* StreamGroup::find_consumer(std::string_view name) {
+  const auto found = consumers_.find(name);
+  return found == consumers_.end() ? nullptr : &found->second;
+}
+
+StreamGroup::Consumer& StreamGroup::add_consumer(std::string_view name, std::int64_t now_ms) {
+  return consumers_.try_emplace(std::string{name}, Consumer{std::string{name}, now_ms})
+      .first->second;
+}
+
+std::size_t StreamGroup::erase_consumer(std::string_view name) {
+  const auto found = consumers_.find(name);
+  if (found == consumers_.end()) return 0;
+  const auto count = found->second.pending.size();
+  for (const auto& [id, pending] : found->second.pending) pending_.erase(id);
+  consumers_.erase(found);
+  return count;
+}
+
+StreamGroup::Pending* StreamGroup::find_pending(StreamId id) {
+  const auto found = pending_.find(id);
+  return found == pending_.end() ? nullptr : &found->second;
+}
+
+StreamGroup::Pending& StreamGroup::assign(StreamId id, Consumer& consumer,
+                                          std::int64_t delivered_ms, std::uint64_t deliveries) {
+  const auto size = pending_.size();
+  const auto place =
+      pending_.empty() || pending_.rbegin()->first < id ? pending_.end() : pending_.lower_bound(id);
+  auto& pending =
+      pending_.try_emplace(place, id, Pending{&consumer, delivered_ms, deliveries})->second;
+  if (pending_.size() == size && pending.consumer != &consumer) pending.consumer->pending.erase(id);
+  pending = {&consumer, delivered_ms, deliveries};
+  consumer.pending.insert_or_assign(consumer.pending.end(), id, &pending);
+  return pending;
+}
+
+bool StreamGroup::acknowledge(StreamId id) {
+  const auto found = pending_.find(id);
+  if (found == pending_.end()) return false;
+  found->second.consumer->pending.erase(id);
+  pending_.erase(found);
+  return true;
+}
+
+// --- the stream ---
 
 /// The first block that may hold `id` or something after it.
 std::size_t Stream::block_of(StreamId id) const noexcept {

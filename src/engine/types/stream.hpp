@@ -1,16 +1,170 @@
 /// A stream: entries in the order of their ids, and the groups that read them.
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "engine/types/stream_block.hpp"
-#include "engine/types/stream_group.hpp"
-#include "engine/types/stream_id.hpp"
+#include "engine/types/text.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::engine {
+
+/// The id of an entry: milliseconds and a number within them, "1700000000000-3".
+struct StreamId {
+  std::uint64_t ms = 0;
+  std::uint64_t seq = 0;
+
+  static constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  static constexpr StreamId max() noexcept { return {most, most}; }
+
+  friend auto operator<=>(const StreamId&, const StreamId&) = default;
+
+  /// The id after or before this one; empty: there is none.
+  std::optional<StreamId> next() const noexcept {
+    if (*this == max()) return std::nullopt;
+    return seq == most ? StreamId{ms + 1, 0} : StreamId{ms, seq + 1};
+  }
+  std::optional<StreamId> previous() const noexcept {
+    if (*this == StreamId{}) return std::nullopt;
+    return seq == 0 ? StreamId{ms - 1, most} : StreamId{ms, seq - 1};
+  }
+};
+
+/// "ms-seq", or "ms" alone with `missing_seq` for the rest.
+std::optional<StreamId> parse_stream_id(std::string_view text, std::uint64_t missing_seq) noexcept;
+
+/// The text of an id.
+class StreamIdText : public ShortText<41> {
+ public:
+  explicit StreamIdText(StreamId id) noexcept;
+};
+
+/// Up to a hundred neighbouring entries in one piece of memory.
+///
+/// An entry's fields lie one after another in `bytes`: their count, then lengths and texts. Where
+/// an entry has the same field names as the block's first one, as most streams' entries do, only
+/// its values are there.
+class StreamBlock {
+ public:
+  static constexpr std::size_t most_entries = 100;   // as Redis's stream-node-max-entries
+  static constexpr std::size_t enough_bytes = 4096;  // and its stream-node-max-bytes
+
+  bool full() const noexcept {
+    return entries_.size() >= most_entries || bytes_.size() >= enough_bytes;
+  }
+  std::size_t size() const noexcept { return entries_.size(); }
+  StreamId id(std::size_t index) const noexcept { return entries_[index].id; }
+  StreamId last() const noexcept { return entries_.back().id; }
+
+  /// The first entry that is not before `id`; size(): there is none.
+  std::size_t lower_bound(StreamId id) const noexcept;
+
+  /// `fields`: names and values in turn. REQUIRES: `id` is after the last.
+  void append(StreamId id, Words fields);
+  void erase(std::size_t first, std::size_t count);
+
+  /// How many fields an entry has.
+  std::size_t field_count(std::size_t index) const noexcept;
+  /// Calls visit(name, value) for each field.
+  template <class Visit>
+  void visit_fields(std::size_t index, Visit&& visit) const {
+    const auto& entry = entries_[index];
+    Reader values{bytes_.data() + entry.place};
+    Reader names{names_.data()};
+    for (auto left = values.number(); left > 0; --left) {
+      const auto name = entry.same_names ? names.text() : values.text();
+      visit(name, values.text());
+    }
+  }
+
+ private:
+  struct Entry {
+    StreamId id;
+    std::uint32_t place;  ///< in `bytes_`
+    bool same_names;
+  };
+
+  /// Reads what append() wrote. Lengths take seven bits a byte, the low ones first.
+  struct Reader {
+    const char* at;
+
+    std::size_t number() noexcept {
+      std::size_t value = 0;
+      for (int shift = 0;; shift += 7) {
+        const auto byte = static_cast<unsigned char>(*at++);
+        value |= static_cast<std::size_t>(byte & 0x7F) << shift;
+        if (byte < 0x80) return value;
+      }
+    }
+    std::string_view text() noexcept {
+      const auto size = number();
+      const std::string_view text{at, size};
+      at += size;
+      return text;
+    }
+  };
+
+  bool has_names(Words fields) const noexcept;
+
+  std::vector<Entry> entries_;
+  std::string names_;
+  std::size_t name_count_ = 0;
+  std::string bytes_;
+};
+
+/// A consumer group: how far it has read, and what was delivered but not acknowledged (the pending
+/// entries).
+class StreamGroup {
+ public:
+  struct Consumer;
+  struct Pending {
+    Consumer* consumer;
+    std::int64_t delivered_ms;
+    std::uint64_t deliveries;
+  };
+  using AllPending = std::map<StreamId, Pending>;
+  struct Consumer {
+    std::string name;
+    std::int64_t seen_ms;
+    std::map<StreamId, Pending*> pending = {};
+  };
+  using Consumers = std::map<std::string, Consumer, std::less<>>;
+
+  static constexpr std::int64_t unknown = -1;
+
+  StreamGroup(StreamId last, std::int64_t read) : last_id(last), entries_read(read) {}
+  StreamGroup(const StreamGroup& other);
+  StreamGroup(StreamGroup&&) = default;
+  StreamGroup& operator=(const StreamGroup&) = delete;
+
+  StreamId last_id;           ///< of the last entry delivered
+  std::int64_t entries_read;  ///< how many were delivered since the stream's first; or unknown
+
+  const AllPending& pending() const noexcept { return pending_; }
+  const Consumers& consumers() const noexcept { return consumers_; }
+
+  Consumer* find_consumer(std::string_view name);
+  Consumer& add_consumer(std::string_view name, std::int64_t now_ms);
+  /// How many pending entries went with it.
+  std::size_t erase_consumer(std::string_view name);
+
+  Pending* find_pending(StreamId id);
+  /// The entry is pending for `consumer` from now on; no longer for another.
+  Pending& assign(StreamId id, Consumer& consumer, std::int64_t delivered_ms,
+                  std::uint64_t deliveries);
+  bool acknowledge(StreamId id);
+
+ private:
+  AllPending pending_;
+  Consumers consumers_;
+};
 
 class Stream {
  public:

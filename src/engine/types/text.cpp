@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/integer.hpp"
+
 namespace sluice::engine {
 namespace {
 
@@ -73,16 +75,12 @@ std::optional<std::int64_t> parse_integer(std::string_view text) noexcept {
   if (text.empty() || text.size() > 20) return std::nullopt;
   const auto digits = text.front() == '-' ? text.substr(1) : text;
   if (digits.empty() || (digits.front() == '0' && text.size() > 1)) return std::nullopt;
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return sluice::parse_integer<std::int64_t>(text);
 }
 
 std::optional<double> parse_double(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc{} && end == text.data() + text.size() && !std::isnan(value)) return value;
+  const auto value = parse_decimal(text);
+  if (value && !std::isnan(*value)) return value;
   return parse_with<double>(std::strtod, text);  // '+', hexadecimal, the smallest numbers
 }
 
@@ -113,8 +111,7 @@ void DoubleText::write(double value) noexcept {
   const std::string_view all{scientific.data(),
                              static_cast<std::size_t>(end.ptr - scientific.data())};
   const auto mark = all.find('e');
-  int exponent = 0;
-  std::from_chars(all.data() + mark + (all[mark + 1] == '+' ? 2 : 1), end.ptr, exponent);
+  const auto exponent = leading_number<int>(all.substr(mark + (all[mark + 1] == '+' ? 2 : 1)));
   std::array<char, 24> digits;
   digits[0] = all[0];
   const auto fraction = mark > 2 ? all.substr(2, mark - 2) : std::string_view{};

@@ -22,37 +22,38 @@ std::optional<long double> parse_long_double(std::string_view text);
 /// 17 digits after the point, trailing zeros cut: what INCRBYFLOAT stores.
 std::string text_of(long double value);
 
-/// The text of an integer, without an allocation.
-class IntegerText {
+/// A short text without an allocation.
+template <std::size_t longest>
+class ShortText {
+ public:
+  std::string_view view() const noexcept { return {text_.data(), size_}; }
+  operator std::string_view() const noexcept { return view(); }
+
+ protected:
+  std::array<char, longest> text_;
+  std::size_t size_ = 0;
+};
+
+/// The text of an integer.
+class IntegerText : public ShortText<20> {
  public:
   explicit IntegerText(std::int64_t value) noexcept {
     size_ = static_cast<std::size_t>(
         std::to_chars(text_.data(), text_.data() + text_.size(), value).ptr - text_.data());
   }
-  std::string_view view() const noexcept { return {text_.data(), size_}; }
-  operator std::string_view() const noexcept { return view(); }
-
- private:
-  std::array<char, 20> text_;
-  std::size_t size_;
 };
 
 /// The shortest text that reads back as the same double, laid out as Redis 7.2 does: "3", "0.1",
 /// "1e+21", "inf".
-class DoubleText {
+class DoubleText : public ShortText<64> {
  public:
   explicit DoubleText(double value) noexcept { write(value); }
-  std::string_view view() const noexcept { return {text_.data(), size_}; }
-  operator std::string_view() const noexcept { return view(); }
 
  private:
   void write(double value) noexcept;
   void write_digits(std::string_view digits, int exponent) noexcept;
   void put(std::string_view text) noexcept;
   void put_zeros(int count) noexcept;
-
-  std::array<char, 64> text_;
-  std::size_t size_ = 0;
 };
 
 using resp::is_word;

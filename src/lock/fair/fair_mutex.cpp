@@ -7,6 +7,8 @@
 #include "lock/fair/fair_queue.hpp"
 #include "lock/hold/owner.hpp"
 #include "lock/text.hpp"
+#include "sluice/lock_info.hpp"
+#include "sluice/store.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {
@@ -14,12 +16,6 @@ namespace sluice::lock {
 using std::chrono::milliseconds;
 
 namespace {
-
-/// A waiter that stands still costs those behind it two seconds: this time, and until another
-/// process has looked. It is shorter than Terms::claim(), since a waiter of Redisson has the same
-/// time in this queue. It also applies to holds that are not watched, since all waiters are behind
-/// this one.
-constexpr milliseconds time_to_claim{1500};
 
 constexpr std::string_view most_waiters = "1000";
 
@@ -39,18 +35,9 @@ FairQueue::FairQueue(Store& store, const std::string& name, const Terms& terms,
       deadlines_(key_with_prefix("redisson_lock_timeout", name)),
       tickets_(key_with_prefix("sluice_lock_tickets", name)) {}
 
-milliseconds FairQueue::claim() const noexcept {
-  return std::min(lease_terms().lease, std::max(time_to_claim, 2 * lease_terms().margin));
-}
-
-/// Without a renewal nothing would make a lease of the claim.
-bool FairQueue::asks_after_hand_over() const noexcept {
-  return durability().replicas > 0 || (!lease_terms().watched && claim() < lease_terms().lease);
-}
-
 Task<AcquireReply> FairQueue::ask_acquire(const Identity& who, const std::string& inbox) {
   const std::string lease = std::to_string(lease_terms().lease.count());
-  const std::string claim = std::to_string(this->claim().count());
+  const std::string claim = std::to_string(lease_terms().claim().count());
   const std::string_view keys[] = {key(), queue_, deadlines_, tickets_, names_.token};
   const std::string_view args[] = {who.owner,      lease, who.request, who.holder,
                                    names_.channel, claim, inbox};
@@ -59,7 +46,8 @@ Task<AcquireReply> FairQueue::ask_acquire(const Identity& who, const std::string
 
 /// A program with Redisson tells each waiter of its release on a channel of its own.
 AcquireReply FairQueue::read_acquire_reply(const Value& reply, const std::string& owner) const {
-  return acquire_reply_of(scripts::lock_fair_acquire.name, reply, names_.channel + ':' + owner);
+  return acquire_reply_of(scripts::lock_fair_acquire.name, reply, names_.channel + ':' + owner,
+                          queue_);
 }
 
 Task<Value> FairQueue::ask_end(const Identity& who, CallOptions options) {
@@ -108,27 +96,12 @@ Task<LockInfo> FairQueue::info() {
 }  // namespace sluice::lock
 
 namespace sluice {
-namespace {
-
-std::shared_ptr<lock::FairQueue> queue_of(Store& store, const std::string& name,
-                                          const FairMutexOptions& options) {
-  return std::make_shared<lock::FairQueue>(
-      store, name, lock::Terms::of(options.lease, options.margin, options.watchdog),
-      options.durability);
-}
-
-}  // namespace
 
 FairMutex::FairMutex(Store& store, std::string name, FairMutexOptions options)
-    : FairMutex(queue_of(store, name, options), std::move(options.label)) {}
-
-FairMutex::FairMutex(std::shared_ptr<lock::FairQueue> queue, std::string label)
-    : ExclusiveLock(queue, std::move(label)), queue_(std::move(queue)) {}
-
-FairMutex::~FairMutex() = default;
-
-Task<LockInfo> FairMutex::info() { return queue_->info(); }
-
-Task<bool> FairMutex::force_release() { return queue_->force_release(); }
+    : ExclusiveLock(
+          std::make_shared<lock::FairQueue>(
+              store, name, lock::Terms::of(options.lease, options.margin, options.watchdog),
+              options.durability),
+          std::move(options.label)) {}
 
 }  // namespace sluice

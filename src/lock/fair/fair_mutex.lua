@@ -12,15 +12,17 @@
 --        in ms; 1: a waiter or holder of Redisson's is before us, and will publish its release to
 --        our channel.
 local call = redis.call
--- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua next_token
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
 -- include lock/fair/fair_mutex.lua queue
 -- include lock/fair/hand_over.lua
 local me, lease, request, holder, channel, claim, inbox = unpack(ARGV)
 local holds = call('HGET', KEYS[1], 'sluice:request')
 if holds == request then
   call('PEXPIRE', KEYS[1], lease)
-  return tonumber(call('GET', KEYS[5]))  -- no later token: this hold is in the way
+  return tonumber(call('GET', KEYS[5])) or next_token(KEYS[5], 1)  -- this hold is the latest
 end
 -- Another request of this owner may have left a ticket: a request that waits takes it over.
 local waits, arrived = string.match(call('HGET', KEYS[4], me) or '', '^(%S+) %d+ (%d+)')
@@ -76,38 +78,41 @@ local function set_deadline(place)
   local has = tonumber(call('ZSCORE', KEYS[3], me)) or most
   local deadline = math.max(math.min(has, most), server_time() + patience * (place + 1))
   call('ZADD', KEYS[3], string.format('%.0f', deadline), me)
+  return deadline
 end
 
-local function redisson_is_before(place)
-  if not (holds or free_until) or place > 1000 then
-    return true
-  end
-  if place > 0 then
-    local before = call('LRANGE', KEYS[2], 0, place - 1)
-    for _, ticket in ipairs(call('HMGET', KEYS[4], unpack(before))) do
-      if not ticket then
-        return true
+-- How many other processes are before a place, and whether Redisson is: in the queue, or holding.
+local function look_before(place)
+  local foreign = not (holds or free_until) or place > 1000
+  local known, many = {[inbox] = true}, 0
+  for first = 0, math.min(place, 1000) - 1, 50 do
+    local owners = call('LRANGE', KEYS[2], first, math.min(first + 50, place) - 1)
+    for i, ticket in ipairs(call('HMGET', KEYS[4], unpack(owners))) do
+      local process = ticket and inbox_of(ticket) or owners[i]
+      foreign = foreign or not ticket
+      if not known[process] and many < most_counted then
+        known[process] = true
+        many = many + ((not ticket or runs(KEYS[4], process)) and 1 or 0)
       end
     end
   end
-  return false
+  return many, foreign
 end
 
 local place = find_or_take_place()
-set_deadline(place)
+local deadline = set_deadline(place)
 arrived = arrived or string.format('%.0f', server_time())
 call('HSET', KEYS[4], me,
      string.format('%s %s %s %s ', request, claim, arrived, inbox) .. holder)
-call('PEXPIRE', KEYS[4], 120000)  -- waiters look again within 30 s
-
--- When the hold ends by itself the first waiter looks at once, the next ones one after another: one
--- of them lives. Redisson tells its release to the first waiter alone, which may be dead.
-local foreign = redisson_is_before(place)
-local rest = left < 0 and left or left + 100 * place
-if foreign and place > 0 and (rest < 0 or rest > 500 * place) then
-  rest = 500 * place
+-- Together they end, so that none of ours is taken for Redisson's; and not before one of Redisson's
+-- that came after us.
+for i = 2, 4 do
+  call('PEXPIRE', KEYS[i], string.format('%.0f', deadline - server_time() + patience))
 end
-return {rest, server_time(), foreign and 1 or 0}
+local many, foreign = look_before(place)
+-- Redisson tells its release to the first waiter alone, which may be dead.
+return {promise_look(KEYS[4], inbox, many, left, foreign and 500 or nil), server_time(),
+        foreign and 1 or 0}
 
 -- script release
 -- End a hold and hand the lock over; or end the wait for one.
@@ -115,8 +120,10 @@ return {rest, server_time(), foreign and 1 or 0}
 -- ARGV[1] request id   ARGV[2] channel   ARGV[3] owner that waits by that request; empty: none
 -- Reply: 1 ended; 0 there was no such hold.
 local call = redis.call
--- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua next_token
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
 -- include lock/fair/fair_mutex.lua queue
 -- include lock/fair/hand_over.lua
 local left_queue = ARGV[3] ~= ''
@@ -126,13 +133,8 @@ if call('HGET', KEYS[1], 'sluice:request') == ARGV[1] then
   hand_over(ARGV[2])
   return 1
 end
-if left_queue then  -- it may have been the one to look
-  local left = call('PTTL', KEYS[1])
-  if left == -2 then
-    hand_over(ARGV[2])
-  elseif left >= 0 then
-    have_it_looked_at('', left, 3)  -- the lock may be handed to one that stands still
-  end
+if left_queue and call('EXISTS', KEYS[1]) == 0 then  -- it may have been the one to take it
+  hand_over(ARGV[2])
 end
 return 0
 
@@ -141,8 +143,10 @@ return 0
 -- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
 -- ARGV[1] channel
 -- Reply: 1 ended; 0 it was free.
--- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua next_token
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
 -- include lock/fair/fair_mutex.lua queue
 -- include lock/fair/hand_over.lua
 -- include lock/hold/parts.lua is_lock
@@ -169,13 +173,22 @@ return shown
 -- The queue of a fair lock as Redisson keeps it, and our tickets beside it.
 -- KEYS[2] list of owners, first come first   KEYS[3] sorted set of them by deadline, ms
 -- KEYS[4] hash: owner -> ticket "request claim arrived inbox holder", times in ms. A waiter
---         without a ticket is Redisson's.
+--         without a ticket is Redisson's. Also the looks of lock/wait/queue.
 local patience = 300000  -- that Redisson has with each that waits
 
 -- Moves the deadlines of all waiters behind `place`: O(n), as with Redisson.
 local function move_up(place, by)
   for _, owner in ipairs(redis.call('LRANGE', KEYS[2], place + 1, -1)) do
     redis.call('ZADD', KEYS[3], 'XX', 'INCR', string.format('%.0f', -by), owner)
+  end
+end
+
+-- Tickets may stay: of waiters that Redisson dropped, and that will return.
+local function forget_looks()
+  for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
+    if string.sub(field, 1, 13) == 'sluice:inbox:' then
+      redis.call('HDEL', KEYS[4], field)
+    end
   end
 end
 
@@ -187,5 +200,8 @@ local function leave(owner)
   end
   redis.call('ZREM', KEYS[3], owner)
   redis.call('HDEL', KEYS[4], owner)
+  if redis.call('EXISTS', KEYS[2]) == 0 then
+    forget_looks()
+  end
   return place
 end

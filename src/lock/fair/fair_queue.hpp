@@ -7,6 +7,7 @@
 
 #include "lock/mutex/hash_hold.hpp"
 #include "lock/mutex/names.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 
@@ -17,7 +18,7 @@ class FairQueue final : public HashLock {
   FairQueue(Store& store, const std::string& name, const Terms& terms,
             const Durability& durability);
 
-  Task<LockInfo> info();
+  Task<LockInfo> info() override;
 
   Task<Value> ask_end(const Identity& who, CallOptions options) override;
   GiveUp give_up(const Identity& who) const override;
@@ -26,12 +27,8 @@ class FairQueue final : public HashLock {
   Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) override;
   Task<Value> ask_force_release() override;
   AcquireReply read_acquire_reply(const Value& reply, const std::string& owner) const override;
-  bool asks_after_hand_over() const noexcept override;
   void granted(const std::shared_ptr<Hold>& hold) override;
   std::shared_ptr<Hold> latest_hold() override;
-
-  /// How long a waiter that is handed the lock has to say that it took over.
-  std::chrono::milliseconds claim() const noexcept;
 
   const Names names_;
   const std::string queue_;      // Redisson's: owners, first come first

@@ -5,6 +5,7 @@
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "sluice/held.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice {
 

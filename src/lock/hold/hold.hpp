@@ -35,10 +35,14 @@ struct Terms {
   friend auto operator<=>(const Terms&, const Terms&) = default;
 
   /// How long a waiter that is handed the hold by message has to say that it took over, by an early
-  /// renewal. A hold that is not watched is not renewed: it is given for its whole lease.
+  /// renewal or by asking once more. A process that stands still costs those behind it that time,
+  /// and until another one has looked: two seconds in all.
   std::chrono::milliseconds claim() const noexcept {
-    return watched ? std::min(lease, std::chrono::milliseconds{2000} + margin) : lease;
+    return std::min(lease, std::max(std::chrono::milliseconds{1500}, 2 * margin));
   }
+  /// Whether a hold that was handed over is confirmed by asking: no renewal makes a lease of the
+  /// claim.
+  bool asks_after_hand_over() const noexcept { return !watched && claim() < lease; }
   /// Of renewals. With a lease of 30 s an outage of 20 s begins 7.5 s after the last renewal at
   /// worst, and leaves 2 s to connect and renew.
   std::chrono::nanoseconds interval() const noexcept { return std::chrono::nanoseconds{lease} / 4; }

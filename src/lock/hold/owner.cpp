@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 #include "base/callback.hpp"
+#include "base/integer.hpp"
 #include "base/process.hpp"
 #include "base/random.hpp"
 #include "lock/text.hpp"
@@ -136,11 +136,12 @@ HolderData holder_data(std::string_view text) {
   const auto pid = take_word(rest);
   const auto actor = take_word(rest);
   HolderData data;
-  const auto [end, error] = std::from_chars(pid.data(), pid.data() + pid.size(), data.pid);
-  if (error != std::errc{} || end != pid.data() + pid.size() || actor.empty()) {
+  const auto number = parse_integer<decltype(data.pid)>(pid);
+  if (!number || actor.empty()) {
     data.label = text;
     return data;
   }
+  data.pid = *number;
   const auto own = std::min(actor.find('<'), actor.size());
   data.host = host;
   data.actor = actor.substr(0, own);

@@ -10,6 +10,8 @@
 
 #include "lock/hold/hold.hpp"
 #include "sluice/held.hpp"
+#include "sluice/lock_info.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::lock {
 

@@ -2,26 +2,26 @@
 
 -- part server_time
 -- The server's time in milliseconds, asked once.
-local asked
+local asked, asked_us
 local function server_time()
   if not asked then
     local time = redis.call('TIME')
     asked = time[1] * 1000 + math.floor(time[2] / 1000)
+    asked_us = time[1] * 1000000 + time[2]
   end
   return asked
 end
 
 -- part next_token
--- The next `many` tokens of a fencing counter; the last of them. A counter that begins, or begins
--- again because the server has lost its data, begins at the server's time in microseconds: above
--- whatever it gave before. Doubles count exactly up to 2^53, the year 2255.
+-- The next `many` tokens of a fencing counter; the last of them. None is below the server's time in
+-- microseconds: so tokens rise although the server has lost some of its data, or all, and a counter
+-- may end. Doubles count exactly up to 2^53, the year 2255.
+-- REQUIRES: part server_time
+local counter_kept = 90000000  -- ms: longer than any lease
 local function next_token(counter, many)
-  local token = redis.call('INCRBY', counter, many)
-  if token < 1e15 then
-    local time = redis.call('TIME')
-    token = time[1] * 1000000 + time[2] + many
-    redis.call('SET', counter, string.format('%.0f', token))
-  end
+  server_time()
+  local token = math.max(tonumber(redis.call('GET', counter) or 0), asked_us) + many
+  redis.call('SET', counter, string.format('%.0f', token), 'PX', counter_kept)
   return token
 end
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sluice/held.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::lock {
 

@@ -1,6 +1,7 @@
 #include "lock/hold/watchdog.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "lock/hold/replication.hpp"
@@ -200,7 +201,7 @@ void Watchdog::wake() {
   disarm(stale);
   for (auto& notice : due.notices) tell(std::move(notice));
   for (const auto& warning : due.warnings) warn(warning);
-  if (!due.renewals.empty()) spawn(renew(std::move(due.renewals), now));
+  renew_all(due.renewals, now);
   if (asks_who) spawn(learn_who_answers());
 }
 
@@ -287,28 +288,39 @@ void Watchdog::renew_soon() {
   disarm(stale);
 }
 
+/// Holds of very different leases are renewed apart: the shortest lease bounds the wait for a
+/// reply.
+void Watchdog::renew_all(const Holds& due, SteadyTime sent) {
+  std::map<int, Holds> by_lease;  // powers of two
+  for (const auto& hold : due)
+    by_lease[std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()))].push_back(hold);
+  for (auto& [width, holds] : by_lease) spawn(renew(std::move(holds), sent));
+}
+
 Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
   const auto self = shared_from_this();  // the last hold may end meanwhile
   // One script for up to a hundred holds of one kind.
-  std::ranges::stable_sort(due, {}, [](const auto& hold) { return &hold->resource->renewal(); });
+  const auto script_of = [](const auto& hold) { return &hold->resource->renewal(); };
   std::vector<Holds> parts;
-  Batch batch;
   milliseconds shortest = milliseconds::max();
-  for (std::size_t i = 0; i < due.size();) {
-    const Script& script = due[i]->resource->renewal();
-    Holds part;
+  for (const auto& hold : due) {
+    shortest = std::min(shortest, hold->terms.lease);
+    const auto part = std::find_if(parts.rbegin(), parts.rend(), [&](const Holds& one) {
+      return script_of(one.front()) == script_of(hold);
+    });
+    if (part != parts.rend() && part->size() < Resource::holds_a_renewal)
+      part->push_back(hold);
+    else
+      parts.push_back({hold});
+  }
+  Batch batch;
+  for (const auto& part : parts) {
     Renewal words;
-    for (; i < due.size() && &due[i]->resource->renewal() == &script &&
-           part.size() < Resource::holds_a_renewal;
-         ++i) {
-      shortest = std::min(shortest, due[i]->terms.lease);
-      due[i]->resource->add_to(words, *due[i], std::max(entries(*due[i]), 1U));
-      part.push_back(due[i]);
-    }
+    for (const auto& hold : part)
+      hold->resource->add_to(words, *hold, std::max(entries(*hold), 1U));
     const std::vector<std::string_view> keys{words.keys.begin(), words.keys.end()};
     const std::vector<std::string_view> args{words.args.begin(), words.args.end()};
-    batch.add(script, keys, args);
-    parts.push_back(std::move(part));
+    batch.add(*script_of(part.front()), keys, args);
   }
   const CallOptions options{.timeout = std::max(shortest / 3, milliseconds{10}),
                             .repeatable = true};

@@ -87,6 +87,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   void reconnected();
   Task<void> find_out_who_answers();
   Task<void> learn_who_answers();
+  void renew_all(const Holds& due, SteadyTime sent);
   Task<void> renew(Holds due, SteadyTime sent);
   void renew_soon();
   void take_answer(const Holds& part, const Value& answer, SteadyTime sent);

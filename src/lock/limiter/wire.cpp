@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <mutex>
 #include <utility>
 
+#include "base/integer.hpp"
 #include "base/process.hpp"
 #include "base/random.hpp"
 #include "lock/limiter/limiter.lua.hpp"
@@ -73,10 +73,7 @@ RateAnswer answer_of(const Value& reply) {
 
 /// 64 random bits of the kernel.
 std::uint64_t random_bits() {
-  const std::string hex = random_hex_128();
-  std::uint64_t bits = 0;
-  std::from_chars(hex.data(), hex.data() + 16, bits, 16);
-  return bits;
+  return *parse_integer<std::uint64_t>(random_hex_128().substr(0, 16), 16);
 }
 
 }  // namespace

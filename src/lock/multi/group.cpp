@@ -38,7 +38,7 @@ Group::Group(Store& store, const std::vector<std::string>& names, const MutexTer
   for (const auto& name : names) members_.push_back(std::make_shared<Member>(store, name, terms));
   for (const auto& member : members_) {
     const Names& all = member->names();
-    keys_.insert(keys_.end(), {all.key, all.token, all.queue});
+    keys_.insert(keys_.end(), {all.key, all.token, all.queue, all.looks});
   }
 }
 
@@ -81,7 +81,9 @@ Group::Reply Group::reply_of(const Value& value) const {
   AcquireReply& refusal = reply.refusal;
   refusal.left = milliseconds{items[1].as_integer()};
   refusal.time = milliseconds{items[2].as_integer()};
-  if (items[3].as_integer() == 1) refusal.foreign_channel = members_[which - 1]->names().channel;
+  const Names& in_the_way = members_[which - 1]->names();
+  refusal.queue = in_the_way.queue;
+  if (items[3].as_integer() == 1) refusal.foreign_channel = in_the_way.channel;
   if (items[4].as_integer() > 0) {  // what is kept is prolonged by the next question
     const milliseconds third = terms_.terms.lease / 3;
     refusal.left = refusal.left < milliseconds{0} ? third : std::min(refusal.left, third);

@@ -64,7 +64,7 @@ class Group : public std::enable_shared_from_this<Group> {
   const std::shared_ptr<Watchdog> watchdog_;
   const std::shared_ptr<Inbox> inbox_;
   std::vector<std::shared_ptr<Member>> members_;
-  std::vector<std::string_view> keys_;  // of the scripts: three for each name
+  std::vector<std::string_view> keys_;  // of the scripts: four for each name
 };
 
 }  // namespace sluice::lock

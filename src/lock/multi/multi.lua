@@ -2,7 +2,8 @@
 
 -- script acquire
 -- Take several locks, all or none; or wait for the first one that another holds.
--- KEYS, three for each lock, in the order of waiting: lock hash, fencing counter, queue of tickets
+-- KEYS, four for each lock, in the order of waiting: lock hash, fencing counter, queue of tickets,
+-- looks
 -- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] request id   ARGV[4] holder, for people
 -- ARGV[5] ticket (see lock/mutex/hand_over); empty: do not wait
 -- ARGV[6] '1': when refused, keep the locks before the one that another holds
@@ -11,19 +12,21 @@
 --        {which, ms, time, foreign, kept}: refused, as lock/mutex/acquire, by the lock of that
 --        number, from 1; `kept` locks before it are held by this request, and none after it.
 local call = redis.call
--- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua is_lock
--- include lock/mutex/mutex.lua look_after
+-- include lock/wait/queue.lua leaving
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua hand_over
--- include lock/mutex/mutex.lua has_looked
 local owner, lease, request, holder, ticket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local many = #KEYS / 3
+local many = #KEYS / 4
 
 -- All keys are read before any is written: a key that is no lock ends it here.
 local held_by, free, way = {}, {}, nil
 for i = 1, many do
-  local key = KEYS[3 * i - 2]
+  local key = KEYS[4 * i - 3]
   held_by[i] = call('HGET', key, 'sluice:request')
   free[i] = not held_by[i] and call('EXISTS', key) == 0
   if not held_by[i] and not free[i] and not is_lock(key, 64) then
@@ -35,14 +38,14 @@ for i = 1, many do
 end
 
 local function hold(i)
-  local key, counter = KEYS[3 * i - 2], KEYS[3 * i - 1]
+  local key, counter = KEYS[4 * i - 3], KEYS[4 * i - 2]
   local token
   if free[i] then
     token = next_token(counter, 1)
     call('HSET', key, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
          'sluice:since', string.format('%.0f', server_time()))
   else
-    token = tonumber(call('GET', counter))  -- nobody has counted on since: this hold is in the way
+    token = tonumber(call('GET', counter)) or next_token(counter, 1)  -- this hold is the latest
   end
   call('PEXPIRE', key, lease)
   return token
@@ -51,7 +54,7 @@ end
 if ticket ~= '' then
   for i = 1, many do
     if i ~= way then
-      call('LREM', KEYS[3 * i], 1, ticket)  -- it waits in one queue at a time
+      leave_queue(KEYS[4 * i - 1], KEYS[4 * i], ticket)  -- it waits in one queue at a time
     end
   end
 end
@@ -70,40 +73,35 @@ for i = 1, many do
     hold(i)
     kept = kept + 1
   elseif mine then
-    hand_over(ARGV[7 + i], tonumber(ARGV[7]), 3 * i - 2)  -- a waiter holds only what comes before
+    hand_over(ARGV[7 + i], tonumber(ARGV[7]), 4 * i - 3)  -- a waiter holds only what comes before
   end
 end
-local time = 0
+local lock, time = KEYS[4 * way - 3], 0
+local rest = call('PTTL', lock)
 if ticket ~= '' then
-  local queue = KEYS[3 * way]
-  if not call('LPOS', queue, ticket) then
-    call('RPUSH', queue, ticket)
-  end
-  call('PEXPIRE', queue, 120000)  -- a waiter asks again within 30 s
-  time = server_time()
-  has_looked(KEYS[3 * way - 2], request)
+  rest, time = stand(KEYS[4 * way - 1], KEYS[4 * way], ticket, rest), server_time()
 end
-return {way, call('PTTL', KEYS[3 * way - 2]), time, held_by[way] and 0 or 1, kept}
+return {way, rest, time, held_by[way] and 0 or 1, kept}
 
 -- script release
 -- End the holds of one request and hand the locks over; or end its wait.
--- KEYS, three for each lock: lock hash, fencing counter, queue of tickets
+-- KEYS, four for each lock: lock hash, fencing counter, queue of tickets, looks
 -- ARGV[1] request id   ARGV[2] most hand-overs in a row
 -- ARGV[3] ticket to be taken out of the queues; empty: none   ARGV[4..] channel of each lock
 -- Reply: for each lock 1 ended, 0 there was no such hold.
--- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
--- include lock/mutex/mutex.lua look_after
+-- include lock/hold/parts.lua next_token
+-- include lock/wait/queue.lua leaving
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua hand_over
 local ended = {}
-for i = 1, #KEYS / 3 do
-  local at = 3 * i - 2
+for i = 1, #KEYS / 4 do
+  local at = 4 * i - 3
   -- pcall: a key that became something else must not keep the other locks held
   if ARGV[3] ~= '' then
-    local removed = redis.pcall('LREM', KEYS[at + 2], 0, ARGV[3])
-    if type(removed) == 'number' and removed > 0 then
-      hand_watch_on(KEYS[at], KEYS[at + 2], ARGV[3])
-    end
+    pcall(leave_queue, KEYS[at + 2], KEYS[at + 3], ARGV[3])
   end
   if redis.pcall('HGET', KEYS[at], 'sluice:request') == ARGV[1] then
     hand_over(ARGV[3 + i], tonumber(ARGV[2]), at)

@@ -7,6 +7,7 @@
 #include "lock/hold/owner.hpp"
 #include "lock/mutex/hash_hold.lua.hpp"
 #include "lock/text.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 

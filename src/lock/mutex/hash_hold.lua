@@ -12,8 +12,8 @@ for i, key in ipairs(KEYS) do
   local at = 6 * i - 5
   -- pcall: a key that became something else must not take the other holds with it
   if redis.pcall('HGET', key, 'sluice:request') == ARGV[at] then
+    redis.call('PEXPIRE', key, ARGV[at + 1])  -- first: it needs no memory
     own(key, ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5])
-    redis.call('PEXPIRE', key, ARGV[at + 1])
     prolonged[i] = 1
   else
     prolonged[i] = 0
@@ -33,24 +33,28 @@ return prolonged
 if redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
   return 0
 end
-own(KEYS[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
+own(KEYS[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 return 1
 
 -- part own
--- Notes the owner, since a process may pass its hold to another of its owners without asking.
+-- Notes the owner, since a process may pass its hold to another of its owners without asking. What
+-- is noted already is not written: a server without memory would refuse it.
 local function own(key, owner, entries, holder, held_for)
-  local call = redis.call
-  if call('HEXISTS', key, owner) == 0 then
-    for _, field in ipairs(call('HKEYS', key)) do
+  local has, people, since = unpack(redis.call('HMGET', key, owner, 'sluice:holder',
+                                               'sluice:since'))
+  local began = server_time() - held_for
+  local moved = math.abs((tonumber(since) or 0) - began) > 1000
+  if has == entries and people == holder and not moved then
+    return
+  end
+  if not has then
+    for _, field in ipairs(redis.call('HKEYS', key)) do
       if string.sub(field, 1, 7) ~= 'sluice:' then
-        call('HDEL', key, field)
+        redis.call('HDEL', key, field)
       end
     end
-    call('HDEL', key, 'sluice:since')
   end
-  call('HSET', key, owner, entries, 'sluice:holder', holder)
-  if call('HEXISTS', key, 'sluice:since') == 0 then
-    call('HSET', key, 'sluice:since', string.format('%.0f', server_time() - held_for))
-  end
+  redis.call('HSET', key, owner, entries, 'sluice:holder', holder, 'sluice:since',
+             not moved and since or string.format('%.0f', began))
 end

@@ -21,30 +21,32 @@ std::string MutexWire::ticket_of(const Identity& who, std::string_view inbox) co
 
 Task<AcquireReply> MutexWire::ask_acquire(const Identity& who, const std::string& inbox) {
   const std::string ticket = ticket_of(who, inbox);
-  const std::string_view keys[] = {names_.key, names_.token, names_.queue};
+  const std::string_view keys[] = {names_.key, names_.token, names_.queue, names_.looks};
   const std::string_view args[] = {who.owner, lease_, who.request, who.holder, ticket};
   return request_hold(who, scripts::lock_mutex_acquire, keys, args);
 }
 
 AcquireReply MutexWire::read_acquire_reply(const Value& reply, const std::string&) const {
-  return acquire_reply_of(scripts::lock_mutex_acquire.name, reply, names_.channel);
+  return acquire_reply_of(scripts::lock_mutex_acquire.name, reply, names_.channel, names_.queue);
 }
 
 Task<PassReply> MutexWire::ask_pass(const Identity& who, FencingToken last, const Identity& next) {
   const fmt::format_int tokens{hand_off_.within_process};
   const fmt::format_int last_of_turn{last.value};
   const std::string ticket = ticket_of(next, inbox()->channel());
-  auto asked = store().run(scripts::lock_mutex_pass, {names_.key, names_.token, names_.queue},
-                           {who.request,
-                            names_.channel,
-                            most_hand_overs_,
-                            lease_,
-                            {tokens.data(), tokens.size()},
-                            ticket,
-                            {last_of_turn.data(), last_of_turn.size()}},
-                           {.repeatable = true});
+  auto asked =
+      store().run(scripts::lock_mutex_pass, {names_.key, names_.token, names_.queue, names_.looks},
+                  {who.request,
+                   names_.channel,
+                   most_hand_overs_,
+                   lease_,
+                   {tokens.data(), tokens.size()},
+                   ticket,
+                   {last_of_turn.data(), last_of_turn.size()}},
+                  {.repeatable = true});
   const Value reply = co_await asked;
-  if (is_refusal(reply)) co_return PassReply{.queued = refusal_of(reply, names_.channel)};
+  if (is_refusal(reply))
+    co_return PassReply{.queued = refusal_of(reply, names_.channel, names_.queue)};
   if (reply.type() != Value::Type::integer)
     throw unexpected_reply(scripts::lock_mutex_pass.name, reply);
   if (reply.as_integer() == 0) co_return PassReply{.gone = true, .queued = {}};
@@ -53,19 +55,23 @@ Task<PassReply> MutexWire::ask_pass(const Identity& who, FencingToken last, cons
 }
 
 Task<Value> MutexWire::ask_end(const Identity& who, CallOptions options) {
-  return store().run(scripts::lock_mutex_release, {names_.key, names_.token, names_.queue},
+  return store().run(scripts::lock_mutex_release,
+                     {names_.key, names_.token, names_.queue, names_.looks},
                      {who.request, names_.channel, most_hand_overs_, ""}, options);
 }
 
 GiveUp MutexWire::give_up(const Identity& who) const {
   return script_call(
-      store(), scripts::lock_mutex_release, {names_.key, names_.token, names_.queue},
+      store(), scripts::lock_mutex_release, {names_.key, names_.token, names_.queue, names_.looks},
       {who.request, names_.channel, most_hand_overs_, ticket_of(who, inbox()->channel())},
       durability());
 }
 
+Task<LockInfo> MutexWire::info() { return info_of(store(), names_); }
+
 Task<Value> MutexWire::ask_force_release() {
-  return store().run(scripts::lock_mutex_force_release, {names_.key, names_.token, names_.queue},
+  return store().run(scripts::lock_mutex_force_release,
+                     {names_.key, names_.token, names_.queue, names_.looks},
                      {names_.channel, most_hand_overs_}, {.repeatable = true});
 }
 

@@ -4,6 +4,7 @@
 #include "lock/mutex/hash_hold.hpp"
 #include "lock/mutex/names.hpp"
 #include "sluice/mutex.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::lock {
 
@@ -31,6 +32,7 @@ class MutexWire : public HashLock {
   const Names& names() const noexcept { return names_; }
   const HandOff& hand_off() const noexcept { return hand_off_; }
 
+  Task<LockInfo> info() override;
   Task<Value> ask_end(const Identity& who, CallOptions options) override;
   GiveUp give_up(const Identity& who) const override;
 

@@ -10,6 +10,7 @@
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/mutex.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::lock {
 namespace {
@@ -48,14 +49,16 @@ Attempt::Attempt(std::shared_ptr<Watchdog> watchdog, const Names& names, const Q
 
 Task<Value> Attempt::ask_acquire(Store& node) const {
   const fmt::format_int lease{terms_.terms.lease.count()};
-  return node.run(scripts::lock_mutex_acquire, {names_.key, names_.token, names_.queue},
+  return node.run(scripts::lock_mutex_acquire,
+                  {names_.key, names_.token, names_.queue, names_.looks},
                   {who_.owner, text_of(lease), who_.request, who_.holder, ""},
                   {.timeout = terms_.node_timeout, .repeatable = true});
 }
 
 Task<Value> Attempt::ask_release(Store& node) const {
   const fmt::format_int bound{HandOff{}.across_processes};
-  return node.run(scripts::lock_mutex_release, {names_.key, names_.token, names_.queue},
+  return node.run(scripts::lock_mutex_release,
+                  {names_.key, names_.token, names_.queue, names_.looks},
                   {who_.request, names_.channel, text_of(bound), ""},
                   {.timeout = terms_.node_timeout, .repeatable = true});
 }

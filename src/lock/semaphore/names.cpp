@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "base/integer.hpp"
 #include "base/random.hpp"
 #include "lock/text.hpp"
 #include "store/key_name.hpp"
@@ -11,17 +10,10 @@
 namespace sluice {
 namespace lock {
 
-using std::chrono::milliseconds;
-
 namespace {
 
 constexpr std::size_t request_digits = 24;
 constexpr std::size_t permit_digits = 32;
-
-std::string holder_of(std::uint32_t permits, milliseconds lease, milliseconds claim,
-                      std::string_view people) {
-  return fmt::format("{} {} {} {}", permits, lease.count(), claim.count(), people);
-}
 
 /// `prefix`: what our keys of that kind of semaphore begin with.
 PermitNames names_of(std::string name, const std::string& prefix) {
@@ -52,11 +44,7 @@ std::string PermitNames::answer(std::string_view request) const {
 }
 
 std::string permit_holder(std::uint32_t permits, const Terms& terms, std::string_view people) {
-  return holder_of(permits, terms.lease, terms.claim(), people);
-}
-
-std::string permit_holder(std::uint32_t permits, milliseconds lease, std::string_view people) {
-  return holder_of(permits, lease, lease, people);
+  return fmt::format("{} {} {} {}", permits, terms.lease.count(), terms.claim().count(), people);
 }
 
 std::string_view people_of(std::string_view holder) {
@@ -64,11 +52,7 @@ std::string_view people_of(std::string_view holder) {
   return holder;
 }
 
-std::uint32_t count_of(std::string_view holder) {
-  std::uint32_t count = 0;
-  std::from_chars(holder.data(), holder.data() + holder.size(), count);
-  return count;
-}
+std::uint32_t count_of(std::string_view holder) { return leading_number<std::uint32_t>(holder); }
 
 std::string new_permit_request() { return random_hex_128().substr(0, request_digits); }
 
@@ -105,9 +89,9 @@ std::optional<PermitId> PermitId::parse(std::string_view text) {
   PermitId id;
   if (text.size() != 2 * id.bytes.size()) return std::nullopt;
   for (std::size_t i = 0; i < id.bytes.size(); ++i) {
-    const char* const first = text.data() + 2 * i;
-    const auto [end, error] = std::from_chars(first, first + 2, id.bytes[i], 16);
-    if (error != std::errc{} || end != first + 2) return std::nullopt;
+    const auto byte = parse_integer<std::uint8_t>(text.substr(2 * i, 2), 16);
+    if (!byte) return std::nullopt;
+    id.bytes[i] = *byte;
   }
   return id;
 }

@@ -30,9 +30,6 @@ struct PermitNames {
 
 /// The text that goes with a hold: "count lease claim PEOPLE", times in ms.
 std::string permit_holder(std::uint32_t permits, const Terms& terms, std::string_view people);
-/// The same for permits that no Held stands for.
-std::string permit_holder(std::uint32_t permits, std::chrono::milliseconds lease,
-                          std::string_view people);
 
 /// The last part of a holder's text.
 std::string_view people_of(std::string_view holder);

@@ -137,9 +137,8 @@ end
 
 -- part queue
 -- The waiters: the list KEYS[3] of tickets "request inbox HOLDER", first come first served: while
--- the head wants more than there is, every waiter behind it waits too. A process is dead if nobody
--- listens to its inbox: PUBLISH and NUMSUB say how many listen. A process that listens but does not
--- run gets its permits for `claim` ms only, until it says that it has taken over.
+-- the head wants more than there is, every waiter behind it waits too. A process gets its permits
+-- for `claim` ms only, until it says that it has taken over.
 --
 -- Java programs do not know the queue, and take what they find free. They get a turn: after 16
 -- hand-overs, but at most once a second, permits that come back stay free for 10 ms. The hash
@@ -150,25 +149,6 @@ local between_turns = 1000
 
 local function ticket_parts(ticket)
   return string.match(ticket, '^(%S+) (%S+) (.*)$')
-end
-
--- The head asks again when a Java program publishes, and when the first hold ends. In case its
--- process is dead, the first waiter of another process is its deputy, and asks every two seconds.
-local function deputy(head_inbox)
-  for i = 1, 63 do
-    local ticket = call('LINDEX', KEYS[3], i)
-    if not ticket then
-      return nil
-    end
-    local request, inbox = ticket_parts(ticket)
-    if inbox ~= head_inbox then
-      return request, inbox
-    end
-  end
-end
-
-local function tell(inbox, request, ms)
-  return call('PUBLISH', inbox, 'look ' .. request .. ' ' .. ms)
 end
 
 -- How long the turn of Java programs still lasts, ms; 0: it is over.
@@ -190,7 +170,7 @@ end
 
 local function count_hand_over()
   call('HINCRBY', KEYS[5], 'passed', 1)
-  call('PEXPIRE', KEYS[5], 120000)
+  call('PEXPIRE', KEYS[5], queue_kept)
 end
 
 -- Gives the free permits to the heads of the queue. `me` is the request that asks, which is told by
@@ -200,44 +180,34 @@ end
 local function serve(me, moved)
   local free = free_permits() or 0
   local got = false
-  local ticket = call('LINDEX', KEYS[3], 0)
-  if ticket and turn_of_others() > 0 then
-    return free, ticket, got
-  end
-  while ticket do
+  local ticket = first_ticket(KEYS[3], KEYS[5])
+  while ticket and turn_of_others() == 0 do
     local request, inbox, holder = ticket_parts(ticket)
     local count, lease, claim = string.match(holder, '^(%d+) (%d+) (%d+)')
     if tonumber(count) > free then
-      local hear = 1
-      if request ~= me then
-        hear = moved and tell(inbox, request, 50) or tonumber(call('PUBSUB', 'NUMSUB', inbox)[2])
+      if moved and request ~= me then
+        call('PUBLISH', inbox, 'look ' .. request .. ' 50')
       end
-      if hear > 0 then
-        local next, where = deputy(inbox)
-        if moved and next and next ~= me then
-          tell(where, next, 2000)
-        end
-        return free, ticket, got
-      end
-    elseif request == me then
+      return free, ticket, got
+    end
+    if request == me then
       take(request, holder, lease)
-      free = free - count
       got = true
     elseif opens_turn() then
-      if tell(inbox, request, turn) > 0 then
-        return free, ticket, got
-      end
-    elseif call('PUBLISH', inbox, string.format('grant %s 0 %.0f %s', request, server_time(),
-                                                claim)) > 0 then
+      call('PUBLISH', inbox, 'look ' .. request .. ' ' .. turn)
+      return free, ticket, got
+    else
       take(request, holder, claim)
-      free = free - count
+      promise(KEYS[5], inbox, claim)
       count_hand_over()
+      call('PUBLISH', inbox, string.format('grant %s 0 %.0f %s', request, server_time(), claim))
     end
+    free = free - count
     call('LPOP', KEYS[3])
     moved = true
-    ticket = call('LINDEX', KEYS[3], 0)
+    ticket = first_ticket(KEYS[3], KEYS[5])
   end
-  return free, nil, got
+  return free, ticket, got
 end
 
 -- Tells Java programs that there are free permits.

@@ -1,8 +1,8 @@
 #include "lock/semaphore/permit_queue.hpp"
 
-#include <charconv>
 #include <limits>
 
+#include "base/integer.hpp"
 #include "lock/hold/owner.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
@@ -16,10 +16,8 @@ namespace {
 
 /// How many permits a message says are free. A gap in the messages says nothing: any number, then.
 std::int64_t free_by(const Message& message) {
-  std::int64_t free = std::numeric_limits<std::int64_t>::max();
-  if (message.kind == Message::Kind::published)
-    std::from_chars(message.payload.data(), message.payload.data() + message.payload.size(), free);
-  return free;
+  constexpr auto any = std::numeric_limits<std::int64_t>::max();
+  return message.kind == Message::Kind::published ? leading_number(message.payload, any) : any;
 }
 
 }  // namespace
@@ -80,7 +78,7 @@ Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
     throw;
   }
   if (!said.reply.granted) co_return std::nullopt;
-  const Grant grant{.token = {}, .since = sent, .ttl = request.lease};
+  const Grant grant{.token = {}, .since = sent, .ttl = request.terms.lease};
   if (accept(grant, false)) co_return true;
   count(metrics().lock_late);
   take_back(*this, request.who);
@@ -118,15 +116,17 @@ Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept acc
 Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, SteadyTime until,
                               const Accept& accept) {
   Inbox::Subscription& inbox = waiter.inbox;
-  QueuedWait queued{inbox, request.lease, [&] { return ask_in_queue(request.who, waiter); }};
+  QueuedWait queued{inbox, request.terms.lease, [&] { return ask_in_queue(request.who, waiter); }};
   const std::stop_callback on_stop{request.stop,
                                    [&inbox] { inbox.post({.kind = InboxMessage::Kind::recheck}); }};
   const auto wanted = [&request] { return !request.stop.stop_requested(); };
   for (;;) {
     const std::optional<Grant> grant = co_await queued.stand(until, wanted);
     if (!grant) co_return false;
+    if (queued.was_handed_over() && request.terms.asks_after_hand_over()) continue;
     if (accept(*grant, queued.was_handed_over())) co_return true;
     count(metrics().lock_late);  // this process stood still: back into the queue
+    inbox_->look_at_all();
   }
 }
 

@@ -23,8 +23,8 @@ class Watchdog;
 /// A caller that wants permits.
 struct PermitRequest {
   Identity who;
-  std::chrono::milliseconds lease{};  ///< of the permits, unless they come by a hand-over
-  std::chrono::milliseconds wait{};   ///< 0: asks once
+  Terms terms;                       ///< of the permits
+  std::chrono::milliseconds wait{};  ///< 0: asks once
   std::stop_token stop;
 };
 

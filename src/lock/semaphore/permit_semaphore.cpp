@@ -53,7 +53,7 @@ Task<std::vector<HeldPermit>> PermitSemaphore::try_acquire_many(std::uint32_t pe
       .request = lock::new_permit_request(),
       .holder = lock::permit_holder(permits, queue->terms(), lock::holder_text(false, label_))};
   lock::PermitRequest asked{
-      .who = who, .lease = queue->terms().lease, .wait = wait, .stop = std::move(stop)};
+      .who = who, .terms = queue->terms(), .wait = wait, .stop = std::move(stop)};
   std::vector<HeldPermit> held;
   auto entering = queue->enter(std::move(asked), [&](const lock::Grant& grant, bool handed_over) {
     while (held.size() < permits) {
@@ -85,11 +85,12 @@ Task<std::optional<PermitId>> PermitSemaphore::take(milliseconds lease, millisec
                                                     std::stop_token stop) {
   check_lease(lease);
   const auto queue = queue_;
+  const lock::Terms terms{.lease = lease, .margin = {}, .watched = false};
   const lock::Identity who{
       .owner = {},
       .request = lock::new_permit_request(),
-      .holder = lock::permit_holder(1, lease, lock::holder_text(false, label_))};
-  lock::PermitRequest asked{.who = who, .lease = lease, .wait = wait, .stop = std::move(stop)};
+      .holder = lock::permit_holder(1, terms, lock::holder_text(false, label_))};
+  lock::PermitRequest asked{.who = who, .terms = terms, .wait = wait, .stop = std::move(stop)};
   auto entering = queue->enter(std::move(asked), [](const lock::Grant&, bool) { return true; });
   if (const bool in = co_await entering; !in) co_return std::nullopt;
   co_return lock::permit_of(who.request, 1);

@@ -83,7 +83,7 @@ Task<std::optional<Held>> Semaphore::try_acquire(std::uint32_t permits, millisec
       .request = request,
       .holder = lock::permit_holder(permits, queue->terms(), lock::holder_text(false, label_))};
   lock::PermitRequest asked{
-      .who = who, .lease = queue->terms().lease, .wait = wait, .stop = std::move(stop)};
+      .who = who, .terms = queue->terms(), .wait = wait, .stop = std::move(stop)};
   std::shared_ptr<lock::Hold> hold;
   auto entering = queue->enter(std::move(asked), [&](const lock::Grant& grant, bool handed_over) {
     hold = queue->hold(who, grant, handed_over);

@@ -1,6 +1,6 @@
 -- The scripts of Semaphore and PermitSemaphore. All but renew have these keys:
 -- KEYS[1] free permits   KEYS[2] holds   KEYS[3] queue of tickets   KEYS[4] people
--- KEYS[5] turns of others (see lock/semaphore/parts.lua)
+-- KEYS[5] turns of others (see lock/semaphore/parts.lua), and looks (see lock/wait/queue)
 
 -- script acquire
 -- Take permits, or wait for them in the queue.
@@ -10,6 +10,9 @@
 --        {ms, time, leads}: refused. When to ask again, the server's time in ms, and 1 if the
 --        request is the head of the queue.
 -- include lock/hold/parts.lua server_time
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua tickets
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local count, lease = string.match(ARGV[3], '^(%d+) (%d+)')
@@ -28,25 +31,20 @@ if held or got then
   return 1
 end
 if ARGV[4] == '' then
-  return {30000, 0, 0}
+  return {-1, 0, 0}
 end
 local ticket = ARGV[2] .. ' ' .. ARGV[4] .. ' ' .. ARGV[3]
-if not call('LPOS', KEYS[3], ticket) then
-  call('RPUSH', KEYS[3], ticket)
-end
-call('PEXPIRE', KEYS[3], 120000)  -- a waiter asks again within 30 s
-head = head or ticket
-if head == ticket then
-  local first = call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-  local left = first[2] and tonumber(first[2]) - server_time() or 30000
+local leads = (head or ticket) == ticket
+-- It waits for what the first hold that ends gives back, or for what is left after a turn.
+local first = call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+local left = first[2] and math.max(0, tonumber(first[2]) - server_time()) or -1
+if leads then
   local turn_left = turn_of_others()
   if turn_left > 0 then
-    left = math.min(left, turn_left)
+    left = left < 0 and turn_left or math.min(left, turn_left)
   end
-  return {math.max(0, math.min(left, 30000)), server_time(), 1}
 end
-local _, head_inbox = ticket_parts(head)
-return {deputy(head_inbox) == ARGV[2] and 2000 or 30000, server_time(), 0}
+return {stand(KEYS[3], KEYS[5], ticket, left), server_time(), leads and 1 or 0}
 
 -- script release
 -- End holds, and give what is free to the waiters; or end a wait.
@@ -55,6 +53,9 @@ return {deputy(head_inbox) == ARGV[2] and 2000 or 30000, server_time(), 0}
 -- ARGV[3] ... members of the sorted set of holds
 -- Reply: how many of them were held, and are free now.
 -- include lock/hold/parts.lua server_time
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua tickets
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local before = KEYS[6] and call('GET', KEYS[6])
@@ -87,6 +88,9 @@ return ended
 --        try_set: 1 set; 0 there was a number already
 --        ensure: how many there are in all then
 -- include lock/hold/parts.lua server_time
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua tickets
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local changes = {}
@@ -156,6 +160,8 @@ for i, key in ipairs(KEYS) do
   local ends = redis.pcall('ZSCORE', key, member)
   prolonged[i] = 0
   if type(ends) == 'string' and tonumber(ends) > server_time() then
+    -- First a write that needs no memory: a server that has none then refuses no other.
+    redis.call('ZREM', key, '')
     redis.call('ZADD', key, string.format('%.0f', server_time() + ARGV[2 * i]), member)
     prolonged[i] = 1
   end
@@ -167,6 +173,9 @@ return prolonged
 -- ARGV[1] channel   ARGV[2] member   ARGV[3] lease, ms
 -- Reply: 1 done; 0 it is over.
 -- include lock/hold/parts.lua server_time
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua tickets
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local back = reclaim()
@@ -180,6 +189,6 @@ if back > 0 then
 end
 if found and head then  -- the end that the head waits for may come sooner
   local request, inbox = ticket_parts(head)
-  tell(inbox, request, string.format('%.0f', math.min(ARGV[3], 30000)))
+  call('PUBLISH', inbox, string.format('look %s %.0f', request, math.min(ARGV[3], 30000)))
 end
 return found and 1 or 0

@@ -9,6 +9,7 @@
 #include "lock/semaphore/semaphore.lua.hpp"
 #include "lock/text.hpp"
 #include "lock/wait/acquire_reply.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 
@@ -16,14 +17,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-PermitReply permit_reply_of(const Value& reply) {
+PermitReply permit_reply_of(const Value& reply, std::string_view queue) {
   PermitReply answer;
   if (reply.type() == Value::Type::integer) {
     answer.reply.granted = FencingToken{};
     return answer;
   }
   if (!is_refusal(reply)) throw unexpected_reply(scripts::lock_semaphore_acquire.name, reply);
-  answer.reply = refusal_of(reply, {});
+  answer.reply = refusal_of(reply, {}, queue);
   answer.leads = reply.as_items()[2].as_integer() == 1;
   return answer;
 }
@@ -50,7 +51,7 @@ Task<PermitReply> PermitWire::ask_acquire(const Identity& who, const std::string
   const std::string_view args[] = {names_.channel, who.request, who.holder, inbox};
   const Value reply = co_await store().run(scripts::lock_semaphore_acquire, keys_of(names_),
                                            Words{args}, {.repeatable = true});
-  co_return permit_reply_of(reply);
+  co_return permit_reply_of(reply, names_.queue);
 }
 
 Task<Value> PermitWire::ask_end(const Identity& who, CallOptions options) {

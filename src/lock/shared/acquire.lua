@@ -5,13 +5,17 @@
 -- ARGV[6] request id   ARGV[7] kind: r or w   ARGV[8] owner   ARGV[9] lease, ms
 -- ARGV[10] holder, for people   ARGV[11] ticket (see lock/shared/settle); empty: do not wait
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
---        hand-over. A reader's token is that of the last writer, 0 where there was none;
---        {ms, time, foreign}: refused. What is in the way has so much of its lease left; the
---        server's time in ms, 0 where we do not wait; 1: a holder in the way knows no queue;
+--        hand-over. A reader's token is that of the last writer, or of the first reader since it was
+--        forgotten;
+--        {ms, time, foreign}: refused. As lock/mutex/acquire; 1: a holder in the way knows no
+--        queue;
 --        "upgrade": this owner reads.
 -- include lock/shared/holds.lua holds
--- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua next_token
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua tickets
 -- include lock/shared/holds.lua survey
 -- include lock/shared/settle.lua
 -- include lock/hold/parts.lua is_lock
@@ -19,23 +23,10 @@ local request, kind, owner, holder, ticket = ARGV[6], ARGV[7], ARGV[8], ARGV[10]
 local lease = tonumber(ARGV[9])
 local queue = kind == 'r' and KEYS[4] or KEYS[3]
 
-local function token()
-  return tonumber(call('GET', KEYS[2]) or 0)
-end
-
 local function is_in()
   if hold_of(KEYS[1], request) then
     prolong(KEYS[1], ARGV[1], kind, owner, lease)
     return true
-  end
-end
-
-local function stand_in_queue()
-  if ticket ~= '' then
-    if not call('LPOS', queue, ticket) then
-      call('RPUSH', queue, ticket)
-    end
-    call('PEXPIRE', queue, 120000)  -- waiters look again within 30 s
   end
 end
 
@@ -50,7 +41,7 @@ end
 -- Among readers a newcomer may enter unless a writer waits; if readers go first, unless enough of
 -- them have gone past it.
 local function may_join_readers()
-  if not writer_waits() then
+  if not first_of(KEYS[3]) then
     return true
   end
   local handed, past = read_turn()
@@ -61,7 +52,7 @@ local function may_join_readers()
 end
 
 if is_in() then
-  return token()
+  return last_token()
 end
 local mode = call('HGET', KEYS[1], 'mode')
 -- Every lock ends some time: only what has no end needs a closer look.
@@ -86,10 +77,12 @@ if not mode then
     return redis.error_reply(no_lock)  -- of this kind
   end
   if call('EXISTS', KEYS[3], KEYS[4]) > 0 then
-    stand_in_queue()
+    if ticket ~= '' then
+      stand(queue, KEYS[5], ticket, -1)
+    end
     pass_on(1, 0, 0)
     if is_in() then
-      return token()
+      return last_token()
     end
     mode = call('HGET', KEYS[1], 'mode')
   end
@@ -100,22 +93,20 @@ end
 if may then
   if ticket ~= '' then
     call('LREM', queue, 0, ticket)
+    forget_looks()
   end
   take(kind, request, owner, holder, lease)
   if kind == 'w' then
     return next_token(KEYS[2], 1)  -- its owner may believe that an earlier hold is lost
   end
   settle()
-  return token()
+  return last_token()
 end
 if ticket == '' then
   return {call('PTTL', KEYS[1]), 0, 0}
 end
-stand_in_queue()
-local left = call('PTTL', KEYS[1])
 if mode == 'write' then
   foreign = not writer_is_ours()
-elseif kind == 'r' and call('LINDEX', queue, 0) == ticket then
-  left = math.min(left, 2000)  -- the first reader sees to it that the writer before it lives
 end
-return {left, server_time(), foreign and 1 or 0}
+local rest = stand(queue, KEYS[5], ticket, call('PTTL', KEYS[1]))
+return {rest, server_time(), foreign and 1 or 0}

@@ -42,8 +42,10 @@ end
 local function prolong(key, prefix, kind, owner, ms)
   if kind == 'r' then
     for n = 1, tonumber(call('HGET', key, owner)) or 0 do
-      if call('PTTL', hold_key(prefix, owner, n)) < ms then
-        call('SET', hold_key(prefix, owner, n), 1, 'PX', ms)
+      local name = hold_key(prefix, owner, n)
+      -- PEXPIRE needs no memory, and a server that has none refuses nothing after it.
+      if call('PTTL', name) < ms and call('PEXPIRE', name, ms) == 0 then
+        call('SET', name, 1, 'PX', ms)
       end
     end
   end

@@ -7,8 +7,11 @@
 -- ARGV[8] ticket to be taken out of the queue; empty: none
 -- Reply: 1 ended; 0 there was no such hold.
 -- include lock/shared/holds.lua holds
--- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua next_token
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua tickets
 -- include lock/shared/holds.lua survey
 -- include lock/shared/settle.lua
 local request, ticket = ARGV[6], ARGV[8]
@@ -55,28 +58,14 @@ local function end_writing(owner)
   call_first(KEYS[3], foreign and 0 or call('PTTL', KEYS[1]))
 end
 
-local queue = ARGV[7] == 'r' and KEYS[4] or KEYS[3]
-local was_first = ticket ~= '' and call('LINDEX', queue, 0) == ticket
-
--- A waiter that leaves the queue may have been told to look whether another takes over, or that the
--- hold in the way ends sooner than the waiters know: tell others.
-local function look_for(ticket)
-  local left = call('PTTL', KEYS[1])
-  if left >= 0 and left <= tonumber(string.match(ticket, '^%a %S+ (%d+)')) then
-    have_it_looked_at(left, 3)  -- the lock may be handed to one that stands still
-  elseif left >= 0 and was_first then
-    call_first(queue, left)
-  end
-end
-
 if ticket ~= '' then
-  call('LREM', queue, 0, ticket)
+  call('LREM', ARGV[7] == 'r' and KEYS[4] or KEYS[3], 0, ticket)
+  forget_looks()
 end
 local kind, entries, _, owner = hold_of(KEYS[1], request)
 if not kind then
   if ticket ~= '' then
     settle()
-    look_for(ticket)
   end
   return 0
 end
@@ -94,8 +83,11 @@ return 1
 -- KEYS, ARGV: see lock/shared/settle
 -- Reply: 1 ended; 0 it was free.
 -- include lock/shared/holds.lua holds
--- include lock/hold/parts.lua next_token
 -- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua next_token
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua tickets
 -- include lock/shared/settle.lua
 -- include lock/hold/parts.lua is_lock
 local mode = call('HGET', KEYS[1], 'mode')

@@ -1,8 +1,7 @@
 -- Which waiter of a read-write lock is next. Waiters stand in two lists of tickets
 --   "KIND REQUEST CLAIM INBOX OWNER HOLDER"
--- and hear in their process's inbox that they are in. A process that does not hear is dead: PUBLISH
--- says how many heard. One that hears but stands still has CLAIM ms to say that it took over; then
--- the first of those that wait looks, and a little later the first of another process.
+-- and hear in their process's inbox that they are in. A process has CLAIM ms to say that it took
+-- over.
 --
 -- After readers the next writer has its turn. After a writer all readers together have theirs; but
 -- where writers go first, the next writer, until `most_past` of them have gone past the readers.
@@ -11,13 +10,12 @@
 -- get their chance: the lock is free for 10 ms. Both are counted in sluice:turn = "turn HANDED
 -- PAST".
 -- KEYS[1] lock hash   KEYS[2] fencing counter   KEYS[3] writers   KEYS[4] readers
+-- KEYS[5] looks (see lock/wait/queue)
 -- ARGV[1] prefix of hold keys   ARGV[2] channel   ARGV[3] who goes first: writers or readers
 -- ARGV[4] most that go past the others   ARGV[5] most hand-overs in a row
 local writers_first = ARGV[3] == 'writers'
 local most_past, most_handed = tonumber(ARGV[4]), tonumber(ARGV[5])
 local most_at_once = 1000  -- readers that one script lets in
-local time_between_looks = 500
-local let_in = {}  -- the inboxes of the processes that this script has let in
 
 local function read_turn()
   local turn = call('HGET', KEYS[1], 'sluice:turn') or 'turn 0 0'
@@ -29,63 +27,30 @@ local function note_turn(handed, past)
   call('HSET', KEYS[1], 'sluice:turn', 'turn ' .. handed .. ' ' .. past)
 end
 
-local function is_heard(ticket)
-  local inbox = string.match(ticket, '^%a %S+ %d+ (%S+)')
-  return tonumber(call('PUBSUB', 'NUMSUB', inbox)[2]) > 0
-end
-
--- Whether a writer that lives waits.
-local function writer_waits()
-  local ticket = call('LINDEX', KEYS[3], 0)
-  while ticket and not is_heard(ticket) do
-    call('LPOP', KEYS[3])
-    ticket = call('LINDEX', KEYS[3], 0)
-  end
-  return ticket and true
-end
-
--- Tells the first of a queue that lives to look in so many ms. False: there is none.
-local function call_first(queue, ms)
+-- The first ticket of a queue whose process runs.
+local function first_of(queue)
   local ticket = call('LINDEX', queue, 0)
   while ticket do
-    local request, inbox = string.match(ticket, '^%a (%S+) %d+ (%S+)')
-    if call('PUBLISH', inbox, 'look ' .. request .. ' ' .. ms) > 0 then
-      return true
+    local inbox = inbox_of(ticket)
+    if not inbox then
+      call('LPOP', queue)
+    elseif runs(KEYS[5], inbox) then
+      return ticket
+    else
+      drop(KEYS[3], KEYS[5], inbox)
+      drop(KEYS[4], KEYS[5], inbox)
     end
-    call('LPOP', queue)
     ticket = call('LINDEX', queue, 0)
   end
-  return false
 end
 
--- Asks the first of each of so many processes to look: one when `ms` are over, the next later,
--- should that one stand still too. Processes that were just let in, and may be the cause, are asked
--- only where there is no other.
-local function have_it_looked_at(ms, processes)
-  local asked, last_resort = {}, nil
-  for _, queue in ipairs({KEYS[3], KEYS[4]}) do
-    local place = 0
-    while place < 16 and processes > 0 do
-      local ticket = call('LINDEX', queue, place)
-      if not ticket then
-        break
-      end
-      local request, inbox = string.match(ticket, '^%a (%S+) %d+ (%S+)')
-      if asked[inbox] or let_in[inbox] then
-        last_resort = last_resort or {inbox, request}
-        place = place + 1
-      elseif call('PUBLISH', inbox, 'look ' .. request .. ' ' .. ms) > 0 then
-        asked[inbox] = true
-        ms = ms + time_between_looks
-        processes = processes - 1
-        place = place + 1
-      else
-        call('LREM', queue, 1, ticket)
-      end
-    end
-  end
-  if last_resort and not next(asked) then
-    call('PUBLISH', last_resort[1], 'look ' .. last_resort[2] .. ' ' .. ms)
+-- Tells the first of a queue to look in so many ms. Nothing: there is none.
+local function call_first(queue, ms)
+  local ticket = first_of(queue)
+  if ticket then
+    local request, inbox = string.match(ticket, '^%a (%S+) %d+ (%S+)')
+    call('PUBLISH', inbox, 'look ' .. request .. ' ' .. ms)
+    return true
   end
 end
 
@@ -96,60 +61,78 @@ local function take(kind, request, owner, holder, ms)
   enter(KEYS[1], ARGV[1], kind, owner, 1, ms)
 end
 
--- Lets in whose ticket it is, for how many ms; nil: it is dead.
-local function grant(ticket)
-  local kind, request, claim, inbox, owner, holder =
-    string.match(ticket, '^(%a) (%S+) (%d+) (%S+) (%S+) (.*)$')
-  local token = kind == 'w' and next_token(KEYS[2], 1) or tonumber(call('GET', KEYS[2]) or 0)
-  local message = string.format('grant %s %.0f %.0f %s', request, token, server_time(), claim)
-  if call('PUBLISH', inbox, message) > 0 then
-    take(kind, request, owner, holder, tonumber(claim))
-    let_in[inbox] = true
-    return tonumber(claim)
+-- Of the last writer. Where it is not known, a new one: it may be smaller than what readers had.
+local function last_token()
+  return tonumber(call('GET', KEYS[2])) or next_token(KEYS[2], 0)
+end
+
+-- Nobody waits any more: nobody looks.
+local function forget_looks()
+  if call('EXISTS', KEYS[3], KEYS[4]) == 0 then
+    call('DEL', KEYS[5])
+    return true
   end
 end
 
--- Lets all readers in that wait, for how many ms; nil: there were none.
+-- Lets the first of a queue in, for how many ms; nil: none waits.
+local function grant_first(queue)
+  local ticket = first_of(queue)
+  if not ticket then
+    return nil
+  end
+  local kind, request, claim, inbox, owner, holder =
+    string.match(ticket, '^(%a) (%S+) (%d+) (%S+) (%S+) (.*)$')
+  local token = kind == 'w' and next_token(KEYS[2], 1) or last_token()
+  call('LPOP', queue)
+  take(kind, request, owner, holder, tonumber(claim))
+  if not forget_looks() then
+    promise(KEYS[5], inbox, claim)
+  end
+  call('PUBLISH', inbox, string.format('grant %s %.0f %.0f %s', request, token, server_time(),
+                                       claim))
+  return true
+end
+
+-- Lets all readers in that wait. Nothing: there were none.
 local function admit_readers()
-  local longest
+  local any
   for _ = 1, most_at_once do
-    local ticket = call('LPOP', KEYS[4])
-    if not ticket then
-      return longest
+    if not grant_first(KEYS[4]) then
+      return any
     end
-    local claim = grant(ticket)
-    longest = claim and math.max(claim, longest or 0) or longest
+    any = true
   end
   call_first(KEYS[4], 0)
-  return longest
+  return any
 end
 
 -- Gives the lock, which is free, to the next waiter. Without one it publishes `payload`: 0 after
 -- readers, else 1.
 local function pass_on(payload, handed, past)
   while true do
-    local writers, readers = call('LLEN', KEYS[3]), call('LLEN', KEYS[4])
-    if handed >= most_handed or writers + readers == 0 then
+    local writer, reader = first_of(KEYS[3]), first_of(KEYS[4])
+    if not (writer or reader) then
+      call('DEL', KEYS[5])
+      return call('PUBLISH', ARGV[2], payload)
+    end
+    if handed >= most_handed then
       handed = 0
-      if call('PUBLISH', ARGV[2], payload) > 0 or writers + readers == 0 then
+      if tell(ARGV[2], payload) then
         return call_first(KEYS[3], 10) or call_first(KEYS[4], 10)
       end
     end
-    local claim
-    local writers_turn = readers == 0 or payload == 0 or writers_first and past < most_past
-    if writers > 0 and writers_turn then
-      claim = grant(call('LPOP', KEYS[3]))
-      past = readers > 0 and past + 1 or 0
+    local in_now
+    local writers_turn = not reader or payload == 0 or writers_first and past < most_past
+    if writer and writers_turn then
+      in_now = grant_first(KEYS[3])
+      past = reader and past + 1 or 0
     else
-      claim = admit_readers()
+      in_now = admit_readers()
       past = 0
-      if claim then
-        call('PUBLISH', ARGV[2], 1)  -- readers that are not ours may come too
-      end
+      call('PUBLISH', ARGV[2], 1)  -- readers that are not ours may come too
     end
-    if claim then
-      note_turn(handed + 1, past)
-      return have_it_looked_at(claim, 2)
+    if in_now then
+      return note_turn(handed + 1, past)
     end
   end
 end
@@ -159,7 +142,7 @@ local function settle()
   local mode = call('HGET', KEYS[1], 'mode')
   if not mode and call('EXISTS', KEYS[3], KEYS[4]) > 0 then
     pass_on(1, 0, 0)
-  elseif mode == 'read' and not writer_waits() then
+  elseif mode == 'read' and not first_of(KEYS[3]) then
     admit_readers()
   end
 end

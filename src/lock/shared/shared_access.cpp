@@ -7,6 +7,7 @@
 #include "lock/shared/holds.lua.hpp"
 #include "lock/shared/release.lua.hpp"
 #include "lock/text.hpp"
+#include "sluice/lock_info.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {
@@ -62,6 +63,7 @@ SharedNames::SharedNames(std::string name) : key(checked_name("a lock", std::mov
   channel = key_with_prefix("redisson_rwlock", key);
   writers = key_with_prefix("sluice_rw_writers", key);
   readers = key_with_prefix("sluice_rw_readers", key);
+  looks = key_with_prefix("sluice_rw_looks", key);
 }
 
 SharedAccess::SharedAccess(Store& store, const std::string& name, Mode mode,
@@ -90,7 +92,8 @@ std::string SharedAccess::ticket_of(const Identity& who, std::string_view inbox)
 
 Task<AcquireReply> SharedAccess::ask_acquire(const Identity& who, const std::string& inbox) {
   const std::string ticket = ticket_of(who, inbox);
-  const std::string_view keys[] = {key(), names_.token, names_.writers, names_.readers};
+  const std::string_view keys[] = {key(), names_.token, names_.writers, names_.readers,
+                                   names_.looks};
   const std::string_view args[] = {names_.hold_keys, names_.channel, preference_, overtaking_,
                                    hand_overs_,      who.request,    letter(),    who.owner,
                                    lease_,           who.holder,     ticket};
@@ -99,12 +102,13 @@ Task<AcquireReply> SharedAccess::ask_acquire(const Identity& who, const std::str
 
 AcquireReply SharedAccess::read_acquire_reply(const Value& reply, const std::string&) const {
   if (reply.is_text() && reply.as_text() == "upgrade") throw upgrade_refused(key());
-  return acquire_reply_of(scripts::lock_shared_acquire.name, reply, names_.channel);
+  return acquire_reply_of(scripts::lock_shared_acquire.name, reply, names_.channel,
+                          mode_ == Mode::read ? names_.readers : names_.writers);
 }
 
 Task<Value> SharedAccess::ask_end(const Identity& who, CallOptions options) {
   return store().run(scripts::lock_shared_release,
-                     {key(), names_.token, names_.writers, names_.readers},
+                     {key(), names_.token, names_.writers, names_.readers, names_.looks},
                      {names_.hold_keys, names_.channel, preference_, overtaking_, hand_overs_,
                       who.request, letter(), ""},
                      options);
@@ -112,7 +116,8 @@ Task<Value> SharedAccess::ask_end(const Identity& who, CallOptions options) {
 
 GiveUp SharedAccess::give_up(const Identity& who) const {
   return script_call(
-      store(), scripts::lock_shared_release, {key(), names_.token, names_.writers, names_.readers},
+      store(), scripts::lock_shared_release,
+      {key(), names_.token, names_.writers, names_.readers, names_.looks},
       {names_.hold_keys, names_.channel, std::string{preference_}, overtaking_, hand_overs_,
        who.request, std::string{letter()}, ticket_of(who, inbox()->channel())},
       durability());
@@ -126,7 +131,7 @@ Task<Value> SharedAccess::ask_recount(const Hold& hold, std::uint32_t entries) {
 
 Task<Value> SharedAccess::ask_force_release() {
   return store().run(scripts::lock_shared_force_release,
-                     {key(), names_.token, names_.writers, names_.readers},
+                     {key(), names_.token, names_.writers, names_.readers, names_.looks},
                      {names_.hold_keys, names_.channel, preference_, overtaking_, hand_overs_},
                      {.repeatable = true});
 }

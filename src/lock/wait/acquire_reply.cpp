@@ -12,20 +12,23 @@ bool is_refusal(const Value& reply) {
                              [](const Value& item) { return item.type() == Value::Type::integer; });
 }
 
-AcquireReply refusal_of(const Value& reply, const std::string& foreign_channel) {
+AcquireReply refusal_of(const Value& reply, const std::string& foreign_channel,
+                        std::string_view queue) {
   const auto& items = reply.as_items();
   return {.granted = std::nullopt,
           .left = milliseconds{items[0].as_integer()},
           .time = milliseconds{items[1].as_integer()},
-          .foreign_channel = items[2].as_integer() == 1 ? foreign_channel : std::string{}};
+          .foreign_channel = items[2].as_integer() == 1 ? foreign_channel : std::string{},
+          .queue = queue};
 }
 
 AcquireReply acquire_reply_of(std::string_view script, const Value& reply,
-                              const std::string& foreign_channel) {
+                              const std::string& foreign_channel, std::string_view queue) {
   if (reply.type() == Value::Type::integer)
     return {.granted = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
-            .foreign_channel = {}};
-  if (is_refusal(reply)) return refusal_of(reply, foreign_channel);
+            .foreign_channel = {},
+            .queue = {}};
+  if (is_refusal(reply)) return refusal_of(reply, foreign_channel, queue);
   throw unexpected_reply(script, reply);
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sluice/held.hpp"
+#include "sluice/store.hpp"
 #include "sluice/value.hpp"
 
 namespace sluice::lock {
@@ -14,20 +15,22 @@ namespace sluice::lock {
 /// The server's reply to one request for a hold.
 struct AcquireReply {
   std::optional<FencingToken> granted;
-  /// Refused: how long the hold in the way lasts at most; -1: it has no end.
+  /// Refused: when the first waiter of this process looks again; -1: whenever it likes.
   std::chrono::milliseconds left{};
   std::chrono::milliseconds time{};  ///< refused: the server's time
   /// Set when the holder in the way does not know the queue. It publishes its release here.
   std::string foreign_channel;
+  std::string_view queue;  ///< refused: where it waits, a name that lives as long as the wait
 };
 
 /// {ms, time, foreign}, all integers.
 bool is_refusal(const Value& reply);
 /// REQUIRES: is_refusal(reply). `foreign_channel`: what to listen to if the reply says so.
-AcquireReply refusal_of(const Value& reply, const std::string& foreign_channel);
+AcquireReply refusal_of(const Value& reply, const std::string& foreign_channel,
+                        std::string_view queue);
 /// An integer, the token; or a refusal. Throws Error (protocol) for anything else.
 AcquireReply acquire_reply_of(std::string_view script, const Value& reply,
-                              const std::string& foreign_channel);
+                              const std::string& foreign_channel, std::string_view queue);
 /// What to throw when a script replies what it cannot have replied.
 Error unexpected_reply(std::string_view script, const Value& reply);
 

@@ -11,6 +11,7 @@
 #include "lock/wait/waiting.hpp"
 #include "sluice/exclusive_lock.hpp"
 #include "sluice/metrics.hpp"
+#include "sluice/store.hpp"
 #include "store/waiter.hpp"
 
 namespace sluice {
@@ -199,6 +200,9 @@ Task<MaybeHeld> ExclusiveLock::try_acquire(const Owner& owner, milliseconds wait
 }
 
 const std::string& ExclusiveLock::name() const noexcept { return entrance_->resource().key(); }
+
+Task<LockInfo> ExclusiveLock::info() { return entrance_->resource().info(); }
+Task<bool> ExclusiveLock::force_release() { return entrance_->resource().force_release(); }
 
 void ExclusiveLock::lock() { entrance_->lock(); }
 bool ExclusiveLock::try_lock() { return entrance_->lock_within(milliseconds{0}); }

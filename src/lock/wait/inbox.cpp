@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "base/integer.hpp"
 #include "base/random.hpp"
 #include "lock/per_store.hpp"
 #include "lock/text.hpp"
@@ -13,12 +12,13 @@
 namespace sluice::lock {
 namespace {
 
+/// How soon a wait that has become the first of its queue looks.
+constexpr std::chrono::milliseconds beat{500};
+/// A tick that comes so late says that this process stood still.
+constexpr std::chrono::milliseconds longest_beat{1500};
+
 std::optional<std::uint64_t> take_number(std::string_view& text) {
-  const auto word = take_word(text);
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return number;
+  return parse_integer<std::uint64_t>(take_word(text));
 }
 
 std::optional<InboxMessage> message_of(std::string_view verb, std::string_view rest) {
@@ -40,8 +40,13 @@ std::optional<InboxMessage> message_of(std::string_view verb, std::string_view r
 
 Inbox::Inbox(Store& store)
     : store_(store),
+      clock_(store.clock()),
       channel_("sluice:inbox:" + random_hex_128()),
       pending_releases_(shared_of<PendingReleases>(store)) {}
+
+Inbox::~Inbox() {
+  if (ticking_) clock_.cancel(timer_);
+}
 
 bool Inbox::is_open() const {
   const std::lock_guard lock{mutex_};
@@ -94,7 +99,7 @@ Task<void> Inbox::subscribe() {
 void Inbox::hear(const Message& message) {
   if (message.kind == Message::Kind::gap) {
     pending_releases_->give_up_all();
-    return call_all();
+    return look_at_all();
   }
   std::string_view rest = message.payload;
   const auto verb = take_word(rest);
@@ -102,7 +107,7 @@ void Inbox::hear(const Message& message) {
   if (!call(request, verb, rest)) pending_releases_->give_up(request);
 }
 
-void Inbox::call_all() {
+void Inbox::look_at_all() {
   const Trampoline trampoline;  // before the lock: what is completed under it runs after it
   const std::lock_guard lock{mutex_};
   for (const auto& [request, box] : boxes_) box->post({.kind = InboxMessage::Kind::look});
@@ -132,6 +137,53 @@ Inbox::Subscription::Subscription(std::shared_ptr<Inbox> inbox, std::string requ
 Inbox::Subscription::~Subscription() {
   const std::lock_guard lock{inbox_->mutex_};
   inbox_->boxes_.erase(request_);
+  leave_queue();
+}
+
+void Inbox::Subscription::leave_queue() {
+  if (queue_.empty()) return;
+  const auto queue = inbox_->queues_.find(queue_);
+  queue->second.erase(place_);
+  if (queue->second.empty()) inbox_->queues_.erase(queue);
+  queue_.clear();
+}
+
+bool Inbox::Subscription::stand_in(std::string_view queue) {
+  const std::lock_guard lock{inbox_->mutex_};
+  if (queue_ != queue) {
+    leave_queue();
+    Queue& others = inbox_->queues_.try_emplace(std::string{queue}).first->second;
+    place_ = others.insert(others.end(), this);
+    queue_ = queue;
+  }
+  rests_ = inbox_->queues_.find(queue)->second.front() != this;
+  if (!inbox_->ticking_ || inbox_->forks_ != fork_count()) inbox_->set_timer();
+  return !rests_;
+}
+
+void Inbox::set_timer() {
+  forks_ = fork_count();
+  ticking_ = true;
+  last_tick_ = clock_.steady();
+  timer_ = clock_.after(beat, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->tick();
+  });
+}
+
+void Inbox::tick() {
+  const Trampoline trampoline;
+  bool stood_still = false;
+  {
+    const std::lock_guard lock{mutex_};
+    stood_still = clock_.steady() > last_tick_ + longest_beat;
+    ticking_ = !queues_.empty();
+    if (!ticking_) return;
+    set_timer();
+    for (const auto& [queue, waits] : queues_)
+      if (std::exchange(waits.front()->rests_, false))
+        waits.front()->post({.kind = InboxMessage::Kind::look});
+  }
+  if (stood_still) look_at_all();
 }
 
 void Inbox::Subscription::post(const InboxMessage& call) {

@@ -4,11 +4,16 @@
 /// A message is "grant REQUEST TOKEN TIME TTL" (the hold of that request is in force since TIME of
 /// the server's clock, for TTL ms) or "look REQUEST MS" (look at the lock in so many ms). Each wait
 /// has a Subscription under its request id. After a gap in the messages every wait looks at its
-/// lock at once.
+/// lock at once; and after this process stood still, since the server may have dropped its tickets.
+///
+/// The server counts on a look of this process at each queue in which it stands, about once a
+/// second (lock/wait/queue): the first of its waits there looks, and the others rest.
 #pragma once
 
 #include <deque>
 #include <exception>
+#include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/process.hpp"
 #include "lock/hold/pending_releases.hpp"
 #include "sluice/held.hpp"
 #include "sluice/store.hpp"
@@ -40,6 +46,7 @@ struct InboxMessage {
 class Inbox : public std::enable_shared_from_this<Inbox> {
  public:
   explicit Inbox(Store& store);
+  ~Inbox();
 
   /// Subscribes, the first time. What is sent to the channel after this is heard. Throws what
   /// listen throws; the next call tries again.
@@ -47,6 +54,8 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   bool is_open() const;
   const std::string& channel() const noexcept { return channel_; }
   Store& store() const noexcept { return store_; }
+  /// Every wait looks at its lock at once: this process may have stood still.
+  void look_at_all();
 
   /// Receives the messages to one request, while it lives. One coroutine at a time may wait.
   class Subscription {
@@ -62,8 +71,20 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     Task<std::optional<InboxMessage>> next(SteadyTime until);
     /// Any thread.
     void post(const InboxMessage& call);
+    /// The wait stands in that queue of the server, and in no other. True: it is the first of this
+    /// process there, and has to look at the lock as soon as the server said. False: it may rest;
+    /// it is told to look when it has become the first.
+    bool stand_in(std::string_view queue);
 
    private:
+    friend class Inbox;
+    using Queue = std::list<Subscription*>;
+    // REQUIRES: the inbox's mutex is held
+    void leave_queue();
+
+    std::string queue_;  // under the inbox's mutex, with what follows
+    Queue::iterator place_;
+    bool rests_ = false;
     const std::shared_ptr<Inbox> inbox_;
     const std::string request_;
     std::mutex mutex_;
@@ -76,13 +97,20 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   Task<void> subscribe();
   void hear(const Message& message);
   bool call(std::string_view request, std::string_view verb, std::string_view rest);
-  void call_all();
+  void tick();
+  void set_timer();
 
   Store& store_;
+  Clock& clock_;  // outlives the Store
   const std::string channel_;
   const std::shared_ptr<PendingReleases> pending_releases_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string_view, Subscription*> boxes_;
+  std::map<std::string, Subscription::Queue, std::less<>> queues_;
+  Clock::TimerId timer_ = 0;
+  bool ticking_ = false;
+  SteadyTime last_tick_{};
+  unsigned forks_ = fork_count();
   ChannelState channel_state_ = ChannelState::closed;
   std::exception_ptr failure_;
   std::vector<std::shared_ptr<Completion>> opening_waiters_;

@@ -120,6 +120,7 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(Identity& who, SteadyTim
       co_return hold;
     }
     count(metrics().lock_late);  // this process stood still, and another has the lock: wait again
+    inbox_->look_at_all();
   }
 }
 

@@ -16,6 +16,7 @@
 #include "lock/hold/watchdog.hpp"
 #include "lock/wait/acquire_reply.hpp"
 #include "lock/wait/inbox.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 
@@ -34,6 +35,8 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
   /// was none.
   virtual Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
 
+  /// The holders and the waiters, in one round trip.
+  virtual Task<LockInfo> info() = 0;
   /// Ends whatever hold there is. The holder learns it at once if it is latest_hold(). False: there
   /// was none.
   Task<bool> force_release();
@@ -51,7 +54,9 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
   virtual AcquireReply read_acquire_reply(const Value& reply, const std::string& owner) const = 0;
   /// Whether a hold that was handed over has to be confirmed by another request: the replicas have
   /// to know it too.
-  virtual bool asks_after_hand_over() const noexcept { return durability_.replicas > 0; }
+  bool asks_after_hand_over() const noexcept {
+    return durability_.replicas > 0 || terms_.asks_after_hand_over();
+  }
   /// A hold came into being.
   virtual void granted(const std::shared_ptr<Hold>& /*hold*/) {}
   /// The hold of this process that is in force, or was last, where this is known.

@@ -2,8 +2,8 @@
 ///
 ///     ask ──> granted
 ///      └────> refused, and in the queue ──> a grant in the inbox: granted
-///               ^                     ├───> a call to look, the end of the lease in the way,
-///               └─────── ask ─────────┘     30 s without news, or a message of a foreign holder
+///               ^                     ├───> a call to look, or it is time to look (see Inbox),
+///               └─────── ask ─────────┘     or a message of a foreign holder
 ///                                     └───> the time is over, or `wanted` says no
 ///
 /// A grant that comes by message began at a time of the server's clock. The last reply ties that

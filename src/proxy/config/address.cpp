@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <sys/un.h>
 
-#include <charconv>
 #include <limits>
 
+#include "base/integer.hpp"
 #include "proxy/config/read.hpp"
 #include "sluice/error.hpp"
 
@@ -47,22 +47,17 @@ void check_path(std::string_view whole, std::string_view path) {
 }
 
 unsigned permissions_of(std::string_view whole, std::string_view octal) {
-  unsigned bits = 0;
-  const auto* const end = octal.data() + octal.size();
-  const auto [stopped, wrong] = std::from_chars(octal.data(), end, bits, 8);
-  if (wrong != std::errc{} || stopped != end || bits > most_permissions)
+  const auto bits = parse_integer<unsigned>(octal, 8);
+  if (!bits || *bits > most_permissions)
     refuse(whole, fmt::format("has the permissions '{}'; write up to 0777 in octal", octal));
-  return bits;
+  return *bits;
 }
 
 }  // namespace
 
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t most) noexcept {
-  std::uint64_t number = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [stopped, wrong] = std::from_chars(text.data(), end, number);
-  if (wrong != std::errc{} || stopped != end || number > most) return std::nullopt;
-  return number;
+  const auto number = parse_integer<std::uint64_t>(text);
+  return number && *number <= most ? number : std::nullopt;
 }
 
 std::string_view name_of(std::string_view text, const net::Endpoint& endpoint) noexcept {
@@ -122,6 +117,12 @@ ServerSettings parse_server(std::string_view text) {
   server.endpoint = parse_address(address);
   server.name = name ? *name : name_of(server.text, server.endpoint);
   return server;
+}
+
+std::string to_string(const ServerSettings& server) {
+  const bool named = server.name != name_of(server.text, server.endpoint) ||
+                     server.text.find(' ') != std::string::npos;  // what follows a space is a name
+  return named ? fmt::format("{} {}", server.text, server.name) : server.text;
 }
 
 }  // namespace sluice::proxy::config

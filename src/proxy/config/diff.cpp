@@ -15,10 +15,9 @@ namespace {
 template <class Target>
 std::vector<SettingChange> changes_of(const Target& before, const Target& after) {
   std::vector<SettingChange> changes;
-  const auto compare = [&](const SettingRow& row, auto kind, const auto& old, const auto& now) {
-    if (!(old == now)) changes.push_back({std::string{row.name}, kind.text(old), kind.text(now)});
-  };
-  for_each_setting(compare, before, after);
+  for (const auto& setting : settings_of<Target>())
+    if (!setting.is_same(before, after))
+      changes.push_back({std::string{setting.name}, setting.text(before), setting.text(after)});
   return changes;
 }
 

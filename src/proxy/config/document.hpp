@@ -36,4 +36,7 @@ struct Node {
 /// The root. Throws Problem.
 Node parse_document(std::string_view yaml);
 
+/// A text as it stands in YAML, in quotes where it needs them.
+std::string quoted(std::string_view text);
+
 }  // namespace sluice::proxy::config

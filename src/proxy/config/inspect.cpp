@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <type_traits>
 
+#include "proxy/config/read.hpp"
 #include "proxy/config/settings.hpp"
 
 namespace sluice::proxy::config {
@@ -18,40 +20,35 @@ std::uint32_t point_of(const Ring& ring, std::uint32_t hash) {
   return found == points.end() ? points.front().value : found->value;
 }
 
-/// In quotes where YAML wants them; lists and maps are YAML already.
-template <class Kind>
-std::string written(const std::string& text) {
-  if constexpr (std::is_base_of_v<kinds::Structured, Kind>) return text;
-  return quoted(text);
-}
-
-void append_servers(std::string& text, const std::vector<ServerSettings>& servers) {
+void append_servers(std::string& text, const PoolSettings& pool) {
   text += "  servers:\n";
-  for (const auto& server : servers)
-    fmt::format_to(std::back_inserter(text), "   - {}\n",
-                   quoted(kinds::ServerList::text_of_one(server)));
+  for (const auto& server : pool.servers)
+    fmt::format_to(std::back_inserter(text), "   - {}\n", quoted(to_string(server)));
 }
 
 template <class Target>
 void append_settings(std::string& text, const Target& target) {
-  const auto append = [&]<class Kind>(const SettingRow& row, Kind kind, const auto& value) {
-    const auto one = kind.text(value);
-    if constexpr (std::is_same_v<Kind, kinds::ServerList>)
-      append_servers(text, value);
-    else if (one.empty())
-      fmt::format_to(std::back_inserter(text), "  # {}:\n", row.name);
+  for (const auto& setting : settings_of<Target>()) {
+    if constexpr (std::is_same_v<Target, PoolSettings>)
+      if (setting.name == "servers") {
+        append_servers(text, target);
+        continue;
+      }
+    const auto value = setting.text(target);
+    if (value.empty())
+      fmt::format_to(std::back_inserter(text), "  # {}:\n", setting.name);
     else
-      fmt::format_to(std::back_inserter(text), "  {}: {}\n", row.name, written<Kind>(one));
-  };
-  for_each_setting(append, target);
+      fmt::format_to(std::back_inserter(text), "  {}: {}\n", setting.name,
+                     setting.is_yaml ? value : quoted(value));
+  }
 }
 
-void append_table(std::string& text, std::string_view title, std::span<const SettingRow> rows,
-                  Origin origin) {
+template <class Target>
+void append_table(std::string& text, std::string_view title, Origin origin) {
   auto out = std::back_inserter(text);
   fmt::format_to(out, "\n### {}\n\n| setting | value | default | meaning |\n|---|---|---|---|\n",
                  title);
-  for (const auto& row : rows) {
+  for (const auto& row : settings_of<Target>()) {
     if (row.origin != origin) continue;
     const bool is_fixed = std::ranges::find(fixed_settings, row.name) != fixed_settings.end();
     fmt::format_to(out, "| `{}` | {} | {} | {}{} |\n", row.name, row.kind,
@@ -63,9 +60,7 @@ void append_table(std::string& text, std::string_view title, std::span<const Set
 template <class Target>
 Json texts_of(const Target& target) {
   auto all = Json::object();
-  for_each_setting([&](const SettingRow& row, auto kind,
-                       const auto& value) { all.add(row.name, kind.text(value)); },
-                   target);
+  for (const auto& setting : settings_of<Target>()) all.add(setting.name, setting.text(target));
   return all;
 }
 
@@ -114,11 +109,11 @@ std::string describe(const Config& config) {
 
 std::string settings_as_markdown() {
   std::string text;
-  append_table(text, "Of a pool, as in twemproxy", rows_of<PoolSettings>(), Origin::twemproxy);
-  append_table(text, "Of a pool, beyond twemproxy", rows_of<PoolSettings>(), Origin::sluice);
-  append_table(text, "Of the process: below `sluice:`", rows_of<ProcessSettings>(), Origin::sluice);
-  append_table(text, "Of `listen_tls` and `server_tls`", rows_of<TlsSettings>(), Origin::sluice);
-  append_table(text, "Of a user in `users`", rows_of<UserSettings>(), Origin::sluice);
+  append_table<PoolSettings>(text, "Of a pool, as in twemproxy", Origin::twemproxy);
+  append_table<PoolSettings>(text, "Of a pool, beyond twemproxy", Origin::sluice);
+  append_table<ProcessSettings>(text, "Of the process: below `sluice:`", Origin::sluice);
+  append_table<TlsSettings>(text, "Of `listen_tls` and `server_tls`", Origin::sluice);
+  append_table<UserSettings>(text, "Of a user in `users`", Origin::sluice);
   return text;
 }
 

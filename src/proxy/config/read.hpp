@@ -33,6 +33,8 @@ net::Endpoint parse_address(std::string_view text);
 Listen parse_listen(std::string_view text);
 /// "host:port:weight [name]" or "/path:weight [name]".
 ServerSettings parse_server(std::string_view text);
+/// The same again.
+std::string to_string(const ServerSettings& server);
 /// twemproxy's name for a server without one: "host:port", of port 11211 "host", of a path "/path:"
 /// with the colon. `text` is "host:port:weight" or "/path:weight".
 std::string_view name_of(std::string_view text, const net::Endpoint& endpoint) noexcept;

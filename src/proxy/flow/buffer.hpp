@@ -38,15 +38,21 @@ class BlockPool {
   /// Counts bytes that a connection keeps elsewhere, or (negative) has freed.
   void charge(std::int64_t bytes) noexcept { in_use_.add(bytes); }
 
+  /// Replies on their way from servers will be so many bytes, or (negative) have come.
+  void expect(std::int64_t bytes) noexcept { expected_ += bytes; }
+
   /// Beyond so many bytes in use is_full(); 0: never.
   void set_limit(std::size_t bytes) noexcept { limit_ = static_cast<std::int64_t>(bytes); }
   bool is_full() const noexcept { return limit_ != 0 && in_use_.get() > limit_; }
   bool is_overfull() const noexcept { return limit_ != 0 && in_use_.get() > 2 * limit_; }
+  /// Whether there is room for all that is in use and all that is expected.
+  bool has_room() const noexcept { return limit_ == 0 || in_use_.get() + expected_ <= limit_; }
 
  private:
   std::vector<char*> spare_;
   std::size_t fewest_spare_ = 0;  // since the last trim()
   watch::Counter in_use_;
+  std::int64_t expected_ = 0;
   std::int64_t limit_ = 0;
 };
 

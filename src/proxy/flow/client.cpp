@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/flow/gather.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
+#include "proxy/flow/session/side_request.hpp"
 
 namespace sluice::proxy::flow {
 namespace {
@@ -93,6 +93,7 @@ void Client::flushed() {
 }
 
 bool Client::gives_way() {
+  if (is_modest() && memory() <= BlockPool::block) return false;
   wait_for_room();
   return true;
 }
@@ -239,8 +240,7 @@ void Client::wait_if_full(const Upstream& upstream) {
 
 void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {
   if (plan.route == Route::homes && plan.keys.size() == 1) return forward(words, bytes, plan);
-  const bool full = Gather::begin(pool_, enqueue(plan), words, bytes, plan, mode_, number_);
-  if (full && !closed()) wait_for_room(Pause::server);
+  if (gather(*this, words, bytes, plan) && !closed()) wait_for_room(Pause::server);
 }
 
 Request& Client::enqueue(const Plan& plan) {
@@ -249,6 +249,7 @@ Request& Client::enqueue(const Plan& plan) {
   request.command = plan.command;
   request.read_only = plan.read_only;
   request.quiet = reply_mode_.is_muted() ? Quiet::all : plan.quiet;
+  request.expected = static_cast<std::uint32_t>(std::min<std::size_t>(expected_, UINT32_MAX));
   queue_.push(request);
   return request;
 }
@@ -355,7 +356,14 @@ bool Client::is_too_far_ahead() const noexcept {
   const auto& settings = pool_.settings();
   return unsent() + parked_ + queue_.size() * expected_ >
              settings.client_output_limit + expected_ ||
-         queue_.size() >= settings.client_pending_limit || loop_.blocks().is_full();
+         queue_.size() >= settings.client_pending_limit ||
+         (!loop_.blocks().has_room() && !is_modest());
+}
+
+/// Nothing is under way, and next to nothing is kept: served also when memory is short, one request
+/// at a time, so that clients that take all memory delay no other.
+bool Client::is_modest() const noexcept {
+  return queue_.empty() && unsent() + parked_ <= BlockPool::block;
 }
 
 void Client::wait_for_room(Pause reason) {

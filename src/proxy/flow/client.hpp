@@ -122,6 +122,7 @@ class Client final : public Stream, public Receiver {
   void release_answered();
   bool is_silent(Quiet quiet, std::string_view reply) const noexcept;
   bool is_too_far_ahead() const noexcept;
+  bool is_modest() const noexcept;
   void pause_for(Pause reason);
   void wait_for_room(Pause reason = Pause::room);
   void go_on();

@@ -1,140 +1,143 @@
-#include "proxy/flow/gather.hpp"
-
+// A request that is cut in fragments, one for each home (or one for every server).
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/side_request.hpp"
 
 namespace sluice::proxy::flow {
+namespace {
 
-bool Gather::begin(Pool& pool, Request& whole, Words words, std::string_view bytes,
-                   const Plan& plan, const ConnectionMode& mode, std::size_t client) {
-  std::unique_ptr<Gather> made{new Gather{pool, whole, words, bytes, plan, mode, client}};
-  Gather& gather = *made;
-  gather.self_ = std::move(made);
-  gather.cut();
-  // And one for this function: a fragment may fail before the last is sent.
-  gather.missing_ = gather.fragments_.size() + 1;
-  gather.keep(static_cast<std::ptrdiff_t>(gather.text_.size() + gather.bytes_.size()));
-  bool full = false;
-  for (std::size_t place = 0; place < gather.fragments_.size(); ++place)
-    full = gather.send(place) || full;
-  gather.done();
-  return full;
-}
-
-Gather::Gather(Pool& pool, Request& whole, Words words, std::string_view bytes, const Plan& plan,
-               const ConnectionMode& mode, std::size_t client)
-    : pool_(pool),
-      whole_(whole),
-      keys_(plan.keys.begin(), plan.keys.end()),
-      plan_(plan),
-      mode_(mode),
-      client_(client) {
-  if (plan.route == Route::every) bytes_ = bytes;
-  std::size_t size = 0;
-  for (const auto word : words) size += word.size();
-  text_.reserve(size);  // the views below stay good
-  words_.reserve(words.size());
-  for (const auto word : words) {
-    const auto at = text_.size();
-    text_.append(word);
-    words_.push_back(std::string_view{text_}.substr(at));
+/// Waits for the replies of all fragments and gives the one that they make.
+class Gather final : public SideRequest {
+ public:
+  Gather(Client& client, Words words, std::string_view bytes, const Plan& plan)
+      : SideRequest(client, plan), keys_(plan.keys.begin(), plan.keys.end()), plan_(plan) {
+    if (plan.route == Route::every) bytes_ = bytes;
+    std::size_t size = 0;
+    for (const auto word : words) size += word.size();
+    text_.reserve(size);  // the views below stay good
+    words_.reserve(words.size());
+    for (const auto word : words) {
+      const auto at = text_.size();
+      text_.append(word);
+      words_.push_back(std::string_view{text_}.substr(at));
+    }
+    plan_.keys = keys_;
   }
-  plan_.keys = keys_;
-}
 
-void Gather::cut() {
-  if (plan_.route == Route::every) {
-    for (const auto& server : pool_.servers())
-      fragments_.push_back({server->health().well() ? server.get() : nullptr, {}, {}});
-    return;
+  bool begin() {
+    cut();
+    missing_ = fragments_.size() + 1;  // and one for this loop: a fragment may fail before its end
+    keep(static_cast<std::ptrdiff_t>(text_.size() + bytes_.size()));
+    bool full = false;
+    for (std::uint32_t place = 0; place < fragments_.size(); ++place) full = send(place) || full;
+    arrived();
+    return full;
   }
-  for (std::uint32_t key = 0; key < keys_.size(); ++key) {
-    pool_.note_key(words_[keys_[key]]);
-    Server* home = pool_.servers().home_of(words_[keys_[key]]);
-    auto fragment = std::ranges::find(fragments_, home, &Fragment::home);
-    if (fragment == fragments_.end())
-      fragment = fragments_.insert(fragments_.end(), Fragment{home, {}, {}});
-    fragment->keys.push_back(key);
+
+  void replied(Request& request, std::string_view reply) override {
+    fragments_[request.place].reply.assign(reply);
+    keep(static_cast<std::ptrdiff_t>(reply.size()));
+    drop(request);
+    arrived();
   }
-  pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
-}
 
-void Gather::keep(std::ptrdiff_t bytes) {
-  kept_ += bytes;
-  if (whole_.receiver) whole_.receiver->kept_for(bytes);
-}
+  void failed(Request& request, Failure failure) override {
+    Fragment& fragment = fragments_[request.place];
+    // Of the same server alone: if it is ejected by now, its keys may have several other homes.
+    if (may_ask_again(request, failure, *fragment.home))
+      return ask_again(request, *fragment.home, bytes_of(fragment));
+    drop(request);
+    fail(fragment, failure);
+  }
 
-/// True: the server has more than enough to take.
-bool Gather::send(std::size_t place) {
-  Request& request = pool_.loop().requests().make();
-  request.receiver = this;
-  request.place = static_cast<std::uint32_t>(place);
-  request.command = plan_.command;
-  request.read_only = plan_.read_only;
-  if (fragments_[place].home) return ask(request);
-  failed(request, Failure::refused);
-  return false;
-}
+ private:
+  struct Fragment {
+    Server* home;
+    std::vector<std::uint32_t> keys;
+    std::string reply;
+    bool failed = false;
+  };
 
-bool Gather::ask(Request& request) {
-  const Fragment& fragment = fragments_[request.place];
-  std::string bytes;
-  if (plan_.route == Route::every)
-    bytes = bytes_;
-  else
-    pool_.protocol().append_fragment(bytes, words_, plan_, fragment.keys);
-  Upstream& upstream = fragment.home->upstream(mode_, client_);
-  upstream.send(request, bytes);
-  return upstream.is_full();
-}
+  void cut() {
+    if (plan_.route == Route::every) {
+      for (const auto& server : pool_.servers())
+        fragments_.push_back({server->health().well() ? server.get() : nullptr, {}, {}});
+      return;
+    }
+    for (std::uint32_t key = 0; key < keys_.size(); ++key) {
+      pool_.note_key(words_[keys_[key]]);
+      Server* home = pool_.servers().home_of(words_[keys_[key]]);
+      auto fragment = std::ranges::find(fragments_, home, &Fragment::home);
+      if (fragment == fragments_.end())
+        fragment = fragments_.insert(fragments_.end(), Fragment{home, {}, {}});
+      fragment->keys.push_back(key);
+    }
+    pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
+  }
 
-/// Asks the same server alone: if it is ejected by now, its keys may have several other homes.
-bool Gather::ask_again(Request& request, Failure failure) {
-  if (!pool_.settings().retry_reads || !may_ask_again(request, whole_, failure)) return false;
-  const Server* const home = fragments_[request.place].home;
-  if (!pool_.servers().contains(home) || !home->health().well()) return false;
-  request.retried = true;
-  pool_.counters().retries.add();
-  ask(request);
-  return true;
-}
+  std::string bytes_of(const Fragment& fragment) const {
+    std::string bytes = bytes_;
+    if (plan_.route != Route::every)
+      pool_.protocol().append_fragment(bytes, words_, plan_, fragment.keys);
+    return bytes;
+  }
 
-void Gather::replied(Request& request, std::string_view reply) {
-  fragments_[request.place].reply.assign(reply);
-  keep(static_cast<std::ptrdiff_t>(reply.size()));
-  pool_.loop().requests().drop(request);
-  done();
-}
+  /// True: the server has more than enough to take.
+  bool send(std::uint32_t place) {
+    Fragment& fragment = fragments_[place];
+    if (fragment.home)
+      return ask(*fragment.home, bytes_of(fragment), place, fragments_.size()).is_full();
+    fail(fragment, Failure::refused);
+    return false;
+  }
 
-void Gather::failed(Request& request, Failure failure) {
-  if (ask_again(request, failure)) return;
-  Fragment& fragment = fragments_[request.place];
-  fragment.failed = true;
-  pool_.protocol().append_failure(fragment.reply, failure);
-  pool_.loop().requests().drop(request);
-  done();
-}
+  void fail(Fragment& fragment, Failure failure) {
+    fragment.failed = true;
+    pool_.protocol().append_failure(fragment.reply, failure);
+    arrived();
+  }
 
-void Gather::done() {
-  if (--missing_ == 0) finish();
-}
+  void keep(std::ptrdiff_t bytes) {
+    kept_ += bytes;
+    if (whole_.receiver) whole_.receiver->kept_for(bytes);
+  }
 
-void Gather::finish() {
-  const auto end = std::move(self_);  // destroys this at the end
-  if (!whole_.receiver) return pool_.loop().requests().drop(whole_);
-  std::vector<FragmentReply> replies;
-  replies.reserve(fragments_.size());
-  for (const auto& fragment : fragments_)
-    replies.push_back({fragment.reply, fragment.keys, fragment.failed});
-  std::string merged;
-  pool_.protocol().append_merged(merged, words_, plan_, replies, pool_.settings().partial_replies);
-  // twemproxy lacks the values that it merges, and closes the client behind the error.
-  whole_.last = pool_.is_strict() && plan_.merge == Merge::by_key &&
-                std::ranges::any_of(fragments_, &Fragment::failed);
-  keep(-kept_);
-  whole_.receiver->replied(whole_, merged);
+  void arrived() {
+    if (--missing_ != 0) return;
+    if (!whole_.receiver) return give("");
+    std::vector<FragmentReply> replies;
+    replies.reserve(fragments_.size());
+    for (const auto& fragment : fragments_)
+      replies.push_back({fragment.reply, fragment.keys, fragment.failed});
+    std::string merged;
+    pool_.protocol().append_merged(merged, words_, plan_, replies,
+                                   pool_.settings().partial_replies);
+    // twemproxy lacks the values that it merges, and closes the client behind the error.
+    whole_.last = pool_.is_strict() && plan_.merge == Merge::by_key &&
+                  std::ranges::any_of(fragments_, &Fragment::failed);
+    keep(-kept_);
+    give(merged);
+  }
+
+  std::string bytes_;  // of the whole request, where all servers get it as it is
+  std::string text_;   // all words; words_ are views of it
+  std::vector<std::string_view> words_;
+  std::vector<std::size_t> keys_;
+  Plan plan_;
+  std::vector<Fragment> fragments_;
+  std::size_t missing_ = 0;
+  std::ptrdiff_t kept_ = 0;  // bytes that the receiver was told of
+};
+
+}  // namespace
+
+bool gather(Client& client, Words words, std::string_view bytes, const Plan& plan) {
+  return SideRequest::make<Gather>(client, words, bytes, plan).begin();
 }
 
 }  // namespace sluice::proxy::flow

@@ -15,7 +15,7 @@ void RequestPool::drop(Request& request) noexcept {
   if (request.answered) request.reply.clear();
   request.body.reset();
   request.receiver = nullptr;
-  request.place = 0;
+  request.place = request.expected = 0;
   request.quiet = Quiet::no;
   request.key_size = 0;
   request.read_only = request.answered = request.abandoned = request.retried = request.last = false;

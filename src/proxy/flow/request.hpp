@@ -70,6 +70,7 @@ struct alignas(64) Request {
   std::unique_ptr<std::string> body;  ///< the bytes asked, where they may be needed again
   std::uint32_t place = 0;            ///< among the fragments of a gathering
   std::uint32_t size = 0;             ///< bytes sent
+  std::uint32_t expected = 0;         ///< bytes that its reply is taken to be
   std::uint16_t command = 0;
   Quiet quiet = Quiet::no;
   bool read_only = false;

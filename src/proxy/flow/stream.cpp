@@ -67,8 +67,8 @@ bool Stream::take_leftovers() {
 }
 
 void Stream::read() {
-  if (loop_.blocks().is_full() && gives_way()) return;
   if (paused_ || (!in_.empty() && !take_leftovers())) return;
+  if (!loop_.blocks().has_room() && gives_way()) return;
   const auto before = generation_;
   const bool fresh = in_.empty();
   const auto into =

@@ -54,6 +54,8 @@ void Upstream::send(Request& request, std::string_view bytes) {
   queue_.push(request);
   server_.counters().out_queue.add();
   server_.counters().out_queue_bytes.add(request.size);
+  if (untimed_) request.expected = 0;  // its reply may never come
+  loop_.blocks().expect(request.expected);
   say(bytes);
 }
 
@@ -181,6 +183,7 @@ Request& Upstream::take_from(UpstreamQueue& queue) noexcept {
   Request& request = queue.pop();
   server_.counters().out_queue.add(-1);
   server_.counters().out_queue_bytes.add(-static_cast<std::int64_t>(request.size));
+  loop_.blocks().expect(-static_cast<std::int64_t>(request.expected));
   return request;
 }
 
@@ -334,6 +337,7 @@ void Upstream::time_out_late() {
     stand_in.abandoned = true;
     stand_in.since = request->since;
     stand_in.size = request->size;
+    stand_in.expected = request->expected;
     queue_.replace(before, *request, stand_in);
     before = &stand_in;
     server_.counters().server_timedout.add();

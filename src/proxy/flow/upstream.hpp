@@ -63,7 +63,7 @@ class Upstream final : public Stream, private Receiver {
   std::size_t unsent() const noexcept { return Stream::unsent() + behind_handshake_.size(); }
   bool idle() const noexcept { return queue_.empty() && unsent() == 0; }
   /// The server takes its requests so slowly that it should get no more until it has gone on.
-  bool is_full() const noexcept { return unsent() + behind_handshake_.size() > full; }
+  bool is_full() const noexcept { return unsent() > full; }
   bool connected() const noexcept { return phase_ == Phase::open; }
   std::size_t under_way() const noexcept { return queue_.size(); }
   /// Changes when the connection is lost or closed.

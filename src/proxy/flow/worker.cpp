@@ -54,7 +54,7 @@ void Worker::serve() {
 void Worker::turn(std::chrono::milliseconds patience) {
   loop_.turn(patience);
   if (loop_.blocks().is_overfull()) make_room();  // what was under way when it became full
-  if (const bool full = loop_.blocks().is_full(); std::exchange(was_full_, full) && !full)
+  if (const bool room = loop_.blocks().has_room(); !std::exchange(had_room_, room) && room)
     for_each_pool([](Pool& pool) { pool.clients().there_is_room(); });
   if (!draining_) return;
   std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });

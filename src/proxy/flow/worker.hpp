@@ -80,7 +80,7 @@ class Worker {
   std::map<std::string, ServedPool> served_;    // by the pool's name
   std::vector<std::unique_ptr<Pool>> leaving_;  // with clients or requests from before
   bool draining_ = false;
-  bool was_full_ = false;            // of memory, at the end of the last turn
+  bool had_room_ = true;             // in memory, at the end of the last turn
   std::int64_t used_when_full_ = 0;  // at the last tick, if it was full then
   std::atomic<bool> drained_{false};
   std::atomic<bool> ending_{false};

@@ -1,8 +1,9 @@
 #include "proxy/memcached/commands.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
+
+#include "base/integer.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -33,10 +34,6 @@ bool storage_line_is_right(const MemcachedCommand& command, Words line) noexcept
 
 // Compat::strict: the lines that twemproxy 0.5.0 takes, as a running one showed.
 
-bool is_digits(std::string_view text) noexcept {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 /// Of incr, decr and touch: a sign may stand alone.
 bool is_twemproxys_number(std::string_view text) noexcept {
   return text == "-" || is_digits(text.starts_with('-') ? text.substr(1) : text);
@@ -61,21 +58,18 @@ const MemcachedCommand* find_memcached_command(std::string_view name) noexcept {
 
 bool is_number_up_to(std::string_view text, std::uint64_t most, bool negative) noexcept {
   if (negative && text.starts_with('-')) text.remove_prefix(1);
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && number <= most;
+  const auto number = parse_integer<std::uint64_t>(text);
+  return number && *number <= most;
 }
 
 std::optional<std::size_t> memcached_data_size(Words line) noexcept {
   const auto* const command = line.empty() ? nullptr : find_memcached_command(line[0]);
   if (command == nullptr || !command->has_data() || line.size() < command->least)
     return std::nullopt;
-  const auto length = line[length_at(*command)];
-  if (!is_number_up_to(length, most_length)) return std::nullopt;
+  const auto length = parse_integer<std::uint64_t>(line[length_at(*command)]);
+  if (!length || *length > most_length) return std::nullopt;
   if (command->kind == store && !storage_line_is_right(*command, line)) return std::nullopt;
-  std::size_t size = 0;
-  std::from_chars(length.data(), length.data() + length.size(), size);
-  return size;
+  return *length;
 }
 
 bool twemproxy_takes(const MemcachedCommand& command, Words line, bool has_data) noexcept {

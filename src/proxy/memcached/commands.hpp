@@ -36,9 +36,6 @@ struct MemcachedCommand {
   bool has_data() const noexcept {
     return kind == MemcachedKind::store || kind == MemcachedKind::meta_set;
   }
-  bool is_meta() const noexcept {
-    return kind >= MemcachedKind::meta_get && kind <= MemcachedKind::meta_debug;
-  }
   bool takes_noreply() const noexcept {
     return kind == MemcachedKind::store || kind == MemcachedKind::change ||
            kind == MemcachedKind::all_ok;

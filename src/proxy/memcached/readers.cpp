@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/integer.hpp"
 #include "proxy/memcached/commands.hpp"
 #include "proxy/memcached/values.hpp"
 
@@ -48,10 +49,8 @@ std::optional<Line> kind_of(std::string_view line) noexcept {
   const auto word = line.substr(0, line.find(' '));
   const auto* const row = std::ranges::find(rows, word, &Row::word);
   if (row != std::end(rows)) return row->line;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (word.empty() || !std::ranges::all_of(word, is_digit))
-    return std::nullopt;  // of incr and decr, blanks behind it
-  return Line::whole;
+  if (is_digits(word)) return Line::whole;  // of incr and decr, blanks behind it
+  return std::nullopt;
 }
 
 bool fits(char block, Line line) noexcept {

@@ -1,8 +1,9 @@
 #include "proxy/memcached/values.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
+
+#include "base/integer.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -74,12 +75,8 @@ void merge_statistics(std::string& out, std::span<const FragmentReply> replies) 
 
 std::optional<std::size_t> value_size(std::string_view line) noexcept {
   constexpr std::size_t most = std::size_t{1} << 40;
-  const auto text = word_at(line, line.starts_with("VALUE ") ? 3 : 1);
-  std::size_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || size > most)
-    return std::nullopt;
-  return size;
+  const auto size = parse_integer<std::size_t>(word_at(line, line.starts_with("VALUE ") ? 3 : 1));
+  return size && *size <= most ? size : std::nullopt;
 }
 
 std::optional<ValueBlock> take_value(std::string_view& reply) noexcept {

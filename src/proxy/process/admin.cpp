@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <span>
 #include <system_error>
 
+#include "base/integer.hpp"
 #include "proxy/watch/documents.hpp"
 #include "resp/request_parser.hpp"
 #include "resp/writer.hpp"
@@ -44,12 +44,9 @@ Error bad(const std::string& why) { return Error{Errc::bad_argument, why}; }
 
 std::size_t number_or(Words words, std::size_t otherwise) {
   if (words.empty()) return otherwise;
-  const auto text = words.front();
-  std::size_t value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || rest != text.data() + text.size())
-    throw bad(fmt::format("'{}' is no number", text.substr(0, 64)));
-  return value;
+  const auto value = parse_integer<std::size_t>(words.front());
+  if (!value) throw bad(fmt::format("'{}' is no number", words.front().substr(0, 64)));
+  return *value;
 }
 
 template <class Action>

@@ -134,7 +134,8 @@ class ManagementServer::Loop {
     const auto now = clock_.steady();
     const std::size_t first = 1 + services_.size();
     for (std::size_t i = first; i < waits.size(); ++i)
-      if (waits[i].revents != 0 && !serve(*clients_[i - first], now)) clients_[i - first].reset();
+      if (waits[i].revents != 0 && !guarded([&] { return serve(*clients_[i - first], now); }))
+        clients_[i - first].reset();
     std::erase_if(clients_, [&](const auto& client) { return !client || client->is_done(now); });
     if (!timer_set_.load()) accepting_ = true;
     for (std::size_t i = 0; i < services_.size(); ++i)
@@ -147,15 +148,19 @@ class ManagementServer::Loop {
   }
 
   /// A conversation that throws costs its own client the connection.
-  static bool serve(Peer& client, SteadyTime now) {
+  static bool guarded(const auto& serve) {
     try {
-      return client.output.empty() ? read_input(client, now)
-                                   : write_output(client, now) && converse(client, now);
+      return serve();
     } catch (const std::exception& failure) {
       log(LogLevel::error,
           fmt::format("a request for statistics or administration failed: {}", failure.what()));
       return false;
     }
+  }
+
+  static bool serve(Peer& client, SteadyTime now) {
+    return client.output.empty() ? read_input(client, now)
+                                 : write_output(client, now) && converse(client, now);
   }
 
   void accept(const Service& service, SteadyTime now) {
@@ -172,18 +177,11 @@ class ManagementServer::Loop {
     auto& client = *clients_.emplace_back(std::make_unique<Peer>(net::Socket{descriptor}, &service,
                                                                  service.open_conversation(), now,
                                                                  Peer::State::talking, "", ""));
-    const bool stays = greet(client, now);
-    if (!stays) clients_.pop_back();
-  }
-
-  static bool greet(Peer& client, SteadyTime now) {
-    try {
+    const bool stays = guarded([&] {
       apply(client, client.session->greet(client.output));
       return write_output(client, now);
-    } catch (const std::exception& failure) {
-      log(LogLevel::error, fmt::format("the statistics cannot be told: {}", failure.what()));
-      return false;
-    }
+    });
+    if (!stays) clients_.pop_back();
   }
 
   std::vector<Service> services_;

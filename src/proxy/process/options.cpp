@@ -4,10 +4,10 @@
 #include <getopt.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <vector>
 
+#include "base/integer.hpp"
 #include "proxy/watch/counters.hpp"
 
 namespace sluice::proxy::process {
@@ -24,12 +24,7 @@ struct Refused {
 
 /// Digits alone, as nutcracker reads numbers; empty: it is none.
 std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool digits =
-      !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-  if (!digits || error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-  return value;
+  return is_digits(text) ? parse_integer<int>(text) : std::nullopt;
 }
 
 int number_of(char flag, std::string_view text) {

@@ -1,7 +1,10 @@
-/// Where requests and replies of Redis end.
+/// Where requests and replies of Redis end, and the elements that a reply is made of.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "proxy/protocol/protocol.hpp"
 #include "resp/request_parser.hpp"
@@ -24,6 +27,42 @@ class RedisRequestReader final : public RequestReader {
   resp::RequestParser parser_;
   bool strict_;
 };
+
+/// One element of a reply: a string or a number, or the header of an aggregate.
+struct Element {
+  enum class State : std::uint8_t { whole, cut, bad };
+  State state = State::bad;
+  char type = 0;
+  bool null = false;
+  /// Length of a string, count of an aggregate (a map's: pairs), value of an integer.
+  std::int64_t number = 0;
+  /// Bytes of the element: of a string with its content, of an aggregate its header.
+  std::size_t size = 0;
+  std::size_t missing = 1;   ///< of a cut one: at least so many bytes
+  std::size_t children = 0;  ///< elements that follow and belong to it
+
+  bool is_error() const noexcept { return type == '-' || type == '!'; }
+};
+
+/// The element at the front of `bytes`. A line longer than `line_limit`, streamed strings and
+/// aggregates, and what no server sends are bad. `scanned`: of a cut line, how far it has been
+/// read; kept by the caller.
+Element element_at(std::string_view bytes, std::size_t& scanned) noexcept;
+/// Of a reply that a reader has found whole.
+inline Element element_at(std::string_view bytes) noexcept {
+  std::size_t scanned = 0;
+  return element_at(bytes, scanned);
+}
+/// What the string at the front of `bytes` says. Empty: there is no string.
+std::string_view string_at(std::string_view bytes) noexcept;
+
+inline constexpr std::size_t reply_line_limit = std::size_t{64} << 10;
+
+/// REQUIRES: `bytes` begins with a whole reply that a reader has found. The size of its first
+/// value, with the attributes before it.
+std::size_t reply_size(std::string_view bytes) noexcept;
+/// The same without the attributes at its front.
+std::string_view without_attributes(std::string_view reply) noexcept;
 
 /// A reply is over when as many elements have come as its headers have promised. So one number
 /// stands for all the aggregates that are open, however deep, and there is nothing that nesting

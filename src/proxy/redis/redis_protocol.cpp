@@ -1,7 +1,10 @@
 #include "proxy/redis/redis_protocol.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "proxy/redis/readers.hpp"
 #include "proxy/redis/replies.hpp"
@@ -101,17 +104,10 @@ RedisProtocol::Row RedisProtocol::row_of(const resp::CommandSpec& spec,
 
 Plan RedisProtocol::plan(Words words) {
   const auto* const spec = resp::find_command(words);
-  if (spec == nullptr) {
-    reply_.clear();
-    append_unknown_command(reply_, words);
-    return refused(static_cast<std::uint16_t>(rows_.size()));
-  }
+  if (spec == nullptr)
+    return refused(static_cast<std::uint16_t>(rows_.size()), unknown_command(words));
   const auto& row = rows_[spec->index];
-  if (!spec->arity_fits(words.size())) {
-    reply_.clear();
-    append_wrong_arity(reply_, spec->name);
-    return refused(row.plan.command);
-  }
+  if (!spec->arity_fits(words.size())) return refused(row.plan.command, wrong_arity(spec->name));
   if (row.keys == Keys::first && row.plan.route == Route::one) {
     Plan plan = row.plan;
     plan.keys = first_argument;
@@ -129,23 +125,18 @@ Plan RedisProtocol::plan_keys(const resp::CommandSpec& spec, const Row& row, Wor
     keys_.clear();
     for (std::size_t at = row.first_key; at < words.size(); ++at) keys_.push_back(at);
   } else if (!resp::keys_of(spec, words, keys_)) {
-    reply_.clear();
-    append_lost_keys(reply_, spec.name);
-    return refused(plan.command);
+    return refused(
+        plan.command,
+        error_reply(fmt::format("syntax error: '{}' does not tell which of its arguments are keys",
+                                spec.name)));
   }
-  if (row.keys == Keys::sort && !add_sort_patterns(words, hash_tag_, keys_)) {
-    reply_.clear();
-    append_error(
-        reply_,
-        "BY and GET of SORT would read keys of other servers: give their patterns a hash tag");
-    return refused(plan.command);
-  }
+  if (row.keys == Keys::sort && !add_sort_patterns(words, hash_tag_, keys_))
+    return refused(plan.command,
+                   error_reply("BY and GET of SORT would read keys of other servers: give their "
+                               "patterns a hash tag"));
   plan.keys = keys_;
-  if (plan.words_per_key > 1 && keys_.back() + plan.words_per_key > words.size()) {  // MSET k v k
-    reply_.clear();
-    append_wrong_arity(reply_, spec.name);
-    return refused(plan.command);
-  }
+  if (plan.words_per_key > 1 && keys_.back() + plan.words_per_key > words.size())  // MSET k v k
+    return refused(plan.command, wrong_arity(spec.name));
   if (plan.verb == SessionVerb::blocking && spec.rule == resp::KeyRule::streams &&
       !has_block_option(words)) {
     plan.route = Route::one;
@@ -169,22 +160,23 @@ Plan RedisProtocol::plan_local(const resp::CommandSpec& spec, const Row& row, Wo
   } else if (words.size() == 1) {
     writer.simple("PONG");
   } else {
-    append_wrong_arity(reply_, spec.name);
+    reply_ = wrong_arity(spec.name);
   }
   plan.reply = reply_;
   return plan;
 }
 
 Plan RedisProtocol::refuse(const resp::CommandSpec& spec, const Row& row) {
-  reply_.clear();
-  if (row.route.needs_consent)
-    append_needs_consent(reply_, spec.name, pool_);
-  else
-    append_never(reply_, spec.name, row.route.never);
-  return refused(row.plan.command);
+  if (!row.route.needs_consent)
+    return refused(row.plan.command, not_served(spec.name, row.route.never));
+  return refused(row.plan.command,
+                 error_reply(fmt::format(
+                     "'{}' is not served here: name it in the setting `allow` of pool '{}'",
+                     spec.name, pool_)));
 }
 
-Plan RedisProtocol::refused(std::uint16_t command) const {
+Plan RedisProtocol::refused(std::uint16_t command, std::string reply) {
+  reply_ = std::move(reply);
   Plan plan;
   plan.command = command;
   plan.reply = reply_;

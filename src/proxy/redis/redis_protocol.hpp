@@ -65,7 +65,7 @@ class RedisProtocol : public Protocol {
   Plan plan_keys(const resp::CommandSpec& spec, const Row& row, Words words);
   Plan plan_local(const resp::CommandSpec& spec, const Row& row, Words words);
   Plan refuse(const resp::CommandSpec& spec, const Row& row);
-  Plan refused(std::uint16_t command) const;
+  Plan refused(std::uint16_t command, std::string reply);
 
   std::vector<Row> rows_;  // by CommandSpec::index
 };

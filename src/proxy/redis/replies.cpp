@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "proxy/redis/wire.hpp"
+#include "proxy/redis/readers.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::proxy {
@@ -25,13 +25,8 @@ std::string shown_arguments(Words words) {
 
 using Replies = std::span<const FragmentReply>;
 
-Element front_of(std::string_view reply) noexcept {
-  std::size_t scanned = 0;
-  return element_at(reply, scanned);
-}
-
 bool is_error(const FragmentReply& fragment) noexcept {
-  return fragment.failed || front_of(without_attributes(fragment.reply)).is_error();
+  return fragment.failed || element_at(without_attributes(fragment.reply)).is_error();
 }
 
 bool append_first_error(std::string& out, Replies replies, bool strict) {
@@ -43,12 +38,12 @@ bool append_first_error(std::string& out, Replies replies, bool strict) {
 }
 
 /// The servers replied with other types than the command gives.
-void misfit(std::string& out) { append_error(out, "the servers' replies do not fit one another"); }
+void misfit(std::string& out) { out += error_reply("the servers' replies do not fit one another"); }
 
 /// The elements of an array; empty and false when it is none.
 bool open_array(std::string_view& reply, std::size_t& count) noexcept {
   reply = without_attributes(reply);
-  const auto header = front_of(reply);
+  const auto header = element_at(reply);
   if ((header.type != '*' && header.type != '~') || header.null) return false;
   reply.remove_prefix(header.size);
   count = header.children;
@@ -90,7 +85,7 @@ void by_key(std::string& out, const Plan& plan, Replies replies) {
 void sum(std::string& out, const Plan&, Replies replies) {
   std::int64_t total = 0;
   for (const auto& fragment : replies) {
-    const auto element = front_of(without_attributes(fragment.reply));
+    const auto element = element_at(without_attributes(fragment.reply));
     if (element.type != ':') return misfit(out);
     total = static_cast<std::int64_t>(static_cast<std::uint64_t>(total) +
                                       static_cast<std::uint64_t>(element.number));
@@ -124,7 +119,7 @@ void all_elements(std::string& out, const Plan&, Replies replies) {
     if (!open_array(elements, count)) return misfit(out);
     if (&fragment == &replies.front()) least.assign(count, 1);
     if (count != least.size()) return misfit(out);
-    for (auto& value : least) value = std::min(value, front_of(take(elements, 1)).number);
+    for (auto& value : least) value = std::min(value, element_at(take(elements, 1)).number);
   }
   resp::ReplyWriter writer{out};
   writer.array(least.size());
@@ -133,7 +128,7 @@ void all_elements(std::string& out, const Plan&, Replies replies) {
 
 void found(std::string& out, const Plan& plan, Replies replies) {
   const auto one = std::ranges::find_if(replies, [](const FragmentReply& fragment) {
-    return !front_of(without_attributes(fragment.reply)).null;
+    return !element_at(without_attributes(fragment.reply)).null;
   });
   first(
       out, plan,
@@ -146,48 +141,38 @@ constexpr std::array<Merger, 8> mergers{first, by_key,      sum,          first,
 
 }  // namespace
 
-void append_error(std::string& out, std::string_view text) {
-  resp::ReplyWriter{out}.error(fmt::format("ERR {}", text));
+std::string error_reply(std::string_view text) {
+  std::string reply;
+  resp::ReplyWriter{reply}.error(fmt::format("ERR {}", text));
+  return reply;
 }
 
-void append_unknown_command(std::string& out, Words words) {
+std::string unknown_command(Words words) {
   const auto* const container = resp::find_command(words[0]);
   if (container != nullptr && words.size() > 1) {
     std::string name{container->name};
     std::ranges::transform(name, name.begin(), [](char c) {
       return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
     });
-    append_error(out, fmt::format("unknown subcommand '{}'. Try {} HELP.",
-                                  words[1].substr(0, shown_bytes), name));
-    return;
+    return error_reply(fmt::format("unknown subcommand '{}'. Try {} HELP.",
+                                   words[1].substr(0, shown_bytes), name));
   }
-  append_error(out, fmt::format("unknown command '{}', with args beginning with: {}",
-                                words[0].substr(0, shown_bytes), shown_arguments(words)));
+  return error_reply(fmt::format("unknown command '{}', with args beginning with: {}",
+                                 words[0].substr(0, shown_bytes), shown_arguments(words)));
 }
 
-void append_wrong_arity(std::string& out, std::string_view command) {
-  append_error(out, fmt::format("wrong number of arguments for '{}' command", command));
+std::string wrong_arity(std::string_view command) {
+  return error_reply(fmt::format("wrong number of arguments for '{}' command", command));
 }
 
-void append_lost_keys(std::string& out, std::string_view command) {
-  append_error(out, fmt::format("syntax error: '{}' does not tell which of its arguments are keys",
-                                command));
-}
-
-void append_needs_consent(std::string& out, std::string_view command, std::string_view pool) {
-  append_error(out,
-               fmt::format("'{}' is not served here: name it in the setting `allow` of pool '{}'",
-                           command, pool));
-}
-
-void append_never(std::string& out, std::string_view command, Never never) {
+std::string not_served(std::string_view command, Never never) {
   static constexpr std::array<std::string_view, 3> rows{
       "'{}' cannot be served by a proxy: ask the server itself",
       "'{}' cannot be served by a proxy: the server would answer for all clients that share its "
       "connection",
       "This instance has cluster support disabled",  // what a server without it says
   };
-  append_error(out, fmt::format(fmt::runtime(rows[static_cast<std::size_t>(never)]), command));
+  return error_reply(fmt::format(fmt::runtime(rows[static_cast<std::size_t>(never)]), command));
 }
 
 std::string_view failure_reply(Failure failure) noexcept {

@@ -1,6 +1,5 @@
 // Compat::strict: what twemproxy 0.5.0 does with each command, by its own table.
-#include <algorithm>
-
+#include "base/integer.hpp"
 #include "proxy/redis/redis_protocol.hpp"
 #include "proxy/redis/replies.hpp"
 
@@ -15,8 +14,7 @@ constexpr std::size_t mbuf_header = 48;
 
 /// "numkeys" of EVAL as twemproxy reads it: digits, and not all of them 0.
 bool is_count(std::string_view text) noexcept {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; }) &&
-         text.find_first_not_of('0') != std::string_view::npos;
+  return is_digits(text) && text.find_first_not_of('0') != std::string_view::npos;
 }
 
 }  // namespace

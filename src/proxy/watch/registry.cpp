@@ -20,24 +20,25 @@ Error unknown(std::string_view what, std::string_view name) {
                fmt::format("the statistics have not been told of the {} '{}'", what, name)};
 }
 
-}  // namespace
-
-std::int64_t Snapshot::current_connections() const noexcept {
-  auto count = static_cast<std::int64_t>(pools.size());
-  for (const auto& pool : pools) {
-    count += pool.totals.client_connections;
-    for (const auto& server : pool.servers) count += server.totals.server_connections;
+/// Of clients and servers, by these counters, and the listening sockets.
+std::int64_t connections(const Snapshot& snapshot, std::int64_t PoolTotals::*of_clients,
+                         std::int64_t ServerTotals::*of_servers) noexcept {
+  auto count = static_cast<std::int64_t>(snapshot.pools.size());
+  for (const auto& pool : snapshot.pools) {
+    count += pool.totals.*of_clients;
+    for (const auto& server : pool.servers) count += server.totals.*of_servers;
   }
   return count;
 }
 
+}  // namespace
+
+std::int64_t Snapshot::current_connections() const noexcept {
+  return connections(*this, &PoolTotals::client_connections, &ServerTotals::server_connections);
+}
+
 std::int64_t Snapshot::total_connections() const noexcept {
-  auto count = static_cast<std::int64_t>(pools.size());
-  for (const auto& pool : pools) {
-    count += pool.totals.client_accepted;
-    for (const auto& server : pool.servers) count += server.totals.connects;
-  }
-  return count;
+  return connections(*this, &PoolTotals::client_accepted, &ServerTotals::connects);
 }
 
 Registry::Registry(std::size_t workers, WatchOptions options, Clock& clock)

@@ -23,6 +23,7 @@
 #include "engine/differential/templates.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice::test {
 namespace {
@@ -188,11 +189,14 @@ TEST(Differential, WhateverStandsAtAKey) {
   std::vector<std::string_view> templates;
   std::ranges::copy_if(command_templates, std::back_inserter(templates),
                        [](std::string_view text) { return !text.starts_with('X'); });
-  expect_same({.templates = templates, .keys = Grammar::Keys::mixed, .commands = 600, .seeds = 40});
+  expect_same({.templates = templates,
+               .keys = Grammar::Keys::mixed,
+               .commands = 600,
+               .seeds = rounds(40U)});
 }
 
 TEST(Differential, LargeCollections) {
-  expect_same({.templates = large_templates, .commands = 2500, .seeds = 6});
+  expect_same({.templates = large_templates, .commands = 2500, .seeds = rounds(6U)});
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "engine/core/command.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/core/keyspace.hpp"
-#include "engine/core/object.hpp"
 #include "engine/types/hash.hpp"
 #include "engine/types/set.hpp"
 #include "engine/types/sorted_set.hpp"

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "lock/fair/virtual_fair.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -80,7 +81,7 @@ class FairModel : public VirtualFair {
 };
 
 TEST_F(FairModel, OneAtATimeAndNobodyIsForgotten) {
-  for (unsigned seed = 1; seed <= 100; ++seed) {
+  for (unsigned seed = 1; seed <= test::rounds(100U); ++seed) {
     dice_.seed(seed);
     std::deque<FairProcess> processes;
     for (int i = 0; i < 3; ++i) {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "lock/fair/virtual_fair.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice {
 namespace {

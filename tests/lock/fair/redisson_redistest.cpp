@@ -22,7 +22,10 @@ std::string state_of(const std::string& dump) {
   std::string state;
   for (std::size_t begin = 0; begin < dump.size();) {
     const auto end = dump.find('\n', begin) + 1;
-    const auto line = dump.substr(begin, end - begin);
+    auto line = dump.substr(begin, end - begin);
+    // what we wait in ends, long after the last deadline; Redisson's does not
+    if (line.starts_with("redisson_lock_queue:") || line.starts_with("redisson_lock_timeout:"))
+      line = line.substr(0, line.find_first_of(",\n")) + '\n';
     if (!line.starts_with("redisson_lock_token:") && !line.starts_with(">") &&
         line.find("unlock_latch") == std::string::npos)
       state += line;
@@ -157,7 +160,7 @@ TEST_F(FairWire, KeysOfOursBesideItsBeginWithSluice) {
     EXPECT_TRUE(key.as_text() == "stock" || key.as_text().starts_with("sluice") ||
                 key.as_text().starts_with("redisson_lock_"))
         << key.as_text();
-  EXPECT_EQ(side_.command({"TTL", queue_}), Value::integer(-1)) << "as with Redisson";
+  EXPECT_GT(side_.command({"TTL", queue_}).as_integer(), 600) << "longer than Redisson waits";
   EXPECT_GT(side_.command({"TTL", "sluice_lock_tickets:{stock}"}).as_integer(), 60);
   waiter.give_up();
   held.release().get();

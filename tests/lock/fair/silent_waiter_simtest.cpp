@@ -30,7 +30,7 @@ TEST_F(FairSilence, F04_SilentHeadCostsTwoSecondsAndFewCommands) {
   clock_.advance(2s);
   EXPECT_TRUE(first.in());
   EXPECT_FALSE(second.in());
-  EXPECT_EQ(there.line.executed("lock/fair/acquire"), asked + 1);
+  EXPECT_LE(there.line.executed("lock/fair/acquire"), asked + 4);
 }
 
 // simulation: --primitive fair --seeds 138994
@@ -64,17 +64,15 @@ TEST_F(FairSilence, TheProcessThatIsToLookMayBeDead) {
   EXPECT_TRUE(visitor.in());
 }
 
-TEST_F(FairSilence, ProcessThatStandsStillWithManyWaitersCostsTwoSecondsEach) {
+TEST_F(FairSilence, K08_ProcessThatStandsStillCostsTwoSecondsHoweverManyWaitersItHas) {
   const auto silent = silent_inbox("sluice:inbox:silent");
   FairProcess here{*store_};
   FairProcess there{*store_};
   auto held = here.mutex.acquire().get();
-  for (int i = 0; i < 5; ++i) queue_up("silent:" + std::to_string(i), "sluice:inbox:silent");
+  for (int i = 0; i < 100; ++i) queue_up("silent:" + std::to_string(i), "sluice:inbox:silent");
   Visitor visitor{there.mutex, 1h};
   held.release().get();
-  clock_.advance(7s);
-  EXPECT_FALSE(visitor.in()) << "four of them had their time";
-  clock_.advance(3s);
+  clock_.advance(2s);
   EXPECT_TRUE(visitor.in());
   EXPECT_LE(there.line.executed("lock/fair/acquire"), 8U);
 }

@@ -60,7 +60,7 @@ TEST_F(Redisson, SharesTheFencingCounter) {
   EXPECT_GT(ours, 1'000'000'000'000'000U) << "lifted above whatever the counter may have been";
   EXPECT_EQ(fenced.acquire(), ours + 1);
   EXPECT_EQ(fenced.release(), Value::integer(1));
-  EXPECT_EQ(mutex_.acquire().get().token().value, ours + 2);
+  EXPECT_GT(mutex_.acquire().get().token().value, ours + 1);
 }
 
 TEST_F(Redisson, SeesOurEntriesInItsForm) {
@@ -85,7 +85,8 @@ TEST_F(Redisson, FindsNothingButTheCounterAfterwards) {
     ASSERT_EQ(keys.as_items().size(), 1U) << name;
     EXPECT_EQ(keys.as_items()[0].as_text(),
               name == "stock" ? "redisson_lock_token:{stock}" : "redisson_lock_token:{tag}stock");
-    EXPECT_EQ(side_.command({"TTL", keys.as_items()[0].as_text()}), Value::integer(-1));
+    EXPECT_GT(side_.command({"TTL", keys.as_items()[0].as_text()}).as_integer(), 24 * 3600)
+        << "longer than any lease";
   }
 }
 

@@ -3,7 +3,9 @@
 
 #include "lock/quorum/virtual_quorum.hpp"
 #include "sluice/mutex.hpp"
+#include "sluice/store.hpp"
 #include "support/history.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -498,14 +500,14 @@ class Storm {
 };
 
 TEST(QuorumStorm, ExclusionOverRandomFaults) {
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= test::rounds(40U); ++seed) {
     Storm storm{seed, Storm::Weather::faults};
     EXPECT_EQ(storm.run(), "") << "seed " << seed;
   }
 }
 
 TEST(QuorumStorm, Q05_ForwardClockJumpOnOneNodeOfFive) {
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= test::rounds(40U); ++seed) {
     Storm storm{seed, Storm::Weather::clock_jumps};
     EXPECT_EQ(storm.run(), "") << "seed " << seed;
   }

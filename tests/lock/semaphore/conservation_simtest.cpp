@@ -5,6 +5,7 @@
 #include <random>
 
 #include "lock/semaphore/virtual_semaphore.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -123,7 +124,7 @@ class Simulation : public VirtualSemaphore {
 };
 
 TEST_F(Simulation, S01_PermitsAreConserved) {
-  constexpr int seeds = 20;
+  constexpr int seeds = test::rounds(20);
   constexpr int steps = 5000;  // of 10^5
   for (unsigned seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "lock/semaphore/virtual_semaphore.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -322,7 +323,7 @@ TEST_F(PermitQueue, HundredWaitersInAHundredProcessesCostFourCommandsARelease) {
 
 TEST_F(PermitQueue, W04_RandomCancellationLosesNoPermitAndForgetsNobody) {
   std::mt19937 dice{20260102};
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < test::rounds(1000); ++round) {
     Semaphore desks{line_, "desks", {.lease = 300ms}};
     store_->run({"FLUSHALL"}).get();
     desks.try_set_permits(2).get();

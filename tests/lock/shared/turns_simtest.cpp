@@ -178,6 +178,7 @@ TEST_F(Turns, WriterThatDiesWhileItWaitsDelaysReadersForTwoSeconds) {
   Writer writer{there_, 1h};
   Reader second{here_, 1h};
   EXPECT_TRUE(second.waits());
+  stop(far_);
   store_->run({"DEL", "sluice_rw_writers:{prices}"}).get();
   put_dead_writer_first();
   clock_.advance(2100ms);
@@ -195,13 +196,13 @@ TEST_F(Turns, ProcessThatStandsStillCostsTwoSeconds) {
   Writer sleeper{slow, 1h};
   Writer second{here_, 1h};
   Reader reader{here_, 1h};
-  third.hold_messages();
+  stop(third);
   first.leave();
-  clock_.advance(1900ms);
+  clock_.advance(1400ms);
   EXPECT_TRUE(second.waits());
-  clock_.advance(500ms);
+  clock_.advance(600ms);
   EXPECT_TRUE(second.in());
-  third.let_messages_go();
+  go_on(third);
   EXPECT_TRUE(sleeper.waits()) << "its grant is over, and it knows";
   second.leave();
   EXPECT_TRUE(sleeper.in());
@@ -227,13 +228,13 @@ TEST_F(Turns, TheProcessThatIsToLookMayStandStillToo) {
     } else {
       writer.emplace(here_, 1h);
     }
-    third.hold_messages();
-    fourth.hold_messages();
+    stop(third);
+    stop(fourth);
     first.leave();
-    clock_.advance(9s);
-    EXPECT_TRUE(readers ? reader->in() : writer->in()) << "three had their turn";
-    third.let_messages_go();
-    fourth.let_messages_go();
+    clock_.advance(4s);
+    EXPECT_TRUE(readers ? reader->in() : writer->in()) << "both processes had their turn";
+    go_on(third);
+    go_on(fourth);
   }
 }
 
@@ -244,7 +245,7 @@ TEST_F(Turns, WhoeverWasToLookMayLeave) {
   Writer sleeper{slow, 1h};
   Writer looks{there_, 1h};
   Writer last{here_, 1h};
-  third.hold_messages();
+  stop(third);
   first.leave();
   looks.give_up();
   clock_.advance(3s);

@@ -22,13 +22,19 @@ std::uint64_t number_of(std::string_view text) {
 std::string how_to_repeat(const Campaign& campaign, std::uint64_t seed) {
   const auto mutated =
       campaign.mutation.empty() ? std::string{} : fmt::format(" --mutation {}", campaign.mutation);
-  return fmt::format("lock_simulation --primitive {} --seeds {}{}", campaign.primitive, seed,
-                     mutated);
+  const auto profile =
+      campaign.profile == "usual" ? std::string{} : fmt::format(" --profile {}", campaign.profile);
+  return fmt::format("lock_simulation --primitive {}{} --seeds {}{}", campaign.primitive, profile,
+                     seed, mutated);
+}
+
+Outcome outcome_of(const Campaign& campaign, std::uint64_t seed, bool keeps_journal) {
+  return run_seed(seed, trouble_named(campaign.profile), primitive_named(campaign.primitive),
+                  mutation_named(campaign.mutation), keeps_journal);
 }
 
 std::string told(const Campaign& campaign, std::uint64_t seed) {
-  const auto again =
-      run_seed(seed, primitive_named(campaign.primitive), mutation_named(campaign.mutation), true);
+  const auto again = outcome_of(campaign, seed, true);
   const auto& lines = again.lines;
   const auto from = lines.size() > told_events ? lines.end() - told_events : lines.begin();
   return fmt::format("seed {}: {}\nplayed: {}\nagain: {}\nthe last events:\n{}\n", seed,
@@ -50,19 +56,28 @@ Seeds seeds_of(std::string_view text) {
 }
 
 std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds) {
-  const Primitive& primitive = primitive_named(campaign.primitive);
-  const Mutation& mutation = mutation_named(campaign.mutation);
+  if (!trouble_named(campaign.profile).plays(campaign.primitive))
+    throw std::invalid_argument{
+        fmt::format("'{}' is not played with '{}'", campaign.profile, campaign.primitive)};
   for (auto seed = seeds.first;; ++seed) {
-    if (run_seed(seed, primitive, mutation, false).violation)
+    if (outcome_of(campaign, seed, false).violation)
       return Failure{.seed = seed, .text = told(campaign, seed)};
     if (seed == seeds.last) return std::nullopt;
   }
 }
 
+void run_for_branches(std::string_view primitive, Seeds seeds, Branches& branches) {
+  for (auto seed = seeds.first;; ++seed) {
+    for (const auto& trouble : all_troubles())
+      if (trouble.plays(primitive))
+        (void)run_seed(seed, trouble, primitive_named(primitive), mutation_named(""), false,
+                       &branches);
+    if (seed == seeds.last || branches.missed().empty()) return;
+  }
+}
+
 std::vector<std::string> trace_of(const Campaign& campaign, std::uint64_t seed) {
-  return run_seed(seed, primitive_named(campaign.primitive), mutation_named(campaign.mutation),
-                  true)
-      .lines;
+  return outcome_of(campaign, seed, true).lines;
 }
 
 }  // namespace sluice::simulation

@@ -51,9 +51,25 @@ void SimConnection::execute(const Batch& batch,
   executing_ = terms_.push_after_reply;
   auto replies = server_.execute(batch);
   executing_ = false;
-  say([answered = std::move(answered), replies = std::move(replies)] { answered(replies); });
+  const auto& last = batch.items().back();
+  const bool waits = !last.script && last.words.front() == "WAIT" && !replies.back().is_error();
+  if (waits) {
+    const std::chrono::milliseconds within{std::stoll(last.words[2])};
+    server_.when_replicated(within, [self = shared_from_this(), replies = std::move(replies),
+                                     answered = std::move(answered)](std::int64_t have) mutable {
+      replies.back() = Value::integer(have);
+      self->reply(replies, std::move(answered));
+    });
+  } else {
+    reply(replies, std::move(answered));
+  }
   for (auto& push : std::exchange(pushes_, {})) say(std::move(push));
   if (mutation_.renews_after_release) renew_behind(batch);
+}
+
+void SimConnection::reply(const std::vector<Value>& replies,
+                          std::function<void(const std::vector<Value>&)> answered) {
+  say([answered = std::move(answered), replies] { answered(replies); });
 }
 
 void SimConnection::renew_behind(const Batch& batch) {
@@ -84,6 +100,11 @@ void SimConnection::subscribe(const std::string& channel,
   subscriptions_.emplace(channel, server_.store().listen(channel, std::move(hear)).get());
 }
 
+void SimConnection::close() {
+  closed_ = true;
+  subscriptions_.clear();
+}
+
 nanoseconds SimConnection::cut() {
   cut_ = true;
   const bool restarted = server_.life() != life_;
@@ -92,14 +113,11 @@ nanoseconds SimConnection::cut() {
   const nanoseconds unaware = dice_.chance(50) ? nanoseconds{} : dice_.upto(terms_.longest_unaware);
   // What is on its way arrives before the end of the connection does.
   const auto all_in = std::max(last_arrival_ - clock_.steady(), nanoseconds{}) + lateness_;
-  const auto close = [self = shared_from_this()] {
-    self->closed_ = true;
-    self->subscriptions_.clear();
-  };
   if (restarted) {
     close();
   } else {
-    clock_.after(std::max(all_in, unaware) + nanoseconds{1}, close);
+    clock_.after(std::max(all_in, unaware) + nanoseconds{1},
+                 [self = shared_from_this()] { self->close(); });
   }
   return dice_.chance(50) ? nanoseconds{} : dice_.upto(terms_.longest_unaware);
 }

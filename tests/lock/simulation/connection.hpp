@@ -45,6 +45,8 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
   /// The line is cut. After the returned time the client learns of it.
   std::chrono::nanoseconds cut();
   bool is_cut() const noexcept { return cut_; }
+  /// The server learns of the end at once.
+  void close();
   unsigned life() const noexcept { return life_; }
   /// How many requests were executed after the cut.
   std::size_t late() const noexcept { return late_; }
@@ -53,6 +55,8 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
   std::chrono::nanoseconds delay();
   void arrive(std::uint64_t number, const Work& arrives);
   void renew_behind(const Batch& batch);
+  void reply(const std::vector<Value>& replies,
+             std::function<void(const std::vector<Value>&)> answered);
 
   VirtualClock& clock_;
   SimServer& server_;

@@ -18,14 +18,17 @@ class Journal {
 
   template <class... Args>
   void note(fmt::format_string<Args...> text, Args&&... args) {
-    if (keeps_ && !violation_) write(fmt::format(text, std::forward<Args>(args)...));
+    if (keeps_ && !violation_ && !closed_) write(fmt::format(text, std::forward<Args>(args)...));
   }
   /// The first one counts, and ends the journal.
   void violate(std::string what) {
-    if (violation_) return;
+    if (violation_ || closed_) return;
     if (keeps_) write("VIOLATION " + what);
     violation_ = std::move(what);
   }
+
+  /// What comes now does not count.
+  void close() noexcept { closed_ = true; }
 
   const std::optional<std::string>& violation() const noexcept { return violation_; }
   const std::vector<std::string>& lines() const noexcept { return lines_; }
@@ -40,6 +43,7 @@ class Journal {
   const Clock& clock_;
   const bool keeps_;
   const SteadyTime began_;
+  bool closed_ = false;
   std::optional<std::string> violation_;
   std::vector<std::string> lines_;
 };

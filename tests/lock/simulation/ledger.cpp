@@ -26,11 +26,10 @@ void Ledger::see(Kind kind, const std::string& who, std::uint64_t number) {
 void Ledger::come(const Stay& stay) {
   if (stay.permits > 0) return see(Kind::acquire, stay.who, stay.permits);
   if (stay.mode == Mode::shared) return see(Kind::enter_shared, stay.who);
-  const auto token = stay.held.token().value;
   const bool again = std::ranges::any_of(stays_, [&](const StayPtr& other) {
-    return other->who == stay.who && other->counted && other->held.token().value == token;
+    return other->who == stay.who && other->counted && other->token == stay.token;
   });
-  see(Kind::enter, stay.who, again ? 0 : token);
+  see(Kind::enter, stay.who, again ? 0 : stay.token);
 }
 
 void Ledger::go(const Stay& stay) {
@@ -40,7 +39,7 @@ void Ledger::go(const Stay& stay) {
 
 void Ledger::wait(const std::string& who, const SimProcess& process, const SimStore& store) {
   journal_.note("{} waits for {}", who, name_);
-  waiters_.push_back({who, &process, &store, process.steady()});
+  waiters_.push_back({who, &process, &store, server_.clock().steady()});
   see(Kind::wait, who);
 }
 
@@ -55,23 +54,50 @@ void Ledger::give_up(const std::string& who) {
 }
 
 bool Ledger::is_forgotten(const Stay& stay) const {
+  if (terms_.durable) return false;
   // A token says when it was given, also where a process gives what it had before.
-  const bool old_token = stay.mode == Mode::exclusive && stay.permits == 0 &&
-                         static_cast<std::int64_t>(stay.held.token().value) <
-                             server_.forgot_at().time_since_epoch().count();
+  const bool old_token =
+      stay.mode == Mode::exclusive && stay.permits == 0 &&
+      static_cast<std::int64_t>(stay.token) < server_.forgot_at().time_since_epoch().count();
   return old_token || stay.life < server_.first_life_of_data();
 }
 
+bool Ledger::is_ended_outside(const Stay& stay) const {
+  constexpr std::chrono::seconds on_its_way{1};  // a reader's token tells nothing
+  if (stay.excused) return true;
+  if (ended_outside_at_ == SteadyTime::min()) return false;
+  if (stay.mode == Mode::exclusive && stay.permits == 0) return stay.token <= ended_outside_;
+  return stay.since < ended_outside_at_ + on_its_way;
+}
+
+bool Ledger::counts(const Stay& stay) const {
+  return !is_forgotten(stay) && !is_ended_outside(stay);
+}
+
+void Ledger::look_at_token(const Stay& stay) {
+  if (stay.mode == Mode::shared || stay.permits > 0) return;
+  const auto [had, is_new] = tokens_.emplace(stay.token, stay.who);
+  if (!is_new && had->second != stay.who)
+    journal_.violate(fmt::format("{}: token {} is given to {} and was {}'s", name_, stay.token,
+                                 stay.who, had->second));
+}
+
 Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
-                              const SimStore& store, Held& held, Mode mode, std::uint32_t permits) {
-  journal_.note("{} is in {} with {}, valid for {} us", who, name_, held.token().value,
+                              const SimStore& store, SimHold& held, Mode mode,
+                              std::uint32_t permits) {
+  const std::uint64_t token = held.token(name_).value;
+  journal_.note("{} is in {} with {}, valid for {} us", who, name_, token,
                 held.valid_for().count() / 1000);
   auto told = std::make_shared<bool>(false);
   held.on_lost([told](LostCause) { *told = true; });
-  const auto stay = std::make_shared<Stay>(
-      Stay{who, process, store, held, mode, permits, store.life_heard(), told});
+  if (terms_.throws && held.valid())
+    held.on_lost([](LostCause) { throw 1; });  // nothing that is a std::exception
+  const auto stay =
+      std::make_shared<Stay>(Stay{who, process, store, held, token, mode, permits,
+                                  server_.clock().steady(), store.life_heard(), told});
   look();
-  stay->counted = held.valid() && !is_forgotten(*stay);
+  look_at_token(*stay);
+  stay->counted = held.valid() && counts(*stay);
   stop_waiting(who);
   if (stay->counted) {
     come(*stay);
@@ -84,6 +110,7 @@ Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
 
 void Ledger::leave(const StayPtr& stay) {
   look();
+  if (std::ranges::find(stays_, stay) == stays_.end()) return;  // its process was dead
   journal_.note("{} leaves {}", stay->who, name_);
   if (stay->counted) go(*stay);
   stays_.remove(stay);
@@ -99,6 +126,7 @@ void Ledger::look_at(Stay& stay) {
   if (!valid && !stay.ended) {
     stay.ended = now;
     journal_.note("{} has lost {}", stay.who, name_);
+    look_at_loss(stay);
     if (std::exchange(stay.counted, false)) go(stay);
   }
   if (valid && stay.ended)
@@ -106,10 +134,65 @@ void Ledger::look_at(Stay& stay) {
   if (stay.ended && !*stay.told && !stay.process.stands_still() &&
       now > std::max(*stay.ended, stay.process.runs_since()) + 2 * terms_.jitter)
     journal_.violate(fmt::format("{}: {} is not told that its hold is lost", name_, stay.who));
-  if (valid && is_forgotten(stay)) {
+  if (valid && !counts(stay)) {
     if (std::exchange(stay.counted, false)) go(stay);
-    look_at_forgotten(stay);
+    if (is_forgotten(stay) && server_.forgot_all()) look_at_forgotten(stay);
   }
+}
+
+void Ledger::look_at_loss(const Stay& stay) {
+  if (!terms_.lasting || !terms_.watched || !counts(stay)) return;
+  const auto able = std::max(stay.process.runs_since(), stay.store.connected_since());
+  if (able == SteadyTime::max() || server_.clock().steady() - able < terms_.lease) return;
+  journal_.violate(fmt::format("{}: {} has lost its hold without a cause", name_, stay.who));
+}
+
+void Ledger::bury(const SimProcess& process) {
+  const auto until = server_.clock().steady() + terms_.lease;
+  for (const auto& stay : stays_) {
+    if (&stay->process != &process) continue;
+    if (std::exchange(stay->counted, false)) go(*stay);
+    ghosts_.push_back({.until = until, .permits = stay->permits});
+  }
+  std::erase_if(stays_, [&](const StayPtr& stay) { return &stay->process == &process; });
+  const auto waiters = waiters_;
+  for (const auto& waiter : waiters)
+    if (waiter.process == &process) give_up(waiter.who);
+}
+
+void Ledger::end_outside(std::uint64_t last_token) {
+  ended_outside_ = std::max(ended_outside_, last_token);
+  ended_outside_at_ = server_.clock().steady();
+  look();
+}
+
+std::vector<const SimHold*> Ledger::ended_outside() const {
+  std::vector<const SimHold*> holds;
+  for (const auto& stay : stays_)
+    if (is_ended_outside(*stay)) holds.push_back(&stay->held);
+  return holds;
+}
+
+void Ledger::excuse(const SimHold* hold) {
+  for (const auto& stay : stays_)
+    if (&stay->held == hold) stay->excused = true;
+}
+
+bool Ledger::is_in_the_way(const Stay& stay) const {
+  if (stay.ended || is_ended_outside(stay)) return false;
+  return !stay.process.stands_still() ||
+         server_.clock().steady() < stay.process.stopped_at() + terms_.lease;
+}
+
+bool Ledger::is_idle(std::uint32_t most) const {
+  const auto now = server_.clock().steady();
+  std::size_t holds = strangers_in_ ? 1 : 0;
+  std::uint32_t permits = 0;
+  for (const auto& stay : stays_)
+    if (is_in_the_way(*stay)) ++holds, permits += stay->permits;
+  for (const auto& ghost : ghosts_)
+    if (now < ghost.until) ++holds, permits += ghost.permits;
+  return terms_.rules.permits ? permits + most <= *terms_.rules.permits : holds == 0;
 }
 
 void Ledger::look_at_forgotten(const Stay& stay) {

@@ -5,18 +5,20 @@
 ///   (tests/support/ history.hpp). A hold that was granted before the server lost its data is left
 ///   out of this.
 /// - A hold that is not valid never becomes valid again, and its holder is told at once.
+/// - No token is given twice, not even after a loss.
+/// - Where it is asked for, a hold that is renewed is not lost without a cause.
 /// - A hold of data that are lost is not valid beyond its lease, and not longer than it takes to
 ///   ask the server where the process runs and is connected.
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "lock/simulation/primitive.hpp"
 #include "lock/simulation/sim_server.hpp"
 #include "lock/simulation/sim_store.hpp"
-#include "sluice/held.hpp"
 #include "support/history.hpp"
 
 namespace sluice::simulation {
@@ -28,6 +30,9 @@ struct LedgerTerms {
   bool watched = true;
   std::chrono::nanoseconds jitter{};       ///< of a process's timers
   std::chrono::nanoseconds to_find_out{};  ///< from being connected to knowing the truth
+  bool lasting = false;  ///< no hold is lost while its process runs and is connected
+  bool durable = false;  ///< a replica that takes over has every hold
+  bool throws = false;   ///< callbacks do
 };
 
 class Ledger {
@@ -45,12 +50,26 @@ class Ledger {
 
   /// `held` is in, and stays where it is until leave(). Ends the wait.
   StayPtr enter(const std::string& who, const SimProcess& process, const SimStore& store,
-                Held& held, Mode mode, std::uint32_t permits);
+                SimHold& held, Mode mode, std::uint32_t permits);
   /// Before anything is asked of the server.
   void leave(const StayPtr& stay);
 
   /// After every step.
   void look();
+
+  /// A process is dead: it holds nothing from now on, but what it held is in the way for a lease.
+  void bury(const SimProcess& process);
+  /// Somebody ended whatever hold there was. `last_token`: of those that were given before.
+  void end_outside(std::uint64_t last_token);
+  /// The holds that this has ended.
+  std::vector<const SimHold*> ended_outside() const;
+  /// Another name of this hold was ended.
+  void excuse(const SimHold* hold);
+  /// Whether somebody else could be in: nobody is who is alive, and no lease of the others lasts.
+  /// `most`: so many permits must be free, where there are permits.
+  bool is_idle(std::uint32_t most) const;
+  /// A program that is not ours is in until then.
+  void stranger_is_in(bool in) { strangers_in_ = in; }
 
   struct Waiter {
     std::string who;
@@ -67,6 +86,11 @@ class Ledger {
   void go(const Stay& stay);
   void see(test::Event::Kind kind, const std::string& who, std::uint64_t number = 0);
   bool is_forgotten(const Stay& stay) const;
+  bool is_ended_outside(const Stay& stay) const;
+  bool counts(const Stay& stay) const;
+  void look_at_token(const Stay& stay);
+  void look_at_loss(const Stay& stay);
+  bool is_in_the_way(const Stay& stay) const;
   void look_at(Stay& stay);
   void look_at_forgotten(const Stay& stay);
 
@@ -77,6 +101,15 @@ class Ledger {
   test::HistoryChecker checker_;
   std::list<StayPtr> stays_;
   std::list<Waiter> waiters_;
+  struct Ghost {
+    SteadyTime until;
+    std::uint32_t permits;
+  };
+  std::vector<Ghost> ghosts_;
+  std::map<std::uint64_t, std::string> tokens_;  // who had which
+  std::uint64_t ended_outside_ = 0;              // the tokens up to this one
+  SteadyTime ended_outside_at_ = SteadyTime::min();
+  bool strangers_in_ = false;
 };
 
 /// One hold as its holder sees it.
@@ -84,11 +117,14 @@ struct Ledger::Stay {
   std::string who;
   const SimProcess& process;
   const SimStore& store;
-  const Held& held;
+  const SimHold& held;
+  std::uint64_t token;
   Mode mode;
   std::uint32_t permits;
+  SteadyTime since;
   unsigned life;               // of the server, when it was granted
   std::shared_ptr<bool> told;  // that it is lost
+  bool excused = false;        // another of its names was ended from outside
   bool counted = true;         // among those who exclude each other
   std::optional<SteadyTime> ended{};
 };

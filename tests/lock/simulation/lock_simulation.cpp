@@ -9,6 +9,8 @@
 
 #include "cli/command_line/command.hpp"
 #include "lock/simulation/campaign.hpp"
+#include "lock/simulation/primitive.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice::simulation {
 namespace {
@@ -16,23 +18,38 @@ namespace {
 struct Args {
   std::string seeds = "0..1000";
   std::string primitive = "mutex";
+  std::string profile = "usual";
   std::string mutation;
   bool trace = false;
+  bool branches = false;
 };
+
+void show_branches(Seeds seeds, std::string_view primitive) {
+  Branches branches;
+  for (const auto& one : all_primitives())
+    if (primitive.empty() || primitive == one.name) run_for_branches(one.name, seeds, branches);
+  for (const auto& [name, count] : branches.counts()) fmt::print("{:>9} {}\n", count, name);
+}
 
 int play(const Args& args) {
   try {
-    const Campaign campaign{.primitive = args.primitive, .mutation = args.mutation};
+    const Campaign campaign{
+        .primitive = args.primitive, .profile = args.profile, .mutation = args.mutation};
     const Seeds range = seeds_of(args.seeds);
     if (args.trace) {
       for (const auto& line : trace_of(campaign, range.first)) fmt::print("{}\n", line);
+      return 0;
+    }
+    if (args.branches) {
+      show_branches(range, args.primitive == "all" ? "" : args.primitive);
       return 0;
     }
     const auto found = first_failure(campaign, range);
     if (found) {
       fmt::print("{}", found->text);
     } else {
-      fmt::print("nothing in seeds {}..{} of {}\n", range.first, range.last, args.primitive);
+      fmt::print("nothing in seeds {}..{} of {}, {}\n", range.first, range.last, args.primitive,
+                 args.profile);
     }
     return found ? 1 : 0;
   } catch (const std::invalid_argument& wrong) {
@@ -47,12 +64,16 @@ int play(const Args& args) {
 int main(int count, char** words) {
   using sluice::cli::into;
   sluice::simulation::Args args;
+  sluice::set_log_sink([](sluice::LogLevel, std::string_view) {});  // losses are what is played
   return sluice::cli::run_program(
       {{.name = "lock_simulation",
         .summary = "Plays the locks with virtual time and faults, one seed after another",
         .options = {{"--seeds", "A..B", "From A to B, or one alone", into(args.seeds)},
                     {"--primitive", "NAME", "What is played", into(args.primitive)},
+                    {"--profile", "NAME", "The trouble that meets it", into(args.profile)},
                     {"--mutation", "NAME", "A bug to be put in", into(args.mutation)},
+                    {"--branches", "", "How often each branch of the scripts is run, in all profiles",
+                     into(args.branches)},
                     {"--trace", "", "Everything that happens in the first seed", into(args.trace)}},
         .action = [&args] { return play(args); }},
        "simulation"},

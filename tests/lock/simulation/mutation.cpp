@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view is_mine = "call('HGET', lock, 'sluice:request') ~= ARGV[1]";
 constexpr std::string_view claim = "call('PEXPIRE', lock, claim)";
-constexpr std::string_view rises = "local token = redis.call('INCRBY', counter, many)";
-constexpr std::string_view stands = "local token = tonumber(redis.call('GET', counter) or 0)";
+constexpr std::string_view rises = "redis.call('GET', counter) or 0), asked_us)";
+constexpr std::string_view stands = "redis.call('GET', counter) or 1e15), 0) - many";
 
 const Mutation none{.name = "", .about = "nothing"};
 
@@ -40,7 +40,7 @@ const std::vector<Mutation> mutations{
      .swaps = {{"lock/mutex/release", claim, "call('PERSIST', lock)"}}},
     {.name = "ticket-stays",
      .about = "who gives up stays in the queue",
-     .swaps = {{"lock/mutex/release", "call('LREM', KEYS[3], 0, ARGV[4])", ""}}},
+     .swaps = {{"lock/mutex/release", "leave_queue(KEYS[3], KEYS[4], ARGV[4])", ""}}},
     {.name = "token-stands",
      .about = "the fencing counter does not count",
      .swaps = {{"lock/mutex/acquire", rises, stands},
@@ -48,8 +48,7 @@ const std::vector<Mutation> mutations{
                {"lock/mutex/pass", rises, stands}}},
     {.name = "granted-ticket-stays",
      .about = "who was handed the lock is still in the queue",
-     .swaps = {{"lock/mutex/release", "local ticket = call('LPOP', queue)",
-                "local ticket = call('LINDEX', queue, 0)"}}},
+     .swaps = {{"lock/mutex/release", "  call('LPOP', queue)", ""}}},
     {.name = "fair-without-order",
      .about = "the last who came is first",
      .primitive = "fair",
@@ -75,6 +74,44 @@ const std::vector<Mutation> mutations{
                 "if permits == 0 then call('INCRBY', KEYS[1], 1) end"}}},
 };
 
+/// Stands before a script, in its first line, so that the lines keep their numbers.
+constexpr std::string_view prelude = "local redis = ({})(redis, {}, {}) ";
+
+/// As redis 7 does: from its first write on a script may use memory.
+constexpr std::string_view meets = R"(
+function(redis, full, bystanders)
+  local needs, writes, wrote = {}, {}, false
+  for word in string.gmatch('APPEND DECRBY HINCRBY HMSET HSET HSETNX INCR INCRBY LINSERT LPUSH ' ..
+                            'LSET RPUSH SADD SET SETBIT SETEX ZADD ZINCRBY', '%S+') do
+    needs[word], writes[word] = true, true
+  end
+  for word in string.gmatch('DEL HDEL LPOP LREM LTRIM PERSIST PEXPIRE PEXPIREAT RPOP SREM UNLINK ' ..
+                            'ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE', '%S+') do
+    writes[word] = true
+  end
+  local function guarded(does, fails)
+    return function(name, ...)
+      if full and needs[name] and not wrote then
+        return fails('OOM command not allowed')
+      end
+      wrote = wrote or writes[name]
+      local reply = does(name, ...)
+      return name == 'PUBLISH' and reply + bystanders or reply
+    end
+  end
+  local function raise(text) error(text, 3) end
+  local function give(text) return {err = text} end
+  return setmetatable({call = guarded(redis.call, raise), pcall = guarded(redis.pcall, give)},
+                      {__index = redis})
+end
+)";
+
+std::string one_line(std::string_view text) {
+  std::string line{text};
+  std::ranges::replace(line, '\n', ' ');
+  return line;
+}
+
 }  // namespace
 
 std::span<const Mutation> all_mutations() { return mutations; }
@@ -87,11 +124,12 @@ const Mutation& mutation_named(std::string_view name) {
   return *found;
 }
 
-const Script& Scripts::of(const Script& script) {
-  if (mutation_.swaps.empty()) return script;
+const Script& Scripts::of(const Script& script, const ScriptTerms& terms) {
+  if (mutation_.swaps.empty() && terms == ScriptTerms{} && !branches_) return script;
   for (const auto& made : made_)
-    if (made->original == &script) return made->script;
-  auto made = std::make_unique<Made>(&script, std::string{script.text});
+    if (made->original == &script && made->terms == terms) return made->script;
+  auto made = std::make_unique<Made>(&script, terms, 
+                                     branches_ ? branches_->mark(script) : std::string{script.text});
   for (const auto& [name, from, to] : mutation_.swaps) {
     if (name != script.name) continue;
     const auto at = made->text.find(from);
@@ -99,6 +137,8 @@ const Script& Scripts::of(const Script& script) {
       throw std::logic_error{fmt::format("{} has no '{}' to mutate", name, from)};
     made->text.replace(at, from.size(), to);
   }
+  if (terms != ScriptTerms{})
+    made->text.insert(0, fmt::format(prelude, one_line(meets), terms.full, terms.bystanders));
   made->sha1 = sha1_hex(made->text);
   made->script = {.name = script.name, .text = made->text, .sha1 = made->sha1};
   made_.push_back(std::move(made));

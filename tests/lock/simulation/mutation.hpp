@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lock/simulation/branches.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::simulation {
@@ -33,23 +34,35 @@ std::span<const Mutation> all_mutations();
 /// Throws std::invalid_argument for a name that is none; "" is no mutation at all.
 const Mutation& mutation_named(std::string_view name);
 
-/// The scripts as one mutation leaves them.
+/// What scripts meet at a server, told by words put before their text.
+struct ScriptTerms {
+  bool full = false;  ///< commands that need memory are refused, as long as nothing is written
+  unsigned bystanders = 0;  ///< that hear whatever is published
+
+  friend bool operator==(const ScriptTerms&, const ScriptTerms&) = default;
+};
+
+/// The scripts as one mutation and the state of the server leave them.
 class Scripts {
  public:
-  explicit Scripts(const Mutation& mutation) : mutation_(mutation) {}
+  /// `branches`: of which it is counted how often each is run; null: it is not counted.
+  explicit Scripts(const Mutation& mutation, Branches* branches = nullptr)
+      : mutation_(mutation), branches_(branches) {}
 
   /// Throws std::logic_error where a script has no such text any more: the mutation would test
   /// nothing.
-  const Script& of(const Script& script);
+  const Script& of(const Script& script, const ScriptTerms& terms = {});
 
  private:
   struct Made {
     const Script* original;
+    ScriptTerms terms;
     std::string text;
     std::string sha1;
     Script script;
   };
   const Mutation& mutation_;
+  Branches* const branches_;
   std::vector<std::unique_ptr<Made>> made_;
 };
 

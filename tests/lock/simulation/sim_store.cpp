@@ -28,6 +28,10 @@ class SimStore::Call {
   Completion done;
 
   bool is_over() const noexcept { return done.is_complete(); }
+  bool waits_for_replicas() const {
+    return !batch.empty() && !batch.items().back().script &&
+           batch.items().back().words.front() == "WAIT";
+  }
   void fail(Errc code, Effect effect) {
     failure.emplace(code, "the simulated line failed", effect);
     done.complete();
@@ -110,7 +114,9 @@ Task<void> SimStore::await(CallPtr call) {
 
 void SimStore::submit(const CallPtr& call) {
   call->timer = process_.after(call->timeout, [this, call] { time_out(call); });
-  if (ready_) {
+  if (call->waits_for_replicas()) {
+    send_lent(call);
+  } else if (ready_) {
     send(call);
   } else {
     pending_.push_back(call);
@@ -121,6 +127,29 @@ void SimStore::send(const CallPtr& call) {
   call->was_sent = true;
   flight_.push_back(call);
   connection_->send([this, connection = connection_, call] { arrive(connection, call); });
+}
+
+void SimStore::send_lent(const CallPtr& call) {
+  if (call->is_over()) return;
+  if (!server_.is_up()) {
+    process_.after(longest_backoff, [this, call] { send_lent(call); });
+    return;
+  }
+  const auto connection =
+      std::make_shared<SimConnection>(world_, server_, journal_, mutation_, terms_, dice_.split());
+  call->was_sent = true;
+  lent_.push_back({connection, call});
+  connection->send([this, connection, call] {
+    connection->execute(call->batch, [this, connection, call](const std::vector<Value>& replies) {
+      process_.reach([=, this] {
+        std::erase_if(lent_, [&](const Lent& lent) { return lent.connection == connection; });
+        earlier_.push_back(connection);
+        if (call->is_over()) return;
+        call->replies = replies;
+        call->done.complete();
+      });
+    });
+  });
 }
 
 void SimStore::arrive(const SimConnectionPtr& connection, const CallPtr& call) {
@@ -144,6 +173,7 @@ void SimStore::answer(const SimConnectionPtr& connection, const CallPtr& call,
   std::erase(flight_, call);
   if (call->is_over()) return;
   call->replies = replies;
+  if (std::ranges::any_of(replies, &Value::is_error)) ++unanswered_;
   if (!call->channel.empty() && channels_.contains(call->channel))
     channels_[call->channel].confirmed = true;
   call->done.complete();
@@ -214,13 +244,37 @@ Listener SimStore::on_reconnect(std::function<void()> handler) {
 
 // --- the connection ---
 
-void SimStore::lose() {
+void SimStore::lose(bool all) {
+  while (all && !lent_.empty()) lose_lent(0);
   if (!connection_ || connection_->is_cut()) return;
   journal_.note("{}: its connection is cut", process_.name());
   connected_since_ = SteadyTime::max();
   const auto connection = connection_;
   world_.after(connection->cut(),
                [this, connection] { process_.reach([this, connection] { notice(connection); }); });
+}
+
+void SimStore::lose_one_lent() {
+  if (!lent_.empty()) lose_lent(dice_.below(lent_.size()));
+}
+
+void SimStore::lose_lent(std::size_t place) {
+  journal_.note("{}: a lent connection is cut", process_.name());
+  const Lent lent = lent_[place];
+  lent_.erase(lent_.begin() + static_cast<std::ptrdiff_t>(place));
+  earlier_.push_back(lent.connection);
+  world_.after(lent.connection->cut(), [this, call = lent.call] {
+    process_.reach([this, call] {
+      if (call->is_over()) return;
+      if (call->repeatable) return send_lent(call);
+      call->fail(Errc::connection, Effect::unknown);
+    });
+  });
+}
+
+void SimStore::die() {
+  lose();
+  if (connection_) connection_->close();
 }
 
 void SimStore::notice(const SimConnectionPtr& connection) {

@@ -7,6 +7,7 @@
 ///                                   └────cut─────┘
 ///
 /// A call that was under way is sent again if it is repeatable, else it fails with effect unknown.
+/// A batch with WAIT has a connection of its own while it lasts, which ends on its own.
 #pragma once
 
 #include <deque>
@@ -24,8 +25,12 @@ class SimStore final : public Store {
   SimStore(VirtualClock& world, SimProcess& process, SimServer& server, Journal& journal,
            const Mutation& mutation, const LineTerms& terms, Dice dice);
 
-  /// Cuts the connection, if there is one.
-  void lose();
+  /// Cuts the connection, if there is one; `all`: the lent ones too.
+  void lose(bool all = true);
+  /// Cuts one of the lent connections.
+  void lose_one_lent();
+  /// The process is dead: the server learns of it at once.
+  void die();
   /// Since when it has a connection that works; max(): it has none, or does not know that it has
   /// none.
   SteadyTime connected_since() const noexcept { return connected_since_; }
@@ -62,6 +67,8 @@ class SimStore final : public Store {
   Task<void> await(CallPtr call);
 
   void submit(const CallPtr& call);
+  void send_lent(const CallPtr& call);
+  void lose_lent(std::size_t place);
   void send(const CallPtr& call);
   void arrive(const SimConnectionPtr& connection, const CallPtr& call);
   void answer(const SimConnectionPtr& connection, const CallPtr& call,
@@ -86,6 +93,11 @@ class SimStore final : public Store {
   Dice dice_;
   SimConnectionPtr connection_;
   std::vector<SimConnectionPtr> earlier_;
+  struct Lent {
+    SimConnectionPtr connection;
+    CallPtr call;
+  };
+  std::vector<Lent> lent_;
   bool ready_ = false;
   SteadyTime connected_since_ = SteadyTime::max();
   std::deque<CallPtr> flight_;

@@ -8,22 +8,13 @@
 
 #include "lock/simulation/campaign.hpp"
 #include "lock/simulation/mutation.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice::simulation {
 namespace {
 
 // A sanitizer makes a seed fifty times as long; what it finds it finds in any.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr std::uint64_t seeds_a_case = 30;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::uint64_t seeds_a_case = 30;
-#else
-constexpr std::uint64_t seeds_a_case = 1000;
-#endif
-#else
-constexpr std::uint64_t seeds_a_case = 1000;
-#endif
+constexpr std::uint64_t seeds_a_case = test::is_sanitized ? 30 : 1000;
 constexpr std::uint64_t seeds_for_a_mutation = 1000;  // it is found long before
 constexpr std::uint64_t cases = 2;                    // of each primitive: ten thousand seeds
 

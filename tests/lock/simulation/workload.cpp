@@ -9,46 +9,60 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-namespace {
-
 /// From wanting to be in to being in or having given up.
-class Wait {
+class Workload::Wait {
  public:
   /// `patient`: else it is one look, and no wait.
-  Wait(Ledger& ledger, Actor& actor, bool patient)
-      : ledger_(ledger), actor_(actor), over_(!patient) {
-    if (patient) ledger_.wait(actor.name, actor.machine.process, actor.machine.store);
+  Wait(Workload& workload, const Acquisition& acquisition, bool patient)
+      : workload_(workload), acquisition_(acquisition), over_(!patient) {
+    if (!patient) return;
+    const Actor& actor = acquisition.actor;
+    for (auto* ledger : acquisition.ledgers)
+      ledger->wait(actor.name, actor.machine.process, actor.machine.store);
+    here_ = workload.waiting_.insert(
+        workload.waiting_.end(),
+        Waiting{&actor, acquisition.ledgers, workload.clock_.steady(), {}});
   }
   ~Wait() {
-    if (!over_) ledger_.give_up(actor_.name);
+    if (over_) return;
+    for (auto* ledger : acquisition_.ledgers) ledger->give_up(acquisition_.actor.name);
+    workload_.waiting_.erase(here_);
   }
   Wait(const Wait&) = delete;
   Wait& operator=(const Wait&) = delete;
 
-  void is_over() noexcept { over_ = true; }
+  void is_over() noexcept {
+    if (!std::exchange(over_, true)) workload_.waiting_.erase(here_);
+  }
 
  private:
-  Ledger& ledger_;
-  Actor& actor_;
+  Workload& workload_;
+  const Acquisition& acquisition_;
+  std::list<Waiting>::iterator here_;
   bool over_;
 };
 
 /// From being in to wanting to be out.
-class Stay {
+class Workload::Stay {
  public:
-  /// `permits`: 0 where there are none.
-  Stay(Ledger& ledger, Actor& actor, Held& held, Mode mode, std::uint32_t permits)
-      : ledger_(ledger),
-        stay_(ledger.enter(actor.name, actor.machine.process, actor.machine.store, held, mode,
-                           permits)) {}
-  ~Stay() { ledger_.leave(stay_); }
+  Stay(Workload& workload, const Acquisition& acquisition, SimHold& held, Mode mode) {
+    const Actor& actor = acquisition.actor;
+    const auto permits = workload.primitive_.permits ? acquisition.permits : 0;
+    for (auto* ledger : acquisition.ledgers)
+      stays_.emplace_back(ledger, ledger->enter(actor.name, actor.machine.process,
+                                                actor.machine.store, held, mode, permits));
+  }
+  ~Stay() {
+    for (const auto& [ledger, stay] : stays_) ledger->leave(stay);
+  }
   Stay(const Stay&) = delete;
   Stay& operator=(const Stay&) = delete;
 
  private:
-  Ledger& ledger_;
-  const Ledger::StayPtr stay_;
+  std::vector<std::pair<Ledger*, Ledger::StayPtr>> stays_;
 };
+
+namespace {
 
 /// A stop_token that stops by itself after `time`; of use while this lives.
 class StopAfter {
@@ -69,7 +83,9 @@ class StopAfter {
 
 /// How long somebody is willing to wait.
 struct Patience {
-  explicit Patience(Dice& dice) {
+  Patience(Dice& dice, bool endless) {
+    wait = milliseconds::max();
+    if (endless) return;
     const nanoseconds waits[] = {0ms, 5ms, 200ms, 3s};
     wait = std::chrono::floor<milliseconds>(dice.upto(dice.one_of(waits)));
     if (dice.chance(45)) wait = milliseconds::max();
@@ -82,49 +98,75 @@ struct Patience {
 
 /// How long somebody stays in: mostly as the seed says, now and then beyond a short lease.
 nanoseconds time_inside(Dice& dice, const Profile& profile) {
+  if (profile.even) return profile.longest_hold;
   const nanoseconds beyond_lease = std::min<nanoseconds>(2 * profile.lease, 3s);
   return dice.upto(dice.chance(10) ? beyond_lease : profile.longest_hold);
 }
 
 }  // namespace
 
+ClockTerms Machine::clock_of(const Profile& profile, Dice& dice) {
+  if (profile.drift == 0) return {};
+  constexpr double ways[] = {-1, -0.5, 0, 1};
+  return {.drift = profile.drift * dice.one_of(ways), .wall_offset = {}};
+}
+
 Workload::Workload(const Primitive& primitive, const Profile& profile, const Machines& machines,
                    const SimServer& server, Journal& journal)
-    : primitive_(primitive), profile_(profile), journal_(journal), machines_(machines.size()) {
+    : primitive_(primitive),
+      profile_(profile),
+      journal_(journal),
+      machines_(machines.size()),
+      clock_(server.clock()) {
   LedgerTerms terms{.lease = profile.lease,
                     .watched = profile.watched,
                     .jitter = profile.jitter,
                     // INFO, then the renewal, there and back, and then a timer
-                    .to_find_out = 4 * 5 * profile.line.longest_delay + 4 * profile.jitter + 1ms};
-  if (primitive.permits > 0) terms.rules.permits = primitive.permits;
+                    .to_find_out = 4 * 5 * profile.line.longest_delay + 4 * profile.jitter + 1ms,
+                    .lasting = profile.lasting,
+                    .durable = profile.durability.replicas > 0,
+                    .throws = profile.throws};
+  if (primitive.permits && !profile.operators) terms.rules.permits = profile.permits;
+  std::vector<std::string> names;
+  std::vector<Ledger*> ledgers;
   for (std::size_t i = 0; i < profile.names; ++i) {
-    const auto name = fmt::format("lock{}", i);
-    ledgers_.push_back(std::make_unique<Ledger>(server, journal, name, terms));
+    names.push_back(fmt::format("lock{}", i));
+    ledgers_.push_back(std::make_unique<Ledger>(server, journal, names.back(), terms));
+    ledgers.push_back(ledgers_.back().get());
     for (const auto& machine : machines)
-      locks_.push_back(primitive.open(machine->store, name, profile));
+      doors_.push_back(
+          {primitive.open(machine->stores, names.back(), profile), {ledgers_.back().get()}});
+  }
+  if (!primitive.open_all) return;
+  for (const auto& machine : machines) {
+    doors_.push_back({primitive.open_all(machine->stores, names, profile), ledgers});
+    std::ranges::reverse(names);
   }
 }
 
 Task<void> Workload::acquire_and_release(Actor& actor) {
-  const auto name = actor.dice.below(ledgers_.size());
+  const auto name = actor.dice.below(doors_.size() / machines_);
   const Owner owner;
   const bool owned = primitive_.owners && actor.dice.chance(50);
-  const bool reads = primitive_.readers && actor.dice.chance(60);
+  const bool reads = primitive_.readers && !profile_.even && actor.dice.chance(60);
+  actor.waits = false;
+  const Door& door = doors_[name * machines_ + actor.machine.number];
   const Acquisition acquisition{
       .actor = actor,
-      .ledger = *ledgers_[name],
-      .lock = lock(name, actor.machine.number),
+      .ledgers = door.ledgers,
+      .lock = *door.lock,
       .owner = owned ? &owner : nullptr,
       .mode = reads ? Mode::shared : Mode::exclusive,
-      .permits = static_cast<std::uint32_t>(1 + actor.dice.below(primitive_.most))};
+      .permits = static_cast<std::uint32_t>(
+          1 + actor.dice.below(std::min(primitive_.most, profile_.permits)))};
   auto preparing = acquisition.lock.prepare();
   co_await preparing;
   auto entering = enter(acquisition);
-  std::optional<Held> held = co_await entering;
+  SimHoldPtr held = co_await entering;
   if (!held) co_return;
+  ++entries_;
   {
-    const Stay stay{acquisition.ledger, actor, *held, acquisition.mode,
-                    primitive_.permits > 0 ? acquisition.permits : 0};
+    const Stay stay{*this, acquisition, *held, acquisition.mode};
     auto staying = be_inside(acquisition);
     co_await staying;
   }
@@ -134,16 +176,34 @@ Task<void> Workload::acquire_and_release(Actor& actor) {
   journal_.note("{}: {}", actor.name, to_string(outcome.kind));
 }
 
-Task<std::optional<Held>> Workload::enter(const Acquisition& acquisition) {
+Task<bool> Workload::operate(std::size_t name, Machine& machine, Dice& dice) {
+  SimLock& door = lock(name, machine.number);
+  const auto lot = dice.below(3);
+  if (lot == 0) {
+    auto looking = door.look();
+    co_await looking;
+  } else if (lot == 1) {
+    auto changing = door.change();
+    co_await changing;
+  } else {
+    auto forcing = door.force();
+    co_return co_await forcing;
+  }
+  co_return false;
+}
+
+Task<SimHoldPtr> Workload::enter(const Acquisition& acquisition) {
   Actor& actor = acquisition.actor;
-  const Patience patience{actor.dice};
-  Wait wait{acquisition.ledger, actor, patience.wait > 0ms};
+  const Patience patience{actor.dice, profile_.patient || profile_.even};
+  Wait wait{*this, acquisition, patience.wait > 0ms && primitive_.is_held};
   std::optional<StopAfter> stop;
   if (patience.stops_after) stop.emplace(actor.machine.process, *patience.stops_after);
   const std::stop_token token = stop ? stop->token() : std::stop_token{};
+  actor.waits = patience.wait == milliseconds::max();
   auto acquiring = acquisition.lock.enter(acquisition.owner, acquisition.mode, acquisition.permits,
                                           patience.wait, token);
-  std::optional<Held> held = co_await acquiring;
+  SimHoldPtr held = co_await acquiring;
+  actor.waits = false;
   if (held) wait.is_over();
   co_return held;
 }
@@ -155,13 +215,13 @@ Task<void> Workload::be_inside(const Acquisition& acquisition) {
   const auto time = time_inside(actor.dice, profile_);
   auto staying = sleep_until(process, process.steady() + time / 2);
   co_await staying;
-  std::optional<Held> again;
+  SimHoldPtr again;
   std::optional<Stay> stay;
   if (acquisition.owner && actor.dice.chance(40)) {
     const Mode mode = primitive_.readers && actor.dice.chance(50) ? Mode::shared : acquisition.mode;
     auto entering = acquisition.lock.enter(acquisition.owner, mode, acquisition.permits, 0ms, {});
     again = co_await entering;
-    if (again) stay.emplace(acquisition.ledger, actor, *again, mode, 0U);
+    if (again) stay.emplace(*this, acquisition, *again, mode);
   }
   auto rest = sleep_until(process, process.steady() + time / 2);
   co_await rest;

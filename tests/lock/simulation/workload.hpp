@@ -2,6 +2,7 @@
 /// leave.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,17 +14,35 @@ namespace sluice::simulation {
 
 /// A process with its connection.
 struct Machine {
-  Machine(std::size_t place, VirtualClock& world, SimServer& server, Journal& journal,
+  Machine(std::size_t place, VirtualClock& world, std::span<SimServer* const> servers, Journal& journal,
           const Mutation& mutation, const Profile& profile, Dice dice,
           std::function<void()> after_step)
       : number(place),
-        process(world, fmt::format("p{}", place), dice.split(), profile.jitter,
-                std::move(after_step)),
-        store(world, process, server, journal, mutation, profile.line, dice.split()) {}
+        process(world, journal, fmt::format("p{}", place), dice.split(), profile.jitter,
+                clock_of(profile, dice), std::move(after_step)),
+        store(world, process, *servers.front(), journal, mutation, profile.line, dice.split()),
+        stores({&store}),
+        unwell_until(SteadyTime::min()) {
+    for (auto* const server : servers.subspan(1)) {
+      others.push_back(std::make_unique<SimStore>(world, process, *server, journal, mutation,
+                                                  profile.line, dice.split()));
+      stores.push_back(others.back().get());
+    }
+  }
+
+  bool is_well() const noexcept {
+    return !process.stands_still() && store.connected_since() != SteadyTime::max();
+  }
+
+  static ClockTerms clock_of(const Profile& profile, Dice& dice);
 
   const std::size_t number;
   SimProcess process;
   SimStore store;
+  std::vector<std::unique_ptr<SimStore>> others;  ///< where there are several servers
+  std::vector<Store*> stores;
+  SteadyTime unwell_until;  ///< when it last stood still or was cut off
+  bool dead = false;
 };
 
 /// Somebody in a process who comes and goes.
@@ -31,6 +50,8 @@ struct Actor {
   std::string name;
   Machine& machine;
   Dice dice;
+  bool lives = true;
+  bool waits = false;  ///< to be in, without an end
 };
 
 class Workload {
@@ -40,26 +61,44 @@ class Workload {
   Workload(const Primitive& primitive, const Profile& profile, const Machines& machines,
            const SimServer& server, Journal& journal);
 
+  /// Somebody looks at a lock, changes it, or forces it open. True: that.
+  Task<bool> operate(std::size_t name, Machine& machine, Dice& dice);
+
   /// One acquisition, from wanting to be in to being out.
   Task<void> acquire_and_release(Actor& actor);
 
   const std::vector<std::unique_ptr<Ledger>>& ledgers() const noexcept { return ledgers_; }
+  /// Somebody who waits, and for how long it might have been in already.
+  struct Waiting {
+    const Actor* actor;
+    std::vector<Ledger*> ledgers;
+    SteadyTime since;
+    std::chrono::nanoseconds passed_over{};
+  };
+  std::list<Waiting>& waiting() noexcept { return waiting_; }
+  std::size_t entries() const noexcept { return entries_; }
   /// By which process something is asked when all is over.
   SimLock& lock(std::size_t name, std::size_t machine) const {
-    return *locks_[name * machines_ + machine];
+    return *doors_[name * machines_ + machine].lock;
   }
 
  private:
+  class Wait;
+  class Stay;
+  struct Door {
+    std::unique_ptr<SimLock> lock;
+    std::vector<Ledger*> ledgers;
+  };
   struct Acquisition {
     Actor& actor;
-    Ledger& ledger;
+    const std::vector<Ledger*>& ledgers;
     SimLock& lock;
     const Owner* owner;
     Mode mode;
     std::uint32_t permits;
   };
 
-  Task<std::optional<Held>> enter(const Acquisition& acquisition);
+  Task<SimHoldPtr> enter(const Acquisition& acquisition);
   Task<void> be_inside(const Acquisition& acquisition);
 
   const Primitive& primitive_;
@@ -67,7 +106,10 @@ class Workload {
   Journal& journal_;
   const std::size_t machines_;
   std::vector<std::unique_ptr<Ledger>> ledgers_;  // one a name
-  std::vector<std::unique_ptr<SimLock>> locks_;   // one a name and machine
+  std::vector<Door> doors_;                       // one a name, or all names, and machine
+  const Clock& clock_;
+  std::list<Waiting> waiting_;
+  std::size_t entries_ = 0;
 };
 
 }  // namespace sluice::simulation

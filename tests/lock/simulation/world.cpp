@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "lock/simulation/errands.hpp"
+
 namespace sluice::simulation {
 
 using namespace std::chrono_literals;
@@ -12,6 +14,8 @@ namespace {
 
 /// A lock that is free while somebody waits for it, though nothing fails.
 constexpr nanoseconds longest_idle = 3s;
+/// How often it is looked at what does not happen.
+constexpr nanoseconds tick = 200ms;
 
 Task<void> sleep(SimProcess& process, nanoseconds time) {
   return sleep_until(process, process.steady() + time);
@@ -25,16 +29,24 @@ constexpr nanoseconds longest_trace = 125s;
 
 }  // namespace
 
-World::World(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
-             bool keeps_journal)
+World::World(std::uint64_t seed, const Trouble& trouble, const Primitive& primitive,
+             const Mutation& mutation, Branches* branches, bool keeps_journal)
     : primitive_(primitive),
-      profile_(seed),
+      profile_(seed, trouble),
       dice_(profile_.dice.split()),
       journal_(clock_, keeps_journal),
-      server_(clock_, journal_, mutation, [this] { see_the_server(); }) {
+      server_(clock_, journal_, mutation, branches, [this] { see_the_server(); }) {
   Dice& dice = profile_.dice;
+  server_.set_bystanders(profile_.bystanders);
+  std::vector<SimServer*> servers{&server_};
+  while (servers.size() < primitive.servers) {
+    profile_.forgets = false;  // what a majority forgets nobody knows
+    other_servers_.push_back(
+        std::make_unique<SimServer>(clock_, journal_, mutation, branches, [] {}));
+    servers.push_back(other_servers_.back().get());
+  }
   for (std::size_t i = 0; i < profile_.processes; ++i)
-    machines_.push_back(std::make_unique<Machine>(i, clock_, server_, journal_, mutation, profile_,
+    machines_.push_back(std::make_unique<Machine>(i, clock_, servers, journal_, mutation, profile_,
                                                   dice.split(), [this] { step(); }));
   for (const auto& machine : machines_)
     for (std::size_t i = 0; i < profile_.actors; ++i)
@@ -42,6 +54,13 @@ World::World(std::uint64_t seed, const Primitive& primitive, const Mutation& mut
                                                 *machine, dice.split()));
   workload_ = std::make_unique<Workload>(primitive, profile_, machines_, server_, journal_);
   free_since_.resize(workload_->ledgers().size(), clock_.steady());
+  idle_.resize(workload_->ledgers().size());
+  counters_.resize(idle_.size());
+  last_counters_.resize(idle_.size());
+  looked_at_ = clock_.steady();
+  for (std::size_t i = 0; i < profile_.strangers; ++i)
+    strangers_.push_back(std::make_unique<Stranger>(i, primitive_.name, "lock0", clock_, server_,
+                                                    journal_, dice.split()));
   if (primitive_.first_come && profile_.is_calm())
     for (const auto& ledger : workload_->ledgers()) orders_.emplace_back(ledger->name());
 }
@@ -60,23 +79,91 @@ Task<void> World::live(Actor& actor) {
       co_await visiting;
     } catch (const Error& failure) {
       journal_.note("{} fails: {}", actor.name, failure.what());
-      if (profile_.is_calm())
+      const bool outage = failure.errc() == Errc::connection || failure.errc() == Errc::timeout;
+      if (profile_.outlives && outage && actor.waits)
+        journal_.violate(
+            fmt::format("{} does not outlive an outage: {}", actor.name, failure.what()));
+      if (profile_.is_calm() && primitive_.servers == 1)
         journal_.violate(
             fmt::format("{} failed though nothing does: {}", actor.name, failure.what()));
+    } catch (const Wrong& wrong) {
+      const bool may = profile_.restarts || server_.first_life_of_data() > 0 ||
+                       !ended_outside_.empty() || profile_.operators;
+      if (!may) journal_.violate(fmt::format("{}: {}", actor.name, wrong.what()));
     }
   }
-  --living_;
+  actor.lives = false;
+}
+
+bool World::is_over() const noexcept {
+  return std::ranges::none_of(
+      actors_, [](const auto& actor) { return actor->lives && !actor->machine.dead; });
 }
 
 void World::step() {
   if (!workload_) return;
   for (const auto& ledger : workload_->ledgers()) ledger->look();
-  look_for_idle();
+  if (!primitive_.is_held || primitive_.servers > 1) return;
+  if (profile_.strict) {
+    look_for_overlooked();
+  } else if (profile_.faults.empty() && strangers_.empty()) {
+    look_for_idle();
+  }
+}
+
+/// What a waiter may be passed over for, beside the holds and leases of others.
+void World::look_for_overlooked() {
+  constexpr nanoseconds cost_of_a_process = 2s;
+  constexpr nanoseconds on_the_way = 700ms;
+  const auto now = clock_.steady();
+  const auto passed = now - std::exchange(looked_at_, now);
+  for (const auto& machine : machines_)
+    if (!machine->is_well()) machine->unwell_until = now;
+  for (auto& waiting : workload_->waiting()) {
+    const Machine& own = waiting.actor->machine;
+    if (own.dead) continue;
+    const auto is_idle = [&](const Ledger* ledger) {
+      // Who waits for all may keep some.
+      if (primitive_.open_all) return std::ranges::find(idle_, false) == idle_.end();
+      for (std::size_t i = 0; i < idle_.size(); ++i)
+        if (workload_->ledgers()[i].get() == ledger) return bool{idle_[i]};
+      return false;
+    };
+    const bool answers = server_.is_up() && !server_.is_full() && !server_.refuses();
+    if (!own.is_well() || !answers || !std::ranges::all_of(waiting.ledgers, is_idle)) continue;
+    waiting.passed_over += passed;
+    nanoseconds may = on_the_way + 10 * profile_.line.longest_delay;
+    for (const auto& machine : machines_)
+      if (machine->dead || machine->unwell_until >= waiting.since)
+        may += cost_of_a_process + profile_.lease;
+    for (const auto at : ended_outside_)
+      if (at >= waiting.since) may += cost_of_a_process;
+    if (waiting.passed_over > may)
+      journal_.violate(fmt::format("{} is passed over for {} ms, though nobody is in {}",
+                                   waiting.actor->name, waiting.passed_over.count() / 1'000'000,
+                                   waiting.ledgers.front()->name()));
+  }
+  for (std::size_t i = 0; i < idle_.size(); ++i)
+    idle_[i] = workload_->ledgers()[i]->is_idle(std::min(primitive_.most, profile_.permits));
+}
+
+/// A fencing counter never comes to a value that it has passed.
+void World::look_at_counters() {
+  for (std::size_t i = 0; i < counters_.size(); ++i) {
+    const auto& name = workload_->ledgers()[i]->name();
+    const Value text = server_.look({"GET", "redisson_lock_token:{" + name + "}"});
+    const std::int64_t value = text.is_null() ? 0 : std::stoll(text.as_text());
+    if (value != last_counters_[i] && value != 0 && value <= counters_[i])
+      journal_.violate(
+          fmt::format("the tokens of {} begin again: {} after {}", name, value, counters_[i]));
+    last_counters_[i] = value;
+    counters_[i] = std::max(counters_[i], value);
+  }
 }
 
 /// For how long nobody gets in if nobody leaves; 0: somebody can.
 nanoseconds World::busy_for(const std::string& name) {
-  if (primitive_.permits > 0) {
+  if (primitive_.permits) {
     const Value free = server_.look({"GET", name});
     const bool enough = !free.is_null() && std::stoll(free.as_text()) >= primitive_.most;
     return enough ? nanoseconds{} : nanoseconds::max();
@@ -91,8 +178,10 @@ nanoseconds World::busy_for(const std::string& name) {
 
 void World::see_the_server() {
   if (!workload_) return;
+  if (profile_.counters) look_at_counters();
   for (auto& order : orders_) order.look(server_, journal_);
   const auto now = clock_.steady();
+  if (!primitive_.is_held || !profile_.faults.empty()) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
     const auto busy = busy_for(workload_->ledgers()[i]->name());
     free_since_[i] = busy == nanoseconds{} ? std::min(free_since_[i], now) : Clock::add(now, busy);
@@ -128,7 +217,8 @@ void World::look_for_idle() {
 
 void World::fault_later() {
   clock_.after(dice_.upto(2 * profile_.between_faults), [this] {
-    if (!goes_on_) return;
+    if (!goes_on_ || faults_ >= profile_.most_faults) return;
+    ++faults_;
     fault();
     fault_later();
   });
@@ -136,37 +226,225 @@ void World::fault_later() {
 
 void World::fault() {
   auto& machine = *machines_[dice_.below(machines_.size())];
+  const bool usual = profile_.cuts || profile_.pauses || profile_.restarts;
+  if (profile_.faults.empty() || (usual && dice_.chance(70))) return usual_fault(machine);
+  play(profile_.faults[dice_.below(profile_.faults.size())], machine);
+}
+
+void World::usual_fault(Machine& machine) {
   const auto lot = dice_.below(8);
-  if (lot < 4 && profile_.cuts) machine.store.lose();
+  if (lot < 4 && profile_.cuts && !machine.others.empty()) {
+    const auto which = dice_.below(primitive_.servers);
+    (which == 0 ? machine.store : *machine.others[which - 1]).lose();
+  } else if (lot < 4 && profile_.cuts) {
+    machine.store.lose();
+  }
   if (lot >= 3 && lot < 7 && profile_.pauses) stand_still(machine);
-  if (lot == 7 && profile_.restarts) restart();
+  if (lot != 7 || !profile_.restarts) return;
+  const bool forgets = profile_.forgets && dice_.chance(60);
+  restart(forgets ? SimServer::Keeps::nothing : SimServer::Keeps::all, dice_.upto(1s));
+}
+
+void World::play(Fault fault, Machine& machine) {
+  switch (fault) {
+    case Fault::cut: return machine.store.lose();
+    case Fault::cut_lent: return machine.store.lose_one_lent();
+    case Fault::stop: return stand_still(machine, dice_.upto(profile_.longest_stop), false);
+    case Fault::suspend: return stand_still(machine, dice_.upto(profile_.longest_stop), true);
+    case Fault::kill: return kill(machine);
+    case Fault::save: return server_.save();
+    case Fault::restore:
+      if (server_.is_up()) restart(SimServer::Keeps::saved, dice_.upto(1s));
+      return;
+    case Fault::lag: return lag();
+    case Fault::promote: return promote();
+    case Fault::fill: return fill();
+    case Fault::refuse: return refuse();
+    case Fault::outage:
+      if (server_.is_up())
+        restart(SimServer::Keeps::all, dice_.upto(nanoseconds{profile_.lease} / 2));
+      return;
+    case Fault::end_outside: return end_outside();
+    case Fault::operate:
+      return spawn(operate(dice_.below(workload_->ledgers().size()), machine));
+    case Fault::spoil:
+      return spoil();
+    case Fault::set_wall:
+      return machine.process.set_wall_offset(
+          std::chrono::floor<std::chrono::microseconds>(dice_.upto(20s)) - 10s);
+  }
+}
+
+void World::kill(Machine& machine) {
+  const auto dead = std::ranges::count_if(machines_, [](const auto& one) { return one->dead; });
+  if (machine.dead || static_cast<std::size_t>(dead) + 1 == machines_.size()) return;
+  journal_.note("{} is killed", machine.process.name());
+  machine.dead = true;
+  for (const auto& ledger : workload_->ledgers()) ledger->bury(machine.process);
+  machine.process.stop();
+  machine.store.die();
+}
+
+void World::lag() {
+  server_.replica_falls_behind();
+  clock_.after(dice_.upto(2s), [this] { server_.replica_catches_up(); });
+}
+
+void World::promote() {
+  if (!server_.is_up()) return;
+  server_.promote_replica();
+  for (const auto& machine : machines_) machine->store.lose();
+  clock_.after(dice_.upto(1s), [this] { server_.replica_catches_up(); });
+}
+
+void World::fill() {
+  server_.be_full(true);
+  clock_.after(dice_.upto(2 * nanoseconds{profile_.lease}), [this] { server_.be_full(false); });
+}
+
+void World::refuse() {
+  constexpr std::string_view errors[] = {
+      "LOADING Redis is loading the dataset in memory",
+      "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+      "READONLY You can't write against a read only replica.",
+      "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."};
+  server_.refuse_with(std::string{dice_.one_of(errors)});
+  clock_.after(dice_.upto(2s), [this] { server_.refuse_with({}); });
+}
+
+/// The holds of this name that were given until now count no more.
+void World::ended_outside(std::size_t place) {
+  ended_outside_.push_back(clock_.steady());
+  Ledger& ledger = *workload_->ledgers()[place];
+  const std::string counter = "redisson_lock_token:{" + ledger.name() + "}";
+  const Value last = server_.look({"GET", counter});
+  const bool is_number = last.is_text() && !last.as_text().empty() &&
+                         last.as_text().find_first_not_of("0123456789") == std::string::npos;
+  ledger.end_outside(is_number ? std::stoull(last.as_text()) : 0);
+  for (const auto* hold : ledger.ended_outside())
+    for (const auto& other : workload_->ledgers()) other->excuse(hold);
+}
+
+/// A force_release is executed somewhere between its beginning and its end.
+Task<void> World::operate(std::size_t place, Machine& machine) {
+  if (std::exchange(operating_, true)) co_return;
+  ended_outside(place);
+  try {
+    auto operating = workload_->operate(place, machine, dice_);
+    co_await operating;
+  } catch (const Error& failure) {
+    journal_.note("an operator fails: {}", failure.what());
+  }
+  operating_ = false;
+  ended_outside(place);
+}
+
+/// The keys of a lock are of another type for a while.
+void World::spoil() {
+  const auto place = dice_.below(workload_->ledgers().size());
+  const std::string name = workload_->ledgers()[place]->name();
+  ended_outside(place);
+  const auto lot = dice_.below(5);
+  journal_.note("{} is spoilt in way {}", name, lot);
+  server_.look({"DEL", name, name + ":value"});
+  if (lot == 0) server_.look({"SET", name, "a text"});
+  if (lot == 1) server_.look({"HSET", name, "a field", "a text"});
+  if (lot == 2) server_.look({"RPUSH", name, "an item"});
+  if (lot == 3) server_.look({"HSET", name, "mode", "read"});
+  if (lot == 4) {
+    for (int i = 0; i < 100; ++i) server_.look({"HSET", name, fmt::format("field{}", i), "1"});
+  }
+  clock_.after(dice_.upto(1s), [this, name, place] {
+    ended_outside(place);
+    server_.look({"DEL", name});
+  });
+}
+
+/// An operator's DEL, forceUnlock of a Java program, FLUSHALL, or the end of a key.
+void World::end_outside() {
+  if (!server_.is_up()) return;
+  const auto lot = dice_.below(4);
+  const auto place = dice_.below(workload_->ledgers().size());
+  for (std::size_t i = 0; i < workload_->ledgers().size(); ++i) {
+    if (lot != 0 && i != place) continue;
+    ended_outside(i);
+  }
+  const std::string name = workload_->ledgers()[place]->name();
+  constexpr std::string_view what[] = {"FLUSHALL", "DEL", "DEL and PUBLISH", "PEXPIRE 1"};
+  journal_.note("from outside: {} {}", what[lot], name);
+  if (lot == 0) server_.look({"FLUSHALL"});
+  if (lot == 1 || lot == 2) server_.look({"DEL", name});
+  if (lot == 2) {
+    server_.look({"PUBLISH", "redisson_lock__channel:{" + name + "}", "0"});
+    server_.look({"PUBLISH", "redisson_rwlock:{" + name + "}", "1"});
+  }
+  if (lot == 3) server_.look({"PEXPIRE", name, "1"});
+  see_the_server();
 }
 
 void World::stand_still(Machine& machine) {
   if (machine.process.stands_still()) return;
   const nanoseconds most[] = {200ms, profile_.lease, 2 * profile_.lease};
-  const auto time = dice_.upto(dice_.one_of(most));
-  journal_.note("{} stands still for {} us", machine.process.name(), time.count() / 1000);
-  machine.process.stop();
+  stand_still(machine, dice_.upto(dice_.one_of(most)), false);
+}
+
+void World::stand_still(Machine& machine, nanoseconds time, bool suspended) {
+  if (machine.process.stands_still()) return;
+  journal_.note("{} {} for {} us", machine.process.name(),
+                suspended ? "is suspended" : "stands still", time.count() / 1000);
+  suspended ? machine.process.suspend() : machine.process.stop();
   clock_.after(time, [this, &machine] {
+    if (machine.dead) return;
     if (machine.process.stands_still()) journal_.note("{} goes on", machine.process.name());
     machine.process.go_on();
   });
 }
 
-void World::restart() {
+void World::restart(SimServer::Keeps keeps, nanoseconds away) {
   if (!server_.is_up()) return;
-  server_.go_down(profile_.forgets && dice_.chance(60));
+  server_.go_down(keeps);
   for (const auto& machine : machines_) machine->store.lose();
-  clock_.after(dice_.upto(1s), [this] { server_.come_back(); });
+  clock_.after(away, [this] { server_.come_back(); });
 }
 
 void World::heal() {
   journal_.note("the faults are over");
   goes_on_ = false;
-  for (const auto& machine : machines_) machine->process.go_on();
+  for (const auto& machine : machines_)
+    if (!machine->dead) machine->process.go_on();
+  server_.be_full(false);
+  server_.refuse_with({});
+  server_.replica_catches_up();
+  if (!server_.is_up()) server_.come_back();
+  for (const auto& stranger : strangers_) stranger->stop();
+  look_at_shares();
   for (std::size_t name = 0; name < profile_.names; ++name)
-    spawn(workload_->lock(name, 0).prepare());  // what the server forgot
+    for (const auto& machine : machines_)
+      if (!machine->dead) {  // what the server forgot
+        spawn(workload_->lock(name, machine->number).prepare());
+        break;
+      }
+}
+
+/// Strangers want to be in as much as we do.
+void World::look_at_shares() {
+  if (!profile_.even) return;
+  std::size_t theirs = 0;
+  for (const auto& stranger : strangers_) theirs += stranger->entries();
+  const auto ours = workload_->entries();
+  journal_.note("we were in {} times, strangers {} times", ours, theirs);
+  if (3 * theirs < ours)
+    journal_.violate(fmt::format("strangers were in {} times, we {} times", theirs, ours));
+}
+
+/// A dead process comes to an end: nothing of this is looked at.
+void World::raise_the_dead() {
+  journal_.close();
+  for (const auto& machine : machines_) {
+    if (!std::exchange(machine->dead, false)) continue;
+    machine->process.go_on();
+  }
+  for (int i = 0; i < 300 && !is_over(); ++i) clock_.advance(1s);
 }
 
 // --- from beginning to end ---
@@ -178,19 +456,31 @@ std::size_t World::uncertain() const {
 }
 
 void World::play_out() {
-  living_ = actors_.size();
   for (const auto& actor : actors_) spawn(live(*actor));
+  for (const auto& stranger : strangers_) stranger->start();
   if (!profile_.is_calm()) fault_later();
-  clock_.advance(profile_.faults_for);
+  for (auto left = profile_.faults_for; left > 0ns && !journal_.violation(); left -= tick) {
+    clock_.advance(std::min<nanoseconds>(left, profile_.strict ? tick : left));
+    if (!profile_.strict) break;
+    step();
+  }
   heal();
   const auto healed = clock_.steady();
   while (!is_over() && !journal_.violation()) {
-    clock_.advance(1s);
-    step();
-    const auto bound = longest_end + profile_.lease * (1 + uncertain()) +
-                       longest_visit * static_cast<long>(actors_.size());
+    for (int i = 0; i < 5; ++i) {
+      clock_.advance(tick);
+      step();
+    }
+    const auto bound =
+        longest_end + profile_.lease * (1 + uncertain()) +
+        (longest_visit + 2 * profile_.longest_hold) * static_cast<long>(actors_.size());
     if (clock_.steady() - healed > bound)
-      journal_.violate(fmt::format("{} of {} have not come to an end", living_, actors_.size()));
+      journal_.violate(fmt::format("{} of {} have not come to an end",
+                                   std::ranges::count(actors_, true,
+                                                      [](const auto& actor) {
+                                                        return actor->lives && !actor->machine.dead;
+                                                      }),
+                                   actors_.size()));
   }
 }
 
@@ -214,9 +504,8 @@ void World::look_at_permits() {
     co_await preparing;
     auto counting = lock.free_permits();
     const std::int64_t free = co_await counting;
-    if (free != primitive_.permits)
-      journal_.violate(
-          fmt::format("{} of {} permits are free in the end", free, primitive_.permits));
+    if (free != profile_.permits)
+      journal_.violate(fmt::format("{} of {} permits are free in the end", free, profile_.permits));
   };
   for (std::size_t name = 0; name < profile_.names; ++name) spawn(look(name));
   clock_.advance(longest_idle);
@@ -224,15 +513,18 @@ void World::look_at_permits() {
 
 void World::look_at_the_end() {
   clock_.advance(longest_idle);
-  if (uncertain() == 0) look_at_what_is_left("when all are out", true);
+  if (uncertain() == 0 && profile_.faults.empty()) look_at_what_is_left("when all are out", true);
   clock_.advance(longest_trace + profile_.lease);
-  if (primitive_.permits > 0) look_at_permits();
+  if (primitive_.permits && !profile_.operators) look_at_permits();
   clock_.advance(longest_trace);
   look_at_what_is_left("long after", false);
   for (const auto& machine : machines_)
-    if (machine->process.pending_timers() > 0)
+    if (machine->process.pending_timers() > 0 && !machine->dead)
       journal_.violate(fmt::format("{} has {} timers left", machine->process.name(),
                                    machine->process.pending_timers()));
+  if (std::ranges::any_of(machines_, &Machine::dead,
+                          [](const auto& one) -> Machine& { return *one; }))
+    return;
   workload_.reset();
   clock_.advance(longest_idle);
   if (!server_.look({"PUBSUB", "CHANNELS"}).as_items().empty())
@@ -243,15 +535,16 @@ Outcome World::run() {
   journal_.note("{}", profile_.text());
   play_out();
   if (!journal_.violation()) look_at_the_end();
+  raise_the_dead();
   return {.violation = journal_.violation(), .profile = profile_.text(), .lines = journal_.lines()};
 }
 
-Outcome run_seed(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
-                 bool keeps_journal) {
+Outcome run_seed(std::uint64_t seed, const Trouble& trouble, const Primitive& primitive,
+                 const Mutation& mutation, bool keeps_journal, Branches* branches) {
   Outcome outcome;
   std::exception_ptr failure;
   const auto play = [&] {
-    auto world = std::make_unique<World>(seed, primitive, mutation, keeps_journal);
+    auto world = std::make_unique<World>(seed, trouble, primitive, mutation, branches, keeps_journal);
     outcome = world->run();
     // Whoever still waits in it would be resumed in a world that is gone: it stays.
     static auto* const unfinished = new std::vector<std::unique_ptr<World>>;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lock/simulation/queue_order.hpp"
+#include "lock/simulation/stranger.hpp"
 #include "lock/simulation/workload.hpp"
 
 namespace sluice::simulation {
@@ -24,8 +25,8 @@ struct Outcome {
 
 class World {
  public:
-  World(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
-        bool keeps_journal);
+  World(std::uint64_t seed, const Trouble& trouble, const Primitive& primitive,
+        const Mutation& mutation, Branches* branches, bool keeps_journal);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -33,7 +34,7 @@ class World {
   Outcome run();
 
   /// Whether everybody has come to an end.
-  bool is_over() const noexcept { return living_ == 0; }
+  bool is_over() const noexcept;
 
  private:
   Task<void> live(Actor& actor);
@@ -44,9 +45,25 @@ class World {
 
   void fault_later();
   void fault();
+  void usual_fault(Machine& machine);
+  void play(Fault fault, Machine& machine);
   void stand_still(Machine& machine);
-  void restart();
+  void stand_still(Machine& machine, std::chrono::nanoseconds time, bool suspended);
+  void kill(Machine& machine);
+  void restart(SimServer::Keeps keeps, std::chrono::nanoseconds away);
+  void lag();
+  void promote();
+  void fill();
+  void refuse();
+  void end_outside();
+  void ended_outside(std::size_t place);
+  Task<void> operate(std::size_t place, Machine& machine);
+  void spoil();
   void heal();
+  void raise_the_dead();
+  void look_for_overlooked();
+  void look_at_counters();
+  void look_at_shares();
 
   void play_out();
   void look_at_the_end();
@@ -61,17 +78,25 @@ class World {
   Dice dice_;
   Journal journal_;
   SimServer server_;
+  std::vector<std::unique_ptr<SimServer>> other_servers_;
   std::vector<std::unique_ptr<Machine>> machines_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::unique_ptr<Workload> workload_;
   bool goes_on_ = true;
-  std::size_t living_ = 0;
+  std::size_t faults_ = 0;
+  bool operating_ = false;
+  SteadyTime looked_at_{};
+  std::vector<bool> idle_;  // for each ledger, at that time
+  std::vector<SteadyTime> ended_outside_;
+  std::vector<std::int64_t> counters_;  // the largest, and the last, of each ledger
+  std::vector<std::int64_t> last_counters_;
+  std::vector<std::unique_ptr<Stranger>> strangers_;
   std::vector<SteadyTime> free_since_;  // for each ledger
   std::vector<QueueOrder> orders_;      // for each ledger, where the first to come is first served
 };
 
 /// Runs one seed, on a thread of its own.
-Outcome run_seed(std::uint64_t seed, const Primitive& primitive, const Mutation& mutation,
-                 bool keeps_journal);
+Outcome run_seed(std::uint64_t seed, const Trouble& trouble, const Primitive& primitive,
+                 const Mutation& mutation, bool keeps_journal, Branches* branches = nullptr);
 
 }  // namespace sluice::simulation

@@ -127,17 +127,15 @@ TEST(ReadConfig, DefaultsAreThoseOfTheTable) {
   expected.listen = read.listen;
   expected.servers = read.servers;
   EXPECT_EQ(read, expected);
-  const auto check = [](const SettingRow& row, auto kind, const auto& value) {
-    EXPECT_EQ(kind.text(value), row.default_text) << row.name;
+  const auto check = []<class Target>(const Target& by_default) {
+    ASSERT_FALSE(settings_of<Target>().empty());
+    for (const auto& setting : settings_of<Target>())
+      EXPECT_EQ(setting.text(by_default), setting.default_text) << setting.name;
   };
-  const PoolSettings pool_default;
-  const ProcessSettings process_default;
-  const TlsSettings tls_default;
-  const UserSettings user_default;
-  for_each_setting(check, pool_default);
-  for_each_setting(check, process_default);
-  for_each_setting(check, tls_default);
-  for_each_setting(check, user_default);
+  check(PoolSettings{});
+  check(ProcessSettings{});
+  check(TlsSettings{});
+  check(UserSettings{});
 }
 
 TEST(ReadConfig, TakesOurSettingsAsListsAndMaps) {

@@ -50,18 +50,18 @@ class RandomLoad {
     return wrong_;
   }
 
-  /// Waits until `condition` holds. False: not within ten seconds.
+  /// Waits until `condition` holds. False: not within a minute.
   template <class Condition>
   [[nodiscard]] static bool await(Condition condition) {
     using namespace std::chrono_literals;
-    const auto deadline = std::chrono::steady_clock::now() + 10s;
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
     while (!condition()) {
       if (std::chrono::steady_clock::now() > deadline) return false;
       std::this_thread::sleep_for(1ms);
     }
     return true;
   }
-  /// Waits for that many replies without an error among them. False: not within ten seconds.
+  /// Waits for that many replies without an error among them. False: not within a minute.
   [[nodiscard]] bool await_health(std::size_t many = 2000) {
     auto errors = errors_.load(), replies = replies_.load();
     return await([&] {

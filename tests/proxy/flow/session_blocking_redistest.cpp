@@ -2,8 +2,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/descriptor.hpp"
 #include "proxy/flow/two_servers.hpp"
-#include "support/descriptor.hpp"
 
 namespace sluice::test {
 namespace {

@@ -3,20 +3,12 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/descriptor.hpp"
 #include "proxy/flow/two_servers.hpp"
-#include "support/descriptor.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice::test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool has_own_allocator = true;
-#elif defined(__has_feature)
-constexpr bool has_own_allocator =
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool has_own_allocator = false;
-#endif
 
 /// A connection without any memory of its own in this process.
 Descriptor connect_to(std::uint16_t port) {
@@ -42,7 +34,7 @@ void say(const Descriptor& socket, const std::string& bytes, std::string_view la
 }
 
 TEST(SessionMemory, AClientThatSaidWhoItIsIsSmall) {
-  if (has_own_allocator) GTEST_SKIP() << "the sanitizer has an allocator of its own";
+  if (is_sanitized) GTEST_SKIP() << "the sanitizer has an allocator of its own";
   constexpr std::size_t clients = 1000, most_each = 512;
   RedisServer server;
   ProxyUnderTest proxy{{server.port()}};

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "proxy/redis/wire.hpp"
 #include "proxy/support/planning.hpp"
 
 namespace sluice::proxy {

@@ -5,7 +5,6 @@
 #include <system_error>
 
 #include "proxy/config/read.hpp"
-#include "sluice/clock.hpp"
 #include "sluice/error.hpp"
 #include "support/free_port.hpp"
 
@@ -24,16 +23,18 @@ std::vector<std::string> lines_of(const std::vector<std::uint16_t>& servers,
 }  // namespace
 
 ProxyUnderTest::ProxyUnderTest(std::vector<std::uint16_t> servers,
-                               std::vector<std::string> settings, std::vector<std::string> process)
-    : ProxyUnderTest(PoolLines{lines_of(servers, std::move(settings))}, std::move(process)) {}
+                               std::vector<std::string> settings, std::vector<std::string> process,
+                               Clock& clock)
+    : ProxyUnderTest(PoolLines{lines_of(servers, std::move(settings))}, std::move(process), clock) {
+}
 
-ProxyUnderTest::ProxyUnderTest(const PoolLines& pool, std::vector<std::string> process)
+ProxyUnderTest::ProxyUnderTest(const PoolLines& pool, std::vector<std::string> process,
+                               Clock& clock)
     : process_(std::move(process)) {
   for (int tries = 0; !proxy_; ++tries) {
     port_ = free_port();
     try {
-      proxy_ = std::make_unique<proxy::Proxy>(system_clock(), config(pool.lines),
-                                              proxy::default_mbuf_size);
+      proxy_ = std::make_unique<proxy::Proxy>(clock, config(pool.lines), proxy::default_mbuf_size);
     } catch (const std::system_error&) {
       if (tries == 10) throw;  // else another program has taken the port
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "proxy/flow/proxy.hpp"
+#include "sluice/clock.hpp"
 
 namespace sluice::test {
 
@@ -23,8 +24,9 @@ class ProxyUnderTest {
   /// lines of it, each "name: value". `process`: lines of the map `sluice:`.
   explicit ProxyUnderTest(std::vector<std::uint16_t> servers,
                           std::vector<std::string> settings = {},
-                          std::vector<std::string> process = {});
-  explicit ProxyUnderTest(const PoolLines& pool, std::vector<std::string> process = {});
+                          std::vector<std::string> process = {}, Clock& clock = system_clock());
+  explicit ProxyUnderTest(const PoolLines& pool, std::vector<std::string> process = {},
+                          Clock& clock = system_clock());
   ~ProxyUnderTest();
 
   std::uint16_t port() const noexcept { return port_; }

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "support/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice::test {

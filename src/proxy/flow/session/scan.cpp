@@ -9,7 +9,7 @@
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "proxy/flow/session/side_request.hpp"
-#include "proxy/redis/wire.hpp"
+#include "proxy/redis/readers.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::proxy::flow {
@@ -24,25 +24,24 @@ struct ScanReply {
 };
 
 std::optional<ScanReply> read_scan_reply(std::string_view reply) noexcept {
-  std::size_t scanned = 0;
-  const auto array = element_at(reply, scanned);
+  const auto array = element_at(reply);
   if (array.type != '*' || array.children != 2) return std::nullopt;
   const auto items = reply.substr(array.size);
-  scanned = 0;
-  const auto cursor = element_at(items, scanned);
+  const auto cursor = element_at(items);
   if (cursor.type != '$' || cursor.null) return std::nullopt;
-  const auto length = static_cast<std::size_t>(cursor.number);
-  return ScanReply{items.substr(cursor.size - length - 2, length), items.substr(cursor.size)};
+  return ScanReply{string_at(items), items.substr(cursor.size)};
 }
 
 class ScanRequest final : public SideRequest {
  public:
-  static void begin(Client& client, const Plan& plan, std::size_t place, std::string bytes) {
-    std::unique_ptr<ScanRequest> made{new ScanRequest{client, plan, place, std::move(bytes)}};
-    auto& self = *made;
-    own(std::move(made));
-    self.ask(self.server_, self.bytes_);
-  }
+  ScanRequest(Client& client, const Plan& plan, std::size_t place, std::string bytes)
+      : SideRequest(client, plan),
+        server_(*client.pool().servers()[place]),
+        place_(place),
+        servers_(client.pool().servers().size()),
+        bytes_(std::move(bytes)) {}
+
+  void begin() { ask(server_, bytes_); }
 
   void replied(Request& request, std::string_view reply) override {
     drop(request);
@@ -59,20 +58,12 @@ class ScanRequest final : public SideRequest {
   }
 
   void failed(Request& request, Failure failure) override {
-    const bool is_there = pool_.servers().contains(&server_);  // a reload may have removed it
-    if (is_there && ask_again(request, failure, server_, bytes_)) return;
+    if (may_ask_again(request, failure, server_)) return ask_again(request, server_, bytes_);
     drop(request);
     give(failure);
   }
 
  private:
-  ScanRequest(Client& client, const Plan& plan, std::size_t place, std::string bytes)
-      : SideRequest(client, plan),
-        server_(*client.pool().servers()[place]),
-        place_(place),
-        servers_(client.pool().servers().size()),
-        bytes_(std::move(bytes)) {}
-
   Server& server_;
   std::size_t place_, servers_;
   std::string bytes_;
@@ -110,7 +101,7 @@ void ClientSession::scan(Words words, std::string_view, const Plan& plan) {
   asked[1] = own;
   std::string bytes;
   resp::append_command(bytes, asked);
-  ScanRequest::begin(client_, plan, cursor->place, std::move(bytes));
+  SideRequest::make<ScanRequest>(client_, plan, cursor->place, std::move(bytes)).begin();
 }
 
 }  // namespace sluice::proxy::flow

@@ -31,22 +31,21 @@ std::string sha_of(std::string_view word) {
 /// SCRIPT LOAD (with the `body`) or SCRIPT FLUSH (without), on every server.
 class ScriptBroadcast final : public SideRequest {
  public:
-  static void begin(Client& client, const Plan& plan, std::string_view bytes,
-                    std::optional<std::string> body) {
-    std::unique_ptr<ScriptBroadcast> made{new ScriptBroadcast{client, plan, std::move(body)}};
-    auto& self = *made;
-    own(std::move(made));
-    const auto& servers = self.pool_.servers();
-    self.missing_ = servers.size() + 1;  // and one for this loop: a server may fail before its end
+  ScriptBroadcast(Client& client, const Plan& plan, std::optional<std::string> body)
+      : SideRequest(client, plan), body_(std::move(body)) {}
+
+  void begin(std::string_view bytes) {
+    const auto& servers = pool_.servers();
+    missing_ = servers.size() + 1;  // and one for this loop: a server may fail before its end
     for (const auto& server : servers) {
       if (server->health().well()) {
-        self.ask(*server, bytes);
+        ask(*server, bytes);
       } else {
-        self.failure_ = Failure::refused;
-        self.arrived();
+        failure_ = Failure::refused;
+        arrived();
       }
     }
-    self.arrived();
+    arrived();
   }
 
   void replied(Request& request, std::string_view reply) override {
@@ -65,9 +64,6 @@ class ScriptBroadcast final : public SideRequest {
   }
 
  private:
-  ScriptBroadcast(Client& client, const Plan& plan, std::optional<std::string> body)
-      : SideRequest(client, plan), body_(std::move(body)) {}
-
   void arrived() {
     if (--missing_ != 0) return;
     if (!body_) pool_.scripts().clear();  // also what a SCRIPT LOAD has brought in the meantime
@@ -112,12 +108,12 @@ void forget_loaded(Server& server) {
 }
 
 void ClientSession::script_load(Words words, std::string_view bytes, const Plan& plan) {
-  ScriptBroadcast::begin(client_, plan, bytes, std::string{words[2]});
+  SideRequest::make<ScriptBroadcast>(client_, plan, std::string{words[2]}).begin(bytes);
 }
 
 void ClientSession::script_flush(Words, std::string_view bytes, const Plan& plan) {
   pool().scripts().clear();  // for what the client asks behind it
-  ScriptBroadcast::begin(client_, plan, bytes, std::nullopt);
+  SideRequest::make<ScriptBroadcast>(client_, plan, std::nullopt).begin(bytes);
 }
 
 void ClientSession::load_script(Upstream& upstream, std::string_view sha) {

@@ -73,7 +73,7 @@ class ClientSession {
   // scripts.cpp
   Serve script_load, script_flush, evalsha;
   void load_script(Upstream& upstream, std::string_view sha);
-  // subscribe_verbs.cpp
+  // subscription.cpp
   Serve subscribe, unsubscribe;
   Subscriptions& subscriptions();
   /// True: a subscribed client may not send this, and has been told so.

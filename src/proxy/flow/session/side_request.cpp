@@ -14,22 +14,29 @@ SideRequest::SideRequest(Client& client, const Plan& plan)
       mode_(client.mode()),
       client_(client.number()) {}
 
-void SideRequest::ask(Server& server, std::string_view bytes) {
+Upstream& SideRequest::ask(Server& server, std::string_view bytes, std::uint32_t place,
+                           std::size_t parts) {
   Request& request = pool_.loop().requests().make();
   request.receiver = this;
+  request.place = place;
+  request.expected = whole_.expected / static_cast<std::uint32_t>(parts);
   request.command = whole_.command;
   request.read_only = whole_.read_only;
-  server.upstream(mode_, client_).send(request, bytes);
+  Upstream& upstream = server.upstream(mode_, client_);
+  upstream.send(request, bytes);
+  return upstream;
 }
 
-bool SideRequest::ask_again(Request& request, Failure failure, Server& server,
-                            std::string_view bytes) {
-  if (!pool_.settings().retry_reads || !may_ask_again(request, whole_, failure)) return false;
-  if (!server.health().well()) return false;
+bool SideRequest::may_ask_again(const Request& request, Failure failure,
+                                const Server& server) const {
+  return pool_.settings().retry_reads && flow::may_ask_again(request, whole_, failure) &&
+         pool_.servers().contains(&server) && server.health().well();
+}
+
+void SideRequest::ask_again(Request& request, Server& server, std::string_view bytes) {
   request.retried = true;
   pool_.counters().retries.add();
   server.upstream(mode_, client_).send(request, bytes);
-  return true;
 }
 
 void SideRequest::drop(Request& request) { pool_.loop().requests().drop(request); }

@@ -1,9 +1,10 @@
-/// What the proxy asks servers in the place of a client's request: of several servers or changed
-/// (SideRequest), or over a connection for this client alone (BlockingRequest).
+/// What the proxy asks servers in the place of a client's request: in fragments, of several servers
+/// or changed (SideRequest), or over a connection for this client alone (BlockingRequest).
 #pragma once
 
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "proxy/flow/client.hpp"
 #include "proxy/flow/server.hpp"
@@ -18,32 +19,43 @@ class SideRequest : public Receiver {
  public:
   ~SideRequest() override = default;
 
+  /// The caller begins it: it may end before that call returns.
+  template <class Side, class... Arguments>
+  static Side& make(Arguments&&... arguments) {
+    auto made = std::make_unique<Side>(std::forward<Arguments>(arguments)...);
+    Side& self = *made;
+    self.self_ = std::move(made);
+    return self;
+  }
+
  protected:
   /// The client's request takes its place in the client's queue.
   SideRequest(Client& client, const Plan& plan);
 
-  static void own(std::unique_ptr<SideRequest> made) {
-    SideRequest& self = *made;
-    self.self_ = std::move(made);
-  }
   /// The outcome comes by replied() or failed(), possibly before this returns; both must drop() the
-  /// request.
-  void ask(Server& server, std::string_view bytes);
-  /// True: a read whose connection broke was sent once more; see may_ask_again().
-  bool ask_again(Request& request, Failure failure, Server& server, std::string_view bytes);
+  /// request. It is one of so many `parts`, at this `place`.
+  Upstream& ask(Server& server, std::string_view bytes, std::uint32_t place = 0,
+                std::size_t parts = 1);
+  /// A read whose connection to the server broke may be sent once more; see flow::may_ask_again().
+  bool may_ask_again(const Request& request, Failure failure, const Server& server) const;
+  void ask_again(Request& request, Server& server, std::string_view bytes);
   void drop(Request& request);
   /// The reply to the client. `this` is destroyed when it returns.
   void give(std::string_view reply);
   void give(Failure failure);
 
   Pool& pool_;
+  Request& whole_;  ///< in the client's queue; without a receiver when the client is gone
 
  private:
-  Request& whole_;
   ConnectionMode mode_;
   std::uint64_t client_;
   std::unique_ptr<SideRequest> self_;
 };
+
+/// Sends the fragments of a request (gather.cpp). True: one of the servers has more than enough to
+/// take.
+bool gather(Client& client, Words words, std::string_view bytes, const Plan& plan);
 
 /// A command that waits on the server (BLPOP, XREAD BLOCK ...), for as long as the client has asked
 /// for: the pool's timeout does not count. The client's next requests wait with it. When the client

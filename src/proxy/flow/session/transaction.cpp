@@ -52,8 +52,8 @@ Transaction::~Transaction() {
 }
 
 void Transaction::begin() {
-  if (open_) return client_.answer("-ERR MULTI calls can not be nested\r\n");
-  open_ = true;
+  if (state_.is_open()) return client_.answer("-ERR MULTI calls can not be nested\r\n");
+  state_.advance(Phase::open);
   client_.answer(ok);
 }
 
@@ -66,15 +66,15 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   if (plan.route == Route::refused) return refuse(plan.reply);
   if (!can_be_queued(client_.pool(), plan)) return refuse(cannot_be_queued);
   notice_loss();
-  if (lost_) return refuse(lost_connection);
+  if (state_.is_lost()) return refuse(lost_connection);
   Server* home = nullptr;
   if (!plan.keys.empty() && !(home = home_of(words, plan))) return spoil();
-  if (spoiled_) return client_.answer(queued_reply);
+  if (state_.is_spoiled()) return client_.answer(queued_reply);
   if (!home && !connection_) return queue_early(bytes);
   Server& server = connection_ ? connection_.server() : *home;
   if (plan.verb == SessionVerb::evalsha) load_script(server, words[1]);
-  if (!on_server_ && !lost_) open_on(server);
-  if (lost_) return refuse(lost_connection);
+  if (!state_.is_sent() && !state_.is_lost()) open_on(server);
+  if (state_.is_lost()) return refuse(lost_connection);
   Request& request = of_client(plan, queued);
   if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
   send(request, bytes);
@@ -105,25 +105,25 @@ Server* Transaction::home_of(Words words, const Plan& plan) {
 
 void Transaction::open_on(Server& home) {
   if (!connection_) connection_ = home.borrow(client_.mode());
-  on_server_ = true;
+  state_.advance(Phase::sent);
   send(ours(opening), multi_bytes);
-  if (!lost_ && !home.takes_multi()) hold_back();
-  for (std::uint32_t i = 0; i < early_count_ && !lost_; ++i)
+  if (!state_.is_lost() && !home.takes_multi()) wait_for(Wait::readiness);
+  for (std::uint32_t i = 0; i < early_count_ && !state_.is_lost(); ++i)
     send(ours(early), i == 0 ? std::string_view{early_} : std::string_view{});
   early_ = {};
 }
 
 void Transaction::load_script(Server& server, std::string_view sha) {
-  has_scripts_ = true;
+  state_.use_scripts();
   if (!connection_) connection_ = server.borrow(client_.mode());
   const auto bytes = script_load_for(client_.pool(), *connection_, sha);
   if (bytes.empty()) return;
-  if (!on_server_) {
+  if (!state_.is_sent()) {
     connection_->send_aside(bytes);
     return notice_loss();
   }
   second_ = server.borrow(client_.mode());
-  hold_back();
+  wait_for(Wait::readiness);
   second_->send(ours(loading), bytes);
 }
 
@@ -145,16 +145,16 @@ Request& Transaction::of_client(const Plan& plan, Role role) {
 
 /// May lose the connection; with the last request, `this` may be destroyed.
 void Transaction::send(Request& request, std::string_view bytes) {
-  if (held_back_)
+  if (state_.waits_for(Wait::readiness))
     waiting_.push_back({&request, std::string{bytes}});
   else
     connection_->send(request, bytes);
 }
 
 void Transaction::watch(Words words, std::string_view bytes, const Plan& plan) {
-  if (open_) return client_.answer("-ERR WATCH inside MULTI is not allowed\r\n");
+  if (state_.is_open()) return client_.answer("-ERR WATCH inside MULTI is not allowed\r\n");
   notice_loss();
-  if (lost_) {
+  if (state_.is_lost()) {
     client_.answer(lost_connection);
     return end(false);
   }
@@ -172,25 +172,27 @@ void Transaction::unwatch(std::string_view bytes, const Plan& plan) {
 
 void Transaction::exec(std::string_view bytes, const Plan& plan) {
   notice_loss();
-  if (!spoiled_ && !on_server_ && (connection_ || early_count_ != 0)) {
+  if (!state_.is_spoiled() && !state_.is_sent() && (connection_ || early_count_ != 0)) {
     Server* const home =
         connection_ ? &connection_.server() : client_.pool().servers().home_of(any_key);
-    if (home) open_on(*home);
-    lost_ = lost_ || !home;
+    if (home)
+      open_on(*home);
+    else
+      state_.suffer(Fault::lost);
   }
-  if (lost_ || spoiled_) {
+  if (state_.is_spoiled()) {
     if (!client_.is_next()) return client_.postpone();
-    client_.answer(lost_ ? aborted_by_loss : aborted);
+    client_.answer(state_.is_lost() ? aborted_by_loss : aborted);
     return end(false);
   }
-  if (on_server_) return finish(bytes, plan, executing);
+  if (state_.is_sent()) return finish(bytes, plan, executing);
   client_.answer("*0\r\n");
   end(false);
 }
 
 void Transaction::discard(std::string_view bytes, const Plan& plan) {
   notice_loss();
-  if (connection_) return finish(on_server_ ? bytes : unwatch_bytes, plan, discarding);
+  if (connection_) return finish(state_.is_sent() ? bytes : unwatch_bytes, plan, discarding);
   if (!client_.is_next()) return client_.postpone();
   client_.answer(ok);
   end(false);
@@ -199,8 +201,7 @@ void Transaction::discard(std::string_view bytes, const Plan& plan) {
 /// Sends the last request. The client's next requests may go over other connections, so they wait
 /// for its reply.
 void Transaction::finish(std::string_view bytes, const Plan& plan, Role role) {
-  client_.hold();
-  holds_ = true;
+  wait_for(Wait::outcome);
   send(of_client(plan, role), bytes);
 }
 
@@ -218,12 +219,9 @@ void Transaction::replied(Request& request, std::string_view reply) {
       second_.give_back();
       return send_waiting();
     case queued: return pass(request, reply);
-    case watching:
-      pass(request, reply);
-      holds_ = false;
-      return client_.release();
+    case watching: pass(request, reply); return has_come(Wait::outcome);
     case executing:
-      if (has_scripts_ && reply.find("-NOSCRIPT ") != std::string_view::npos)
+      if (state_.uses_scripts() && reply.find("-NOSCRIPT ") != std::string_view::npos)
         forget_loaded(connection_.server());
       pass(request, reply);
       return end(reply.front() != '-' || reply.starts_with("-EXECABORT"));
@@ -254,21 +252,22 @@ void Transaction::opened(std::string_view reply) {
 }
 
 void Transaction::send_waiting() {
-  no_longer_held_back();
+  has_come(Wait::readiness);
   for (const auto& waiting : std::exchange(waiting_, {}))  // with the last, `this` may be destroyed
-    if (lost_)
+    if (state_.is_lost())
       refuse_waiting(*waiting.request, lost_connection);
     else
       connection_->send(*waiting.request, waiting.bytes);
 }
 
-void Transaction::hold_back() {
-  held_back_ = true;
+/// The client's next requests wait with it.
+void Transaction::wait_for(Wait what) {
+  state_.wait_for(what);
   client_.hold();
 }
 
-void Transaction::no_longer_held_back() {
-  if (std::exchange(held_back_, false) && !holds_) client_.release();
+void Transaction::has_come(Wait what) {
+  if (state_.has_come(what)) client_.release();
 }
 
 void Transaction::notice_loss() {
@@ -276,9 +275,8 @@ void Transaction::notice_loss() {
 }
 
 void Transaction::lose(std::string_view reply) {
-  lost_ = true;
-  spoil();
-  no_longer_held_back();
+  state_.suffer(Fault::lost);
+  has_come(Wait::readiness);
   const std::string text{reply};  // not of the connection's buffer, which goes
   connection_.reset();
   for (const auto& waiting : std::exchange(waiting_, {})) refuse_waiting(*waiting.request, text);
@@ -298,7 +296,7 @@ void Transaction::refuse_waiting(Request& request, std::string_view reply) {
 void Transaction::end(bool clean) {
   if (clean) connection_.give_back();
   Client& client = client_;
-  const bool held = holds_ || held_back_;
+  const bool held = state_.is_waiting();
   self_.reset();
   if (held) client.release();
 }

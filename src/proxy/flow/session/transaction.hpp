@@ -22,6 +22,7 @@
 
 #include "proxy/flow/client.hpp"
 #include "proxy/flow/server.hpp"
+#include "proxy/flow/session/transaction_state.hpp"
 
 namespace sluice::proxy::flow {
 
@@ -32,7 +33,7 @@ class Transaction final : public Receiver {
   ~Transaction() override;
 
   /// Between MULTI and its end; before it, there are only watched keys.
-  bool is_open() const noexcept { return open_; }
+  bool is_open() const noexcept { return state_.is_open(); }
 
   /// Each answers the client. REQUIRES of watch(), unwatch(), begin(): nothing of the client is
   /// under way.
@@ -44,12 +45,15 @@ class Transaction final : public Receiver {
   void discard(std::string_view bytes, const Plan& plan);
 
   /// What should have been queued was answered with an error.
-  void spoil() noexcept { spoiled_ = true; }
+  void spoil() noexcept { state_.suffer(Fault::spoiled); }
 
   void replied(Request& request, std::string_view reply) override;
   void failed(Request& request, Failure failure) override;
 
  private:
+  using Phase = TransactionState::Phase;
+  using Fault = TransactionState::Fault;
+  using Wait = TransactionState::Wait;
   /// What a request is for; stored in Request::place.
   enum Role : std::uint32_t { opening, loading, early, queued, watching, executing, discarding };
   struct Waiting {
@@ -69,8 +73,8 @@ class Transaction final : public Receiver {
   void finish(std::string_view bytes, const Plan& plan, Role role);
   void pass(Request& request, std::string_view reply);
   void load_script(Server& server, std::string_view sha);
-  void hold_back();
-  void no_longer_held_back();
+  void wait_for(Wait what);
+  void has_come(Wait what);
   void opened(std::string_view reply);
   void send_waiting();
   void notice_loss();
@@ -84,14 +88,8 @@ class Transaction final : public Receiver {
   BorrowedUpstream second_;  // loads a script while `connection_` is in MULTI
   std::string early_;        // commands before the home is known
   std::uint32_t early_count_ = 0;
-  std::vector<Waiting> waiting_;  // for the server to accept MULTI, or to have a script
-  bool open_ = false;
-  bool on_server_ = false;  // MULTI was sent
-  bool held_back_ = false;  // requests wait in `waiting_`, and the client is held
-  bool has_scripts_ = false;
-  bool spoiled_ = false;
-  bool lost_ = false;
-  bool holds_ = false;  // the client, until the reply to its last request has come
+  std::vector<Waiting> waiting_;  // for the server; see TransactionState::Wait::readiness
+  TransactionState state_;
 };
 
 }  // namespace sluice::proxy::flow

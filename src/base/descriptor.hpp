@@ -1,17 +1,19 @@
 /// A file descriptor that is closed with its owner.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
-namespace sluice::test {
+namespace sluice {
 
 class Descriptor {
  public:
   Descriptor() = default;
+  explicit Descriptor(int number) noexcept : number_(number) {}
   /// Takes over what a system call gave. Throws std::system_error, naming it, when that was -1.
   Descriptor(int number, const char* call) : number_(number) {
     if (number < 0) throw std::system_error{errno, std::generic_category(), call};
@@ -19,6 +21,7 @@ class Descriptor {
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(number_, other.number_);
+    other.close();
     return *this;
   }
   ~Descriptor() { close(); }
@@ -33,4 +36,15 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace sluice::test
+struct Pipe {
+  Descriptor read;
+  Descriptor write;
+};
+/// Closed in a program that is executed. Throws std::system_error.
+inline Pipe make_pipe() {
+  int ends[2]{-1, -1};
+  static_cast<void>(::pipe2(ends, O_CLOEXEC));
+  return {Descriptor{ends[0], "pipe2"}, Descriptor{ends[1], "pipe2"}};
+}
+
+}  // namespace sluice

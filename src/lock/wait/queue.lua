@@ -1,0 +1,142 @@
+-- Processes that wait in a queue on the server, as the scripts of all synchronizers see them. A
+-- process has one inbox, whatever it waits for; tickets name it.
+
+-- part inbox
+-- Whether a process listens. PUBLISH's own count is of no use: it counts subscribers of patterns.
+local function listens(channel)
+  return tonumber(redis.call('PUBSUB', 'NUMSUB', channel)[2]) > 0
+end
+
+-- False: nobody listens.
+local function tell(channel, message)
+  if listens(channel) then
+    redis.call('PUBLISH', channel, message)
+    return true
+  end
+  return false
+end
+
+local function inbox_of(ticket)
+  return string.match(ticket, ' (sluice:inbox:%S+)')
+end
+
+-- part leaving
+-- A ticket leaves a list of tickets. The last one takes the looks with it.
+local function leave_queue(queue, looks, ticket)
+  if redis.call('LREM', queue, 0, ticket) > 0 and redis.call('EXISTS', queue) == 0 then
+    redis.call('DEL', looks)
+  end
+end
+
+-- part processes
+-- A process that waits looks at the lock from time to time, and each look promises the next: the
+-- hash `looks` has {inbox: until when, ms}. A process that was sent a grant has its claim's time.
+-- One that breaks its promise has stopped, and all its tickets leave at once: it costs the others
+-- one claim, however many tickets it has. When it goes on it looks, and queues anew.
+-- REQUIRES: parts inbox and server_time
+local queue_kept = 60000     -- ms: longer than any rest
+local most_counted = 30      -- processes before a ticket
+local grace = 2000           -- ms, for a look that comes late
+
+local function promise(looks, inbox, ms)
+  local till = string.format('%.0f', server_time() + ms)
+  if redis.call('HSET', looks, inbox, till) == 0 then
+    return
+  elseif redis.call('PTTL', looks) == -1 then
+    redis.call('PEXPIRE', looks, queue_kept)
+  end
+  if redis.call('HLEN', looks) % 64 > 0 then
+    return
+  end
+  local all = redis.call('HGETALL', looks)
+  for i = 1, #all, 2 do
+    local old = string.sub(all[i], 1, 13) == 'sluice:inbox:' and tonumber(all[i + 1])
+    if old and old + queue_kept < server_time() then
+      redis.call('HDEL', looks, all[i])
+    end
+  end
+end
+
+local function runs(looks, inbox)
+  local till = tonumber(redis.call('HGET', looks, inbox) or nil)
+  return listens(inbox) and not (till and till < server_time())
+end
+
+-- For `many` other processes that run before a ticket and a hold in the way that lasts `left` ms at most
+-- (negative: for ever): in how many ms the ticket's process looks again. The first look about once
+-- a second, each one behind them more seldom: k processes that stopped cost no more than 2 k
+-- seconds. When the hold ends by itself they look one after another. `pace`: ms, about a second
+-- where it is nil.
+local function promise_look(looks, inbox, many, left, pace)
+  local rest = math.max(1, many) * (pace or 1000 - server_time() % 250)
+  if left >= 0 then
+    rest = math.min(rest, left + 100 * many)
+  end
+  promise(looks, inbox, rest + grace)
+  return rest
+end
+
+-- part tickets
+-- A queue that is a list of tickets.
+-- REQUIRES: part processes
+local function drop(queue, looks, inbox)
+  for _, ticket in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+    if inbox_of(ticket) == inbox then
+      redis.call('LREM', queue, 1, ticket)
+    end
+  end
+  redis.call('HDEL', looks, inbox)
+end
+
+-- The first ticket of a process that runs; nil: there is none. Those before it have left.
+local function first_ticket(queue, looks)
+  local ticket = redis.call('LINDEX', queue, 0)
+  while ticket do
+    local inbox = inbox_of(ticket)
+    if not inbox then
+      redis.call('LPOP', queue)
+    elseif runs(looks, inbox) then
+      return ticket
+    else
+      drop(queue, looks, inbox)
+    end
+    ticket = redis.call('LINDEX', queue, 0)
+  end
+end
+
+-- How many processes that run, as far as is known.
+local function processes_before(queue, looks, ticket)
+  local known, many = {[inbox_of(ticket)] = true}, 0
+  for first = 0, 950, 50 do
+    local tickets = redis.call('LRANGE', queue, first, first + 49)
+    for _, other in ipairs(tickets) do
+      if other == ticket or many == most_counted then
+        return many
+      end
+      local inbox = inbox_of(other) or ''
+      if not known[inbox] then
+        known[inbox] = true
+        many = many + (runs(looks, inbox) and 1 or 0)
+      end
+    end
+    if #tickets < 50 then
+      break
+    end
+  end
+  return many
+end
+
+-- In how many ms the process of a ticket looks again.
+local function next_look(queue, looks, ticket, left)
+  return promise_look(looks, inbox_of(ticket), processes_before(queue, looks, ticket), left)
+end
+
+local function stand(queue, looks, ticket, left)
+  if not redis.call('LPOS', queue, ticket) then
+    redis.call('RPUSH', queue, ticket)
+  end
+  local rest = next_look(queue, looks, ticket, left)
+  redis.call('PEXPIRE', queue, queue_kept)
+  redis.call('PEXPIRE', looks, queue_kept)
+  return rest
+end

@@ -1,0 +1,459 @@
+// How a value of each kind is read from the file and written again, and the tables of settings.
+#include "proxy/config/settings.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/duration.hpp"
+#include "proxy/config/read.hpp"
+
+namespace sluice::proxy::config {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+[[noreturn]] void refuse(const Node& node, std::string_view wanted) {
+  throw Problem{node.line, fmt::format("'{}' is not right here; write {}", node.text, wanted)};
+}
+
+const std::string& scalar_of(const Node& node, std::string_view wanted) {
+  if (node.kind != Node::Kind::scalar)
+    throw Problem{node.line, fmt::format("a list or map is not right here; write {}", wanted)};
+  return node.text;
+}
+
+/// A unit that may follow a number of bytes.
+struct Unit {
+  std::string_view name;
+  std::uint64_t size;
+};
+constexpr std::array units{Unit{"", 1}, Unit{"kb", 1 << 10}, Unit{"mb", 1 << 20},
+                           Unit{"gb", 1 << 30}};
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  std::string name{text.substr(digits)};
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto unit = std::ranges::find(units, name, &Unit::name);
+  if (unit == units.end()) return std::nullopt;
+  const auto most = std::numeric_limits<std::uint64_t>::max() / unit->size;
+  const auto number = parse_number(text.substr(0, digits), most);
+  if (!number) return std::nullopt;
+  return *number * unit->size;
+}
+
+/// In the largest unit that divides it.
+std::string bytes_text(std::uint64_t bytes) {
+  const Unit* largest = units.data();
+  for (const auto& unit : units)
+    if (bytes != 0 && bytes % unit.size == 0) largest = &unit;
+  return fmt::format("{}{}", bytes / largest->size, largest->name);
+}
+
+std::uint64_t number_of(const Node& node, const SettingRow& row) {
+  const auto wanted =
+      fmt::format("a number from {} to {}, decimal digits alone", row.least, row.most);
+  const auto number = parse_number(scalar_of(node, wanted), row.most);
+  if (!number || *number < row.least) refuse(node, wanted);
+  return *number;
+}
+
+microseconds duration_of(const Node& node, const SettingRow& row) {
+  const auto wanted =
+      fmt::format("a time from {}ms to {}ms, like 250ms, 30s or 5m", row.least, row.most);
+  const auto time = parse_duration(scalar_of(node, wanted), milliseconds{1});
+  if (!time || *time < milliseconds{row.least} || *time > milliseconds{row.most})
+    refuse(node, wanted);
+  return *time;
+}
+
+template <class Value>
+struct Named {
+  Value value;
+  std::string_view name;
+};
+
+template <class Value>
+constexpr auto choices = nullptr;
+template <>
+constexpr auto choices<Compat> = std::to_array<Named<Compat>>({{Compat::relaxed, "relaxed"},
+                                                               {Compat::strict, "strict"}});
+template <>
+constexpr auto choices<OnFailure> = std::to_array<Named<OnFailure>>({{OnFailure::rehash, "rehash"},
+                                                                     {OnFailure::fail, "fail"}});
+template <>
+constexpr auto choices<CharSign> = std::to_array<Named<CharSign>>({{CharSign::is_signed, "x86"},
+                                                                   {CharSign::is_unsigned, "arm"}});
+template <>
+const auto choices<Hash> = [] {
+  std::vector<Named<Hash>> all;
+  for (const auto hash : all_hashes()) all.push_back({hash, to_string(hash)});
+  return all;
+}();
+template <>
+const auto choices<Distribution> = [] {
+  std::vector<Named<Distribution>> all;
+  for (const auto each : {Distribution::ketama, Distribution::modula, Distribution::random})
+    all.push_back({each, to_string(each)});
+  return all;
+}();
+
+// The kinds. Each has `name` (what the documentation calls it), `is_yaml`, `read` (throws Problem,
+// or Error without a line) and `text` (as the file would have it, in one line).
+
+struct Kind {
+  static constexpr bool is_yaml = false;  ///< its text needs no quotes
+};
+
+struct Text : Kind {
+  static constexpr std::string_view name = "text";
+  static void read(const Node& node, const SettingRow&, std::string& value) {
+    value = scalar_of(node, "a text");
+  }
+  static std::string text(const std::string& value) { return value; }
+};
+
+struct Secret : Kind {
+  static constexpr std::string_view name = "text, never shown";
+  static void read(const Node& node, const SettingRow&, std::string& value) {
+    value = scalar_of(node, "a text");
+    if (value.empty()) refuse(node, "a text, or remove the line");
+  }
+  static std::string text(const std::string& value) { return value.empty() ? "" : "***"; }
+};
+
+struct Flag : Kind {
+  static constexpr std::string_view name = "true or false";
+  static void read(const Node& node, const SettingRow&, bool& value) {
+    const auto& text = scalar_of(node, name);
+    if (text != "true" && text != "false") refuse(node, name);
+    value = text == "true";
+  }
+  static std::string text(bool value) { return value ? "true" : "false"; }
+};
+
+struct Count : Kind {
+  static constexpr std::string_view name = "number";
+  template <class Number>  // REQUIRES: row.most fits
+  static void read(const Node& node, const SettingRow& row, Number& value) {
+    value = static_cast<Number>(number_of(node, row));
+  }
+  static std::string text(std::size_t value) { return std::to_string(value); }
+};
+
+struct Bytes : Kind {
+  static constexpr std::string_view name = "bytes (16kb, 64mb, 1gb)";
+  static void read(const Node& node, const SettingRow& row, std::size_t& value) {
+    const auto wanted = fmt::format("from {} to {} bytes, like 16kb, 64mb or 1gb",
+                                    bytes_text(row.least), bytes_text(row.most));
+    const auto amount = parse_bytes(scalar_of(node, wanted));
+    if (!amount || *amount < row.least || *amount > row.most) refuse(node, wanted);
+    value = *amount;
+  }
+  static std::string text(std::size_t value) { return bytes_text(value); }
+};
+
+/// twemproxy's: digits alone.
+struct Milliseconds : Kind {
+  static constexpr std::string_view name = "milliseconds";
+  static void read(const Node& node, const SettingRow& row, milliseconds& value) {
+    value = milliseconds{number_of(node, row)};
+  }
+  /// 0: none.
+  static void read(const Node& node, const SettingRow& row, std::optional<milliseconds>& value) {
+    const auto number = number_of(node, row);
+    value.reset();
+    if (number > 0) value.emplace(number);
+  }
+  static std::string text(std::optional<milliseconds> value) {
+    return std::to_string(value.value_or(milliseconds{0}).count());
+  }
+};
+
+struct Duration : Kind {
+  static constexpr std::string_view name =
+      "duration (250ms, 30s, 5m; a bare number is milliseconds)";
+  template <class Time>
+  static void read(const Node& node, const SettingRow& row, Time& value) {
+    value = std::chrono::ceil<Time>(duration_of(node, row));
+  }
+  static std::string text(microseconds value) { return duration_text(value); }
+};
+
+struct Tag : Kind {
+  static constexpr std::string_view name = "two characters";
+  static void read(const Node& node, const SettingRow&, std::optional<HashTag>& value) {
+    const auto& text = scalar_of(node, name);
+    if (text.size() != 2) refuse(node, "two characters, like \"{}\" in quotes");
+    value = HashTag{text[0], text[1]};
+  }
+  static std::string text(std::optional<HashTag> value) {
+    return value ? std::string{value->open, value->close} : "";
+  }
+};
+
+/// One word of some.
+template <class Value>
+struct Choice : Kind {
+  static constexpr std::string_view name = "word";
+  static void read(const Node& node, const SettingRow&, Value& value) {
+    const auto& all = choices<Value>;
+    std::vector<std::string_view> names;
+    for (const auto& each : all) names.push_back(each.name);
+    const auto wanted = fmt::format("one of {}", fmt::join(names, ", "));
+    const auto found = std::ranges::find(all, scalar_of(node, wanted), &Named<Value>::name);
+    if (found == all.end()) refuse(node, wanted);
+    value = found->value;
+  }
+  static std::string text(Value value) {
+    const auto& all = choices<Value>;
+    return std::string{std::ranges::find(all, value, &Named<Value>::value)->name};
+  }
+};
+
+constexpr std::string_view address_form = "host:port, or /path of a unix socket";
+
+struct Address : Kind {
+  static constexpr std::string_view name = "address";
+  static void read(const Node& node, const SettingRow&, std::string& value) {
+    value = scalar_of(node, address_form);
+    if (!value.empty()) parse_address(value);
+  }
+  static std::string text(const std::string& value) { return value; }
+};
+
+struct ListenAddress : Kind {
+  static constexpr std::string_view name = "address";
+  static void read(const Node& node, const SettingRow&, Listen& value) {
+    value = parse_listen(scalar_of(node, address_form));
+  }
+  static std::string text(const Listen& value) { return value.text; }
+};
+
+// The kinds that are lists and maps.
+
+constexpr std::size_t most_servers = 4096;
+
+struct Structure : Kind {
+  static constexpr bool is_yaml = true;
+};
+
+/// "[a, b]" of texts that are YAML; no list if there are none.
+std::string list_text(const std::vector<std::string>& texts) {
+  return texts.empty() ? "" : fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+/// "{name: value, ...}" of the settings that differ from their defaults.
+template <class Target>
+std::string map_text(const Target& target) {
+  std::vector<std::string> members;
+  for (const auto& setting : settings_of<Target>())
+    if (const auto text = setting.text(target); text != setting.default_text)
+      members.push_back(fmt::format("{}: {}", setting.name, quoted(text)));
+  return fmt::format("{{{}}}", fmt::join(members, ", "));
+}
+
+const Node& sequence_of(const Node& node, std::string_view wanted) {
+  if (node.kind != Node::Kind::sequence)
+    throw Problem{node.line, fmt::format("write {}, each on a line after a dash", wanted)};
+  return node;
+}
+
+struct ServerList : Structure {
+  static constexpr std::string_view name = "list of servers";
+  static void read(const Node& node, const SettingRow&, std::vector<ServerSettings>& value) {
+    sequence_of(node, "a list of servers");
+    if (node.flow) throw Problem{node.line, "write each server on a line of its own, after a dash"};
+    if (node.items.size() > most_servers)
+      throw Problem{node.line, fmt::format("more than {} servers in a pool", most_servers)};
+    value.clear();
+    for (const auto& item : node.items) {
+      if (item.kind != Node::Kind::scalar)
+        throw Problem{item.line, "a server is host:port:weight [name], not a list or map"};
+      auto server = with_line(item.line, [&] { return parse_server(item.text); });
+      server.place = {item.line, value.size()};
+      value.push_back(std::move(server));
+    }
+  }
+  static std::string text(const std::vector<ServerSettings>& value) {
+    std::vector<std::string> servers;
+    for (const auto& server : value) servers.push_back(quoted(to_string(server)));
+    return list_text(servers);
+  }
+};
+
+struct Words : Structure {
+  static constexpr std::string_view name = "list of words";
+  static void read(const Node& node, const SettingRow&, std::vector<std::string>& value) {
+    value.clear();
+    for (const auto& item : sequence_of(node, "a list of words").items) {
+      if (item.kind != Node::Kind::scalar || item.text.empty())
+        throw Problem{item.line, "only words may stand in this list"};
+      value.push_back(item.text);
+    }
+  }
+  static std::string text(const std::vector<std::string>& value) {
+    std::vector<std::string> words;
+    for (const auto& word : value) words.push_back(quoted(word));
+    return list_text(words);
+  }
+};
+
+struct Tls : Structure {
+  static constexpr std::string_view name = "map";
+  static void read(const Node& node, const SettingRow& row, TlsSettings& value) {
+    value = {};
+    if (node.kind == Node::Kind::scalar) return Flag::read(node, row, value.on);
+    read_members(node, value);
+    value.on = true;
+  }
+  static std::string text(const TlsSettings& value) {
+    if (!value.on) return "";
+    const auto text = map_text(value);
+    return text == "{}" ? "true" : text;
+  }
+};
+
+struct Users : Structure {
+  static constexpr std::string_view name = "list of maps";
+  static void read(const Node& node, const SettingRow&, std::vector<UserSettings>& value) {
+    value.clear();
+    for (const auto& item : sequence_of(node, "a list of users").items) {
+      UserSettings user;
+      read_members(item, user);
+      if (user.name.empty() || user.password.empty())
+        throw Problem{item.line, "a user needs a name and a password"};
+      if (std::ranges::find(value, user.name, &UserSettings::name) != value.end())
+        throw Problem{item.line, fmt::format("the user '{}' is there twice", user.name)};
+      value.push_back(std::move(user));
+    }
+  }
+  static std::string text(const std::vector<UserSettings>& value) {
+    std::vector<std::string> users;
+    for (const auto& user : value) users.push_back(map_text(user));
+    return list_text(users);
+  }
+};
+
+template <class Target, class Kind, auto member>
+constexpr Setting<Target> setting(const SettingRow& row) {
+  return {row,
+          [](const Node& node, const SettingRow& its_row, Target& target) {
+            Kind::read(node, its_row, target.*member);
+          },
+          [](const Target& target) { return Kind::text(target.*member); },
+          [](const Target& one, const Target& other) { return one.*member == other.*member; }};
+}
+
+#define SETTING(member, Kind, written, lowest, highest, whose, does) \
+  setting<Target, Kind, &Target::member>(                            \
+      {#member, Kind::name, written, lowest, highest, Origin::whose, Kind::is_yaml, does}),
+template <class Target>
+constexpr std::array<Setting<Target>, 0> table{};
+template <>
+constexpr auto table<PoolSettings> = [] {
+  using Target = PoolSettings;
+  return std::to_array<Setting<Target>>({
+#define POOL
+#include "proxy/config/settings.def"
+#undef POOL
+  });
+}();
+template <>
+constexpr auto table<ProcessSettings> = [] {
+  using Target = ProcessSettings;
+  return std::to_array<Setting<Target>>({
+#define PROCESS
+#include "proxy/config/settings.def"
+#undef PROCESS
+  });
+}();
+template <>
+constexpr auto table<TlsSettings> = [] {
+  using Target = TlsSettings;
+  return std::to_array<Setting<Target>>({
+#define TLS
+#include "proxy/config/settings.def"
+#undef TLS
+  });
+}();
+template <>
+constexpr auto table<UserSettings> = [] {
+  using Target = UserSettings;
+  return std::to_array<Setting<Target>>({
+#define USER
+#include "proxy/config/settings.def"
+#undef USER
+  });
+}();
+#undef SETTING
+
+/// Insertions, deletions and changes from one word to the other (Levenshtein).
+std::size_t distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const auto changed = diagonal + (from[i] == to[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// "; did you mean 'timeout'?", or nothing.
+template <class Target>
+std::string hint_for(std::string_view mistaken) {
+  constexpr std::size_t longest = 40;
+  constexpr std::size_t far = 3;
+  if (mistaken.size() > longest) return "";
+  const auto distance_to = [&](const SettingRow& row) { return distance(mistaken, row.name); };
+  const auto& nearest = *std::ranges::min_element(table<Target>, {}, distance_to);
+  return distance_to(nearest) < far ? fmt::format("; did you mean '{}'?", nearest.name) : "";
+}
+
+}  // namespace
+
+template <class Target>
+std::span<const Setting<Target>> settings_of() {
+  return table<Target>;
+}
+template std::span<const Setting<PoolSettings>> settings_of<PoolSettings>();
+template std::span<const Setting<ProcessSettings>> settings_of<ProcessSettings>();
+template std::span<const Setting<TlsSettings>> settings_of<TlsSettings>();
+template std::span<const Setting<UserSettings>> settings_of<UserSettings>();
+
+template <class Target>
+void read_members(const Node& map, Target& target) {
+  if (map.kind != Node::Kind::map)
+    throw Problem{map.line, "write settings here, each as 'name: value' on a line of its own"};
+  std::set<std::string_view> seen;
+  for (const auto& member : map.items) {
+    const auto setting = std::ranges::find(table<Target>, member.key, &SettingRow::name);
+    if (setting == table<Target>.end())
+      throw Problem{member.line,
+                    fmt::format("'{}' is no setting{}", member.key, hint_for<Target>(member.key))};
+    if (!seen.insert(setting->name).second)
+      throw Problem{member.line, fmt::format("'{}' is there twice; remove one", setting->name)};
+    try {
+      with_line(member.line, [&] { setting->read(member, *setting, target); });
+    } catch (const Problem& wrong) {
+      throw Problem{wrong.line(), fmt::format("{}: {}", setting->name, wrong.what())};
+    }
+  }
+}
+template void read_members(const Node&, PoolSettings&);
+template void read_members(const Node&, ProcessSettings&);
+
+}  // namespace sluice::proxy::config

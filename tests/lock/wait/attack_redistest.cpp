@@ -1,0 +1,93 @@
+/// What attackers did to locks on a real server: bystanders, memory that is used up, processes that
+/// are killed.
+#include <future>
+
+#include "lock/server_lock.hpp"
+#include "sluice/multi_lock.hpp"
+#include "sluice/permit_semaphore.hpp"
+#include "sluice/semaphore.hpp"
+
+namespace sluice {
+namespace {
+
+class Attack : public ServerLock {
+ protected:
+  void push_dead(const char* queue, const std::string& ticket) {
+    for (int i = 0; i < 3; ++i)
+      side_.command({"RPUSH", queue, "dead" + std::to_string(i) + ticket});
+  }
+  /// How long after `end` another process, the last of so many waiters, has the lock.
+  std::chrono::nanoseconds time_until_next(int waiters, const std::function<void()>& end) {
+    auto entering =
+        std::async(std::launch::async, [&] { return Mutex{*other_, "stock"}.acquire().get(); });
+    await_waiters(waiters);
+    const auto ended = std::chrono::steady_clock::now();
+    end();
+    (void)entering.get();
+    return std::chrono::steady_clock::now() - ended;
+  }
+
+  std::unique_ptr<Store> other_ = open(server_.url());
+};
+
+TEST_F(Attack, K07_APatternSubscriberDelaysNobody) {
+  test::PlainClient bystander{server_.port()};
+  bystander.command({"PSUBSCRIBE", "*"});
+  auto held = Mutex{*store_, "stock"}.acquire().get();
+  push_dead("sluice_lock_queue:{stock}", " 30000 1500 sluice:inbox:of-nobody dead:1 host 1 t1 dead");
+  const auto took = time_until_next(4, [&] { held.release().get(); });
+  EXPECT_LT(took, 1s) << "the dead are not taken for living";
+}
+
+TEST_F(Attack, K04_RenewalNeedsNoMemory) {
+  SharedMutex shared{*store_, "shared", {.lease = 1s}};
+  Semaphore desks{*store_, "desks", {.lease = 1s}};
+  PermitSemaphore permits{*store_, "permits", {.lease = 1s}};
+  MultiLock many{*store_, {"{s}a", "{s}b"}, {.lease = 1s}};
+  SharedMutex read{*store_, "read", {.lease = 1s}};
+  desks.try_set_permits(1).get();
+  permits.try_set_permits(1).get();
+  Mutex mutex{*store_, "stock", {.lease = 1s}};
+  FairMutex fair{*store_, "fair", {.lease = 1s}};
+  const Owner owner;
+  const auto one = mutex.acquire(owner).get();
+  const auto two = fair.acquire().get();
+  const auto three = shared.acquire().get();
+  const auto four = read.acquire_shared().get();
+  const auto five = desks.acquire().get();
+  const auto six = permits.acquire().get();
+  auto seven = many.acquire().get();
+  side_.command({"CONFIG", "SET", "maxmemory", "1"});
+  const auto began = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() < began + 2500ms) std::this_thread::sleep_for(50ms);
+  EXPECT_TRUE(one.valid());
+  EXPECT_TRUE(two.valid());
+  EXPECT_TRUE(three.valid());
+  EXPECT_TRUE(four.valid());
+  EXPECT_TRUE(five.valid());
+  EXPECT_TRUE(six.valid());
+  EXPECT_TRUE(seven.valid());
+  EXPECT_EQ(seven.release().get().kind, Kind::released);
+  side_.command({"CONFIG", "SET", "maxmemory", "0"});
+}
+
+TEST_F(Attack, K04_ReleaseHandsOverWithoutMemory) {
+  auto held = Mutex{*store_, "stock"}.acquire().get();
+  const auto took = time_until_next(1,
+                               [&] {
+                                 side_.command({"CONFIG", "SET", "maxmemory", "1"});
+                                 EXPECT_EQ(held.release().get().kind, Kind::released);
+                               });
+  EXPECT_LT(took, 1s);
+  side_.command({"CONFIG", "SET", "maxmemory", "0"});
+}
+
+TEST_F(Attack, K29_FlushAllIsNoticedByWaitersOfOtherProcesses) {
+  auto held = Mutex{*store_, "stock"}.acquire().get();
+  const auto took = time_until_next(1,
+                               [&] { side_.command({"FLUSHALL"}); });
+  EXPECT_LT(took, 2s);
+}
+
+}  // namespace
+}  // namespace sluice
