@@ -29,7 +29,7 @@ struct MutexOptions {
   /// frees sooner; longer survives longer pauses of the holder and outages of the server. From 10
   /// ms to 24 h.
   std::chrono::milliseconds lease = std::chrono::seconds{30};
-  /// Renew the lease while it is held, every third of it, all holds of the process together. Off:
+  /// Renew the lease while it is held, every quarter of it, all holds of the process together. Off:
   /// every hold ends when its lease does, and is then lost.
   bool watchdog = true;
   /// How much earlier than the server the holder believes the hold to be over: for clocks that run
@@ -63,8 +63,8 @@ struct MutexOptions {
 ///   buffer) leaves a hold without a holder until its lease ends. Losses are counted in
 ///   `sluice_lock_lost_total`.
 /// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its
-///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, and
-///   their end releases nothing.
+///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, their
+///   end releases nothing, and each verb throws Error (closed) at once.
 /// In Redis: hash NAME {owner: entries, sluice:...: ours}, TTL = lease; string
 ///   redisson_lock_token:{NAME}, the fencing counter, TTL 25 h; while processes wait the list
 ///   sluice_lock_queue:{NAME} of them and the hash sluice_lock_looks:{NAME}, TTL 1 min; channel

@@ -111,7 +111,7 @@ struct Library {
 inline constexpr std::array libraries{
     Library{"fmt/", "*"},
     Library{"openssl/", "base/sha1 net/ proxy/hash/"},
-    Library{"boost/asio", "net/ redis/ proxy/ server/"},
+    Library{"boost/asio", "examples/asio_threads"},
     Library{"boost/beast", "server/"},
     Library{"lua", "engine/"},
     Library{"lauxlib.h", "engine/"},

@@ -1,6 +1,7 @@
 #include "lock/hold/steps.hpp"
 
 #include "lock/hold/pending_releases.hpp"
+#include "lock/hold/replication.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
 #include "sluice/log.hpp"
@@ -91,13 +92,20 @@ Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t o
   co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::not_held};
 }
 
+Task<Value> reply_of(Task<DurableReply> asked) {
+  DurableReply durable = co_await asked;
+  co_return std::move(durable.reply);
+}
+
 }  // namespace
 
 GiveUp script_call(Store& store, const Script& script, std::vector<std::string> keys,
-                   std::vector<std::string> args) {
-  return [&store, &script, keys = std::move(keys), args = std::move(args)] {
+                   std::vector<std::string> args, const Durability& durability) {
+  return [&store, &script, keys = std::move(keys), args = std::move(args), durability] {
     const std::vector<std::string_view> key_views{keys.begin(), keys.end()};
     const std::vector<std::string_view> arg_views{args.begin(), args.end()};
+    if (durability.replicas > 0)
+      return reply_of(run_durably(store, script, key_views, arg_views, durability));
     return store.run(script, key_views, arg_views, {.repeatable = true});
   };
 }

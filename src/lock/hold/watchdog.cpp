@@ -31,17 +31,6 @@ SteadyTime risk_at(SteadyTime since, SteadyTime certain_until) {
   return certain_until - (certain_until - since) / 3;
 }
 
-template <class Callbacks, class Why>
-void call_all(const Callbacks& callbacks, Why why) {
-  for (const auto& callback : callbacks) {
-    try {
-      callback(why);
-    } catch (const std::exception& failure) {
-      log(LogLevel::error, std::string{"a callback of a lock threw: "} + failure.what());
-    }
-  }
-}
-
 }  // namespace
 
 Watchdog::Watchdog(Store& store) : store_(store), clock_(store.clock()), origin_(clock_.steady()) {}
@@ -50,7 +39,7 @@ Watchdog::~Watchdog() { disarm(timer_); }
 
 void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
   std::call_once(listening_, [this] {
-    reconnection_ = store_.on_reconnect([weak = weak_from_this()] {
+    reconnection_ = store_.watch_connection([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->reconnected();
     });
   });
@@ -126,7 +115,7 @@ void Watchdog::lose(const std::shared_ptr<Hold>& hold, LostCause cause) {
   Notice notice;
   {
     const std::lock_guard lock{mutex_};
-    if (hold->state != HoldState::held) return;
+    if (hold->state != HoldState::held || hold->forks != fork_count()) return;
     notice = end(*hold, cause);
   }
   tell(std::move(notice));
@@ -147,7 +136,7 @@ void Watchdog::on_lost(Hold& hold, std::function<void(LostCause)> callback) {
     if (hold.state == HoldState::held) hold.on_lost.push_back(std::move(callback));
     if (hold.state != HoldState::lost) return;
   }
-  callback(hold.cause);
+  store_.call_back([callback = std::move(callback), cause = hold.cause] { callback(cause); });
 }
 
 void Watchdog::on_risk(Hold& hold, std::function<void(Risk)> callback) {
@@ -431,17 +420,22 @@ void Watchdog::postpone(const Holds& holds) {
 void Watchdog::tell(Notice notice) {
   count(metrics().lock_lost);
   Hold& hold = *notice.hold;
+  const LostCause cause = hold.cause;
   log(LogLevel::warning,
-      "lock " + quoted(hold.resource->key()) + " was lost: " + std::string{to_string(hold.cause)});
-  if (notice.stop) notice.stop->request_stop();
-  call_all(notice.callbacks, hold.cause);
+      "lock " + quoted(hold.resource->key()) + " was lost: " + std::string{to_string(cause)});
+  if (notice.stop)
+    store_.call_back([stop = *std::move(notice.stop)]() mutable { stop.request_stop(); });
+  for (auto& callback : notice.callbacks)
+    store_.call_back([callback = std::move(callback), cause] { callback(cause); });
   hold.resource->ended(hold);
 }
 
 void Watchdog::warn(const Warning& warning) {
+  const Risk risk = warning.risk;
   log(LogLevel::warning, "lock " + quoted(warning.hold->resource->key()) +
-                             " is at risk: " + std::string{to_string(warning.risk)});
-  call_all(warning.callbacks, warning.risk);
+                             " is at risk: " + std::string{to_string(risk)});
+  for (const auto& callback : warning.callbacks)
+    store_.call_back([callback, risk] { callback(risk); });
 }
 
 }  // namespace sluice::lock

@@ -1,7 +1,7 @@
 /// Renews the holds of this process on one Store, and tells their holders when they are over.
 ///
 /// One timer serves all holds: it wakes at the earliest thing to do. Renewals fall on a common
-/// beat, every third of a lease, so that all holds of that lease travel in one batch. Everything
+/// beat, every quarter of a lease, so that all holds of that lease travel in one batch. Everything
 /// that a hold may become is decided under one mutex:
 ///
 ///     watch  ->  (enter | confirm | leave)*  ->  last leave: released
@@ -97,8 +97,8 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   void take_answer(const Holds& part, const Value& answer, SteadyTime sent, bool synced);
   void postpone(const Holds& holds);
   void disarm(Clock::TimerId stale);
-  static void tell(Notice notice);
-  static void warn(const Warning& warning);
+  void tell(Notice notice);
+  void warn(const Warning& warning);
 
   Store& store_;
   Clock& clock_;

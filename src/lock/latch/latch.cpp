@@ -75,13 +75,19 @@ class Latch::Impl {
   Task<LatchState> wait(milliseconds wait, std::stop_token stop) {
     Clock& clock = store_.clock();
     const SteadyTime until = Clock::add(clock.steady(), wait);
-    Look before = co_await looks_.call({});
+    const lock::Patience patience{clock, until};
+    const auto look = [this] { return looks_.call({}); };
+    auto first_look = lock::wait_out(patience, stop, look);
+    Look before = co_await first_look;
     if (before.count == 0 || wait <= milliseconds{0}) co_return before.state();
 
     lock::MessageSignal opened{{&store_}};
-    co_await opened.listen(0, channel_);  // before the second look, so that no opening is missed
+    const auto listen = [&] { return opened.listen(0, channel_); };
+    auto listening = lock::wait_out(patience, stop, listen);
+    co_await listening;  // before the second look, so that no opening is missed
     while (clock.steady() < until && !stop.stop_requested()) {
-      const Look now = co_await looks_.call({});
+      auto next_look = lock::wait_out(patience, stop, look);
+      const Look now = co_await next_look;
       if (now.count == 0 || now.opened_since(before)) co_return LatchState::open;
       before = now;
       co_await opened.wait(std::min(until, clock.steady() + lock::longest_rest), stop);

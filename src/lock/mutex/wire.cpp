@@ -70,7 +70,8 @@ Task<Value> MutexWire::ask_end(const Identity& who, CallOptions options) {
 GiveUp MutexWire::give_up(const Identity& who) const {
   return script_call(
       store(), scripts::lock_mutex_release, {names_.key, names_.token, names_.queue, names_.looks},
-      {who.request, names_.channel, most_hand_overs_, ticket_of(who, inbox()->channel())});
+      {who.request, names_.channel, most_hand_overs_, ticket_of(who, inbox()->channel())},
+      durability());
 }
 
 Task<LockInfo> MutexWire::info() { return info_of(store(), names_); }
