@@ -111,7 +111,7 @@ class [[nodiscard("the hold ends with this object: keep it for as long as you wo
   ~Held();
 
   /// Whether the hold is certain at this moment. Asks the local steady clock only: no I/O, some 30
-  /// ns. Once false, false for ever.
+  /// ns. Once false, false for ever. Time that the machine was suspended counts.
   bool valid() const noexcept;
   /// How long it stays certain if no renewal succeeds; 0 when it is not.
   std::chrono::nanoseconds valid_for() const noexcept;
@@ -128,11 +128,11 @@ class [[nodiscard("the hold ends with this object: keep it for as long as you wo
   /// Throws Error (effect none or unknown; the hold ends with its lease at the latest).
   Task<ReleaseOutcome> release();
 
-  /// Stops when the hold is lost; never after the release.
+  /// Stops when the hold is lost; never after the release. It is a callback, as those below.
   std::stop_token lost() const;
-  /// Calls `callback` once if the hold is lost, at once if it is lost already. It runs on the
-  /// clock's thread or on whichever reads the reply: it must be short and must not block. It may be
-  /// under way in another thread while the hold is released.
+  /// Calls `callback` once if the hold is lost, soon if it is lost already, as a callback of the
+  /// Store (OpenOptions::executor): it may block, and what it throws, of any type, is logged. It may
+  /// be under way while the hold is released.
   void on_lost(std::function<void(LostCause)> callback);
   /// Calls `callback` each time the hold comes to be at risk, before it is lost; as on_lost. An
   /// unwatched hold is at risk of `uncertain` alone.
@@ -142,6 +142,7 @@ class [[nodiscard("the hold ends with this object: keep it for as long as you wo
   friend struct lock::Internals;
   explicit Held(std::shared_ptr<lock::Hold> hold) noexcept : hold_(std::move(hold)) {}
   void abandon() noexcept;
+  bool is_ours() const noexcept;
 
   std::shared_ptr<lock::Hold> hold_;
 };

@@ -202,10 +202,11 @@ TEST(Blocking, TheirOwnTimeIsAddedToTheCalls) {
   EXPECT_TRUE(store->run({"BLPOP", "queue", "0.2"}, {.timeout = 100ms}).get().is_null());
 }
 
-TEST(Blocking, OneTooManyIsRefused) {
+TEST(Blocking, OneTooManyWaitsItsTimeForAConnection) {
   test::RedisServer server;
   auto options = at(server);
   options.most_blocking = 1;
+  options.command_timeout = 50ms;
   const auto store = redis::open_redis(options);
   test::PlainClient admin{server.port()};
   std::jthread waiting{[&] { store->run({"BLPOP", "queue", "0"}).get(); }};

@@ -59,7 +59,7 @@ Task<Value> FairQueue::ask_end(const Identity& who, CallOptions options) {
 GiveUp FairQueue::give_up(const Identity& who) const {
   return script_call(store(), scripts::lock_fair_release,
                      {key(), queue_, deadlines_, tickets_, names_.token},
-                     {who.request, names_.channel, who.owner});
+                     {who.request, names_.channel, who.owner}, durability());
 }
 
 Task<Value> FairQueue::ask_force_release() {

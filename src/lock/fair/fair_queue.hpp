@@ -22,7 +22,6 @@ class FairQueue final : public HashLock {
 
   Task<Value> ask_end(const Identity& who, CallOptions options) override;
   GiveUp give_up(const Identity& who) const override;
-  bool queues_by_owner() const noexcept override { return true; }
 
  private:
   Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) override;

@@ -61,6 +61,7 @@ RateAnswer answer_of(const Value& reply) {
     case Kind::wait:
       answer.wait = std::chrono::microseconds{parts.at(1).as_integer()};
       answer.rate = parts.at(2).as_integer();
+      answer.strangers = parts.at(3).as_integer() == 1;
       break;
     case Kind::mismatch:
       answer.in_force = fmt::format("{} in {} ms, kind {}", parts.at(1).as_text(),
@@ -133,7 +134,7 @@ std::string new_permit_id() {
 
 std::string process_client() {
   static std::mutex mutex;
-  static std::string id;
+  static auto& id = *new std::string;  // outlives static objects
   static unsigned forks = 0;
   const std::lock_guard lock{mutex};
   if (id.empty() || forks != fork_count()) {

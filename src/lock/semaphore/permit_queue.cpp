@@ -3,11 +3,11 @@
 #include <limits>
 
 #include "base/integer.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
 #include "lock/wait/queued_wait.hpp"
-#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice::lock {
@@ -42,14 +42,26 @@ std::shared_ptr<Hold> PermitQueue::hold(Identity who, const Grant& grant, bool h
 
 Task<bool> PermitQueue::enter(PermitRequest request, Accept accept) {
   const auto self = shared_from_this();
+  check_process();
   const SteadyTime now = store().clock().steady();
   const SteadyTime until = Clock::add(now, request.wait);
   const bool waits = until > now && !request.stop.stop_requested();
-  if (!waits || !is_listening()) {
+  if (!waits) {
     const std::optional<bool> in = co_await try_once(request, accept);
-    if (in || !waits) co_return in.value_or(false);
+    co_return in.value_or(false);
   }
-  co_return co_await wait(std::move(request), until, std::move(accept));
+  for (Patience patience{store().clock(), until};;) {
+    try {
+      std::optional<bool> in;
+      if (!is_listening()) in = co_await try_once(request, accept);
+      if (!in) in = co_await wait(request, until, accept);
+      co_return *in;
+    } catch (const Error& failure) {
+      if (!patience.lasts(failure) || request.stop.stop_requested()) throw;
+    }
+    co_await patience.pause(request.stop);
+    request.who.request = new_request_id();  // the last one is given up
+  }
 }
 
 /// Without a place in the queue. Nothing: refused.
@@ -136,19 +148,21 @@ Task<AcquireReply> PermitQueue::ask_in_queue(Identity who, Waiter& waiter) {
 
 bool PermitQueue::is_listening() const {
   const std::lock_guard lock{mutex_};
-  return static_cast<bool>(java_releases_) && inbox_->is_open();
+  return static_cast<bool>(java_releases_.second) && inbox_->is_open();
 }
 
 /// Several coroutines may listen at once: the Store has one subscription for all.
 Task<void> PermitQueue::listen() {
   if (is_listening()) co_return;
-  auto listening =
-      store().listen(names().channel, [weak = weak_from_this()](const Message& message) {
-        if (const auto queue = weak.lock()) queue->heard(message);
-      });
-  Listener listener = co_await listening;  // destroyed without the mutex, which its handler locks
+  auto listening = listen_beside_strangers(store(), names().channel,
+                                           [weak = weak_from_this()](const Message& message) {
+                                             if (const auto queue = weak.lock())
+                                               queue->heard(message);
+                                           });
+  // destroyed without the mutex, which its handler locks
+  ListenerBesideStrangers listener = co_await listening;
   const std::lock_guard lock{mutex_};
-  if (!java_releases_) std::swap(java_releases_, listener);
+  if (!java_releases_.second) std::swap(java_releases_, listener);
 }
 
 void PermitQueue::heard(const Message& message) {

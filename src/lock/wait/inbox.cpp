@@ -77,7 +77,7 @@ Task<void> Inbox::subscribe() {
   Listener listener;
   std::exception_ptr failure;
   try {
-    auto listening = store_.listen(channel_, [weak = weak_from_this()](const Message& message) {
+    auto listening = store_.subscribe(channel_, [weak = weak_from_this()](const Message& message) {
       if (const auto inbox = weak.lock()) inbox->hear(message);
     });
     listener = co_await listening;
@@ -206,7 +206,7 @@ Task<std::optional<InboxMessage>> Inbox::Subscription::next(SteadyTime until) {
         calls_.pop_front();
         co_return call;
       }
-      arrival = std::make_shared<Completion>(inbox_->store_.driver());
+      arrival = std::make_shared<Completion>(inbox_->store_.message_driver());
       arrival_ = arrival;
     }
     if (const bool in_time = co_await wait_until(*arrival, inbox_->store_.clock(), until);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "lock/wait/waiting.hpp"
-
 namespace sluice::lock {
 
 using std::chrono::milliseconds;
@@ -29,18 +27,31 @@ SteadyTime QueuedWait::next_look(SteadyTime now) const {
 
 Task<void> QueuedWait::listen_to_foreigners() {
   std::string channel = heard_->answer.foreign_channel;
-  foreigners_ = co_await box_.inbox().store().listen(
-      channel, [this](const Message&) { box_.post({.kind = InboxMessage::Kind::look}); });
+  auto listening = listen_beside_strangers(box_.inbox().store(), channel, [this](const Message&) {
+    box_.post({.kind = InboxMessage::Kind::look});
+  });
+  foreigners_ = co_await listening;
   foreign_channel_ = std::move(channel);
 }
 
 Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<bool()> wanted) {
   Clock& clock = box_.inbox().store().clock();
+  Patience patience{clock, until};
   for (;;) {
     if (!heard_) {
       const SteadyTime sent = clock.steady();
-      AcquireReply answer = co_await ask_();
-      heard_ = Heard{std::move(answer), sent};
+      try {
+        AcquireReply answer = co_await ask_();
+        heard_ = Heard{std::move(answer), sent};
+      } catch (const Error& failure) {
+        if (!patience.lasts(failure)) throw;
+      }
+      if (!heard_) {  // the place in the queue may be there: the next question is a copy of this
+        const std::optional<InboxMessage> call = co_await box_.next(patience.next());
+        if (call && call->kind == InboxMessage::Kind::recheck && !wanted()) co_return std::nullopt;
+        continue;
+      }
+      patience.renew();
     }
     if (const auto& granted = heard_->answer.granted) {
       handed_over_ = false;
@@ -50,7 +61,11 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
     }
     const std::string& foreign = heard_->answer.foreign_channel;
     if (!foreign.empty() && foreign != foreign_channel_) {
-      co_await listen_to_foreigners();
+      try {
+        co_await listen_to_foreigners();
+      } catch (const Error& failure) {
+        if (!patience.lasts(failure)) throw;
+      }
       heard_.reset();  // what was published before is seen by another look
       continue;
     }

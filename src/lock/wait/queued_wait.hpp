@@ -16,6 +16,7 @@
 #include "lock/hold/hold.hpp"
 #include "lock/wait/acquire_reply.hpp"
 #include "lock/wait/inbox.hpp"
+#include "lock/wait/waiting.hpp"
 
 namespace sluice::lock {
 
@@ -34,7 +35,7 @@ class QueuedWait {
 
   /// Until granted, or `until` (steady), or `wanted` says no, which is asked after each
   /// InboxMessage::recheck. Empty: not granted; the caller gives up the place in the queue. Throws
-  /// what asking throws; the place may be there all the same.
+  /// what asking throws, an outage only at `until`; the place may be there all the same.
   Task<std::optional<Grant>> stand(SteadyTime until, std::function<bool()> wanted);
   /// Whether the last grant came by message: for less than a lease, and to be confirmed soon.
   bool was_handed_over() const noexcept { return handed_over_; }
@@ -52,7 +53,7 @@ class QueuedWait {
   const std::chrono::milliseconds lease_;
   const Ask ask_;
   std::optional<Heard> heard_;
-  Listener foreigners_;
+  ListenerBesideStrangers foreigners_;
   std::string foreign_channel_;  // that they are heard on
   bool handed_over_ = false;
 };

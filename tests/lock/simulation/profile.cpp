@@ -168,7 +168,7 @@ void add_strangers(Profile& profile) {
   leave_only(profile, {});
   profile.even = true;
   profile.processes = 1;
-  profile.actors = 1;
+  profile.actors = 1 + 3 * profile.dice.below(2);
   profile.names = 1;
   profile.strangers = 4;
   profile.permits = 1;
@@ -191,7 +191,7 @@ constexpr std::string_view beside_strangers[] = {"mutex",  "multi",     "fair",
 constexpr std::string_view held[] = {"mutex",     "multi",  "fair",  "shared",
                                      "semaphore", "permit", "quorum"};
 constexpr std::string_view exclusive[] = {"mutex", "fair", "shared", "multi"};
-constexpr std::string_view with_strangers[] = {"mutex", "shared", "semaphore", "permit"};
+constexpr std::string_view with_strangers[] = {"mutex", "multi", "shared", "semaphore", "permit"};
 
 constexpr Trouble troubles[] = {
     {.name = "usual", .about = "a network and a server that fail", .add = [](Profile&) {}},

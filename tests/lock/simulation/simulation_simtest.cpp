@@ -81,6 +81,18 @@ TEST_P(Simulation, FindsNothing) {
 INSTANTIATE_TEST_SUITE_P(Seeds, Simulation, testing::ValuesIn(cases()),
                          [](const auto& test) { return name_of(test.param); });
 
+class Strangers : public testing::TestWithParam<const char*> {};
+
+TEST_P(Strangers, K31_HaveTheirShareBesideOneHotProcess) {
+  const Seeds seeds{.first = 0, .last = test::is_sanitized ? 1 : 7};
+  const auto found = first_failure({.primitive = GetParam(), .profile = "strangers"}, seeds);
+  EXPECT_FALSE(found) << found->text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Strangers,
+                         testing::Values("mutex", "multi", "shared", "semaphore", "permit"),
+                         [](const auto& test) { return std::string{test.param}; });
+
 /// What was found in longer campaigns, and mended.
 TEST(Seed, WhatWasFoundBefore) {
   struct Found {

@@ -133,6 +133,7 @@ void Stranger::leave() {
     const std::string_view args[] = {plain ? std::string_view{who_} : writer, lease, "16000"};
     server_.look(plain ? scripts::redisson_lock_release : scripts::redisson_write_release, keys,
                  args);
+    server_.look({"DEL", latch});
   } else {
     const std::string_view keys[] = {name_, channel};
     const std::string_view args[] = {"1"};

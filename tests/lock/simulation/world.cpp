@@ -59,8 +59,9 @@ World::World(std::uint64_t seed, const Trouble& trouble, const Primitive& primit
   last_counters_.resize(idle_.size());
   looked_at_ = clock_.steady();
   for (std::size_t i = 0; i < profile_.strangers; ++i)
-    strangers_.push_back(std::make_unique<Stranger>(i, primitive_.name, "lock0", clock_, server_,
-                                                    journal_, dice.split()));
+    strangers_.push_back(
+        std::make_unique<Stranger>(i, primitive_.name == "multi" ? "mutex" : primitive_.name,
+                                   "lock0", clock_, server_, journal_, dice.split()));
   if (primitive_.first_come && profile_.is_calm())
     for (const auto& ledger : workload_->ledgers()) orders_.emplace_back(ledger->name());
 }
