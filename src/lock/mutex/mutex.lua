@@ -105,6 +105,7 @@ if call('EXISTS', KEYS[3]) == 0 then
 end
 call('RPUSH', KEYS[3], ARGV[6])
 call('PEXPIRE', KEYS[3], queue_kept)
+promise(KEYS[4], inbox_of(ARGV[6]), grace)  -- it has not looked while it held
 hand_over(ARGV[2], tonumber(ARGV[3]))
 return {next_look(KEYS[3], KEYS[4], ARGV[6], call('PTTL', KEYS[1])), server_time(), 0}
 
