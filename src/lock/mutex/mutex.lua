@@ -122,6 +122,7 @@ if call('EXISTS', KEYS[3]) == 0 then
 end
 call('RPUSH', KEYS[3], ARGV[6])
 call('PEXPIRE', KEYS[3], queue_kept)
+promise(KEYS[4], inbox_of(ARGV[6]), grace)  -- it has not looked while it held
 hand_over(ARGV[2], bound)
 local left = call('PTTL', KEYS[1])
 if left == -2 then
