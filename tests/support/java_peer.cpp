@@ -1,6 +1,7 @@
 #include "support/java_peer.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/random.hpp"
 #include "store/key_name.hpp"
