@@ -379,8 +379,6 @@ Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Val
 
 // --- the rest ---
 
-}
-
 void PassiveStore::rewrite() {
   if (!persistence_) throw Error{Errc::bad_argument, "a Store in memory has no file to rewrite"};
   persistence_->rewriter.start();
