@@ -49,12 +49,15 @@ struct MutexOptions {
 /// Guarantee: among holders whose `Held::valid()` is true there is at most one, while the server
 ///   keeps its data and its clock and ours run at the same speed within the margin. A lost reply
 ///   leaves no second hold, a repeated or late release touches no newer hold, and a hold is never
-///   renewed after its release. Tokens rise, also after the server has lost its data. A waiter gets
-///   the lock by the release itself, or looks when the holder's lease ends; it does not poll.
-///   Within a process waiters have their turns in the order of their arrival.
+///   renewed after its release. Tokens rise, also after the server has lost some of its data, or
+///   all. With `Durability`, every hold that is valid() is known to so many replicas, and so is
+///   each renewal that counts. A waiter gets the lock by the release itself. A process that stopped
+///   or died costs those behind it two seconds in all, however many waiters it has. A hold that
+///   ends from outside (deleted, forced open, flushed) is noticed by all waiters within two
+///   seconds. Within a process waiters have their turns in the order of their arrival.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
-///   `token()`); that an asynchronous replica knows of the hold after a failover (see
-///   `Durability`); an order among processes (see FairMutex), nor the place of a process that
+///   `token()`); that an asynchronous replica knows of the hold after a failover without
+///   `Durability`; an order among processes (see FairMutex), nor the place of a process that
 ///   stands still for 2 s when its turn comes. A copy of an acquire that the server gets to only
 ///   after the hold was released again (the first connection was lost while the copy lay in a
 ///   buffer) leaves a hold without a holder until its lease ends. Losses are counted in
@@ -63,11 +66,12 @@ struct MutexOptions {
 ///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, their
 ///   end releases nothing, and each verb throws Error (closed) at once.
 /// In Redis: hash NAME {owner: entries, sluice:...: ours}, TTL = lease; string
-///   redisson_lock_token:{NAME}, the fencing counter, which stays; list sluice_lock_queue:{NAME} of
-///   the processes that wait; channel redisson_lock__channel:{NAME}; a channel for each process,
-///   sluice:inbox:ID. One round trip to acquire a free lock, one to release it, however many wait;
-///   none to hand it on within the process. Renewals: one script for 100 holds. Follows lock
-///   cohorting (Dice, Marathe, Shavit, PPoPP 2012) and Redisson's RLock; see docs/lock.md.
+///   redisson_lock_token:{NAME}, the fencing counter, TTL 25 h; while processes wait the list
+///   sluice_lock_queue:{NAME} of them and the hash sluice_lock_looks:{NAME}, TTL 1 min; channel
+///   redisson_lock__channel:{NAME}; a channel for each process, sluice:inbox:ID. One round trip to
+///   acquire a free lock, one to release it, however many wait; none to hand it on within the
+///   process. Renewals: one script for 100 holds. Follows lock cohorting (Dice, Marathe, Shavit,
+///   PPoPP 2012) and Redisson's RLock; see docs/lock.md.
 ///
 ///     Mutex mutex{*store, "stock:42"};
 ///     if (auto held = mutex.try_acquire(5s).get()) sell(held->token());

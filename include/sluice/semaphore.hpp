@@ -91,8 +91,8 @@ class SemaphoreBase {
 /// Guarantee: permits are conserved: those free and those held are together what was set and added,
 ///   whatever message is lost, doubled or late, and whichever process dies. A hold that its process
 ///   does not renew comes back once, when its lease is over. Waiters of ours are served in the
-///   order of their arrival: one that wants many is not overtaken by one that wants few. A dead
-///   waiter delays those behind it by two seconds at most.
+///   order of their arrival: one that wants many is not overtaken by one that wants few. A process
+///   that is dead or stands still delays those behind it by two seconds in all.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`). That a
 ///   Java program waits in the same order: it takes whatever it finds free. While waiters of ours
 ///   queue, a Java program finds what a release leaves free for 10 ms after 16 hand-overs, at most

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <vector>
@@ -58,6 +59,7 @@ struct Hold {
   FencingToken token;
   Terms terms;
   SteadyTime began{};
+  bool handed_on = false;               ///< by another owner of this process, without the server
   const unsigned forks = fork_count();  ///< of the process that holds
 
   // written under the watchdog's mutex, read by any thread
@@ -66,13 +68,15 @@ struct Hold {
 
   // under the watchdog's mutex
   std::uint32_t entries = 1;
-  std::size_t place = 0;  ///< among the watchdog's holds
+  std::size_t place = 0;                               ///< among the watchdog's holds
+  std::multimap<SteadyTime, Hold*>::iterator planned;  ///< when it is looked at
   SteadyTime renew_at = SteadyTime::max();
   SteadyTime renewal_due{};  ///< of the renewal under way
   SteadyTime risk_at = SteadyTime::max();
   bool renewing = false;    ///< a renewal is under way
   bool unanswered = false;  ///< the last renewal failed
   bool warned = false;      ///< of a risk, and not confirmed since
+  bool awaited = false;     ///< waiters of this process wait behind it; see Watchdog::note_waiter
   LostCause cause{};
   std::optional<std::stop_source> stop;  ///< made when a caller asks for it
   std::vector<std::function<void(LostCause)>> on_lost;
@@ -84,6 +88,8 @@ struct Grant {
   FencingToken token;
   SteadyTime since;                 ///< not later than when the server granted it
   std::chrono::milliseconds ttl{};  ///< that the server gave it then
+  bool handed_on = false;           ///< by another owner of this process, without the server
+  bool awaited = false;             ///< others of this process wait behind it
 };
 
 }  // namespace sluice::lock

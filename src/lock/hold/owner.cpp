@@ -92,8 +92,9 @@ const std::shared_ptr<OwnerState>& this_thread_owner() {
 std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const std::string& key,
                                        const Script& renewal) {
   const std::lock_guard lock{mutex};
-  for (const auto& weak : holds) {
-    auto hold = weak.lock();
+  const auto [first, last] = holds.equal_range(std::hash<std::string>{}(key));
+  for (auto at = first; at != last; ++at) {
+    auto hold = at->second.lock();
     if (hold && hold->watchdog.get() == &watchdog && hold->resource->key() == key &&
         &hold->resource->renewal() == &renewal && hold->state == HoldState::held &&
         hold->forks == fork_count())
@@ -103,12 +104,18 @@ std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const std::stri
 }
 
 void OwnerState::add(const std::shared_ptr<Hold>& hold) {
-  const std::lock_guard lock{mutex};
-  std::erase_if(holds, [](const std::weak_ptr<Hold>& weak) {
-    const auto other = weak.lock();
+  const auto is_over = [](const auto& entry) {
+    const auto other = entry.second.lock();
     return !other || other->state != HoldState::held;
-  });
-  holds.push_back(hold);
+  };
+  const std::lock_guard lock{mutex};
+  const std::size_t name = std::hash<std::string>{}(hold->resource->key());
+  auto [at, last] = holds.equal_range(name);
+  while (at != last) at = is_over(*at) ? holds.erase(at) : std::next(at);
+  holds.emplace(name, hold);
+  if (holds.size() < full) return;
+  std::erase_if(holds, is_over);
+  full = 2 * holds.size() + 16;
 }
 
 std::string label_or_program(std::string label) {

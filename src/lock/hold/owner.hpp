@@ -6,6 +6,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "lock/hold/hold.hpp"
@@ -23,7 +25,8 @@ std::string new_request_id();
 struct OwnerState {
   OwnerId id;
   std::mutex mutex;
-  std::vector<std::weak_ptr<Hold>> holds;
+  std::unordered_multimap<std::size_t, std::weak_ptr<Hold>> holds;  // by a hash of the lock's name
+  std::size_t full = 16;  // when those that are over are forgotten
 
   /// The hold of this lock that is in force; null: none.
   std::shared_ptr<Hold> find(const Watchdog& watchdog, const Resource& resource) {

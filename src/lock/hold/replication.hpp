@@ -22,6 +22,10 @@ struct DurableReply {
 Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, Words args,
                                const Durability& durability);
 
+/// Adds the WAIT of run_durably() to a batch; whether the replies to the batch say enough.
+void add_wait(Batch& batch, const Durability& durability);
+bool is_in_enough(const std::vector<Value>& replies, const Durability& durability);
+
 /// What to throw when the grant was given back.
 Error unsynced(const std::string& key, const DurableReply& reply, const Durability& durability);
 

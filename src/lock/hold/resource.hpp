@@ -69,6 +69,10 @@ class Resource {
   /// Reply: 1 done, 0 gone.
   virtual Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) = 0;
 
+  /// What a hold of it promises when a server is lost: how many replicas know of it, and of each
+  /// renewal that valid() counts.
+  virtual Durability durability() const noexcept { return {}; }
+
   /// A certain hold is over, and the server does not know it yet. True: another waiter of this
   /// process goes on with it.
   virtual bool pass_on(const std::shared_ptr<Hold>&) { return false; }

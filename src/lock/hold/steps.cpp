@@ -74,12 +74,19 @@ Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
   }
 }
 
+/// Since when a hold counts whose entries were noted by a request sent at `sent`. Replicas were not
+/// waited for: where they have to know it, its time goes on from the last renewal.
+SteadyTime confirmed_at(const Hold& hold, SteadyTime sent) {
+  if (hold.resource->durability().replicas == 0) return sent;
+  return hold.certain_until.load() + hold.terms.margin - hold.terms.lease;
+}
+
 /// Leaves while entries remain.
 Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t others) {
   Watchdog& watchdog = *hold->watchdog;
   const SteadyTime sent = watchdog.clock().steady();
   const Value reply = co_await hold->resource->ask_recount(*hold, others);
-  if (reply.as_integer() == 1 && watchdog.confirm(hold, sent))
+  if (reply.as_integer() == 1 && watchdog.confirm(hold, confirmed_at(*hold, sent)))
     co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::still_held, .still_held = others};
   watchdog.lose(hold, LostCause::taken);
   co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::not_held};
@@ -134,6 +141,8 @@ std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
   hold->token = grant.token;
   hold->terms = terms;
   hold->began = now;
+  hold->handed_on = grant.handed_on;
+  hold->awaited = grant.awaited;
   hold->renew_at = renew_at;
   hold->certain_until.store(certain_until, std::memory_order_relaxed);
   watchdog->watch(hold, grant.since);
@@ -162,7 +171,7 @@ Task<bool> enter_again(std::shared_ptr<Hold> hold) {
     throw;
   }
   if (!in) watchdog.lose(hold, LostCause::taken);
-  if (in && watchdog.confirm(hold, sent)) co_return true;
+  if (in && watchdog.confirm(hold, confirmed_at(*hold, sent))) co_return true;
   watchdog.leave(*hold);
   co_return false;
 }

@@ -24,6 +24,8 @@ bool is_answer_for(std::size_t holds, const Value& answer) {
          std::ranges::all_of(answer.as_items(), is_word);
 }
 
+constexpr milliseconds renewed_for_waiters{1500};
+
 /// When a hold is at risk that was confirmed at `since`.
 SteadyTime risk_at(SteadyTime since, SteadyTime certain_until) {
   return certain_until - (certain_until - since) / 3;
@@ -54,7 +56,21 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
     } else {
       hold->renew_at = hold->risk_at = SteadyTime::max();
     }
-    stale = wake_by(std::min(hold->renew_at, certain_until));
+    const SteadyTime first_look = std::min(hold->renew_at, certain_until);
+    hold->planned = plan_.emplace(first_look, hold.get());
+    stale = wake_by(first_look);
+  }
+  disarm(stale);
+}
+
+void Watchdog::note_waiter(Hold& hold) {
+  Clock::TimerId stale = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    if (hold.state != HoldState::held || std::exchange(hold.awaited, true)) return;
+    if (!hold.terms.watched || hold.forks != fork_count()) return;
+    hold.renew_at = std::min(hold.renew_at, clock_.steady() + renewed_for_waiters);
+    stale = wake_by(hold.renew_at);
   }
   disarm(stale);
 }
@@ -148,6 +164,7 @@ Watchdog::Notice Watchdog::end(Hold& hold, LostCause cause) {
 }
 
 void Watchdog::forget(Hold& hold) {
+  plan_.erase(hold.planned);
   const std::size_t place = hold.place;
   std::swap(holds_[place], holds_.back());
   holds_[place]->place = place;
@@ -158,6 +175,7 @@ void Watchdog::forget(Hold& hold) {
 void Watchdog::forget_parent() {
   if (std::exchange(forks_, fork_count()) == fork_count()) return;
   holds_.clear();
+  plan_.clear();
   timer_ = 0;
   wake_at_ = SteadyTime::max();
 }
@@ -188,14 +206,12 @@ void Watchdog::wake() {
     if (now < wake_at_) return;  // an earlier timer, overtaken by the cancel of it
     wake_at_ = SteadyTime::max();
     timer_ = 0;
-    SteadyTime next = SteadyTime::max();
-    for (std::size_t place = 0; place < holds_.size();) {
-      const SteadyTime again = look_at(place, now, due);
-      if (again == SteadyTime{}) continue;  // it is over, and another has taken its place
-      next = std::min(next, again);
-      ++place;
+    while (!plan_.empty() && plan_.begin()->first <= now) {
+      Hold& hold = *plan_.begin()->second;
+      const SteadyTime again = look_at(hold, now, due);
+      if (again != SteadyTime{}) plan(hold, again);
     }
-    if (next != SteadyTime::max()) stale = wake_by(next);
+    if (!plan_.empty()) stale = wake_by(plan_.begin()->first);
     asks_who = !due.renewals.empty() && reconnection_ && server_.empty();
   }
   disarm(stale);
@@ -205,9 +221,13 @@ void Watchdog::wake() {
   if (asks_who) spawn(learn_who_answers());
 }
 
+void Watchdog::plan(Hold& hold, SteadyTime when) {
+  plan_.erase(hold.planned);
+  hold.planned = plan_.emplace(when, &hold);
+}
+
 /// What is due for one hold at `now`. When to look again; nothing: it is over.
-SteadyTime Watchdog::look_at(std::size_t place, SteadyTime now, Due& due) {
-  Hold& hold = *holds_[place];
+SteadyTime Watchdog::look_at(Hold& hold, SteadyTime now, Due& due) {
   const auto certain_until = hold.certain_until.load();
   if (now >= certain_until) {
     due.notices.push_back(
@@ -218,14 +238,15 @@ SteadyTime Watchdog::look_at(std::size_t place, SteadyTime now, Due& due) {
     hold.risk_at = SteadyTime::max();
     hold.warned = true;
     due.warnings.push_back(
-        {.hold = holds_[place], .risk = Risk::unanswered, .callbacks = hold.on_risk});
+        {.hold = holds_[hold.place], .risk = Risk::unanswered, .callbacks = hold.on_risk});
   }
   if (now >= hold.renew_at) {
     if (!std::exchange(hold.renewing, true)) {
       if (!hold.unanswered) hold.renewal_due = hold.renew_at;  // else it is late since then
-      due.renewals.push_back(holds_[place]);
+      due.renewals.push_back(holds_[hold.place]);
     }
     hold.renew_at = beat_after(now, hold.terms.interval());
+    if (hold.awaited) hold.renew_at = std::min(hold.renew_at, now + renewed_for_waiters);
   }
   return std::min({hold.renew_at, hold.risk_at, certain_until});
 }
@@ -281,23 +302,28 @@ void Watchdog::renew_soon() {
   {
     const std::lock_guard lock{mutex_};
     const auto now = clock_.steady();
-    for (const auto& hold : holds_)
-      if (hold->terms.watched) hold->renew_at = now;
+    for (const auto& hold : holds_) {
+      if (!hold->terms.watched) continue;
+      hold->renew_at = now;
+      plan(*hold, now);
+    }
     if (!holds_.empty()) stale = wake_by(now);
   }
   disarm(stale);
 }
 
-/// Holds of very different leases are renewed apart: the shortest lease bounds the wait for a
-/// reply.
+/// Holds of very different leases are renewed apart, since the shortest lease bounds the wait for a
+/// reply; and those of which replicas have to know.
 void Watchdog::renew_all(const Holds& due, SteadyTime sent) {
-  std::map<int, Holds> by_lease;  // powers of two
-  for (const auto& hold : due)
-    by_lease[std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()))].push_back(hold);
-  for (auto& [width, holds] : by_lease) spawn(renew(std::move(holds), sent));
+  std::map<std::pair<int, Durability>, Holds> alike;  // by powers of two of the lease
+  for (const auto& hold : due) {
+    const int width = std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()));
+    alike[{width, hold->resource->durability()}].push_back(hold);
+  }
+  for (auto& [terms, holds] : alike) spawn(renew(std::move(holds), sent, terms.second));
 }
 
-Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
+Task<void> Watchdog::renew(Holds due, SteadyTime sent, Durability durability) {
   const auto self = shared_from_this();  // the last hold may end meanwhile
   // One script for up to a hundred holds of one kind.
   const auto script_of = [](const auto& hold) { return &hold->resource->renewal(); };
@@ -322,6 +348,7 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
     const std::vector<std::string_view> args{words.args.begin(), words.args.end()};
     batch.add(*script_of(part.front()), keys, args);
   }
+  if (durability.replicas > 0) add_wait(batch, durability);
   const CallOptions options{.timeout = std::max(shortest / 3, milliseconds{10}),
                             .repeatable = true};
   std::vector<Value> answers;
@@ -330,11 +357,13 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
   } catch (const std::exception& failure) {
     log(LogLevel::warning, "renewing " + std::to_string(due.size()) + " locks: " + failure.what());
   }
+  const bool synced = durability.replicas == 0 || is_in_enough(answers, durability);
   answers.resize(parts.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) take_answer(parts[i], answers[i], sent);
+  for (std::size_t i = 0; i < parts.size(); ++i) take_answer(parts[i], answers[i], sent, synced);
 }
 
-void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent) {
+/// `synced`: enough replicas have it. Else it is as if the server had not prolonged anything.
+void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent, bool synced) {
   if (!is_answer_for(part.size(), answer)) {
     if (!answer.is_null())
       log(LogLevel::warning, "renewing locks: the server said " + to_string(answer));
@@ -344,7 +373,7 @@ void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime se
   Holds unanswered;  // nil: unknown, as when half of a quorum is silent
   for (std::size_t i = 0; i < part.size(); ++i) {
     const Value& word = answer.as_items()[i];
-    if (word.is_null()) {
+    if (word.is_null() || (word.as_integer() == 1 && !synced)) {
       unanswered.push_back(part[i]);
       continue;
     }
@@ -380,6 +409,7 @@ void Watchdog::postpone(const Holds& holds) {
       const nanoseconds pause =
           std::max<nanoseconds>((hold->certain_until.load() - now) / 4, hold->terms.lease / 100);
       hold->renew_at = std::min(hold->renew_at, now + pause);
+      plan(*hold, std::min(hold->planned->first, hold->renew_at));
       next = std::min(next, hold->renew_at);
     }
     if (next != SteadyTime::max()) stale = wake_by(next);

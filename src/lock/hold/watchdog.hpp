@@ -34,6 +34,9 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
 
   /// `since`: when its lease began. The first renewal is at `hold->renew_at`, or the beat before.
   void watch(const std::shared_ptr<Hold>& hold, SteadyTime since);
+  /// Waiters of this process wait behind the hold: it is renewed about once a second from now on,
+  /// so that they notice soon when it has ended from outside.
+  void note_waiter(Hold& hold);
   /// One entry more. The number of entries; 0: it is over.
   std::uint32_t enter(Hold& hold);
   /// The server has prolonged the hold by a request sent at `sent`. False: it is over here all the
@@ -80,17 +83,18 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   void forget(Hold& hold);
   void forget_parent();
   Clock::TimerId wake_by(SteadyTime when);
+  void plan(Hold& hold, SteadyTime when);
 
-  SteadyTime look_at(std::size_t place, SteadyTime now, Due& due);
+  SteadyTime look_at(Hold& hold, SteadyTime now, Due& due);
 
   void wake();
   void reconnected();
   Task<void> find_out_who_answers();
   Task<void> learn_who_answers();
   void renew_all(const Holds& due, SteadyTime sent);
-  Task<void> renew(Holds due, SteadyTime sent);
+  Task<void> renew(Holds due, SteadyTime sent, Durability durability);
   void renew_soon();
-  void take_answer(const Holds& part, const Value& answer, SteadyTime sent);
+  void take_answer(const Holds& part, const Value& answer, SteadyTime sent, bool synced);
   void postpone(const Holds& holds);
   void disarm(Clock::TimerId stale);
   void tell(Notice notice);
@@ -101,6 +105,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   const SteadyTime origin_;  // of the beat
   mutable std::mutex mutex_;
   Holds holds_;
+  std::multimap<SteadyTime, Hold*> plan_;  // when each of them is looked at
   Clock::TimerId timer_ = 0;
   SteadyTime wake_at_ = SteadyTime::max();
   unsigned forks_ = fork_count();

@@ -22,10 +22,13 @@ end
 -- ARGV[5] 1: another rate or interval is taken as it is
 -- ARGV[6] the rate by which the caller last counted; 0: none
 -- ARGV[7] how many permits; 0: only look   ARGV[8] id of the request, at most 255 bytes
--- Reply: {'granted', free permits left, rate} · {'wait', us until there are enough, rate}
+-- Reply: {'granted', free permits left, rate}
+--        {'wait', us until there are enough, or may be, rate, strangers}: 1 if programs that are
+--        not ours take permits too
 --        {'mismatch', rate, interval, kind} · {'above', rate}: never so many
 -- include lock/limiter/limiter.lua define
 local form = '<Bc0I4'
+local step = 1000  -- entries that one call reads of a long log, or forgets
 
 -- Before the limiter is defined: its keys hold nothing, or what is left of an earlier one.
 local function check_keys()
@@ -42,7 +45,8 @@ local function check_keys()
   end
 end
 
-local defined = call('HMGET', KEYS[1], 'rate', 'interval', 'type', 'keepAliveTime')
+local defined = call('HMGET', KEYS[1], 'rate', 'interval', 'type', 'keepAliveTime',
+                     'sluice:counted')
 if not (defined[1] or defined[2] or defined[3]) then
   check_keys()
   define()
@@ -63,8 +67,12 @@ local now = time[1] * 1000 + time[2] / 1000
 local now_text = string.format('%.3f', now)
 local due = string.format('%.3f', now - interval)
 
+local strangers = 0
 local function permits_of(entry)
   local _, permits = struct.unpack(form, entry)
+  if string.sub(entry, 14, 17) ~= '\0\0\0\0' then  -- ids of ours end with a small number
+    strangers = 1
+  end
   return permits
 end
 
@@ -77,37 +85,40 @@ local function sum(entries)
 end
 
 -- What was taken an interval ago is free again. To count the whole log costs more, and corrects
--- what other programs left: a number of another rate, permits without an entry.
+-- what other programs left: a number of another rate, permits without an entry. A long log is not
+-- counted: the field sluice:counted of an overall limiter says by which rate the number came about.
 local function count_free()
   if call('ZCOUNT', KEYS[3], '(' .. due, '+inf') == 0 then
     call('DEL', KEYS[3])
     return rate
   end
-  local free = call('GET', KEYS[2])
-  if free and ARGV[6] == defined[1] then
-    local back = call('ZRANGEBYSCORE', KEYS[3], '-inf', due)
-    if #back == 0 then
-      return math.min(free, rate)
-    end
-    free = free + sum(back)
-    if free <= rate then
-      call('ZREMRANGEBYSCORE', KEYS[3], '-inf', due)
-      return free
-    end
+  local free = tonumber(call('GET', KEYS[2]) or nil)
+  local back = call('ZRANGEBYSCORE', KEYS[3], '-inf', due, 'LIMIT', 0, step)
+  local more = sum(back)
+  local doubtful = not free or ARGV[6] ~= defined[1] or free + more > rate
+  if doubtful and (not free or ARGV[3] == '1' or call('ZCARD', KEYS[3]) <= step) then
+    call('ZREMRANGEBYSCORE', KEYS[3], '-inf', due)
+    return rate - sum(call('ZRANGE', KEYS[3], 0, -1))
   end
-  call('ZREMRANGEBYSCORE', KEYS[3], '-inf', due)
-  return rate - sum(call('ZRANGE', KEYS[3], 0, -1))
+  if #back > 0 then
+    call('ZREMRANGEBYRANK', KEYS[3], 0, #back - 1)
+  end
+  if ARGV[3] == '0' then
+    more = more + rate - (tonumber(defined[5]) or rate)
+  end
+  return math.min(free + more, rate)
 end
 
--- Microseconds until so many more are free; nil: the log has not so many.
+-- Microseconds until so many more are free, or until the first entries of a long log are; nil: the
+-- log has not so many.
 local function time_until(missing)
-  local step = 100
-  for first = 0, math.huge, step do
-    local log = call('ZRANGE', KEYS[3], first, first + step - 1, 'WITHSCORES')
+  local at_once = 100
+  for first = 0, step, at_once do
+    local log = call('ZRANGE', KEYS[3], first, first + at_once - 1, 'WITHSCORES')
     for i = 1, #log, 2 do
       missing = missing - permits_of(log[i])
-      if missing <= 0 then
-        return math.floor((log[i + 1] + interval - now) * 1000 + 0.5)
+      if missing <= 0 or first == step then
+        return math.max(0, math.floor((log[i + 1] + interval - now) * 1000 + 0.5))
       end
     end
     if #log == 0 then
@@ -123,7 +134,8 @@ local entry = struct.pack(form, #ARGV[8], ARGV[8], wanted)
 if wanted > 0 and not call('ZSCORE', KEYS[3], entry) then
   if wanted > free then
     -- The clock was set back, or a peer's is fast: nothing was taken later than now.
-    for _, ahead in ipairs(call('ZRANGEBYSCORE', KEYS[3], '(' .. now_text, '+inf')) do
+    for _, ahead in ipairs(call('ZRANGEBYSCORE', KEYS[3], '(' .. now_text, '+inf',
+                                'LIMIT', 0, step)) do
       call('ZADD', KEYS[3], now_text, ahead)
     end
     wait = time_until(wanted - free)
@@ -141,6 +153,9 @@ if wanted > 0 and not call('ZSCORE', KEYS[3], entry) then
 end
 
 call('SET', KEYS[2], free)
+if ARGV[3] == '0' and defined[5] ~= defined[1] then
+  call('HSET', KEYS[1], 'sluice:counted', rate)
+end
 local keep = tonumber(defined[4]) or 0
 if keep > 0 then
   call('PEXPIRE', KEYS[1], keep)
@@ -153,7 +168,7 @@ if keep > 0 then
   call('PEXPIRE', KEYS[2], keep)
   call('PEXPIRE', KEYS[3], keep)
 end
-return {reply, reply == 'wait' and wait or math.max(free, 0), rate}
+return {reply, reply == 'wait' and wait or math.max(free, 0), rate, strangers}
 
 -- script set_rate
 -- Change the rate of a limiter, or define it. The next acquire counts the free permits anew.

@@ -51,14 +51,4 @@ std::optional<SteadyTime> RateQueue::nothing_before() const {
   return nothing_before_;
 }
 
-std::shared_ptr<RateQueue> RateQueues::queue_of(const std::string& key) {
-  const std::lock_guard lock{mutex_};
-  std::weak_ptr<RateQueue>& entry = queues_[key];
-  if (auto queue = entry.lock()) return queue;
-  auto queue = std::make_shared<RateQueue>(store_);
-  entry = queue;
-  std::erase_if(queues_, [](const auto& known) { return known.second.expired(); });
-  return queue;
-}
-
 }  // namespace sluice::lock

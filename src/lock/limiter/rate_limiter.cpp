@@ -127,6 +127,7 @@ class RateLimiter::Impl {
     if (answer.kind == RateAnswer::Kind::mismatch) throw mismatch(answer.in_force);
     if (answer.kind == RateAnswer::Kind::above) throw above(permits, answer.in_force);
     queue_->counted_by.store(answer.rate);
+    if (answer.strangers) queue_->see_strangers(store_.clock().steady() + 4 * mine.interval);
     co_return answer;
   }
 
@@ -147,7 +148,8 @@ class RateLimiter::Impl {
       co_return refused(queue_->nothing_before().value_or(clock.steady()));
     for (;;) {
       if (next) {
-        co_await waiter.sleep(*next, stop);
+        const auto longer = queue_->courtesy(rate().interval, clock.steady());
+        co_await waiter.sleep(std::min(*next + longer, until), stop);
         if (stop.stop_requested()) co_return refused(*next);
       }
       auto asked = ask_patiently(permits, id, until, stop);

@@ -61,6 +61,7 @@ RateAnswer answer_of(const Value& reply) {
     case Kind::wait:
       answer.wait = std::chrono::microseconds{parts.at(1).as_integer()};
       answer.rate = parts.at(2).as_integer();
+      answer.strangers = parts.at(3).as_integer() == 1;
       break;
     case Kind::mismatch:
       answer.in_force = fmt::format("{} in {} ms, kind {}", parts.at(1).as_text(),

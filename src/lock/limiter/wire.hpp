@@ -39,6 +39,7 @@ struct RateAnswer {
   Kind kind = Kind::granted;
   std::int64_t left = 0;             ///< granted
   std::chrono::microseconds wait{};  ///< wait
+  bool strangers = false;            ///< wait: programs that are not ours take permits too
   std::int64_t rate = 0;             ///< granted, wait: in force
   std::string in_force;              ///< mismatch, above: for messages
 };

@@ -17,6 +17,7 @@ local call = redis.call
 -- include lock/hold/parts.lua is_lock
 -- include lock/wait/queue.lua leaving
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua hand_over
@@ -24,7 +25,7 @@ local owner, lease, request, holder, ticket = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local many = #KEYS / 4
 
 -- All keys are read before any is written: a key that is no lock ends it here.
-local held_by, free, way = {}, {}, nil
+local held_by, free, way, chance_left = {}, {}, nil, 0
 for i = 1, many do
   local key = KEYS[4 * i - 3]
   held_by[i] = call('HGET', key, 'sluice:request')
@@ -32,7 +33,10 @@ for i = 1, many do
   if not held_by[i] and not free[i] and not is_lock(key, 64) then
     return redis.error_reply(no_lock)
   end
-  if not way and not free[i] and held_by[i] ~= request then
+  if not way and free[i] then
+    chance_left = left_to_strangers(KEYS[4 * i])
+  end
+  if not way and (not free[i] and held_by[i] ~= request or chance_left > 0) then
     way = i
   end
 end
@@ -42,8 +46,7 @@ local function hold(i)
   local token
   if free[i] then
     token = next_token(counter, 1)
-    call('HSET', key, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
-         'sluice:since', string.format('%.0f', server_time()))
+    call('HSET', key, owner, 1, 'sluice:request', request, 'sluice:holder', holder)
   else
     token = tonumber(call('GET', counter)) or next_token(counter, 1)  -- this hold is the latest
   end
@@ -77,11 +80,11 @@ for i = 1, many do
   end
 end
 local lock, time = KEYS[4 * way - 3], 0
-local rest = call('PTTL', lock)
+local rest = chance_left > 0 and chance_left or call('PTTL', lock)
 if ticket ~= '' then
   rest, time = stand(KEYS[4 * way - 1], KEYS[4 * way], ticket, rest), server_time()
 end
-return {way, rest, time, held_by[way] and 0 or 1, kept}
+return {way, rest, time, (held_by[way] or free[way]) and 0 or 1, kept}
 
 -- script release
 -- End the holds of one request and hand the locks over; or end its wait.
@@ -93,6 +96,7 @@ return {way, rest, time, held_by[way] and 0 or 1, kept}
 -- include lock/hold/parts.lua next_token
 -- include lock/wait/queue.lua leaving
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua hand_over

@@ -1,7 +1,6 @@
 #include "lock/mutex/local_queue.hpp"
 
 #include "lock/hold/steps.hpp"
-#include "lock/per_store.hpp"
 #include "lock/wait/queued_wait.hpp"
 #include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
@@ -46,6 +45,7 @@ void LocalQueue::go_in_alone(const std::shared_ptr<Hold>& hold) {
 Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
                                               std::stop_token stop) {
   WaiterPtr waiter;
+  std::shared_ptr<Hold> in_the_way;
   {
     const std::lock_guard lock{mutex_};
     if (asking_ || !waiters_.empty() || is_certainly_inside()) {
@@ -53,11 +53,13 @@ Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
       // The grant of the first waiter comes through the connection: while it waits it reads there.
       waiter->called =
           std::make_shared<Completion>(asking_ && waiters_.empty() ? store().message_driver() : nullptr);
+      if (!asking_ && waiters_.empty()) in_the_way = inside_;
       waiters_.push_back(waiter);
     } else {
       asking_ = true;
     }
   }
+  if (in_the_way) watchdog().note_waiter(*in_the_way);
   return waiter ? wait(std::move(waiter), until, std::move(stop))
                 : ask_first(std::move(who), until, std::move(stop));
 }
@@ -303,7 +305,12 @@ std::shared_ptr<Hold> LocalQueue::begin_for(const WaiterPtr& first, const std::s
                                             const Grant& grant, SteadyTime renew_at) {
   Identity who = first->who;
   who.request = request;
-  auto hold = begin_granted(std::move(who), grant, renew_at);
+  Grant given = grant;
+  {
+    const std::lock_guard lock{mutex_};
+    given.awaited = !waiters_.empty();
+  }
+  auto hold = begin_granted(std::move(who), given, renew_at);
   const std::lock_guard lock{mutex_};
   first->chosen = false;
   if (hold) {
@@ -379,7 +386,8 @@ bool LocalQueue::pass_on(const std::shared_ptr<Hold>& hold) {
   const SteadyTime now = watchdog().clock().steady();
   const SteadyTime certain_until = hold->certain_until.load();
   WaiterPtr first;
-  Grant grant{.since = certain_until + terms.margin - terms.lease, .ttl = terms.lease};
+  Grant grant{
+      .since = certain_until + terms.margin - terms.lease, .ttl = terms.lease, .handed_on = true};
   {
     const std::lock_guard lock{mutex_};
     if (inside_ != hold || asking_ || waiters_.empty() || !terms.watched || now >= certain_until)
@@ -420,14 +428,11 @@ LocalQueues::LocalQueues(Store& store)
     : store_(store), registry_(shared_of<WaiterRegistry>(store)) {}
 
 std::shared_ptr<LocalQueue> LocalQueues::of(const std::string& name, const MutexTerms& terms) {
-  const std::lock_guard lock{mutex_};
-  auto& slot = queues_[Key{name, terms}];
-  if (auto queue = slot.lock()) return queue;
-  std::erase_if(queues_, [](const auto& entry) { return entry.second.expired(); });
-  auto queue = std::make_shared<LocalQueue>(store_, name, terms, registry_);
-  queue->keep(shared_from_this());  // or the next caller would find another LocalQueues
-  queues_[Key{name, terms}] = queue;
-  return queue;
+  return queues_.of(Key{name, terms}, [&] {
+    auto queue = std::make_shared<LocalQueue>(store_, name, terms, registry_);
+    queue->keep(shared_from_this());  // or the next caller would find another LocalQueues
+    return queue;
+  });
 }
 
 }  // namespace sluice::lock

@@ -16,12 +16,12 @@
 #pragma once
 
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
 
 #include "lock/mutex/wire.hpp"
+#include "lock/per_store.hpp"
 #include "lock/wait/waiter_registry.hpp"
 
 namespace sluice::lock {
@@ -113,8 +113,7 @@ class LocalQueues : public std::enable_shared_from_this<LocalQueues> {
 
   Store& store_;
   const std::shared_ptr<WaiterRegistry> registry_;
-  std::mutex mutex_;
-  std::map<Key, std::weak_ptr<LocalQueue>> queues_;
+  InUse<Key, LocalQueue> queues_;
 };
 
 }  // namespace sluice::lock

@@ -10,15 +10,22 @@
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
 --        hand-over;
 --        {ms, time, foreign}: refused. When to look again (where we do not wait: what is left of
---        the hold in the way, -1: it has no end); the server's time in ms, 0 where we do not wait;
---        1: the holder knows no queue.
+--        the hold in the way, -1: it has no end; or for how long the lock is left to others); the
+--        server's time in ms, 0 where we do not wait; 1: the holder knows no queue.
 local call, lock = redis.call, KEYS[1]
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
-if call('EXISTS', lock) == 0 then
+local held, chance_left = call('EXISTS', lock, KEYS[4]), 0
+if held > 0 then
+  held = call('EXISTS', lock)
+  if held == 0 then
+-- include lock/wait/queue.lua strangers
+    chance_left = left_to_strangers(KEYS[4])
+  end
+end
+if held == 0 and chance_left == 0 then
   local token = next_token(KEYS[2], 1)
-  call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4],
-       'sluice:since', string.format('%.0f', server_time()))
+  call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4])
   call('PEXPIRE', lock, ARGV[2])
   if ARGV[5] ~= '' then
 -- include lock/wait/queue.lua leaving
@@ -31,20 +38,21 @@ if request == ARGV[3] then
   call('PEXPIRE', lock, ARGV[2])
   return tonumber(call('GET', KEYS[2])) or next_token(KEYS[2], 1)  -- this hold is the latest
 end
-if not request then
+if held > 0 and not request then
 -- include lock/hold/parts.lua is_lock
   if not is_lock(lock, 64) then
     return redis.error_reply(no_lock)
   end
 end
-local left = call('PTTL', lock)
+local left = held > 0 and call('PTTL', lock) or chance_left
+local foreign = held > 0 and not request and 1 or 0
 if ARGV[5] == '' then
-  return {left, 0, request and 0 or 1}
+  return {left, 0, foreign}
 end
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
-return {stand(KEYS[3], KEYS[4], ARGV[5], left), server_time(), request and 0 or 1}
+return {stand(KEYS[3], KEYS[4], ARGV[5], left), server_time(), foreign}
 
 -- script release
 -- End a hold and hand the lock over; or end the wait for one.
@@ -61,12 +69,17 @@ if call('HGET', lock, 'sluice:request') ~= ARGV[1] then
 end
 if call('EXISTS', KEYS[3]) == 0 then  -- no process waits: as hand_over, without its preparations
   call('DEL', lock, KEYS[4])
-  call('PUBLISH', ARGV[2], '0')
+  if call('PUBLISH', ARGV[2], '0') > 0 then
+-- include lock/hold/parts.lua server_time
+-- include lock/wait/queue.lua strangers
+    leave_to_strangers(KEYS[4], ARGV[2])
+  end
   return 1
 end
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua hand_over
@@ -75,7 +88,8 @@ return 1
 
 -- script pass
 -- The end of a process's turn: the next process in the queue gets the lock, and this one joins the
--- end of the queue. When no process waits, this one keeps the lock for another turn.
+-- end of the queue. When no process waits, not even one that is not ours, this one keeps the lock
+-- for another turn.
 -- ARGV[1] request id of the hold   ARGV[2] channel   ARGV[3] most hand-overs in a row
 -- ARGV[4] lease, ms   ARGV[5] tokens for the next turn   ARGV[6] ticket, of another request
 -- ARGV[7] the last token of the turn that ends
@@ -85,6 +99,7 @@ local call = redis.call
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua hand_over
@@ -96,18 +111,23 @@ local last = tonumber(call('GET', KEYS[2])) or 0
 if last >= ARGV[7] + ARGV[5] then
   return last
 end
+local bound = tonumber(ARGV[3])
 if call('EXISTS', KEYS[3]) == 0 then
-  local passed = call('HINCRBY', KEYS[1], 'sluice:handoffs', 1)
-  if passed < tonumber(ARGV[3]) or not listens(ARGV[2]) then
-    call('HSET', KEYS[1], 'sluice:since', string.format('%.0f', server_time()))
+  if strangers(ARGV[2]) <= 0 then
+    call('HDEL', KEYS[1], 'sluice:since')
     call('PEXPIRE', KEYS[1], ARGV[4])
     return next_token(KEYS[2], tonumber(ARGV[5]))
   end
+  bound = 0
 end
 call('RPUSH', KEYS[3], ARGV[6])
 call('PEXPIRE', KEYS[3], queue_kept)
-hand_over(ARGV[2], tonumber(ARGV[3]))
-return {next_look(KEYS[3], KEYS[4], ARGV[6], call('PTTL', KEYS[1])), server_time(), 0}
+hand_over(ARGV[2], bound)
+local left = call('PTTL', KEYS[1])
+if left == -2 then
+  left = left_to_strangers(KEYS[4])
+end
+return {next_look(KEYS[3], KEYS[4], ARGV[6], left), server_time(), 0}
 
 -- script force_release
 -- End whatever hold there is, without asking its owner, and hand the lock over.
@@ -116,6 +136,7 @@ return {next_look(KEYS[3], KEYS[4], ARGV[6], call('PTTL', KEYS[1])), server_time
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua hand_over
@@ -135,9 +156,10 @@ return 1
 -- KEYS[first], 1 where it is not given: lock hash   the next: fencing counter, queue, looks
 -- A ticket is "request lease claim inbox owner holder", times in ms. Its process has `claim` ms to
 -- say that it has taken over.
--- REQUIRES: part tickets
--- After `bound` hand-overs in a row, programs that are not ours get their chance if they listen to
--- `channel`: the lock is free then, and the first of the queue comes back 10 ms later.
+-- REQUIRES: parts tickets and strangers
+-- Programs that are not ours, if they listen to `channel`, have their chance when each that waits
+-- here has had its turn, and after `bound` hand-overs in a row at the latest: the lock is free
+-- then, and the first of the queue comes back when that is over.
 local function hand_over(channel, bound, first)
   local call = redis.call
   local at = first or 1
@@ -147,22 +169,22 @@ local function hand_over(channel, bound, first)
   local ticket = first_ticket(queue, looks)
   if not ticket then
     call('DEL', looks)
-    call('PUBLISH', channel, '0')
+    if call('PUBLISH', channel, '0') > 0 then
+      leave_to_strangers(looks, channel)
+    end
     return
   end
   local request, _, claim, inbox, owner, holder =
     string.match(ticket, '^(%S+) (%d+) (%d+) (%S+) (%S+) (.*)$')
-  if passed >= bound then
-    passed = 0
-    if tell(channel, '0') then
-      call('PUBLISH', inbox, 'look ' .. request .. ' 10')
-      return
-    end
+  if leave_to_strangers(looks, channel, passed, call('LLEN', queue), bound) then
+    call('PUBLISH', channel, '0')
+    call('PUBLISH', inbox, 'look ' .. request .. ' ' .. chance)
+    return
   end
   local token = next_token(counter, 1)
   call('LPOP', queue)
   call('HSET', lock, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
-       'sluice:since', string.format('%.0f', server_time()), 'sluice:handoffs', passed + 1)
+       'sluice:handoffs', passed + 1)
   call('PEXPIRE', lock, claim)
   if call('EXISTS', queue) == 0 then
     call('DEL', looks)

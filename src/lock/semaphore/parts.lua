@@ -64,7 +64,7 @@ local function members_of(request, holder)
 end
 
 local function end_of(lease)
-  return string.format('%.0f', math.min(server_time() + lease, endless))
+  return math.min(server_time() + lease, endless)
 end
 
 -- Takes the permits of a request out of the free ones, of which there are enough.
@@ -140,37 +140,29 @@ end
 -- the head wants more than there is, every waiter behind it waits too. A process gets its permits
 -- for `claim` ms only, until it says that it has taken over.
 --
--- Java programs do not know the queue, and take what they find free. They get a turn: after 16
--- hand-overs, but at most once a second, permits that come back stay free for 10 ms. The hash
--- KEYS[5] has {passed: hand-overs since the last turn, opened: the time of that turn}.
+-- Java programs do not know the queue, and take what they find free. Where they listen to the
+-- channel, they have their chance (lock/wait/queue, part strangers) when each that waits or holds
+-- here has had its turn, and after 16 releases at the latest: permits that come back are left to
+-- them. KEYS[5] has {passed: releases since then}.
 local most_passed = 16
-local turn = 10
-local between_turns = 1000
 
 local function ticket_parts(ticket)
   return string.match(ticket, '^(%S+) (%S+) (.*)$')
 end
 
--- How long the turn of Java programs still lasts, ms; 0: it is over.
-local function turn_of_others()
-  local opened = tonumber(call('HGET', KEYS[5], 'opened') or 0)
-  return math.max(0, opened + turn - server_time())
-end
-
--- Before a hand-over: whether a turn of Java programs begins instead.
+-- Permits came back: whether they are left to Java programs now.
 local function opens_turn()
-  local passed, opened = unpack(call('HMGET', KEYS[5], 'passed', 'opened'))
-  if tonumber(passed or 0) < most_passed or
-     server_time() - tonumber(opened or 0) < between_turns then
+  if strangers(ARGV[1]) <= 0 then
     return false
   end
-  call('HSET', KEYS[5], 'passed', 0, 'opened', string.format('%.0f', server_time()))
-  return true
-end
-
-local function count_hand_over()
-  call('HINCRBY', KEYS[5], 'passed', 1)
+  local passed = call('HINCRBY', KEYS[5], 'passed', 1)
   call('PEXPIRE', KEYS[5], queue_kept)
+  local ours = call('LLEN', KEYS[3]) + call('ZCARD', KEYS[2])
+  if not leave_to_strangers(KEYS[5], ARGV[1], passed - 1, ours, most_passed) then
+    return false
+  end
+  call('HSET', KEYS[5], 'passed', 0)
+  return true
 end
 
 -- Gives the free permits to the heads of the queue. `me` is the request that asks, which is told by
@@ -181,7 +173,7 @@ local function serve(me, moved)
   local free = free_permits() or 0
   local got = false
   local ticket = first_ticket(KEYS[3], KEYS[5])
-  while ticket and turn_of_others() == 0 do
+  while ticket and left_to_strangers(KEYS[5]) == 0 do
     local request, inbox, holder = ticket_parts(ticket)
     local count, lease, claim = string.match(holder, '^(%d+) (%d+) (%d+)')
     if tonumber(count) > free then
@@ -194,12 +186,11 @@ local function serve(me, moved)
       take(request, holder, lease)
       got = true
     elseif opens_turn() then
-      call('PUBLISH', inbox, 'look ' .. request .. ' ' .. turn)
+      call('PUBLISH', inbox, 'look ' .. request .. ' ' .. chance)
       return free, ticket, got
     else
       take(request, holder, claim)
       promise(KEYS[5], inbox, claim)
-      count_hand_over()
       call('PUBLISH', inbox, string.format('grant %s 0 %.0f %s', request, server_time(), claim))
     end
     free = free - count
@@ -211,8 +202,9 @@ local function serve(me, moved)
 end
 
 -- Tells Java programs that there are free permits.
-local function announce(channel, free)
-  if free > 0 then
-    call('PUBLISH', channel, string.format('%.0f', free))
+local function announce(free)
+  if free > 0 and call('PUBLISH', ARGV[1], free) > 0
+     and left_to_strangers(KEYS[5]) == 0 then
+    opens_turn()
   end
 end

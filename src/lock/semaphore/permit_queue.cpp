@@ -8,7 +8,6 @@
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
 #include "lock/wait/queued_wait.hpp"
-#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice::lock {
@@ -149,19 +148,21 @@ Task<AcquireReply> PermitQueue::ask_in_queue(Identity who, Waiter& waiter) {
 
 bool PermitQueue::is_listening() const {
   const std::lock_guard lock{mutex_};
-  return static_cast<bool>(java_releases_) && inbox_->is_open();
+  return static_cast<bool>(java_releases_.second) && inbox_->is_open();
 }
 
 /// Several coroutines may listen at once: the Store has one subscription for all.
 Task<void> PermitQueue::listen() {
   if (is_listening()) co_return;
-  auto listening =
-      store().subscribe(names().channel, [weak = weak_from_this()](const Message& message) {
-        if (const auto queue = weak.lock()) queue->heard(message);
-      });
-  Listener listener = co_await listening;  // destroyed without the mutex, which its handler locks
+  auto listening = listen_beside_strangers(store(), names().channel,
+                                           [weak = weak_from_this()](const Message& message) {
+                                             if (const auto queue = weak.lock())
+                                               queue->heard(message);
+                                           });
+  // destroyed without the mutex, which its handler locks
+  ListenerBesideStrangers listener = co_await listening;
   const std::lock_guard lock{mutex_};
-  if (!java_releases_) std::swap(java_releases_, listener);
+  if (!java_releases_.second) std::swap(java_releases_, listener);
 }
 
 void PermitQueue::heard(const Message& message) {

@@ -15,6 +15,7 @@
 
 #include "lock/semaphore/wire.hpp"
 #include "lock/wait/inbox.hpp"
+#include "lock/wait/waiting.hpp"
 
 namespace sluice::lock {
 
@@ -67,8 +68,8 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
   const std::shared_ptr<Inbox> inbox_;
   mutable std::mutex mutex_;
   Waiters waiters_;
-  std::uint64_t messages_ = 0;  // of Java programs, heard so far
-  Listener java_releases_;      // last: its handler uses the rest
+  std::uint64_t messages_ = 0;             // of Java programs, heard so far
+  ListenerBesideStrangers java_releases_;  // last: its handler uses the rest
 };
 
 }  // namespace sluice::lock

@@ -11,6 +11,7 @@
 --        request is the head of the queue.
 -- include lock/hold/parts.lua server_time
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/semaphore/parts.lua holds
@@ -19,13 +20,14 @@ local count, lease = string.match(ARGV[3], '^(%d+) (%d+)')
 local back = reclaim()
 local held = prolong(ARGV[2], ARGV[3], lease)
 local free, head, got = serve(ARGV[2], false)
-if not held and not got and not head and free >= tonumber(count) then
+local chance_left = left_to_strangers(KEYS[5])
+if not held and not got and not head and free >= tonumber(count) and chance_left == 0 then
   take(ARGV[2], ARGV[3], lease)
   free = free - count
   got = true
 end
 if back > 0 then
-  announce(ARGV[1], free)
+  announce(free)
 end
 if held or got then
   return 1
@@ -38,11 +40,8 @@ local leads = (head or ticket) == ticket
 -- It waits for what the first hold that ends gives back, or for what is left after a turn.
 local first = call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 local left = first[2] and math.max(0, tonumber(first[2]) - server_time()) or -1
-if leads then
-  local turn_left = turn_of_others()
-  if turn_left > 0 then
-    left = left < 0 and turn_left or math.min(left, turn_left)
-  end
+if leads and chance_left > 0 then
+  left = left < 0 and chance_left or math.min(left, chance_left)
 end
 return {stand(KEYS[3], KEYS[5], ticket, left), server_time(), leads and 1 or 0}
 
@@ -54,6 +53,7 @@ return {stand(KEYS[3], KEYS[5], ticket, left), server_time(), leads and 1 or 0}
 -- Reply: how many of them were held, and are free now.
 -- include lock/hold/parts.lua server_time
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/semaphore/parts.lua holds
@@ -72,7 +72,7 @@ for i = 3, #ARGV do
 end
 local free = serve('', moved)
 if back > 0 then
-  announce(ARGV[1], free)
+  announce(free)
 end
 if KEYS[6] then
   call('SET', KEYS[6], ended, 'PX', 60000)
@@ -89,6 +89,7 @@ return ended
 --        ensure: how many there are in all then
 -- include lock/hold/parts.lua server_time
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/semaphore/parts.lua holds
@@ -105,7 +106,7 @@ end
 
 -- So many in all, those held included.
 function changes.set(free, number)
-  return call('INCRBY', KEYS[1], string.format('%.0f', number - count_held() - free))
+  return call('INCRBY', KEYS[1], number - count_held() - free)
 end
 
 -- Holds of a semaphore that was deleted do not count in the new one.
@@ -126,7 +127,7 @@ end
 
 function changes.drain(free)
   if free > 0 then
-    call('DECRBY', KEYS[1], string.format('%.0f', free))
+    call('DECRBY', KEYS[1], free)
   end
   return math.max(free, 0)
 end
@@ -141,7 +142,7 @@ local answer = changes[ARGV[2]](was, ARGV[3])
 local now = free_permits() or 0
 local free = serve('', false)
 if back > 0 or now > was then
-  announce(ARGV[1], free)
+  announce(free)
 end
 if KEYS[6] then
   call('SET', KEYS[6], answer, 'PX', 60000)
@@ -162,7 +163,7 @@ for i, key in ipairs(KEYS) do
   if type(ends) == 'string' and tonumber(ends) > server_time() then
     -- First a write that needs no memory: a server that has none then refuses no other.
     redis.call('ZREM', key, '')
-    redis.call('ZADD', key, string.format('%.0f', server_time() + ARGV[2 * i]), member)
+    redis.call('ZADD', key, server_time() + ARGV[2 * i], member)
     prolonged[i] = 1
   end
 end
@@ -174,6 +175,7 @@ return prolonged
 -- Reply: 1 done; 0 it is over.
 -- include lock/hold/parts.lua server_time
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/semaphore/parts.lua holds
@@ -185,7 +187,7 @@ if found then
 end
 local free, head = serve('', false)
 if back > 0 then
-  announce(ARGV[1], free)
+  announce(free)
 end
 if found and head then  -- the end that the head waits for may come sooner
   local request, inbox = ticket_parts(head)

@@ -10,10 +10,11 @@
 --        {ms, time, foreign}: refused. As lock/mutex/acquire; 1: a holder in the way knows no
 --        queue;
 --        "upgrade": this owner reads.
--- include lock/shared/holds.lua holds
 -- include lock/hold/parts.lua server_time
+-- include lock/shared/holds.lua holds
 -- include lock/hold/parts.lua next_token
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/shared/holds.lua survey
@@ -63,16 +64,19 @@ local writes = call('HEXISTS', KEYS[1], owner .. ':write') == 1
 local foreign = false
 if kind == 'w' and mode == 'read' then
   local longest
-  longest, foreign = survey()
+  longest, foreign = look_at_readers()
   if not longest then
-    call('DEL', KEYS[1])
+    call('DEL', KEYS[1], readers_of(ARGV[1]))
     mode = nil
   elseif call('HEXISTS', KEYS[1], owner) == 1 then
     return 'upgrade'
   end
 end
-local may = writes
-if not mode then
+local may, chance_left = writes, 0
+if not mode and call('EXISTS', KEYS[5]) == 1 then
+  chance_left = left_to_strangers(KEYS[5])
+end
+if not mode and chance_left == 0 then
   if call('EXISTS', KEYS[1]) == 1 then
     return redis.error_reply(no_lock)  -- of this kind
   end
@@ -102,11 +106,11 @@ if may then
   settle()
   return last_token()
 end
+local left = chance_left > 0 and chance_left or call('PTTL', KEYS[1])
 if ticket == '' then
-  return {call('PTTL', KEYS[1]), 0, 0}
+  return {left, 0, 0}
 end
 if mode == 'write' then
   foreign = not writer_is_ours()
 end
-local rest = stand(queue, KEYS[5], ticket, call('PTTL', KEYS[1]))
-return {rest, server_time(), foreign and 1 or 0}
+return {stand(queue, KEYS[5], ticket, left), server_time(), foreign and 1 or 0}

@@ -6,10 +6,11 @@
 -- ARGV[6] request id   ARGV[7] kind: r or w
 -- ARGV[8] ticket to be taken out of the queue; empty: none
 -- Reply: 1 ended; 0 there was no such hold.
--- include lock/shared/holds.lua holds
 -- include lock/hold/parts.lua server_time
+-- include lock/shared/holds.lua holds
 -- include lock/hold/parts.lua next_token
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/shared/holds.lua survey
@@ -19,7 +20,7 @@ local most_skew = 50  -- ms between a hold key and the hash that were prolonged 
 
 local function free(payload)
   local handed, past = read_turn()
-  call('DEL', KEYS[1])
+  call('DEL', KEYS[1], readers_of(ARGV[1]))
   pass_on(payload, handed, past)
 end
 
@@ -28,10 +29,12 @@ local function end_reading(left)
   if call('HGET', KEYS[1], 'mode') == 'write' then
     return  -- its owner also writes
   end
-  if left + most_skew < before and call('EXISTS', KEYS[3]) == 0 then
-    return  -- another reader lasts longer, and no writer waits
+  local ours = longest_of_ours()
+  if ours and (left < ours or ours + most_skew >= before)
+     or left + most_skew < before and call('EXISTS', KEYS[3]) == 0 then
+    return  -- another reader lasts longer, and what a writer waits for is as it was
   end
-  local longest, foreign = survey()
+  local longest, foreign = look_at_readers()
   if not longest then
     return free(0)
   end
@@ -47,7 +50,7 @@ local function end_writing(owner)
   if call('HEXISTS', KEYS[1], owner .. ':write') == 1 then
     return  -- by another request
   end
-  local longest, foreign = survey()
+  local longest, foreign = look_at_readers()
   if not longest then
     return free(1)
   end
@@ -82,10 +85,11 @@ return 1
 -- End all holds there are, without asking their owners, and hand the lock over.
 -- KEYS, ARGV: see lock/shared/settle
 -- Reply: 1 ended; 0 it was free.
--- include lock/shared/holds.lua holds
 -- include lock/hold/parts.lua server_time
+-- include lock/shared/holds.lua holds
 -- include lock/hold/parts.lua next_token
 -- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/shared/settle.lua
@@ -103,6 +107,6 @@ for i = 1, #fields, 2 do
     call('DEL', hold_key(ARGV[1], fields[i], n))
   end
 end
-call('DEL', KEYS[1])
+call('DEL', KEYS[1], readers_of(ARGV[1]))
 pass_on(mode == 'read' and 0 or 1, 0, 0)
 return 1

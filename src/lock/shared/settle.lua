@@ -6,9 +6,10 @@
 -- After readers the next writer has its turn. After a writer all readers together have theirs; but
 -- where writers go first, the next writer, until `most_past` of them have gone past the readers.
 -- (Where readers go first, so many newcomers join the readers that are in: lock/shared/acquire.)
--- After `most_handed` hand-overs in a row programs that are not ours, if any listen to the channel,
--- get their chance: the lock is free for 10 ms. Both are counted in sluice:turn = "turn HANDED
--- PAST".
+-- Programs that are not ours, if any listen to the channel, have their chance when each that waits
+-- here has had its turn, and after `most_handed` hand-overs in a row at the latest: the lock is
+-- left to them (lock/wait/queue, part strangers).
+-- Both are counted in sluice:turn = "turn HANDED PAST".
 -- KEYS[1] lock hash   KEYS[2] fencing counter   KEYS[3] writers   KEYS[4] readers
 -- KEYS[5] looks (see lock/wait/queue)
 -- ARGV[1] prefix of hold keys   ARGV[2] channel   ARGV[3] who goes first: writers or readers
@@ -57,7 +58,7 @@ end
 -- Writes a hold that nothing stands in the way of.
 local function take(kind, request, owner, holder, ms)
   call('HSETNX', KEYS[1], 'mode', kind == 'r' and 'read' or 'write')
-  note_hold(KEYS[1], request, kind, 1, string.format('%.0f', server_time()), owner, holder)
+  note_hold(KEYS[1], request, kind, 1, server_time(), owner, holder)
   enter(KEYS[1], ARGV[1], kind, owner, 1, ms)
 end
 
@@ -113,13 +114,12 @@ local function pass_on(payload, handed, past)
     local writer, reader = first_of(KEYS[3]), first_of(KEYS[4])
     if not (writer or reader) then
       call('DEL', KEYS[5])
-      return call('PUBLISH', ARGV[2], payload)
+      return call('PUBLISH', ARGV[2], payload) > 0 and leave_to_strangers(KEYS[5], ARGV[2])
     end
-    if handed >= most_handed then
-      handed = 0
-      if tell(ARGV[2], payload) then
-        return call_first(KEYS[3], 10) or call_first(KEYS[4], 10)
-      end
+    local waiting = call('LLEN', KEYS[3]) + (reader and 1 or 0)
+    if leave_to_strangers(KEYS[5], ARGV[2], handed, waiting, most_handed) then
+      call('PUBLISH', ARGV[2], payload)
+      return call_first(KEYS[3], chance) or call_first(KEYS[4], chance)
     end
     local in_now
     local writers_turn = not reader or payload == 0 or writers_first and past < most_past
@@ -140,7 +140,7 @@ end
 -- A waiter has left: perhaps others need not wait any more.
 local function settle()
   local mode = call('HGET', KEYS[1], 'mode')
-  if not mode and call('EXISTS', KEYS[3], KEYS[4]) > 0 then
+  if not mode and call('EXISTS', KEYS[3], KEYS[4]) > 0 and left_to_strangers(KEYS[5]) == 0 then
     pass_on(1, 0, 0)
   elseif mode == 'read' and not first_of(KEYS[3]) then
     admit_readers()

@@ -27,7 +27,7 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
 
   Watchdog& watchdog() const noexcept { return *watchdog_; }
   const Terms& lease_terms() const noexcept { return terms_; }
-  const Durability& durability() const noexcept { return durability_; }
+  Durability durability() const noexcept override { return durability_; }
 
   /// One request. Null: refused.
   virtual Task<std::shared_ptr<Hold>> try_enter(Identity who);

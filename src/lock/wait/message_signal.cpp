@@ -9,6 +9,7 @@
 namespace sluice::lock {
 
 MessageSignal::MessageSignal(std::vector<Store*> stores) {
+  state_->beside.resize(stores.size());
   state_->listeners.resize(stores.size());
   state_->heard.resize(stores.size());
   state_->stores = std::move(stores);
@@ -28,12 +29,15 @@ void MessageSignal::State::hear(std::size_t store) {
   if (waiter) waiter->complete();  // without the mutex: the waiter may go on right here
 }
 
+MessageHandler MessageSignal::hearer(const std::shared_ptr<State>& state, std::size_t store) {
+  return [weak = std::weak_ptr{state}, store](const Message&) {
+    if (const auto alive = weak.lock()) alive->hear(store);
+  };
+}
+
 Task<void> MessageSignal::listen(std::shared_ptr<State> state, std::size_t store,
                                  std::string channel) {
-  auto listening = state->stores[store]->subscribe(
-      std::move(channel), [weak = std::weak_ptr{state}, store](const Message&) {
-        if (const auto alive = weak.lock()) alive->hear(store);
-      });
+  auto listening = state->stores[store]->subscribe(std::move(channel), hearer(state, store));
   Listener listener = co_await listening;
   const std::lock_guard lock{state->mutex};
   state->listeners[store] = std::move(listener);
@@ -42,7 +46,11 @@ Task<void> MessageSignal::listen(std::shared_ptr<State> state, std::size_t store
 Task<void> MessageSignal::try_to_listen(std::shared_ptr<State> state, std::size_t store,
                                         std::string channel) {
   try {
-    co_await listen(state, store, std::move(channel));
+    auto listening =
+        listen_beside_strangers(*state->stores[store], std::move(channel), hearer(state, store));
+    ListenerBesideStrangers listener = co_await listening;
+    const std::lock_guard lock{state->mutex};
+    state->beside[store] = std::move(listener);
   } catch (const Error& failure) {
     log(LogLevel::debug,
         "messages of " + state->stores[store]->describe() + " are not heard: " + failure.message());

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lock/wait/waiting.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::lock {
@@ -31,14 +32,16 @@ class MessageSignal {
   struct State {
     std::vector<Store*> stores;
     std::mutex mutex;
-    std::vector<Listener> listeners;  // of each Store
-    std::vector<bool> heard;          // from each Store, since the last wait
+    std::vector<Listener> listeners;              // of each Store
+    std::vector<ListenerBesideStrangers> beside;  // the same for all of them
+    std::vector<bool> heard;                      // from each Store, since the last wait
     std::shared_ptr<Completion> waiting;
 
     bool is_enough() const;
     void hear(std::size_t store);
   };
   static Task<void> listen(std::shared_ptr<State> state, std::size_t store, std::string channel);
+  static MessageHandler hearer(const std::shared_ptr<State>& state, std::size_t store);
   static Task<void> try_to_listen(std::shared_ptr<State> state, std::size_t store,
                                   std::string channel);
 

@@ -20,6 +20,40 @@ local function inbox_of(ticket)
   return string.match(ticket, ' (sluice:inbox:%S+)')
 end
 
+-- part strangers
+-- Programs that are not ours know no queue: they hear of a release in its channel, and ask one to
+-- three milliseconds later. Where they listen, a lock that becomes free is left to them for a
+-- moment: the field `strangers` of the looks says until when. Processes of ours that listen there
+-- listen to CHANNEL:sluice too.
+-- REQUIRES: part server_time
+local chance = 5  -- ms
+
+-- How long a lock that is free is still left to them, ms.
+local function left_to_strangers(looks)
+  local till = tonumber(redis.call('HGET', looks, 'strangers') or nil)
+  local left = till and till - server_time() or 0
+  return left > 0 and left <= chance and left or 0  -- the clock may have been set back
+end
+
+local function strangers(channel)
+  local listeners = redis.call('PUBSUB', 'NUMSUB', channel, channel .. ':sluice')
+  return listeners[2] - listeners[4]
+end
+
+-- False: it is not their turn. They have one for so many of ours as wait here for each of them, and
+-- after `bound` at the latest. `passed`: how many of ours there were since; nil: enough.
+local function leave_to_strangers(looks, channel, passed, waiting, bound)
+  local many = (not passed or passed >= math.min(bound, waiting, 1)) and strangers(channel) or 0
+  if many <= 0 or passed and passed < math.min(bound, waiting / many) then
+    return false
+  end
+  redis.call('HSET', looks, 'strangers', string.format('%.0f', server_time() + chance))
+  if redis.call('PTTL', looks) == -1 then
+    redis.call('PEXPIRE', looks, chance)
+  end
+  return true
+end
+
 -- part leaving
 -- A ticket leaves a list of tickets. The last one takes the looks with it.
 local function leave_queue(queue, looks, ticket)
@@ -39,10 +73,9 @@ local most_counted = 30      -- processes before a ticket
 local grace = 2000           -- ms, for a look that comes late
 
 local function promise(looks, inbox, ms)
-  local till = string.format('%.0f', server_time() + ms)
-  if redis.call('HSET', looks, inbox, till) == 0 then
+  if redis.call('HSET', looks, inbox, server_time() + ms) == 0 then
     return
-  elseif redis.call('PTTL', looks) == -1 then
+  elseif redis.call('PTTL', looks) < queue_kept / 2 then
     redis.call('PEXPIRE', looks, queue_kept)
   end
   if redis.call('HLEN', looks) % 64 > 0 then

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "lock/wait/waiting.hpp"
-
 namespace sluice::lock {
 
 using std::chrono::milliseconds;
@@ -29,8 +27,10 @@ SteadyTime QueuedWait::next_look(SteadyTime now) const {
 
 Task<void> QueuedWait::listen_to_foreigners() {
   std::string channel = heard_->answer.foreign_channel;
-  foreigners_ = co_await box_.inbox().store().subscribe(
-      channel, [this](const Message&) { box_.post({.kind = InboxMessage::Kind::look}); });
+  auto listening = listen_beside_strangers(box_.inbox().store(), channel, [this](const Message&) {
+    box_.post({.kind = InboxMessage::Kind::look});
+  });
+  foreigners_ = co_await listening;
   foreign_channel_ = std::move(channel);
 }
 

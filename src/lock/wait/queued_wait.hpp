@@ -16,6 +16,7 @@
 #include "lock/hold/hold.hpp"
 #include "lock/wait/acquire_reply.hpp"
 #include "lock/wait/inbox.hpp"
+#include "lock/wait/waiting.hpp"
 
 namespace sluice::lock {
 
@@ -52,7 +53,7 @@ class QueuedWait {
   const std::chrono::milliseconds lease_;
   const Ask ask_;
   std::optional<Heard> heard_;
-  Listener foreigners_;
+  ListenerBesideStrangers foreigners_;
   std::string foreign_channel_;  // that they are heard on
   bool handed_over_ = false;
 };

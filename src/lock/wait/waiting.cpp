@@ -10,6 +10,15 @@ Task<void> wait_or_stop(std::shared_ptr<Completion> call, Clock& clock, SteadyTi
   co_await wait_until(*call, clock, until);
 }
 
+Task<ListenerBesideStrangers> listen_beside_strangers(Store& store, std::string channel,
+                                                      MessageHandler handler) {
+  auto counted = store.subscribe(channel + ":sluice", [](const Message&) {});
+  Listener ours = co_await counted;
+  auto listening = store.subscribe(std::move(channel), std::move(handler));
+  Listener listener = co_await listening;
+  co_return ListenerBesideStrangers{std::move(ours), std::move(listener)};
+}
+
 bool is_outage(const Error& failure) noexcept {
   switch (failure.errc()) {
     case Errc::connection:

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <memory>
 #include <stop_token>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "sluice/error.hpp"
+#include "sluice/store.hpp"
 #include "sluice/task.hpp"
 
 namespace sluice::lock {
@@ -96,5 +98,11 @@ class Trampoline {
   Trampoline* const outer_;
   std::vector<std::shared_ptr<Completion>> due_;
 };
+
+/// What a process of ours hears on a channel where programs that are not ours listen. Those are
+/// counted by the scripts (lock/wait/queue, part strangers), so it listens to another one too.
+using ListenerBesideStrangers = std::pair<Listener, Listener>;
+Task<ListenerBesideStrangers> listen_beside_strangers(Store& store, std::string channel,
+                                                      MessageHandler handler);
 
 }  // namespace sluice::lock

@@ -1,7 +1,10 @@
 /// Who is let through when, who waits how long, and what it costs.
+#include <fmt/format.h>
+
 #include <list>
 
 #include "lock/limiter/virtual_limiter.hpp"
+#include "redisson/limiter_acquire.lua.hpp"
 
 namespace sluice {
 namespace {
@@ -253,6 +256,118 @@ TEST_F(LimiterTest, JumpOfTheClockForwardCostsOneRate) {
   clock_.jump_wall(1h);
   EXPECT_TRUE(limiter_.try_acquire(3).get());
   EXPECT_FALSE(limiter_.try_acquire().get());
+}
+
+// --- long logs, and Redisson ---
+
+class LongLog : public LimiterTest {
+ protected:
+  /// A limiter with so many permits taken one by one, by a process that is gone; half a second ago.
+  RateLimiter taken(const std::string& name, int entries) {
+    RateLimiter limiter{line_, name, {.rate = 1'000'000, .interval = 1s}};
+    limiter.try_acquire().get();
+    store_
+        ->run({"EVAL",
+               "local time = redis.call('TIME') local now = time[1] * 1000 + time[2] / 1000 "
+               "for i = 1, ARGV[1] do redis.call('ZADD', KEYS[2], now, "
+               "struct.pack('<Bc0I4', 16, string.format('%010d', i) .. '\\0\\0\\0\\0\\0\\0', 1)) "
+               "end return redis.call('DECRBY', KEYS[1], ARGV[1])",
+               "2", '{' + name + "}:value", '{' + name + "}:permits", std::to_string(entries)})
+        .get();
+    clock_.advance(500ms);
+    return limiter;
+  }
+  /// The shortest time of a first look by a new process, of a few.
+  std::chrono::nanoseconds time_of_first_look(const std::string& name, int entries) {
+    auto shortest = std::chrono::nanoseconds::max();
+    for (int i = 0; i < 5; ++i) {
+      test::FaultyStore line{*store_};
+      RateLimiter limiter{line, name, {.rate = 1'000'000, .interval = 1s}};
+      const auto began = std::chrono::steady_clock::now();
+      EXPECT_EQ(limiter.available().get(), 1'000'000 - 1 - entries);
+      shortest =
+          std::min<std::chrono::nanoseconds>(shortest, std::chrono::steady_clock::now() - began);
+    }
+    return shortest;
+  }
+};
+
+TEST_F(LongLog, K15_FirstLookDoesNotCountIt) {
+  const RateLimiter few = taken("few", 3'000);
+  const auto short_time = time_of_first_look("few", 3'000);
+  const RateLimiter many = taken("many", 60'000);
+  EXPECT_LT(time_of_first_look("many", 60'000), 5 * short_time);
+}
+
+TEST_F(LongLog, K15_WhatIsOverIsForgottenInSteps) {
+  RateLimiter limiter = taken("stock", 5'000);
+  EXPECT_EQ(limiter.try_acquire(990'000).get()->left, 4'999);
+  clock_.advance(501ms);
+  for (int step = 1; step <= 5; ++step) EXPECT_EQ(limiter.available().get(), 4'999 + step * 1'000);
+  EXPECT_EQ(limiter.available().get(), 10'000);
+}
+
+TEST_F(LongLog, K15_LoweredRateBindsWithoutACount) {
+  RateLimiter limiter = taken("stock", 5'000);
+  limiter.set_rate(5'100, 1s).get();
+  EXPECT_EQ(limiter.available().get(), 99);
+  EXPECT_FALSE(limiter.try_acquire(100).get());
+  test::FaultyStore line{*store_};
+  EXPECT_EQ((RateLimiter{line, "stock", {.rate = 5'100, .interval = 1s}}.available().get()), 99);
+}
+
+/// A thread of a Java program that takes one permit after another.
+class HungryJava {
+ public:
+  HungryJava(Store& store, Clock& clock, int number)
+      : store_(store), clock_(clock), number_(number) {
+    ask();
+  }
+  int taken() const { return taken_; }
+
+ private:
+  void ask() {
+    const auto now =
+        std::chrono::floor<std::chrono::milliseconds>(clock_.wall().time_since_epoch());
+    const std::string_view keys[] = {"stock", "{stock}:value", "{stock}:permits", "none", "none"};
+    const std::string time = std::to_string(now.count());
+    const std::string id = fmt::format("java {:03} {:07}", number_, ++asked_);
+    const std::string_view args[] = {"1", time, id};
+    const Value reply = store_.run(scripts::redisson_limiter_acquire, keys, args).get();
+    taken_ += reply.is_null() ? 1 : 0;
+    const auto sleep = reply.is_null() ? 1ms : std::chrono::milliseconds{reply.as_integer()};
+    clock_.after(sleep + 500us + std::chrono::microseconds{asked_ * 37 % 1000}, [this] { ask(); });
+  }
+
+  Store& store_;
+  Clock& clock_;
+  const int number_;
+  int asked_ = 0;
+  int taken_ = 0;
+};
+
+Task<void> take_until(RateLimiter& limiter, Clock& clock, SteadyTime end, int& taken) {
+  while (clock.steady() < end) {
+    auto acquiring = limiter.acquire();
+    co_await acquiring;
+    ++taken;
+  }
+}
+
+TEST_F(LimiterTest, K35_JavaHasItsShareOfASaturatedRate) {
+  RateLimiter limiter{line_, "stock", {.rate = 20, .interval = 1s}};
+  int ours = 0;
+  spawn(take_until(limiter, clock_, clock_.steady() + 1min, ours));
+  std::vector<std::unique_ptr<HungryJava>> java;
+  for (int i = 0; i < 3; ++i) {
+    clock_.advance(7ms);
+    java.push_back(std::make_unique<HungryJava>(*store_, clock_, i));
+  }
+  clock_.advance(62s);
+  int theirs = 0;
+  for (const auto& thread : java) theirs += thread->taken();
+  EXPECT_GE(3 * theirs, ours);
+  EXPECT_GE(9 * ours, theirs) << "a quarter is our share";
 }
 
 TEST_F(LimiterTest, LostReplyTakesItsPermitsOnce) {  // T04

@@ -235,11 +235,11 @@ TEST_F(HandOver, TurnOfAProcessEndsWithItsTime) {
   EXPECT_TRUE(other.in());
 }
 
-TEST_F(HandOver, StrangersGetTheirChanceAfterABoundedNumber) {
+TEST_F(HandOver, StrangersGetTheirChanceWhenEachThatWaitedWasIn) {
   std::vector<std::string> heard;
   const auto listener = stranger(heard);
-  Mutex here{line_, "stock", {.hand_off = {.across_processes = 4}}};
-  Mutex there{far_, "stock", {.hand_off = {.across_processes = 4}}};
+  Mutex& here = here_;
+  Mutex& there = there_;
   std::optional<Held> held = here.acquire().get();
   int handed = 0;
   while (heard.empty() && handed < 100) {
@@ -255,7 +255,50 @@ TEST_F(HandOver, StrangersGetTheirChanceAfterABoundedNumber) {
     held = std::move(visitor.held);
     ++handed;
   }
-  EXPECT_EQ(handed, 5);
+  EXPECT_EQ(handed, 2);
+}
+
+TEST_F(HandOver, K31_FreeLockIsLeftToStrangersForAMoment) {
+  std::vector<std::string> heard;
+  const auto listener = stranger(heard);
+  here_.acquire().get().release().get();
+  EXPECT_FALSE(there_.try_acquire().get()) << "a stranger may be on its way";
+  Visitor visitor{here_, 1h};
+  EXPECT_TRUE(visitor.waits());
+  clock_.advance(4ms);
+  EXPECT_TRUE(visitor.waits());
+  clock_.advance(3ms);  // who does not come
+  EXPECT_TRUE(visitor.in());
+}
+
+TEST_F(HandOver, K31_WithoutStrangersALockIsFreeAtOnce) {
+  auto outside = store_->run({"HSET", "stock", "00000000-0000-4000-8000-000000000000:1", "1"});
+  (void)outside.get();
+  Visitor visitor{here_, 1h};  // listens to the channel, behind Redisson
+  EXPECT_EQ(store_->run({"PUBSUB", "CHANNELS", "redisson*"}).get().as_items().size(), 2U);
+  Visitor other{there_, 1h};
+  store_->run({"DEL", "stock"}).get();
+  store_->run({"PUBLISH", "redisson_lock__channel:{stock}", "0"}).get();
+  Visitor& first = visitor.in() ? visitor : other;
+  Visitor& second = visitor.in() ? other : visitor;
+  ASSERT_TRUE(first.in());
+  first.held->release().get();
+  EXPECT_TRUE(second.in()) << "none that listens is a stranger";
+}
+
+TEST_F(HandOver, K31_ProcessWithManyWaitersLeavesTheLockToStrangersAfterEachSection) {
+  std::vector<std::string> heard;
+  const auto listener = stranger(heard);
+  auto held = here_.acquire().get();
+  std::list<Visitor> crowd;
+  for (int i = 0; i < 3; ++i) crowd.emplace_back(here_, 1h);
+  held.release().get();
+  for (auto& visitor : crowd) {
+    EXPECT_FALSE(exists("stock")) << "free for the stranger";
+    clock_.advance(7ms);
+    ASSERT_TRUE(visitor.in());
+    visitor.held->release().get();
+  }
 }
 
 TEST_F(HandOver, WaiterThatGaveUpLeavesNoPlaceInTheQueue) {

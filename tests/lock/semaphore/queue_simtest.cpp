@@ -172,27 +172,30 @@ TEST_F(PermitQueue, P06_JavaIsNotStarvedWhileOthersQueue) {
     held = std::move(next.held);
     ASSERT_TRUE(held) << "round " << rounds;
   }
-  EXPECT_EQ(rounds, 17) << "after 16 hand-overs";
+  EXPECT_EQ(rounds, 2) << "after one hand-over";
 }
 
-TEST_F(PermitQueue, TurnOfJavaThatNobodyTakesCostsTenMillisecondsASecond) {
+TEST_F(PermitQueue, K31_FreePermitIsLeftToJavaForAMoment) {
+  desks_.try_set_permits(1).get();
+  const auto ear = store_->listen("redisson_sc:{desks}", [](const Message&) {}).get();
+  desks_.acquire().get().release().get();
+  EXPECT_FALSE(desks_.try_acquire().get()) << "it is the turn of others";
+  Guest next{desks_, 1, 1h};
+  clock_.advance(4ms);
+  EXPECT_TRUE(next.waits());
+  clock_.advance(3ms);
+  EXPECT_TRUE(next.in());
+}
+
+TEST_F(PermitQueue, K31_WithoutJavaNoTurnIsLost) {
   desks_.try_set_permits(1).get();
   auto held = std::optional{desks_.acquire().get()};
-  std::vector<int> pauses;
   for (int i = 0; i < 100; ++i) {
     Guest next{desks_, 1, 1h};
     held->release().get();
-    if (!next.in()) {
-      pauses.push_back(i);
-      clock_.advance(5ms);
-      EXPECT_FALSE(desks_.try_acquire().get()) << "it is the turn of others";
-      clock_.advance(6ms);
-    }
     ASSERT_TRUE(next.in()) << "round " << i;
     held = std::move(next.held);
-    if (i == 60) clock_.advance(1s);
   }
-  EXPECT_EQ(pauses, (std::vector<int>{16, 61}));
 }
 
 TEST_F(PermitQueue, P02_JavaReleaseDuringTheSubscriptionIsNotMissed) {

@@ -1,4 +1,5 @@
 /// Readers and writers in real time.
+#include <future>
 #include <latch>
 #include <list>
 #include <shared_mutex>
@@ -10,7 +11,63 @@
 namespace sluice {
 namespace {
 
-using SharedCrowd = ServerShared;
+class SharedCrowd : public ServerShared {
+ protected:
+  /// Their leases as a renewal leaves them: all of the same length.
+  void align_leases() {
+    side_.command({"EVAL",
+                   "for _, key in ipairs(redis.call('KEYS', '*')) do "
+                   "if redis.call('PTTL', key) > 0 then redis.call('PEXPIRE', key, 30000) end end",
+                   "0"});
+  }
+  /// How many commands the server executes for the release of so many readers, scripts' own
+  /// commands included.
+  std::int64_t commands_to_release(int readers) {
+    std::vector<Held> holds;
+    for (int i = 0; i < readers; ++i) holds.push_back(mutex_.acquire_shared().get());
+    align_leases();
+    side_.command({"CONFIG", "RESETSTAT"});
+    for (auto& hold : holds) EXPECT_EQ(hold.release().get().kind, Kind::released);
+    const std::string stats = side_.command({"INFO", "commandstats"}).as_text();
+    std::int64_t all = 0;
+    for (auto at = stats.find("calls="); at != stats.npos; at = stats.find("calls=", at + 1))
+      all += std::atoll(stats.c_str() + at + 6);
+    return all;
+  }
+};
+
+TEST_F(SharedCrowd, K14_ReleaseOfAReaderDoesNotLookAtTheOthers) {
+  EXPECT_LT(commands_to_release(400), 400 * 40);
+  EXPECT_EQ(side_.command({"EXISTS", "stock", "{stock}:sluice_readers"}), Value::integer(0));
+}
+
+TEST_F(SharedCrowd, K14_NeitherWithAReaderOfJavaAndAWriterThatWaits) {
+  test::JavaPeer java{server_.port()};
+  test::JavaPeer::ReadLock reading{java, "stock"};
+  ASSERT_TRUE(reading.acquire().is_null());
+  const auto other = open(server_.url());
+  SharedMutex there{*other, "stock"};
+  std::vector<Held> holds;
+  for (int i = 0; i < 3; ++i) holds.push_back(mutex_.acquire_shared().get());
+  auto writing = std::async(std::launch::async, [&] { return there.acquire().get(); });
+  await_queue(1);
+  for (auto& hold : holds) hold.release().get();
+  EXPECT_EQ(side_.command({"EXISTS", "stock"}), Value::integer(1)) << "Java reads";
+  const auto ended = std::chrono::steady_clock::now();
+  reading.release();
+  EXPECT_TRUE(writing.get().valid());
+  EXPECT_LT(std::chrono::steady_clock::now() - ended, 2s);
+}
+
+TEST_F(SharedCrowd, K14_LastHoldThatIsLeftBoundsTheHash) {
+  SharedMutex brief{*store_, "stock", {.lease = 10s, .watchdog = false}};
+  auto first = brief.acquire_shared().get();
+  auto last = mutex_.acquire_shared().get();
+  last.release().get();
+  EXPECT_LE(side_.command({"PTTL", "stock"}).as_integer(), 10'000) << "or Java waits longer";
+  first.release().get();
+  EXPECT_EQ(side_.command({"EXISTS", "stock"}), Value::integer(0));
+}
 
 TEST_F(SharedCrowd, RW02_WriterAmongContinuousReaders) {
   const auto other = open(server_.url());

@@ -126,17 +126,18 @@ Branches::Lines Branches::with_includes(const Lines& lines) const {
     const auto what = line.text.substr(include.size());
     const auto space = what.find(' ');
     const auto file = what.substr(0, space);
-    const auto part =
-        space == std::string::npos ? files_.at(file) : lines_of(file, "-- part " + what.substr(space + 1));
+    const auto part = space == std::string::npos
+                          ? files_.at(file)
+                          : lines_of(file, "-- part " + what.substr(space + 1));
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
 }
 
 std::size_t Branches::branch_of(const Line& line, std::string_view kind, std::size_t which) {
-  const auto name = fmt::format("{}:{} {}{}: {}", line.file, line.number, kind,
-                                which > 0 ? fmt::format(" {}", which + 1) : std::string{},
-                                trimmed(line.text));
+  const auto name =
+      fmt::format("{}:{} {}{}: {}", line.file, line.number, kind,
+                  which > 0 ? fmt::format(" {}", which + 1) : std::string{}, trimmed(line.text));
   const auto [found, is_new] = numbers_.emplace(name, branches_.size());
   if (is_new) branches_.push_back({.name = name});
   return found->second;

@@ -51,8 +51,7 @@ class SimLatch final : public SimLock {
     }
     auto first = own_.count_down_once("first part");
     const std::int64_t left = co_await first;
-    if (left != 1)
-      throw Wrong{fmt::format("{} of 2 parts are left after the first", left)};
+    if (left != 1) throw Wrong{fmt::format("{} of 2 parts are left after the first", left)};
     auto looking = own_.state();
     if (co_await looking == LatchState::open) throw Wrong{"a latch is open after one of two parts"};
     auto second = own_.count_down_once("second part");

@@ -95,6 +95,10 @@ Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
   const auto stay =
       std::make_shared<Stay>(Stay{who, process, store, held, token, mode, permits,
                                   server_.clock().steady(), store.life_heard(), told});
+  for (const auto& other : stays_) {
+    other->excused |= may_be_forced_;
+    stay->excused |= other->excused && other->who == who && other->token == token;
+  }
   look();
   look_at_token(*stay);
   stay->counted = held.valid() && counts(*stay);
@@ -186,7 +190,7 @@ bool Ledger::is_in_the_way(const Stay& stay) const {
 
 bool Ledger::is_idle(std::uint32_t most) const {
   const auto now = server_.clock().steady();
-  std::size_t holds = strangers_in_ ? 1 : 0;
+  std::size_t holds = 0;
   std::uint32_t permits = 0;
   for (const auto& stay : stays_)
     if (is_in_the_way(*stay)) ++holds, permits += stay->permits;

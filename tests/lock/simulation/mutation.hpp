@@ -23,6 +23,7 @@ struct Mutation {
   std::string_view name;
   std::string_view about;
   std::string_view primitive = "mutex";  ///< that it is found with
+  std::string_view profile = "usual";    ///< ... and this trouble
   std::vector<Swap> swaps{};
   bool renews_after_release = false;  ///< the last renewal is sent once more behind a release
   bool loses_grants = false;          ///< what is published as "grant" is heard by nobody

@@ -123,6 +123,8 @@ class SimSemaphore final : public SimLock {
     co_await asked;
   }
   Task<void> change() override {
+    auto preparing = prepare();
+    co_await preparing;
     auto more = semaphore_.add_permits(2);
     co_await more;
     auto fewer = semaphore_.add_permits(-2);
@@ -163,6 +165,8 @@ class SimPermits final : public SimLock {
     co_await asked;
   }
   Task<void> change() override {
+    auto preparing = prepare();
+    co_await preparing;
     auto setting = semaphore_.set_permits(permits_ + 2);
     co_await setting;
     auto back = semaphore_.set_permits(permits_);
@@ -199,8 +203,7 @@ std::unique_ptr<SimLock> open_quorum(Stores stores, const std::string& name,
                                      const Profile& profile) {
   return std::make_unique<SimQuorum>(
       stores, name,
-      QuorumLockOptions{
-          .lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
+      QuorumLockOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
 }
 
 class SimMulti final : public SimLock {
@@ -228,7 +231,8 @@ std::unique_ptr<SimLock> open_multi(Stores stores, const std::vector<std::string
                                                      .label = "simulated"});
 }
 
-std::unique_ptr<SimLock> open_mutex(Stores stores, const std::string& name, const Profile& profile) {
+std::unique_ptr<SimLock> open_mutex(Stores stores, const std::string& name,
+                                    const Profile& profile) {
   return std::make_unique<SimExclusive<Mutex>>(*stores.front(), name,
                                                MutexOptions{.lease = profile.lease,
                                                             .watchdog = profile.watched,

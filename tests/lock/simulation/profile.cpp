@@ -77,7 +77,9 @@ void add_stopped(Profile& profile) { add_crowd(profile, {Fault::stop}); }
 void add_killed(Profile& profile) {
   add_crowd(profile, {Fault::kill});
   if (!profile.dice.chance(30)) return;
-  profile.longest_rest = 150s;  // somebody comes long after
+  profile.faults = {Fault::kill_others};  // somebody comes long after
+  profile.most_faults = 1;
+  profile.comes_late = 125s;
   profile.faults_for = 200s;
 }
 
@@ -166,7 +168,7 @@ void add_strangers(Profile& profile) {
   leave_only(profile, {});
   profile.even = true;
   profile.processes = 1;
-  profile.actors = 1;
+  profile.actors = 1 + 3 * profile.dice.below(2);
   profile.names = 1;
   profile.strangers = 4;
   profile.permits = 1;
@@ -184,12 +186,12 @@ void add_refusals(Profile& profile) {
   profile.lease = short_lease(profile.dice);
 }
 
-constexpr std::string_view beside_strangers[] = {"mutex",     "multi",  "fair", "shared",
-                                                "semaphore", "permit"};
+constexpr std::string_view beside_strangers[] = {"mutex",  "multi",     "fair",
+                                                 "shared", "semaphore", "permit"};
 constexpr std::string_view held[] = {"mutex",     "multi",  "fair",  "shared",
                                      "semaphore", "permit", "quorum"};
 constexpr std::string_view exclusive[] = {"mutex", "fair", "shared", "multi"};
-constexpr std::string_view with_strangers[] = {"mutex", "shared", "semaphore", "permit"};
+constexpr std::string_view with_strangers[] = {"mutex", "multi", "shared", "semaphore", "permit"};
 
 constexpr Trouble troubles[] = {
     {.name = "usual", .about = "a network and a server that fail", .add = [](Profile&) {}},
@@ -201,7 +203,9 @@ constexpr Trouble troubles[] = {
      .about = "a replica that lags takes over; grants are durable",
      .add = add_promotion,
      .primitives = exclusive},
-    {.name = "memory", .about = "the server has no memory", .add = add_memory,
+    {.name = "memory",
+     .about = "the server has no memory",
+     .add = add_memory,
      .primitives = beside_strangers},
     {.name = "stopped", .about = "processes with many waiters stop and go on", .add = add_stopped},
     {.name = "killed", .about = "processes with many waiters die", .add = add_killed},
@@ -227,7 +231,9 @@ constexpr Trouble troubles[] = {
      .about = "callbacks throw whatever there is",
      .add = add_callbacks,
      .primitives = exclusive},
-    {.name = "outage", .about = "the server is away for up to half a lease", .add = add_outage,
+    {.name = "outage",
+     .about = "the server is away for up to half a lease",
+     .add = add_outage,
      .primitives = beside_strangers},
     {.name = "clocks",
      .about = "clocks run at other speeds, within the margin, and are set",

@@ -22,6 +22,7 @@ enum class Fault {
   stop,         ///< a process stands still for a while
   suspend,      ///< ... with its steady clock
   kill,         ///< a process, for ever
+  kill_others,  ///< all processes but the first
   save,         ///< the server writes its data to disk
   restore,      ///< the server restarts with what it wrote
   lag,          ///< the replica gets nothing for a while
@@ -97,6 +98,7 @@ struct Profile {
   bool lasting = false;       ///< no hold is lost without a cause
   bool outlives = false;      ///< no wait without an end fails
   std::chrono::nanoseconds longest_stop{};
+  std::chrono::nanoseconds comes_late{};  ///< the first process
 };
 
 }  // namespace sluice::simulation

@@ -16,8 +16,8 @@ namespace sluice::simulation {
 
 class SimServer {
  public:
-  SimServer(VirtualClock& clock, Journal& journal, const Mutation& mutation,
-            Branches* branches, std::function<void()> after_step);
+  SimServer(VirtualClock& clock, Journal& journal, const Mutation& mutation, Branches* branches,
+            std::function<void()> after_step);
 
   /// Executes and replies: an error is a Value in its place. What WAIT says comes by
   /// `when_replicated`.

@@ -21,7 +21,8 @@ namespace {
 constexpr std::string_view lease = "30000";
 
 std::string channel_of(std::string_view primitive, const std::string& name) {
-  if (primitive == "mutex" || primitive == "multi") return key_with_prefix("redisson_lock__channel", name);
+  if (primitive == "mutex" || primitive == "multi")
+    return key_with_prefix("redisson_lock__channel", name);
   if (primitive == "shared") return key_with_prefix("redisson_rwlock", name);
   return key_with_prefix("redisson_sc", name);
 }
@@ -40,7 +41,12 @@ Stranger::Stranger(std::size_t number, std::string_view primitive, const std::st
 
 void Stranger::start() {
   const auto rest = dice_.upto(40ms);
-  clock_.after(rest, [this] { ask(); });
+  timer_ = clock_.after(rest, [this] { ask(); });
+}
+
+void Stranger::forget() {
+  clock_.cancel(timer_);
+  listener_ = {};
 }
 
 std::string Stranger::now_text() const {
@@ -85,7 +91,7 @@ void Stranger::ask() {
   if (!std::exchange(waits_, true))
     listener_ = server_.store()
                     .listen(primitive_ == "fair" ? channel_of("mutex", name_) + ':' + who_
-                                          : channel_of(primitive_, name_),
+                                                 : channel_of(primitive_, name_),
                             [this](const Message&) { ask_soon(); })
                     .get();
   clock_.cancel(timer_);
@@ -103,7 +109,7 @@ void Stranger::enter() {
   waits_ = false;
   listener_ = {};
   journal_.note("stranger {} is in {}", who_.substr(0, 8), name_);
-  clock_.after(10ms, [this] { leave(); });
+  timer_ = clock_.after(10ms, [this] { leave(); });
 }
 
 void Stranger::leave() {
@@ -127,6 +133,7 @@ void Stranger::leave() {
     const std::string_view args[] = {plain ? std::string_view{who_} : writer, lease, "16000"};
     server_.look(plain ? scripts::redisson_lock_release : scripts::redisson_write_release, keys,
                  args);
+    server_.look({"DEL", latch});
   } else {
     const std::string_view keys[] = {name_, channel};
     const std::string_view args[] = {"1"};

@@ -21,6 +21,8 @@ class Stranger {
   void start();
   /// Comes no more.
   void stop() { goes_on_ = false; }
+  /// It is gone.
+  void forget();
   std::size_t entries() const noexcept { return entries_; }
 
  private:

@@ -14,8 +14,8 @@ namespace sluice::simulation {
 
 /// A process with its connection.
 struct Machine {
-  Machine(std::size_t place, VirtualClock& world, std::span<SimServer* const> servers, Journal& journal,
-          const Mutation& mutation, const Profile& profile, Dice dice,
+  Machine(std::size_t place, VirtualClock& world, std::span<SimServer* const> servers,
+          Journal& journal, const Mutation& mutation, const Profile& profile, Dice dice,
           std::function<void()> after_step)
       : number(place),
         process(world, journal, fmt::format("p{}", place), dice.split(), profile.jitter,

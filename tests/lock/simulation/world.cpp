@@ -59,8 +59,9 @@ World::World(std::uint64_t seed, const Trouble& trouble, const Primitive& primit
   last_counters_.resize(idle_.size());
   looked_at_ = clock_.steady();
   for (std::size_t i = 0; i < profile_.strangers; ++i)
-    strangers_.push_back(std::make_unique<Stranger>(i, primitive_.name, "lock0", clock_, server_,
-                                                    journal_, dice.split()));
+    strangers_.push_back(
+        std::make_unique<Stranger>(i, primitive_.name == "multi" ? "mutex" : primitive_.name,
+                                   "lock0", clock_, server_, journal_, dice.split()));
   if (primitive_.first_come && profile_.is_calm())
     for (const auto& ledger : workload_->ledgers()) orders_.emplace_back(ledger->name());
 }
@@ -71,7 +72,9 @@ World::~World() = default;
 
 Task<void> World::live(Actor& actor) {
   for (std::size_t round = 0; round < profile_.rounds && goes_on_; ++round) {
-    auto thinking = sleep(actor.machine.process, actor.dice.upto(profile_.longest_rest));
+    const bool late = round == 0 && actor.machine.number == 0;
+    auto thinking = sleep(actor.machine.process, (late ? profile_.comes_late : 0ns) +
+                                                     actor.dice.upto(profile_.longest_rest));
     co_await thinking;
     if (!goes_on_) break;
     try {
@@ -202,9 +205,12 @@ void World::look_for_idle() {
   const auto before = clock_.steady() - longest_idle;
   const auto all_well = well_since(primitive_.steps_over);
   if (all_well >= before) return;
+  const auto is_free = [&](SteadyTime since) { return since < before; };
+  // Who waits for all names may keep some.
+  if (primitive_.open_all && !std::ranges::all_of(free_since_, is_free)) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
     const Ledger& ledger = *workload_->ledgers()[i];
-    if (free_since_[i] >= before) continue;
+    if (!is_free(free_since_[i])) continue;
     for (const auto& waiter : ledger.waiters())
       if (before > std::max({all_well, waiter.since, waiter.process->runs_since(),
                              waiter.store->connected_since()}))
@@ -252,6 +258,9 @@ void World::play(Fault fault, Machine& machine) {
     case Fault::stop: return stand_still(machine, dice_.upto(profile_.longest_stop), false);
     case Fault::suspend: return stand_still(machine, dice_.upto(profile_.longest_stop), true);
     case Fault::kill: return kill(machine);
+    case Fault::kill_others:
+      for (std::size_t i = 1; i < machines_.size(); ++i) kill(*machines_[i]);
+      return;
     case Fault::save: return server_.save();
     case Fault::restore:
       if (server_.is_up()) restart(SimServer::Keeps::saved, dice_.upto(1s));
@@ -265,10 +274,8 @@ void World::play(Fault fault, Machine& machine) {
         restart(SimServer::Keeps::all, dice_.upto(nanoseconds{profile_.lease} / 2));
       return;
     case Fault::end_outside: return end_outside();
-    case Fault::operate:
-      return spawn(operate(dice_.below(workload_->ledgers().size()), machine));
-    case Fault::spoil:
-      return spoil();
+    case Fault::operate: return spawn(operate(dice_.below(workload_->ledgers().size()), machine));
+    case Fault::spoil: return spoil();
     case Fault::set_wall:
       return machine.process.set_wall_offset(
           std::chrono::floor<std::chrono::microseconds>(dice_.upto(20s)) - 10s);
@@ -328,7 +335,7 @@ void World::ended_outside(std::size_t place) {
 /// A force_release is executed somewhere between its beginning and its end.
 Task<void> World::operate(std::size_t place, Machine& machine) {
   if (std::exchange(operating_, true)) co_return;
-  ended_outside(place);
+  workload_->ledgers()[place]->may_be_forced(true);
   try {
     auto operating = workload_->operate(place, machine, dice_);
     co_await operating;
@@ -336,6 +343,7 @@ Task<void> World::operate(std::size_t place, Machine& machine) {
     journal_.note("an operator fails: {}", failure.what());
   }
   operating_ = false;
+  workload_->ledgers()[place]->may_be_forced(false);
   ended_outside(place);
 }
 
@@ -357,6 +365,7 @@ void World::spoil() {
   clock_.after(dice_.upto(1s), [this, name, place] {
     ended_outside(place);
     server_.look({"DEL", name});
+    prepare();
   });
 }
 
@@ -418,12 +427,17 @@ void World::heal() {
   if (!server_.is_up()) server_.come_back();
   for (const auto& stranger : strangers_) stranger->stop();
   look_at_shares();
-  for (std::size_t name = 0; name < profile_.names; ++name)
-    for (const auto& machine : machines_)
-      if (!machine->dead) {  // what the server forgot
-        spawn(workload_->lock(name, machine->number).prepare());
-        break;
-      }
+  prepare();
+}
+
+/// What the server forgot.
+void World::prepare() {
+  for (const auto& machine : machines_) {
+    if (machine->dead) continue;
+    for (std::size_t name = 0; name < profile_.names; ++name)
+      spawn(workload_->lock(name, machine->number).prepare(), [](std::exception_ptr) {});
+    return;
+  }
 }
 
 /// Strangers want to be in as much as we do.
@@ -439,12 +453,17 @@ void World::look_at_shares() {
 
 /// A dead process comes to an end: nothing of this is looked at.
 void World::raise_the_dead() {
+  const bool finished = !journal_.violation() &&
+                        std::ranges::none_of(machines_, [](const auto& one) { return one->dead; });
   journal_.close();
+  if (finished) return;
+  goes_on_ = false;
   for (const auto& machine : machines_) {
-    if (!std::exchange(machine->dead, false)) continue;
+    machine->dead = false;
     machine->process.go_on();
   }
   for (int i = 0; i < 300 && !is_over(); ++i) clock_.advance(1s);
+  clock_.advance(longest_trace);  // what is under way in the background
 }
 
 // --- from beginning to end ---
@@ -525,6 +544,7 @@ void World::look_at_the_end() {
   if (std::ranges::any_of(machines_, &Machine::dead,
                           [](const auto& one) -> Machine& { return *one; }))
     return;
+  for (const auto& stranger : strangers_) stranger->forget();
   workload_.reset();
   clock_.advance(longest_idle);
   if (!server_.look({"PUBSUB", "CHANNELS"}).as_items().empty())
@@ -544,7 +564,8 @@ Outcome run_seed(std::uint64_t seed, const Trouble& trouble, const Primitive& pr
   Outcome outcome;
   std::exception_ptr failure;
   const auto play = [&] {
-    auto world = std::make_unique<World>(seed, trouble, primitive, mutation, branches, keeps_journal);
+    auto world =
+        std::make_unique<World>(seed, trouble, primitive, mutation, branches, keeps_journal);
     outcome = world->run();
     // Whoever still waits in it would be resumed in a world that is gone: it stays.
     static auto* const unfinished = new std::vector<std::unique_ptr<World>>;

@@ -60,6 +60,7 @@ class World {
   Task<void> operate(std::size_t place, Machine& machine);
   void spoil();
   void heal();
+  void prepare();
   void raise_the_dead();
   void look_for_overlooked();
   void look_at_counters();

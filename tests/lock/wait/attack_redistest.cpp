@@ -18,8 +18,9 @@ class Attack : public ServerLock {
   }
   /// How long after `end` another process, the last of so many waiters, has the lock.
   std::chrono::nanoseconds time_until_next(int waiters, const std::function<void()>& end) {
-    auto entering =
-        std::async(std::launch::async, [&] { return Mutex{*other_, "stock"}.acquire().get(); });
+    auto entering = std::async(std::launch::async, [&] {
+      return Mutex{*other_, "stock"}.acquire().get();
+    });
     await_waiters(waiters);
     const auto ended = std::chrono::steady_clock::now();
     end();
@@ -34,7 +35,8 @@ TEST_F(Attack, K07_APatternSubscriberDelaysNobody) {
   test::PlainClient bystander{server_.port()};
   bystander.command({"PSUBSCRIBE", "*"});
   auto held = Mutex{*store_, "stock"}.acquire().get();
-  push_dead("sluice_lock_queue:{stock}", " 30000 1500 sluice:inbox:of-nobody dead:1 host 1 t1 dead");
+  push_dead("sluice_lock_queue:{stock}",
+            " 30000 1500 sluice:inbox:of-nobody dead:1 host 1 t1 dead");
   const auto took = time_until_next(4, [&] { held.release().get(); });
   EXPECT_LT(took, 1s) << "the dead are not taken for living";
 }
@@ -73,19 +75,17 @@ TEST_F(Attack, K04_RenewalNeedsNoMemory) {
 
 TEST_F(Attack, K04_ReleaseHandsOverWithoutMemory) {
   auto held = Mutex{*store_, "stock"}.acquire().get();
-  const auto took = time_until_next(1,
-                               [&] {
-                                 side_.command({"CONFIG", "SET", "maxmemory", "1"});
-                                 EXPECT_EQ(held.release().get().kind, Kind::released);
-                               });
+  const auto took = time_until_next(1, [&] {
+    side_.command({"CONFIG", "SET", "maxmemory", "1"});
+    EXPECT_EQ(held.release().get().kind, Kind::released);
+  });
   EXPECT_LT(took, 1s);
   side_.command({"CONFIG", "SET", "maxmemory", "0"});
 }
 
 TEST_F(Attack, K29_FlushAllIsNoticedByWaitersOfOtherProcesses) {
   auto held = Mutex{*store_, "stock"}.acquire().get();
-  const auto took = time_until_next(1,
-                               [&] { side_.command({"FLUSHALL"}); });
+  const auto took = time_until_next(1, [&] { side_.command({"FLUSHALL"}); });
   EXPECT_LT(took, 2s);
 }
 
