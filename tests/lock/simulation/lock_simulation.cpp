@@ -22,7 +22,14 @@ struct Args {
   std::string mutation;
   bool trace = false;
   bool branches = false;
+  bool list = false;
 };
+
+void show_list() {
+  for (const auto& trouble : all_troubles())
+    for (const auto& primitive : all_primitives())
+      if (trouble.plays(primitive.name)) fmt::print("{} {}\n", trouble.name, primitive.name);
+}
 
 void show_branches(Seeds seeds, std::string_view primitive) {
   Branches branches;
@@ -38,6 +45,10 @@ int play(const Args& args) {
     const Seeds range = seeds_of(args.seeds);
     if (args.trace) {
       for (const auto& line : trace_of(campaign, range.first)) fmt::print("{}\n", line);
+      return 0;
+    }
+    if (args.list) {
+      show_list();
       return 0;
     }
     if (args.branches) {
@@ -75,6 +86,7 @@ int main(int count, char** words) {
                     {"--branches", "",
                      "How often each branch of the scripts is run, in all profiles",
                      into(args.branches)},
+                    {"--list", "", "The profiles, and what is played in each", into(args.list)},
                     {"--trace", "", "Everything that happens in the first seed", into(args.trace)}},
         .action = [&args] { return play(args); }},
        "simulation"},

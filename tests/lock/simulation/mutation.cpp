@@ -16,6 +16,13 @@ constexpr std::string_view claim = "call('PEXPIRE', lock, claim)";
 constexpr std::string_view rises = "redis.call('GET', counter) or 0), asked_us)";
 constexpr std::string_view stands = "redis.call('GET', counter) or 1e15), 0) - many";
 
+constexpr std::string_view token_of_time =
+    "math.max(tonumber(redis.call('GET', counter) or 0), asked_us) + many";
+constexpr std::string_view token_of_counter =
+    "(tonumber(redis.call('GET', counter) or nil) or asked_us) + many";
+constexpr std::string_view runs = "return listens(inbox) and not (till and till < server_time())";
+constexpr std::string_view listeners = "tonumber(redis.call('PUBSUB', 'NUMSUB', channel)[2]) > 0";
+
 const Mutation none{.name = "", .about = "nothing"};
 
 const std::vector<Mutation> mutations{
@@ -72,6 +79,55 @@ const std::vector<Mutation> mutations{
      .swaps = {{"lock/semaphore/release", "local permits = give_back(ARGV[i])",
                 "local permits = give_back(ARGV[i]); "
                 "if permits == 0 then call('INCRBY', KEYS[1], 1) end"}}},
+    {.name = "tokens-of-the-counter",
+     .about = "a token is the counter's next, whatever the time",
+     .profile = "snapshot",
+     .swaps = {{"lock/mutex/acquire", token_of_time, token_of_counter},
+               {"lock/mutex/release", token_of_time, token_of_counter},
+               {"lock/mutex/pass", token_of_time, token_of_counter}}},
+    {.name = "wait-lies",
+     .about = "WAIT says that a replica has what it has not",
+     .profile = "promotion",
+     .wait_lies = true},
+    {.name = "renewal-needs-memory",
+     .about = "a renewal writes before it prolongs",
+     .profile = "memory",
+     .swaps = {{"lock/mutex/renew", "redis.call('PEXPIRE', key, ARGV[at + 1])",
+                "redis.call('HSET', key, 'sluice:renewed', 1)"}}},
+    {.name = "stopped-keep-their-tickets",
+     .about = "a process that breaks its promise to look is waited for",
+     .primitive = "fair",
+     .profile = "stopped",
+     .swaps = {{"lock/fair/acquire", runs, "return listens(inbox)"},
+               {"lock/fair/release", runs, "return listens(inbox)"}}},
+    {.name = "the-dead-listen",
+     .about = "nobody finds out that a process is dead",
+     .primitive = "fair",
+     .profile = "killed",
+     .swaps = {{"lock/fair/acquire", runs, "return true"},
+               {"lock/fair/release", runs, "return true"},
+               {"lock/fair/acquire", listeners, "true"},
+               {"lock/fair/release", listeners, "true"}}},
+    {.name = "publish-counts",
+     .about = "whoever hears a message of any kind is taken for the process",
+     .primitive = "fair",
+     .profile = "bystander",
+     .swaps = {{"lock/fair/acquire", runs, "return true"},
+               {"lock/fair/release", runs, "return true"},
+               {"lock/fair/acquire", listeners, "redis.call('PUBLISH', channel, '') > 0"},
+               {"lock/fair/release", listeners, "redis.call('PUBLISH', channel, '') > 0"}}},
+    {.name = "seldom-looks",
+     .about = "who waits looks every half a minute",
+     .profile = "outside",
+     .swaps = {{"lock/mutex/acquire", "pace or 1000 - server_time() % 250", "30000"}}},
+    {.name = "clocks-beyond-the-margin",
+     .about = "a clock is a tenth too slow",
+     .profile = "clocks",
+     .drift = 0.1},
+    {.name = "clock-stands-suspended",
+     .about = "the steady clock stands still while a machine is suspended",
+     .profile = "suspend",
+     .stands_suspended = true},
 };
 
 /// Stands before a script, in its first line, so that the lines keep their numbers.

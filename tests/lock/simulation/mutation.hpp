@@ -29,6 +29,9 @@ struct Mutation {
   bool loses_grants = false;          ///< what is published as "grant" is heard by nobody
   bool subscribes_late = false;       ///< listen() is confirmed before the server subscribes
   bool hides_gaps = false;            ///< a lost connection leaves no gap
+  bool wait_lies = false;             ///< WAIT says that a replica has what it has not
+  bool stands_suspended = false;  ///< the steady clock stands still while a machine is suspended
+  double drift = 0;               ///< of clocks, beyond the margin
 };
 
 std::span<const Mutation> all_mutations();

@@ -40,7 +40,7 @@ void SimProcess::stop() {
 
 void SimProcess::suspend() {
   stop();
-  suspended_at_ = world_.steady();
+  if (clock_.stands_suspended) suspended_at_ = world_.steady();
 }
 
 void SimProcess::go_on() {

@@ -1,7 +1,7 @@
 /// One simulated process, and its clock, which may run at a speed of its own. While the process
 /// stands still neither a timer nor the network gets through to it. When it goes on it finds the
 /// time passed, and all that waited, in no order between timers and network. Where the whole
-/// machine was suspended, its steady clock stood still too.
+/// machine was suspended, a steady clock that does not count that stood still too.
 #pragma once
 
 #include <deque>
@@ -19,6 +19,7 @@ namespace sluice::simulation {
 struct ClockTerms {
   double drift = 0;  ///< of its steady clock: 0.01 is one percent too fast
   std::chrono::microseconds wall_offset{};
+  bool stands_suspended = false;  ///< CLOCK_MONOTONIC does, CLOCK_BOOTTIME does not
 };
 
 class SimProcess final : public Clock {

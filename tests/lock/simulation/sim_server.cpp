@@ -16,6 +16,7 @@ SimServer::SimServer(VirtualClock& clock, Journal& journal, const Mutation& muta
     : clock_(clock),
       journal_(journal),
       after_step_(std::move(after_step)),
+      mutation_(mutation),
       scripts_(mutation, branches),
       engine_(engine::open_embedded({.clock = &clock})) {
   if (!branches) return;
@@ -152,7 +153,7 @@ void SimServer::promote_replica() {
 
 void SimServer::when_replicated(std::chrono::milliseconds within,
                                 std::function<void(std::int64_t)> answer) {
-  if (!lagging_) return answer(1);
+  if (!lagging_ || mutation_.wait_lies) return answer(1);
   const auto number = ++waits_;
   waiting_.push_back({number, std::move(answer)});
   clock_.after(within, [this, number] {

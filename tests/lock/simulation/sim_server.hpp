@@ -78,6 +78,7 @@ class SimServer {
   VirtualClock& clock_;
   Journal& journal_;
   const std::function<void()> after_step_;
+  const Mutation& mutation_;
   Scripts scripts_;
   ScriptTerms terms_;
   std::string refusal_;

@@ -105,10 +105,11 @@ nanoseconds time_inside(Dice& dice, const Profile& profile) {
 
 }  // namespace
 
-ClockTerms Machine::clock_of(const Profile& profile, Dice& dice) {
-  if (profile.drift == 0) return {};
+ClockTerms Machine::clock_of(const Profile& profile, const Mutation& mutation, Dice& dice) {
+  ClockTerms terms{.stands_suspended = mutation.stands_suspended};
   constexpr double ways[] = {-1, -0.5, 0, 1};
-  return {.drift = profile.drift * dice.one_of(ways), .wall_offset = {}};
+  if (profile.drift > 0) terms.drift = profile.drift * dice.one_of(ways);
+  return terms;
 }
 
 Workload::Workload(const Primitive& primitive, const Profile& profile, const Machines& machines,

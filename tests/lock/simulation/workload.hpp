@@ -19,7 +19,7 @@ struct Machine {
           std::function<void()> after_step)
       : number(place),
         process(world, journal, fmt::format("p{}", place), dice.split(), profile.jitter,
-                clock_of(profile, dice), std::move(after_step)),
+                clock_of(profile, mutation, dice), std::move(after_step)),
         store(world, process, *servers.front(), journal, mutation, profile.line, dice.split()),
         stores({&store}),
         unwell_until(SteadyTime::min()) {
@@ -34,7 +34,7 @@ struct Machine {
     return !process.stands_still() && store.connected_since() != SteadyTime::max();
   }
 
-  static ClockTerms clock_of(const Profile& profile, Dice& dice);
+  static ClockTerms clock_of(const Profile& profile, const Mutation& mutation, Dice& dice);
 
   const std::size_t number;
   SimProcess process;

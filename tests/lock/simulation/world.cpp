@@ -38,6 +38,7 @@ World::World(std::uint64_t seed, const Trouble& trouble, const Primitive& primit
       server_(clock_, journal_, mutation, branches, [this] { see_the_server(); }) {
   Dice& dice = profile_.dice;
   server_.set_bystanders(profile_.bystanders);
+  if (mutation.drift > 0) profile_.drift = mutation.drift;
   std::vector<SimServer*> servers{&server_};
   while (servers.size() < primitive.servers) {
     profile_.forgets = false;  // what a majority forgets nobody knows
