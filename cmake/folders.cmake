@@ -1,16 +1,18 @@
-# sluice_folder(NAME SOURCES a.cpp ... LIBS sluice_base ...)
+# sluice_folder(NAME [SMALL] SOURCES a.cpp ... LIBS sluice_base ...)
 #   One static library for each folder of src/. `sluice` bundles the folders that users link.
+#   SMALL: a release is compiled for size, which halves the code: for what waits on a server or a disk.
 function(sluice_folder name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SMALL" "" "SOURCES;LIBS" ${ARGN})
   add_library(sluice_${name} STATIC ${ARG_SOURCES})
   target_include_directories(sluice_${name} PUBLIC
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(sluice_${name} PUBLIC ${ARG_LIBS} PRIVATE $<BUILD_INTERFACE:sluice_flags>)
-  if("sluice_store" IN_LIST ARG_LIBS)
-    sluice_precompile(sluice_${name} stores)
-  else()
-    sluice_precompile(sluice_${name})
+  set(kind libraries)
+  if(ARG_SMALL AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(sluice_${name} PRIVATE -Os)
+    string(PREPEND kind small_)
   endif()
+  sluice_precompile(sluice_${name} ${kind})
 endfunction()
 
 # sluice_test(NAME SOURCES ... LIBS ... [NEEDS program ...] [SERIAL] [TIMEOUT s] [COST s])

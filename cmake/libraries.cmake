@@ -42,7 +42,7 @@ endfunction()
 
 set(client_folders base resp store net redis open_url open lock number id)
 set(client_libraries fmt::fmt OpenSSL::Crypto OpenSSL::SSL Threads::Threads cctz)
-sluice_library(sluice FOLDERS ${client_folders} engine open_embedded LIBS ${client_libraries} PkgConfig::lua51cpp)
+sluice_library(sluice FOLDERS ${client_folders} engine engine_small open_embedded LIBS ${client_libraries} PkgConfig::lua51cpp)
 sluice_library(client FOLDERS ${client_folders} open_without_engine LIBS ${client_libraries})
 if(SLUICE_SALE)
   sluice_library(sale FOLDERS sale sale_orders USES sluice LIBS soci_sqlite3 soci_core SQLite::SQLite3 fmt::fmt)

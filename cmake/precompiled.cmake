@@ -1,7 +1,7 @@
-# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), stores, programs or tests
+# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), programs or tests; with small_ before it: compiled for size
 #   The headers of the standard library and of fmt that nearly every file includes are compiled once: two fifths of the
-#   time to build. They hide a missing #include of theirs: floors_test finds those. All but `libraries` have
-#   sluice/store.hpp too, which nearly all of their files include; stores: libraries above the Store.
+#   time to build. They hide a missing #include of theirs: floors_test finds those. None of our own
+#   headers: ccache tells a precompiled header by the one that it replaces, so a changed header may be answered by a stale one.
 function(sluice_precompile target)
   set(kinds libraries ${ARGN})
   list(GET kinds -1 kind)
@@ -12,7 +12,7 @@ function(sluice_precompile target)
         <unordered_map> <unordered_set> <utility> <variant> <vector> <fmt/format.h>)
     set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
-    if(kind MATCHES "libraries|stores")
+    if(kind MATCHES "libraries")
       add_library(${owner} OBJECT ${source})
     else()
       add_executable(${owner} EXCLUDE_FROM_ALL ${source})
@@ -21,9 +21,8 @@ function(sluice_precompile target)
       target_link_libraries(${owner} PRIVATE GTest::gtest)
       list(APPEND headers <filesystem> <fstream> <random> <gtest/gtest.h>)
     endif()
-    if(NOT kind STREQUAL "libraries")
-      list(APPEND headers <sluice/store.hpp>)
-      target_include_directories(${owner} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    if(kind MATCHES "^small_")
+      target_compile_options(${owner} PRIVATE -Os)
     endif()
     target_link_libraries(${owner} PRIVATE fmt::fmt sluice_flags)
     target_precompile_headers(${owner} PRIVATE ${headers})

@@ -7,6 +7,7 @@
 
 #include "sluice/fair_mutex.hpp"
 #include "sluice/open.hpp"
+#include "sluice/when_all.hpp"
 
 using namespace std::chrono_literals;
 using Jobs = std::vector<std::string>;

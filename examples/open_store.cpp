@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <sluice/open.hpp>
+#include <sluice/store.hpp>
 
 using namespace std::chrono_literals;
 

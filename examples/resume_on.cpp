@@ -1,8 +1,8 @@
 // Coroutines that hold a lock and then do something that blocks.
 //
 // What follows a co_await runs on the thread that brought the reply; all replies of the Store come
-// through it, so it must not block. resume_on() goes on in a pool of threads, here a small one of
-// our own. With Asio: co_await resume_on([&](auto work) { asio::post(pool, std::move(work)); });
+// through it, so it must not block: Task::get() throws there. resume_on() goes on in a pool of
+// threads, here a small one of our own; asio_threads.cpp does the same with Asio's.
 #include <fmt/format.h>
 
 #include <condition_variable>

@@ -4,6 +4,7 @@
 
 #include <list>
 #include <thread>
+#include <vector>
 
 #include "figures.hpp"
 #include "sluice/metrics.hpp"

@@ -14,6 +14,7 @@
 #include "lock/mutex/mutex.lua.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/open.hpp"
+#include "sluice/store.hpp"
 #include "support/blocking_peer.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
@@ -119,10 +120,11 @@ double evalsha_p50(int port, std::chrono::milliseconds each) {
   peer.command({"SCRIPT", "LOAD", std::string{scripts::lock_mutex_acquire.text}});
   const std::vector<std::string> acquire{"EVALSHA",
                                          std::string{scripts::lock_mutex_acquire.sha1},
-                                         "3",
+                                         "4",
                                          "bench:one",
                                          "redisson_lock_token:{bench:one}",
                                          "sluice_lock_queue:{bench:one}",
+                                         "sluice_lock_looks:{bench:one}",
                                          "owner:1",
                                          "30000",
                                          "request",

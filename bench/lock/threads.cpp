@@ -4,6 +4,7 @@
 #include <list>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "figures.hpp"
 #include "sluice/mutex.hpp"

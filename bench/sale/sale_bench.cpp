@@ -11,6 +11,7 @@
 #include "sluice/metrics.hpp"
 #include "sluice/open.hpp"
 #include "sluice/order_worker.hpp"
+#include "sluice/when_all.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_benchmark.hpp"
 #include "support/redis_server.hpp"

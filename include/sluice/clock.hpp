@@ -2,7 +2,8 @@
 ///
 /// Threads: any. A timer's callback runs on the clock's own thread (SystemClock) or on the thread
 /// that advances it (VirtualClock); it must be short, must not block and must not throw. On the
-/// clock's own thread Task::get() throws instead of blocking, and what a callback throws is logged.
+/// clock's own thread Task::get() throws instead of blocking, and what a callback throws, of any type,
+/// is logged.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,8 @@ class Clock {
 
   virtual ~Clock() = default;
 
+  /// Never goes back. The machine's goes on while the machine is suspended: then it is ahead of
+  /// std::chrono::steady_clock by that time.
   virtual SteadyTime steady() const noexcept = 0;
   virtual WallTime wall() const noexcept = 0;
 

@@ -7,9 +7,11 @@
 #include <string>
 
 #include "sluice/held.hpp"
-#include "sluice/store.hpp"
+#include "sluice/store_pointer.hpp"
 
 namespace sluice {
+
+struct LockInfo;  // in sluice/lock_info.hpp
 
 namespace lock {
 class Entrance;
@@ -21,15 +23,17 @@ class ExclusiveLock {
   ExclusiveLock(const ExclusiveLock&) = delete;
   ExclusiveLock& operator=(const ExclusiveLock&) = delete;
 
-  /// Waits until it is held. Throws Error (connection, timeout, wrong_type ...): a hold, or a place
-  /// in the queue, that may have come about all the same is taken back in the background; the hold
-  /// ends with its lease at the latest.
+  /// Waits until it is held, also through outages of the server. Throws Error (authentication,
+  /// wrong_type, closed ...): a hold, or a place in the queue, that may have come about all the same
+  /// is taken back in the background; the hold ends with its lease at the latest. It is given back,
+  /// too, when the Task is dropped meanwhile.
   Task<Held> acquire();
-  /// The same; an owner that is in enters once more.
+  /// The same; an owner that is in enters once more. Acquires of one owner go one after another.
   Task<Held> acquire(const Owner& owner);
 
   /// Waits up to `wait`, or until `stop` is requested. Empty: another held it all the while.
-  /// Without a wait: one round trip. Throws as `acquire`.
+  /// Without a wait: one round trip. Throws as `acquire`, and (connection, timeout, read_only) when
+  /// the server was away at the end of the wait.
   Task<std::optional<Held>> try_acquire(std::chrono::milliseconds wait = {},
                                         std::stop_token stop = {});
   Task<std::optional<Held>> try_acquire(const Owner& owner, std::chrono::milliseconds wait = {},
@@ -37,10 +41,23 @@ class ExclusiveLock {
 
   const std::string& name() const noexcept;
 
-  // As the standard library wants it (TimedLockable): the owner is the thread. Entering again is
-  // allowed, as with std::recursive_mutex. `lock` and `try_lock...` throw Error as `acquire`.
-  // `unlock` releases as ~Held does; it throws Error (bad_argument) when this thread is not in, but
-  // not when the hold was lost, which is logged and counted.
+  /// The holders and the waiters, for operators: one round trip, O(holders + waiters), of each
+  /// queue the first 1000. Include sluice/lock_info.hpp. Waiters of a Mutex behind a holder of
+  /// their own process are shown after a second; those of a SharedMutex that write come first.
+  Task<LockInfo> info();
+
+  /// Ends all holds, to read too, whichever processes have them, and lets in whom it is the turn
+  /// of. The holders learn of it with their next renewal; at once if it is the last that this
+  /// FairMutex let in. False: the lock was free. Throws Error (wrong_type) for a key that is no
+  /// lock, and leaves it as it is.
+  Task<bool> force_release();
+
+  // As the standard library wants it (TimedLockable): the owner is the thread, not its id, which may
+  // come again. Entering again is allowed, as with std::recursive_mutex. A coroutine that no thread
+  // waits for must not be inside at a co_await: that throws Error (bad_argument). `lock` and
+  // `try_lock...` throw Error as `acquire`. `unlock` releases as ~Held does; it throws Error
+  // (bad_argument) when this thread is not in, but not when the hold was lost, which is logged and
+  // counted.
   void lock();
   bool try_lock();
   template <class Rep, class Period>
@@ -60,11 +77,9 @@ class ExclusiveLock {
 
   template <class AnyClock>
   auto now_of() const {
-    if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>) {
-      return clock_.steady();
-    } else {
-      return AnyClock::now();  // the caller's clock, not ours
-    }
+    if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>)
+      if (&clock_ != &system_clock()) return clock_.steady();  // virtual time
+    return AnyClock::now();  // the caller's clock, not ours
   }
 
  private:

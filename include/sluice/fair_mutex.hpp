@@ -8,10 +8,6 @@
 
 namespace sluice {
 
-namespace lock {
-class FairQueue;
-}  // namespace lock
-
 struct FairMutexOptions {
   // As in MutexOptions.
   std::chrono::milliseconds lease = std::chrono::seconds{30};
@@ -27,15 +23,15 @@ struct FairMutexOptions {
 /// Guarantee: what Mutex guarantees; and a waiter gets in before all waiters that came later, of
 ///   whatever process, while it lives. No caller gets past a waiter: an acquire that does not wait
 ///   is refused while there is one. A release gives the lock to the first that waits, and tells its
-///   process alone. A waiter of ours stays in the queue for as long as it waits. One that is dead
-///   or stands still costs those behind it two seconds, when its turn comes.
+///   process alone. A waiter of ours stays in the queue for as long as it waits. A process that is
+///   dead or stands still costs those behind it two seconds in all, however many waiters it has.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold or the queue after a failover; a
-///   place in the queue for a waiter that stood still when its turn came: it goes to the end; the
-///   two seconds when the two processes that are to look after it stand still too (30 then). What a
+///   place in the queue for the waiters of a process that stood still for seconds: they go to the
+///   end. What a
 ///   Java program can do to the order: it takes the first of the queue to be dead by its own clock,
 ///   after 5 minutes and more without news, so that a clock that is so much ahead lets it in before
-///   ours, which return to the front with their next look, within 30 seconds; each of its own
+///   ours, which return to the front with their next look; each of its own
 ///   waiters is dropped when it has waited so long. Losses are counted in `sluice_lock_lost_total`.
 /// Owners: a second wait of an owner that waits already stands behind the first, under an owner id
 /// of
@@ -45,10 +41,12 @@ struct FairMutexOptions {
 /// In Redis: as Redisson's, hash NAME {owner: entries}, TTL = lease; list
 ///   redisson_lock_queue:{NAME} of the waiters, and sorted set redisson_lock_timeout:{NAME} of
 ///   their deadlines, by the server's clock; channels redisson_lock__channel:{NAME}:OWNER.
-///   Ours beside it: fields sluice:... of the hash; hash sluice_lock_tickets:{NAME}, TTL 2 minutes;
-///   string redisson_lock_token:{NAME}, the fencing counter, which stays. One name is a Mutex or a
+///   Ours beside it: fields sluice:... of the hash; hash sluice_lock_tickets:{NAME}; string
+///   redisson_lock_token:{NAME}, the fencing counter, TTL 25 h. The queue, the deadlines and the
+///   tickets end together, five minutes after the last deadline. One name is a Mutex or a
 ///   FairMutex, not both. One round trip to acquire a free lock, one to release it; a waiter spends
-///   one more to stand in the queue, and then one in 30 seconds, or when the lease in its way ends.
+///   one more to stand in the queue. The first waiter of a process looks about once a second, more
+///   seldom the more processes are before it; the others look when it is gone, or after 30 seconds.
 ///   Behind a Java program it subscribes to a channel of its own, and looks up to twice a second.
 /// Complexity: with n waiters O(n) on the server for each that enters the queue, looks, or leaves
 ///   it, as with Redisson, which moves the deadlines of all behind: some 0.3 ms for 500.
@@ -60,21 +58,6 @@ class FairMutex : public ExclusiveLock {
   /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
   /// that leaves nothing of it.
   FairMutex(Store& store, std::string name, FairMutexOptions options = {});
-  ~FairMutex();
-
-  /// The holder, and the first 1000 waiters in their order, for operators: one round trip.
-  Task<LockInfo> info();
-
-  /// Ends the hold, whichever process has it, and gives the lock to the first waiter. The holder
-  /// learns of it with its next renewal; at once if it is the last that this FairMutex let in.
-  /// False: the lock was free. Throws Error (wrong_type) for a key that is no lock, and leaves it
-  /// as it is.
-  Task<bool> force_release();
-
- private:
-  FairMutex(std::shared_ptr<lock::FairQueue> queue, std::string label);
-
-  const std::shared_ptr<lock::FairQueue> queue_;
 };
 
 }  // namespace sluice

@@ -3,13 +3,11 @@
 
 #include <compare>
 #include <cstdint>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "sluice/store.hpp"
+#include "sluice/task.hpp"
 
 namespace sluice {
 
@@ -49,38 +47,6 @@ class Owner {
  private:
   friend struct lock::Internals;
   std::shared_ptr<lock::OwnerState> state_;
-};
-
-/// A holder or waiter, for people. Empty for a program that does not use this library.
-struct HolderData {
-  std::string host;
-  std::int64_t pid = 0;
-  std::string actor;  ///< the kernel's id of the thread, as t<number>; "-" for an Owner
-  std::string label;
-  /// The processes that wait until this one ends, "PID:ACTOR" each, nearest first, '<' between
-  /// them; see `ancestors_of_child()`.
-  std::string ancestors{};
-
-  friend bool operator==(const HolderData&, const HolderData&) = default;
-};
-
-/// A lock as operators see it; by the time it is read it may be another.
-struct LockInfo {
-  struct Holder {
-    OwnerId owner;
-    std::uint32_t entries = 0;
-    std::chrono::milliseconds left{};  ///< of the lease; -1: no end
-    std::chrono::milliseconds held{};  ///< for so long, as far as is known
-    bool exclusive = true;
-    HolderData data;
-  };
-  struct Waiter {
-    OwnerId owner;
-    HolderData data;
-  };
-  std::vector<Holder> holders;
-  std::vector<Waiter> waiters;        ///< in the order of the queue, as far as there is one
-  std::optional<FencingToken> token;  ///< the last one given
 };
 
 /// Whether a grant has to be in more than one place before it counts.
@@ -145,7 +111,7 @@ class [[nodiscard("the hold ends with this object: keep it for as long as you wo
   ~Held();
 
   /// Whether the hold is certain at this moment. Asks the local steady clock only: no I/O, some 30
-  /// ns. Once false, false for ever.
+  /// ns. Once false, false for ever. Time that the machine was suspended counts.
   bool valid() const noexcept;
   /// How long it stays certain if no renewal succeeds; 0 when it is not.
   std::chrono::nanoseconds valid_for() const noexcept;
@@ -162,11 +128,11 @@ class [[nodiscard("the hold ends with this object: keep it for as long as you wo
   /// Throws Error (effect none or unknown; the hold ends with its lease at the latest).
   Task<ReleaseOutcome> release();
 
-  /// Stops when the hold is lost; never after the release.
+  /// Stops when the hold is lost; never after the release. It is a callback, as those below.
   std::stop_token lost() const;
-  /// Calls `callback` once if the hold is lost, at once if it is lost already. It runs on the
-  /// clock's thread or on whichever reads the reply: it must be short and must not block. It may be
-  /// under way in another thread while the hold is released.
+  /// Calls `callback` once if the hold is lost, soon if it is lost already, as a callback of the
+  /// Store (OpenOptions::executor): it may block, and what it throws, of any type, is logged. It may
+  /// be under way while the hold is released.
   void on_lost(std::function<void(LostCause)> callback);
   /// Calls `callback` each time the hold comes to be at risk, before it is lost; as on_lost. An
   /// unwatched hold is at risk of `uncertain` alone.
@@ -176,6 +142,7 @@ class [[nodiscard("the hold ends with this object: keep it for as long as you wo
   friend struct lock::Internals;
   explicit Held(std::shared_ptr<lock::Hold> hold) noexcept : hold_(std::move(hold)) {}
   void abandon() noexcept;
+  bool is_ours() const noexcept;
 
   std::shared_ptr<lock::Hold> hold_;
 };

@@ -45,11 +45,11 @@ std::string_view to_string(LatchState state) noexcept;
 ///   open.
 /// Threads: any. The Store must outlive the Latch, the Latch its Tasks.
 /// In Redis: string NAME, the count, no TTL, gone at zero; sorted set sluice_latch_requests:{NAME}
-///   (TTL `remember`) and string sluice_latch_opened:{NAME} (TTL `remember`, at least 5 min);
-///   channel redisson_countdownlatch__channel__{NAME}, payload 0 at zero, 1 when set. Each verb is
-///   one round trip; a waiter adds a subscription (one for all waiters of a process), and one look
-///   for all waiters that wake together. A key that holds no count is refused with wrong_type, and
-///   left as it is.
+///   and sluice_latch_parts:{NAME} (TTL `remember`), and string sluice_latch_opened:{NAME} (TTL
+///   `remember`, at least 5 min); channel redisson_countdownlatch__channel__{NAME}, payload 0 at
+///   zero, 1 when set. Each verb is one round trip; a waiter adds a subscription (one for all
+///   waiters of a process), and one look for all waiters that wake together. A key that holds no
+///   count is refused with wrong_type, and left as it is.
 ///
 ///     Latch latch{*store, "import:2026-01-02"};
 ///     latch.try_set_count(3).get();            // the process that hands out the work
@@ -84,7 +84,8 @@ class Latch {
   /// retry.
   Task<std::int64_t> count_down(std::int64_t by = 1);
   /// The same for a part of the work that has a name: it counts once, from whichever process and
-  /// however often it is reported, as long as it is remembered. 1 to 256 bytes.
+  /// however often it is reported, for each count that is set, as long as it is remembered. 1 to
+  /// 256 bytes.
   Task<std::int64_t> count_down_once(std::string part, std::int64_t by = 1);
 
   /// 0: open, or never set.

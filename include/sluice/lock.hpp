@@ -6,6 +6,7 @@
 #include "sluice/fencing.hpp"           // IWYU pragma: export
 #include "sluice/held.hpp"              // IWYU pragma: export
 #include "sluice/latch.hpp"             // IWYU pragma: export
+#include "sluice/lock_info.hpp"         // IWYU pragma: export
 #include "sluice/lock_watch.hpp"        // IWYU pragma: export
 #include "sluice/multi_lock.hpp"        // IWYU pragma: export
 #include "sluice/mutex.hpp"             // IWYU pragma: export

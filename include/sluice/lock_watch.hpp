@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/held.hpp"
+#include "sluice/lock_info.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice {

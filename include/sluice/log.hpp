@@ -2,7 +2,8 @@
 /// file.
 ///
 /// Warnings and errors go to stderr until a program sets a sink. Threads: any; the sink is called
-/// by the thread that has something to say.
+/// by the thread that has something to say, often one that others wait for: it must be short, and
+/// must not call the library. What it throws is dropped.
 #pragma once
 
 #include <string_view>

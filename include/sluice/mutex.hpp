@@ -8,10 +8,6 @@
 
 namespace sluice {
 
-namespace lock {
-class LocalQueue;
-}  // namespace lock
-
 /// How a released lock goes from hand to hand. The waiters of one process queue in it, and have its
 /// turn together.
 struct HandOff {
@@ -34,7 +30,7 @@ struct MutexOptions {
   /// frees sooner; longer survives longer pauses of the holder and outages of the server. From 10
   /// ms to 24 h.
   std::chrono::milliseconds lease = std::chrono::seconds{30};
-  /// Renew the lease while it is held, every third of it, all holds of the process together. Off:
+  /// Renew the lease while it is held, every quarter of it, all holds of the process together. Off:
   /// every hold ends when its lease does, and is then lost.
   bool watchdog = true;
   /// How much earlier than the server the holder believes the hold to be over: for clocks that run
@@ -54,25 +50,29 @@ struct MutexOptions {
 /// Guarantee: among holders whose `Held::valid()` is true there is at most one, while the server
 ///   keeps its data and its clock and ours run at the same speed within the margin. A lost reply
 ///   leaves no second hold, a repeated or late release touches no newer hold, and a hold is never
-///   renewed after its release. Tokens rise, also after the server has lost its data. A waiter gets
-///   the lock by the release itself, or looks when the holder's lease ends; it does not poll.
-///   Within a process waiters have their turns in the order of their arrival.
+///   renewed after its release. Tokens rise, also after the server has lost some of its data, or
+///   all. With `Durability`, every hold that is valid() is known to so many replicas, and so is
+///   each renewal that counts. A waiter gets the lock by the release itself. A process that stopped
+///   or died costs those behind it two seconds in all, however many waiters it has. A hold that
+///   ends from outside (deleted, forced open, flushed) is noticed by all waiters within two
+///   seconds. Within a process waiters have their turns in the order of their arrival.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
-///   `token()`); that an asynchronous replica knows of the hold after a failover (see
-///   `Durability`); an order among processes (see FairMutex), nor the place of a process that
+///   `token()`); that an asynchronous replica knows of the hold after a failover without
+///   `Durability`; an order among processes (see FairMutex), nor the place of a process that
 ///   stands still for 2 s when its turn comes. A copy of an acquire that the server gets to only
 ///   after the hold was released again (the first connection was lost while the copy lay in a
 ///   buffer) leaves a hold without a holder until its lease ends. Losses are counted in
 ///   `sluice_lock_lost_total`.
 /// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its
-///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, and
-///   their end releases nothing.
+///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, their
+///   end releases nothing, and each verb throws Error (closed) at once.
 /// In Redis: hash NAME {owner: entries, sluice:...: ours}, TTL = lease; string
-///   redisson_lock_token:{NAME}, the fencing counter, which stays; list sluice_lock_queue:{NAME} of
-///   the processes that wait; channel redisson_lock__channel:{NAME}; a channel for each process,
-///   sluice:inbox:ID. One round trip to acquire a free lock, one to release it, however many wait;
-///   none to hand it on within the process. Renewals: one script for 100 holds. Follows lock
-///   cohorting (Dice, Marathe, Shavit, PPoPP 2012) and Redisson's RLock; see docs/lock.md.
+///   redisson_lock_token:{NAME}, the fencing counter, TTL 25 h; while processes wait the list
+///   sluice_lock_queue:{NAME} of them and the hash sluice_lock_looks:{NAME}, TTL 1 min; channel
+///   redisson_lock__channel:{NAME}; a channel for each process, sluice:inbox:ID. One round trip to
+///   acquire a free lock, one to release it, however many wait; none to hand it on within the
+///   process. Renewals: one script for 100 holds. Follows lock cohorting (Dice, Marathe, Shavit,
+///   PPoPP 2012) and Redisson's RLock; see docs/lock.md.
 ///
 ///     Mutex mutex{*store, "stock:42"};
 ///     if (auto held = mutex.try_acquire(5s).get()) sell(held->token());
@@ -81,21 +81,6 @@ class Mutex : public ExclusiveLock {
   /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
   /// that leaves nothing of it.
   Mutex(Store& store, std::string name, MutexOptions options = {});
-  ~Mutex();
-
-  /// The holder and the waiters, for operators: one round trip. Waiters behind a holder of their
-  /// own process are shown after a second.
-  Task<LockInfo> info();
-
-  /// Ends the hold, whichever process has it, and gives the lock to the next waiter. The holder
-  /// learns of it with its next renewal. False: the lock was free. Throws Error (wrong_type) for a
-  /// key that is no lock, and leaves it as it is.
-  Task<bool> force_release();
-
- private:
-  Mutex(std::shared_ptr<lock::LocalQueue> queue, std::string label);
-
-  const std::shared_ptr<lock::LocalQueue> queue_;
 };
 
 }  // namespace sluice

@@ -15,6 +15,8 @@
 /// Threads: any. Processes: a child of fork() opens a Store of its own, calls of an inherited one
 /// end with Error{closed}.
 ///
+/// Commands of your own, `store->run(...)`, want sluice/store.hpp too.
+///
 ///     auto store = sluice::open("redis://127.0.0.1:6379");
 ///     Mutex mutex{*store, "stock:42"};
 #pragma once
@@ -23,7 +25,8 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/store.hpp"
+#include "sluice/clock.hpp"
+#include "sluice/store_pointer.hpp"
 
 namespace sluice {
 
@@ -43,6 +46,10 @@ struct OpenOptions {
   std::optional<std::chrono::microseconds> spin = {};
   /// The clock of an embedded store; null: the machine's. A server has its own.
   Clock* clock = nullptr;
+  /// Where the Store runs callbacks: on_lost of a lock, handlers of channels. Default: a thread of
+  /// the Store's own, started for the first of them; with a `clock` at once. Several threads: a
+  /// callback that takes long holds up no other. It is an Executor, see sluice/task.hpp.
+  std::function<void(std::function<void()> work)> executor = {};
 };
 
 /// Opens the Store; a server is connected when this returns. Throws Error{bad_argument} for a URL

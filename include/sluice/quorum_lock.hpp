@@ -14,7 +14,7 @@ namespace sluice {
 struct QuorumLockOptions {
   /// How long a hold lasts without renewal; see MutexOptions. From 10 ms to 24 h.
   std::chrono::milliseconds lease = std::chrono::seconds{30};
-  /// Renew the hold at all nodes, every third of the lease.
+  /// Renew the hold at all nodes, every quarter of the lease.
   bool watchdog = true;
   /// For clocks that run at different speeds: the drift of Redlock. Default: lease / 100 + 2 ms.
   std::optional<std::chrono::milliseconds> margin{};

@@ -8,23 +8,15 @@
 #include <vector>
 
 #include "sluice/held.hpp"
+#include "sluice/lock_info.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice {
 
-struct SemaphoreOptions {
-  /// How long permits are held without renewal, and so how long those of a dead holder are missing;
-  /// see MutexOptions. From 10 ms to 24 h.
-  std::chrono::milliseconds lease = std::chrono::seconds{30};
-  /// Renew the lease while permits are held. Off: they come back when their lease is over, and are
-  /// then lost for their holder.
-  bool watchdog = true;
-  /// How much earlier than the server the holder believes the hold to be over. Default: lease / 100
-  /// + 2 ms.
-  std::optional<std::chrono::milliseconds> margin{};
-  /// What people see in `info()`. Default: the name of the program.
-  std::string label{};
-};
+namespace lock {
+class PermitQueue;
+struct PermitNames;
+}  // namespace lock
 
 /// A semaphore as operators see it. It may have changed by the time it is read.
 struct SemaphoreInfo {
@@ -43,10 +35,19 @@ struct SemaphoreInfo {
   std::vector<Waiter> waiters;  ///< of programs of ours, in the order of the queue; at most 1000
 };
 
-namespace lock {
-class PermitQueue;
-struct PermitNames;
-}  // namespace lock
+struct SemaphoreOptions {
+  /// How long permits are held without renewal, and so how long those of a dead holder are missing;
+  /// see MutexOptions. From 10 ms to 24 h.
+  std::chrono::milliseconds lease = std::chrono::seconds{30};
+  /// Renew the lease while permits are held. Off: they come back when their lease is over, and are
+  /// then lost for their holder.
+  bool watchdog = true;
+  /// How much earlier than the server the holder believes the hold to be over. Default: lease / 100
+  /// + 2 ms.
+  std::optional<std::chrono::milliseconds> margin{};
+  /// What people see in `info()`. Default: the name of the program.
+  std::string label{};
+};
 
 /// How many permits there are: what Semaphore and PermitSemaphore have in common.
 class SemaphoreBase {
@@ -90,8 +91,8 @@ class SemaphoreBase {
 /// Guarantee: permits are conserved: those free and those held are together what was set and added,
 ///   whatever message is lost, doubled or late, and whichever process dies. A hold that its process
 ///   does not renew comes back once, when its lease is over. Waiters of ours are served in the
-///   order of their arrival: one that wants many is not overtaken by one that wants few. A dead
-///   waiter delays those behind it by two seconds at most.
+///   order of their arrival: one that wants many is not overtaken by one that wants few. A process
+///   that is dead or stands still delays those behind it by two seconds in all.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`). That a
 ///   Java program waits in the same order: it takes whatever it finds free. Where one waits, what a
 ///   release gives back is left to it for 5 ms when each of ours that waits has had its turn. That

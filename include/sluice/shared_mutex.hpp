@@ -10,7 +10,7 @@
 namespace sluice {
 
 namespace lock {
-class SharedAccess;
+class Entrance;
 }  // namespace lock
 
 struct SharedMutexOptions {
@@ -48,7 +48,8 @@ struct SharedMutexOptions {
 ///   ours run at the same speed within the margin. A lost reply leaves no second hold, a repeated
 ///   or late release touches no newer hold. A reader that died keeps a writer out for its lease at
 ///   most, however long other readers go on. Neither readers nor writers of ours starve: see
-///   `SharedMutexOptions::overtaking`.
+///   `SharedMutexOptions::overtaking`. Processes that stop or die, holds that end from outside,
+///   and `Durability`: as with Mutex.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold after a failover; an order among
 ///   those that wait for the same kind of hold in different processes; that Java readers wait for
@@ -63,11 +64,11 @@ struct SharedMutexOptions {
 ///   its SharedMutex. After a fork() the holds stay with the parent.
 /// In Redis: hash NAME {mode, owner: entries, owner:write: entries, sluice:...}, TTL = the longest
 ///   lease; for each entry of a reader the string {NAME}:OWNER:rwlock_timeout:N, TTL = its lease;
-///   string redisson_lock_token:{NAME}, the fencing counter, which stays; channel
-///   redisson_rwlock:{NAME}; lists sluice_rw_writers:{NAME} and sluice_rw_readers:{NAME} while
-///   there are waiters. One round trip to enter a lock that is free, one to release, which also
-///   lets the next waiters in: they need none. Renewals: one script for 100 holds to read, one for
-///   100 to write.
+///   string redisson_lock_token:{NAME}, the fencing counter, TTL 25 h; channel
+///   redisson_rwlock:{NAME}; lists sluice_rw_writers:{NAME} and sluice_rw_readers:{NAME} and
+///   hash sluice_rw_looks:{NAME} while there are waiters, TTL 1 min. One round trip to enter a lock
+///   that is free, one to release, which also lets the next waiters in: they need none. Renewals:
+///   one script for 100 holds to read, one for 100 to write.
 ///
 ///     SharedMutex prices{*store, "prices"};
 ///     { const std::shared_lock reading{prices}; show(price_list); }
@@ -82,7 +83,8 @@ class SharedMutex : public ExclusiveLock {
   // throws Error (bad_argument, effect none).
 
   /// To read, as `acquire`. `Held::token()` of a reader is that of the last writer before it: what
-  /// it reads is at least as new. 0: there was no writer yet.
+  /// it reads is at least as new. Where the server does not know it, since it is a day old or lost,
+  /// readers have one of their own, which later writers exceed.
   Task<Held> acquire_shared();
   Task<Held> acquire_shared(const Owner& owner);
   Task<std::optional<Held>> try_acquire_shared(std::chrono::milliseconds wait = {},
@@ -90,15 +92,6 @@ class SharedMutex : public ExclusiveLock {
   Task<std::optional<Held>> try_acquire_shared(const Owner& owner,
                                                std::chrono::milliseconds wait = {},
                                                std::stop_token stop = {});
-
-  /// The holders and the waiters (writers first), for operators: one round trip, O(holders +
-  /// waiters), of each queue the first 1000.
-  Task<LockInfo> info();
-
-  /// Ends all holds, to read and to write, and lets those in that wait. The holders learn of it
-  /// with their next renewal. False: it was free. Throws Error (wrong_type) for a key that is no
-  /// lock, and leaves it as it is.
-  Task<bool> force_release();
 
   // To read, as the standard library wants it (SharedTimedMutex). lock_shared() is also allowed
   // between lock() and unlock(); lock() of a thread that reads throws Error.
@@ -115,11 +108,8 @@ class SharedMutex : public ExclusiveLock {
   void unlock_shared();
 
  private:
-  SharedMutex(std::shared_ptr<lock::SharedAccess> writers,
-              std::shared_ptr<lock::SharedAccess> readers, const std::string& label);
   bool lock_shared_within(std::chrono::milliseconds wait);
 
-  const std::shared_ptr<lock::SharedAccess> writers_;
   const std::unique_ptr<lock::Entrance> readers_;
 };
 

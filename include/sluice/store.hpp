@@ -7,7 +7,11 @@
 ///   with the command or script and the key that it was for.
 /// Not guaranteed: that a failed call had no effect: `Error::effect()` says what is known.
 /// Threads: any. Arguments are copied before a call returns its Task. Await every Task: a server is
-///   sent nothing before, while the embedded engine executes at the call.
+///   sent nothing before, while the embedded engine executes at the call. Callbacks, also those of
+///   locks, run one after another on a thread that the Store starts for the first, or where
+///   OpenOptions::executor says; they may block, and what they throw, of any type, is logged.
+/// After a fork() a Store works in the parent alone: in the child each call throws Error (closed)
+///   at once, and the Store's end does nothing. Open another there.
 #pragma once
 
 #include <initializer_list>
@@ -18,6 +22,7 @@
 
 #include "sluice/clock.hpp"
 #include "sluice/standard.hpp"
+#include "sluice/store_pointer.hpp"
 #include "sluice/task.hpp"
 #include "sluice/value.hpp"
 
@@ -58,6 +63,7 @@ class Batch {
     return add(Words{command.begin(), command.size()});
   }
   Batch& add(const Script& script, Words keys, Words args);
+  Batch& add(Item item);
 
   bool empty() const noexcept { return items_.empty(); }
   std::size_t size() const noexcept { return items_.size(); }
@@ -81,7 +87,7 @@ struct Message {
 using MessageHandler = std::function<void(const Message&)>;
 
 /// Keeps a handler subscribed. When it is gone the handler does not run any more, and is not
-/// running (unless it is destroyed by the handler itself).
+/// running (unless the handler itself destroys it).
 class Listener {
  public:
   class Registration {
@@ -123,20 +129,28 @@ class Store {
   }
 
   /// Subscribes `handler` to a channel; done once the server has confirmed it, so that no later
-  /// message is missed. Handlers of one channel share one subscription. A handler runs on whichever
-  /// thread reads, in order, never twice at once; it must be short and must not block.
+  /// message is missed. Handlers of one channel share one subscription. A handler is called as all
+  /// callbacks are, in order, never twice at once; one that does not keep up is told of a gap
+  /// instead of its oldest 1024 messages.
   virtual Task<Listener> listen(std::string channel, MessageHandler handler) = 0;
 
   /// Calls `handler` whenever the connection to the server was lost and there is a new one: what
-  /// stood there may not stand there any more. As listen's handlers it is called by whichever
-  /// thread reads, and must be short. A Store without a connection never calls it, and returns
-  /// nothing.
+  /// stood there may not stand there any more. A Store without a connection never calls it, and
+  /// returns nothing.
   virtual Listener on_reconnect(std::function<void()> handler);
+
+  // What the locks use. The handlers are called by whichever thread reads: they must be short, and
+  // must not block. call_back() runs a callback of the Store's user; it never throws.
+  virtual Task<Listener> subscribe(std::string channel, MessageHandler handler);
+  virtual Listener watch_connection(std::function<void()> handler);
+  virtual void call_back(std::function<void()> callback) noexcept;
 
   /// The clock by which waits and local validity are measured.
   virtual Clock& clock() noexcept = 0;
   /// What a waiting thread can drive to make replies come; may be null.
   virtual Driver* driver() noexcept = 0;
+  /// The same for messages of channels.
+  virtual Driver* message_driver() noexcept { return driver(); }
   /// For messages: the URL without its password.
   virtual std::string describe() const = 0;
 

@@ -12,18 +12,25 @@
 ///     co_await resume_on([&](auto work) { asio::post(pool, std::move(work)); });
 ///     write_the_file();  // may block
 ///
+/// A Task may be dropped while it runs, as when the coroutine that awaits it is destroyed: it goes
+/// on without a caller, as after `spawn`, and its result is dropped at its end, so that a hold is
+/// given back. The acquire of a lock stops waiting then. What the Task refers to must live as long.
+///
+/// `co_await` of a Task throws Error{bad_argument} in a coroutine that is inside a lock by lock(),
+/// as of std::scoped_lock, unless a thread waits for the coroutine in `.get()`: it may go on in
+/// another thread, and that one cannot unlock. Use `acquire` there.
+///
 /// Threads: a Task belongs to one thread at a time.
 #pragma once
 
 #include <atomic>
 #include <concepts>
 #include <coroutine>
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "sluice/clock.hpp"
 #include "sluice/standard.hpp"
@@ -76,16 +83,23 @@ class Task;
 
 namespace detail {
 
-/// What every Task's promise has: whom to resume at the end.
+/// What every Task's promise has: whom to resume at the end, and what was thrown.
 class PromiseBase {
  public:
+  PromiseBase() noexcept = default;
+  PromiseBase(const PromiseBase&) = delete;
+  PromiseBase& operator=(const PromiseBase&) = delete;
+  ~PromiseBase() {
+    if (on_drop_.load(std::memory_order_relaxed)) forget_on_drop();
+  }
+
   std::suspend_always initial_suspend() const noexcept { return {}; }
 
   struct Final {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     void await_suspend(std::coroutine_handle<Promise> coroutine) const noexcept {
-      static_cast<PromiseBase&>(coroutine.promise()).end();
+      static_cast<PromiseBase&>(coroutine.promise()).end(coroutine);
     }
     void await_resume() const noexcept {}
   };
@@ -98,21 +112,44 @@ class PromiseBase {
     continuation_ = continuation;
     waiter_ = waiter;
     self.resume();
-    if (arrivals_.load(std::memory_order_acquire) == 0)
-      return arrivals_.fetch_add(1, std::memory_order_acq_rel) == 0;
-    arrivals_.store(2, std::memory_order_relaxed);  // no other arrival follows
+    if (arrivals_.load(std::memory_order_acquire) != 1) return leave_running(self);
+    arrivals_.store(both, std::memory_order_relaxed);  // no other arrival follows
     return false;
   }
-  bool has_ended() const noexcept { return arrivals_.load(std::memory_order_acquire) == 2; }
+  bool has_ended() const noexcept {
+    return (arrivals_.load(std::memory_order_acquire) & both) == both;
+  }
   bool was_started() const noexcept { return continuation_ || waiter_; }
+  void unhandled_exception() noexcept { error_ = std::current_exception(); }
+
+  /// The Task is dropped. True: the frame can be destroyed now; else it goes on, and destroys
+  /// itself at its end.
+  bool drop() noexcept {
+    return arrivals_.load(std::memory_order_acquire) == both || drop_running();
+  }
+  /// `tell` is called once, at the drop of the running Task; at once if it was dropped before.
+  void on_drop(std::function<void()> tell);
+
+ protected:
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
 
  private:
-  void end() noexcept;
+  // The end, and the return of start(), count one each: the second resumes the continuation.
+  static constexpr unsigned both = 2;
+  static constexpr unsigned dropped = 4;
 
+  bool leave_running(std::coroutine_handle<> self) noexcept;
+  bool drop_running() noexcept;
+  void forget_on_drop() noexcept;
+  void end(std::coroutine_handle<> self) noexcept;
+
+  std::exception_ptr error_;
   std::coroutine_handle<> continuation_;
   Waiter* waiter_ = nullptr;
-  // The end, and the return of start(): the second of the two resumes the continuation.
   std::atomic<unsigned> arrivals_{0};
+  std::atomic<std::function<void()>*> on_drop_{nullptr};
 };
 
 template <class T>
@@ -121,15 +158,14 @@ class Promise : public PromiseBase {
   Task<T> get_return_object() noexcept;
   template <class U>
     requires std::convertible_to<U, T>
-  void return_value(U&& value) { result_.template emplace<1>(std::forward<U>(value)); }
-  void unhandled_exception() noexcept { result_.template emplace<2>(std::current_exception()); }
+  void return_value(U&& value) { result_.emplace(std::forward<U>(value)); }
   T take() {
-    if (result_.index() == 2) std::rethrow_exception(std::get<2>(std::move(result_)));
-    return std::get<1>(std::move(result_));
+    rethrow();
+    return std::move(*result_);
   }
 
  private:
-  std::variant<std::monostate, T, std::exception_ptr> result_;
+  std::optional<T> result_;
 };
 
 template <>
@@ -137,25 +173,22 @@ class Promise<void> : public PromiseBase {
  public:
   Task<void> get_return_object() noexcept;
   void return_void() const noexcept {}
-  void unhandled_exception() noexcept { error_ = std::current_exception(); }
-  void take() const {
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  std::exception_ptr error_;
+  void take() const { rethrow(); }
 };
 
 /// Runs `coroutine` to its end on this thread; `promise` is its promise. Throws Error{bad_argument}
 /// before it starts on a thread that must not block.
 void run_to_end(PromiseBase& promise, std::coroutine_handle<> coroutine);
 
+/// Throws Error{bad_argument} where the coroutine that is about to suspend must not.
+void check_suspension();
+
 /// Logs that a Task was dropped before it started; once for each coroutine function.
 void warn_of_unstarted(std::coroutine_handle<> coroutine) noexcept;
 
 /// What a Task holds when its value was there at once; void needs a stand-in.
 template <class T>
-using Ready = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+using Ready = std::conditional_t<std::is_void_v<T>, std::nullptr_t, T>;
 
 /// A result whose end undoes what the Task has done, as a hold's does: its type, or that in an
 /// optional, names a type `must_be_kept`. The compiler warns where the result of get() is dropped.
@@ -202,6 +235,7 @@ class [[nodiscard]] Task {
       Task& task;
       bool await_ready() const noexcept { return !task.coroutine_; }
       bool await_suspend(std::coroutine_handle<> caller) {
+        detail::check_suspension();
         return task.coroutine_.promise().start(task.coroutine_, caller);
       }
       T await_resume() {
@@ -225,7 +259,12 @@ class [[nodiscard]] Task {
   }
   void destroy() noexcept {
     if (!coroutine_) return;
-    if (!coroutine_.promise().was_started()) detail::warn_of_unstarted(coroutine_);
+    auto& promise = coroutine_.promise();
+    if (!promise.was_started()) {
+      detail::warn_of_unstarted(coroutine_);
+    } else if (!promise.drop()) {
+      return;
+    }
     coroutine_.destroy();
   }
 
@@ -249,44 +288,40 @@ void spawn(Task<void> task, std::function<void(std::exception_ptr)> failed = {})
 /// Takes work and runs it once, soon, on a thread that may block.
 using Executor = std::function<void(std::function<void()> work)>;
 
-/// `co_await resume_on(executor)`: the coroutine continues where the executor runs its work. It
-/// hangs for ever where the executor drops the work.
+/// `co_await resume_on(executor)`: the coroutine continues where the executor runs its work. Throws
+/// what the executor throws, and Error{closed} where it drops the work, in the thread that does so.
 class ResumeOn {
  public:
   explicit ResumeOn(Executor executor) noexcept : executor_(std::move(executor)) {}
+  ResumeOn(const ResumeOn&) = delete;
+  ResumeOn& operator=(const ResumeOn&) = delete;
+  /// A coroutine that is destroyed meanwhile is not resumed.
+  ~ResumeOn();
   bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> coroutine) {
-    const auto executor = std::move(executor_);  // `this` may be gone before the executor returns
-    executor([coroutine] { coroutine.resume(); });
-  }
-  void await_resume() const noexcept {}
+  bool await_suspend(std::coroutine_handle<> coroutine);
+  void await_resume() const;
 
  private:
+  struct Passage;
   Executor executor_;
+  std::shared_ptr<Passage> passage_;
 };
 
 inline ResumeOn resume_on(Executor executor) { return ResumeOn{std::move(executor)}; }
 
-/// Starts all tasks at once and waits for all; results in the order of the tasks.
-/// Throws the first failure, after all have ended.
-Task<void> when_all(std::vector<Task<void>> tasks);
+/// `co_await OnDrop{tell}` in a coroutine that returns a Task: `tell` is called if that Task is
+/// dropped while it runs.
+struct OnDrop {
+  std::function<void()> tell;
 
-template <class T>
-Task<std::vector<T>> when_all(std::vector<Task<T>> tasks) {
-  std::vector<std::optional<T>> slots(tasks.size());
-  std::vector<Task<void>> fillers;
-  fillers.reserve(tasks.size());
-  const auto fill = [](Task<T>& task, std::optional<T>& slot) -> Task<void> {
-    slot.emplace(co_await task);
-  };
-  for (std::size_t i = 0; i < tasks.size(); ++i) fillers.push_back(fill(tasks[i], slots[i]));
-  auto all = when_all(std::move(fillers));
-  co_await all;
-  std::vector<T> results;
-  results.reserve(slots.size());
-  for (auto& slot : slots) results.push_back(std::move(*slot));
-  co_return results;
-}
+  bool await_ready() const noexcept { return false; }
+  template <class T>
+  bool await_suspend(std::coroutine_handle<detail::Promise<T>> coroutine) {
+    coroutine.promise().on_drop(std::move(tell));
+    return false;
+  }
+  void await_resume() const noexcept {}
+};
 
 /// Waits for `completion` until `deadline` of `clock`. False: time was up first. After this returns
 /// the completion may be gone.

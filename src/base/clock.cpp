@@ -1,17 +1,22 @@
 #include "sluice/clock.hpp"
 
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/callback.hpp"
 #include "base/event.hpp"
 #include "base/process.hpp"
-#include "sluice/log.hpp"
 
 namespace sluice {
 namespace {
@@ -19,21 +24,46 @@ namespace {
 // Not zero: code that subtracts from now shall not meet the beginning of time by accident.
 constexpr SteadyTime virtual_start{std::chrono::hours{24}};
 
+std::chrono::nanoseconds time_of(clockid_t clock) noexcept {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
+
+/// For how long the machine was suspended before this process asked first. Taken off, steady() is
+/// the time of steady_clock until the machine is suspended again.
+std::chrono::nanoseconds suspended_before() noexcept {
+  static const auto before = time_of(CLOCK_BOOTTIME) - time_of(CLOCK_MONOTONIC);
+  return before;
+}
+
+/// CLOCK_MONOTONIC stands still while the machine is suspended, and leases go on.
+SteadyTime steady_time() noexcept {
+  return SteadyTime{time_of(CLOCK_BOOTTIME) - suspended_before()};
+}
+
 /// The timers of one process: one thread that sleeps until the earliest deadline. Never destroyed:
 /// the thread outlives main().
 class Timers {
  public:
   using TimerId = Clock::TimerId;
 
-  explicit Timers(TimerId last) : last_(last) {}
+  explicit Timers(TimerId last)
+      : last_(last), timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)) {
+    if (timer_ < 0) throw std::system_error{errno, std::generic_category(), "timerfd_create"};
+  }
+  ~Timers() { ::close(timer_); }
+  Timers(const Timers&) = delete;
+  Timers& operator=(const Timers&) = delete;
 
   TimerId at(SteadyTime when, std::function<void()> callback) {
     const std::lock_guard lock{mutex_};
-    if (!std::exchange(started_, true)) std::thread{[this] { run(); }}.detach();
+    if (!started_) std::thread{[this] { run(); }}.detach();
+    started_ = true;
     const TimerId id = ++last_;
     const auto added = timers_.emplace(std::pair{when, id}, std::move(callback)).first;
     when_.emplace(id, when);
-    if (added == timers_.begin()) changed_.notify_one();
+    if (added == timers_.begin()) wake_at(when);
     return id;
   }
 
@@ -53,12 +83,22 @@ class Timers {
   TimerId first_of_a_child() const noexcept { return last_ + (TimerId{1} << 32); }
 
  private:
-  static void call(std::function<void()> callback) {
-    try {
-      callback();
-    } catch (const std::exception& failure) {
-      log(LogLevel::error, std::string{"a timer's callback failed: "} + failure.what());
-    }
+  /// The thread sleeps until then, or shorter.
+  void wake_at(SteadyTime when) noexcept {
+    const auto since = std::max(Clock::add(when, suspended_before()).time_since_epoch(),
+                                SteadyTime::duration{1});  // 0 would disarm it
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+    itimerspec next{};
+    next.it_value.tv_sec = static_cast<time_t>(seconds.count());
+    next.it_value.tv_nsec = static_cast<long>((since - seconds).count());
+    ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &next, nullptr);
+  }
+  void sleep() const noexcept {
+    std::uint64_t expired = 0;
+    [[maybe_unused]] const auto got = ::read(timer_, &expired, sizeof expired);
+  }
+  static void call(std::function<void()> callback) noexcept {
+    call_user("a timer's callback", callback);
   }
 
   void run() {
@@ -66,14 +106,12 @@ class Timers {
     std::unique_lock lock{mutex_};
     runner_ = std::this_thread::get_id();
     for (;;) {
-      if (timers_.empty()) {
-        changed_.wait(lock);
-        continue;
-      }
       const auto first = timers_.begin();
-      const auto when = first->first.first;
-      if (std::chrono::steady_clock::now() < when) {
-        changed_.wait_until(lock, when);
+      if (first == timers_.end() || steady_time() < first->first.first) {
+        if (first != timers_.end()) wake_at(first->first.first);
+        lock.unlock();
+        sleep();
+        lock.lock();
         continue;
       }
       running_ = first->first.second;
@@ -90,10 +128,10 @@ class Timers {
 
   const unsigned forks_ = fork_count();
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::condition_variable idle_;
   bool started_ = false;
   TimerId last_;
+  const int timer_;
   TimerId running_ = 0;
   std::thread::id runner_;
   std::map<std::pair<SteadyTime, TimerId>, std::function<void()>> timers_;
@@ -102,7 +140,7 @@ class Timers {
 
 class RealClock final : public Clock {
  public:
-  SteadyTime steady() const noexcept override { return std::chrono::steady_clock::now(); }
+  SteadyTime steady() const noexcept override { return steady_time(); }
 
   WallTime wall() const noexcept override {
     return std::chrono::time_point_cast<std::chrono::microseconds>(

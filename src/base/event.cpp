@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <string>
+
+#include "sluice/error.hpp"
 
 namespace sluice {
 namespace {
@@ -72,6 +75,13 @@ bool Event::sleep(std::optional<SteadyTime> deadline) noexcept {
         errno == ETIMEDOUT)
       return is_set();
   }
+}
+
+void NoBlocking::refuse(const char* call) {
+  throw Error{Errc::bad_argument,
+              std::string{call} + " would block the thread that " + duty_ +
+                  ": co_await the Task, or go to a thread of your own before, by co_await "
+                  "resume_on(executor)"};
 }
 
 }  // namespace sluice

@@ -50,7 +50,7 @@ class Event {
 /// instead of stopping them all.
 class NoBlocking {
  public:
-  /// `duty` ends the sentence "the thread that ...".
+  /// `duty` ends the sentence "the thread that ..."; null: it may block.
   explicit NoBlocking(const char* duty) noexcept : before_(std::exchange(duty_, duty)) {}
   ~NoBlocking() { duty_ = before_; }
   NoBlocking(const NoBlocking&) = delete;
@@ -58,8 +58,14 @@ class NoBlocking {
 
   /// Null: this thread may block.
   static const char* duty_of_this_thread() noexcept { return duty_; }
+  /// Throws Error{bad_argument} where this thread must not block; `call` is what would.
+  static void check(const char* call) {
+    if (duty_) refuse(call);
+  }
 
  private:
+  [[noreturn]] static void refuse(const char* call);
+
   inline static thread_local const char* duty_ = nullptr;
   const char* before_;
 };

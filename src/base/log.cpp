@@ -40,7 +40,11 @@ void log(LogLevel level, std::string_view message) {
     const std::lock_guard lock{sink_mutex};
     sink = current_sink();
   }
-  if (sink) (*sink)(level, message);
+  if (!sink) return;
+  try {
+    (*sink)(level, message);
+  } catch (...) {  // whoever logs must go on, and there is nobody left to tell
+  }
 }
 
 }  // namespace sluice

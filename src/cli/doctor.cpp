@@ -11,6 +11,7 @@
 #include "cli/command_line/exit_code.hpp"
 #include "cli/output.hpp"
 #include "sluice/open.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -6,6 +6,8 @@
 #include <array>
 #include <set>
 
+#include "sluice/lock_info.hpp"
+
 namespace sluice::cli {
 namespace {
 

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "base/event.hpp"
 #include "base/process.hpp"
 #include "engine/embedded/locked_engine.hpp"
 #include "engine/embedded/rewriter.hpp"
 #include "engine/log/append_log.hpp"
 #include "engine/types/text.hpp"
 #include "resp/command_table.hpp"
+#include "store/callbacks.hpp"
 #include "store/reply_error.hpp"
 
 namespace sluice::engine {
@@ -78,13 +80,6 @@ Task<T> failed(Error error) {
   co_return T{};
 }
 
-/// A child of fork() has a copy of the memory and of the descriptors: it would draw the numbers
-/// that its parent draws, and write into the same file.
-std::optional<Error> refusal_in_child(unsigned forks) {
-  if (forks == fork_count()) return std::nullopt;
-  return Error{Errc::closed, "this Store was opened before fork(); open another in the child"};
-}
-
 std::optional<Error> refusal_of(Words command) {
   if (command.empty()) return Error{Errc::bad_argument, "a command without words"};
   const auto* const spec = resp::find_command(command);
@@ -97,27 +92,29 @@ std::optional<Error> refusal_of(Words command) {
                   command.front())};
 }
 
-class PassiveStore final : public EmbeddedStore {
+class PassiveStore {
  public:
   PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock,
                std::unique_ptr<Folder> folder);
-  ~PassiveStore() override {
+  ~PassiveStore() {
+    callbacks_->end();
     engine_.close();  // before its log is destroyed
-    // A child of fork() has not the threads that the log would wait for.
-    if (forks_ != fork_count()) static_cast<void>(persistence_.release());
   }
 
-  Task<Value> run(Words command, CallOptions options) override;
-  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
-  Task<std::vector<Value>> run(Batch batch, CallOptions options) override;
-  Task<Listener> listen(std::string channel, MessageHandler handler) override;
+  Task<Value> run(Words command);
+  Task<Value> run(const Script& script, Words keys, Words args);
+  Task<std::vector<Value>> run(Batch batch);
+  Listener subscribe(std::string channel, MessageHandler handler) {
+    return engine_.channels().listen(std::move(channel), std::move(handler));
+  }
 
-  Clock& clock() noexcept override { return engine_.clock(); }
-  Driver* driver() noexcept override { return committer(); }
-  std::string describe() const override { return "embedded:" + options_.path; }
+  Clock& clock() noexcept { return engine_.clock(); }
+  Driver* driver() noexcept { return committer(); }
+  std::string name() const { return "embedded:" + options_.path; }
+  Callbacks& callbacks() noexcept { return *callbacks_; }
 
-  const OpenReport& open_report() const noexcept override { return report_; }
-  void rewrite() override;
+  const OpenReport& open_report() const noexcept { return report_; }
+  void rewrite();
 
  private:
   LogCommitter* committer() noexcept { return persistence_ ? &persistence_->committer : nullptr; }
@@ -135,14 +132,73 @@ class PassiveStore final : public EmbeddedStore {
   void rewrite_when_due();
 
   const EmbeddedOptions options_;
-  const unsigned forks_ = fork_count();
   const std::unique_ptr<FolderLock> lock_;
   LockedEngine engine_;
   OpenReport report_;
   std::unique_ptr<Persistence> persistence_;
+  const std::shared_ptr<Callbacks> callbacks_;
+};
+
+/// The Store of the process that has opened it. A child of fork() has a copy: of locks that threads
+/// had which it has not, and of a log and a folder that are its parent's. It touches none of them.
+class ProcessStore final : public EmbeddedStore {
+ public:
+  explicit ProcessStore(std::unique_ptr<PassiveStore> store) : store_(std::move(store)) {}
+  ~ProcessStore() override {
+    if (!is_ours()) static_cast<void>(store_.release());
+  }
+
+  Task<Value> run(Words command, CallOptions) override {
+    return is_ours() ? store_->run(command) : closed<Value>();
+  }
+  Task<Value> run(const Script& script, Words keys, Words args, CallOptions) override {
+    return is_ours() ? store_->run(script, keys, args) : closed<Value>();
+  }
+  Task<std::vector<Value>> run(Batch batch, CallOptions) override {
+    return is_ours() ? store_->run(std::move(batch)) : closed<std::vector<Value>>();
+  }
+  Task<Listener> subscribe(std::string channel, MessageHandler handler) override {
+    if (!is_ours()) return closed<Listener>();
+    return Task<Listener>::ready(store_->subscribe(std::move(channel), std::move(handler)));
+  }
+  Task<Listener> listen(std::string channel, MessageHandler handler) override {
+    if (!is_ours()) return closed<Listener>();
+    return store_->callbacks().listen(
+        std::move(handler), [this, channel = std::move(channel)](MessageHandler deliver) {
+          return subscribe(channel, std::move(deliver));
+        });
+  }
+  void call_back(std::function<void()> callback) noexcept override {
+    if (is_ours()) store_->callbacks().call(std::move(callback));
+  }
+
+  Clock& clock() noexcept override { return store_->clock(); }
+  Driver* driver() noexcept override { return store_->driver(); }
+  std::string describe() const override { return store_->name(); }
+  const OpenReport& open_report() const noexcept override { return store_->open_report(); }
+  void rewrite() override {
+    if (!is_ours()) throw closed_by_fork();
+    NoBlocking::check("rewriting the file of a Store");
+    store_->rewrite();
+  }
+
+ private:
+  bool is_ours() const noexcept { return forks_ == fork_count(); }
+  template <class T>
+  static Task<T> closed() {
+    return failed<T>(closed_by_fork());
+  }
+
+  std::unique_ptr<PassiveStore> store_;
+  const unsigned forks_ = fork_count();
 };
 
 namespace {
+
+Executor executor_of(const EmbeddedOptions& options) {
+  const bool has_own_clock = options.clock && options.clock != &system_clock();
+  return options.executor || !has_own_clock ? options.executor : Callbacks::run_at_once;
+}
 
 std::string_view name_of(Fsync fsync) {
   switch (fsync) {
@@ -174,7 +230,8 @@ PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<Folde
                            std::unique_ptr<Folder> folder)
     : options_(options),
       lock_(std::move(lock)),
-      engine_(options.clock ? *options.clock : system_clock(), options.scripts) {
+      engine_(options.clock ? *options.clock : system_clock(), options.scripts),
+      callbacks_(std::make_shared<Callbacks>(executor_of(options))) {
   settle_config(engine_.engine(), options);
   if (!folder) return;
   engine_.begin_replay();
@@ -187,8 +244,7 @@ PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<Folde
 
 // --- one command, one script ---
 
-Task<Value> PassiveStore::run(Words command, CallOptions) {
-  if (auto refused = refusal_in_child(forks_)) return failed<Value>(*std::move(refused));
+Task<Value> PassiveStore::run(Words command) {
   if (auto refused = refusal_of(command)) return failed<Value>(*std::move(refused));
   std::optional<ExecutionResult> result;
   {
@@ -203,8 +259,7 @@ Task<Value> PassiveStore::run(Words command, CallOptions) {
   return reply(*std::move(result), std::move(error));
 }
 
-Task<Value> PassiveStore::run(const Script& script, Words keys, Words args, CallOptions) {
-  if (auto refused = refusal_in_child(forks_)) return failed<Value>(*std::move(refused));
+Task<Value> PassiveStore::run(const Script& script, Words keys, Words args) {
   std::optional<ExecutionResult> result;
   {
     Section section{engine_};
@@ -296,9 +351,7 @@ Receipt PassiveStore::execute_items(const Batch& batch, std::vector<Value>& valu
   return {committer(), position, wrote};
 }
 
-Task<std::vector<Value>> PassiveStore::run(Batch batch, CallOptions) {
-  if (auto refused = refusal_in_child(forks_))
-    return failed<std::vector<Value>>(*std::move(refused));
+Task<std::vector<Value>> PassiveStore::run(Batch batch) {
   for (const auto& item : batch.items()) {
     const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
     if (item.script) continue;
@@ -324,13 +377,6 @@ Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Val
   co_return values;
 }
 
-// --- the rest ---
-
-Task<Listener> PassiveStore::listen(std::string channel, MessageHandler handler) {
-  if (auto refused = refusal_in_child(forks_)) return failed<Listener>(*std::move(refused));
-  return Task<Listener>::ready(engine_.channels().listen(std::move(channel), std::move(handler)));
-}
-
 void PassiveStore::rewrite() {
   if (!persistence_) throw Error{Errc::bad_argument, "a Store in memory has no file to rewrite"};
   persistence_->rewriter.start();
@@ -347,7 +393,8 @@ void PassiveStore::rewrite_when_due() {
 
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options,
                                              std::unique_ptr<Folder> folder) {
-  return std::make_unique<PassiveStore>(options, nullptr, std::move(folder));
+  return std::make_unique<ProcessStore>(
+      std::make_unique<PassiveStore>(options, nullptr, std::move(folder)));
 }
 
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options) {
@@ -355,7 +402,8 @@ std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options) {
   try {
     open_folder(options.path);
     auto lock = std::make_unique<FolderLock>(options.path);
-    return std::make_unique<PassiveStore>(options, std::move(lock), open_log_folder(options.path));
+    return std::make_unique<ProcessStore>(std::make_unique<PassiveStore>(
+        options, std::move(lock), open_log_folder(options.path)));
   } catch (const std::system_error& error) {
     if (dynamic_cast<const Error*>(&error)) throw;
     throw error_of_disk(error);

@@ -9,7 +9,8 @@
 ///   published it is on disk. After a failed write the file does not have the effects of the calls
 ///   that failed with effect `unknown`, but reads show them until the folder is opened anew.
 /// Threads: any. The caller's thread executes, at the call and not only when the Task is awaited; a
-///   blocking command suspends its Task alone.
+///   blocking command suspends its Task alone. After a fork() the child has neither the data nor
+///   the folder: each call throws Error (closed), and the file and its lock stay the parent's.
 /// On disk: see append_log.hpp; a redis-server 7 with `appendonly yes` and `dir` = the folder loads
 ///   it.
 #pragma once
@@ -39,6 +40,8 @@ struct EmbeddedOptions {
   /// ... and has grown by this much since the last time. Less: a smaller file and a faster start
   /// for more writing. 0: only on BGREWRITEAOF.
   unsigned rewrite_growth_percent = 100;
+  /// Where callbacks run. Empty: on a thread of the Store's own, with another clock at once.
+  Executor executor = {};
   /// What a script may spend; its clock, where none is named, is the one above.
   ScriptLimits scripts = {};
 };

@@ -27,7 +27,8 @@ std::unique_ptr<Store> open_embedded(const Url& url, const OpenOptions& options)
   refuse_unknown_settings(url, known);
   if (!url.host.empty() || url.port || !url.user.empty() || !url.password.empty())
     refuse("embedded: takes a folder and no host: embedded:/var/lib/app");
-  engine::EmbeddedOptions embedded{.path = url.path, .clock = options.clock};
+  engine::EmbeddedOptions embedded{
+      .path = url.path, .clock = options.clock, .executor = options.executor};
   if (const auto mode = url.query.find("fsync"); mode != url.query.end())
     embedded.fsync = fsync_mode(mode->second);
   return engine::open_embedded(std::move(embedded));

@@ -54,6 +54,7 @@ redis::RedisOptions server_options(const Url& url, const OpenOptions& options) {
   server.connect_timeout = options.connect_timeout.value_or(server.connect_timeout);
   server.open_timeout = options.open_timeout.value_or(server.open_timeout);
   server.spin = options.spin.value_or(server.spin);
+  server.executor = options.executor;
   return server;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/log.hpp"
+#include "base/callback.hpp"
 
 namespace sluice::redis {
 
@@ -12,12 +12,7 @@ void Handler::call(const Message& message) {
     if (ended_) return;
     caller_ = std::this_thread::get_id();
   }
-  try {
-    function_(message);
-  } catch (const std::exception& failure) {
-    log(LogLevel::error,
-        "a handler of channel '" + message.channel + "' failed: " + failure.what());
-  }
+  call_user("a handler of channel '" + message.channel + "'", [&] { function_(message); });
   const std::lock_guard lock{mutex_};
   caller_ = {};
   idle_.notify_all();

@@ -8,60 +8,100 @@ namespace sluice::redis {
 
 Client::Client(RedisOptions options)
     : options_(std::move(options)),
-      link_(std::make_shared<Link>(options_, reactor_, channels_, Link::Kind::shared)) {}
+      link_(std::make_shared<Link>(options_, reactor_, channels_, Link::Kind::shared)),
+      listener_(std::make_shared<Link>(options_, reactor_, channels_, Link::Kind::listener)),
+      callbacks_(std::make_shared<Callbacks>(options_.executor)) {}
 
 void Client::open(std::shared_ptr<Client> self) {
   reactor_.add(link_);
+  reactor_.add(listener_);
   reactor_.start(std::move(self));
   link_->wait_for_greeting();
 }
 
 void Client::close() {
-  std::vector<std::shared_ptr<Link>> lent;
+  std::vector<std::shared_ptr<Link>> links{link_, listener_};
+  std::list<std::shared_ptr<Borrower>> borrowers;
   {
     const std::lock_guard lock{mutex_};
     closed_ = true;
-    lent = lent_;
+    links.insert(links.end(), lent_.begin(), lent_.end());
+    for (const auto& [wait, line] : durable_lines_) links.push_back(line->link());
     spare_.clear();
+    for (const auto& borrower : borrowers_) borrower->link = lend();
+    borrowers.swap(borrowers_);
   }
-  link_->close();
-  for (const auto& link : lent) link->close();
+  for (const auto& link : links) link->close();
+  for (const auto& borrower : borrowers) borrower->called.complete();
   reactor_.stop();
+  callbacks_->end();
+}
+
+std::shared_ptr<Link> Client::make_link(Link::Kind kind) {
+  auto link = std::make_shared<Link>(options_, reactor_, channels_, kind);
+  if (closed_) {
+    link->close();
+  } else {
+    reactor_.add(link);
+  }
+  return link;
 }
 
 std::shared_ptr<Link> Client::lend() {
-  const std::lock_guard lock{mutex_};
-  if (lent_.size() >= options_.most_blocking)
-    throw Error{
-        Errc::connection,
-        fmt::format(
-            "{} blocking commands wait on {} already, the most that this Store allows at once",
-            lent_.size(), describe(options_))};
   std::shared_ptr<Link> link;
   if (spare_.empty()) {
-    link = std::make_shared<Link>(options_, reactor_, channels_, Link::Kind::lent);
-    if (!closed_) reactor_.add(link);
+    link = make_link(Link::Kind::lent);
   } else {
     link = std::move(spare_.back());
     spare_.pop_back();
   }
-  if (closed_) link->close();
   lent_.push_back(link);
   return link;
 }
 
-void Client::take_back(std::shared_ptr<Link> link) {
+Task<std::shared_ptr<Link>> Client::borrow(SteadyTime deadline) {
+  const auto borrower = std::make_shared<Borrower>();
+  {
+    const std::lock_guard lock{mutex_};
+    if (closed_ || lent_.size() < options_.most_blocking) co_return lend();
+    borrowers_.push_back(borrower);
+  }
+  co_await wait_until(borrower->called, system_clock(), deadline);
+  const std::lock_guard lock{mutex_};
+  if (borrower->link) co_return borrower->link;
+  borrowers_.remove(borrower);
+  throw Error{Errc::connection,
+              fmt::format("{} blocking commands wait on {} already, the most that this Store allows "
+                          "at once, and none has ended in time",
+                          lent_.size(), describe(options_))};
+}
+
+void Client::give_back(std::shared_ptr<Link> link) {
   const bool is_free = link->is_free();
+  bool is_spare = false;
+  std::shared_ptr<Borrower> next;
   {
     const std::lock_guard lock{mutex_};
     std::erase(lent_, link);
-    if (is_free && !closed_ && spare_.size() < most_spare) {
-      spare_.push_back(std::move(link));
-      return;
+    is_spare = is_free && !closed_ && (spare_.size() < most_spare || !borrowers_.empty());
+    if (is_spare) spare_.push_back(link);
+    if (!borrowers_.empty()) {
+      next = std::move(borrowers_.front());
+      borrowers_.pop_front();
+      next->link = lend();
     }
   }
+  if (next) next->called.complete();
+  if (is_spare) return;
   link->close();
   reactor_.remove(*link);
+}
+
+DurableLine& Client::durable_line(const DurableLine::Wait& wait) {
+  const std::lock_guard lock{mutex_};
+  auto& line = durable_lines_[wait];
+  if (!line) line = std::make_unique<DurableLine>(*this, wait, make_link(Link::Kind::lent));
+  return *line;
 }
 
 }  // namespace sluice::redis

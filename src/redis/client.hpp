@@ -1,14 +1,18 @@
 /// What a RedisStore shares with the calls under way, which may outlive it.
 #pragma once
 
+#include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "redis/channels.hpp"
+#include "redis/durable_line.hpp"
 #include "redis/link.hpp"
 #include "redis/reactor.hpp"
 #include "redis/redis_store.hpp"
+#include "store/callbacks.hpp"
 
 namespace sluice::redis {
 
@@ -18,7 +22,9 @@ class Client {
 
   const RedisOptions& options() const noexcept { return options_; }
   Link& link() noexcept { return *link_; }
+  Link& listener() noexcept { return *listener_; }
   Channels& channels() noexcept { return channels_; }
+  Callbacks& callbacks() noexcept { return *callbacks_; }
 
   /// Starts the thread, which keeps `self` while it runs, and waits for the server's greeting.
   void open(std::shared_ptr<Client> self);
@@ -26,37 +32,54 @@ class Client {
   /// caller.
   void close();
 
-  /// A connection of one's own for a blocking command.
-  class Loan {
-   public:
-    /// Throws Error when all are out.
-    explicit Loan(Client& client) : client_(client), link_(client.lend()) {}
-    Loan(const Loan&) = delete;
-    Loan& operator=(const Loan&) = delete;
-    ~Loan() { client_.take_back(std::move(link_)); }
+  /// A connection of one's own for a blocking command; first come, first served. Throws Error when
+  /// all are out until `deadline`.
+  Task<std::shared_ptr<Link>> borrow(SteadyTime deadline);
+  void give_back(std::shared_ptr<Link> link);
 
-    Link& link() noexcept { return *link_; }
-
-   private:
-    Client& client_;
-    std::shared_ptr<Link> link_;
-  };
+  /// Where all batches go that end with this WAIT.
+  DurableLine& durable_line(const DurableLine::Wait& wait);
 
  private:
   static constexpr std::size_t most_spare = 4;
+  struct Borrower {
+    Completion called;
+    std::shared_ptr<Link> link{};
+  };
 
+  // REQUIRES: mutex_ is held
   std::shared_ptr<Link> lend();
-  void take_back(std::shared_ptr<Link> link);
+  std::shared_ptr<Link> make_link(Link::Kind kind);
 
   const RedisOptions options_;
   Channels channels_;
   Reactor reactor_;
   const std::shared_ptr<Link> link_;
+  const std::shared_ptr<Link> listener_;
+  const std::shared_ptr<Callbacks> callbacks_;
 
   std::mutex mutex_;
   bool closed_ = false;
   std::vector<std::shared_ptr<Link>> lent_;
   std::vector<std::shared_ptr<Link>> spare_;
+  std::list<std::shared_ptr<Borrower>> borrowers_;  // in the order of their calls
+  std::map<DurableLine::Wait, std::unique_ptr<DurableLine>> durable_lines_;
+};
+
+/// A borrowed connection, for a scope.
+class Loan {
+ public:
+  Loan(std::shared_ptr<Client> client, std::shared_ptr<Link> link)
+      : client_(std::move(client)), link_(std::move(link)) {}
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+  ~Loan() { client_->give_back(std::move(link_)); }
+
+  Link& link() noexcept { return *link_; }
+
+ private:
+  const std::shared_ptr<Client> client_;
+  std::shared_ptr<Link> link_;
 };
 
 }  // namespace sluice::redis

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "base/process.hpp"
@@ -46,9 +47,13 @@ SteadyTime Link::on_tick(SteadyTime now) {
     expire(now, finished);
     if (now >= look_at_) looks_ = flight_.count(ReadBy::next_reader) > 0;
     if (state_ == State::idle && is_wanted()) state_ = State::waiting;
-    if (state_ == State::waiting && is_wanted() && now >= retry_at_) begin_attempt(lock);
+    if (state_ == State::waiting && is_wanted() && now >= retry_at_) begin_attempt();
+    if (state_ == State::connecting && resolution_) take_addresses();
     if ((state_ == State::connecting || state_ == State::greeting) && now >= attempt_ends_)
-      lose(fmt::format("not connected within {} ms", attempt_time().count()), Errc::timeout);
+      lose(fmt::format("{} within {} ms",
+                       resolution_ ? "the name service has not answered" : "not connected",
+                       attempt_time().count()),
+           Errc::timeout);
     if (is_open()) mind_silence(now);
     flush(lock);
     arm();
@@ -65,15 +70,14 @@ SteadyTime Link::next_tick() const {
   if (state_ == State::waiting && is_wanted()) next = std::min(next, retry_at_);
   if (state_ == State::connecting || state_ == State::greeting)
     next = std::min(next, attempt_ends_);
-  if (is_open() && channels_.any() && !pinged_) next = std::min(next, last_heard_ + options_.idle);
+  if (is_open() && hears() && !pinged_) next = std::min(next, last_heard_ + options_.idle);
   return next;
 }
 
 void Link::mind_silence(SteadyTime now) {
   if (now >= silent_until_) {
     lose("it has been silent for too long", Errc::timeout);
-  } else if (channels_.any() && kind_ == Kind::shared && !pinged_ &&
-             now >= last_heard_ + options_.idle) {
+  } else if (hears() && !pinged_ && now >= last_heard_ + options_.idle) {
     static const auto ping = resp::command_bytes({"PING"});
     out_ += ping;
     appended_ += ping.size();
@@ -90,21 +94,31 @@ std::chrono::milliseconds Link::attempt_time() const {
                   : options_.connect_timeout;
 }
 
-void Link::begin_attempt(Lock& lock) {
+void Link::begin_attempt() {
   attempt_ends_ = system_clock().steady() + attempt_time();
-  std::vector<net::Address> found;
-  std::optional<Error> failure;
-  lock.unlock();
-  try {
-    found = net::resolve(options_.endpoint);
-  } catch (const Error& error) {
-    failure = error;
-  }
-  lock.lock();
-  if (state_ != State::waiting) return;
   state_ = State::connecting;
-  if (failure) return lose(failure->message(), failure->errc());
-  addresses_.assign(found.rbegin(), found.rend());
+  if (resolution_) return;  // the name service has not answered the last attempt
+  try {
+    if (options_.endpoint.is_unix() || net::is_numeric(options_.endpoint.host)) {
+      addresses_ = net::resolve(options_.endpoint);
+      std::ranges::reverse(addresses_);
+      return try_next_address();
+    }
+    resolution_ = Resolution::start(options_.endpoint, reactor_.waker());
+  } catch (const Error& failure) {
+    lose(failure.message(), failure.errc());
+  } catch (const std::exception& failure) {  // no thread for the question
+    lose(failure.what());
+  }
+}
+
+/// Of the name service, if it has answered.
+void Link::take_addresses() {
+  const auto answer = resolution_->answer();
+  if (!answer) return;
+  resolution_ = nullptr;
+  if (!*answer) return lose(answer->error().message(), answer->error().errc());
+  addresses_.assign((*answer)->rbegin(), (*answer)->rend());
   try_next_address();
 }
 
@@ -132,7 +146,7 @@ void Link::connected(Lock& lock) {
     return try_next_address();
   }
   lock.unlock();
-  auto channels = kind_ == Kind::shared ? channels_.confirmed() : std::vector<std::string>{};
+  auto channels = kind_ == Kind::listener ? channels_.confirmed() : std::vector<std::string>{};
   lock.lock();
   if (state_ != State::connecting) return;
   resubscribed_ = std::move(channels);

@@ -1,4 +1,4 @@
-/// One connection to the server that all callers share, and its coming back after it was lost.
+/// One connection to the server, and its coming back after it was lost.
 ///
 /// Sending: a request is appended to `out_` under the lock. A thread that finds no other thread
 /// sending sends until `out_` is empty, so what gathers during one write travels in the next.
@@ -30,6 +30,7 @@
 #include "redis/in_flight.hpp"
 #include "redis/operation.hpp"
 #include "redis/reactor.hpp"
+#include "redis/resolution.hpp"
 #include "redis/spin.hpp"
 #include "resp/reply_parser.hpp"
 
@@ -38,8 +39,9 @@ namespace sluice::redis {
 class Link final : public Source, public Driver {
  public:
   enum class Kind {
-    shared,  ///< always kept connected; hears the messages of the channels
-    lent,    ///< for blocking commands: connected only while there is something to send
+    shared,    ///< always kept connected
+    listener,  ///< hears the channels: a server closes what has subscribed for a large reply
+    lent,      ///< for blocking commands: connected only while there is something to send
   };
 
   Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Kind kind);
@@ -91,9 +93,13 @@ class Link final : public Source, public Driver {
   // link.cpp: life
   bool is_open() const noexcept { return state_ == State::ready || state_ == State::draining; }
   bool is_wired() const noexcept { return is_open() || state_ == State::greeting; }
-  bool is_wanted() const noexcept { return kind_ == Kind::shared || !pending_.empty(); }
+  bool hears() const noexcept { return kind_ == Kind::listener && channels_.any(); }
+  bool is_wanted() const noexcept {
+    return kind_ == Kind::shared || hears() || !pending_.empty();
+  }
   std::chrono::milliseconds attempt_time() const;
-  void begin_attempt(Lock& lock);
+  void begin_attempt();
+  void take_addresses();
   void try_next_address();
   void connected(Lock& lock);
   void take_greeting(const Value& reply);
@@ -118,6 +124,7 @@ class Link final : public Source, public Driver {
   bool blocked_ = false;            // the socket takes no more for now
   std::uint32_t armed_ = 0;         // what the reactor watches for
   std::unique_ptr<net::Socket> socket_;
+  std::shared_ptr<Resolution> resolution_;  // under way; it may outlast its attempt
   std::vector<net::Address> addresses_;  // still to be tried in this attempt, last first
   std::optional<Greeting> greeting_;
   std::vector<std::string> resubscribed_;

@@ -5,6 +5,7 @@
 #include "base/process.hpp"
 #include "redis/link.hpp"
 #include "sluice/metrics.hpp"
+#include "store/reply_error.hpp"
 #include "store/waiter.hpp"
 
 namespace sluice::redis {
@@ -27,10 +28,7 @@ void Link::submit(Operation& operation) {
   bool needs_connection = false;
   // Before the lock: a thread that the child does not have may hold it.
   if (forks_ != fork_count()) {
-    finished.fail(
-        operation,
-        failure(Errc::closed, "this Store was opened before fork(); open another in the child",
-                Effect::none));
+    finished.fail(operation, std::make_exception_ptr(closed_by_fork()));
     return finished.complete_all();
   }
   // A thread that submits inside get() awaits next, and then drives this link.
@@ -53,7 +51,7 @@ void Link::submit(Operation& operation) {
       } else {
         pending_.push_back(&operation);
         pending_bytes_ += operation.request.size();
-        needs_connection = kind_ == Kind::lent;
+        needs_connection = kind_ != Kind::shared;
       }
     }
   }

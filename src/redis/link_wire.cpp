@@ -235,8 +235,9 @@ void Link::note_state_of_server(const std::string& error) {
   if (error.starts_with("NOSCRIPT")) known_.clear();
   // After a failover the name or address leads to another server: connect anew, but not for every
   // call.
-  if (error.starts_with("READONLY") && state_ == State::ready &&
-      last_heard_ - ready_since_ >= options_.backoff_max)
+  const bool is_replica = error.find("READONLY ") != std::string::npos &&
+                          error_of_reply(error).errc() == Errc::read_only;
+  if (is_replica && state_ == State::ready && last_heard_ - ready_since_ >= options_.backoff_max)
     state_ = State::draining;
 }
 
@@ -244,7 +245,7 @@ void Link::note_state_of_server(const std::string& error) {
 bool Link::needs_reactor_to_read() const noexcept {
   if (reading_) return false;
   return !is_open() || flight_.count(ReadBy::anybody) > 0 || looks_ || !followers_.empty() ||
-         (kind_ == Kind::shared && channels_.any()) || silent_until_ != SteadyTime::max();
+         hears() || silent_until_ != SteadyTime::max();
 }
 
 /// Tells the reactor what to watch for.

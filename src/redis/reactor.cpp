@@ -28,18 +28,30 @@ epoll_event event_for(Source* source, std::uint32_t events) noexcept {
 
 }  // namespace
 
-Reactor::Reactor()
-    : epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
-      wakeup_(checked(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")) {
+Reactor::Wakeup::Wakeup()
+    : descriptor_(checked(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")) {}
+Reactor::Wakeup::~Wakeup() { ::close(descriptor_); }
+
+void Reactor::Wakeup::set() const noexcept {
+  const std::uint64_t one = 1;
+  // Fails only when the counter is at its limit: the thread is being woken already.
+  [[maybe_unused]] const auto written = ::write(descriptor_, &one, sizeof one);
+}
+
+void Reactor::Wakeup::take() const noexcept {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto drained = ::read(descriptor_, &count, sizeof count);
+}
+
+Reactor::Reactor() : epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")) {
   epoll_event event{};
   event.events = EPOLLIN;
-  checked(::epoll_ctl(epoll_, EPOLL_CTL_ADD, wakeup_, &event), "epoll_ctl");
+  checked(::epoll_ctl(epoll_, EPOLL_CTL_ADD, wakeup_->descriptor(), &event), "epoll_ctl");
 }
 
 Reactor::~Reactor() {
   stop();
   if (thread_.joinable()) thread_.detach();  // this is that thread, at its very end
-  ::close(wakeup_);
   ::close(epoll_);
 }
 
@@ -84,12 +96,6 @@ void Reactor::forget(int descriptor) noexcept {
   static_cast<void>(::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr));
 }
 
-void Reactor::wake() noexcept {
-  const std::uint64_t one = 1;
-  // Fails only when the counter is at its limit: the thread is being woken already.
-  [[maybe_unused]] const auto written = ::write(wakeup_, &one, sizeof one);
-}
-
 void Reactor::run() {
   const NoBlocking serving{"reads the replies of a Store and connects it"};
   while (!ending_.load(std::memory_order_acquire)) {
@@ -125,8 +131,7 @@ void Reactor::sleep_until(SteadyTime when) {
     if (auto* const source = static_cast<Source*>(events[static_cast<std::size_t>(i)].data.ptr)) {
       source->on_ready(events[static_cast<std::size_t>(i)].events);
     } else {
-      std::uint64_t count = 0;
-      [[maybe_unused]] const auto drained = ::read(wakeup_, &count, sizeof count);
+      wakeup_->take();
     }
   }
 }

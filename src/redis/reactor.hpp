@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -50,19 +51,38 @@ class Reactor {
   void forget(int descriptor) noexcept;
 
   /// All sources are ticked soon.
-  void wake() noexcept;
+  void wake() noexcept { wakeup_->set(); }
+  /// Does the same, also when the Reactor is gone.
+  std::function<void()> waker() const {
+    return [wakeup = wakeup_] { wakeup->set(); };
+  }
   /// The same, unless they are ticked before `when` anyway.
   void wake_before(SteadyTime when) noexcept {
     if (when.time_since_epoch().count() < sleeps_until_.load(std::memory_order_acquire)) wake();
   }
 
  private:
+  /// An eventfd.
+  class Wakeup {
+   public:
+    Wakeup();
+    Wakeup(const Wakeup&) = delete;
+    Wakeup& operator=(const Wakeup&) = delete;
+    ~Wakeup();
+    void set() const noexcept;
+    void take() const noexcept;
+    int descriptor() const noexcept { return descriptor_; }
+
+   private:
+    const int descriptor_;
+  };
+
   void run();
   SteadyTime tick_all();
   void sleep_until(SteadyTime when);
 
   const int epoll_;
-  const int wakeup_;
+  const std::shared_ptr<const Wakeup> wakeup_ = std::make_shared<const Wakeup>();
   std::atomic<bool> ending_{false};
   std::atomic<SteadyTime::rep> sleeps_until_{SteadyTime::max().time_since_epoch().count()};
   std::mutex mutex_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/event.hpp"
 #include "base/integer.hpp"
 #include "base/process.hpp"
 #include "redis/client.hpp"
@@ -61,15 +62,16 @@ Task<Value> call(ClientPtr client, Request request, CallOptions options) {
 
 Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks_for,
                           CallOptions options) {
-  Client::Loan loan{*client};
-  Value reply;
+  auto borrowing = client->borrow(deadline_of(*client, options));
+  Loan loan{client, co_await borrowing};
   const auto deadline = deadline_of(*client, options, blocks_for);
+  Value reply;
   co_await exchange(loan.link(), request, std::span{&reply, 1}, deadline, options);
   co_return checked(request, std::move(reply));
 }
 
-/// WAIT speaks of the writes of one connection: at the end of a batch, of that batch's.
-std::optional<milliseconds> replica_wait_of(const Batch& batch) {
+/// The WAIT at the end of a batch.
+std::optional<DurableLine::Wait> replica_wait_of(const Batch& batch) {
   const auto& last = batch.items().back();
   if (last.script || last.words.size() != 3) return std::nullopt;
   const std::vector<std::string_view> words{last.words.begin(), last.words.end()};
@@ -79,16 +81,17 @@ std::optional<milliseconds> replica_wait_of(const Batch& batch) {
   if (!ms || *ms == 0)
     throw Error{Errc::bad_argument,
                 "WAIT in a batch needs a time in ms above 0, not '" + last.words[2] + "'"};
-  return milliseconds{*ms};
+  return DurableLine::Wait{last.words[1], milliseconds{*ms}};
 }
 
-void add_item(Request& request, const Batch::Item& item) {
+/// `is_wait`: it is the WAIT at the end of its batch.
+void add_item(Request& request, const Batch::Item& item, bool is_wait = false) {
   const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
   if (item.script) {
     const Words all{words};
     request.add(*item.script, all.first(item.key_count), all.subspan(item.key_count));
   } else {
-    if (needs_of(words).own_connection)
+    if (!is_wait && needs_of(words).own_connection)
       throw Error{Errc::bad_argument, "a blocking command would hold up its batch; run it alone: " +
                                           item.words.front()};
     request.add(words);
@@ -103,10 +106,12 @@ Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request
   for (int repeat = 0; repeat < most_script_repeats; ++repeat) {
     std::vector<std::size_t> forgotten;
     Request again{Request::Kind::batch};
+    const bool waits = replica_wait_of(batch).has_value();
     for (std::size_t i = 0; i < replies.size(); ++i) {
-      if (!batch.items()[i].script || !is_forgotten_script(replies[i])) continue;
+      const bool is_wait = waits && i + 1 == replies.size() && !forgotten.empty();
+      if (!is_wait && !(batch.items()[i].script && is_forgotten_script(replies[i]))) continue;
       forgotten.push_back(i);
-      add_item(again, batch.items()[i]);
+      add_item(again, batch.items()[i], is_wait);
     }
     if (forgotten.empty()) break;
     std::vector<Value> answers(forgotten.size());
@@ -120,22 +125,15 @@ Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request
 Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request,
                                     CallOptions options) {
   const auto deadline = deadline_of(*client, options);
-  co_return co_await exchange_batch(client->link(), std::move(batch), std::move(request), deadline,
-                                    options);
+  auto exchanged = exchange_batch(client->link(), std::move(batch), std::move(request), deadline, options);
+  co_return co_await exchanged;
 }
 
-/// WAIT holds up its connection, so it gets one of its own.
-Task<std::vector<Value>> call_waiting_batch(ClientPtr client, Batch batch, milliseconds wait,
-                                            CallOptions options) {
-  const auto& last = batch.items().back().words;
-  const std::vector<std::string_view> wait_words{last.begin(), last.end()};
-  Request request{Request::Kind::batch};
-  for (std::size_t i = 0; i + 1 < batch.size(); ++i) add_item(request, batch.items()[i]);
-  request.add(wait_words);
-  Client::Loan loan{*client};
-  const auto deadline = deadline_of(*client, options, wait);
-  co_return co_await exchange_batch(loan.link(), std::move(batch), std::move(request), deadline,
-                                    options);
+Task<std::vector<Value>> call_durably(ClientPtr client, DurableLine::Wait wait, Batch batch,
+                                      CallOptions options) {
+  DurableLine::Call call{std::move(batch), options};
+  auto running = client->durable_line(wait).run(std::move(call));
+  co_return co_await running;
 }
 
 Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
@@ -144,7 +142,7 @@ Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
   request.add(words);
   request.set_answered_by(verb == "SUBSCRIBE" ? "subscribe" : "unsubscribe");
   Value reply;
-  co_await exchange(client->link(), request, std::span{&reply, 1}, deadline_of(*client, {}),
+  co_await exchange(client->listener(), request, std::span{&reply, 1}, deadline_of(*client, {}),
                     {.repeatable = true});
   checked(request, std::move(reply));
 }
@@ -227,23 +225,38 @@ class RedisStore final : public Store {
 
   Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
     if (batch.empty()) return Task<std::vector<Value>>::ready();
-    if (const auto wait = replica_wait_of(batch))
-      return call_waiting_batch(client_, std::move(batch), *wait, options);
+    const auto wait = replica_wait_of(batch);
     Request request{Request::Kind::batch};
-    for (const auto& item : batch.items()) add_item(request, item);
+    for (std::size_t i = 0; i < batch.size() - (wait ? 1 : 0); ++i)
+      add_item(request, batch.items()[i]);
+    if (wait) return call_durably(client_, *wait, std::move(batch), options);
     return call_batch(client_, std::move(batch), std::move(request), options);
   }
 
-  Task<Listener> listen(std::string channel, MessageHandler handler) override {
+  Task<Listener> subscribe(std::string channel, MessageHandler handler) override {
     return listen_on(client_, std::move(channel), std::move(handler));
   }
-
-  Listener on_reconnect(std::function<void()> handler) override {
+  Listener watch_connection(std::function<void()> handler) override {
     return Listener{std::make_unique<Reconnection>(client_, std::move(handler))};
+  }
+  Task<Listener> listen(std::string channel, MessageHandler handler) override {
+    return client_->callbacks().listen(
+        std::move(handler),
+        [client = client_, channel = std::move(channel)](MessageHandler deliver) {
+          return listen_on(client, channel, std::move(deliver));
+        });
+  }
+  Listener on_reconnect(std::function<void()> handler) override {
+    return client_->callbacks().watch(
+        std::move(handler), [this](auto deliver) { return watch_connection(std::move(deliver)); });
+  }
+  void call_back(std::function<void()> callback) noexcept override {
+    client_->callbacks().call(std::move(callback));
   }
 
   Clock& clock() noexcept override { return system_clock(); }
   Driver* driver() noexcept override { return &client_->link(); }
+  Driver* message_driver() noexcept override { return &client_->listener(); }
   std::string describe() const override { return redis::describe(client_->options()); }
 
  private:
@@ -253,7 +266,42 @@ class RedisStore final : public Store {
 
 }  // namespace
 
+DurableLine::DurableLine(Client& client, const Wait& wait, std::shared_ptr<Link> link)
+    : client_(client),
+      wait_(wait),
+      link_(std::move(link)),
+      calls_(link_.get(), most_at_once,
+             [this](std::vector<Call> calls) { return send(std::move(calls)); }) {}
+
+Task<DurableLine::Replies> DurableLine::send(std::vector<Call> calls) {
+  Batch all;
+  Request request{Request::Kind::batch};
+  CallOptions options{.repeatable = true};
+  for (const Call& call : calls) {
+    options.repeatable &= call.options.repeatable;
+    options.timeout = std::max(options.timeout, call.options.timeout);
+    for (std::size_t i = 0; i + 1 < call.batch.size(); ++i) all.add(call.batch.items()[i]);
+  }
+  for (const auto& item : all.items()) add_item(request, item);
+  all.add(calls.front().batch.items().back());
+  add_item(request, all.items().back(), true);
+  const auto deadline = deadline_of(client_, options, wait_.within);
+  auto exchanged =
+      exchange_batch(*link_, std::move(all), std::move(request), deadline, options);
+  std::vector<Value> answers = co_await exchanged;
+  Replies replies;
+  auto next = answers.begin();
+  for (const Call& call : calls) {
+    const auto end = next + static_cast<std::ptrdiff_t>(call.batch.size() - 1);
+    replies.emplace_back(std::move_iterator{next}, std::move_iterator{end});
+    replies.back().push_back(answers.back());
+    next = end;
+  }
+  co_return replies;
+}
+
 std::unique_ptr<Store> open_redis(RedisOptions options) {
+  NoBlocking::check("opening a Store");
   auto client = std::make_shared<Client>(std::move(options));
   auto store = std::make_unique<RedisStore>(client);
   client->open(client);

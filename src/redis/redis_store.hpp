@@ -2,9 +2,12 @@
 ///
 ///     RedisStore ── shares with its calls ──> Client ── owns ──> Reactor (the background thread)
 ///                                               │                  └── ticks ──> every Link
-///                                               ├── shared Link: all calls and subscriptions
+///                                               ├── shared Link: all calls
+///                                               ├── listener Link: all subscriptions
 ///                                               ├── lent Links: one for each blocking command
-///                                               └── Channels: the handlers
+///                                               ├── DurableLines: batches that end with WAIT
+///                                               ├── Channels: the handlers
+///                                               └── Callbacks: where the users' handlers run
 #pragma once
 
 #include <chrono>
@@ -41,7 +44,7 @@ struct RedisOptions {
   /// The pause before connecting again doubles from `backoff_min` to `backoff_max`, and each is
   /// shortened by a random part of up to a half, so that many clients do not come back at once.
   std::chrono::milliseconds backoff_min{20};
-  std::chrono::milliseconds backoff_max{2000};
+  std::chrono::milliseconds backoff_max{1000};
 
   /// How long a waiting thread looks for its reply before it sleeps. 20 to 50 µs more than halve
   /// the time of a call on a near server, for the CPU of one core while a call is under way. Given
@@ -52,9 +55,11 @@ struct RedisOptions {
   std::size_t most_calls = 1 << 20;
   /// Bytes of calls that wait to be sent. More are refused (effect none).
   std::size_t most_bytes = std::size_t{1} << 30;
-  /// Connections for blocking commands, opened when needed. One more blocking command at once is
-  /// refused.
+  /// Connections for blocking commands, opened when needed. One more blocking command at once waits
+  /// until one of them has ended.
   std::size_t most_blocking = 64;
+  /// Where callbacks run; empty: on a thread of the Store's own.
+  Executor executor = {};
 };
 
 /// "redis://host:port/0": what messages call the server; without user and password.

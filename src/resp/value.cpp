@@ -151,8 +151,12 @@ Error error_of_reply(std::string_view reply) {
                          reply.find("@user_script:") != std::string_view::npos ||
                          reply.starts_with("ERR Error running script");
   std::string text{reply.substr(0, tail)};
+  auto code = reply;
+  if (const auto at = reply.find(": -"); reply.starts_with("ERR Error running script") &&
+                                         at != std::string_view::npos)
+    code.remove_prefix(at + 3);  // what the script's call was answered
   for (const auto& row : rows)
-    if (reply.starts_with(row.beginning))
+    if (code.starts_with(row.beginning))
       return {row.errc, std::move(text),
               in_script && !row.before_any_write ? Effect::unknown : Effect::none};
   const bool is_unanswered = std::ranges::find(unanswered, reply) != std::end(unanswered);

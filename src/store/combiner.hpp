@@ -18,7 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/process.hpp"
 #include "sluice/store.hpp"
+#include "store/reply_error.hpp"
 #include "store/waiter.hpp"
 
 namespace sluice {
@@ -37,6 +39,7 @@ class Combiner {
       : driver_(driver), shared_(std::make_shared<Shared>(largest, std::move(send))) {}
 
   Task<Reply> call(Request request) {
+    if (forks_ != fork_count()) throw closed_by_fork();  // the sender may be a thread of the parent
     Entry entry{std::move(request), driver_};
     if (shared_->enqueue(entry)) spawn(flush(shared_));
     co_await entry.woken;
@@ -162,6 +165,7 @@ class Combiner {
   }
 
   Driver* const driver_;
+  const unsigned forks_ = fork_count();
   const std::shared_ptr<Shared> shared_;
 };
 

@@ -141,4 +141,8 @@ Error error_of_script(std::string_view reply, const Script& script, Words keys,
   return with_place(error, script.name, keys.empty() ? std::string_view{} : keys.front(), *effect);
 }
 
+Error closed_by_fork() {
+  return Error{Errc::closed, "this Store was opened before fork(); open another in the child"};
+}
+
 }  // namespace sluice

@@ -1,5 +1,5 @@
 /// The Error of a call that was answered by an error: what was called on which key, what the server
-/// says, and whether anything happened.
+/// says, and whether anything happened. And of a call that no process may make.
 #pragma once
 
 #include <optional>
@@ -20,5 +20,8 @@ Error error_of_script(std::string_view reply, const Script& script, Words keys,
 /// Whether a script that failed in this line (from 1) may have written before. Goes by its text:
 /// true where it cannot tell. `line_was_done`: the calls in that line had succeeded.
 bool may_have_written(std::string_view script, std::size_t line, bool line_was_done = false);
+
+/// Of a Store in a child of fork().
+Error closed_by_fork();
 
 }  // namespace sluice

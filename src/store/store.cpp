@@ -1,5 +1,11 @@
 #include "sluice/store.hpp"
 
+#include "base/callback.hpp"
+
+void std::default_delete<sluice::Store>::operator()(sluice::Store* store) const noexcept {
+  delete store;
+}
+
 namespace sluice {
 
 Batch& Batch::add(Words command) {
@@ -12,11 +18,27 @@ Batch& Batch::add(const Script& script, Words keys, Words args) {
   item.words.reserve(keys.size() + args.size());
   item.words.insert(item.words.end(), keys.begin(), keys.end());
   item.words.insert(item.words.end(), args.begin(), args.end());
+  return add(std::move(item));
+}
+
+Batch& Batch::add(Item item) {
   items_.push_back(std::move(item));
   return *this;
 }
 
 Listener Store::on_reconnect(std::function<void()>) { return {}; }
+
+Task<Listener> Store::subscribe(std::string channel, MessageHandler handler) {
+  return listen(std::move(channel), std::move(handler));
+}
+
+Listener Store::watch_connection(std::function<void()> handler) {
+  return on_reconnect(std::move(handler));
+}
+
+void Store::call_back(std::function<void()> callback) noexcept {
+  call_user("a callback", callback);
+}
 
 Task<WallTime> Store::time() {
   auto asked = run({"TIME"});

@@ -18,7 +18,7 @@ Task<Subscription> Subscription::open(Store& store, std::string channel) {
     }
     if (arrival) arrival->complete();
   };
-  subscription.listener_ = co_await store.listen(std::move(channel), std::move(deliver));
+  subscription.listener_ = co_await store.subscribe(std::move(channel), std::move(deliver));
   co_return subscription;
 }
 
@@ -32,7 +32,7 @@ Task<std::optional<Message>> Subscription::next(SteadyTime deadline) {
         inbox_->messages.pop_front();
         co_return message;
       }
-      arrival = std::make_shared<Completion>(store_->driver());
+      arrival = std::make_shared<Completion>(store_->message_driver());
       inbox_->arrival = arrival;
     }
     if (!co_await wait_until(*arrival, store_->clock(), deadline)) {

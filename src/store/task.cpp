@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "base/callback.hpp"
 #include "base/event.hpp"
 #include "base/process.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
+#include "sluice/when_all.hpp"
 #include "store/waiter.hpp"
 
 namespace sluice {
@@ -60,13 +62,23 @@ class Lease {
 
 Waiter* Waiter::current() noexcept { return current_waiter; }
 
-Waiter& Waiter::of_this_thread() {
-  thread_local const Lease lease;
-  return lease.waiter();
+Waiter& Waiter::of_this_thread() { return sluice::of_this_thread<Lease>().waiter(); }
+
+Waiter::Scope::Scope(Waiter* waiter) noexcept
+    : before_(std::exchange(current_waiter, waiter)),
+      locks_before_(std::exchange(outer_locks_, locks_)) {}
+Waiter::Scope::~Scope() {
+  current_waiter = before_;
+  outer_locks_ = locks_before_;
 }
 
-Waiter::Scope::Scope(Waiter* waiter) noexcept : before_(std::exchange(current_waiter, waiter)) {}
-Waiter::Scope::~Scope() { current_waiter = before_; }
+void Waiter::check_suspension() {
+  if (current_waiter || locks_ <= outer_locks_) return;
+  throw Error{Errc::bad_argument,
+              "a coroutine must not be inside a lock by lock(), as of std::scoped_lock, at a "
+              "co_await: it may go on in another thread, which cannot unlock; use co_await "
+              "mutex.acquire(), or wait for the coroutine in Task::get()"};
+}
 
 void Waiter::post(Completion& completion) noexcept {
   completion.next_ = posted_.load(std::memory_order_relaxed);
@@ -138,6 +150,9 @@ bool Completion::complete() noexcept {
     if (waiter_) {
       waiter_->post(*this);
     } else {
+      // The thread is in the middle of something else: of a release, say, or of reading replies.
+      const char* const duty = NoBlocking::duty_of_this_thread();
+      const NoBlocking busy{duty ? duty : "goes on with a coroutine that no thread waits for"};
       const Waiter::Scope no_waiter{nullptr};
       coroutine_.resume();
     }
@@ -147,10 +162,25 @@ bool Completion::complete() noexcept {
 
 namespace detail {
 
-void PromiseBase::end() noexcept {
+namespace {
+
+/// In place of what is told at the drop: it has been dropped.
+std::function<void()>* was_dropped() noexcept {
+  static auto* const mark = new std::function<void()>;
+  return mark;
+}
+
+}  // namespace
+
+void PromiseBase::end(std::coroutine_handle<> self) noexcept {
   const auto continuation = continuation_;
   Waiter* const waiter = waiter_;
-  if (arrivals_.fetch_add(1, std::memory_order_acq_rel) == 0) return;
+  switch (arrivals_.fetch_add(1, std::memory_order_acq_rel)) {
+    case 0:
+    case dropped: return;  // start() has not returned
+    case dropped + 1: return self.destroy();
+    default: break;
+  }
   if (continuation) {
     continuation.resume();
   } else if (waiter) {
@@ -158,12 +188,40 @@ void PromiseBase::end() noexcept {
   }
 }
 
+bool PromiseBase::leave_running(std::coroutine_handle<> self) noexcept {
+  const auto before = arrivals_.fetch_add(1, std::memory_order_acq_rel);
+  if (before == dropped + 1) self.destroy();  // and the coroutine that has awaited it is gone
+  return before != 1;
+}
+
+bool PromiseBase::drop_running() noexcept {
+  const std::unique_ptr<std::function<void()>> tell{
+      on_drop_.exchange(was_dropped(), std::memory_order_acq_rel)};
+  const bool ended =
+      (arrivals_.fetch_or(dropped, std::memory_order_acq_rel) & both) == both;
+  if (tell && !ended) call_user("what is told of a dropped Task", *tell);
+  return ended;
+}
+
+void PromiseBase::on_drop(std::function<void()> tell) {
+  auto mine = std::make_unique<std::function<void()>>(std::move(tell));
+  auto* before = on_drop_.load(std::memory_order_acquire);
+  do {
+    if (before == was_dropped()) return (*mine)();
+  } while (!on_drop_.compare_exchange_weak(before, mine.get(), std::memory_order_acq_rel));
+  delete before;
+  mine.release();
+}
+
+void PromiseBase::forget_on_drop() noexcept {
+  if (auto* const tell = on_drop_.load(std::memory_order_acquire); tell != was_dropped())
+    delete tell;
+}
+
+void check_suspension() { Waiter::check_suspension(); }
+
 void run_to_end(PromiseBase& promise, std::coroutine_handle<> coroutine) {
-  if (const char* const duty = NoBlocking::duty_of_this_thread())
-    throw Error{Errc::bad_argument,
-                std::string{"Task::get() would block the thread that "} + duty +
-                    ": co_await the Task, or go to a thread of your own before, by co_await "
-                    "resume_on(executor)"};
+  NoBlocking::check("Task::get()");
   Waiter& waiter = Waiter::of_this_thread();
   const Waiter::Scope scope{&waiter};
   if (!promise.start(coroutine, {}, &waiter)) return;
@@ -202,16 +260,6 @@ struct Detached {
   };
 };
 
-void report(std::exception_ptr error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& failure) {
-    log(LogLevel::error, failure.what());
-  } catch (...) {
-    log(LogLevel::error, "a background task failed with something that is no std::exception");
-  }
-}
-
 Detached run_detached(Task<void> task, std::function<void(std::exception_ptr)> failed) {
   std::exception_ptr error;
   try {
@@ -221,9 +269,9 @@ Detached run_detached(Task<void> task, std::function<void(std::exception_ptr)> f
   }
   if (!error) co_return;
   if (failed) {
-    failed(error);
+    call_user("what spawn() was given for failures", [&] { failed(error); });
   } else {
-    report(error);
+    report_thrown("a background task", error);
   }
 }
 
@@ -250,6 +298,66 @@ Detached run_counted(Task<void>& task, Gate& gate) {
 void spawn(Task<void> task, std::function<void(std::exception_ptr)> failed) {
   const Waiter::Scope no_waiter{nullptr};
   run_detached(std::move(task), std::move(failed));
+}
+
+/// One coroutine on its way to the executor's thread.
+struct ResumeOn::Passage {
+  enum State { leaving, on_its_way, arrived, dropped };
+
+  explicit Passage(std::coroutine_handle<> traveller) : coroutine(traveller) {}
+
+  /// True: the coroutine is the caller's to resume.
+  bool arrive(State as) noexcept {
+    State before = state.load(std::memory_order_acquire);
+    while (before < arrived)
+      if (state.compare_exchange_weak(before, as, std::memory_order_acq_rel))
+        return as == arrived || before == on_its_way;
+    return false;
+  }
+  void go_on() const {
+    const Waiter::Scope no_waiter{nullptr};
+    coroutine.resume();
+  }
+
+  const std::coroutine_handle<> coroutine;
+  std::atomic<State> state{leaving};
+};
+
+bool ResumeOn::await_suspend(std::coroutine_handle<> coroutine) {
+  struct Work {
+    explicit Work(std::shared_ptr<Passage> one) : passage(std::move(one)) {}
+    Work(const Work&) = delete;
+    Work& operator=(const Work&) = delete;
+    ~Work() {
+      if (passage->arrive(Passage::dropped)) passage->go_on();
+    }
+    const std::shared_ptr<Passage> passage;
+  };
+  const auto passage = std::make_shared<Passage>(coroutine);
+  passage_ = passage;
+  const auto executor = std::move(executor_);  // `this` may be gone before the executor returns
+  try {
+    executor([work = std::make_shared<Work>(passage)] {
+      if (work->passage->arrive(Passage::arrived)) work->passage->go_on();
+    });
+  } catch (...) {
+    const auto before = passage->state.exchange(Passage::arrived, std::memory_order_acq_rel);
+    if (before != Passage::arrived) throw;
+    report_thrown("an executor that had run its work", std::current_exception());
+    return true;
+  }
+  auto before = Passage::leaving;
+  passage->state.compare_exchange_strong(before, Passage::on_its_way, std::memory_order_acq_rel);
+  return before != Passage::dropped;
+}
+
+void ResumeOn::await_resume() const {
+  if (passage_->state.load(std::memory_order_acquire) == Passage::dropped)
+    throw Error{Errc::closed, "the executor dropped a coroutine that was to go on there"};
+}
+
+ResumeOn::~ResumeOn() {
+  if (passage_) passage_->state.store(Passage::arrived, std::memory_order_release);
 }
 
 Task<void> when_all(std::vector<Task<void>> tasks) {

@@ -44,7 +44,13 @@ class Waiter {
   void start_driving(Driver& driver) noexcept;
   void stop_driving(const Driver& driver) noexcept;
 
-  /// Makes `waiter` the current one of this thread for a scope.
+  /// The locks that this thread is inside by lock(). A coroutine that no thread waits for must not
+  /// suspend inside of one: it may go on in another thread.
+  static int& locks_of_this_thread() noexcept { return locks_; }
+  static void check_suspension();
+
+  /// Makes `waiter` the current one of this thread for a scope. Null: coroutines that no thread
+  /// waits for run in it.
   class Scope {
    public:
     explicit Scope(Waiter* waiter) noexcept;
@@ -53,13 +59,17 @@ class Waiter {
     Scope& operator=(const Scope&) = delete;
 
    private:
-    Waiter* before_;
+    Waiter* const before_;
+    const int locks_before_;
   };
 
   /// This thread's own waiter, whether it waits or not.
   static Waiter& of_this_thread();
 
  private:
+  inline static thread_local int locks_ = 0;
+  inline static thread_local int outer_locks_ = 0;  // of what runs around the coroutine
+
   Event event_;
   std::atomic<Completion*> posted_{nullptr};
   Completion* ready_ = nullptr;  // taken from posted_, oldest first; this thread's alone

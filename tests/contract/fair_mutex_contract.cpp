@@ -7,6 +7,8 @@
 
 #include "contract/stores.hpp"
 #include "sluice/fair_mutex.hpp"
+#include "sluice/lock_info.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice {
 namespace {

@@ -7,6 +7,7 @@
 #include "base/event.hpp"
 #include "base/sha1.hpp"
 #include "contract/stores.hpp"
+#include "sluice/when_all.hpp"
 #include "store/combiner.hpp"
 #include "store/subscription.hpp"
 

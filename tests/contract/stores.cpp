@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "proxy/support/proxy_under_test.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::test {
 namespace {

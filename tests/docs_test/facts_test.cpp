@@ -94,6 +94,7 @@ std::vector<std::string> metric_rows() {
   level = "server";
 #define SERVER
 #include "proxy/watch/counters.def"
+#include "sluice/store.hpp"
 #undef SERVER
 #undef COUNTER
   return rows;

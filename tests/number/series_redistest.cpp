@@ -9,6 +9,7 @@
 
 #include "sluice/number.hpp"
 #include "sluice/open.hpp"
+#include "sluice/when_all.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"

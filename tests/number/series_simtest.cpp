@@ -7,6 +7,7 @@
 #include "engine/embedded_store.hpp"
 #include "sluice/id.hpp"
 #include "sluice/number.hpp"
+#include "sluice/when_all.hpp"
 
 namespace sluice {
 namespace {

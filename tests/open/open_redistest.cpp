@@ -2,6 +2,7 @@
 
 #include "sluice/log.hpp"
 #include "sluice/open.hpp"
+#include "sluice/store.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice {

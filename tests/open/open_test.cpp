@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "sluice/store.hpp"
 #include "support/silent_port.hpp"
 #include "support/temp_dir.hpp"
 

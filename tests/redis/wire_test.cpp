@@ -6,6 +6,7 @@
 #include "base/event.hpp"
 #include "redis/at_server.hpp"
 #include "redis/fake_server.hpp"
+#include "sluice/when_all.hpp"
 
 namespace sluice {
 namespace {
@@ -196,12 +197,10 @@ TEST(Wire, AServerThatIsLoadingIsWaitedFor) {
   EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), "loaded");
 }
 
-TEST(Wire, AServerThatHasBecomeAReplicaIsLeft) {
-  FakeServer server{[](FakeServer::Peer& peer, int number) {
+void expect_left_after(std::string_view reply_of_a_replica) {
+  FakeServer server{[&](FakeServer::Peer& peer, int number) {
     if (!peer.greet()) return;
-    while (!peer.command().empty())
-      peer.send(number == 0 ? "-READONLY You can't write against a read only replica.\r\n"
-                            : "+master\r\n");
+    while (!peer.command().empty()) peer.send(number == 0 ? reply_of_a_replica : "+master\r\n");
   }};
   auto options = server.options();
   options.backoff_max = 1ms;
@@ -218,6 +217,16 @@ TEST(Wire, AServerThatHasBecomeAReplicaIsLeft) {
   EXPECT_EQ(error.errc(), Errc::read_only);
   EXPECT_EQ(error.effect(), Effect::none);
   EXPECT_EQ(to_string(reply), "master");
+}
+
+TEST(Wire, AServerThatHasBecomeAReplicaIsLeft) {
+  expect_left_after("-READONLY You can't write against a read only replica.\r\n");
+}
+
+TEST(Wire, K26_AReplicaThatSaysSoInAScriptsErrorIsLeft) {  // as Redis 6 does
+  expect_left_after(
+      "-ERR Error running script (call to f_7f923f79fe76194c868d7e1d0820de36700eb649): "
+      "@user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.\r\n");
 }
 
 TEST(Wire, CallsBeyondTheLimitAreRefusedWithoutAnEffect) {

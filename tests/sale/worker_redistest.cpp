@@ -10,6 +10,7 @@
 #include "sale/order_queue.hpp"
 #include "sale/order_store_sql.hpp"
 #include "sale/shop.hpp"
+#include "sluice/when_all.hpp"
 
 namespace sluice {
 namespace {

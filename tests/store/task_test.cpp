@@ -9,6 +9,7 @@
 #include "base/event.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
+#include "sluice/when_all.hpp"
 #include "store/waiter.hpp"
 
 namespace sluice {
@@ -155,7 +156,7 @@ TEST(Spawn, LogsAFailureThatNobodyHandles) {
   spawn(odd());
   set_log_sink({});
   ASSERT_EQ(heard.size(), 2U);
-  EXPECT_EQ(heard[0], "broken");
+  EXPECT_EQ(heard[0], "a background task threw: broken");
   EXPECT_NE(heard[1].find("no std::exception"), std::string::npos);
 }
 
@@ -335,6 +336,116 @@ TEST(Frictions, U02_ResumeOnContinuesWhereTheExecutorRunsIt) {
   EXPECT_EQ(steps, 1);
   std::exchange(kept, nullptr)();
   EXPECT_EQ(steps, 2);
+}
+
+TEST(ResumeOn, ThrowsWhereTheExecutorDropsTheWork) {
+  std::function<void()> kept;
+  std::vector<Errc> failures;
+  const auto go = [&](Executor executor) -> Task<void> {
+    try {
+      co_await resume_on(executor);
+    } catch (const Error& error) {
+      failures.push_back(error.errc());
+    }
+  };
+  spawn(go([](auto) {}));
+  EXPECT_EQ(failures.size(), 1U) << "dropped at once";
+  spawn(go([&](auto work) { kept = std::move(work); }));
+  EXPECT_EQ(failures.size(), 1U);
+  kept = nullptr;
+  EXPECT_EQ(failures, (std::vector{Errc::closed, Errc::closed}));
+}
+
+TEST(ResumeOn, ThrowsWhatTheExecutorThrows) {
+  int caught = 0;
+  const auto go = [&]() -> Task<void> {
+    try {
+      co_await resume_on([](auto) { throw 7; });
+    } catch (int number) {
+      caught = number;
+    }
+  };
+  go().get();
+  EXPECT_EQ(caught, 7);
+}
+
+/// Another library's coroutine, which its owner may destroy.
+struct Foreign {
+  struct promise_type {
+    Foreign get_return_object() {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }
+  };
+  std::coroutine_handle<promise_type> coroutine;
+};
+
+TEST(ResumeOn, ADestroyedCoroutineIsNotResumed) {
+  std::function<void()> kept;
+  int steps = 0;
+  const auto go = [&]() -> Foreign {
+    co_await resume_on([&](auto work) { kept = std::move(work); });
+    ++steps;
+  };
+  go().coroutine.destroy();
+  kept();
+  EXPECT_EQ(steps, 0);
+}
+
+TEST(Drop, ATaskThatRunsGoesOnAlone) {
+  Completion reply;
+  int steps = 0;
+  bool told = false;
+  const auto work = [&]() -> Task<std::unique_ptr<int>> {
+    OnDrop on_drop{[&] { told = true; }};
+    co_await on_drop;
+    co_await reply;
+    ++steps;
+    co_return std::make_unique<int>(1);
+  };
+  const auto wait = [&]() -> Foreign {
+    auto result = co_await work();
+    ++steps;
+  };
+  const Foreign waiter = wait();
+  waiter.coroutine.destroy();
+  EXPECT_TRUE(told);
+  EXPECT_EQ(steps, 0);
+  reply.complete();
+  EXPECT_EQ(steps, 1) << "the coroutine that waited is gone";
+}
+
+TEST(Drop, OfAnEndedTaskTellsNobody) {
+  bool told = false;
+  {
+    auto task = [&]() -> Task<void> {
+      OnDrop on_drop{[&] { told = true; }};
+      co_await on_drop;
+    }();
+    task.get();
+  }
+  EXPECT_FALSE(told);
+}
+
+TEST(NoThread, GetThrowsInACoroutineThatNoThreadWaitsFor) {
+  Completion reply;
+  std::optional<Errc> failure;
+  const auto nothing = []() -> Task<void> { co_return; };
+  const auto work = [&]() -> Task<void> {
+    nothing().get();  // still the caller's thread
+    co_await reply;
+    try {
+      nothing().get();
+    } catch (const Error& error) {
+      failure = error.errc();
+    }
+  };
+  spawn(work());
+  reply.complete();
+  EXPECT_EQ(failure, Errc::bad_argument);
 }
 
 }  // namespace

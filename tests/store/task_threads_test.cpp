@@ -7,6 +7,7 @@
 
 #include "base/event.hpp"
 #include "sluice/task.hpp"
+#include "sluice/when_all.hpp"
 
 namespace sluice {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <thread>
 
+#include "sluice/when_all.hpp"
+
 namespace sluice::cli {
 namespace {
 

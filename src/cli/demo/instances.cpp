@@ -13,6 +13,7 @@
 #include "base/descriptor.hpp"
 #include "cli/demo/crowd.hpp"
 #include "sluice/open.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::cli {
 namespace {

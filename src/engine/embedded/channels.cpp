@@ -1,24 +1,10 @@
 #include "engine/embedded/channels.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "sluice/log.hpp"
+#include "base/callback.hpp"
 
 namespace sluice::engine {
-namespace {
-
-void run(const MessageHandler& handler, const Message& message) {
-  try {
-    handler(message);
-  } catch (const std::exception& error) {
-    log(LogLevel::error,
-        fmt::format("a handler of channel {} threw: {}", message.channel, error.what()));
-  }
-}
-
-}  // namespace
 
 class Channels::Registration final : public Listener::Registration {
  public:
@@ -103,7 +89,8 @@ void Channels::deliver(Lock& lock, const Message& message) {
     const bool registered = is_registered(message.channel, handler);
     running_ = registered ? handler.get() : nullptr;
     lock.unlock();
-    if (registered) run(*handler, message);
+    if (registered)
+      call_user("a handler of channel '" + message.channel + "'", [&] { (*handler)(message); });
     handler = nullptr;  // outside the lock: destroying it may call back into this class
     lock.lock();
     running_ = nullptr;

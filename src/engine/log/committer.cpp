@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/event.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 #include "store/waiter.hpp"
@@ -189,6 +190,7 @@ void LogCommitter::wake_thread() {
 }
 
 void LogCommitter::run_thread() {
+  const NoBlocking writing{"writes the log of an embedded Store"};
   Lock lock{mutex_};
   while (!stopping_) {
     if (sync_due_) {

@@ -7,6 +7,8 @@
 #include "lock/fair/fair_queue.hpp"
 #include "lock/hold/owner.hpp"
 #include "lock/text.hpp"
+#include "sluice/lock_info.hpp"
+#include "sluice/store.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {
@@ -57,7 +59,7 @@ Task<Value> FairQueue::ask_end(const Identity& who, CallOptions options) {
 GiveUp FairQueue::give_up(const Identity& who) const {
   return script_call(store(), scripts::lock_fair_release,
                      {key(), queue_, deadlines_, tickets_, names_.token},
-                     {who.request, names_.channel, who.owner});
+                     {who.request, names_.channel, who.owner}, durability());
 }
 
 Task<Value> FairQueue::ask_force_release() {
@@ -94,27 +96,12 @@ Task<LockInfo> FairQueue::info() {
 }  // namespace sluice::lock
 
 namespace sluice {
-namespace {
-
-std::shared_ptr<lock::FairQueue> queue_of(Store& store, const std::string& name,
-                                          const FairMutexOptions& options) {
-  return std::make_shared<lock::FairQueue>(
-      store, name, lock::Terms::of(options.lease, options.margin, options.watchdog),
-      options.durability);
-}
-
-}  // namespace
 
 FairMutex::FairMutex(Store& store, std::string name, FairMutexOptions options)
-    : FairMutex(queue_of(store, name, options), std::move(options.label)) {}
-
-FairMutex::FairMutex(std::shared_ptr<lock::FairQueue> queue, std::string label)
-    : ExclusiveLock(queue, std::move(label)), queue_(std::move(queue)) {}
-
-FairMutex::~FairMutex() = default;
-
-Task<LockInfo> FairMutex::info() { return queue_->info(); }
-
-Task<bool> FairMutex::force_release() { return queue_->force_release(); }
+    : ExclusiveLock(
+          std::make_shared<lock::FairQueue>(
+              store, name, lock::Terms::of(options.lease, options.margin, options.watchdog),
+              options.durability),
+          std::move(options.label)) {}
 
 }  // namespace sluice

@@ -77,7 +77,7 @@ local function set_deadline(place)
   local most = (before and tonumber(before) or server_time() + math.max(left, 0)) + patience
   local has = tonumber(call('ZSCORE', KEYS[3], me)) or most
   local deadline = math.max(math.min(has, most), server_time() + patience * (place + 1))
-  call('ZADD', KEYS[3], string.format('%.0f', deadline), me)
+  call('ZADD', KEYS[3], deadline, me)
   return deadline
 end
 
@@ -101,13 +101,13 @@ end
 
 local place = find_or_take_place()
 local deadline = set_deadline(place)
-arrived = arrived or string.format('%.0f', server_time())
+arrived = arrived or server_time()
 call('HSET', KEYS[4], me,
      string.format('%s %s %s %s ', request, claim, arrived, inbox) .. holder)
 -- Together they end, so that none of ours is taken for Redisson's; and not before one of Redisson's
 -- that came after us.
 for i = 2, 4 do
-  call('PEXPIRE', KEYS[i], string.format('%.0f', deadline - server_time() + patience))
+  call('PEXPIRE', KEYS[i], deadline - server_time() + patience)
 end
 local many, foreign = look_before(place)
 -- Redisson tells its release to the first waiter alone, which may be dead.
@@ -179,7 +179,7 @@ local patience = 300000  -- that Redisson has with each that waits
 -- Moves the deadlines of all waiters behind `place`: O(n), as with Redisson.
 local function move_up(place, by)
   for _, owner in ipairs(redis.call('LRANGE', KEYS[2], place + 1, -1)) do
-    redis.call('ZADD', KEYS[3], 'XX', 'INCR', string.format('%.0f', -by), owner)
+    redis.call('ZADD', KEYS[3], 'XX', 'INCR', -by, owner)
   end
 end
 

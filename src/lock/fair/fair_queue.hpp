@@ -7,6 +7,7 @@
 
 #include "lock/mutex/hash_hold.hpp"
 #include "lock/mutex/names.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 
@@ -17,11 +18,10 @@ class FairQueue final : public HashLock {
   FairQueue(Store& store, const std::string& name, const Terms& terms,
             const Durability& durability);
 
-  Task<LockInfo> info();
+  Task<LockInfo> info() override;
 
   Task<Value> ask_end(const Identity& who, CallOptions options) override;
   GiveUp give_up(const Identity& who) const override;
-  bool queues_by_owner() const noexcept override { return true; }
 
  private:
   Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) override;

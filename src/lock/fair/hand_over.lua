@@ -19,7 +19,7 @@ local function drop(inbox)
       call('HDEL', KEYS[4], owner)
       gone = gone + 1
     elseif gone > 0 then
-      call('ZADD', KEYS[3], 'XX', 'INCR', string.format('%.0f', -patience * gone), owner)
+      call('ZADD', KEYS[3], 'XX', 'INCR', -patience * gone, owner)
     end
   end
   call('HDEL', KEYS[4], inbox)
@@ -32,8 +32,7 @@ local function take_turn(owner)
 end
 
 local function let_in(owner, request, holder, ttl)
-  redis.call('HSET', KEYS[1], owner, 1, 'sluice:request', request, 'sluice:holder', holder,
-             'sluice:since', string.format('%.0f', server_time()))
+  redis.call('HSET', KEYS[1], owner, 1, 'sluice:request', request, 'sluice:holder', holder)
   redis.call('PEXPIRE', KEYS[1], ttl)
 end
 
@@ -90,7 +89,7 @@ local function call_stranger(channel, owner)
     till = moved
   end
   if moved ~= deadline then
-    call('ZADD', KEYS[3], string.format('%.0f', moved), owner)
+    call('ZADD', KEYS[3], moved, owner)
   end
   call('HSET', KEYS[4], 'sluice:told',
        string.format('%.0f %.0f %.0f %s', till, moved, deadline, owner))

@@ -5,6 +5,7 @@
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "sluice/held.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice {
 
@@ -64,11 +65,13 @@ void Held::abandon() noexcept {
   if (hold && hold->forks == fork_count()) lock::leave_in_background(hold);
 }
 
+/// In a child of fork() the hold is its parent's, and so are the threads that may have the mutexes.
+bool Held::is_ours() const noexcept { return hold_ && hold_->forks == fork_count(); }
+
 bool Held::valid() const noexcept { return valid_for() > std::chrono::nanoseconds{0}; }
 
 std::chrono::nanoseconds Held::valid_for() const noexcept {
-  if (!hold_ || hold_->forks != fork_count() || hold_->state.load() != lock::HoldState::held)
-    return {};
+  if (!is_ours() || hold_->state.load() != lock::HoldState::held) return {};
   const auto left = hold_->certain_until.load() - hold_->watchdog->clock().steady();
   return std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds{0});
 }
@@ -77,7 +80,7 @@ FencingToken Held::token() const noexcept { return hold_ ? hold_->token : Fencin
 
 OwnerId Held::owner() const { return hold_ ? OwnerId{hold_->who.owner} : OwnerId{}; }
 
-std::uint32_t Held::entries() const { return hold_ ? hold_->watchdog->entries(*hold_) : 0; }
+std::uint32_t Held::entries() const { return is_ours() ? hold_->watchdog->entries(*hold_) : 0; }
 
 Task<ReleaseOutcome> Held::release() {
   auto hold = std::move(hold_);
@@ -87,15 +90,15 @@ Task<ReleaseOutcome> Held::release() {
 }
 
 std::stop_token Held::lost() const {
-  return hold_ ? hold_->watchdog->lost(*hold_) : std::stop_token{};
+  return is_ours() ? hold_->watchdog->lost(*hold_) : std::stop_token{};
 }
 
 void Held::on_lost(std::function<void(LostCause)> callback) {
-  if (hold_) hold_->watchdog->on_lost(*hold_, std::move(callback));
+  if (is_ours()) hold_->watchdog->on_lost(*hold_, std::move(callback));
 }
 
 void Held::on_risk(std::function<void(Risk)> callback) {
-  if (hold_) hold_->watchdog->on_risk(*hold_, std::move(callback));
+  if (is_ours()) hold_->watchdog->on_risk(*hold_, std::move(callback));
 }
 
 }  // namespace sluice

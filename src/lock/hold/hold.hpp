@@ -44,7 +44,9 @@ struct Terms {
   /// Whether a hold that was handed over is confirmed by asking: no renewal makes a lease of the
   /// claim.
   bool asks_after_hand_over() const noexcept { return !watched && claim() < lease; }
-  std::chrono::nanoseconds interval() const noexcept { return std::chrono::nanoseconds{lease} / 3; }
+  /// Of renewals. With a lease of 30 s an outage of 20 s begins 7.5 s after the last renewal at
+  /// worst, and leaves 2 s to connect and renew.
+  std::chrono::nanoseconds interval() const noexcept { return std::chrono::nanoseconds{lease} / 4; }
   /// Until when a hold is certain whose request was sent at `sent`.
   SteadyTime certain_until(SteadyTime sent) const noexcept { return sent + lease - margin; }
 };
@@ -57,6 +59,7 @@ struct Hold {
   FencingToken token;
   Terms terms;
   SteadyTime began{};
+  bool handed_on = false;               ///< by another owner of this process, without the server
   const unsigned forks = fork_count();  ///< of the process that holds
 
   // written under the watchdog's mutex, read by any thread
@@ -73,6 +76,7 @@ struct Hold {
   bool renewing = false;    ///< a renewal is under way
   bool unanswered = false;  ///< the last renewal failed
   bool warned = false;      ///< of a risk, and not confirmed since
+  bool awaited = false;     ///< waiters of this process wait behind it; see Watchdog::note_waiter
   LostCause cause{};
   std::optional<std::stop_source> stop;  ///< made when a caller asks for it
   std::vector<std::function<void(LostCause)>> on_lost;
@@ -84,6 +88,8 @@ struct Grant {
   FencingToken token;
   SteadyTime since;                 ///< not later than when the server granted it
   std::chrono::milliseconds ttl{};  ///< that the server gave it then
+  bool handed_on = false;           ///< by another owner of this process, without the server
+  bool awaited = false;             ///< others of this process wait behind it
 };
 
 }  // namespace sluice::lock

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/callback.hpp"
 #include "base/integer.hpp"
 #include "base/process.hpp"
 #include "base/random.hpp"
@@ -19,13 +20,12 @@ namespace {
 
 /// A random prefix and a count of its own for each thread: no lock, and asks the kernel once. A
 /// child draws anew, or it would say what its parent says.
+template <std::string (*draw)(), char mark>
 class Numbered {
  public:
-  explicit Numbered(std::string (*draw)()) : draw_(draw) {}
-
   std::string next() {
     if (prefix_.empty() || forks_ != fork_count()) {
-      prefix_ = draw_();
+      prefix_ = draw() + mark;
       forks_ = fork_count();
     }
     const fmt::format_int number{++last_};
@@ -35,7 +35,6 @@ class Numbered {
   }
 
  private:
-  std::string (*draw_)();
   std::string prefix_;
   std::uint64_t last_ = 0;
   unsigned forks_ = 0;
@@ -61,8 +60,11 @@ std::string ancestors() {
 /// "HOST PID t<thread> ", made once for each thread of each process; behind the thread its
 /// ancestors, if it has any.
 const std::string& this_thread() {
-  thread_local std::string text;
-  thread_local unsigned forks = 0;
+  struct Place {
+    std::string text;
+    unsigned forks = 0;
+  };
+  auto& [text, forks] = of_this_thread<Place>();
   if (text.empty() || forks != fork_count()) {
     forks = fork_count();
     text = host_without_blanks() + ' ' + std::to_string(::getpid()) + " t" +
@@ -73,14 +75,18 @@ const std::string& this_thread() {
 
 }  // namespace
 
-std::string new_owner_id() {
-  thread_local Numbered ids{[] { return random_uuid() + ':'; }};
-  return ids.next();
-}
+std::string new_owner_id() { return of_this_thread<Numbered<random_uuid, ':'>>().next(); }
 
-std::string new_request_id() {
-  thread_local Numbered ids{[] { return random_hex_128() + '-'; }};
-  return ids.next();
+std::string new_request_id() { return of_this_thread<Numbered<random_hex_128, '-'>>().next(); }
+
+const std::shared_ptr<OwnerState>& this_thread_owner() {
+  struct Mine {
+    Owner owner;
+    unsigned forks = fork_count();
+  };
+  auto& mine = of_this_thread<Mine>();
+  if (mine.forks != fork_count()) mine = {};  // the name is the parent's
+  return Internals::state(mine.owner);
 }
 
 std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const std::string& key,
@@ -110,19 +116,6 @@ void OwnerState::add(const std::shared_ptr<Hold>& hold) {
   if (holds.size() < full) return;
   std::erase_if(holds, is_over);
   full = 2 * holds.size() + 16;
-}
-
-bool OwnerState::begin_wait(const Resource& resource) {
-  Waited waited{&resource.store(), resource.key()};
-  const std::lock_guard lock{mutex};
-  if (std::ranges::find(waits_for_, waited) != waits_for_.end()) return false;
-  waits_for_.push_back(std::move(waited));
-  return true;
-}
-
-void OwnerState::end_wait(const Resource& resource) {
-  const std::lock_guard lock{mutex};
-  std::erase(waits_for_, Waited{&resource.store(), resource.key()});
 }
 
 std::string label_or_program(std::string label) {

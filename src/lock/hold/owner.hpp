@@ -1,6 +1,7 @@
 /// Who holds or waits: owners and their holds, ids, and what people are shown.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +12,8 @@
 
 #include "lock/hold/hold.hpp"
 #include "sluice/held.hpp"
+#include "sluice/lock_info.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::lock {
 
@@ -34,14 +37,22 @@ struct OwnerState {
                              const Script& renewal);
   void add(const std::shared_ptr<Hold>& hold);
 
-  /// That the owner waits for that lock. False: it does already, by another request.
-  bool begin_wait(const Resource& resource);
-  void end_wait(const Resource& resource);
+  /// One acquire. Those of one owner for one lock go one after another: the next may enter the hold
+  /// that the first gets.
+  struct Turn {
+    const Store* store;
+    std::string key;
+    bool may_wait;
+    Completion begins{};
 
- private:
-  using Waited = std::pair<const Store*, std::string>;
-  std::vector<Waited> waits_for_;
+    bool is_of(const Turn& other) const { return store == other.store && key == other.key; }
+  };
+  std::list<std::shared_ptr<Turn>> turns;  // under mutex; the first of each lock has begun
 };
+
+/// The owner that is this thread. It lives as long as the thread, and longer than all thread_local
+/// and static objects of the main thread.
+const std::shared_ptr<OwnerState>& this_thread_owner();
 
 /// The synchronizers' way to the private parts of Held and Owner.
 struct Internals {

@@ -6,8 +6,8 @@ local asked, asked_us
 local function server_time()
   if not asked then
     local time = redis.call('TIME')
-    asked = time[1] * 1000 + math.floor(time[2] / 1000)
     asked_us = time[1] * 1000000 + time[2]
+    asked = math.floor(asked_us / 1000)
   end
   return asked
 end
@@ -15,13 +15,14 @@ end
 -- part next_token
 -- The next `many` tokens of a fencing counter; the last of them. None is below the server's time in
 -- microseconds: so tokens rise although the server has lost some of its data, or all, and a counter
--- may end. Doubles count exactly up to 2^53, the year 2255.
+-- may end. Doubles count exactly up to 2^53, the year 2255. Give them to redis.call as numbers: that
+-- is exact, and costs less than string.format; in texts, by '%.0f'.
 -- REQUIRES: part server_time
 local counter_kept = 90000000  -- ms: longer than any lease
 local function next_token(counter, many)
   server_time()
   local token = math.max(tonumber(redis.call('GET', counter) or 0), asked_us) + many
-  redis.call('SET', counter, string.format('%.0f', token), 'PX', counter_kept)
+  redis.call('SET', counter, token, 'PX', counter_kept)
   return token
 end
 

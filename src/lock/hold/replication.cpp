@@ -25,11 +25,20 @@ std::string_view line_of(std::string_view info, std::string_view name) {
 
 Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, Words args,
                                const Durability& durability) {
-  const std::string replicas = std::to_string(durability.replicas);
-  const std::string within = std::to_string(durability.within.count());
   Batch batch;
-  batch.add(script, keys, args).add({"WAIT", replicas, within});
+  batch.add(script, keys, args);
+  add_wait(batch, durability);
   return reply_of(store.run(std::move(batch), {.repeatable = true}));
+}
+
+void add_wait(Batch& batch, const Durability& durability) {
+  batch.add(
+      {"WAIT", std::to_string(durability.replicas), std::to_string(durability.within.count())});
+}
+
+bool is_in_enough(const std::vector<Value>& replies, const Durability& durability) {
+  return !replies.empty() && replies.back().type() == Value::Type::integer &&
+         replies.back().as_integer() >= durability.replicas;
 }
 
 Error unsynced(const std::string& key, const DurableReply& reply, const Durability& durability) {

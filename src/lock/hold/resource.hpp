@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/process.hpp"
+#include "sluice/held.hpp"
 #include "sluice/store.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::lock {
 
@@ -28,9 +31,10 @@ struct Renewal {
 
 /// Asks for the end of what one request has left behind. Reply: as Resource::ask_end.
 using GiveUp = std::function<Task<Value>()>;
-/// A GiveUp that runs this script. It keeps nothing alive but the words.
+/// A GiveUp that runs this script. It keeps nothing alive but the words. `durability`: of the
+/// request, as both then go by one connection, and the end comes after what it ends.
 GiveUp script_call(Store& store, const Script& script, std::vector<std::string> keys,
-                   std::vector<std::string> args);
+                   std::vector<std::string> args, const Durability& durability);
 
 /// Threads: any. Nothing is decided here but how to ask.
 class Resource {
@@ -39,6 +43,11 @@ class Resource {
   virtual ~Resource() = default;
   Resource(const Resource&) = delete;
   Resource& operator=(const Resource&) = delete;
+
+  /// Throws Error (closed) in a child of the process that made this.
+  void check_process() const {
+    if (forks_ != fork_count()) throw closed_by_fork();
+  }
 
   Store& store() const noexcept { return store_; }
   const std::string& key() const noexcept { return key_; }
@@ -60,6 +69,10 @@ class Resource {
   /// Reply: 1 done, 0 gone.
   virtual Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) = 0;
 
+  /// What a hold of it promises when a server is lost: how many replicas know of it, and of each
+  /// renewal that valid() counts.
+  virtual Durability durability() const noexcept { return {}; }
+
   /// A certain hold is over, and the server does not know it yet. True: another waiter of this
   /// process goes on with it.
   virtual bool pass_on(const std::shared_ptr<Hold>&) { return false; }
@@ -69,6 +82,7 @@ class Resource {
  private:
   Store& store_;
   const std::string key_;
+  const unsigned forks_ = fork_count();
 };
 
 }  // namespace sluice::lock

@@ -1,6 +1,7 @@
 #include "lock/hold/steps.hpp"
 
 #include "lock/hold/pending_releases.hpp"
+#include "lock/hold/replication.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
 #include "sluice/log.hpp"
@@ -73,24 +74,38 @@ Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
   }
 }
 
+/// Since when a hold counts whose entries were noted by a request sent at `sent`. Replicas were not
+/// waited for: where they have to know it, its time goes on from the last renewal.
+SteadyTime confirmed_at(const Hold& hold, SteadyTime sent) {
+  if (hold.resource->durability().replicas == 0) return sent;
+  return hold.certain_until.load() + hold.terms.margin - hold.terms.lease;
+}
+
 /// Leaves while entries remain.
 Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t others) {
   Watchdog& watchdog = *hold->watchdog;
   const SteadyTime sent = watchdog.clock().steady();
   const Value reply = co_await hold->resource->ask_recount(*hold, others);
-  if (reply.as_integer() == 1 && watchdog.confirm(hold, sent))
+  if (reply.as_integer() == 1 && watchdog.confirm(hold, confirmed_at(*hold, sent)))
     co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::still_held, .still_held = others};
   watchdog.lose(hold, LostCause::taken);
   co_return ReleaseOutcome{.kind = ReleaseOutcome::Kind::not_held};
 }
 
+Task<Value> reply_of(Task<DurableReply> asked) {
+  DurableReply durable = co_await asked;
+  co_return std::move(durable.reply);
+}
+
 }  // namespace
 
 GiveUp script_call(Store& store, const Script& script, std::vector<std::string> keys,
-                   std::vector<std::string> args) {
-  return [&store, &script, keys = std::move(keys), args = std::move(args)] {
+                   std::vector<std::string> args, const Durability& durability) {
+  return [&store, &script, keys = std::move(keys), args = std::move(args), durability] {
     const std::vector<std::string_view> key_views{keys.begin(), keys.end()};
     const std::vector<std::string_view> arg_views{args.begin(), args.end()};
+    if (durability.replicas > 0)
+      return reply_of(run_durably(store, script, key_views, arg_views, durability));
     return store.run(script, key_views, arg_views, {.repeatable = true});
   };
 }
@@ -126,6 +141,8 @@ std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
   hold->token = grant.token;
   hold->terms = terms;
   hold->began = now;
+  hold->handed_on = grant.handed_on;
+  hold->awaited = grant.awaited;
   hold->renew_at = renew_at;
   hold->certain_until.store(certain_until, std::memory_order_relaxed);
   watchdog->watch(hold, grant.since);
@@ -154,7 +171,7 @@ Task<bool> enter_again(std::shared_ptr<Hold> hold) {
     throw;
   }
   if (!in) watchdog.lose(hold, LostCause::taken);
-  if (in && watchdog.confirm(hold, sent)) co_return true;
+  if (in && watchdog.confirm(hold, confirmed_at(*hold, sent))) co_return true;
   watchdog.leave(*hold);
   co_return false;
 }

@@ -24,20 +24,11 @@ bool is_answer_for(std::size_t holds, const Value& answer) {
          std::ranges::all_of(answer.as_items(), is_word);
 }
 
+constexpr milliseconds renewed_for_waiters{1500};
+
 /// When a hold is at risk that was confirmed at `since`.
 SteadyTime risk_at(SteadyTime since, SteadyTime certain_until) {
   return certain_until - (certain_until - since) / 3;
-}
-
-template <class Callbacks, class Why>
-void call_all(const Callbacks& callbacks, Why why) {
-  for (const auto& callback : callbacks) {
-    try {
-      callback(why);
-    } catch (const std::exception& failure) {
-      log(LogLevel::error, std::string{"a callback of a lock threw: "} + failure.what());
-    }
-  }
 }
 
 }  // namespace
@@ -48,7 +39,7 @@ Watchdog::~Watchdog() { disarm(timer_); }
 
 void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
   std::call_once(listening_, [this] {
-    reconnection_ = store_.on_reconnect([weak = weak_from_this()] {
+    reconnection_ = store_.watch_connection([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->reconnected();
     });
   });
@@ -68,6 +59,18 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
     const SteadyTime first_look = std::min(hold->renew_at, certain_until);
     hold->planned = plan_.emplace(first_look, hold.get());
     stale = wake_by(first_look);
+  }
+  disarm(stale);
+}
+
+void Watchdog::note_waiter(Hold& hold) {
+  Clock::TimerId stale = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    if (hold.state != HoldState::held || std::exchange(hold.awaited, true)) return;
+    if (!hold.terms.watched || hold.forks != fork_count()) return;
+    hold.renew_at = std::min(hold.renew_at, clock_.steady() + renewed_for_waiters);
+    stale = wake_by(hold.renew_at);
   }
   disarm(stale);
 }
@@ -112,7 +115,7 @@ void Watchdog::lose(const std::shared_ptr<Hold>& hold, LostCause cause) {
   Notice notice;
   {
     const std::lock_guard lock{mutex_};
-    if (hold->state != HoldState::held) return;
+    if (hold->state != HoldState::held || hold->forks != fork_count()) return;
     notice = end(*hold, cause);
   }
   tell(std::move(notice));
@@ -133,7 +136,7 @@ void Watchdog::on_lost(Hold& hold, std::function<void(LostCause)> callback) {
     if (hold.state == HoldState::held) hold.on_lost.push_back(std::move(callback));
     if (hold.state != HoldState::lost) return;
   }
-  callback(hold.cause);
+  store_.call_back([callback = std::move(callback), cause = hold.cause] { callback(cause); });
 }
 
 void Watchdog::on_risk(Hold& hold, std::function<void(Risk)> callback) {
@@ -243,6 +246,7 @@ SteadyTime Watchdog::look_at(Hold& hold, SteadyTime now, Due& due) {
       due.renewals.push_back(holds_[hold.place]);
     }
     hold.renew_at = beat_after(now, hold.terms.interval());
+    if (hold.awaited) hold.renew_at = std::min(hold.renew_at, now + renewed_for_waiters);
   }
   return std::min({hold.renew_at, hold.risk_at, certain_until});
 }
@@ -308,38 +312,43 @@ void Watchdog::renew_soon() {
   disarm(stale);
 }
 
-/// Holds of very different leases are renewed apart: the shortest lease bounds the wait for a
-/// reply.
+/// Holds of very different leases are renewed apart, since the shortest lease bounds the wait for a
+/// reply; and those of which replicas have to know.
 void Watchdog::renew_all(const Holds& due, SteadyTime sent) {
-  std::map<int, Holds> by_lease;  // powers of two
-  for (const auto& hold : due)
-    by_lease[std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()))].push_back(hold);
-  for (auto& [width, holds] : by_lease) spawn(renew(std::move(holds), sent));
+  std::map<std::pair<int, Durability>, Holds> alike;  // by powers of two of the lease
+  for (const auto& hold : due) {
+    const int width = std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()));
+    alike[{width, hold->resource->durability()}].push_back(hold);
+  }
+  for (auto& [terms, holds] : alike) spawn(renew(std::move(holds), sent, terms.second));
 }
 
-Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
+Task<void> Watchdog::renew(Holds due, SteadyTime sent, Durability durability) {
   const auto self = shared_from_this();  // the last hold may end meanwhile
   // One script for up to a hundred holds of one kind.
-  std::ranges::stable_sort(due, {}, [](const auto& hold) { return &hold->resource->renewal(); });
+  const auto script_of = [](const auto& hold) { return &hold->resource->renewal(); };
   std::vector<Holds> parts;
-  Batch batch;
   milliseconds shortest = milliseconds::max();
-  for (std::size_t i = 0; i < due.size();) {
-    const Script& script = due[i]->resource->renewal();
-    Holds part;
+  for (const auto& hold : due) {
+    shortest = std::min(shortest, hold->terms.lease);
+    const auto part = std::find_if(parts.rbegin(), parts.rend(), [&](const Holds& one) {
+      return script_of(one.front()) == script_of(hold);
+    });
+    if (part != parts.rend() && part->size() < Resource::holds_a_renewal)
+      part->push_back(hold);
+    else
+      parts.push_back({hold});
+  }
+  Batch batch;
+  for (const auto& part : parts) {
     Renewal words;
-    for (; i < due.size() && &due[i]->resource->renewal() == &script &&
-           part.size() < Resource::holds_a_renewal;
-         ++i) {
-      shortest = std::min(shortest, due[i]->terms.lease);
-      due[i]->resource->add_to(words, *due[i], std::max(entries(*due[i]), 1U));
-      part.push_back(due[i]);
-    }
+    for (const auto& hold : part)
+      hold->resource->add_to(words, *hold, std::max(entries(*hold), 1U));
     const std::vector<std::string_view> keys{words.keys.begin(), words.keys.end()};
     const std::vector<std::string_view> args{words.args.begin(), words.args.end()};
-    batch.add(script, keys, args);
-    parts.push_back(std::move(part));
+    batch.add(*script_of(part.front()), keys, args);
   }
+  if (durability.replicas > 0) add_wait(batch, durability);
   const CallOptions options{.timeout = std::max(shortest / 3, milliseconds{10}),
                             .repeatable = true};
   std::vector<Value> answers;
@@ -348,11 +357,13 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent) {
   } catch (const std::exception& failure) {
     log(LogLevel::warning, "renewing " + std::to_string(due.size()) + " locks: " + failure.what());
   }
+  const bool synced = durability.replicas == 0 || is_in_enough(answers, durability);
   answers.resize(parts.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) take_answer(parts[i], answers[i], sent);
+  for (std::size_t i = 0; i < parts.size(); ++i) take_answer(parts[i], answers[i], sent, synced);
 }
 
-void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent) {
+/// `synced`: enough replicas have it. Else it is as if the server had not prolonged anything.
+void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime sent, bool synced) {
   if (!is_answer_for(part.size(), answer)) {
     if (!answer.is_null())
       log(LogLevel::warning, "renewing locks: the server said " + to_string(answer));
@@ -362,7 +373,7 @@ void Watchdog::take_answer(const Holds& part, const Value& answer, SteadyTime se
   Holds unanswered;  // nil: unknown, as when half of a quorum is silent
   for (std::size_t i = 0; i < part.size(); ++i) {
     const Value& word = answer.as_items()[i];
-    if (word.is_null()) {
+    if (word.is_null() || (word.as_integer() == 1 && !synced)) {
       unanswered.push_back(part[i]);
       continue;
     }
@@ -409,17 +420,22 @@ void Watchdog::postpone(const Holds& holds) {
 void Watchdog::tell(Notice notice) {
   count(metrics().lock_lost);
   Hold& hold = *notice.hold;
+  const LostCause cause = hold.cause;
   log(LogLevel::warning,
-      "lock " + quoted(hold.resource->key()) + " was lost: " + std::string{to_string(hold.cause)});
-  if (notice.stop) notice.stop->request_stop();
-  call_all(notice.callbacks, hold.cause);
+      "lock " + quoted(hold.resource->key()) + " was lost: " + std::string{to_string(cause)});
+  if (notice.stop)
+    store_.call_back([stop = *std::move(notice.stop)]() mutable { stop.request_stop(); });
+  for (auto& callback : notice.callbacks)
+    store_.call_back([callback = std::move(callback), cause] { callback(cause); });
   hold.resource->ended(hold);
 }
 
 void Watchdog::warn(const Warning& warning) {
+  const Risk risk = warning.risk;
   log(LogLevel::warning, "lock " + quoted(warning.hold->resource->key()) +
-                             " is at risk: " + std::string{to_string(warning.risk)});
-  call_all(warning.callbacks, warning.risk);
+                             " is at risk: " + std::string{to_string(risk)});
+  for (const auto& callback : warning.callbacks)
+    store_.call_back([callback, risk] { callback(risk); });
 }
 
 }  // namespace sluice::lock

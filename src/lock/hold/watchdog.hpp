@@ -1,7 +1,7 @@
 /// Renews the holds of this process on one Store, and tells their holders when they are over.
 ///
 /// One timer serves all holds: it wakes at the earliest thing to do. Renewals fall on a common
-/// beat, every third of a lease, so that all holds of that lease travel in one batch. Everything
+/// beat, every quarter of a lease, so that all holds of that lease travel in one batch. Everything
 /// that a hold may become is decided under one mutex:
 ///
 ///     watch  ->  (enter | confirm | leave)*  ->  last leave: released
@@ -34,6 +34,9 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
 
   /// `since`: when its lease began. The first renewal is at `hold->renew_at`, or the beat before.
   void watch(const std::shared_ptr<Hold>& hold, SteadyTime since);
+  /// Waiters of this process wait behind the hold: it is renewed about once a second from now on,
+  /// so that they notice soon when it has ended from outside.
+  void note_waiter(Hold& hold);
   /// One entry more. The number of entries; 0: it is over.
   std::uint32_t enter(Hold& hold);
   /// The server has prolonged the hold by a request sent at `sent`. False: it is over here all the
@@ -89,13 +92,13 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   Task<void> find_out_who_answers();
   Task<void> learn_who_answers();
   void renew_all(const Holds& due, SteadyTime sent);
-  Task<void> renew(Holds due, SteadyTime sent);
+  Task<void> renew(Holds due, SteadyTime sent, Durability durability);
   void renew_soon();
-  void take_answer(const Holds& part, const Value& answer, SteadyTime sent);
+  void take_answer(const Holds& part, const Value& answer, SteadyTime sent, bool synced);
   void postpone(const Holds& holds);
   void disarm(Clock::TimerId stale);
-  static void tell(Notice notice);
-  static void warn(const Warning& warning);
+  void tell(Notice notice);
+  void warn(const Warning& warning);
 
   Store& store_;
   Clock& clock_;

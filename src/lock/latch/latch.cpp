@@ -38,6 +38,7 @@ class Latch::Impl {
         name_(lock::checked_name("a latch", std::move(name))),
         requests_(key_with_prefix("sluice_latch_requests", name_)),
         opened_(key_with_prefix("sluice_latch_opened", name_)),
+        parts_(key_with_prefix("sluice_latch_parts", name_)),
         channel_("redisson_countdownlatch__channel__{" + name_ + "}"),
         remember_ms_(fmt::to_string(options.remember.count())),
         opening_ms_(fmt::to_string(std::max(options.remember, opening_remembered).count())),
@@ -58,9 +59,11 @@ class Latch::Impl {
     co_return reply.as_integer() == 1;
   }
 
-  Task<std::int64_t> count_down(std::string request, std::int64_t by) {
+  /// `part`: empty for none.
+  Task<std::int64_t> count_down(std::string part, std::int64_t by) {
     lock::check_range("a count-down", by, 1, largest_count);
-    const Value reply = co_await ask(scripts::lock_latch_count_down, request, by);
+    const std::string request = lock::new_request_id();
+    const Value reply = co_await ask(scripts::lock_latch_count_down, request, by, part);
     co_return reply.as_integer();
   }
 
@@ -72,13 +75,19 @@ class Latch::Impl {
   Task<LatchState> wait(milliseconds wait, std::stop_token stop) {
     Clock& clock = store_.clock();
     const SteadyTime until = Clock::add(clock.steady(), wait);
-    Look before = co_await looks_.call({});
+    const lock::Patience patience{clock, until};
+    const auto look = [this] { return looks_.call({}); };
+    auto first_look = lock::wait_out(patience, stop, look);
+    Look before = co_await first_look;
     if (before.count == 0 || wait <= milliseconds{0}) co_return before.state();
 
     lock::MessageSignal opened{{&store_}};
-    co_await opened.listen(0, channel_);  // before the second look, so that no opening is missed
+    const auto listen = [&] { return opened.listen(0, channel_); };
+    auto listening = lock::wait_out(patience, stop, listen);
+    co_await listening;  // before the second look, so that no opening is missed
     while (clock.steady() < until && !stop.stop_requested()) {
-      const Look now = co_await looks_.call({});
+      auto next_look = lock::wait_out(patience, stop, look);
+      const Look now = co_await next_look;
       if (now.count == 0 || now.opened_since(before)) co_return LatchState::open;
       before = now;
       co_await opened.wait(std::min(until, clock.steady() + lock::longest_rest), stop);
@@ -101,15 +110,14 @@ class Latch::Impl {
     }
   };
 
-  /// Repeatable: a copy finds the request id of the first. `mode`: what lock/latch/set wants last.
+  /// Repeatable: a copy finds the request id of the first. `last`: what the script wants last.
   Task<Value> ask(const Script& script, std::string_view request, std::int64_t number,
-                  std::string_view mode = {}) {
+                  std::string_view last) {
     const std::string text = fmt::to_string(number);
-    const std::array<std::string_view, 3> keys{name_, requests_, opened_};
+    const std::array<std::string_view, 4> keys{name_, requests_, opened_, parts_};
     const std::array<std::string_view, 7> args{
-        request, text, channel_, remember_ms_, most_remembered_, opening_ms_, mode};
-    return store_.run(script, Words{keys}, Words{args}.first(args.size() - mode.empty()),
-                      {.repeatable = true});
+        request, text, channel_, remember_ms_, most_remembered_, opening_ms_, last};
+    return store_.run(script, Words{keys}, Words{args}, {.repeatable = true});
   }
 
   /// One look for all that want one now.
@@ -126,6 +134,7 @@ class Latch::Impl {
   const std::string name_;
   const std::string requests_;
   const std::string opened_;
+  const std::string parts_;
   const std::string channel_;
   const std::string remember_ms_;
   const std::string opening_ms_;
@@ -146,14 +155,12 @@ Task<bool> Latch::try_set_count(std::int64_t count) { return impl_->set(count, f
 
 Task<void> Latch::reset(std::int64_t count) { co_await impl_->set(count, true); }
 
-Task<std::int64_t> Latch::count_down(std::int64_t by) {
-  return impl_->count_down(lock::new_request_id(), by);
-}
+Task<std::int64_t> Latch::count_down(std::int64_t by) { return impl_->count_down({}, by); }
 
 Task<std::int64_t> Latch::count_down_once(std::string part, std::int64_t by) {
   lock::check_range("the length of the name of a part in bytes",
                     static_cast<std::int64_t>(part.size()), 1, longest_part);
-  return impl_->count_down("part:" + part, by);
+  return impl_->count_down(std::move(part), by);
 }
 
 Task<std::int64_t> Latch::count() { return impl_->count(); }

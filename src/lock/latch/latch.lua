@@ -1,5 +1,6 @@
 -- The scripts of Latch.
 -- KEYS[1] count   KEYS[2] zset of requests: id, when in ms   KEYS[3] number of the last opening
+-- KEYS[4] zset of the parts that have counted since the count was set: name, when in ms
 -- In set and count_down:
 -- ARGV[1] request id   ARGV[2] a number   ARGV[3] channel
 -- ARGV[4] how long a request is remembered, ms   ARGV[5] how many at most
@@ -17,25 +18,30 @@ local function count()
 end
 
 -- part once
--- Whether this request is new. It is remembered then, so that a copy of it does nothing.
-local function is_new()
-  if call('ZSCORE', KEYS[2], ARGV[1]) then
+-- Whether something is new. It is remembered then.
+local function is_new_in(key, what)
+  if call('ZSCORE', key, what) then
     return false
   end
   local now = server_time()
-  call('ZADD', KEYS[2], now, ARGV[1])
-  call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[4])
-  call('ZREMRANGEBYRANK', KEYS[2], 0, -1 - ARGV[5])
-  call('PEXPIRE', KEYS[2], ARGV[4])
+  call('ZADD', key, now, what)
+  call('ZREMRANGEBYSCORE', key, '-inf', now - ARGV[4])
+  call('ZREMRANGEBYRANK', key, 0, -1 - ARGV[5])
+  call('PEXPIRE', key, ARGV[4])
   return true
+end
+
+-- Whether this request is no copy of an earlier one.
+local function is_new()
+  return is_new_in(KEYS[2], ARGV[1])
 end
 
 -- Openings are numbered on from the server's time, so that no number comes again when it was
 -- forgotten: a waiter could not tell the new opening from the one it knows.
 local function open()
-  call('DEL', KEYS[1])
+  call('DEL', KEYS[1], KEYS[4])
   if call('INCR', KEYS[3]) == 1 then
-    call('SET', KEYS[3], string.format('%.0f', server_time()))
+    call('SET', KEYS[3], server_time())
   end
   call('PEXPIRE', KEYS[3], ARGV[6])
   call('PUBLISH', ARGV[3], '0')
@@ -64,6 +70,7 @@ end
 if ARGV[2] == '0' then
   open()
 else
+  call('DEL', KEYS[4])  -- parts count once for each count that was set
   call('SET', KEYS[1], ARGV[2])
   call('PUBLISH', ARGV[3], '1')
 end
@@ -71,6 +78,7 @@ return 1
 
 -- script count_down
 -- Count down by ARGV[2], once for each request; open the latch at zero.
+-- ARGV[7] name of a part, which counts once; empty: none
 -- Reply: the count that is left, 0: open.
 -- include lock/hold/parts.lua server_time
 -- include lock/latch/latch.lua count
@@ -81,6 +89,9 @@ if not is_new() then
 end
 if left <= 0 then
   return 0
+end
+if ARGV[7] ~= '' and not is_new_in(KEYS[4], ARGV[7]) then
+  return left
 end
 if left > tonumber(ARGV[2]) then
   return call('DECRBY', KEYS[1], ARGV[2])

@@ -7,12 +7,14 @@
 #include <mutex>
 #include <optional>
 
+#include "base/process.hpp"
 #include "lock/limiter/queue.hpp"
 #include "lock/limiter/wire.hpp"
 #include "lock/per_store.hpp"
 #include "lock/text.hpp"
 #include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice {
 
@@ -68,12 +70,14 @@ class RateLimiter::Impl {
 
   Task<Outcome> try_acquire(std::int64_t permits, milliseconds wait, std::stop_token stop) {
     lock::check_range(of("the permits of one acquire", name()), permits, 1, largest_rate);
+    if (forks_ != fork_count()) throw closed_by_fork();
     const std::string id = lock::new_permit_id();
     const SteadyTime until = Clock::add(store_.clock().steady(), wait);
     std::optional<SteadyTime> next = queue_->nothing_before();
     const bool others_wait = next.has_value();
     if (!others_wait) {
-      const RateAnswer answer = co_await ask(permits, id, follow_);
+      auto asked = ask_patiently(permits, id, until, stop);
+      const RateAnswer answer = co_await asked;
       if (answer.kind == RateAnswer::Kind::granted) co_return granted(permits, answer);
       next = store_.clock().steady() + answer.wait;
     }
@@ -127,6 +131,13 @@ class RateLimiter::Impl {
     co_return answer;
   }
 
+  /// The same; an outage is waited out until `until`. The id makes the questions copies of one.
+  Task<RateAnswer> ask_patiently(std::int64_t permits, std::string_view id, SteadyTime until,
+                                 std::stop_token stop) {
+    return lock::wait_out(lock::Patience{store_.clock(), until}, std::move(stop),
+                          [this, permits, id] { return ask(permits, id, follow_); });
+  }
+
   /// `next`: when the permits are there by what the server said; empty: it was not asked.
   Task<Outcome> wait_in_queue(std::int64_t permits, std::string_view id,
                               std::optional<SteadyTime> next, SteadyTime until,
@@ -141,7 +152,8 @@ class RateLimiter::Impl {
         co_await waiter.sleep(std::min(*next + longer, until), stop);
         if (stop.stop_requested()) co_return refused(*next);
       }
-      const RateAnswer answer = co_await ask(permits, id, follow_);
+      auto asked = ask_patiently(permits, id, until, stop);
+      const RateAnswer answer = co_await asked;
       if (answer.kind == RateAnswer::Kind::granted) co_return granted(permits, answer);
       next = clock.steady() + answer.wait;
       if (*next > until || stop.stop_requested()) co_return refused(*next);
@@ -179,6 +191,7 @@ class RateLimiter::Impl {
   Store& store_;
   const lock::RateKeys keys_;
   const bool follow_;
+  const unsigned forks_ = fork_count();
   mutable std::mutex mutex_;
   lock::Rate rate_;
   const std::shared_ptr<lock::RateQueues> queues_;  // keeps the registry that has queue_

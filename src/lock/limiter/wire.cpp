@@ -134,7 +134,7 @@ std::string new_permit_id() {
 
 std::string process_client() {
   static std::mutex mutex;
-  static std::string id;
+  static auto& id = *new std::string;  // outlives static objects
   static unsigned forks = 0;
   const std::lock_guard lock{mutex};
   if (id.empty() || forks != fork_count()) {

@@ -7,9 +7,11 @@
 #include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/multi/multi.lua.hpp"
 #include "lock/per_store.hpp"
 #include "lock/wait/acquire_reply.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -108,6 +110,21 @@ Holds Group::begin_all(const Identity& who, const std::vector<FencingToken>& tok
 }
 
 Task<Holds> Group::enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop) {
+  members_.front()->check_process();
+  for (Patience patience{watchdog_->clock(), until.value_or(SteadyTime::min())};;) {
+    try {
+      auto entering = enter_once(who, until, stop);
+      co_return co_await entering;
+    } catch (const Error& failure) {
+      if (!patience.lasts(failure) || stop.stop_requested()) throw;
+    }
+    co_await patience.pause(stop);
+    who.request = new_request_id();  // the last one is given up
+  }
+}
+
+Task<Holds> Group::enter_once(Identity who, std::optional<SteadyTime> until,
+                              std::stop_token stop) {
   std::exception_ptr failure;
   bool takes_back = until.has_value();
   try {
@@ -234,7 +251,7 @@ void Group::leave_in_background(Holds holds) noexcept {
 /// May be called as long as the Store lives, also after this Group.
 GiveUp Group::giving_up(const Identity& who) const {
   return script_call(store_, scripts::lock_multi_release, {keys_.begin(), keys_.end()},
-                     words_of_end(who, inbox_->channel()));
+                     words_of_end(who, inbox_->channel()), terms_.durability);
 }
 
 void Group::give_up(const Identity& who) noexcept try {

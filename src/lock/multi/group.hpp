@@ -41,6 +41,7 @@ class Group : public std::enable_shared_from_this<Group> {
   void leave_in_background(Holds holds) noexcept;
 
  private:
+  Task<Holds> enter_once(Identity who, std::optional<SteadyTime> until, std::stop_token stop);
   struct Reply {
     std::vector<FencingToken> tokens;  ///< of all names; empty: refused
     AcquireReply refusal;

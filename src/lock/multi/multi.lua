@@ -46,8 +46,7 @@ local function hold(i)
   local token
   if free[i] then
     token = next_token(counter, 1)
-    call('HSET', key, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
-         'sluice:since', string.format('%.0f', server_time()))
+    call('HSET', key, owner, 1, 'sluice:request', request, 'sluice:holder', holder)
   else
     token = tonumber(call('GET', counter)) or next_token(counter, 1)  -- this hold is the latest
   end

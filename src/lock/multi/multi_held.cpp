@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lock/hold/watchdog.hpp"
+#include "sluice/when_all.hpp"
 
 namespace sluice {
 namespace lock {

@@ -7,6 +7,7 @@
 #include "lock/hold/owner.hpp"
 #include "lock/mutex/hash_hold.lua.hpp"
 #include "lock/text.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 
@@ -14,7 +15,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
+/// As part own of hash_hold.lua reads it.
 std::string held_for(const Hold& hold) {
+  if (!hold.handed_on) return "-1";
   const auto time = hold.watchdog->clock().steady() - hold.began;
   return std::to_string(std::chrono::floor<std::chrono::milliseconds>(time).count());
 }
@@ -144,8 +147,13 @@ LockInfo hold_info(const std::vector<Value>& replies) {
   if (auto holder = holder_of(replies.at(0).as_items(), milliseconds{replies.at(1).as_integer()},
                               time_of(replies.at(2))))
     info.holders.push_back(*std::move(holder));
-  if (!replies.at(3).is_null())
-    info.token = FencingToken{static_cast<std::uint64_t>(number_in(replies.at(3).as_text()))};
+  if (replies.at(3).is_null()) return info;
+  info.token = FencingToken{static_cast<std::uint64_t>(number_in(replies.at(3).as_text()))};
+  // The token of a hold of ours is the time at which the server let it in.
+  if (info.holders.empty() || info.holders[0].data.host.empty()) return info;
+  const milliseconds granted{number_in(replies.at(3).as_text()) / 1000};
+  milliseconds& held = info.holders[0].held;
+  if (held == milliseconds{0}) held = std::max(time_of(replies.at(2)) - granted, held);
   return info;
 }
 

@@ -7,6 +7,7 @@
 
 #include "lock/mutex/names.hpp"
 #include "lock/wait/lock_resource.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 

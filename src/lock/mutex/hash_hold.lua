@@ -38,23 +38,26 @@ own(KEYS[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 return 1
 
 -- part own
--- Notes the owner, since a process may pass its hold to another of its owners without asking. What
--- is noted already is not written: a server without memory would refuse it.
+-- Notes the owner, since a process may pass its hold to another of its owners without asking, and
+-- since when it holds: `held_for` ms, -1 for an owner that the server has let in, whose token says
+-- when. What is noted already is not written: a server without memory would refuse it.
 local function own(key, owner, entries, holder, held_for)
   local has, people, since = unpack(redis.call('HMGET', key, owner, 'sluice:holder',
                                                'sluice:since'))
-  local began = server_time() - held_for
-  local moved = math.abs((tonumber(since) or 0) - began) > 1000
-  if has == entries and people == holder and not moved then
-    return
-  end
-  if not has then
-    for _, field in ipairs(redis.call('HKEYS', key)) do
-      if string.sub(field, 1, 7) ~= 'sluice:' then
-        redis.call('HDEL', key, field)
+  if has ~= entries or people ~= holder then
+    if not has then
+      for _, field in ipairs(redis.call('HKEYS', key)) do
+        if string.sub(field, 1, 7) ~= 'sluice:' then
+          redis.call('HDEL', key, field)
+        end
       end
     end
+    redis.call('HSET', key, owner, entries, 'sluice:holder', holder)
   end
-  redis.call('HSET', key, owner, entries, 'sluice:holder', holder, 'sluice:since',
-             not moved and since or string.format('%.0f', began))
+  if tonumber(held_for) >= 0 then
+    local began = server_time() - held_for
+    if math.abs((tonumber(since) or 0) - began) > 1000 then
+      redis.call('HSET', key, 'sluice:since', began)
+    end
+  end
 end

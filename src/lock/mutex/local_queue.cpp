@@ -45,18 +45,21 @@ void LocalQueue::go_in_alone(const std::shared_ptr<Hold>& hold) {
 Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
                                               std::stop_token stop) {
   WaiterPtr waiter;
+  std::shared_ptr<Hold> in_the_way;
   {
     const std::lock_guard lock{mutex_};
     if (asking_ || !waiters_.empty() || is_certainly_inside()) {
       waiter = std::make_shared<LocalWaiter>(std::move(who));
       // The grant of the first waiter comes through the connection: while it waits it reads there.
       waiter->called =
-          std::make_shared<Completion>(asking_ && waiters_.empty() ? store().driver() : nullptr);
+          std::make_shared<Completion>(asking_ && waiters_.empty() ? store().message_driver() : nullptr);
+      if (!asking_ && waiters_.empty()) in_the_way = inside_;
       waiters_.push_back(waiter);
     } else {
       asking_ = true;
     }
   }
+  if (in_the_way) watchdog().note_waiter(*in_the_way);
   return waiter ? wait(std::move(waiter), until, std::move(stop))
                 : ask_first(std::move(who), until, std::move(stop));
 }
@@ -72,16 +75,19 @@ Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until
   std::optional<AcquireReply> reply;
   std::shared_ptr<Hold> hold;
   std::exception_ptr failure;
+  bool waits_out = false;
   try {
     reply = co_await ask_acquire(who, channel);
     if (reply->granted) hold = begin_requested(std::move(who), *reply->granted, sent);
   } catch (const Error& error) {
     failure = std::current_exception();
+    waits_out = is_outage(error) && sent < until && !stop.stop_requested();
     if (!reply && may_have_left_something(error)) take_back(*this, who);
   } catch (...) {
     failure = std::current_exception();
   }
-  if (hold || failure) {  // this caller is done: another waiter may have to ask
+  if (waits_out) subscription = nullptr;  // of a request that is given up
+  if (hold || (failure && !waits_out)) {  // this caller is done: another waiter may have to ask
     bool others_wait = false;
     {
       const std::lock_guard lock{mutex_};
@@ -93,10 +99,11 @@ Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until
     co_return hold;
   }
   auto waiter = std::make_shared<LocalWaiter>(who);
-  waiter->called = std::make_shared<Completion>(store().driver());
+  waiter->called = std::make_shared<Completion>(store().message_driver());
   {
     const std::lock_guard lock{mutex_};
     waiters_.push_front(waiter);
+    if (failure) trouble_ = failure;
   }
   std::optional<QueuedRequest> request;
   if (subscription)
@@ -130,9 +137,10 @@ Task<std::shared_ptr<Hold>> LocalQueue::wait(WaiterPtr waiter, SteadyTime until,
       waiters_.remove(waiter);
       if (waiters_.empty() && subscription_)
         subscription_->post({.kind = InboxMessage::Kind::recheck});
+      if (trouble_ && !stop.stop_requested()) std::rethrow_exception(trouble_);
       co_return nullptr;
     }
-    waiter->called = called = std::make_shared<Completion>(store().driver());
+    waiter->called = called = std::make_shared<Completion>(store().message_driver());
   }
 }
 
@@ -174,16 +182,23 @@ std::optional<LocalQueue::QueuedRequest> LocalQueue::request_for_first() {
 Task<void> LocalQueue::ask_for_all(std::optional<QueuedRequest> request,
                                    std::shared_ptr<Hold> ending) {
   const auto self = shared_from_this();
-  for (;;) {
+  for (Patience patience{watchdog().clock(), SteadyTime::max()};;) {
     MaybeOutcome outcome;
+    bool is_away = false;
+    bool failed = true;
     try {
       auto next = std::exchange(request, std::nullopt);
       outcome = co_await admit_one(std::move(next), ending);
+      failed = false;
+    } catch (const Error& failure) {
+      is_away = is_outage(failure);
+      fail(std::current_exception(), is_away, failure.errc() == Errc::unsynced);
     } catch (...) {
-      if (ending) take_back(*self, ending->who);
-      fail_all(std::current_exception());
+      fail(std::current_exception(), false, false);
     }
+    if (ending && failed) take_back(*self, ending->who);
     ending.reset();
+    if (is_away) co_await patience.pause({});
     if (outcome == GrantOutcome::admitted) co_return;
     if (!outcome && stops_asking()) co_return;
   }
@@ -209,7 +224,7 @@ Task<LocalQueue::MaybeOutcome> LocalQueue::admit_one(std::optional<QueuedRequest
 Task<LocalQueue::MaybeOutcome> LocalQueue::wait_in_queue(QueuedRequest& request) {
   const Identity& who = request.who;
   QueuedWait queued{*request.subscription, lease_terms().lease,
-                    [this, &who] { return ask_acquire(who, inbox()->channel()); }};
+                    [this, &who] { return ask_noting_trouble(who); }};
   if (request.reply) queued.heard(*request.reply, request.sent);
   {
     const std::lock_guard lock{mutex_};
@@ -290,7 +305,12 @@ std::shared_ptr<Hold> LocalQueue::begin_for(const WaiterPtr& first, const std::s
                                             const Grant& grant, SteadyTime renew_at) {
   Identity who = first->who;
   who.request = request;
-  auto hold = begin_granted(std::move(who), grant, renew_at);
+  Grant given = grant;
+  {
+    const std::lock_guard lock{mutex_};
+    given.awaited = !waiters_.empty();
+  }
+  auto hold = begin_granted(std::move(who), given, renew_at);
   const std::lock_guard lock{mutex_};
   first->chosen = false;
   if (hold) {
@@ -325,15 +345,37 @@ LocalQueue::GrantOutcome LocalQueue::admit(const std::string& request, const Gra
   return stops_asking_locked() ? GrantOutcome::admitted : GrantOutcome::admitted_and_others_wait;
 }
 
-void LocalQueue::fail_all(const std::exception_ptr& failure) {
+/// Asks, and notes for waiters whose time is up why they were not served.
+Task<AcquireReply> LocalQueue::ask_noting_trouble(const Identity& who) {
+  std::exception_ptr trouble;
+  AcquireReply reply;
+  try {
+    reply = co_await ask_acquire(who, inbox()->channel());
+  } catch (...) {
+    trouble = std::current_exception();
+  }
+  {
+    const std::lock_guard lock{mutex_};
+    trouble_ = trouble;
+  }
+  if (trouble) std::rethrow_exception(trouble);
+  co_return reply;
+}
+
+/// Waiters wait out that the server is away. What else fails, fails for all of them, but for what
+/// happened to the grant of the first.
+void LocalQueue::fail(const std::exception_ptr& failure, bool is_away, bool is_of_first) {
   const Trampoline trampoline;
   const std::lock_guard lock{mutex_};
   subscription_ = nullptr;
-  for (const auto& waiter : waiters_) {
-    waiter->failure = failure;
-    Trampoline::complete(waiter->called);
-  }
-  waiters_.clear();
+  trouble_ = is_away ? failure : nullptr;
+  if (is_away) return;
+  do {
+    if (waiters_.empty()) return;
+    waiters_.front()->failure = failure;
+    Trampoline::complete(waiters_.front()->called);
+    waiters_.pop_front();
+  } while (!is_of_first);
 }
 
 // --- the end of a hold ---
@@ -344,7 +386,8 @@ bool LocalQueue::pass_on(const std::shared_ptr<Hold>& hold) {
   const SteadyTime now = watchdog().clock().steady();
   const SteadyTime certain_until = hold->certain_until.load();
   WaiterPtr first;
-  Grant grant{.since = certain_until + terms.margin - terms.lease, .ttl = terms.lease};
+  Grant grant{
+      .since = certain_until + terms.margin - terms.lease, .ttl = terms.lease, .handed_on = true};
   {
     const std::lock_guard lock{mutex_};
     if (inside_ != hold || asking_ || waiters_.empty() || !terms.watched || now >= certain_until)

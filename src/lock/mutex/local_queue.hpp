@@ -76,7 +76,8 @@ class LocalQueue final : public MutexWire {
   std::shared_ptr<Hold> begin_for(const WaiterPtr& first, const std::string& request,
                                   const Grant& grant, SteadyTime renew_at);
   bool stops_asking();
-  void fail_all(const std::exception_ptr& failure);
+  Task<AcquireReply> ask_noting_trouble(const Identity& who);
+  void fail(const std::exception_ptr& failure, bool is_away, bool is_of_first);
 
   // REQUIRE: mutex_ is held
   bool is_certainly_inside() const;
@@ -93,6 +94,7 @@ class LocalQueue final : public MutexWire {
   bool asking_ = false;  // a coroutine asks the server for all, or makes the next hold
   Inbox::Subscription* subscription_ = nullptr;  // of the request in the server's queue
   std::shared_ptr<Hold> inside_;                 // its end calls the next waiter
+  std::exception_ptr trouble_;                   // the server is away; null: it has answered
   FencingToken next_{1};  // of the turn: next_ to last_ are still to be given
   FencingToken last_{0};
   SteadyTime turn_began_{};

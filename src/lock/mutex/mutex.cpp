@@ -19,16 +19,7 @@ lock::MutexTerms terms_of(const MutexOptions& options) {
 }  // namespace
 
 Mutex::Mutex(Store& store, std::string name, MutexOptions options)
-    : Mutex(lock::shared_of<lock::LocalQueues>(store)->of(name, terms_of(options)),
-            std::move(options.label)) {}
-
-Mutex::Mutex(std::shared_ptr<lock::LocalQueue> queue, std::string label)
-    : ExclusiveLock(queue, std::move(label)), queue_(std::move(queue)) {}
-
-Mutex::~Mutex() = default;
-
-Task<LockInfo> Mutex::info() { return lock::info_of(queue_->store(), queue_->names()); }
-
-Task<bool> Mutex::force_release() { return queue_->force_release(); }
+    : ExclusiveLock(lock::shared_of<lock::LocalQueues>(store)->of(name, terms_of(options)),
+                    std::move(options.label)) {}
 
 }  // namespace sluice

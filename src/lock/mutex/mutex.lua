@@ -25,8 +25,7 @@ if held > 0 then
 end
 if held == 0 and chance_left == 0 then
   local token = next_token(KEYS[2], 1)
-  call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4],
-       'sluice:since', string.format('%.0f', server_time()))
+  call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4])
   call('PEXPIRE', lock, ARGV[2])
   if ARGV[5] ~= '' then
 -- include lock/wait/queue.lua leaving
@@ -115,7 +114,7 @@ end
 local bound = tonumber(ARGV[3])
 if call('EXISTS', KEYS[3]) == 0 then
   if strangers(ARGV[2]) <= 0 then
-    call('HSET', KEYS[1], 'sluice:since', string.format('%.0f', server_time()))
+    call('HDEL', KEYS[1], 'sluice:since')
     call('PEXPIRE', KEYS[1], ARGV[4])
     return next_token(KEYS[2], tonumber(ARGV[5]))
   end
@@ -123,6 +122,7 @@ if call('EXISTS', KEYS[3]) == 0 then
 end
 call('RPUSH', KEYS[3], ARGV[6])
 call('PEXPIRE', KEYS[3], queue_kept)
+promise(KEYS[4], inbox_of(ARGV[6]), grace)  -- it has not looked while it held
 hand_over(ARGV[2], bound)
 local left = call('PTTL', KEYS[1])
 if left == -2 then
@@ -185,7 +185,7 @@ local function hand_over(channel, bound, first)
   local token = next_token(counter, 1)
   call('LPOP', queue)
   call('HSET', lock, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
-       'sluice:since', string.format('%.0f', server_time()), 'sluice:handoffs', passed + 1)
+       'sluice:handoffs', passed + 1)
   call('PEXPIRE', lock, claim)
   if call('EXISTS', queue) == 0 then
     call('DEL', looks)

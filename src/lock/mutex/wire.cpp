@@ -34,22 +34,29 @@ Task<PassReply> MutexWire::ask_pass(const Identity& who, FencingToken last, cons
   const fmt::format_int tokens{hand_off_.within_process};
   const fmt::format_int last_of_turn{last.value};
   const std::string ticket = ticket_of(next, inbox()->channel());
-  auto asked =
-      store().run(scripts::lock_mutex_pass, {names_.key, names_.token, names_.queue, names_.looks},
-                  {who.request,
-                   names_.channel,
-                   most_hand_overs_,
-                   lease_,
-                   {tokens.data(), tokens.size()},
-                   ticket,
-                   {last_of_turn.data(), last_of_turn.size()}},
-                  {.repeatable = true});
-  const Value reply = co_await asked;
+  const std::string_view keys[] = {names_.key, names_.token, names_.queue, names_.looks};
+  const std::string_view args[] = {who.request,
+                                   names_.channel,
+                                   most_hand_overs_,
+                                   lease_,
+                                   {tokens.data(), tokens.size()},
+                                   ticket,
+                                   {last_of_turn.data(), last_of_turn.size()}};
+  DurableReply durable;
+  if (durability().replicas > 0) {
+    auto asked = run_durably(store(), scripts::lock_mutex_pass, keys, args, durability());
+    durable = co_await asked;
+  } else {
+    auto asked = store().run(scripts::lock_mutex_pass, keys, args, {.repeatable = true});
+    durable.reply = co_await asked;
+  }
+  const Value& reply = durable.reply;
   if (is_refusal(reply))
     co_return PassReply{.queued = refusal_of(reply, names_.channel, names_.queue)};
   if (reply.type() != Value::Type::integer)
     throw unexpected_reply(scripts::lock_mutex_pass.name, reply);
   if (reply.as_integer() == 0) co_return PassReply{.gone = true, .queued = {}};
+  if (!durable.is_in_enough(durability())) throw unsynced(key(), durable, durability());
   co_return PassReply{.kept = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
                       .queued = {}};
 }
@@ -63,8 +70,11 @@ Task<Value> MutexWire::ask_end(const Identity& who, CallOptions options) {
 GiveUp MutexWire::give_up(const Identity& who) const {
   return script_call(
       store(), scripts::lock_mutex_release, {names_.key, names_.token, names_.queue, names_.looks},
-      {who.request, names_.channel, most_hand_overs_, ticket_of(who, inbox()->channel())});
+      {who.request, names_.channel, most_hand_overs_, ticket_of(who, inbox()->channel())},
+      durability());
 }
+
+Task<LockInfo> MutexWire::info() { return info_of(store(), names_); }
 
 Task<Value> MutexWire::ask_force_release() {
   return store().run(scripts::lock_mutex_force_release,

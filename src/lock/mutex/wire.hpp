@@ -4,6 +4,7 @@
 #include "lock/mutex/hash_hold.hpp"
 #include "lock/mutex/names.hpp"
 #include "sluice/mutex.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::lock {
 
@@ -31,6 +32,7 @@ class MutexWire : public HashLock {
   const Names& names() const noexcept { return names_; }
   const HandOff& hand_off() const noexcept { return hand_off_; }
 
+  Task<LockInfo> info() override;
   Task<Value> ask_end(const Identity& who, CallOptions options) override;
   GiveUp give_up(const Identity& who) const override;
 
@@ -42,7 +44,8 @@ class MutexWire : public HashLock {
   Task<Value> ask_force_release() override;
   AcquireReply read_acquire_reply(const Value& reply, const std::string& owner) const override;
   /// `last`: token of the turn that ends. Repeatable, but a copy is answered `gone` where the first
-  /// handed over: ask_acquire(next) knows more then.
+  /// handed over: ask_acquire(next) knows more then. Throws Error (unsynced) when too few replicas
+  /// know of the next turn: the hold is to be given back.
   Task<PassReply> ask_pass(const Identity& who, FencingToken last, const Identity& next);
 
  private:

@@ -10,6 +10,7 @@
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/mutex.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::lock {
 namespace {

@@ -24,6 +24,9 @@ class QuorumStore final : public Store {
   Task<Value> run(Words command, CallOptions options) override;
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
   Task<Listener> listen(std::string channel, MessageHandler handler) override;
+  void call_back(std::function<void()> callback) noexcept override {
+    nodes_.front()->call_back(std::move(callback));
+  }
   Clock& clock() noexcept override { return nodes_.front()->clock(); }
   Driver* driver() noexcept override { return nullptr; }
   std::string describe() const override;

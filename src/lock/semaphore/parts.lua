@@ -64,7 +64,7 @@ local function members_of(request, holder)
 end
 
 local function end_of(lease)
-  return string.format('%.0f', math.min(server_time() + lease, endless))
+  return math.min(server_time() + lease, endless)
 end
 
 -- Takes the permits of a request out of the free ones, of which there are enough.
@@ -203,7 +203,7 @@ end
 
 -- Tells Java programs that there are free permits.
 local function announce(free)
-  if free > 0 and call('PUBLISH', ARGV[1], string.format('%.0f', free)) > 0
+  if free > 0 and call('PUBLISH', ARGV[1], free) > 0
      and left_to_strangers(KEYS[5]) == 0 then
     opens_turn()
   end

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/integer.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
@@ -41,14 +42,26 @@ std::shared_ptr<Hold> PermitQueue::hold(Identity who, const Grant& grant, bool h
 
 Task<bool> PermitQueue::enter(PermitRequest request, Accept accept) {
   const auto self = shared_from_this();
+  check_process();
   const SteadyTime now = store().clock().steady();
   const SteadyTime until = Clock::add(now, request.wait);
   const bool waits = until > now && !request.stop.stop_requested();
-  if (!waits || !is_listening()) {
+  if (!waits) {
     const std::optional<bool> in = co_await try_once(request, accept);
-    if (in || !waits) co_return in.value_or(false);
+    co_return in.value_or(false);
   }
-  co_return co_await wait(std::move(request), until, std::move(accept));
+  for (Patience patience{store().clock(), until};;) {
+    try {
+      std::optional<bool> in;
+      if (!is_listening()) in = co_await try_once(request, accept);
+      if (!in) in = co_await wait(request, until, accept);
+      co_return *in;
+    } catch (const Error& failure) {
+      if (!patience.lasts(failure) || request.stop.stop_requested()) throw;
+    }
+    co_await patience.pause(request.stop);
+    request.who.request = new_request_id();  // the last one is given up
+  }
 }
 
 /// Without a place in the queue. Nothing: refused.

@@ -106,7 +106,7 @@ end
 
 -- So many in all, those held included.
 function changes.set(free, number)
-  return call('INCRBY', KEYS[1], string.format('%.0f', number - count_held() - free))
+  return call('INCRBY', KEYS[1], number - count_held() - free)
 end
 
 -- Holds of a semaphore that was deleted do not count in the new one.
@@ -127,7 +127,7 @@ end
 
 function changes.drain(free)
   if free > 0 then
-    call('DECRBY', KEYS[1], string.format('%.0f', free))
+    call('DECRBY', KEYS[1], free)
   end
   return math.max(free, 0)
 end
@@ -163,7 +163,7 @@ for i, key in ipairs(KEYS) do
   if type(ends) == 'string' and tonumber(ends) > server_time() then
     -- First a write that needs no memory: a server that has none then refuses no other.
     redis.call('ZREM', key, '')
-    redis.call('ZADD', key, string.format('%.0f', server_time() + ARGV[2 * i]), member)
+    redis.call('ZADD', key, server_time() + ARGV[2 * i], member)
     prolonged[i] = 1
   end
 end

@@ -9,6 +9,7 @@
 #include "lock/semaphore/semaphore.lua.hpp"
 #include "lock/text.hpp"
 #include "lock/wait/acquire_reply.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 

@@ -4,6 +4,7 @@
 #include "lock/hold/resource.hpp"
 #include "lock/semaphore/names.hpp"
 #include "lock/wait/acquire_reply.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 

@@ -58,7 +58,7 @@ end
 -- Writes a hold that nothing stands in the way of.
 local function take(kind, request, owner, holder, ms)
   call('HSETNX', KEYS[1], 'mode', kind == 'r' and 'read' or 'write')
-  note_hold(KEYS[1], request, kind, 1, string.format('%.0f', server_time()), owner, holder)
+  note_hold(KEYS[1], request, kind, 1, server_time(), owner, holder)
   enter(KEYS[1], ARGV[1], kind, owner, 1, ms)
 end
 

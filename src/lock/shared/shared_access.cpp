@@ -7,6 +7,7 @@
 #include "lock/shared/holds.lua.hpp"
 #include "lock/shared/release.lua.hpp"
 #include "lock/text.hpp"
+#include "sluice/lock_info.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {
@@ -118,7 +119,8 @@ GiveUp SharedAccess::give_up(const Identity& who) const {
       store(), scripts::lock_shared_release,
       {key(), names_.token, names_.writers, names_.readers, names_.looks},
       {names_.hold_keys, names_.channel, std::string{preference_}, overtaking_, hand_overs_,
-       who.request, std::string{letter()}, ticket_of(who, inbox()->channel())});
+       who.request, std::string{letter()}, ticket_of(who, inbox()->channel())},
+      durability());
 }
 
 Task<Value> SharedAccess::ask_recount(const Hold& hold, std::uint32_t entries) {

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "lock/wait/lock_resource.hpp"
+#include "sluice/lock_info.hpp"
 #include "sluice/shared_mutex.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::lock {
 
@@ -33,7 +35,7 @@ class SharedAccess final : public LockResource {
   /// Throws Error (bad_argument): the name, or an option out of its range.
   SharedAccess(Store& store, const std::string& name, Mode mode, const SharedMutexOptions& options);
 
-  Task<LockInfo> info();
+  Task<LockInfo> info() override;
 
   const Script& renewal() const noexcept override;
   void add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const override;

@@ -12,15 +12,10 @@ using std::chrono::milliseconds;
 using MaybeHeld = std::optional<Held>;
 
 SharedMutex::SharedMutex(Store& store, std::string name, SharedMutexOptions options)
-    : SharedMutex(std::make_shared<SharedAccess>(store, name, Mode::write, options),
-                  std::make_shared<SharedAccess>(store, name, Mode::read, options), options.label) {
-}
-
-SharedMutex::SharedMutex(std::shared_ptr<SharedAccess> writers,
-                         std::shared_ptr<SharedAccess> readers, const std::string& label)
-    : ExclusiveLock(writers, label),
-      writers_(std::move(writers)),
-      readers_(std::make_unique<lock::Entrance>(std::move(readers), label)) {}
+    : ExclusiveLock(std::make_shared<SharedAccess>(store, name, Mode::write, options),
+                    options.label),
+      readers_(std::make_unique<lock::Entrance>(
+          std::make_shared<SharedAccess>(store, name, Mode::read, options), options.label)) {}
 
 SharedMutex::~SharedMutex() = default;
 
@@ -37,10 +32,6 @@ Task<MaybeHeld> SharedMutex::try_acquire_shared(const Owner& owner, milliseconds
                                                 std::stop_token stop) {
   return readers_->acquire<MaybeHeld>(lock::Internals::state(owner), wait, std::move(stop));
 }
-
-Task<LockInfo> SharedMutex::info() { return writers_->info(); }
-
-Task<bool> SharedMutex::force_release() { return writers_->force_release(); }
 
 void SharedMutex::lock_shared() { readers_->lock(); }
 bool SharedMutex::try_lock_shared() { return readers_->lock_within(milliseconds{0}); }

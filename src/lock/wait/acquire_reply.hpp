@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sluice/held.hpp"
+#include "sluice/store.hpp"
 #include "sluice/value.hpp"
 
 namespace sluice::lock {

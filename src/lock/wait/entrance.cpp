@@ -5,10 +5,14 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "base/callback.hpp"
+#include "base/process.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/wait/waiting.hpp"
 #include "sluice/exclusive_lock.hpp"
 #include "sluice/metrics.hpp"
+#include "sluice/store.hpp"
+#include "store/waiter.hpp"
 
 namespace sluice {
 namespace lock {
@@ -17,39 +21,59 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// The owner's name for one request. Where the queue has each owner once, a second wait of an owner
-/// gets a name of its own.
-class RequestOwner {
+/// The place of one acquire among those of its owner for that lock.
+class OwnTurn {
  public:
-  RequestOwner(std::shared_ptr<OwnerState> owner, const LockResource& resource)
-      : owner_(std::move(owner)),
-        resource_(resource),
-        waits_(owner_ && resource.queues_by_owner() && owner_->begin_wait(resource)),
-        uses_own_id_(owner_ && (waits_ || !resource.queues_by_owner())) {}
-  ~RequestOwner() {
-    if (waits_) owner_->end_wait(resource_);
+  OwnTurn(std::shared_ptr<OwnerState> owner, const LockResource& resource, bool may_wait)
+      : owner_(std::move(owner)) {
+    if (!owner_) return;
+    mine_ = std::make_shared<OwnerState::Turn>(&resource.store(), resource.key(), may_wait);
+    const std::lock_guard lock{owner_->mutex};
+    for (const auto& other : owner_->turns) {
+      if (!other->is_of(*mine_)) continue;
+      has_begun_ = false;
+      waits_ |= other->may_wait;
+    }
+    owner_->turns.push_back(mine_);
   }
-  RequestOwner(const RequestOwner&) = delete;
-  RequestOwner& operator=(const RequestOwner&) = delete;
+  ~OwnTurn() {
+    if (!mine_) return;
+    const Trampoline trampoline;  // before the lock: what is completed under it runs after it
+    const std::lock_guard lock{owner_->mutex};
+    owner_->turns.remove(mine_);
+    const auto next =
+        std::ranges::find_if(owner_->turns, [&](const auto& turn) { return turn->is_of(*mine_); });
+    if (next != owner_->turns.end())
+      Trampoline::complete(std::shared_ptr<Completion>{*next, &(*next)->begins});
+  }
+  OwnTurn(const OwnTurn&) = delete;
+  OwnTurn& operator=(const OwnTurn&) = delete;
 
-  std::string id() const { return uses_own_id_ ? owner_->id.text : new_owner_id(); }
+  bool has_begun() const noexcept { return has_begun_; }
+  /// False: the time was up, or `stop` was requested. What does not wait waits for its like alone.
+  /// REQUIRES: !has_begun().
+  Task<bool> begin(Clock& clock, SteadyTime until, std::stop_token stop) {
+    if (!mine_->may_wait && waits_) co_return false;
+    if (!mine_->may_wait) until = SteadyTime::max();
+    const std::shared_ptr<Completion> begins{mine_, &mine_->begins};
+    co_await wait_or_stop(begins, clock, until, std::move(stop));
+    const std::lock_guard lock{owner_->mutex};
+    const auto first =
+        std::ranges::find_if(owner_->turns, [&](const auto& turn) { return turn->is_of(*mine_); });
+    co_return *first == mine_;
+  }
 
  private:
   const std::shared_ptr<OwnerState> owner_;
-  const LockResource& resource_;
-  const bool waits_;
-  const bool uses_own_id_;
+  std::shared_ptr<OwnerState::Turn> mine_;
+  bool has_begun_ = true;
+  bool waits_ = false;  // one before this
 };
-
-const Owner& this_thread_owner() {
-  thread_local const Owner owner;
-  return owner;
-}
 
 template <class Granted>
 Granted nothing_granted() {
   if constexpr (std::is_same_v<Granted, Held>) {
-    throw std::logic_error{"a wait without an end has ended"};
+    throw std::logic_error{"a wait without an end has ended"};  // of a Task that was dropped
   } else {
     return std::nullopt;
   }
@@ -63,25 +87,46 @@ Entrance::Entrance(std::shared_ptr<LockResource> resource, std::string label)
 template <class Granted>
 Task<Granted> Entrance::acquire(std::shared_ptr<OwnerState> owner, milliseconds wait,
                                 std::stop_token stop) {
-  Clock& clock = resource_->store().clock();
+  // A Task that was dropped may go on when this Entrance is gone.
+  const auto resource = resource_;
+  const std::string label = label_;
+  resource->check_process();
+  Clock& clock = resource->store().clock();
   const SteadyTime began = clock.steady();
-  auto hold = owner ? owner->find(resource_->watchdog(), *resource_) : nullptr;
-  if (hold) {
-    if (!co_await enter_again(hold)) hold = nullptr;
-  } else if (owner) {
-    resource_->check(*owner);
+  const SteadyTime until = Clock::add(began, wait);
+  const bool waits = wait > milliseconds{0} && !stop.stop_requested();
+  std::stop_source ended{std::nostopstate};
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;
+  if (waits && !Waiter::current()) {  // a thread that waits in get() cannot drop the Task
+    ended = std::stop_source{};
+    on_stop.emplace(std::exchange(stop, ended.get_token()), [ended]() mutable { ended.request_stop(); });
+    OnDrop on_drop{[ended]() mutable { ended.request_stop(); }};
+    co_await on_drop;
   }
+  const auto own_hold = [&] {
+    return owner ? owner->find(resource->watchdog(), *resource) : nullptr;
+  };
+  auto hold = own_hold();
+  if (hold && !co_await enter_again(hold)) hold = nullptr;
   if (!hold) {
-    const RequestOwner request_owner{owner, *resource_};
-    Identity who{.owner = request_owner.id(),
-                 .request = new_request_id(),
-                 .holder = holder_text(owner != nullptr, label_)};
-    const bool waits = wait > milliseconds{0} && !stop.stop_requested();
-    auto entering = waits
-                        ? resource_->enter(std::move(who), Clock::add(began, wait), std::move(stop))
-                        : resource_->try_enter(std::move(who));
-    hold = co_await entering;
-    if (hold && owner) owner->add(hold);
+    OwnTurn turn{owner, *resource, waits};
+    bool has_turn = turn.has_begun();
+    if (!has_turn) {
+      has_turn = co_await turn.begin(clock, until, stop);
+      hold = own_hold();  // of the turns before
+      if (hold && !co_await enter_again(hold)) hold = nullptr;
+    }
+    if (!hold && has_turn) {
+      if (owner) resource->check(*owner);
+      Identity who{.owner = owner ? owner->id.text : new_owner_id(),
+                   .request = new_request_id(),
+                   .holder = holder_text(owner != nullptr, label)};
+      auto entering = waits && !stop.stop_requested()
+                          ? resource->enter(std::move(who), until, std::move(stop))
+                          : resource->try_enter(std::move(who));
+      hold = co_await entering;
+      if (hold && owner) owner->add(hold);
+    }
   }
   if (!hold) {
     count(metrics().lock_refused);
@@ -95,31 +140,38 @@ template Task<Held> Entrance::acquire(std::shared_ptr<OwnerState>, milliseconds,
 template Task<std::optional<Held>> Entrance::acquire(std::shared_ptr<OwnerState>, milliseconds,
                                                      std::stop_token);
 
+Entrance::~Entrance() {
+  if (forks_ != fork_count()) return;
+  for (const auto& one : thread_holds_)
+    if (one.thread == this_thread_number()) --Waiter::locks_of_this_thread();
+}
+
 void Entrance::keep(Held held) {
   const std::lock_guard lock{mutex_};
-  thread_holds_.push_back({std::this_thread::get_id(), std::move(held)});
+  thread_holds_.push_back({this_thread_number(), std::move(held)});
+  ++Waiter::locks_of_this_thread();
 }
 
-void Entrance::lock() {
-  keep(acquire<Held>(Internals::state(this_thread_owner()), for_ever, {}).get());
-}
+void Entrance::lock() { keep(acquire<Held>(this_thread_owner(), for_ever, {}).get()); }
 
 bool Entrance::lock_within(milliseconds wait) {
-  auto held = acquire<std::optional<Held>>(Internals::state(this_thread_owner()), wait, {}).get();
+  auto held = acquire<std::optional<Held>>(this_thread_owner(), wait, {}).get();
   if (held) keep(*std::move(held));
   return held.has_value();
 }
 
 void Entrance::unlock() {
+  if (forks_ != fork_count()) return;  // the hold is the parent's, as in std::scoped_lock at fork()
   Held released;  // ends without the mutex: its end may resume a waiter, who may come here
   const std::lock_guard lock{mutex_};
-  const auto mine = std::ranges::find(thread_holds_ | std::views::reverse,
-                                      std::this_thread::get_id(), &ThreadHold::thread);
+  const auto mine = std::ranges::find(thread_holds_ | std::views::reverse, this_thread_number(),
+                                      &ThreadHold::thread);
   if (mine == thread_holds_.rend())
     throw Error{Errc::bad_argument, "unlock of lock " + quoted(resource_->key()) +
                                         ", which this thread has not locked"};
   released = std::move(mine->held);
   thread_holds_.erase(std::next(mine).base());
+  --Waiter::locks_of_this_thread();
 }
 
 }  // namespace lock
@@ -148,6 +200,9 @@ Task<MaybeHeld> ExclusiveLock::try_acquire(const Owner& owner, milliseconds wait
 }
 
 const std::string& ExclusiveLock::name() const noexcept { return entrance_->resource().key(); }
+
+Task<LockInfo> ExclusiveLock::info() { return entrance_->resource().info(); }
+Task<bool> ExclusiveLock::force_release() { return entrance_->resource().force_release(); }
 
 void ExclusiveLock::lock() { entrance_->lock(); }
 bool ExclusiveLock::try_lock() { return entrance_->lock_within(milliseconds{0}); }

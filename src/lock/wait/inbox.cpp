@@ -77,7 +77,7 @@ Task<void> Inbox::subscribe() {
   Listener listener;
   std::exception_ptr failure;
   try {
-    auto listening = store_.listen(channel_, [weak = weak_from_this()](const Message& message) {
+    auto listening = store_.subscribe(channel_, [weak = weak_from_this()](const Message& message) {
       if (const auto inbox = weak.lock()) inbox->hear(message);
     });
     listener = co_await listening;
@@ -150,6 +150,7 @@ void Inbox::Subscription::leave_queue() {
 
 bool Inbox::Subscription::stand_in(std::string_view queue) {
   const std::lock_guard lock{inbox_->mutex_};
+  if (inbox_->forks_ != fork_count()) inbox_->forget_parent();
   if (queue_ != queue) {
     leave_queue();
     Queue& others = inbox_->queues_.try_emplace(std::string{queue}).first->second;
@@ -157,12 +158,20 @@ bool Inbox::Subscription::stand_in(std::string_view queue) {
     queue_ = queue;
   }
   rests_ = inbox_->queues_.find(queue)->second.front() != this;
-  if (!inbox_->ticking_ || inbox_->forks_ != fork_count()) inbox_->set_timer();
+  if (!inbox_->ticking_) inbox_->set_timer();
   return !rests_;
 }
 
-void Inbox::set_timer() {
+/// In a child: the waits are its parent's, and so was the timer.
+void Inbox::forget_parent() {
   forks_ = fork_count();
+  for (const auto& [queue, waits] : queues_)
+    for (Subscription* wait : waits) wait->queue_.clear();
+  queues_.clear();
+  ticking_ = false;
+}
+
+void Inbox::set_timer() {
   ticking_ = true;
   last_tick_ = clock_.steady();
   timer_ = clock_.after(beat, [weak = weak_from_this()] {
@@ -206,7 +215,7 @@ Task<std::optional<InboxMessage>> Inbox::Subscription::next(SteadyTime until) {
         calls_.pop_front();
         co_return call;
       }
-      arrival = std::make_shared<Completion>(inbox_->store_.driver());
+      arrival = std::make_shared<Completion>(inbox_->store_.message_driver());
       arrival_ = arrival;
     }
     if (const bool in_time = co_await wait_until(*arrival, inbox_->store_.clock(), until);

@@ -99,6 +99,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   bool call(std::string_view request, std::string_view verb, std::string_view rest);
   void tick();
   void set_timer();
+  void forget_parent();
 
   Store& store_;
   Clock& clock_;  // outlives the Store

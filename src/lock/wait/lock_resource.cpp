@@ -4,6 +4,7 @@
 #include "lock/hold/steps.hpp"
 #include "lock/per_store.hpp"
 #include "lock/wait/queued_wait.hpp"
+#include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice::lock {
@@ -65,11 +66,25 @@ Task<std::shared_ptr<Hold>> LockResource::try_enter(Identity who) {
   co_return begin_requested(std::move(who), *reply.granted, sent);
 }
 
-/// A process that has not waited yet asks once without its inbox, since opening it costs a round
-/// trip.
 Task<std::shared_ptr<Hold>> LockResource::enter(Identity who, SteadyTime until,
                                                 std::stop_token stop) {
   const auto self = shared_from_this();
+  for (Patience patience{watchdog_->clock(), until};;) {
+    try {
+      auto entering = enter_once(who, until, stop);
+      co_return co_await entering;
+    } catch (const Error& failure) {
+      if (!patience.lasts(failure) || stop.stop_requested()) throw;
+    }
+    co_await patience.pause(stop);
+    who.request = new_request_id();  // the last one is given up
+  }
+}
+
+/// A process that has not waited yet asks once without its inbox, since opening it costs a round
+/// trip.
+Task<std::shared_ptr<Hold>> LockResource::enter_once(Identity who, SteadyTime until,
+                                                     std::stop_token stop) {
   if (!inbox_->is_open()) {
     if (auto hold = co_await try_enter(who)) co_return hold;
     co_await inbox_->open();
@@ -111,6 +126,7 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(Identity& who, SteadyTim
 
 Task<bool> LockResource::force_release() {
   const auto self = shared_from_this();
+  check_process();
   const auto latest = latest_hold();  // before the request: afterwards it may be the next one
   const bool ended = (co_await ask_force_release()).as_integer() == 1;
   if (ended && latest) watchdog_->lose(latest, LostCause::taken);

@@ -16,6 +16,7 @@
 #include "lock/hold/watchdog.hpp"
 #include "lock/wait/acquire_reply.hpp"
 #include "lock/wait/inbox.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 
@@ -26,21 +27,22 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
 
   Watchdog& watchdog() const noexcept { return *watchdog_; }
   const Terms& lease_terms() const noexcept { return terms_; }
-  const Durability& durability() const noexcept { return durability_; }
+  Durability durability() const noexcept override { return durability_; }
 
   /// One request. Null: refused.
   virtual Task<std::shared_ptr<Hold>> try_enter(Identity who);
-  /// Waits for a hold until `until` (steady), or until `stop`. Null: there was none.
+  /// Waits for a hold until `until` (steady), or until `stop`; an outage is waited out. Null: there
+  /// was none.
   virtual Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop);
 
+  /// The holders and the waiters, in one round trip.
+  virtual Task<LockInfo> info() = 0;
   /// Ends whatever hold there is. The holder learns it at once if it is latest_hold(). False: there
   /// was none.
   Task<bool> force_release();
 
   /// Throws Error (bad_argument) if `owner` must not ask for this hold.
   virtual void check(OwnerState& /*owner*/) const {}
-  /// Whether the server's queue has each owner once.
-  virtual bool queues_by_owner() const noexcept { return false; }
 
  protected:
   /// Asks for a hold; `who` must outlive the Task. Repeatable: a copy finds the request id of the
@@ -74,6 +76,7 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
  private:
   Task<AcquireReply> read(const Identity& who, Task<Value> asked);
   Task<AcquireReply> read_durably(const Identity& who, Task<DurableReply> asked);
+  Task<std::shared_ptr<Hold>> enter_once(Identity who, SteadyTime until, std::stop_token stop);
   Task<std::shared_ptr<Hold>> wait_in_queue(Identity& who, SteadyTime until, std::stop_token stop);
 
   const Terms terms_;

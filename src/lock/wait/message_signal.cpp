@@ -37,7 +37,7 @@ MessageHandler MessageSignal::hearer(const std::shared_ptr<State>& state, std::s
 
 Task<void> MessageSignal::listen(std::shared_ptr<State> state, std::size_t store,
                                  std::string channel) {
-  auto listening = state->stores[store]->listen(std::move(channel), hearer(state, store));
+  auto listening = state->stores[store]->subscribe(std::move(channel), hearer(state, store));
   Listener listener = co_await listening;
   const std::lock_guard lock{state->mutex};
   state->listeners[store] = std::move(listener);

@@ -73,8 +73,7 @@ local most_counted = 30      -- processes before a ticket
 local grace = 2000           -- ms, for a look that comes late
 
 local function promise(looks, inbox, ms)
-  local till = string.format('%.0f', server_time() + ms)
-  if redis.call('HSET', looks, inbox, till) == 0 then
+  if redis.call('HSET', looks, inbox, server_time() + ms) == 0 then
     return
   elseif redis.call('PTTL', looks) < queue_kept / 2 then
     redis.call('PEXPIRE', looks, queue_kept)

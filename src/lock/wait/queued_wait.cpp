@@ -36,11 +36,22 @@ Task<void> QueuedWait::listen_to_foreigners() {
 
 Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<bool()> wanted) {
   Clock& clock = box_.inbox().store().clock();
+  Patience patience{clock, until};
   for (;;) {
     if (!heard_) {
       const SteadyTime sent = clock.steady();
-      AcquireReply answer = co_await ask_();
-      heard_ = Heard{std::move(answer), sent};
+      try {
+        AcquireReply answer = co_await ask_();
+        heard_ = Heard{std::move(answer), sent};
+      } catch (const Error& failure) {
+        if (!patience.lasts(failure)) throw;
+      }
+      if (!heard_) {  // the place in the queue may be there: the next question is a copy of this
+        const std::optional<InboxMessage> call = co_await box_.next(patience.next());
+        if (call && call->kind == InboxMessage::Kind::recheck && !wanted()) co_return std::nullopt;
+        continue;
+      }
+      patience.renew();
     }
     if (const auto& granted = heard_->answer.granted) {
       handed_over_ = false;
@@ -50,7 +61,11 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
     }
     const std::string& foreign = heard_->answer.foreign_channel;
     if (!foreign.empty() && foreign != foreign_channel_) {
-      co_await listen_to_foreigners();
+      try {
+        co_await listen_to_foreigners();
+      } catch (const Error& failure) {
+        if (!patience.lasts(failure)) throw;
+      }
       heard_.reset();  // what was published before is seen by another look
       continue;
     }

@@ -35,7 +35,7 @@ class QueuedWait {
 
   /// Until granted, or `until` (steady), or `wanted` says no, which is asked after each
   /// InboxMessage::recheck. Empty: not granted; the caller gives up the place in the queue. Throws
-  /// what asking throws; the place may be there all the same.
+  /// what asking throws, an outage only at `until`; the place may be there all the same.
   Task<std::optional<Grant>> stand(SteadyTime until, std::function<bool()> wanted);
   /// Whether the last grant came by message: for less than a lease, and to be confirmed soon.
   bool was_handed_over() const noexcept { return handed_over_; }

@@ -121,15 +121,17 @@ Task<void> WaiterRegistry::send() {
 }
 
 Task<void> WaiterRegistry::tell(Reports come, Reports gone) {
-  std::ranges::stable_sort(come, {}, &Report::key);
+  std::vector<const Report*> by_key;
+  for (const auto& report : come) by_key.push_back(&report);
+  std::ranges::stable_sort(by_key, {}, &Report::key);
   Batch batch;
-  for (auto next = come.begin(); next != come.end();) {
-    const std::string_view key = next->key;
+  for (auto at = by_key.begin(); at != by_key.end();) {
+    const std::string_view key = (*at)->key;
     std::vector<std::string> words{inbox_->channel()};
-    for (std::size_t told = 0; told < news_at_once && next != come.end() && next->key == key;
-         ++told, ++next) {
-      words.insert(words.end(),
-                   {next->request, std::to_string(next->seconds * 1000), next->person});
+    for (std::size_t told = 0; told < news_at_once && at != by_key.end() && (*at)->key == key;
+         ++told, ++at) {
+      const Report& next = **at;
+      words.insert(words.end(), {next.request, std::to_string(next.seconds * 1000), next.person});
     }
     const std::vector<std::string_view> args{words.begin(), words.end()};
     batch.add(scripts::lock_wait_report_waiters, {&key, 1}, args);

@@ -15,6 +15,7 @@
 #include "base/process.hpp"
 #include "lock/hold/resource.hpp"
 #include "lock/wait/inbox.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
 

@@ -1,5 +1,7 @@
 #include "lock/wait/waiting.hpp"
 
+#include <string_view>
+
 namespace sluice::lock {
 
 Task<void> wait_or_stop(std::shared_ptr<Completion> call, Clock& clock, SteadyTime until,
@@ -10,11 +12,25 @@ Task<void> wait_or_stop(std::shared_ptr<Completion> call, Clock& clock, SteadyTi
 
 Task<ListenerBesideStrangers> listen_beside_strangers(Store& store, std::string channel,
                                                       MessageHandler handler) {
-  auto counted = store.listen(channel + ":sluice", [](const Message&) {});
+  auto counted = store.subscribe(channel + ":sluice", [](const Message&) {});
   Listener ours = co_await counted;
-  auto listening = store.listen(std::move(channel), std::move(handler));
+  auto listening = store.subscribe(std::move(channel), std::move(handler));
   Listener listener = co_await listening;
   co_return ListenerBesideStrangers{std::move(ours), std::move(listener)};
+}
+
+bool is_outage(const Error& failure) noexcept {
+  switch (failure.errc()) {
+    case Errc::connection:
+    case Errc::timeout:
+    case Errc::read_only: return true;
+    case Errc::server: break;
+    default: return false;
+  }
+  static constexpr std::string_view states[] = {"LOADING ", "BUSY ", "MASTERDOWN ", "CLUSTERDOWN "};
+  return std::ranges::any_of(states, [&](std::string_view state) {
+    return failure.message().find(state) != std::string::npos;
+  });
 }
 
 }  // namespace sluice::lock

@@ -1,6 +1,7 @@
 /// How a waiter waits, and how many waiters are resumed.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <stop_token>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/error.hpp"
 #include "sluice/store.hpp"
 #include "sluice/task.hpp"
 
@@ -20,6 +22,50 @@ inline constexpr std::chrono::milliseconds longest_rest = std::chrono::seconds{3
 /// Suspends until `call` is complete, until the time `until`, or until `stop` is requested.
 Task<void> wait_or_stop(std::shared_ptr<Completion> call, Clock& clock, SteadyTime until,
                         std::stop_token stop);
+
+/// Whether the server may be away only for a while: not reached, silent, loading, or a replica now.
+bool is_outage(const Error& failure) noexcept;
+
+/// A waiter's patience with a server that is away: until its time is up it asks again, with pauses
+/// of 20 ms to 1 s.
+class Patience {
+ public:
+  Patience(Clock& clock, SteadyTime until) : clock_(clock), until_(until) {}
+
+  bool lasts(const Error& failure) const { return is_outage(failure) && clock_.steady() < until_; }
+  /// When to ask again.
+  SteadyTime next() noexcept {
+    return std::min(until_, clock_.steady() + std::exchange(pause_, std::min(pause_ * 2, longest)));
+  }
+  /// Waits until then, or until `stop`.
+  Task<void> pause(std::stop_token stop) {
+    return wait_or_stop(std::make_shared<Completion>(), clock_, next(), std::move(stop));
+  }
+  void renew() noexcept { pause_ = shortest; }
+
+ private:
+  static constexpr std::chrono::milliseconds shortest{20};
+  static constexpr std::chrono::milliseconds longest{1000};
+
+  Clock& clock_;
+  const SteadyTime until_;
+  std::chrono::milliseconds pause_ = shortest;
+};
+
+/// Asks until the server is there to answer. Throws what `ask` throws, an outage only at the end of
+/// the patience or after `stop`.
+template <class Ask>
+auto wait_out(Patience patience, std::stop_token stop, Ask ask) -> decltype(ask()) {
+  for (;;) {
+    try {
+      auto asked = ask();
+      co_return co_await asked;
+    } catch (const Error& failure) {
+      if (!patience.lasts(failure) || stop.stop_requested()) throw;
+    }
+    co_await patience.pause(stop);
+  }
+}
 
 /// Completes waiters one after another, not one inside another.
 ///

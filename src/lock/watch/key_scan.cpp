@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "sluice/lock_info.hpp"
+#include "sluice/when_all.hpp"
+
 namespace sluice::lock {
 namespace {
 

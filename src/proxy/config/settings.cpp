@@ -345,9 +345,7 @@ struct Users : Structure {
 };
 
 template <class Target, class Kind, auto member>
-constexpr Setting<Target> setting(SettingRow row) {
-  row.kind = Kind::name;
-  row.is_yaml = Kind::is_yaml;
+constexpr Setting<Target> setting(const SettingRow& row) {
   return {row,
           [](const Node& node, const SettingRow& its_row, Target& target) {
             Kind::read(node, its_row, target.*member);
@@ -357,12 +355,8 @@ constexpr Setting<Target> setting(SettingRow row) {
 }
 
 #define SETTING(member, Kind, written, lowest, highest, whose, does) \
-  setting<Target, Kind, &Target::member>({.name = #member,           \
-                                          .default_text = written,   \
-                                          .least = lowest,           \
-                                          .most = highest,           \
-                                          .origin = Origin::whose,   \
-                                          .help = does}),
+  setting<Target, Kind, &Target::member>(                            \
+      {#member, Kind::name, written, lowest, highest, Origin::whose, Kind::is_yaml, does}),
 template <class Target>
 constexpr std::array<Setting<Target>, 0> table{};
 template <>

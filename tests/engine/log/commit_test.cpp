@@ -7,6 +7,7 @@
 #include "engine/embedded_store.hpp"
 #include "engine/log/memory_disk.hpp"
 #include "sluice/metrics.hpp"
+#include "sluice/when_all.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice::engine {

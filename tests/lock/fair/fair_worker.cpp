@@ -6,6 +6,7 @@
 
 #include "sluice/fair_mutex.hpp"
 #include "sluice/open.hpp"
+#include "sluice/store.hpp"
 
 int main(int count, char** words) {
   if (count != 4) return 64;

@@ -39,6 +39,20 @@ TEST_F(LatchTest, S03_ANewCountIsSetOnlyWhenItIsOpen) {
   EXPECT_EQ(latch_.count().get(), 5);
 }
 
+TEST_F(LatchTest, K10_PartsCountOnceForEachCountThatIsSet) {
+  for (int use = 0; use < 3; ++use) {
+    ASSERT_TRUE(latch_.try_set_count(2).get());
+    EXPECT_EQ(latch_.count_down_once("one").get(), 1);
+    EXPECT_EQ(latch_.count_down_once("one").get(), 1);
+    EXPECT_EQ(latch_.count_down_once("two").get(), 0);
+    EXPECT_EQ(latch_.count_down_once("two").get(), 0);
+  }
+  latch_.reset(2).get();
+  latch_.count_down_once("one").get();
+  latch_.reset(2).get();
+  EXPECT_EQ(latch_.count_down_once("one").get(), 1);
+}
+
 TEST_F(LatchTest, NeverSetIsOpen) {
   EXPECT_EQ(latch_.count().get(), 0);
   EXPECT_TRUE(latch_.try_wait().get());

@@ -117,6 +117,67 @@ TEST_F(Durable, HandOverToADurableWaiterIsOnTheReplicaToo) {
   EXPECT_EQ(waiting.get(), Value::bulk_string("1"));
 }
 
+/// A replica that stops: nothing that the server writes from then on is on it.
+class DurableWithAReplica : public Durable {
+ protected:
+  void SetUp() override { await_replica(there_); }
+  void await_loss(const Held& held) {
+    const auto patience = std::chrono::steady_clock::now() + 10s;
+    while (held.valid()) ASSERT_LT(std::chrono::steady_clock::now(), patience) << "for ever";
+  }
+
+  test::RedisServer replica_{{"replicaof 127.0.0.1 " + std::to_string(server_.port())}};
+  test::PlainClient there_{replica_.port()};
+  const Durability one_{.replicas = 1, .within = 500ms};
+};
+
+TEST_F(DurableWithAReplica, K01_RenewalsThatItDoesNotHaveDoNotCount) {
+  Mutex mutex{*store_, "stock", {.lease = 2s, .durability = one_}};
+  SharedMutex shared{*store_, "shared", {.lease = 2s, .durability = one_}};
+  const Owner owner;
+  const auto held = mutex.acquire(owner).get();
+  const auto reads = shared.acquire_shared().get();
+  for (int i = 0; i < 30; ++i) {
+    std::this_thread::sleep_for(100ms);
+    ASSERT_TRUE(held.valid() && reads.valid()) << "renewed, and the replica has it";
+  }
+  replica_.stop();
+  std::this_thread::sleep_for(400ms);
+  {
+    const auto again = mutex.try_acquire(owner).get();  // a re-entry adds no time either
+  }
+  await_loss(held);
+  await_loss(reads);
+  replica_.cont();
+}
+
+TEST_F(DurableWithAReplica, K01_TurnsThatItDoesNotKnowOfAreGivenBack) {
+  Mutex mutex{*store_, "stock", {.durability = one_, .hand_off = {.within_process = 1}}};
+  auto held = mutex.acquire().get();
+  auto waiting = std::async(std::launch::async, [&] { (void)mutex.acquire().get(); });
+  std::this_thread::sleep_for(100ms);
+  replica_.stop();
+  held.release().get();
+  EXPECT_THROW(waiting.get(), Error);
+  Mutex careless{*store_, "stock"};
+  EXPECT_TRUE(careless.try_acquire(5s).get());
+  replica_.cont();
+}
+
+TEST_F(DurableWithAReplica, SixteenThreadsWaitForItOnceATurn) {
+  Mutex mutex{*store_, "stock", {.durability = {.replicas = 1, .within = 5s}}};
+  std::vector<std::future<void>> threads;
+  for (int i = 0; i < 16; ++i)
+    threads.push_back(std::async(std::launch::async, [&] {
+      for (int round = 0; round < 40; ++round) mutex.acquire().get().release().get();
+    }));
+  for (auto& thread : threads) thread.get();
+  const std::string stats{side_.command({"INFO", "commandstats"}).as_text()};
+  const auto at = stats.find("cmdstat_wait:calls=");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LE(std::stoi(stats.substr(at + 19)), 16 * 40 / 5);
+}
+
 TEST_F(Durable, W03_ServerThatCameBackEmptyIsUncertainThenALoss) {
   Mutex mutex{*store_, "stock"};
   auto held = mutex.acquire().get();

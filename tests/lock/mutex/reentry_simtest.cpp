@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "lock/virtual_lock.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "lock/quorum/virtual_quorum.hpp"
 #include "sluice/mutex.hpp"
+#include "sluice/store.hpp"
 #include "support/history.hpp"
 #include "support/sanitized.hpp"
 

@@ -1,5 +1,6 @@
 /// What a hold of permits is, and how it ends.
 #include "lock/semaphore/virtual_semaphore.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice {
 namespace {

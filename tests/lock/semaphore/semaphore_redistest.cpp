@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "lock/semaphore/server_semaphore.hpp"
+#include "sluice/lock_info.hpp"
 #include "support/history.hpp"
 
 namespace sluice {

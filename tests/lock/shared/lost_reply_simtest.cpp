@@ -29,6 +29,23 @@ TEST_F(SharedLostReply, T01_AcquireAskedAgainLeavesNoOrphan) {
   }
 }
 
+TEST_F(SharedLostReply, ReplyThatComesAfterTheLeaseMakesTheCallerWaitAgain) {
+  SharedMutex brief{line_, "prices", {.lease = 1s}};
+  Writer before{there_, 0ms};
+  Writer opens{brief, 1h};  // the inbox
+  before.leave();
+  ASSERT_TRUE(opens.in());
+  opens.leave();
+  fail_next("lock/shared/acquire", Fault::reply_late);
+  const auto late = metrics().lock_late.load();
+  Writer writer{brief, 1h};
+  clock_.advance(2s);
+  line_.let_go();
+  clock_.advance(2s);
+  EXPECT_EQ(metrics().lock_late.load(), late + 1);
+  EXPECT_TRUE(writer.in());
+}
+
 TEST_F(SharedLostReply, T01_AcquireWithoutAnyAnswerIsTakenBack) {
   for (const bool shared : kinds) {
     const Owner owner;

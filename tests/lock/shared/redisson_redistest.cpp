@@ -3,6 +3,7 @@
 #include <future>
 
 #include "lock/shared/server_shared.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice {
 namespace {

@@ -2,6 +2,7 @@
 #include <list>
 
 #include "lock/shared/virtual_shared.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice {
 namespace {

@@ -33,12 +33,12 @@ Outcome outcome_of(const Campaign& campaign, std::uint64_t seed, bool keeps_jour
                   mutation_named(campaign.mutation), keeps_journal);
 }
 
-std::string told(const Campaign& campaign, std::uint64_t seed) {
+std::string told(const Campaign& campaign, std::uint64_t seed, const std::string& violation) {
   const auto again = outcome_of(campaign, seed, true);
   const auto& lines = again.lines;
   const auto from = lines.size() > told_events ? lines.end() - told_events : lines.begin();
   return fmt::format("seed {}: {}\nplayed: {}\nagain: {}\nthe last events:\n{}\n", seed,
-                     again.violation.value_or("not found again"), again.profile,
+                     again.violation.value_or("not found again: " + violation), again.profile,
                      how_to_repeat(campaign, seed),
                      fmt::join(std::vector(from, lines.end()), "\n"));
 }
@@ -60,9 +60,19 @@ std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds) {
     throw std::invalid_argument{
         fmt::format("'{}' is not played with '{}'", campaign.profile, campaign.primitive)};
   for (auto seed = seeds.first;; ++seed) {
-    if (outcome_of(campaign, seed, false).violation)
-      return Failure{.seed = seed, .text = told(campaign, seed)};
+    if (const auto violation = outcome_of(campaign, seed, false).violation)
+      return Failure{.seed = seed, .text = told(campaign, seed, *violation)};
     if (seed == seeds.last) return std::nullopt;
+  }
+}
+
+void run_for_branches(std::string_view primitive, Seeds seeds, Branches& branches) {
+  for (auto seed = seeds.first;; ++seed) {
+    for (const auto& trouble : all_troubles())
+      if (trouble.plays(primitive))
+        (void)run_seed(seed, trouble, primitive_named(primitive), mutation_named(""), false,
+                       &branches);
+    if (seed == seeds.last || branches.missed().empty()) return;
   }
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lock/simulation/branches.hpp"
+
 namespace sluice::simulation {
 
 struct Seeds {
@@ -31,6 +33,10 @@ struct Failure {
 
 /// Empty: none. Throws std::invalid_argument for a primitive or a mutation that is none.
 std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds);
+
+/// Plays the seeds of all profiles that the primitive is played with, whatever they find, until
+/// every branch of the scripts was run.
+void run_for_branches(std::string_view primitive, Seeds seeds, Branches& branches);
 
 /// All that happens in a seed.
 std::vector<std::string> trace_of(const Campaign& campaign, std::uint64_t seed);

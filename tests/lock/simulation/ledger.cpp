@@ -64,14 +64,13 @@ bool Ledger::is_forgotten(const Stay& stay) const {
 
 bool Ledger::is_ended_outside(const Stay& stay) const {
   constexpr std::chrono::seconds on_its_way{1};  // a reader's token tells nothing
-  if (stay.excused) return true;
   if (ended_outside_at_ == SteadyTime::min()) return false;
   if (stay.mode == Mode::exclusive && stay.permits == 0) return stay.token <= ended_outside_;
   return stay.since < ended_outside_at_ + on_its_way;
 }
 
 bool Ledger::counts(const Stay& stay) const {
-  return !is_forgotten(stay) && !is_ended_outside(stay);
+  return !stay.excused && !is_forgotten(stay) && !is_ended_outside(stay);
 }
 
 void Ledger::look_at_token(const Stay& stay) {
@@ -95,6 +94,12 @@ Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
   const auto stay =
       std::make_shared<Stay>(Stay{who, process, store, held, token, mode, permits,
                                   server_.clock().steady(), store.life_heard(), told});
+  for (const auto& other : stays_) {
+    other->excused |= may_be_forced_;
+    stay->excused |= other->excused && other->who == who && other->token == token;
+  }
+  if (may_be_forced_ && !tokens_.empty() && mode == Mode::exclusive)
+    stay->excused |= token < tokens_.rbegin()->first;  // it was on its way when it was ended
   look();
   look_at_token(*stay);
   stay->counted = held.valid() && counts(*stay);
@@ -179,14 +184,15 @@ void Ledger::excuse(const SimHold* hold) {
 }
 
 bool Ledger::is_in_the_way(const Stay& stay) const {
-  if (stay.ended || is_ended_outside(stay)) return false;
+  // Who has lost one of its names has the others until it leaves.
+  if ((stay.ended && !stay.excused) || is_ended_outside(stay)) return false;
   return !stay.process.stands_still() ||
          server_.clock().steady() < stay.process.stopped_at() + terms_.lease;
 }
 
 bool Ledger::is_idle(std::uint32_t most) const {
   const auto now = server_.clock().steady();
-  std::size_t holds = strangers_in_ ? 1 : 0;
+  std::size_t holds = 0;
   std::uint32_t permits = 0;
   for (const auto& stay : stays_)
     if (is_in_the_way(*stay)) ++holds, permits += stay->permits;

@@ -61,6 +61,8 @@ class Ledger {
   void bury(const SimProcess& process);
   /// Somebody ended whatever hold there was. `last_token`: of those that were given before.
   void end_outside(std::uint64_t last_token);
+  /// Somebody may be about to force it open: whoever gets in ends what was before.
+  void may_be_forced(bool may) { may_be_forced_ = may; }
   /// The holds that this has ended.
   std::vector<const SimHold*> ended_outside() const;
   /// Another name of this hold was ended.
@@ -68,9 +70,6 @@ class Ledger {
   /// Whether somebody else could be in: nobody is who is alive, and no lease of the others lasts.
   /// `most`: so many permits must be free, where there are permits.
   bool is_idle(std::uint32_t most) const;
-  /// A program that is not ours is in until then.
-  void stranger_is_in(bool in) { strangers_in_ = in; }
-
   struct Waiter {
     std::string who;
     const SimProcess* process;
@@ -109,7 +108,7 @@ class Ledger {
   std::map<std::uint64_t, std::string> tokens_;  // who had which
   std::uint64_t ended_outside_ = 0;              // the tokens up to this one
   SteadyTime ended_outside_at_ = SteadyTime::min();
-  bool strangers_in_ = false;
+  bool may_be_forced_ = false;
 };
 
 /// One hold as its holder sees it.

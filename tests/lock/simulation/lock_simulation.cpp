@@ -9,6 +9,7 @@
 
 #include "cli/command_line/command.hpp"
 #include "lock/simulation/campaign.hpp"
+#include "lock/simulation/primitive.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::simulation {
@@ -20,7 +21,15 @@ struct Args {
   std::string profile = "usual";
   std::string mutation;
   bool trace = false;
+  bool branches = false;
 };
+
+void show_branches(Seeds seeds, std::string_view primitive) {
+  Branches branches;
+  for (const auto& one : all_primitives())
+    if (primitive.empty() || primitive == one.name) run_for_branches(one.name, seeds, branches);
+  for (const auto& [name, count] : branches.counts()) fmt::print("{:>9} {}\n", count, name);
+}
 
 int play(const Args& args) {
   try {
@@ -29,6 +38,10 @@ int play(const Args& args) {
     const Seeds range = seeds_of(args.seeds);
     if (args.trace) {
       for (const auto& line : trace_of(campaign, range.first)) fmt::print("{}\n", line);
+      return 0;
+    }
+    if (args.branches) {
+      show_branches(range, args.primitive == "all" ? "" : args.primitive);
       return 0;
     }
     const auto found = first_failure(campaign, range);
@@ -59,6 +72,9 @@ int main(int count, char** words) {
                     {"--primitive", "NAME", "What is played", into(args.primitive)},
                     {"--profile", "NAME", "The trouble that meets it", into(args.profile)},
                     {"--mutation", "NAME", "A bug to be put in", into(args.mutation)},
+                    {"--branches", "",
+                     "How often each branch of the scripts is run, in all profiles",
+                     into(args.branches)},
                     {"--trace", "", "Everything that happens in the first seed", into(args.trace)}},
         .action = [&args] { return play(args); }},
        "simulation"},

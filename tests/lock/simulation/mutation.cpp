@@ -125,10 +125,11 @@ const Mutation& mutation_named(std::string_view name) {
 }
 
 const Script& Scripts::of(const Script& script, const ScriptTerms& terms) {
-  if (mutation_.swaps.empty() && terms == ScriptTerms{}) return script;
+  if (mutation_.swaps.empty() && terms == ScriptTerms{} && !branches_) return script;
   for (const auto& made : made_)
     if (made->original == &script && made->terms == terms) return made->script;
-  auto made = std::make_unique<Made>(&script, terms, std::string{script.text});
+  auto made = std::make_unique<Made>(
+      &script, terms, branches_ ? branches_->mark(script) : std::string{script.text});
   for (const auto& [name, from, to] : mutation_.swaps) {
     if (name != script.name) continue;
     const auto at = made->text.find(from);

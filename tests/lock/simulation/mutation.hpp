@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lock/simulation/branches.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::simulation {
@@ -22,6 +23,7 @@ struct Mutation {
   std::string_view name;
   std::string_view about;
   std::string_view primitive = "mutex";  ///< that it is found with
+  std::string_view profile = "usual";    ///< ... and this trouble
   std::vector<Swap> swaps{};
   bool renews_after_release = false;  ///< the last renewal is sent once more behind a release
   bool loses_grants = false;          ///< what is published as "grant" is heard by nobody
@@ -44,7 +46,9 @@ struct ScriptTerms {
 /// The scripts as one mutation and the state of the server leave them.
 class Scripts {
  public:
-  explicit Scripts(const Mutation& mutation) : mutation_(mutation) {}
+  /// `branches`: of which it is counted how often each is run; null: it is not counted.
+  explicit Scripts(const Mutation& mutation, Branches* branches = nullptr)
+      : mutation_(mutation), branches_(branches) {}
 
   /// Throws std::logic_error where a script has no such text any more: the mutation would test
   /// nothing.
@@ -59,6 +63,7 @@ class Scripts {
     Script script;
   };
   const Mutation& mutation_;
+  Branches* const branches_;
   std::vector<std::unique_ptr<Made>> made_;
 };
 

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "lock/simulation/errands.hpp"
 #include "sluice/fair_mutex.hpp"
 #include "sluice/multi_lock.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/permit_semaphore.hpp"
+#include "sluice/quorum_lock.hpp"
 #include "sluice/semaphore.hpp"
 #include "sluice/shared_mutex.hpp"
 
@@ -67,6 +69,12 @@ class SimExclusive final : public SimLock {
                          : lock_.try_acquire(wait, std::move(stop)));
   }
 
+  Task<void> look() override {
+    auto asked = lock_.info();
+    co_await asked;
+  }
+  Task<bool> force() override { return lock_.force_release(); }
+
  private:
   Lock lock_;
 };
@@ -84,6 +92,12 @@ class SimShared final : public SimLock {
     return hold_of(owner ? lock_.try_acquire_shared(*owner, wait, std::move(stop))
                          : lock_.try_acquire_shared(wait, std::move(stop)));
   }
+
+  Task<void> look() override {
+    auto asked = lock_.info();
+    co_await asked;
+  }
+  Task<bool> force() override { return lock_.force_release(); }
 
  private:
   SharedMutex lock_;
@@ -104,6 +118,25 @@ class SimSemaphore final : public SimLock {
     return hold_of(semaphore_.try_acquire(permits, wait, std::move(stop)));
   }
   Task<std::int64_t> free_permits() override { return semaphore_.available(); }
+  Task<void> look() override {
+    auto asked = semaphore_.info();
+    co_await asked;
+  }
+  Task<void> change() override {
+    auto preparing = prepare();
+    co_await preparing;
+    auto more = semaphore_.add_permits(2);
+    co_await more;
+    auto fewer = semaphore_.add_permits(-2);
+    co_await fewer;
+    auto ensuring = semaphore_.ensure_permits(permits_);
+    co_await ensuring;
+    auto draining = semaphore_.drain();
+    const auto drained = static_cast<std::uint32_t>(co_await draining);
+    if (drained == 0) co_return;
+    auto releasing = semaphore_.release_unowned(drained);
+    co_await releasing;
+  }
 
  private:
   Semaphore semaphore_;
@@ -127,11 +160,51 @@ class SimPermits final : public SimLock {
     co_return std::make_unique<OneHold>(std::move(*permit));
   }
   Task<std::int64_t> free_permits() override { return semaphore_.available(); }
+  Task<void> look() override {
+    auto asked = semaphore_.info();
+    co_await asked;
+  }
+  Task<void> change() override {
+    auto preparing = prepare();
+    co_await preparing;
+    auto setting = semaphore_.set_permits(permits_ + 2);
+    co_await setting;
+    auto back = semaphore_.set_permits(permits_);
+    co_await back;
+    auto taking = semaphore_.take(milliseconds{500}, milliseconds{100});
+    const std::optional<PermitId> permit = co_await taking;
+    if (!permit) co_return;
+    auto prolonging = semaphore_.update_lease(*permit, milliseconds{200});
+    co_await prolonging;
+    auto releasing = semaphore_.release(*permit);
+    co_await releasing;
+  }
 
  private:
   PermitSemaphore semaphore_;
   const std::uint32_t permits_;
 };
+
+class SimQuorum final : public SimLock {
+ public:
+  SimQuorum(Stores stores, const std::string& name, QuorumLockOptions options)
+      : lock_({stores.begin(), stores.end()}, name, std::move(options)) {}
+
+  MaybeHold enter(const Owner*, Mode, std::uint32_t, milliseconds wait,
+                  std::stop_token stop) override {
+    return hold_of(lock_.try_acquire(wait, std::move(stop)));
+  }
+
+ private:
+  QuorumLock lock_;
+};
+
+std::unique_ptr<SimLock> open_quorum(Stores stores, const std::string& name,
+                                     const Profile& profile) {
+  return std::make_unique<SimQuorum>(
+      stores, name,
+      QuorumLockOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"});
+}
 
 class SimMulti final : public SimLock {
  public:
@@ -149,17 +222,18 @@ class SimMulti final : public SimLock {
   MultiLock lock_;
 };
 
-std::unique_ptr<SimLock> open_multi(Store& store, const std::vector<std::string>& names,
+std::unique_ptr<SimLock> open_multi(Stores stores, const std::vector<std::string>& names,
                                     const Profile& profile) {
-  return std::make_unique<SimMulti>(store, names,
+  return std::make_unique<SimMulti>(*stores.front(), names,
                                     MultiLockOptions{.lease = profile.lease,
                                                      .watchdog = profile.watched,
                                                      .durability = profile.durability,
                                                      .label = "simulated"});
 }
 
-std::unique_ptr<SimLock> open_mutex(Store& store, const std::string& name, const Profile& profile) {
-  return std::make_unique<SimExclusive<Mutex>>(store, name,
+std::unique_ptr<SimLock> open_mutex(Stores stores, const std::string& name,
+                                    const Profile& profile) {
+  return std::make_unique<SimExclusive<Mutex>>(*stores.front(), name,
                                                MutexOptions{.lease = profile.lease,
                                                             .watchdog = profile.watched,
                                                             .durability = profile.durability,
@@ -167,20 +241,20 @@ std::unique_ptr<SimLock> open_mutex(Store& store, const std::string& name, const
                                                             .label = "simulated"});
 }
 
-std::unique_ptr<SimLock> open_fair(Store& store, const std::string& name, const Profile& profile) {
+std::unique_ptr<SimLock> open_fair(Stores stores, const std::string& name, const Profile& profile) {
   return std::make_unique<SimExclusive<FairMutex>>(
-      store, name,
+      *stores.front(), name,
       FairMutexOptions{.lease = profile.lease,
                        .watchdog = profile.watched,
                        .durability = profile.durability,
                        .label = "simulated"});
 }
 
-std::unique_ptr<SimLock> open_shared(Store& store, const std::string& name,
+std::unique_ptr<SimLock> open_shared(Stores stores, const std::string& name,
                                      const Profile& profile) {
   using Preference = SharedMutexOptions::Preference;
   return std::make_unique<SimShared>(
-      store, name,
+      *stores.front(), name,
       SharedMutexOptions{
           .lease = profile.lease,
           .watchdog = profile.watched,
@@ -192,10 +266,10 @@ std::unique_ptr<SimLock> open_shared(Store& store, const std::string& name,
 }
 
 template <class SomeDoor>
-std::unique_ptr<SimLock> open_semaphore(Store& store, const std::string& name,
+std::unique_ptr<SimLock> open_semaphore(Stores stores, const std::string& name,
                                         const Profile& profile) {
   return std::make_unique<SomeDoor>(
-      store, name,
+      *stores.front(), name,
       SemaphoreOptions{.lease = profile.lease, .watchdog = profile.watched, .label = "simulated"},
       profile.permits);
 }
@@ -204,6 +278,10 @@ constexpr std::string_view redissons_queue[] = {"redisson_lock_queue:", "redisso
 constexpr std::string_view free_permits_key[] = {"lock"};
 constexpr std::string_view semaphore_notes[] = {"sluice_semaphore_done:", "sluice_semaphore_turns:",
                                                 "sluice_permit_done:", "sluice_permit_turns:"};
+
+constexpr std::string_view latch_keys[] = {"lock", "{lock", "sluice_latch"};
+constexpr std::string_view limiter_keys[] = {"lock", "{lock"};
+constexpr std::string_view fence_keys[] = {"sluice_fence:", "written"};
 
 constexpr Primitive primitives[] = {
     {.name = "mutex", .open = open_mutex, .steps_over = 2},
@@ -229,6 +307,25 @@ constexpr Primitive primitives[] = {
      .steps_over = 1,
      .stay = free_permits_key,
      .fade = semaphore_notes},
+    {.name = "quorum", .open = open_quorum, .owners = false, .servers = 3},
+    {.name = "latch",
+     .open = open_latch,
+     .owners = false,
+     .readers = true,
+     .is_held = false,
+     .stay = latch_keys},
+    {.name = "limiter",
+     .open = open_limiter,
+     .owners = false,
+     .readers = true,
+     .is_held = false,
+     .stay = limiter_keys},
+    {.name = "fence",
+     .open = open_fence,
+     .owners = false,
+     .readers = true,
+     .is_held = false,
+     .stay = fence_keys},
 };
 
 }  // namespace

@@ -40,15 +40,24 @@ class SimLock {
   /// Null: refused. `owner` may be null.
   virtual Task<SimHoldPtr> enter(const Owner* owner, Mode mode, std::uint32_t permits,
                                  std::chrono::milliseconds wait, std::stop_token stop) = 0;
+  /// What people see of it.
+  virtual Task<void> look() { return Task<void>::ready(); }
+  /// Ends whatever hold there is. False: it was free, or there is no such verb.
+  virtual Task<bool> force() { return Task<bool>::ready(false); }
+  /// Changes the number of permits and changes it back.
+  virtual Task<void> change() { return Task<void>::ready(); }
   /// How many permits are free, where there are permits.
   virtual Task<std::int64_t> free_permits() { return Task<std::int64_t>::ready(0); }
 };
 
+/// One of each server.
+using Stores = std::span<Store* const>;
+
 struct Primitive {
   std::string_view name;
-  std::unique_ptr<SimLock> (*open)(Store& store, const std::string& name, const Profile& profile);
+  std::unique_ptr<SimLock> (*open)(Stores stores, const std::string& name, const Profile& profile);
   /// Opens one that has all names, to be played beside those of one name; null: there is none.
-  std::unique_ptr<SimLock> (*open_all)(Store& store, const std::vector<std::string>& names,
+  std::unique_ptr<SimLock> (*open_all)(Stores stores, const std::vector<std::string>& names,
                                        const Profile& profile) = nullptr;
   bool owners = true;       ///< may enter again
   bool readers = false;     ///< may share
@@ -58,6 +67,8 @@ struct Primitive {
   /// So many processes may stand still or be cut off at once: each costs those behind it two
   /// seconds when its turn comes, and no more.
   std::size_t steps_over = 0;
+  std::size_t servers = 1;
+  bool is_held = true;  ///< somebody is in, and leaves
   /// Keys that may stay for ever, by their beginnings, beside the fencing counters.
   std::span<const std::string_view> stay{};
   /// Keys that may stay for two minutes.

@@ -77,7 +77,9 @@ void add_stopped(Profile& profile) { add_crowd(profile, {Fault::stop}); }
 void add_killed(Profile& profile) {
   add_crowd(profile, {Fault::kill});
   if (!profile.dice.chance(30)) return;
-  profile.longest_rest = 150s;  // somebody comes long after
+  profile.faults = {Fault::kill_others};  // somebody comes long after
+  profile.most_faults = 1;
+  profile.comes_late = 125s;
   profile.faults_for = 200s;
 }
 
@@ -98,6 +100,32 @@ void add_outside(Profile& profile) {
   profile.rounds = 3;
   profile.between_faults = 3s;
   profile.faults_for = 30s;
+}
+
+void add_operators(Profile& profile) {
+  leave_only(profile, {Fault::operate});
+  profile.operators = true;
+  profile.lease = short_lease(profile.dice);
+  profile.between_faults = 50ms;
+  profile.longest_hold = 300ms;
+}
+
+void add_spoilt(Profile& profile) {
+  leave_only(profile, {Fault::spoil, Fault::operate});
+  profile.operators = true;
+  profile.lease = short_lease(profile.dice);
+  profile.between_faults = 100ms;
+}
+
+void add_guests(Profile& profile) {
+  leave_only(profile, {Fault::stop, Fault::kill, Fault::cut});
+  profile.strangers = 1 + profile.dice.below(3);
+  profile.names = 1;
+  profile.operators = true;
+  profile.lease = short_lease(profile.dice);
+  profile.longest_stop = 5s;
+  profile.between_faults = 1s;
+  profile.most_faults = 3;
 }
 
 void add_callbacks(Profile& profile) {
@@ -158,6 +186,10 @@ void add_refusals(Profile& profile) {
   profile.lease = short_lease(profile.dice);
 }
 
+constexpr std::string_view beside_strangers[] = {"mutex",  "multi",     "fair",
+                                                 "shared", "semaphore", "permit"};
+constexpr std::string_view held[] = {"mutex",     "multi",  "fair",  "shared",
+                                     "semaphore", "permit", "quorum"};
 constexpr std::string_view exclusive[] = {"mutex", "fair", "shared", "multi"};
 constexpr std::string_view with_strangers[] = {"mutex", "multi", "shared", "semaphore", "permit"};
 
@@ -165,32 +197,51 @@ constexpr Trouble troubles[] = {
     {.name = "usual", .about = "a network and a server that fail", .add = [](Profile&) {}},
     {.name = "snapshot",
      .about = "the server restarts with what it had saved a while ago",
-     .add = add_snapshot},
+     .add = add_snapshot,
+     .primitives = beside_strangers},
     {.name = "promotion",
      .about = "a replica that lags takes over; grants are durable",
      .add = add_promotion,
      .primitives = exclusive},
-    {.name = "memory", .about = "the server has no memory", .add = add_memory},
+    {.name = "memory",
+     .about = "the server has no memory",
+     .add = add_memory,
+     .primitives = beside_strangers},
     {.name = "stopped", .about = "processes with many waiters stop and go on", .add = add_stopped},
     {.name = "killed", .about = "processes with many waiters die", .add = add_killed},
     {.name = "bystander",
      .about = "somebody hears all that is published, while processes stop and die",
-     .add = add_bystander},
+     .add = add_bystander,
+     .primitives = beside_strangers},
     {.name = "outside",
      .about = "locks are deleted, forced open or made to expire from outside",
      .add = add_outside,
      .primitives = exclusive},
+    {.name = "operators",
+     .about = "people look at locks, force them open, and change the number of permits",
+     .add = add_operators},
+    {.name = "spoilt",
+     .about = "other programs use the names of locks for something else",
+     .add = add_spoilt},
+    {.name = "guests",
+     .about = "programs with Redisson among ours, which stop and die",
+     .add = add_guests,
+     .primitives = beside_strangers},
     {.name = "callbacks",
      .about = "callbacks throw whatever there is",
      .add = add_callbacks,
      .primitives = exclusive},
-    {.name = "outage", .about = "the server is away for up to half a lease", .add = add_outage},
+    {.name = "outage",
+     .about = "the server is away for up to half a lease",
+     .add = add_outage,
+     .primitives = beside_strangers},
     {.name = "clocks",
      .about = "clocks run at other speeds, within the margin, and are set",
      .add = add_clocks},
     {.name = "suspend",
      .about = "a machine is suspended: its steady clock stands still",
-     .add = add_suspend},
+     .add = add_suspend,
+     .primitives = held},
     {.name = "strangers",
      .about = "Redisson's waiters beside one hot thread of ours",
      .add = add_strangers,

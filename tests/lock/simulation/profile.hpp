@@ -22,6 +22,7 @@ enum class Fault {
   stop,         ///< a process stands still for a while
   suspend,      ///< ... with its steady clock
   kill,         ///< a process, for ever
+  kill_others,  ///< all processes but the first
   save,         ///< the server writes its data to disk
   restore,      ///< the server restarts with what it wrote
   lag,          ///< the replica gets nothing for a while
@@ -30,6 +31,8 @@ enum class Fault {
   refuse,       ///< the server answers everybody with an error
   outage,       ///< the server is away for some seconds
   end_outside,  ///< somebody deletes a lock, or all keys, or lets it expire
+  operate,      ///< an operator looks at a lock, changes its permits, or forces it open
+  spoil,        ///< somebody puts something else under the name of a lock
   set_wall,     ///< a process's wall clock is set
 };
 
@@ -86,6 +89,7 @@ struct Profile {
   std::uint32_t permits = 3;  ///< in all, where there are permits
   std::size_t strangers = 0;  ///< that act as Redisson's waiters do
   double drift = 0;           ///< how far a process's clock is off at most
+  bool operators = false;     ///< change the number of permits
   bool throws = false;        ///< callbacks do
   bool patient = false;       ///< nobody gives up
   bool even = false;          ///< strangers get their share
@@ -94,6 +98,7 @@ struct Profile {
   bool lasting = false;       ///< no hold is lost without a cause
   bool outlives = false;      ///< no wait without an end fails
   std::chrono::nanoseconds longest_stop{};
+  std::chrono::nanoseconds comes_late{};  ///< the first process
 };
 
 }  // namespace sluice::simulation

@@ -12,12 +12,19 @@ bool is_wait(const Batch::Item& item) { return !item.script && item.words.front(
 }  // namespace
 
 SimServer::SimServer(VirtualClock& clock, Journal& journal, const Mutation& mutation,
-                     std::function<void()> after_step)
+                     Branches* branches, std::function<void()> after_step)
     : clock_(clock),
       journal_(journal),
       after_step_(std::move(after_step)),
-      scripts_(mutation),
-      engine_(engine::open_embedded({.clock = &clock})) {}
+      scripts_(mutation, branches),
+      engine_(engine::open_embedded({.clock = &clock})) {
+  if (!branches) return;
+  branch_listener_ =
+      engine_
+          ->listen(std::string{Branches::channel},
+                   [branches](const Message& message) { branches->reached(message.payload); })
+          .get();
+}
 
 /// The scripts as the mutation and the state of the server leave them. WAIT becomes PING.
 Batch SimServer::batch_of(const Batch& batch) {

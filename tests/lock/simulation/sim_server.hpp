@@ -16,7 +16,7 @@ namespace sluice::simulation {
 
 class SimServer {
  public:
-  SimServer(VirtualClock& clock, Journal& journal, const Mutation& mutation,
+  SimServer(VirtualClock& clock, Journal& journal, const Mutation& mutation, Branches* branches,
             std::function<void()> after_step);
 
   /// Executes and replies: an error is a Value in its place. What WAIT says comes by
@@ -82,6 +82,7 @@ class SimServer {
   ScriptTerms terms_;
   std::string refusal_;
   std::unique_ptr<engine::EmbeddedStore> engine_;
+  Listener branch_listener_;
   bool up_ = true;
   unsigned life_ = 0;
   std::optional<Snapshot> saved_;

@@ -1,5 +1,7 @@
 #include "lock/simulation/stranger.hpp"
 
+#include "redisson/fair_acquire.lua.hpp"
+#include "redisson/fair_release.lua.hpp"
 #include "redisson/lock_acquire.lua.hpp"
 #include "redisson/lock_release.lua.hpp"
 #include "redisson/permit_acquire.lua.hpp"
@@ -19,7 +21,8 @@ namespace {
 constexpr std::string_view lease = "30000";
 
 std::string channel_of(std::string_view primitive, const std::string& name) {
-  if (primitive == "mutex") return key_with_prefix("redisson_lock__channel", name);
+  if (primitive == "mutex" || primitive == "multi")
+    return key_with_prefix("redisson_lock__channel", name);
   if (primitive == "shared") return key_with_prefix("redisson_rwlock", name);
   return key_with_prefix("redisson_sc", name);
 }
@@ -38,12 +41,31 @@ Stranger::Stranger(std::size_t number, std::string_view primitive, const std::st
 
 void Stranger::start() {
   const auto rest = dice_.upto(40ms);
-  clock_.after(rest, [this] { ask(); });
+  timer_ = clock_.after(rest, [this] { ask(); });
+}
+
+void Stranger::forget() {
+  clock_.cancel(timer_);
+  listener_ = {};
+}
+
+std::string Stranger::now_text() const {
+  return std::to_string(clock_.wall().time_since_epoch().count() / 1000);
 }
 
 std::optional<std::chrono::milliseconds> Stranger::try_to_enter() {
-  if (primitive_ == "mutex" || primitive_ == "shared") {
-    const bool plain = primitive_ == "mutex";
+  if (primitive_ == "fair") {
+    const std::string queue = key_with_prefix("redisson_lock_queue", name_);
+    const std::string deadlines = key_with_prefix("redisson_lock_timeout", name_);
+    const std::string now = now_text();
+    const std::string_view keys[] = {name_, queue, deadlines};
+    const std::string_view args[] = {lease, who_, "300000", now, "queue"};
+    const Value reply = server_.look(scripts::redisson_fair_acquire, keys, args);
+    if (reply.is_null()) return std::nullopt;
+    return std::chrono::milliseconds{reply.as_integer()};
+  }
+  if (primitive_ != "semaphore" && primitive_ != "permit") {
+    const bool plain = primitive_ != "shared";
     const std::string_view keys[] = {name_};
     const std::string writer = who_ + ":write";
     const std::string_view args[] = {lease, plain ? std::string_view{who_} : writer};
@@ -68,7 +90,9 @@ void Stranger::ask() {
   if (!left) return enter();
   if (!std::exchange(waits_, true))
     listener_ = server_.store()
-                    .listen(channel_of(primitive_, name_), [this](const Message&) { ask_soon(); })
+                    .listen(primitive_ == "fair" ? channel_of("mutex", name_) + ':' + who_
+                                                 : channel_of(primitive_, name_),
+                            [this](const Message&) { ask_soon(); })
                     .get();
   clock_.cancel(timer_);
   timer_ = clock_.after(std::max(*left, 1ms), [this] { ask(); });
@@ -85,17 +109,27 @@ void Stranger::enter() {
   waits_ = false;
   listener_ = {};
   journal_.note("stranger {} is in {}", who_.substr(0, 8), name_);
-  clock_.after(10ms, [this] { leave(); });
+  timer_ = clock_.after(10ms, [this] { leave(); });
 }
 
 void Stranger::leave() {
   const std::string channel = channel_of(primitive_, name_);
-  if (primitive_ == "mutex" || primitive_ == "shared") {
+  if (primitive_ == "fair") {
+    const std::string queue = key_with_prefix("redisson_lock_queue", name_);
+    const std::string deadlines = key_with_prefix("redisson_lock_timeout", name_);
+    const std::string channels = key_with_prefix("redisson_lock__channel", name_);
+    const std::string latch =
+        key_with_prefix("redisson_unlock_latch", name_) + fmt::format(":{}-{}", who_, ++visits_);
+    const std::string now = now_text();
+    const std::string_view keys[] = {name_, queue, deadlines, channels, latch};
+    const std::string_view args[] = {who_, lease, "16000", now};
+    server_.look(scripts::redisson_fair_release, keys, args);
+  } else if (primitive_ != "semaphore" && primitive_ != "permit") {
     const std::string latch =
         key_with_prefix("redisson_unlock_latch", name_) + fmt::format(":{}-{}", who_, ++visits_);
     const std::string_view keys[] = {name_, channel, latch};
     const std::string writer = who_ + ":write";
-    const bool plain = primitive_ == "mutex";
+    const bool plain = primitive_ != "shared";
     const std::string_view args[] = {plain ? std::string_view{who_} : writer, lease, "16000"};
     server_.look(plain ? scripts::redisson_lock_release : scripts::redisson_write_release, keys,
                  args);

@@ -13,7 +13,7 @@ namespace sluice::simulation {
 
 class Stranger {
  public:
-  /// `primitive`: mutex, shared (to write), semaphore or permit.
+  /// `primitive`: mutex, multi, fair, shared (to write), semaphore or permit.
   Stranger(std::size_t number, std::string_view primitive, const std::string& name,
            VirtualClock& clock, SimServer& server, Journal& journal, Dice dice);
 
@@ -21,9 +21,12 @@ class Stranger {
   void start();
   /// Comes no more.
   void stop() { goes_on_ = false; }
+  /// It is gone.
+  void forget();
   std::size_t entries() const noexcept { return entries_; }
 
  private:
+  std::string now_text() const;
   void ask();
   void ask_soon();
   /// Nothing: it is in; else when to ask again, if nothing is heard.

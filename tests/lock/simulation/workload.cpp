@@ -126,7 +126,7 @@ Workload::Workload(const Primitive& primitive, const Profile& profile, const Mac
                     .lasting = profile.lasting,
                     .durable = profile.durability.replicas > 0,
                     .throws = profile.throws};
-  if (primitive.permits) terms.rules.permits = profile.permits;
+  if (primitive.permits && !profile.operators) terms.rules.permits = profile.permits;
   std::vector<std::string> names;
   std::vector<Ledger*> ledgers;
   for (std::size_t i = 0; i < profile.names; ++i) {
@@ -135,11 +135,11 @@ Workload::Workload(const Primitive& primitive, const Profile& profile, const Mac
     ledgers.push_back(ledgers_.back().get());
     for (const auto& machine : machines)
       doors_.push_back(
-          {primitive.open(machine->store, names.back(), profile), {ledgers_.back().get()}});
+          {primitive.open(machine->stores, names.back(), profile), {ledgers_.back().get()}});
   }
   if (!primitive.open_all) return;
   for (const auto& machine : machines) {
-    doors_.push_back({primitive.open_all(machine->store, names, profile), ledgers});
+    doors_.push_back({primitive.open_all(machine->stores, names, profile), ledgers});
     std::ranges::reverse(names);
   }
 }
@@ -176,10 +176,26 @@ Task<void> Workload::acquire_and_release(Actor& actor) {
   journal_.note("{}: {}", actor.name, to_string(outcome.kind));
 }
 
+Task<bool> Workload::operate(std::size_t name, Machine& machine, Dice& dice) {
+  SimLock& door = lock(name, machine.number);
+  const auto lot = dice.below(3);
+  if (lot == 0) {
+    auto looking = door.look();
+    co_await looking;
+  } else if (lot == 1) {
+    auto changing = door.change();
+    co_await changing;
+  } else {
+    auto forcing = door.force();
+    co_return co_await forcing;
+  }
+  co_return false;
+}
+
 Task<SimHoldPtr> Workload::enter(const Acquisition& acquisition) {
   Actor& actor = acquisition.actor;
   const Patience patience{actor.dice, profile_.patient || profile_.even};
-  Wait wait{*this, acquisition, patience.wait > 0ms};
+  Wait wait{*this, acquisition, patience.wait > 0ms && primitive_.is_held};
   std::optional<StopAfter> stop;
   if (patience.stops_after) stop.emplace(actor.machine.process, *patience.stops_after);
   const std::stop_token token = stop ? stop->token() : std::stop_token{};

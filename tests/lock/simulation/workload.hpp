@@ -14,14 +14,21 @@ namespace sluice::simulation {
 
 /// A process with its connection.
 struct Machine {
-  Machine(std::size_t place, VirtualClock& world, SimServer& server, Journal& journal,
-          const Mutation& mutation, const Profile& profile, Dice dice,
+  Machine(std::size_t place, VirtualClock& world, std::span<SimServer* const> servers,
+          Journal& journal, const Mutation& mutation, const Profile& profile, Dice dice,
           std::function<void()> after_step)
       : number(place),
         process(world, journal, fmt::format("p{}", place), dice.split(), profile.jitter,
                 clock_of(profile, dice), std::move(after_step)),
-        store(world, process, server, journal, mutation, profile.line, dice.split()),
-        unwell_until(SteadyTime::min()) {}
+        store(world, process, *servers.front(), journal, mutation, profile.line, dice.split()),
+        stores({&store}),
+        unwell_until(SteadyTime::min()) {
+    for (auto* const server : servers.subspan(1)) {
+      others.push_back(std::make_unique<SimStore>(world, process, *server, journal, mutation,
+                                                  profile.line, dice.split()));
+      stores.push_back(others.back().get());
+    }
+  }
 
   bool is_well() const noexcept {
     return !process.stands_still() && store.connected_since() != SteadyTime::max();
@@ -32,6 +39,8 @@ struct Machine {
   const std::size_t number;
   SimProcess process;
   SimStore store;
+  std::vector<std::unique_ptr<SimStore>> others;  ///< where there are several servers
+  std::vector<Store*> stores;
   SteadyTime unwell_until;  ///< when it last stood still or was cut off
   bool dead = false;
 };
@@ -51,6 +60,9 @@ class Workload {
 
   Workload(const Primitive& primitive, const Profile& profile, const Machines& machines,
            const SimServer& server, Journal& journal);
+
+  /// Somebody looks at a lock, changes it, or forces it open. True: that.
+  Task<bool> operate(std::size_t name, Machine& machine, Dice& dice);
 
   /// One acquisition, from wanting to be in to being out.
   Task<void> acquire_and_release(Actor& actor);

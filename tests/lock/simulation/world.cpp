@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "lock/simulation/errands.hpp"
+
 namespace sluice::simulation {
 
 using namespace std::chrono_literals;
@@ -28,16 +30,23 @@ constexpr nanoseconds longest_trace = 125s;
 }  // namespace
 
 World::World(std::uint64_t seed, const Trouble& trouble, const Primitive& primitive,
-             const Mutation& mutation, bool keeps_journal)
+             const Mutation& mutation, Branches* branches, bool keeps_journal)
     : primitive_(primitive),
       profile_(seed, trouble),
       dice_(profile_.dice.split()),
       journal_(clock_, keeps_journal),
-      server_(clock_, journal_, mutation, [this] { see_the_server(); }) {
+      server_(clock_, journal_, mutation, branches, [this] { see_the_server(); }) {
   Dice& dice = profile_.dice;
   server_.set_bystanders(profile_.bystanders);
+  std::vector<SimServer*> servers{&server_};
+  while (servers.size() < primitive.servers) {
+    profile_.forgets = false;  // what a majority forgets nobody knows
+    other_servers_.push_back(
+        std::make_unique<SimServer>(clock_, journal_, mutation, branches, [] {}));
+    servers.push_back(other_servers_.back().get());
+  }
   for (std::size_t i = 0; i < profile_.processes; ++i)
-    machines_.push_back(std::make_unique<Machine>(i, clock_, server_, journal_, mutation, profile_,
+    machines_.push_back(std::make_unique<Machine>(i, clock_, servers, journal_, mutation, profile_,
                                                   dice.split(), [this] { step(); }));
   for (const auto& machine : machines_)
     for (std::size_t i = 0; i < profile_.actors; ++i)
@@ -63,7 +72,9 @@ World::~World() = default;
 
 Task<void> World::live(Actor& actor) {
   for (std::size_t round = 0; round < profile_.rounds && goes_on_; ++round) {
-    auto thinking = sleep(actor.machine.process, actor.dice.upto(profile_.longest_rest));
+    const bool late = round == 0 && actor.machine.number == 0;
+    auto thinking = sleep(actor.machine.process, (late ? profile_.comes_late : 0ns) +
+                                                     actor.dice.upto(profile_.longest_rest));
     co_await thinking;
     if (!goes_on_) break;
     try {
@@ -75,9 +86,13 @@ Task<void> World::live(Actor& actor) {
       if (profile_.outlives && outage && actor.waits)
         journal_.violate(
             fmt::format("{} does not outlive an outage: {}", actor.name, failure.what()));
-      if (profile_.is_calm())
+      if (profile_.is_calm() && primitive_.servers == 1)
         journal_.violate(
             fmt::format("{} failed though nothing does: {}", actor.name, failure.what()));
+    } catch (const Wrong& wrong) {
+      const bool may = profile_.restarts || server_.first_life_of_data() > 0 ||
+                       !ended_outside_.empty() || profile_.operators;
+      if (!may) journal_.violate(fmt::format("{}: {}", actor.name, wrong.what()));
     }
   }
   actor.lives = false;
@@ -91,9 +106,10 @@ bool World::is_over() const noexcept {
 void World::step() {
   if (!workload_) return;
   for (const auto& ledger : workload_->ledgers()) ledger->look();
+  if (!primitive_.is_held || primitive_.servers > 1) return;
   if (profile_.strict) {
     look_for_overlooked();
-  } else if (profile_.faults.empty()) {
+  } else if (profile_.faults.empty() && strangers_.empty()) {
     look_for_idle();
   }
 }
@@ -125,6 +141,7 @@ void World::look_for_overlooked() {
         may += cost_of_a_process + profile_.lease;
     for (const auto at : ended_outside_)
       if (at >= waiting.since) may += cost_of_a_process;
+    if (!ended_outside_.empty()) may += cost_of_a_process;  // which one may not have noticed
     if (waiting.passed_over > may)
       journal_.violate(fmt::format("{} is passed over for {} ms, though nobody is in {}",
                                    waiting.actor->name, waiting.passed_over.count() / 1'000'000,
@@ -134,12 +151,18 @@ void World::look_for_overlooked() {
     idle_[i] = workload_->ledgers()[i]->is_idle(std::min(primitive_.most, profile_.permits));
 }
 
+std::int64_t World::counter_of(const std::string& name) {
+  const Value text = server_.look({"GET", "redisson_lock_token:{" + name + "}"});
+  const bool is_number = text.is_text() && !text.as_text().empty() &&
+                         text.as_text().find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? std::stoll(text.as_text()) : 0;
+}
+
 /// A fencing counter never comes to a value that it has passed.
 void World::look_at_counters() {
   for (std::size_t i = 0; i < counters_.size(); ++i) {
     const auto& name = workload_->ledgers()[i]->name();
-    const Value text = server_.look({"GET", "redisson_lock_token:{" + name + "}"});
-    const std::int64_t value = text.is_null() ? 0 : std::stoll(text.as_text());
+    const std::int64_t value = counter_of(name);
     if (value != last_counters_[i] && value != 0 && value <= counters_[i])
       journal_.violate(
           fmt::format("the tokens of {} begin again: {} after {}", name, value, counters_[i]));
@@ -168,6 +191,7 @@ void World::see_the_server() {
   if (profile_.counters) look_at_counters();
   for (auto& order : orders_) order.look(server_, journal_);
   const auto now = clock_.steady();
+  if (!primitive_.is_held || !profile_.faults.empty()) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
     const auto busy = busy_for(workload_->ledgers()[i]->name());
     free_since_[i] = busy == nanoseconds{} ? std::min(free_since_[i], now) : Clock::add(now, busy);
@@ -188,9 +212,12 @@ void World::look_for_idle() {
   const auto before = clock_.steady() - longest_idle;
   const auto all_well = well_since(primitive_.steps_over);
   if (all_well >= before) return;
+  const auto is_free = [&](SteadyTime since) { return since < before; };
+  // Who waits for all names may keep some.
+  if (primitive_.open_all && !std::ranges::all_of(free_since_, is_free)) return;
   for (std::size_t i = 0; i < free_since_.size(); ++i) {
     const Ledger& ledger = *workload_->ledgers()[i];
-    if (free_since_[i] >= before) continue;
+    if (!is_free(free_since_[i])) continue;
     for (const auto& waiter : ledger.waiters())
       if (before > std::max({all_well, waiter.since, waiter.process->runs_since(),
                              waiter.store->connected_since()}))
@@ -219,7 +246,12 @@ void World::fault() {
 
 void World::usual_fault(Machine& machine) {
   const auto lot = dice_.below(8);
-  if (lot < 4 && profile_.cuts) machine.store.lose();
+  if (lot < 4 && profile_.cuts && !machine.others.empty()) {
+    const auto which = dice_.below(primitive_.servers);
+    (which == 0 ? machine.store : *machine.others[which - 1]).lose();
+  } else if (lot < 4 && profile_.cuts) {
+    machine.store.lose();
+  }
   if (lot >= 3 && lot < 7 && profile_.pauses) stand_still(machine);
   if (lot != 7 || !profile_.restarts) return;
   const bool forgets = profile_.forgets && dice_.chance(60);
@@ -233,6 +265,9 @@ void World::play(Fault fault, Machine& machine) {
     case Fault::stop: return stand_still(machine, dice_.upto(profile_.longest_stop), false);
     case Fault::suspend: return stand_still(machine, dice_.upto(profile_.longest_stop), true);
     case Fault::kill: return kill(machine);
+    case Fault::kill_others:
+      for (std::size_t i = 1; i < machines_.size(); ++i) kill(*machines_[i]);
+      return;
     case Fault::save: return server_.save();
     case Fault::restore:
       if (server_.is_up()) restart(SimServer::Keeps::saved, dice_.upto(1s));
@@ -246,6 +281,8 @@ void World::play(Fault fault, Machine& machine) {
         restart(SimServer::Keeps::all, dice_.upto(nanoseconds{profile_.lease} / 2));
       return;
     case Fault::end_outside: return end_outside();
+    case Fault::operate: return spawn(operate(dice_.below(workload_->ledgers().size()), machine));
+    case Fault::spoil: return spoil();
     case Fault::set_wall:
       return machine.process.set_wall_offset(
           std::chrono::floor<std::chrono::microseconds>(dice_.upto(20s)) - 10s);
@@ -289,6 +326,52 @@ void World::refuse() {
   clock_.after(dice_.upto(2s), [this] { server_.refuse_with({}); });
 }
 
+/// The holds of this name that were given until now count no more.
+void World::ended_outside(std::size_t place) {
+  ended_outside_.push_back(clock_.steady());
+  Ledger& ledger = *workload_->ledgers()[place];
+  ledger.end_outside(static_cast<std::uint64_t>(counter_of(ledger.name())));
+  for (const auto* hold : ledger.ended_outside())
+    for (const auto& other : workload_->ledgers()) other->excuse(hold);
+}
+
+/// A force_release is executed somewhere between its beginning and its end.
+Task<void> World::operate(std::size_t place, Machine& machine) {
+  if (std::exchange(operating_, true)) co_return;
+  workload_->ledgers()[place]->may_be_forced(true);
+  try {
+    auto operating = workload_->operate(place, machine, dice_);
+    co_await operating;
+  } catch (const Error& failure) {
+    journal_.note("an operator fails: {}", failure.what());
+  }
+  operating_ = false;
+  workload_->ledgers()[place]->may_be_forced(false);
+  ended_outside(place);
+}
+
+/// The keys of a lock are of another type for a while.
+void World::spoil() {
+  const auto place = dice_.below(workload_->ledgers().size());
+  const std::string name = workload_->ledgers()[place]->name();
+  ended_outside(place);
+  const auto lot = dice_.below(5);
+  journal_.note("{} is spoilt in way {}", name, lot);
+  server_.look({"DEL", name, name + ":value"});
+  if (lot == 0) server_.look({"SET", name, "a text"});
+  if (lot == 1) server_.look({"HSET", name, "a field", "a text"});
+  if (lot == 2) server_.look({"RPUSH", name, "an item"});
+  if (lot == 3) server_.look({"HSET", name, "mode", "read"});
+  if (lot == 4) {
+    for (int i = 0; i < 100; ++i) server_.look({"HSET", name, fmt::format("field{}", i), "1"});
+  }
+  clock_.after(dice_.upto(1s), [this, name, place] {
+    ended_outside(place);
+    server_.look({"DEL", name});
+    prepare();
+  });
+}
+
 /// An operator's DEL, forceUnlock of a Java program, FLUSHALL, or the end of a key.
 void World::end_outside() {
   if (!server_.is_up()) return;
@@ -296,17 +379,11 @@ void World::end_outside() {
   const auto place = dice_.below(workload_->ledgers().size());
   for (std::size_t i = 0; i < workload_->ledgers().size(); ++i) {
     if (lot != 0 && i != place) continue;
-    Ledger& ledger = *workload_->ledgers()[i];
-    const std::string counter = "redisson_lock_token:{" + ledger.name() + "}";
-    const Value last = server_.look({"GET", counter});
-    ledger.end_outside(last.is_null() ? 0 : std::stoull(last.as_text()));
-    for (const auto* hold : ledger.ended_outside())
-      for (const auto& other : workload_->ledgers()) other->excuse(hold);
+    ended_outside(i);
   }
   const std::string name = workload_->ledgers()[place]->name();
   constexpr std::string_view what[] = {"FLUSHALL", "DEL", "DEL and PUBLISH", "PEXPIRE 1"};
   journal_.note("from outside: {} {}", what[lot], name);
-  ended_outside_.push_back(clock_.steady());
   if (lot == 0) server_.look({"FLUSHALL"});
   if (lot == 1 || lot == 2) server_.look({"DEL", name});
   if (lot == 2) {
@@ -338,6 +415,8 @@ void World::stand_still(Machine& machine, nanoseconds time, bool suspended) {
 void World::restart(SimServer::Keeps keeps, nanoseconds away) {
   if (!server_.is_up()) return;
   server_.go_down(keeps);
+  for (std::size_t i = 0; i < last_counters_.size(); ++i)
+    last_counters_[i] = counter_of(workload_->ledgers()[i]->name());
   for (const auto& machine : machines_) machine->store.lose();
   clock_.after(away, [this] { server_.come_back(); });
 }
@@ -353,12 +432,17 @@ void World::heal() {
   if (!server_.is_up()) server_.come_back();
   for (const auto& stranger : strangers_) stranger->stop();
   look_at_shares();
-  for (std::size_t name = 0; name < profile_.names; ++name)
-    for (const auto& machine : machines_)
-      if (!machine->dead) {  // what the server forgot
-        spawn(workload_->lock(name, machine->number).prepare());
-        break;
-      }
+  prepare();
+}
+
+/// What the server forgot.
+void World::prepare() {
+  for (const auto& machine : machines_) {
+    if (machine->dead) continue;
+    for (std::size_t name = 0; name < profile_.names; ++name)
+      spawn(workload_->lock(name, machine->number).prepare(), [](std::exception_ptr) {});
+    return;
+  }
 }
 
 /// Strangers want to be in as much as we do.
@@ -374,12 +458,17 @@ void World::look_at_shares() {
 
 /// A dead process comes to an end: nothing of this is looked at.
 void World::raise_the_dead() {
+  const bool finished = !journal_.violation() &&
+                        std::ranges::none_of(machines_, [](const auto& one) { return one->dead; });
   journal_.close();
+  if (finished) return;
+  goes_on_ = false;
   for (const auto& machine : machines_) {
-    if (!std::exchange(machine->dead, false)) continue;
+    machine->dead = false;
     machine->process.go_on();
   }
   for (int i = 0; i < 300 && !is_over(); ++i) clock_.advance(1s);
+  clock_.advance(longest_trace);  // what is under way in the background
 }
 
 // --- from beginning to end ---
@@ -450,7 +539,7 @@ void World::look_at_the_end() {
   clock_.advance(longest_idle);
   if (uncertain() == 0 && profile_.faults.empty()) look_at_what_is_left("when all are out", true);
   clock_.advance(longest_trace + profile_.lease);
-  if (primitive_.permits) look_at_permits();
+  if (primitive_.permits && !profile_.operators) look_at_permits();
   clock_.advance(longest_trace);
   look_at_what_is_left("long after", false);
   for (const auto& machine : machines_)
@@ -460,6 +549,7 @@ void World::look_at_the_end() {
   if (std::ranges::any_of(machines_, &Machine::dead,
                           [](const auto& one) -> Machine& { return *one; }))
     return;
+  for (const auto& stranger : strangers_) stranger->forget();
   workload_.reset();
   clock_.advance(longest_idle);
   const Value channels = server_.look({"PUBSUB", "CHANNELS"});
@@ -476,11 +566,12 @@ Outcome World::run() {
 }
 
 Outcome run_seed(std::uint64_t seed, const Trouble& trouble, const Primitive& primitive,
-                 const Mutation& mutation, bool keeps_journal) {
+                 const Mutation& mutation, bool keeps_journal, Branches* branches) {
   Outcome outcome;
   std::exception_ptr failure;
   const auto play = [&] {
-    auto world = std::make_unique<World>(seed, trouble, primitive, mutation, keeps_journal);
+    auto world =
+        std::make_unique<World>(seed, trouble, primitive, mutation, branches, keeps_journal);
     outcome = world->run();
     // Whoever still waits in it would be resumed in a world that is gone: it stays.
     static auto* const unfinished = new std::vector<std::unique_ptr<World>>;

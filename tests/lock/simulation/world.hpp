@@ -26,7 +26,7 @@ struct Outcome {
 class World {
  public:
   World(std::uint64_t seed, const Trouble& trouble, const Primitive& primitive,
-        const Mutation& mutation, bool keeps_journal);
+        const Mutation& mutation, Branches* branches, bool keeps_journal);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -56,10 +56,15 @@ class World {
   void fill();
   void refuse();
   void end_outside();
+  void ended_outside(std::size_t place);
+  Task<void> operate(std::size_t place, Machine& machine);
+  void spoil();
   void heal();
+  void prepare();
   void raise_the_dead();
   void look_for_overlooked();
   void look_at_counters();
+  std::int64_t counter_of(const std::string& name);
   void look_at_shares();
 
   void play_out();
@@ -75,11 +80,13 @@ class World {
   Dice dice_;
   Journal journal_;
   SimServer server_;
+  std::vector<std::unique_ptr<SimServer>> other_servers_;
   std::vector<std::unique_ptr<Machine>> machines_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::unique_ptr<Workload> workload_;
   bool goes_on_ = true;
   std::size_t faults_ = 0;
+  bool operating_ = false;
   SteadyTime looked_at_{};
   std::vector<bool> idle_;  // for each ledger, at that time
   std::vector<SteadyTime> ended_outside_;
@@ -92,6 +99,6 @@ class World {
 
 /// Runs one seed, on a thread of its own.
 Outcome run_seed(std::uint64_t seed, const Trouble& trouble, const Primitive& primitive,
-                 const Mutation& mutation, bool keeps_journal);
+                 const Mutation& mutation, bool keeps_journal, Branches* branches = nullptr);
 
 }  // namespace sluice::simulation

@@ -213,6 +213,20 @@ TEST_F(StoppedProcess, K32_DeletedLockIsNoticedWithinTwoSeconds) {
   expect_noticed<Writers>(*store_, clock_, del, stock);
 }
 
+TEST_F(StoppedProcess, K32_WaitersBehindAHolderOfTheirOwnProcessNoticeToo) {
+  MutexProcess one{*store_, "stock"};
+  for (int i = 0; i < 3; ++i) one.call();
+  clock_.advance(5s);
+  ASSERT_TRUE(one.callers.front().in());
+  for (auto next = std::next(one.callers.begin()); next != one.callers.end(); ++next) {
+    EXPECT_FALSE(next->in());
+    store_->run({"DEL", "stock"}).get();
+    clock_.advance(2s);
+    EXPECT_TRUE(next->in());
+    clock_.advance(5s);
+  }
+}
+
 // --- what the dead leave behind ---
 
 TEST_F(StoppedProcess, K09_TwentyDeadWaitersOfAFairMutexCostNothingLater) {

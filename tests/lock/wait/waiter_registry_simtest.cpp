@@ -2,6 +2,7 @@
 #include <list>
 
 #include "lock/virtual_lock.hpp"
+#include "sluice/lock_info.hpp"
 
 namespace sluice {
 namespace {

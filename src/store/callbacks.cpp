@@ -1,0 +1,137 @@
+#include "store/callbacks.hpp"
+
+#include "base/callback.hpp"
+
+namespace sluice {
+
+void Callbacks::call(std::function<void()> callback) noexcept try {
+  auto guarded = [callback = std::move(callback)] { call_user("a callback", callback); };
+  if (executor_) return executor_(std::move(guarded));
+  const std::lock_guard lock{mutex_};
+  if (ending_) return;
+  waiting_.push_back(std::move(guarded));
+  if (!thread_.joinable()) thread_ = std::thread{[self = shared_from_this()] { self->run(); }};
+  called_.notify_one();
+} catch (...) {
+  report_thrown("the executor of a Store", std::current_exception());
+}
+
+void Callbacks::run() {
+  std::unique_lock lock{mutex_};
+  for (;;) {
+    called_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    auto next = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    next();
+    next = nullptr;  // what it holds may call back into this class
+    lock.lock();
+  }
+}
+
+void Callbacks::end() {
+  if (forks_ != fork_count()) return;  // the thread is the parent's
+  std::thread ending;
+  {
+    const std::lock_guard lock{mutex_};
+    ending_ = true;
+    ending.swap(thread_);
+    called_.notify_all();
+  }
+  if (!ending.joinable()) return;
+  if (ending.get_id() == std::this_thread::get_id()) return ending.detach();
+  ending.join();
+}
+
+/// The messages to one handler, which are given to it one after another.
+class Callbacks::Mailbox : public std::enable_shared_from_this<Mailbox> {
+ public:
+  Mailbox(std::shared_ptr<Callbacks> callbacks, MessageHandler handler)
+      : callbacks_(std::move(callbacks)), handler_(std::move(handler)) {}
+
+  void put(const Message& message) {
+    {
+      const std::lock_guard lock{mutex_};
+      if (ended_) return;
+      if (messages_.size() >= most_kept) {
+        messages_.clear();
+        messages_.push_back({.kind = Message::Kind::gap, .channel = message.channel, .payload = {}});
+      }
+      messages_.push_back(message);
+      if (std::exchange(delivering_, true)) return;
+    }
+    callbacks_->call([self = shared_from_this()] { self->deliver(); });
+  }
+
+  /// Afterwards the handler does not run, unless it is this very thread that runs it.
+  void end() {
+    std::unique_lock lock{mutex_};
+    ended_ = true;
+    messages_.clear();
+    if (reader_ != std::this_thread::get_id())
+      idle_.wait(lock, [this] { return reader_ == std::thread::id{}; });
+  }
+
+ private:
+  static constexpr std::size_t most_kept = 1024;
+
+  /// One message for each call, so that other callbacks have their turn.
+  void deliver() {
+    std::unique_lock lock{mutex_};
+    if (!messages_.empty()) {
+      const Message message = std::move(messages_.front());
+      messages_.pop_front();
+      reader_ = std::this_thread::get_id();
+      lock.unlock();
+      call_user("a handler of channel '" + message.channel + "'", [&] { handler_(message); });
+      lock.lock();
+      reader_ = {};
+      idle_.notify_all();
+    }
+    delivering_ = !messages_.empty();
+    if (!delivering_) return;
+    lock.unlock();
+    callbacks_->call([self = shared_from_this()] { self->deliver(); });
+  }
+
+  const std::shared_ptr<Callbacks> callbacks_;
+  const MessageHandler handler_;
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  std::deque<Message> messages_;
+  bool delivering_ = false;
+  bool ended_ = false;
+  std::thread::id reader_;
+};
+
+class Callbacks::Subscribed final : public Listener::Registration {
+ public:
+  Subscribed(Listener listener, std::shared_ptr<Mailbox> mailbox)
+      : listener_(std::move(listener)), mailbox_(std::move(mailbox)) {}
+  ~Subscribed() override {
+    listener_ = {};
+    mailbox_->end();
+  }
+
+ private:
+  Listener listener_;
+  const std::shared_ptr<Mailbox> mailbox_;
+};
+
+Task<Listener> Callbacks::listen(MessageHandler handler, Subscribe subscribe) {
+  const auto mailbox = std::make_shared<Mailbox>(shared_from_this(), std::move(handler));
+  auto subscribing = subscribe([mailbox](const Message& message) { mailbox->put(message); });
+  Listener listener = co_await subscribing;
+  co_return Listener{std::make_unique<Subscribed>(std::move(listener), mailbox)};
+}
+
+Listener Callbacks::watch(std::function<void()> handler,
+                          const std::function<Listener(std::function<void()>)>& subscribe) {
+  const auto mailbox = std::make_shared<Mailbox>(
+      shared_from_this(), [handler = std::move(handler)](const Message&) { handler(); });
+  Listener listener = subscribe([mailbox] { mailbox->put({.kind = Message::Kind::gap}); });
+  return Listener{std::make_unique<Subscribed>(std::move(listener), mailbox)};
+}
+
+}  // namespace sluice

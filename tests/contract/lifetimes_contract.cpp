@@ -1,0 +1,308 @@
+// What users' code may do to the library: callbacks that throw and block, coroutines that are
+// destroyed, forks, threads that end, statics that outlive main(). The numbers are those of attacks
+// that succeeded once.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <coroutine>
+#include <future>
+#include <thread>
+
+#include "contract/stores.hpp"
+#include "sluice/fair_mutex.hpp"
+#include "sluice/latch.hpp"
+#include "sluice/multi_lock.hpp"
+#include "sluice/mutex.hpp"
+#include "sluice/permit_semaphore.hpp"
+#include "sluice/rate_limiter.hpp"
+#include "sluice/semaphore.hpp"
+#include "sluice/shared_mutex.hpp"
+#include "support/paths.hpp"
+#include "support/process.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LifetimesContract : public test::StoreContract {
+ protected:
+  /// A hold that is renewed each 150 ms.
+  static constexpr MutexOptions brief{.lease = 600ms};
+};
+SLUICE_EVERY_STORE(LifetimesContract);
+
+template <class Body>
+std::optional<Errc> errc_of(Body body) {
+  try {
+    body();
+  } catch (const Error& failure) {
+    return failure.errc();
+  }
+  return std::nullopt;
+}
+
+template <class Body>
+bool is_closed(Body body) {
+  return errc_of(std::move(body)) == Errc::closed;
+}
+
+/// The exit status of a child that runs `body`.
+template <class Body>
+int in_child(Body body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    ::_exit(body());
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+/// A coroutine that its owner may destroy at any time, as those of other libraries.
+struct Foreign {
+  struct promise_type {
+    Foreign get_return_object() {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() { failure = std::current_exception(); }
+    std::exception_ptr failure;
+  };
+  std::coroutine_handle<promise_type> coroutine;
+};
+
+Foreign hold(Mutex& mutex, bool& in) {
+  auto held = co_await mutex.acquire();
+  in = true;
+}
+
+Foreign hold_and_ask(Mutex& mutex, Store& store, bool& in) {
+  const std::scoped_lock lock{mutex};
+  in = true;
+  auto asked = store.run({"PING"});
+  co_await asked;
+  in = false;
+}
+
+TEST_P(LifetimesContract, K05_AnOnLostThatThrowsAnythingLosesNoOtherHold) {
+  std::vector<std::unique_ptr<Mutex>> locks;
+  std::vector<Held> holds;
+  std::promise<void> thrown;
+  for (int i = 0; i < 8; ++i) {
+    locks.push_back(std::make_unique<Mutex>(store(), name("lock " + std::to_string(i)), brief));
+    holds.push_back(locks.back()->acquire().get());
+  }
+  holds[0].on_lost([&](LostCause) {
+    thrown.set_value();
+    throw 42;
+  });
+  EXPECT_TRUE(locks[0]->force_release().get());
+  thrown.get_future().get();
+  std::this_thread::sleep_for(brief.lease * 2);
+  for (std::size_t i = 1; i < holds.size(); ++i) EXPECT_TRUE(holds[i].valid()) << i;
+}
+
+TEST_P(LifetimesContract, K22_AnOnLostMayBlockAndCallTheStore) {
+  Mutex mutex{store(), name("lock"), brief};
+  Mutex other{store(), name("other"), brief};
+  auto held = mutex.acquire().get();
+  auto kept = other.acquire().get();
+  std::promise<void> called;
+  std::promise<void> go_on;
+  std::promise<std::string> answered;
+  held.on_lost([&](LostCause) {
+    called.set_value();
+    go_on.get_future().wait();
+    answered.set_value(store().run({"PING"}).get().as_text());
+  });
+  EXPECT_TRUE(mutex.force_release().get());
+  called.get_future().get();
+  EXPECT_EQ(store().run({"PING"}).get().as_text(), "PONG");
+  std::this_thread::sleep_for(brief.lease * 2);
+  EXPECT_TRUE(kept.valid()) << "it was renewed meanwhile";
+  go_on.set_value();
+  EXPECT_EQ(answered.get_future().get(), "PONG");
+}
+
+TEST_P(LifetimesContract, HandlersOfChannelsMayBlockAndCallTheStore) {
+  std::promise<std::string> answered;
+  const std::string channel = name("channel");
+  const auto listener = store()
+                            .listen(channel,
+                                    [&](const Message&) {
+                                      answered.set_value(
+                                          store().run({"PING"}).get().as_text());
+                                    })
+                            .get();
+  store().run({"PUBLISH", channel, "x"}).get();
+  EXPECT_EQ(answered.get_future().get(), "PONG");
+}
+
+TEST_P(LifetimesContract, K12_TwoAcquiresOfOneOwnerAtOnce) {
+  Mutex mutex{store(), name("lock")};
+  const Owner owner;
+  std::vector<Task<Held>> both;
+  both.push_back(mutex.acquire(owner));
+  both.push_back(mutex.acquire(owner));
+  auto holds = when_all(std::move(both)).get();
+  EXPECT_EQ(holds[0].token(), holds[1].token());
+  EXPECT_EQ(holds[0].entries(), 2U);
+  holds.clear();
+  EXPECT_TRUE(mutex.try_acquire(5s).get());
+}
+
+TEST_P(LifetimesContract, K12_AReaderThatWantsToWriteAtOnceIsRefused) {
+  SharedMutex mutex{store(), name("lock")};
+  const Owner owner;
+  std::vector<Task<Held>> both;
+  both.push_back(mutex.acquire_shared(owner));
+  both.push_back(mutex.acquire(owner));
+  EXPECT_EQ(errc_of([&] { when_all(std::move(both)).get(); }), Errc::bad_argument);
+  EXPECT_TRUE(mutex.try_acquire(5s).get());
+}
+
+TEST_P(LifetimesContract, K21_ACoroutineDestroyedWhileItAwaitsAcquireLeavesNothing) {
+  Mutex mutex{store(), name("lock")};
+  bool in = false;
+  {
+    auto held = mutex.acquire().get();
+    for (int i = 0; i < 3; ++i) {
+      const Foreign waiter = hold(mutex, in);
+      if (i > 0) std::this_thread::sleep_for(20ms);  // at several points of its way
+      waiter.coroutine.destroy();
+    }
+  }
+  EXPECT_TRUE(mutex.try_acquire(5s).get());
+  const Foreign early = hold(mutex, in);  // free: a hold may come all the same, and is given back
+  if (!early.coroutine.done()) early.coroutine.destroy();
+  EXPECT_TRUE(mutex.try_acquire(5s).get());
+}
+
+TEST_P(LifetimesContract, K21_ADestroyedWaiterMayLeaveItsMutexBehind) {
+  auto store_of_all = GetParam() >= test::StoreKind::redis ? second() : open("embedded:");
+  auto mutex = std::make_unique<Mutex>(*store_of_all, name("lock"));
+  bool in = false;
+  {
+    const auto held = mutex->acquire().get();
+    const Foreign waiter = hold(*mutex, in);
+    std::this_thread::sleep_for(20ms);
+    waiter.coroutine.destroy();
+  }
+  mutex.reset();
+  store_of_all.reset();
+  EXPECT_FALSE(in);
+}
+
+TEST_P(LifetimesContract, K20_AStaticDestroyedAfterMainLocksAndReleases) {
+  const std::string lock = name("lock");
+  const std::string where =
+      GetParam() == test::StoreKind::embedded_folder ? "embedded:" : url();  // the folder is ours
+  test::Process program{{test::built_path("tests/contract/static_lock"), where, lock}};
+  EXPECT_EQ(program.wait(), 0);
+  EXPECT_EQ(store().run({"EXISTS", lock}).get().as_integer(), 0);
+}
+
+TEST_P(LifetimesContract, K23_ScopedLockAcrossCoAwaitThrowsThere) {
+  if (!has_second()) GTEST_SKIP() << "the engine answers at once: nothing suspends";
+  Mutex mutex{store(), name("lock")};
+  bool in = false;
+  const Foreign worker = hold_and_ask(mutex, store(), in);
+  ASSERT_TRUE(worker.coroutine.done());
+  EXPECT_TRUE(in);
+  EXPECT_EQ(errc_of([&] { std::rethrow_exception(worker.coroutine.promise().failure); }),
+            Errc::bad_argument);
+  worker.coroutine.destroy();
+  EXPECT_TRUE(mutex.try_lock());
+  mutex.unlock();
+
+  std::promise<std::exception_ptr> failed;
+  const auto work = [&]() -> Task<void> {
+    const std::scoped_lock lock{mutex};
+    auto asked = store().run({"PING"});
+    co_await asked;
+  };
+  spawn(work(), [&](std::exception_ptr error) { failed.set_value(error); });
+  EXPECT_EQ(errc_of([&] { std::rethrow_exception(failed.get_future().get()); }),
+            Errc::bad_argument);
+  EXPECT_NO_THROW(work().get()) << "get() goes on in the same thread";
+}
+
+TEST_P(LifetimesContract, K24_ANewThreadHasNotWhatOneWithItsIdHasLocked) {
+  Mutex mutex{store(), name("lock")};
+  std::thread::id first;
+  std::thread{[&] {
+    first = std::this_thread::get_id();
+    mutex.lock();
+  }}.join();
+  bool met = false;
+  for (int i = 0; i < 100 && !met; ++i)
+    std::thread{[&] {
+      met = std::this_thread::get_id() == first;
+      EXPECT_EQ(errc_of([&] { mutex.unlock(); }), Errc::bad_argument);
+    }}.join();
+  EXPECT_TRUE(met) << "no thread had the id of the first";
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_P(LifetimesContract, K03_K27_AChildHasNeitherTheStoreNorItsLocks) {
+  const MutexOptions options{.lease = 5s};
+  Mutex mutex{store(), name("lock"), options};
+  FairMutex fair{store(), name("fair")};
+  SharedMutex shared{store(), name("shared")};
+  MultiLock multi{store(), {name("one"), name("two")}};
+  Semaphore semaphore{store(), name("desks")};
+  Latch latch{store(), name("latch")};
+  RateLimiter limiter{store(), name("rate"), {.rate = 5}};
+  semaphore.try_set_permits(2).get();
+  Owner owner;
+  auto held = mutex.acquire(owner).get();
+  const std::scoped_lock inside{fair};
+  const int status = in_child([&] {
+    if (held.valid() || held.entries() != 0 || held.lost().stop_possible()) return 1;
+    if (!is_closed([&] { store().run({"PING"}).get(); })) return 2;
+    if (!is_closed([&] { (void)mutex.acquire().get(); })) return 3;
+    if (!is_closed([&] { (void)mutex.try_acquire(owner, 1s).get(); })) return 4;
+    if (!is_closed([&] { mutex.force_release().get(); })) return 5;
+    if (!is_closed([&] { (void)fair.acquire().get(); })) return 6;
+    if (!is_closed([&] { shared.lock_shared(); })) return 7;
+    if (!is_closed([&] { (void)multi.acquire().get(); })) return 8;
+    if (!is_closed([&] { (void)semaphore.acquire().get(); })) return 9;
+    if (!is_closed([&] { latch.wait().get(); })) return 10;
+    if (!is_closed([&] { limiter.acquire().get(); })) return 11;
+    if (!is_closed([&] { store().listen("c", [](const Message&) {}).get(); })) return 12;
+    held = {};
+    fair.unlock();  // as the guard would
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(held.valid());
+  EXPECT_EQ(held.release().get().kind, ReleaseOutcome::Kind::released);
+  EXPECT_EQ(store().run({"PING"}).get().as_text(), "PONG") << "the child left it alone";
+}
+
+TEST(Fork, K03_AChildNeitherWritesTheLogNorUnlocksTheFolder) {
+  const test::TempDir folder;
+  const std::string url = "embedded:" + folder.path().string();
+  auto mine = open(url);
+  mine->run({"SET", "k", "parent"}).get();
+  const int status = in_child([&] {
+    const bool closed = is_closed([&] { mine->run({"SET", "k", "child"}).get(); });
+    mine.reset();
+    return closed ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(errc_of([&] { open(url); }), Errc::in_use);
+  mine->run({"SET", "after", "fork"}).get();
+  mine.reset();
+  mine = open(url);
+  EXPECT_EQ(mine->run({"GET", "k"}).get().as_text(), "parent");
+  EXPECT_EQ(mine->run({"GET", "after"}).get().as_text(), "fork");
+}
+#endif
+
+}  // namespace
+}  // namespace sluice

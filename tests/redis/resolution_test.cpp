@@ -1,0 +1,115 @@
+// Names are resolved off the connection's thread. getaddrinfo here is the test's: it takes the place
+// of libc's in this program, and answers when the test says so.
+#include <gtest/gtest.h>
+#include <netdb.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+
+#include "redis/at_server.hpp"
+#include "redis/fake_server.hpp"
+
+namespace {
+
+struct NameService {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int asked = 0;
+  bool answers = true;
+
+  void wait() {
+    std::unique_lock lock{mutex};
+    ++asked;
+    changed.notify_all();
+    changed.wait(lock, [this] { return answers; });
+  }
+  void set(bool now) {
+    const std::lock_guard lock{mutex};
+    answers = now;
+    changed.notify_all();
+  }
+};
+
+NameService& name_service() {
+  static auto* const one = new NameService;
+  return *one;
+}
+
+}  // namespace
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// Knows one host, 127.0.0.1, and numbers.
+extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo*,
+                           addrinfo** found) {
+  if (std::strcmp(host, "slow.test") == 0) name_service().wait();
+  auto* const address = new sockaddr_in{};
+  address->sin_family = AF_INET;
+  address->sin_port = htons(static_cast<std::uint16_t>(std::atoi(port)));
+  address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  *found = new addrinfo{};
+  (*found)->ai_family = AF_INET;
+  (*found)->ai_addr = reinterpret_cast<sockaddr*>(address);
+  (*found)->ai_addrlen = sizeof *address;
+  return 0;
+}
+extern "C" void freeaddrinfo(addrinfo* found) {
+  delete reinterpret_cast<sockaddr_in*>(found->ai_addr);
+  delete found;
+}
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+
+redis::RedisOptions by_name(const test::FakeServer& server) {
+  auto options = server.options();
+  options.endpoint.host = "slow.test";
+  return options;
+}
+
+void serve_pings(test::FakeServer::Peer& peer) {
+  if (!peer.greet()) return;
+  while (!peer.command().empty()) peer.send("+PONG\r\n");
+}
+
+TEST(Resolution, K11_ASlowNameServiceHoldsUpNoDeadline) {
+  test::FakeServer server{[&](test::FakeServer::Peer& peer, int number) {
+    if (number == 0) peer.greet();  // then it closes
+    if (number > 0) serve_pings(peer);
+  }};
+  auto options = by_name(server);
+  options.command_timeout = 200ms;
+  options.connect_timeout = 60s;
+  const auto store = redis::open_redis(options);
+  name_service().set(false);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i)  // the first may meet the end of the connection
+    EXPECT_EQ(test::failure_of([&] { store->run({"PING"}).get(); }).errc(), Errc::connection);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
+  name_service().set(true);
+  for (int tries = 0; tries < 100; ++tries) {
+    try {
+      EXPECT_EQ(store->run({"PING"}).get().as_text(), "PONG");
+      return;
+    } catch (const Error&) {
+    }
+  }
+  ADD_FAILURE() << "the name service answers, and the store is not connected";
+}
+
+TEST(Resolution, K11_OpenEndsByItsTimeAndAsksOnce) {
+  test::FakeServer server{[](test::FakeServer::Peer& peer, int) { serve_pings(peer); }};
+  auto options = by_name(server);
+  options.connect_timeout = 100ms;
+  name_service().set(false);
+  const auto failure = test::failure_of([&] { redis::open_redis(options); });
+  EXPECT_EQ(failure.errc(), Errc::timeout);
+  EXPECT_NE(failure.message().find("name service"), std::string::npos) << failure.message();
+  name_service().set(true);
+}
+
+}  // namespace
+}  // namespace sluice
+#endif
