@@ -17,8 +17,9 @@ struct HandOff {
   std::uint32_t within_process = 64;
   /// ... and at most for so long, then also.
   std::chrono::milliseconds turn{100};
-  /// After so many hand-overs in a row from process to process of ours, a release makes the lock
-  /// truly free and publishes it, if a program that is not ours listens, in Java, say.
+  /// After so many hand-overs in a row from process to process of ours, and earlier where fewer of
+  /// them wait, a release leaves the lock to programs that are not ours, in Java, say, for 5 ms; if
+  /// any of them waits.
   std::uint32_t across_processes = 16;
 
   friend auto operator<=>(const HandOff&, const HandOff&) = default;

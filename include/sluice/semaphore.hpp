@@ -94,10 +94,11 @@ class SemaphoreBase {
 ///   order of their arrival: one that wants many is not overtaken by one that wants few. A process
 ///   that is dead or stands still delays those behind it by two seconds in all.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`). That a
-///   Java program waits in the same order: it takes whatever it finds free. While waiters of ours
-///   queue, a Java program finds what a release leaves free for 10 ms after 16 hand-overs, at most
-///   once a second. What a Java program acquires has no owner, and is missing when that program
-///   dies. A copy of an acquire that the server executes only after the release holds permits that
+///   Java program waits in the same order: it takes whatever it finds free. Where one waits, what a
+///   release gives back is left to it for 5 ms when each of ours that waits has had its turn. That
+///   a Java program gets permits of a process of ours that died before another process of ours
+///   calls. What a Java program acquires has no owner, and is missing when that program dies. A
+///   copy of an acquire that the server executes only after the release holds permits that
 ///   no process uses until their lease is over.
 /// Threads: any. The Store must outlive the Semaphore and every Held of it; a Held may outlive its
 ///   Semaphore. After a fork() the holds stay with the parent.

@@ -10,8 +10,8 @@
 -- read release counts down from whatever does.
 -- A reader's hold keys PREFIX:OWNER:rwlock_timeout:N are not in KEYS: as in Redisson, a release
 -- finds their names in the hash. They lie in its slot. So does the sorted set
--- PREFIX:sluice_readers: our readers by when the longest of their hold keys ends. It says where to
--- look, and may be wrong: Redisson does not know it.
+-- sluice_rw_leases:PREFIX: our readers by when the longest of their hold keys ends. It says where
+-- to look, and may be wrong: Redisson does not know it.
 local call = redis.call
 
 local function hold_key(prefix, owner, n)
@@ -35,7 +35,7 @@ local function note_hold(key, request, kind, entries, since, owner, holder)
 end
 
 local function readers_of(prefix)
-  return prefix .. ':sluice_readers'
+  return 'sluice_rw_leases:' .. prefix
 end
 
 -- At least so long; never shorter.

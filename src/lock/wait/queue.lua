@@ -95,9 +95,9 @@ local function runs(looks, inbox)
   return listens(inbox) and not (till and till < server_time())
 end
 
--- For `many` other processes that run before a ticket and a hold in the way that lasts `left` ms at most
--- (negative: for ever): in how many ms the ticket's process looks again. The first look about once
--- a second, each one behind them more seldom: k processes that stopped cost no more than 2 k
+-- For `many` other processes that run before a ticket and a hold in the way that lasts `left` ms at
+-- most (negative: for ever): in how many ms the ticket's process looks again. The first look about
+-- once a second, each one behind them more seldom: k processes that stopped cost no more than 2 k
 -- seconds. When the hold ends by itself they look one after another. `pace`: ms, about a second
 -- where it is nil.
 local function promise_look(looks, inbox, many, left, pace)

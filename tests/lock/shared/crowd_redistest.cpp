@@ -38,7 +38,7 @@ class SharedCrowd : public ServerShared {
 
 TEST_F(SharedCrowd, K14_ReleaseOfAReaderDoesNotLookAtTheOthers) {
   EXPECT_LT(commands_to_release(400), 400 * 40);
-  EXPECT_EQ(side_.command({"EXISTS", "stock", "{stock}:sluice_readers"}), Value::integer(0));
+  EXPECT_EQ(side_.command({"EXISTS", "stock", "sluice_rw_leases:{stock}"}), Value::integer(0));
 }
 
 TEST_F(SharedCrowd, K14_NeitherWithAReaderOfJavaAndAWriterThatWaits) {

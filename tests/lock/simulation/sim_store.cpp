@@ -322,6 +322,9 @@ void SimStore::greeted(const SimConnectionPtr& connection,
   journal_.note("{}: is connected again", process_.name());
   ready_ = true;
   if (!connection->is_cut()) connected_since_ = world_.steady();
+  for (const auto& channel : channels)
+    if (!channels_.contains(channel))  // nobody listens any more, since it was asked for
+      connection_->send([connection, channel] { connection->unsubscribe(channel); });
   for (const auto& call : std::exchange(pending_, {})) send(call);
   if (!mutation_.hides_gaps)
     for (const auto& channel : channels)

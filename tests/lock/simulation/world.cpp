@@ -553,8 +553,9 @@ void World::look_at_the_end() {
   for (const auto& stranger : strangers_) stranger->forget();
   workload_.reset();
   clock_.advance(longest_idle);
-  if (!server_.look({"PUBSUB", "CHANNELS"}).as_items().empty())
-    journal_.violate("a subscription is left");
+  const Value channels = server_.look({"PUBSUB", "CHANNELS"});
+  for (const Value& channel : channels.as_items())
+    journal_.violate("the subscription of " + channel.as_text() + " is left");
 }
 
 Outcome World::run() {
