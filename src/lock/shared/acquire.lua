@@ -5,8 +5,8 @@
 -- ARGV[6] request id   ARGV[7] kind: r or w   ARGV[8] owner   ARGV[9] lease, ms
 -- ARGV[10] holder, for people   ARGV[11] ticket (see lock/shared/settle); empty: do not wait
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
---        hand-over. A reader's token is that of the last writer, or of the first reader since it was
---        forgotten;
+--        hand-over. A reader's token is that of the last writer, or of the first reader since
+--        that was forgotten;
 --        {ms, time, foreign}: refused. As lock/mutex/acquire; 1: a holder in the way knows no
 --        queue;
 --        "upgrade": this owner reads.
