@@ -59,8 +59,8 @@ TEST_F(Channels, HandlersOfOneChannelShareASubscriptionThatEndsWithTheLast) {
   auto second = store->listen("c", hear).get();
   wait_for_subscribers(1);
   const auto await = [&](int many) {
-    const auto patience = soon();
-    while (heard < many && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+    const auto end = soon();
+    while (heard < many && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     EXPECT_EQ(heard, many);
   };
   store->run({"PUBLISH", "c", "m"}).get();
@@ -134,8 +134,8 @@ TEST_F(Channels, AHandlerThatThrowsHarmsNobody) {
     const std::lock_guard lock{mutex};
     return logged.find("handler's fault") != std::string::npos;
   };
-  const auto patience = soon();
-  while (!is_logged() && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+  const auto end = soon();
+  while (!is_logged() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   set_log_sink({});
   const std::lock_guard lock{mutex};
   EXPECT_NE(logged.find("handler's fault"), std::string::npos) << logged;

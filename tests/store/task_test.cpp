@@ -402,7 +402,8 @@ TEST(Drop, ATaskThatRunsGoesOnAlone) {
   const auto work = [&]() -> Task<std::unique_ptr<int>> {
     OnDrop on_drop{[&] { told = true; }};
     co_await on_drop;
-    co_await reply;
+    auto waiting = wait_for(reply);
+    co_await waiting;
     ++steps;
     co_return std::make_unique<int>(1);
   };
@@ -436,7 +437,8 @@ TEST(NoThread, GetThrowsInACoroutineThatNoThreadWaitsFor) {
   const auto nothing = []() -> Task<void> { co_return; };
   const auto work = [&]() -> Task<void> {
     nothing().get();  // still the caller's thread
-    co_await reply;
+    auto waiting = wait_for(reply);
+    co_await waiting;
     try {
       nothing().get();
     } catch (const Error& error) {

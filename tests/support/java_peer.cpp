@@ -1,6 +1,7 @@
 #include "support/java_peer.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/random.hpp"
 #include "store/key_name.hpp"
@@ -66,7 +67,8 @@ bool JavaPeer::Object::wait_in(
   while (!attempt(sleep)) {
     const auto left = std::chrono::ceil<Milliseconds>(until - steady_clock::now());
     if (left <= Milliseconds{0}) return false;
-    ear.hear(sleep ? std::min(left, *sleep) : left);
+    if (ear.hear(sleep ? std::min(left, *sleep) : left))
+      std::this_thread::sleep_for(peer_.reaction);
     sleep.reset();
   }
   return true;

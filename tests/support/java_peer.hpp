@@ -58,6 +58,8 @@ class JavaPeer {
   /// may set it wrong.
   Milliseconds now() const;
   Milliseconds clock_skew{0};
+  /// How long after a message it asks: 1 to 3 ms where a Java machine has other things to do.
+  Milliseconds reaction{0};
 
   class Lock;
   class FencedLock;

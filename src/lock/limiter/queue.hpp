@@ -47,12 +47,13 @@ class RateQueue {
   std::optional<SteadyTime> nothing_before() const;
 
   /// How much longer than until a permit is free a waiter sleeps: Redisson comes 3 ms and a bit
-  /// later than that, and stands in no queue. Where it was seen every second sleep leaves it that
-  /// time; else every 32nd, in order to see it.
+  /// later than that, and stands in no queue. Where it was seen three sleeps of four leave it that
+  /// time; else every eighth does, in order to see it.
   std::chrono::nanoseconds courtesy(std::chrono::nanoseconds interval, SteadyTime now) {
     using namespace std::chrono_literals;
     const std::lock_guard lock{mutex_};
-    if (++sleeps_ % (now < strangers_until_ ? 2 : 32) != 0) return 0ns;
+    ++sleeps_;
+    if (now < strangers_until_ ? sleeps_ % 4 == 0 : sleeps_ % 8 != 0) return 0ns;
     return std::min<std::chrono::nanoseconds>(6ms, interval / 16);
   }
   void see_strangers(SteadyTime until) {

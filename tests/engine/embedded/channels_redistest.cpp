@@ -38,7 +38,7 @@ const std::vector<Command> commands{
 class Embedded {
  public:
   void listen(const std::string& channel) {
-    listeners_.push_back(store_->listen(channel, [this](const Message&) { ++heard_; }).get());
+    listeners_.push_back(store_->subscribe(channel, [this](const Message&) { ++heard_; }).get());
   }
   void leave() { listeners_.pop_back(); }
   Value run(const Command& command) {

@@ -84,7 +84,7 @@ TEST(EmbeddedStore, DeliversMessagesInOrderBeforeThePublisherGoesOn) {
   const auto store = memory();
   std::vector<std::string> seen;
   const auto listener =
-      store->listen("c", [&](const Message& message) { seen.push_back(message.payload); }).get();
+      store->subscribe("c", [&](const Message& message) { seen.push_back(message.payload); }).get();
   EXPECT_EQ(store->run({"PUBLISH", "c", "1"}).get(), Value::integer(1));
   EXPECT_EQ(store->run({"PUBLISH", "other", "x"}).get(), Value::integer(0));
   store->run({"PUBLISH", "c", "2"}).get();
@@ -95,7 +95,7 @@ TEST(EmbeddedStore, LetsAHandlerUseTheStoreAndPublishAgain) {
   const auto store = memory();
   std::vector<std::string> seen;
   const auto listener = store
-                            ->listen("c",
+                            ->subscribe("c",
                                      [&](const Message& message) {
                                        seen.push_back("begin " + message.payload);
                                        if (message.payload == "1")
@@ -113,14 +113,14 @@ TEST(EmbeddedStore, LetsAHandlerDestroyItsOwnListenerAndOthers) {
   Listener first;
   Listener second;
   first = store
-              ->listen("c",
+              ->subscribe("c",
                        [&](const Message&) {
                          ++calls;
                          first = {};
                          second = {};
                        })
               .get();
-  second = store->listen("c", [&](const Message&) { ++calls; }).get();
+  second = store->subscribe("c", [&](const Message&) { ++calls; }).get();
   store->run({"PUBLISH", "c", "1"}).get();
   store->run({"PUBLISH", "c", "2"}).get();
   EXPECT_EQ(calls, 1);
@@ -132,7 +132,7 @@ TEST(EmbeddedStore, WaitsForARunningHandlerWhenItsListenerIsDestroyed) {
   std::atomic<bool> may_end{false};
   std::atomic<bool> ended{false};
   auto listener = store
-                      ->listen("c",
+                      ->subscribe("c",
                                [&](const Message&) {
                                  inside = true;
                                  while (!may_end) std::this_thread::yield();
@@ -150,7 +150,7 @@ TEST(EmbeddedStore, WaitsForARunningHandlerWhenItsListenerIsDestroyed) {
 
 TEST(EmbeddedStore, LetsAListenerOutliveIt) {
   auto store = memory();
-  const auto listener = store->listen("c", [](const Message&) {}).get();
+  const auto listener = store->subscribe("c", [](const Message&) {}).get();
   store.reset();
 }
 
@@ -160,7 +160,7 @@ TEST(EmbeddedStore, LosesNoMessageOfManyPublishers) {
   std::atomic<int> inside{0};
   bool twice_at_once = false;
   const auto listener = store
-                            ->listen("c",
+                            ->subscribe("c",
                                      [&](const Message&) {
                                        if (++inside > 1) twice_at_once = true;
                                        ++received;

@@ -1,11 +1,14 @@
 /// What attackers did to locks on a real server: bystanders, memory that is used up, processes that
 /// are killed.
+#include <atomic>
+#include <functional>
 #include <future>
 
 #include "lock/server_lock.hpp"
 #include "sluice/multi_lock.hpp"
 #include "sluice/permit_semaphore.hpp"
 #include "sluice/semaphore.hpp"
+#include "support/java_peer.hpp"
 
 namespace sluice {
 namespace {
@@ -87,6 +90,68 @@ TEST_F(Attack, K29_FlushAllIsNoticedByWaitersOfOtherProcesses) {
   auto held = Mutex{*store_, "stock"}.acquire().get();
   const auto took = time_until_next(1, [&] { side_.command({"FLUSHALL"}); });
   EXPECT_LT(took, 2s);
+}
+
+/// How often four threads of a Java program are in, and one of ours that never rests, in a while.
+class Shares : public Attack {
+ protected:
+  using Section = std::function<void(const std::function<void()>& inside)>;
+
+  void play(const std::function<Section(test::JavaPeer&)>& java, const Section& ours) {
+    std::atomic<bool> over{false};
+    std::atomic<int> theirs{0};
+    std::vector<std::jthread> crew;
+    for (unsigned i = 1; i <= 4; ++i)
+      crew.emplace_back([&, i] {
+        test::JavaPeer peer{server_.port(), i};
+        peer.reaction = 2ms;
+        const Section section = java(peer);
+        while (!over) {
+          section([&] { ++theirs, std::this_thread::sleep_for(10ms); });
+          std::this_thread::sleep_for(20ms);
+        }
+      });
+    int sections = 0;
+    const auto end = std::chrono::steady_clock::now() + 2s;
+    while (std::chrono::steady_clock::now() < end)
+      ours([&] { ++sections, std::this_thread::sleep_for(10ms); });
+    over = true;
+    EXPECT_GE(3 * theirs, sections);
+    EXPECT_GE(sections, 5) << "nor do they starve us";
+  }
+};
+
+TEST_F(Shares, K31_OfAMutex) {
+  Mutex mutex{*store_, "stock"};
+  play(
+      [](test::JavaPeer& peer) -> Section {
+        return [lock = test::JavaPeer::Lock{peer, "stock"}](const auto& inside) {
+          if (!lock.acquire_within(5s)) return;
+          inside();
+          lock.release();
+        };
+      },
+      [&](const auto& inside) {
+        const auto held = mutex.acquire().get();
+        inside();
+      });
+}
+
+TEST_F(Shares, K31_OfASemaphore) {
+  Semaphore desks{*store_, "desks"};
+  desks.try_set_permits(1).get();
+  play(
+      [](test::JavaPeer& peer) -> Section {
+        return [lock = test::JavaPeer::Semaphore{peer, "desks"}](const auto& inside) {
+          if (!lock.acquire_within(5s)) return;
+          inside();
+          lock.release();
+        };
+      },
+      [&](const auto& inside) {
+        const auto held = desks.acquire().get();
+        inside();
+      });
 }
 
 }  // namespace
