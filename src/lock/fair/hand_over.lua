@@ -51,7 +51,7 @@ local function grant(owner, ticket)
   take_turn(owner)
   let_in(owner, request, holder, claim)
   if redis.call('EXISTS', KEYS[2]) == 1 then
-    promise(KEYS[4], inbox, claim)
+    expect_claim(KEYS[4], inbox, claim)
   end
   redis.call('PUBLISH', inbox, string.format('grant %s %.0f %.0f %s', request, token,
                                              server_time(), claim))

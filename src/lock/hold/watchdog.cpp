@@ -69,7 +69,9 @@ void Watchdog::note_waiter(Hold& hold) {
     const std::lock_guard lock{mutex_};
     if (hold.state != HoldState::held || std::exchange(hold.awaited, true)) return;
     if (!hold.terms.watched || hold.forks != fork_count()) return;
-    hold.renew_at = std::min(hold.renew_at, clock_.steady() + renewed_for_waiters);
+    const SteadyTime now = clock_.steady();
+    const SteadyTime confirmed = hold.certain_until.load() + hold.terms.margin - hold.terms.lease;
+    hold.renew_at = std::min(hold.renew_at, std::max(now, confirmed + renewed_for_waiters));
     stale = wake_by(hold.renew_at);
   }
   disarm(stale);

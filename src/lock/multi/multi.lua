@@ -77,6 +77,12 @@ for i = 1, many do
     kept = kept + 1
   elseif mine then
     hand_over(ARGV[7 + i], tonumber(ARGV[7]), 4 * i - 3)  -- a waiter holds only what comes before
+  elseif free[i] and ticket ~= '' then  -- it may have been its turn there: the next one looks
+    local first = first_ticket(KEYS[4 * i - 1], KEYS[4 * i])
+    local other, inbox = string.match(first or '', '^(%S+) %d+ %d+ (%S+)')
+    if other then
+      call('PUBLISH', inbox, 'look ' .. other .. ' 0')
+    end
   end
 end
 local lock, time = KEYS[4 * way - 3], 0

@@ -190,7 +190,7 @@ local function hand_over(channel, bound, first)
   if call('EXISTS', queue) == 0 then
     call('DEL', looks)
   else
-    promise(looks, inbox, claim)
+    expect_claim(looks, inbox, claim)
   end
   call('PUBLISH', inbox, string.format('grant %s %.0f %.0f %s', request, token, server_time(),
                                        claim))

@@ -190,7 +190,7 @@ local function serve(me, moved)
       return free, ticket, got
     else
       take(request, holder, claim)
-      promise(KEYS[5], inbox, claim)
+      expect_claim(KEYS[5], inbox, claim)
       call('PUBLISH', inbox, string.format('grant %s 0 %.0f %s', request, server_time(), claim))
     end
     free = free - count

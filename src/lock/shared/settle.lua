@@ -87,7 +87,7 @@ local function grant_first(queue)
   call('LPOP', queue)
   take(kind, request, owner, holder, tonumber(claim))
   if not forget_looks() then
-    promise(KEYS[5], inbox, claim)
+    expect_claim(KEYS[5], inbox, claim)
   end
   call('PUBLISH', inbox, string.format('grant %s %.0f %.0f %s', request, token, server_time(),
                                        claim))

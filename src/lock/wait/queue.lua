@@ -90,13 +90,21 @@ local function promise(looks, inbox, ms)
   end
 end
 
+-- A process that was sent a grant. A second grant is no proof that it took up the first.
+local function expect_claim(looks, inbox, ms)
+  local till = tonumber(redis.call('HGET', looks, inbox) or nil)
+  if not till or till > server_time() + ms then
+    promise(looks, inbox, ms)
+  end
+end
+
 local function runs(looks, inbox)
   local till = tonumber(redis.call('HGET', looks, inbox) or nil)
   return listens(inbox) and not (till and till < server_time())
 end
 
--- For `many` other processes that run before a ticket and a hold in the way that lasts `left` ms at
--- most (negative: for ever): in how many ms the ticket's process looks again. The first look about
+-- In how many ms the process of a ticket looks again, with `many` other processes before it that
+-- run, and a hold in the way that lasts `left` ms at most (negative: for ever). The first look about
 -- once a second, each one behind them more seldom: k processes that stopped cost no more than 2 k
 -- seconds. When the hold ends by itself they look one after another. `pace`: ms, about a second
 -- where it is nil.
