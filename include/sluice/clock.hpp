@@ -2,8 +2,8 @@
 ///
 /// Threads: any. A timer's callback runs on the clock's own thread (SystemClock) or on the thread
 /// that advances it (VirtualClock); it must be short, must not block and must not throw. On the
-/// clock's own thread Task::get() throws instead of blocking, and what a callback throws, of any type,
-/// is logged.
+/// clock's own thread Task::get() throws instead of blocking, and what a callback throws, of any
+/// type, is logged.
 #pragma once
 
 #include <cstddef>

@@ -24,9 +24,9 @@ class ExclusiveLock {
   ExclusiveLock& operator=(const ExclusiveLock&) = delete;
 
   /// Waits until it is held, also through outages of the server. Throws Error (authentication,
-  /// wrong_type, closed ...): a hold, or a place in the queue, that may have come about all the same
-  /// is taken back in the background; the hold ends with its lease at the latest. It is given back,
-  /// too, when the Task is dropped meanwhile.
+  /// wrong_type, closed ...): a hold, or a place in the queue, that may have come about all the
+  /// same is taken back in the background; the hold ends with its lease at the latest. It is given
+  /// back, too, when the Task is dropped meanwhile.
   Task<Held> acquire();
   /// The same; an owner that is in enters once more. Acquires of one owner go one after another.
   Task<Held> acquire(const Owner& owner);
@@ -52,9 +52,9 @@ class ExclusiveLock {
   /// lock, and leaves it as it is.
   Task<bool> force_release();
 
-  // As the standard library wants it (TimedLockable): the owner is the thread, not its id, which may
-  // come again. Entering again is allowed, as with std::recursive_mutex. A coroutine that no thread
-  // waits for must not be inside at a co_await: that throws Error (bad_argument). `lock` and
+  // As the standard library wants it (TimedLockable): the owner is the thread, not its id, which
+  // may come again. Entering again is allowed, as with std::recursive_mutex. A coroutine that no
+  // thread waits for must not be inside at a co_await: that throws Error (bad_argument). `lock` and
   // `try_lock...` throw Error as `acquire`. `unlock` releases as ~Held does; it throws Error
   // (bad_argument) when this thread is not in, but not when the hold was lost, which is logged and
   // counted.
@@ -79,7 +79,7 @@ class ExclusiveLock {
   auto now_of() const {
     if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>)
       if (&clock_ != &system_clock()) return clock_.steady();  // virtual time
-    return AnyClock::now();  // the caller's clock, not ours
+    return AnyClock::now();                                    // the caller's clock, not ours
   }
 
  private:

@@ -131,8 +131,8 @@ class [[nodiscard("the hold ends with this object: keep it for as long as you wo
   /// Stops when the hold is lost; never after the release. It is a callback, as those below.
   std::stop_token lost() const;
   /// Calls `callback` once if the hold is lost, soon if it is lost already, as a callback of the
-  /// Store (OpenOptions::executor): it may block, and what it throws, of any type, is logged. It may
-  /// be under way while the hold is released.
+  /// Store (OpenOptions::executor): it may block, and what it throws, of any type, is logged. It
+  /// may be under way while the hold is released.
   void on_lost(std::function<void(LostCause)> callback);
   /// Calls `callback` each time the hold comes to be at risk, before it is lost; as on_lost. An
   /// unwatched hold is at risk of `uncertain` alone.

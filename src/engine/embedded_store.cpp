@@ -163,10 +163,10 @@ class ProcessStore final : public EmbeddedStore {
   }
   Task<Listener> listen(std::string channel, MessageHandler handler) override {
     if (!is_ours()) return closed<Listener>();
-    return store_->callbacks().listen(
-        std::move(handler), [this, channel = std::move(channel)](MessageHandler deliver) {
-          return subscribe(channel, std::move(deliver));
-        });
+    return store_->callbacks().listen(std::move(handler),
+                                      [this, channel = std::move(channel)](MessageHandler deliver) {
+                                        return subscribe(channel, std::move(deliver));
+                                      });
   }
   void call_back(std::function<void()> callback) noexcept override {
     if (is_ours()) store_->callbacks().call(std::move(callback));
@@ -404,8 +404,8 @@ std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options) {
   try {
     open_folder(options.path);
     auto lock = std::make_unique<FolderLock>(options.path);
-    return std::make_unique<ProcessStore>(std::make_unique<PassiveStore>(
-        options, std::move(lock), open_log_folder(options.path)));
+    return std::make_unique<ProcessStore>(
+        std::make_unique<PassiveStore>(options, std::move(lock), open_log_folder(options.path)));
   } catch (const std::system_error& error) {
     if (dynamic_cast<const Error*>(&error)) throw;
     throw error_of_disk(error);

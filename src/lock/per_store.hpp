@@ -14,8 +14,8 @@ namespace sluice::lock {
 /// One T for each Store.
 template <class T>
 std::shared_ptr<T> shared_of(Store& store) {
-  // It outlives static Mutexes. A child of fork() has one of its own: a thread that it does not have
-  // may hold the mutex, and what is there works for the parent.
+  // It outlives static Mutexes. A child of fork() has one of its own: a thread that it does not
+  // have may hold the mutex, and what is there works for the parent.
   struct Registry {
     std::mutex mutex;
     std::unordered_map<const Store*, std::weak_ptr<T>> all;

@@ -70,10 +70,11 @@ Task<std::shared_ptr<Link>> Client::borrow(SteadyTime deadline) {
   const std::lock_guard lock{mutex_};
   if (borrower->link) co_return borrower->link;
   borrowers_.remove(borrower);
-  throw Error{Errc::connection,
-              fmt::format("{} blocking commands wait on {} already, the most that this Store allows "
-                          "at once, and none has ended in time",
-                          lent_.size(), describe(options_))};
+  throw Error{
+      Errc::connection,
+      fmt::format("{} blocking commands wait on {} already, the most that this Store allows "
+                  "at once, and none has ended in time",
+                  lent_.size(), describe(options_))};
 }
 
 void Client::give_back(std::shared_ptr<Link> link) {

@@ -1,5 +1,5 @@
-/// Batches whose writes have to be on replicas: those that end with the same WAIT share a connection
-/// of their own, since WAIT speaks of the writes of one connection, and holds it up.
+/// Batches whose writes have to be on replicas: those that end with the same WAIT share a
+/// connection of their own, since WAIT speaks of the writes of one connection, and holds it up.
 ///
 /// What comes while one WAIT is under way goes into the next: many batches, one WAIT. They are
 /// executed in the order of the calls, so that what takes a request back comes after the request,

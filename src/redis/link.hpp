@@ -94,9 +94,7 @@ class Link final : public Source, public Driver {
   bool is_open() const noexcept { return state_ == State::ready || state_ == State::draining; }
   bool is_wired() const noexcept { return is_open() || state_ == State::greeting; }
   bool hears() const noexcept { return kind_ == Kind::listener && channels_.any(); }
-  bool is_wanted() const noexcept {
-    return kind_ == Kind::shared || hears() || !pending_.empty();
-  }
+  bool is_wanted() const noexcept { return kind_ == Kind::shared || hears() || !pending_.empty(); }
   std::chrono::milliseconds attempt_time() const;
   void begin_attempt();
   void take_addresses();
@@ -125,7 +123,7 @@ class Link final : public Source, public Driver {
   std::uint32_t armed_ = 0;         // what the reactor watches for
   std::unique_ptr<net::Socket> socket_;
   std::shared_ptr<Resolution> resolution_;  // under way; it may outlast its attempt
-  std::vector<net::Address> addresses_;  // still to be tried in this attempt, last first
+  std::vector<net::Address> addresses_;     // still to be tried in this attempt, last first
   std::optional<Greeting> greeting_;
   std::vector<std::string> resubscribed_;
   bool resubscribing_ = false;  // the gap has yet to be told

@@ -125,7 +125,8 @@ Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request
 Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request,
                                     CallOptions options) {
   const auto deadline = deadline_of(*client, options);
-  auto exchanged = exchange_batch(client->link(), std::move(batch), std::move(request), deadline, options);
+  auto exchanged =
+      exchange_batch(client->link(), std::move(batch), std::move(request), deadline, options);
   co_return co_await exchanged;
 }
 
@@ -286,8 +287,7 @@ Task<DurableLine::Replies> DurableLine::send(std::vector<Call> calls) {
   all.add(calls.front().batch.items().back());
   add_item(request, all.items().back(), true);
   const auto deadline = deadline_of(client_, options, wait_.within);
-  auto exchanged =
-      exchange_batch(*link_, std::move(all), std::move(request), deadline, options);
+  auto exchanged = exchange_batch(*link_, std::move(all), std::move(request), deadline, options);
   std::vector<Value> answers = co_await exchanged;
   Replies replies;
   auto next = answers.begin();

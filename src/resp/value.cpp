@@ -152,8 +152,8 @@ Error error_of_reply(std::string_view reply) {
                          reply.starts_with("ERR Error running script");
   std::string text{reply.substr(0, tail)};
   auto code = reply;
-  if (const auto at = reply.find(": -"); reply.starts_with("ERR Error running script") &&
-                                         at != std::string_view::npos)
+  if (const auto at = reply.find(": -");
+      reply.starts_with("ERR Error running script") && at != std::string_view::npos)
     code.remove_prefix(at + 3);  // what the script's call was answered
   for (const auto& row : rows)
     if (code.starts_with(row.beginning))

@@ -56,7 +56,8 @@ class Callbacks::Mailbox : public std::enable_shared_from_this<Mailbox> {
       if (ended_) return;
       if (messages_.size() >= most_kept) {
         messages_.clear();
-        messages_.push_back({.kind = Message::Kind::gap, .channel = message.channel, .payload = {}});
+        messages_.push_back(
+            {.kind = Message::Kind::gap, .channel = message.channel, .payload = {}});
       }
       messages_.push_back(message);
       if (std::exchange(delivering_, true)) return;

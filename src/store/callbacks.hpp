@@ -1,5 +1,5 @@
-/// Where a Store runs the callbacks of its users: on their executor, or on a thread of its own, never
-/// inside the Store.
+/// Where a Store runs the callbacks of its users: on their executor, or on a thread of its own,
+/// never inside the Store.
 #pragma once
 
 #include <condition_variable>

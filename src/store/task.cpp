@@ -197,8 +197,7 @@ bool PromiseBase::leave_running(std::coroutine_handle<> self) noexcept {
 bool PromiseBase::drop_running() noexcept {
   const std::unique_ptr<std::function<void()>> tell{
       on_drop_.exchange(was_dropped(), std::memory_order_acq_rel)};
-  const bool ended =
-      (arrivals_.fetch_or(dropped, std::memory_order_acq_rel) & both) == both;
+  const bool ended = (arrivals_.fetch_or(dropped, std::memory_order_acq_rel) & both) == both;
   if (tell && !ended) call_user("what is told of a dropped Task", *tell);
   return ended;
 }

@@ -134,8 +134,7 @@ TEST_P(LifetimesContract, HandlersOfChannelsMayBlockAndCallTheStore) {
   const auto listener = store()
                             .listen(channel,
                                     [&](const Message&) {
-                                      answered.set_value(
-                                          store().run({"PING"}).get().as_text());
+                                      answered.set_value(store().run({"PING"}).get().as_text());
                                     })
                             .get();
   store().run({"PUBLISH", channel, "x"}).get();

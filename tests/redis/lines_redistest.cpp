@@ -67,8 +67,9 @@ TEST(Lines, K17_OneMoreBlockingCommandWaitsForAConnection) {
          std::string::npos) {
     std::this_thread::sleep_for(1ms);
   }
-  const auto failure = test::failure_of(
-      [&] { store->run({"XREAD", "BLOCK", "1", "STREAMS", "s", "0"}, {.timeout = 50ms}).get(); });
+  const auto failure = test::failure_of([&] {
+    store->run({"XREAD", "BLOCK", "1", "STREAMS", "s", "0"}, {.timeout = 50ms}).get();
+  });
   EXPECT_EQ(failure.errc(), Errc::connection);
   EXPECT_EQ(failure.effect(), Effect::none);
   store->run({"RPUSH", "other", "x", "y"}).get();
@@ -102,10 +103,9 @@ TEST(Lines, K28_WhatTakesADurableCallBackComesAfterIt) {
   store->run(one("RPUSH")).get();  // connected
   server.stop();
   auto first = one("RPUSH");
-  EXPECT_EQ(test::failure_of([&] {
-              store->run(std::move(first), {.timeout = 100ms}).get();
-            }).effect(),
-            Effect::unknown);
+  EXPECT_EQ(
+      test::failure_of([&] { store->run(std::move(first), {.timeout = 100ms}).get(); }).effect(),
+      Effect::unknown);
   std::promise<void> done;
   const auto take_back = [&]() -> Task<void> {
     auto asked = store->run(Batch{}.add({"DEL", "list"}).add({"WAIT", "1", "1"}), {.timeout = 30s});

@@ -1,5 +1,5 @@
-// Names are resolved off the connection's thread. getaddrinfo here is the test's: it takes the place
-// of libc's in this program, and answers when the test says so.
+// Names are resolved off the connection's thread. getaddrinfo here is the test's: it takes the
+// place of libc's in this program, and answers when the test says so.
 #include <gtest/gtest.h>
 #include <netdb.h>
 
@@ -40,8 +40,7 @@ NameService& name_service() {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /// Knows one host, 127.0.0.1, and numbers.
-extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo*,
-                           addrinfo** found) {
+extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo*, addrinfo** found) {
   if (std::strcmp(host, "slow.test") == 0) name_service().wait();
   auto* const address = new sockaddr_in{};
   address->sin_family = AF_INET;

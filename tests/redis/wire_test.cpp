@@ -226,7 +226,8 @@ TEST(Wire, AServerThatHasBecomeAReplicaIsLeft) {
 TEST(Wire, K26_AReplicaThatSaysSoInAScriptsErrorIsLeft) {  // as Redis 6 does
   expect_left_after(
       "-ERR Error running script (call to f_7f923f79fe76194c868d7e1d0820de36700eb649): "
-      "@user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.\r\n");
+      "@user_script:1: @user_script: 1: -READONLY You can't write against a read only "
+      "replica.\r\n");
 }
 
 TEST(Wire, CallsBeyondTheLimitAreRefusedWithoutAnEffect) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "lock/hold/owner.hpp"
 #include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
-#include "lock/hold/owner.hpp"
 #include "lock/multi/multi.lua.hpp"
 #include "lock/per_store.hpp"
 #include "lock/wait/acquire_reply.hpp"
@@ -123,8 +123,7 @@ Task<Holds> Group::enter(Identity who, std::optional<SteadyTime> until, std::sto
   }
 }
 
-Task<Holds> Group::enter_once(Identity who, std::optional<SteadyTime> until,
-                              std::stop_token stop) {
+Task<Holds> Group::enter_once(Identity who, std::optional<SteadyTime> until, std::stop_token stop) {
   std::exception_ptr failure;
   bool takes_back = until.has_value();
   try {

@@ -51,8 +51,8 @@ Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
     if (asking_ || !waiters_.empty() || is_certainly_inside()) {
       waiter = std::make_shared<LocalWaiter>(std::move(who));
       // The grant of the first waiter comes through the connection: while it waits it reads there.
-      waiter->called =
-          std::make_shared<Completion>(asking_ && waiters_.empty() ? store().message_driver() : nullptr);
+      waiter->called = std::make_shared<Completion>(
+          asking_ && waiters_.empty() ? store().message_driver() : nullptr);
       if (!asking_ && waiters_.empty()) in_the_way = inside_;
       waiters_.push_back(waiter);
     } else {

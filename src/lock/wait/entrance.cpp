@@ -99,7 +99,8 @@ Task<Granted> Entrance::acquire(std::shared_ptr<OwnerState> owner, milliseconds 
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
   if (waits && !Waiter::current()) {  // a thread that waits in get() cannot drop the Task
     ended = std::stop_source{};
-    on_stop.emplace(std::exchange(stop, ended.get_token()), [ended]() mutable { ended.request_stop(); });
+    on_stop.emplace(std::exchange(stop, ended.get_token()),
+                    [ended]() mutable { ended.request_stop(); });
     OnDrop on_drop{[ended]() mutable { ended.request_stop(); }};
     co_await on_drop;
   }

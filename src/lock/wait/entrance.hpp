@@ -26,7 +26,8 @@ class Entrance {
   LockResource& resource() const noexcept { return *resource_; }
 
   /// Enters a hold of the owner once more, if it has one; else gets a new one. `owner` may be null:
-  /// a new owner. It stops waiting when the Task is dropped. `Granted`: Held, for a wait without an end, or std::optional<Held>.
+  /// a new owner. It stops waiting when the Task is dropped. `Granted`: Held, for a wait without an
+  /// end, or std::optional<Held>.
   template <class Granted>
   Task<Granted> acquire(std::shared_ptr<OwnerState> owner, std::chrono::milliseconds wait,
                         std::stop_token stop);
