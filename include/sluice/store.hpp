@@ -116,8 +116,9 @@ class Store {
                           CallOptions options = {}) = 0;
   /// Runs a batch in one round trip. An error reply of one item is a Value of type error in its
   /// place; a lost connection is thrown. A WAIT at its end waits until replicas have what the batch
-  /// has written, on a connection of its own; the embedded engine has no replicas, and
-  /// answers 0.
+  /// has written. Batches that end with the same WAIT share a connection, which executes them in
+  /// the order of their calls, and a WAIT where they come together; the embedded engine has no
+  /// replicas, and answers 0.
   virtual Task<std::vector<Value>> run(Batch batch, CallOptions options = {}) = 0;
 
   Task<Value> run(std::initializer_list<std::string_view> command, CallOptions options = {}) {

@@ -96,12 +96,12 @@ TEST(EmbeddedStore, LetsAHandlerUseTheStoreAndPublishAgain) {
   std::vector<std::string> seen;
   const auto listener = store
                             ->subscribe("c",
-                                     [&](const Message& message) {
-                                       seen.push_back("begin " + message.payload);
-                                       if (message.payload == "1")
-                                         store->run({"PUBLISH", "c", "2"}).get();
-                                       seen.push_back("end " + message.payload);
-                                     })
+                                        [&](const Message& message) {
+                                          seen.push_back("begin " + message.payload);
+                                          if (message.payload == "1")
+                                            store->run({"PUBLISH", "c", "2"}).get();
+                                          seen.push_back("end " + message.payload);
+                                        })
                             .get();
   store->run({"PUBLISH", "c", "1"}).get();
   EXPECT_EQ(seen, (std::vector<std::string>{"begin 1", "end 1", "begin 2", "end 2"}));
@@ -114,11 +114,11 @@ TEST(EmbeddedStore, LetsAHandlerDestroyItsOwnListenerAndOthers) {
   Listener second;
   first = store
               ->subscribe("c",
-                       [&](const Message&) {
-                         ++calls;
-                         first = {};
-                         second = {};
-                       })
+                          [&](const Message&) {
+                            ++calls;
+                            first = {};
+                            second = {};
+                          })
               .get();
   second = store->subscribe("c", [&](const Message&) { ++calls; }).get();
   store->run({"PUBLISH", "c", "1"}).get();
@@ -133,11 +133,11 @@ TEST(EmbeddedStore, WaitsForARunningHandlerWhenItsListenerIsDestroyed) {
   std::atomic<bool> ended{false};
   auto listener = store
                       ->subscribe("c",
-                               [&](const Message&) {
-                                 inside = true;
-                                 while (!may_end) std::this_thread::yield();
-                                 ended = true;
-                               })
+                                  [&](const Message&) {
+                                    inside = true;
+                                    while (!may_end) std::this_thread::yield();
+                                    ended = true;
+                                  })
                       .get();
   std::thread publisher{[&] { store->run({"PUBLISH", "c", "1"}).get(); }};
   while (!inside) std::this_thread::yield();
@@ -161,11 +161,11 @@ TEST(EmbeddedStore, LosesNoMessageOfManyPublishers) {
   bool twice_at_once = false;
   const auto listener = store
                             ->subscribe("c",
-                                     [&](const Message&) {
-                                       if (++inside > 1) twice_at_once = true;
-                                       ++received;
-                                       --inside;
-                                     })
+                                        [&](const Message&) {
+                                          if (++inside > 1) twice_at_once = true;
+                                          ++received;
+                                          --inside;
+                                        })
                             .get();
   std::vector<std::thread> publishers;
   for (int i = 0; i < 4; ++i)
