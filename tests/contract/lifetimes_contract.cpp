@@ -17,6 +17,8 @@
 #include "sluice/rate_limiter.hpp"
 #include "sluice/semaphore.hpp"
 #include "sluice/shared_mutex.hpp"
+#include "sluice/store.hpp"
+#include "sluice/when_all.hpp"
 #include "support/paths.hpp"
 #include "support/process.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "proxy/support/proxy_under_test.hpp"
 #include "sluice/lock_info.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice::test {
 namespace {

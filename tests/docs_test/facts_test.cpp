@@ -18,6 +18,7 @@
 #include "sluice/error.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/open.hpp"
+#include "sluice/store.hpp"
 #include "support/paths.hpp"
 
 namespace sluice::docs {
@@ -94,7 +95,6 @@ std::vector<std::string> metric_rows() {
   level = "server";
 #define SERVER
 #include "proxy/watch/counters.def"
-#include "sluice/store.hpp"
 #undef SERVER
 #undef COUNTER
   return rows;
