@@ -30,7 +30,7 @@ constexpr KnownToFail known_to_fail[] = {
     {"stopped", "permit"}, {"killed", "fair"},  {"killed", "semaphore"}, {"killed", "permit"},
     {"bystander", ""},     {"outside", ""},     {"guests", "semaphore"}, {"guests", "permit"},
     {"callbacks", ""},     {"outage", ""},      {"clocks", "quorum"},    {"suspend", ""},
-    {"strangers", ""},
+    {"strangers", ""},     {"guests", "fair"},  {"refusals", "fair"},
 };
 
 bool is_known_to_fail(std::string_view profile, std::string_view primitive) {
