@@ -6,6 +6,7 @@
 
 #include <coroutine>
 #include <future>
+#include <mutex>
 #include <thread>
 
 #include "contract/stores.hpp"

@@ -122,7 +122,7 @@ TEST(Libraries, AreBoughtForOneRoom) {
                              {"src/base/sha1.cpp", "#include <openssl/evp.h>\n"},
                              {"src/engine/scripts.cpp", "#include <lua.hpp>\n"},
                              {"src/number/period.cpp", "#include <cctz/time_zone.h>\n"},
-                             {"src/net/loop.cpp", "#include <boost/asio/io_context.hpp>\n"}}),
+                             {"examples/asio_threads.cpp", "#include <boost/asio/post.hpp>\n"}}),
             Lines{});
   EXPECT_EQ(check_libraries({{"src/lock/mutex.cpp", "#include <sys/socket.h>\n"}}).size(), 1U);
   EXPECT_EQ(

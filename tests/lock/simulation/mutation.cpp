@@ -31,7 +31,7 @@ const std::vector<Mutation> mutations{
      .swaps = {{"lock/mutex/release", is_mine, "false"}}},
     {.name = "acquire-without-look",
      .about = "an acquire does not look whether the lock is free",
-     .swaps = {{"lock/mutex/acquire", "call('EXISTS', lock) == 0", "true"}}},
+     .swaps = {{"lock/mutex/acquire", "held == 0 and chance_left == 0", "true"}}},
     {.name = "renew-after-release",
      .about = "a renewal that knows no owner comes behind the release",
      .swaps = {{"lock/mutex/renew", "redis.pcall('HGET', key, 'sluice:request') == ARGV[at]",
@@ -39,9 +39,16 @@ const std::vector<Mutation> mutations{
      .renews_after_release = true},
     {.name = "subscribe-after-look",
      .about = "the subscription begins after it was confirmed",
-     .subscribes_late = true},
-    {.name = "lost-grant", .about = "grants are not heard", .loses_grants = true},
-    {.name = "no-gap", .about = "a lost connection leaves no gap", .hides_gaps = true},
+     .subscribes_late = true,
+     .heals = true},
+    {.name = "lost-grant",
+     .about = "grants are not heard",
+     .loses_grants = true,
+     .heals = true},
+    {.name = "no-gap",
+     .about = "a lost connection leaves no gap",
+     .hides_gaps = true,
+     .heals = true},
     {.name = "no-claim",
      .about = "a hold that was handed over does not end by itself",
      .swaps = {{"lock/mutex/release", claim, "call('PERSIST', lock)"}}},
@@ -64,11 +71,11 @@ const std::vector<Mutation> mutations{
     {.name = "write-beside-readers",
      .about = "a writer does not look for readers",
      .primitive = "shared",
-     .swaps = {{"lock/shared/acquire", "local may = writes", "local may = writes or kind == 'w'"}}},
+     .swaps = {{"lock/shared/acquire", "may, chance_left = writes", "may, chance_left = writes or kind == 'w'"}}},
     {.name = "read-beside-writer",
      .about = "a reader does not look for a writer",
      .primitive = "shared",
-     .swaps = {{"lock/shared/acquire", "local may = writes", "local may = writes or kind == 'r'"}}},
+     .swaps = {{"lock/shared/acquire", "may, chance_left = writes", "may, chance_left = writes or kind == 'r'"}}},
     {.name = "permits-without-end",
      .about = "a permit is taken from nothing",
      .primitive = "semaphore",
@@ -141,8 +148,8 @@ function(redis, full, bystanders)
                             'LSET RPUSH SADD SET SETBIT SETEX ZADD ZINCRBY', '%S+') do
     needs[word], writes[word] = true, true
   end
-  for word in string.gmatch('DEL HDEL LPOP LREM LTRIM PERSIST PEXPIRE PEXPIREAT RPOP SREM UNLINK ' ..
-                            'ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE', '%S+') do
+  for word in string.gmatch('DEL HDEL LPOP LREM LTRIM PERSIST PEXPIRE PEXPIREAT RPOP SREM ' ..
+                            'UNLINK ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE', '%S+') do
     writes[word] = true
   end
   local function guarded(does, fails)

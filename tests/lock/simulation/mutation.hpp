@@ -1,4 +1,4 @@
-/// Bugs that are put in on purpose, from outside: the simulation must find each.
+/// Bugs that are put in on purpose, from outside: the simulation must find each that does not heal.
 #pragma once
 
 #include <memory>
@@ -32,6 +32,7 @@ struct Mutation {
   bool wait_lies = false;             ///< WAIT says that a replica has what it has not
   bool stands_suspended = false;  ///< the steady clock stands still while a machine is suspended
   double drift = 0;               ///< of clocks, beyond the margin
+  bool heals = false;             ///< the looks of those that wait make up for it within the bound
 };
 
 std::span<const Mutation> all_mutations();

@@ -129,18 +129,36 @@ TEST_P(Mutated, IsFound) {
       << mutation.about;
 }
 
-std::vector<std::string_view> names_of_mutations() {
+std::vector<std::string_view> mutations_that_heal(bool heal) {
   std::vector<std::string_view> names;
-  for (const auto& mutation : all_mutations()) names.push_back(mutation.name);
+  for (const auto& mutation : all_mutations())
+    if (mutation.heals == heal) names.push_back(mutation.name);
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Mutated, testing::ValuesIn(names_of_mutations()),
-                         [](const auto& test) {
-                           std::string name{test.param};
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+std::string name_of_mutation(const testing::TestParamInfo<std::string_view>& test) {
+  std::string name{test.param};
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Mutated, testing::ValuesIn(mutations_that_heal(false)),
+                         name_of_mutation);
+
+class Healed : public testing::TestWithParam<std::string_view> {};
+
+/// Messages may be lost, all of them: waiters look by themselves.
+TEST_P(Healed, CostsNobodyHisTurn) {
+  const Mutation& mutation = mutation_named(GetParam());
+  const auto found = first_failure({.primitive = std::string{mutation.primitive},
+                                    .profile = std::string{mutation.profile},
+                                    .mutation = std::string{mutation.name}},
+                                   {.first = 0, .last = test::is_sanitized ? 10 : 100});
+  EXPECT_FALSE(found) << found->text;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Healed, testing::ValuesIn(mutations_that_heal(true)),
+                         name_of_mutation);
 
 TEST(Seed, PlaysTheSameAgain) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
