@@ -105,8 +105,8 @@ end
 
 -- In how many ms the process of a ticket looks again, with `many` other processes before it that
 -- run, and a hold in the way that lasts `left` ms at most (negative: for ever). The first looks
--- about once a second, each one behind it more seldom: k processes that stopped cost no more than 2 k
--- seconds. When the hold ends by itself they look one after another. `pace`: ms, about a second
+-- about once a second, each one behind it more seldom: k processes that stopped cost no more than
+-- 2 k seconds. When the hold ends by itself they look one after another. `pace`: ms, about a second
 -- where it is nil.
 local function promise_look(looks, inbox, many, left, pace)
   local rest = math.max(1, many) * (pace or 1000 - server_time() % 250)
