@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 class LifetimesContract : public test::StoreContract {
  protected:
   /// A hold that is renewed each 150 ms.
-  static constexpr MutexOptions brief{.lease = 600ms};
+  static inline const MutexOptions brief{.lease = 600ms};
 };
 SLUICE_EVERY_STORE(LifetimesContract);
 

@@ -165,14 +165,10 @@ std::string Branches::mark(const Lines& lines) {
   };
   std::vector<Block> blocks;
   Words words{text};
-  std::size_t depth = 0;
   bool in_head = false;  // of a function
   for (Word word = words.next(); !word.text.empty(); word = words.next()) {
     const auto line = line_at(word.end - 1);
-    if (word.text == "(") {
-      ++depth;
-    } else if (word.text == ")") {
-      --depth;
+    if (word.text == ")") {
       if (in_head) {
         in_head = false;
         put(word.end, line, "function", false);

@@ -63,7 +63,7 @@ class SimStore final : public Store {
 
   Task<std::vector<Value>> carry(Batch batch, CallOptions options);
   Task<Value> carry_one(Batch batch, CallOptions options);
-  Task<Listener> subscribe(std::string channel, MessageHandler handler);
+  Task<Listener> subscribe(std::string channel, MessageHandler handler) override;
   Task<void> await(CallPtr call);
 
   void submit(const CallPtr& call);
