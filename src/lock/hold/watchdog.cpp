@@ -72,6 +72,7 @@ void Watchdog::note_waiter(Hold& hold) {
     const SteadyTime now = clock_.steady();
     const SteadyTime confirmed = hold.certain_until.load() + hold.terms.margin - hold.terms.lease;
     hold.renew_at = std::min(hold.renew_at, std::max(now, confirmed + renewed_for_waiters));
+    plan(hold, std::min(hold.planned->first, hold.renew_at));
     stale = wake_by(hold.renew_at);
   }
   disarm(stale);

@@ -97,14 +97,14 @@ TEST_F(LockMetrics, HandedOnWithinTheProcess) {
 TEST_F(LockMetrics, RenewalsAndHowLateTheyWere) {
   const auto held = here_.acquire().get();
   clock_.advance(31s);
-  EXPECT_EQ(renewals_(), 3U);
-  EXPECT_EQ(lag_.times(), 3U);
+  EXPECT_EQ(renewals_(), 4U);
+  EXPECT_EQ(lag_.times(), 4U);
   EXPECT_EQ(lag_.sum(), 0s);
   fail_next("lock/mutex/renew", Fault::refused);
-  clock_.advance(10s);  // fails; tried again later
+  clock_.advance(8s);  // fails; tried again later
   EXPECT_EQ(renewal_failures_(), 1U);
-  clock_.advance(8s);
-  EXPECT_EQ(renewals_(), 4U);
+  clock_.advance(5s);
+  EXPECT_EQ(renewals_(), 5U);
   EXPECT_GT(lag_.sum(), 1s) << "counted from when it was due at first";
   EXPECT_EQ(near_misses_(), 0U);
   EXPECT_EQ(lost_(), 0U);
@@ -142,12 +142,24 @@ TEST_F(LockMetrics, ALossThatOnlyTheReleaseFindsIsCounted) {
 
 TEST_F(LockMetrics, AGrantThatComesWhenItsLeaseIsOverIsLate) {
   fail_next("lock/mutex/acquire", Fault::reply_late);
-  Visitor visitor{here_, 1h};
+  const Visitor visitor{here_, 0ms};
   clock_.advance(31s);
   line_.let_go();
   EXPECT_TRUE(visitor.failed());
   EXPECT_EQ(late_(), 1U);
   EXPECT_EQ(acquired_(), 0U);
+}
+
+TEST_F(LockMetrics, AWaiterAsksAgainAfterALateGrant) {
+  fail_next("lock/mutex/acquire", Fault::reply_late);
+  const Visitor visitor{here_, 1h};
+  clock_.advance(31s);
+  line_.let_go();
+  clock_.advance(1s);
+  ASSERT_TRUE(visitor.in());
+  EXPECT_GT(visitor.held->valid_for(), 28s) << "the new grant counts, not the late one";
+  EXPECT_EQ(late_(), 1U);
+  EXPECT_EQ(acquired_(), 1U);
 }
 
 TEST_F(LockMetrics, AReleaseThatNobodyWaitedForAndFailedIsCounted) {

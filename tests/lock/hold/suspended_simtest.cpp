@@ -1,10 +1,13 @@
-// A machine that was suspended. clock_gettime here takes the place of libc's in this program: the
-// boot clock is ahead of the monotonic one by what the test says.
+// A machine that was suspended. clock_gettime and timerfd_settime here take the place of libc's in
+// this program: the boot clock is ahead of the monotonic one, and of the kernel's, by what the test
+// says.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "engine/embedded_store.hpp"
@@ -19,6 +22,14 @@ extern "C" int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const auto result = static_cast<int>(::syscall(SYS_clock_gettime, clock, now));
   if (clock == CLOCK_BOOTTIME) now->tv_sec += suspended_seconds.load();
   return result;
+}
+
+// All timers of this program are at times of the boot clock.
+extern "C" int timerfd_settime(int timer, int flags, const itimerspec* when,
+                               itimerspec* before) noexcept {
+  itimerspec by_kernel = *when;
+  by_kernel.it_value.tv_sec = std::max<time_t>(when->it_value.tv_sec - suspended_seconds.load(), 0);
+  return static_cast<int>(::syscall(SYS_timerfd_settime, timer, flags, &by_kernel, before));
 }
 
 namespace sluice {

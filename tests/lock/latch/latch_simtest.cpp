@@ -204,12 +204,18 @@ TEST_F(LatchTest, AHundredWaitersWakeTogetherAndShareTheirLooks) {
 
 TEST_F(LatchTest, FailedSubscriptionFailsTheWaiterAlone) {
   latch_.try_set_count(1).get();
-  fail_next("listen", Fault::refused);
-  LatchWaiter unlucky{latch_, 1h};
+  fail_all("listen", Fault::refused);
+  const LatchWaiter unlucky{latch_, 1s};
+  const LatchWaiter patient{latch_, 1h};
+  clock_.advance(2s);
   EXPECT_TRUE(unlucky.failed());
-  LatchWaiter lucky{latch_, 1h};
+  EXPECT_TRUE(patient.waits());
+  heal();
+  const LatchWaiter later{latch_, 1h};
+  clock_.advance(1s);
   latch_.count_down().get();
-  EXPECT_TRUE(lucky.through());
+  EXPECT_TRUE(patient.through());
+  EXPECT_TRUE(later.through());
 }
 
 TEST_F(LatchTest, ArgumentsOutOfRangeAreRefused) {

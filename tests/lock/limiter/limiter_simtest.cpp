@@ -114,11 +114,14 @@ TEST_F(LimiterTest, StopEndsTheWaitAndCallsTheNext) {
 
 TEST_F(LimiterTest, WaiterThatFailsCallsTheNext) {
   limiter_.try_acquire(3).get();
-  Customer first{limiter_, 1, 1h};
-  Customer second{limiter_, 1, 1h};
-  fail_next(acquire, Fault::refused);
-  clock_.advance(1s);
+  const Customer first{limiter_, 1, 3s};
+  const Customer second{limiter_, 1, 1h};
+  fail_all(acquire, Fault::refused);
+  clock_.advance(3s);
   EXPECT_TRUE(first.failed());
+  EXPECT_TRUE(second.waits());
+  heal();
+  clock_.advance(1s);
   EXPECT_TRUE(second.served());
 }
 

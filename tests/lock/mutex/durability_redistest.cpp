@@ -43,6 +43,10 @@ class Durable : public ServerLock {
     while (replica.command({"INFO", "replication"}).as_text().find("master_link_status:up") ==
            std::string::npos)
       ASSERT_LT(std::chrono::steady_clock::now(), patience) << "the replica does not connect";
+    // The server may not have noticed yet, and does not ask the replica until then.
+    side_.command({"SET", "replicated", "1"});
+    side_.command({"DEL", "replicated"});
+    ASSERT_EQ(side_.command({"WAIT", "1", "20000"}), Value::integer(1));
   }
 };
 

@@ -72,7 +72,7 @@ TEST_F(SharedLeases, RenewalsOfAHundredHoldsAreOneScript) {
     ++batches;
     return Fault::none;
   };
-  clock_.advance(10s);
+  clock_.advance(8s);
   heal();
   EXPECT_EQ(batches, 1);
   EXPECT_EQ(metrics().lock_renewals.load() - before, 500U);

@@ -122,10 +122,15 @@ TEST_F(Sharing, OneOwnerInTwoProcessesOfTwoRequestsCountsBoth) {
     return Fault::reply_late;
   };
   Reader slow{here_, owner, 0ms};  // in there, and not yet known here
-  auto quick = here_.try_acquire_shared(owner).get();
+  Reader next{here_, owner, 0ms};  // waits until this process knows
+  auto quick = there_.try_acquire_shared(owner).get();
   ASSERT_TRUE(quick);
+  EXPECT_TRUE(slow.waits() && next.waits());
   line_.let_go();
   ASSERT_TRUE(slow.in());
+  ASSERT_TRUE(next.in());
+  EXPECT_EQ(next.held->token(), slow.held->token());
+  next.leave();
   EXPECT_EQ(field("prices", owner.id().text), "2");
   quick->release().get();
   clock_.advance(5min);
