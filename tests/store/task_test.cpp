@@ -422,11 +422,11 @@ TEST(Drop, ATaskThatRunsGoesOnAlone) {
 TEST(Drop, OfAnEndedTaskTellsNobody) {
   bool told = false;
   {
-    auto task = [&]() -> Task<void> {
+    const auto work = [&]() -> Task<void> {
       OnDrop on_drop{[&] { told = true; }};
       co_await on_drop;
-    }();
-    task.get();
+    };
+    work().get();
   }
   EXPECT_FALSE(told);
 }
