@@ -10,6 +10,7 @@
 #include "redis/at_server.hpp"
 #include "redis/fake_server.hpp"
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 namespace {
 
 struct NameService {
@@ -38,7 +39,6 @@ NameService& name_service() {
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /// Knows one host, 127.0.0.1, and numbers.
 extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo*, addrinfo** found) {
   if (std::strcmp(host, "slow.test") == 0) name_service().wait();
