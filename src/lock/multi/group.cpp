@@ -111,16 +111,9 @@ Holds Group::begin_all(const Identity& who, const std::vector<FencingToken>& tok
 
 Task<Holds> Group::enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop) {
   members_.front()->check_process();
-  for (Patience patience{watchdog_->clock(), until.value_or(SteadyTime::min())};;) {
-    try {
-      auto entering = enter_once(who, until, stop);
-      co_return co_await entering;
-    } catch (const Error& failure) {
-      if (!patience.lasts(failure) || stop.stop_requested()) throw;
-    }
-    co_await patience.pause(stop);
-    who.request = new_request_id();  // the last one is given up
-  }
+  return enter_patiently(
+      Patience{watchdog_->clock(), until.value_or(SteadyTime::min())}, stop, std::move(who),
+      [this, until, stop](const Identity& asks) { return enter_once(asks, until, stop); });
 }
 
 Task<Holds> Group::enter_once(Identity who, std::optional<SteadyTime> until, std::stop_token stop) {

@@ -50,18 +50,20 @@ Task<bool> PermitQueue::enter(PermitRequest request, Accept accept) {
     const std::optional<bool> in = co_await try_once(request, accept);
     co_return in.value_or(false);
   }
-  for (Patience patience{store().clock(), until};;) {
-    try {
-      std::optional<bool> in;
-      if (!is_listening()) in = co_await try_once(request, accept);
-      if (!in) in = co_await wait(request, until, accept);
-      co_return *in;
-    } catch (const Error& failure) {
-      if (!patience.lasts(failure) || request.stop.stop_requested()) throw;
-    }
-    co_await patience.pause(request.stop);
-    request.who.request = new_request_id();  // the last one is given up
-  }
+  const std::stop_token stop = request.stop;
+  auto entering = enter_patiently(Patience{store().clock(), until}, stop, request.who,
+                                  [&](const Identity& asks) {
+                                    request.who = asks;
+                                    return enter_once(request, until, accept);
+                                  });
+  co_return co_await entering;
+}
+
+Task<bool> PermitQueue::enter_once(PermitRequest& request, SteadyTime until, const Accept& accept) {
+  std::optional<bool> in;
+  if (!is_listening()) in = co_await try_once(request, accept);
+  if (!in) in = co_await wait(request, until, accept);
+  co_return *in;
 }
 
 /// Without a place in the queue. Nothing: refused.

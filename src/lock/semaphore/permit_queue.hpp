@@ -54,6 +54,7 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
   };
   using Waiters = std::list<Waiter>;
 
+  Task<bool> enter_once(PermitRequest& request, SteadyTime until, const Accept& accept);
   Task<std::optional<bool>> try_once(const PermitRequest& request, const Accept& accept);
   Task<bool> wait(PermitRequest request, SteadyTime until, Accept accept);
   Task<bool> stand(Waiter& waiter, const PermitRequest& request, SteadyTime until,

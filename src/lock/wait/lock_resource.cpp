@@ -68,17 +68,10 @@ Task<std::shared_ptr<Hold>> LockResource::try_enter(Identity who) {
 
 Task<std::shared_ptr<Hold>> LockResource::enter(Identity who, SteadyTime until,
                                                 std::stop_token stop) {
-  const auto self = shared_from_this();
-  for (Patience patience{watchdog_->clock(), until};;) {
-    try {
-      auto entering = enter_once(who, until, stop);
-      co_return co_await entering;
-    } catch (const Error& failure) {
-      if (!patience.lasts(failure) || stop.stop_requested()) throw;
-    }
-    co_await patience.pause(stop);
-    who.request = new_request_id();  // the last one is given up
-  }
+  return enter_patiently(Patience{watchdog_->clock(), until}, stop, std::move(who),
+                         [self = shared_from_this(), until, stop](const Identity& asks) {
+                           return self->enter_once(asks, until, stop);
+                         });
 }
 
 /// A process that has not waited yet asks once without its inbox, since opening it costs a round

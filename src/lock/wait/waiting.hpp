@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "lock/hold/owner.hpp"
+#include "lock/hold/resource.hpp"
 #include "sluice/error.hpp"
 #include "sluice/store.hpp"
 #include "sluice/task.hpp"
@@ -65,6 +67,18 @@ auto wait_out(Patience patience, std::stop_token stop, Ask ask) -> decltype(ask(
     }
     co_await patience.pause(stop);
   }
+}
+
+/// The same for who wants to enter. Each question after the first is a request of its own, since
+/// the last one was given up.
+template <class Enter>
+auto enter_patiently(Patience patience, std::stop_token stop, Identity who, Enter enter)
+    -> decltype(enter(who)) {
+  return wait_out(patience, std::move(stop),
+                  [who = std::move(who), enter = std::move(enter), asked = false]() mutable {
+                    if (std::exchange(asked, true)) who.request = new_request_id();
+                    return enter(who);
+                  });
 }
 
 /// Completes waiters one after another, not one inside another.
