@@ -25,12 +25,11 @@ struct KnownToFail {
   std::string_view primitive;
 };
 constexpr KnownToFail known_to_fail[] = {
-    {"", "latch"},         {"snapshot", ""},    {"promotion", ""},       {"memory", ""},
-    {"stopped", "multi"},  {"stopped", "fair"}, {"stopped", "shared"},   {"stopped", "semaphore"},
-    {"stopped", "permit"}, {"killed", "fair"},  {"killed", "semaphore"}, {"killed", "permit"},
-    {"bystander", ""},     {"outside", ""},     {"guests", "semaphore"}, {"guests", "permit"},
-    {"callbacks", ""},     {"outage", ""},      {"clocks", "quorum"},    {"suspend", ""},
-    {"strangers", ""},     {"guests", "fair"},  {"refusals", "fair"},
+    {"snapshot", "fair"},  // tickets that stay for ten minutes
+    {"promotion", "fair"}, {"guests", "fair"},
+    {"guests", "permit"},                          // a list of people that stays
+    {"stopped", "fair"},                           // a little longer than the bound
+    {"bystander", "fair"}, {"outside", "shared"},  // 4.7 s
 };
 
 bool is_known_to_fail(std::string_view profile, std::string_view primitive) {
