@@ -157,6 +157,13 @@ Value JavaPeer::ReadLock::release() const {
   });
 }
 
+bool JavaPeer::ReadLock::is_locked() const {
+  const Value mode = peer_.line().command({"HGET", name_, "mode"});
+  if (mode.is_null()) return false;
+  return mode.as_text() == "read" ||
+         (mode.as_text() == "write" && peer_.line().command({"HLEN", name_}).as_integer() > 2);
+}
+
 Value JavaPeer::ReadLock::force() const {
   return run(scripts::redisson_rw_force, {name_, channel()}, {"read", "0"});
 }

@@ -164,6 +164,7 @@ class JavaPeer::ReadLock : public Object {
   bool acquire_within(Milliseconds patience) const;
   Value renew() const;
   Value release() const;
+  bool is_locked() const;
   Value force() const;
   std::string channel() const;
 

@@ -25,15 +25,16 @@ local lease = tonumber(ARGV[9])
 local queue = kind == 'r' and KEYS[4] or KEYS[3]
 
 local function is_in()
-  if hold_of(KEYS[1], request) then
+  if hold_of(KEYS[1], ARGV[1], kind, request) then
     prolong(KEYS[1], ARGV[1], kind, owner, lease)
     return true
   end
 end
 
 local function writer_is_ours()
-  for _, value in ipairs(call('HVALS', KEYS[1])) do
-    if string.find(value, '^w ') then
+  for _, note in ipairs(call('HVALS', writing_of(ARGV[1]))) do
+    local writer = string.match(note, '^w %d+ %d+ (%S+)')
+    if writer and call('HEXISTS', KEYS[1], writer .. ':write') == 1 then
       return true
     end
   end

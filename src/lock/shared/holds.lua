@@ -3,11 +3,13 @@
 -- part holds
 -- REQUIRES: part server_time
 -- What stands in the hash of a read-write lock. Redisson's are "mode", and for each owner OWNER or
--- OWNER:write with the number of its entries. Ours are, for each hold of ours,
+-- OWNER:write with the number of its entries. Each hold of ours is noted as
 --   sluice:REQUEST = "KIND ENTRIES SINCE OWNER HOLDER"   KIND r or w; SINCE by the server's time,
 --   ms
--- and sluice:turn (see lock/shared/settle). No value of ours may look like a number: Redisson's
--- read release counts down from whatever does.
+-- in that hash for a reader. No value of ours may look like a number: Redisson's read release
+-- counts down from whatever does. For a writer it is noted in the hash sluice_rw_writing:PREFIX,
+-- which has `turn` too (see lock/shared/settle): Redisson takes a third field beside those of a
+-- writer for a reader. That note is worth nothing once OWNER:write has left the lock.
 -- A reader's hold keys PREFIX:OWNER:rwlock_timeout:N are not in KEYS: as in Redisson, a release
 -- finds their names in the hash. They lie in its slot. So does the sorted set
 -- sluice_rw_leases:PREFIX: our readers by when the longest of their hold keys ends. It says where
@@ -18,19 +20,30 @@ local function hold_key(prefix, owner, n)
   return prefix .. ':' .. owner .. ':rwlock_timeout:' .. n
 end
 
--- kind, entries, since, owner, holder of a hold of ours; nothing where there is none.
-local function hold_of(key, request)
+local function writing_of(prefix)
+  return 'sluice_rw_writing:' .. prefix
+end
+
+-- Where the holds of a kind are noted.
+local function notes_of(key, prefix, kind)
+  return kind == 'r' and key or writing_of(prefix)
+end
+
+-- entries, since, owner, holder of a hold of ours; nothing where there is none.
+local function hold_of(key, prefix, kind, request)
   -- pcall: a key that became something else must not take other holds with it
-  local text = redis.pcall('HGET', key, 'sluice:' .. request)
-  if type(text) == 'string' then
-    local kind, entries, since, owner, holder =
-      string.match(text, '^(%a) (%d+) (%d+) (%S+) (.*)$')
-    return kind, tonumber(entries), since, owner, holder
+  local text = redis.pcall('HGET', notes_of(key, prefix, kind), 'sluice:' .. request)
+  if type(text) ~= 'string' then
+    return
+  end
+  local entries, since, owner, holder = string.match(text, '^%a (%d+) (%d+) (%S+) (.*)$')
+  if kind == 'r' or redis.pcall('HEXISTS', key, owner .. ':write') == 1 then
+    return tonumber(entries), since, owner, holder
   end
 end
 
-local function note_hold(key, request, kind, entries, since, owner, holder)
-  call('HSET', key, 'sluice:' .. request,
+local function note_hold(key, prefix, kind, request, entries, since, owner, holder)
+  call('HSET', notes_of(key, prefix, kind), 'sluice:' .. request,
        table.concat({kind, entries, since, owner, holder}, ' '))
 end
 
@@ -38,11 +51,18 @@ local function readers_of(prefix)
   return 'sluice_rw_leases:' .. prefix
 end
 
--- At least so long; never shorter.
+-- At least so long, if it is there; never shorter.
 local function prolong_key(key, ms)
-  if call('PTTL', key) < ms then
+  local left = call('PTTL', key)
+  if left > -2 and left < ms then
     call('PEXPIRE', key, ms)
   end
+end
+
+-- A lock, and what is noted beside it.
+local function prolong_lock(key, prefix, ms)
+  prolong_key(key, ms)
+  prolong_key(writing_of(prefix), ms)
 end
 
 local function note_reader(prefix, owner, ms)
@@ -65,7 +85,7 @@ local function prolong(key, prefix, kind, owner, ms)
     end
     note_reader(prefix, owner, ms)
   end
-  prolong_key(key, ms)
+  prolong_lock(key, prefix, ms)
 end
 
 local function enter(key, prefix, kind, owner, many, ms)
@@ -78,7 +98,7 @@ local function enter(key, prefix, kind, owner, many, ms)
   else
     call('HINCRBY', key, owner .. ':write', many)
   end
-  prolong_key(key, ms)
+  prolong_lock(key, prefix, ms)
 end
 
 -- Ends so many entries of an owner. Where an owner is in by several requests, it is unknown which
@@ -164,8 +184,7 @@ end
 -- As survey, but in O(log n) where all readers are ours, each in by one request.
 local function look_at_readers()
   local longest = longest_of_ours()
-  local turn, ours = call('HEXISTS', KEYS[1], 'sluice:turn'), call('ZCARD', readers_of(ARGV[1]))
-  if longest and call('HLEN', KEYS[1]) == 1 + turn + 2 * ours then
+  if longest and call('HLEN', KEYS[1]) == 1 + 2 * call('ZCARD', readers_of(ARGV[1])) then
     return math.max(longest, 1), false
   end
   return survey()
@@ -176,13 +195,13 @@ end
 -- now on.
 -- KEYS[1] lock hash
 -- ARGV[1] prefix of hold keys   ARGV[2] request id of the hold   ARGV[3] lease, ms
--- ARGV[4] entries
+-- ARGV[4] entries   ARGV[5] kind: r or w
 -- Reply: 1 done; 0 the hold is gone.
 -- include lock/hold/parts.lua server_time
 -- include lock/shared/holds.lua holds
-local request, lease, entries = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local kind, before, since, owner, holder = hold_of(KEYS[1], request)
-if not kind then
+local request, lease, entries, kind = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local before, since, owner, holder = hold_of(KEYS[1], ARGV[1], kind, request)
+if not before then
   return 0
 end
 if entries > before then
@@ -190,9 +209,23 @@ if entries > before then
 elseif entries < before then
   leave(KEYS[1], ARGV[1], kind, owner, before - entries)
 end
-note_hold(KEYS[1], request, kind, entries, since, owner, holder)
+note_hold(KEYS[1], ARGV[1], kind, request, entries, since, owner, holder)
 prolong(KEYS[1], ARGV[1], kind, owner, lease)
 return 1
+
+-- part renewal
+local function renew(kind)
+  local prolonged = {}
+  for i, key in ipairs(KEYS) do
+    local prefix, request, lease = unpack(ARGV, 3 * i - 2, 3 * i)
+    local entries, _, owner = hold_of(key, prefix, kind, request)
+    if entries then
+      prolong(key, prefix, kind, owner, tonumber(lease))
+    end
+    prolonged[i] = entries and 1 or 0
+  end
+  return prolonged
+end
 
 -- script renew_read
 -- Prolong the holds of many readers.
@@ -201,32 +234,16 @@ return 1
 -- Reply: for each key 1 prolonged, 0 the hold is gone.
 -- include lock/hold/parts.lua server_time
 -- include lock/shared/holds.lua holds
-local prolonged = {}
-for i, key in ipairs(KEYS) do
-  local kind, _, _, owner = hold_of(key, ARGV[3 * i - 1])
-  if kind then
-    prolong(key, ARGV[3 * i - 2], kind, owner, tonumber(ARGV[3 * i]))
-  end
-  prolonged[i] = kind and 1 or 0
-end
-return prolonged
+-- include lock/shared/holds.lua renewal
+return renew('r')
 
 -- script renew_write
 -- Prolong the holds of many writers.
--- KEYS[i] lock hash
--- ARGV, two for each hold: request id, lease in ms
--- Reply: for each key 1 prolonged, 0 the hold is gone.
+-- KEYS, ARGV, reply: as renew_read
 -- include lock/hold/parts.lua server_time
 -- include lock/shared/holds.lua holds
-local prolonged = {}
-for i, key in ipairs(KEYS) do
-  local held = hold_of(key, ARGV[2 * i - 1])
-  if held then
-    prolong_key(key, tonumber(ARGV[2 * i]))
-  end
-  prolonged[i] = held and 1 or 0
-end
-return prolonged
+-- include lock/shared/holds.lua renewal
+return renew('w')
 
 -- script info
 -- The holders and the waiters, for people.
@@ -249,10 +266,12 @@ local function left_of(kind, owner, entries)
   return left
 end
 
-for i = 2, #fields, 2 do
-  local kind, since, owner, holder = string.match(fields[i], '^([rw]) %d+ (%d+) (%S+) (.*)$')
-  if kind then
-    ours[kind .. owner] = {since, holder}
+for _, notes in ipairs({fields, call('HGETALL', writing_of(ARGV[1]))}) do
+  for i = 2, #notes, 2 do
+    local kind, since, owner, holder = string.match(notes[i], '^([rw]) %d+ (%d+) (%S+) (.*)$')
+    if kind then
+      ours[kind .. owner] = {since, holder}
+    end
   end
 end
 for i = 1, #fields, 2 do

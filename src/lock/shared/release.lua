@@ -15,12 +15,12 @@
 -- include lock/wait/queue.lua tickets
 -- include lock/shared/holds.lua survey
 -- include lock/shared/settle.lua
-local request, ticket = ARGV[6], ARGV[8]
+local request, kind, ticket = ARGV[6], ARGV[7], ARGV[8]
 local most_skew = 50  -- ms between a hold key and the hash that were prolonged together
 
 local function free(payload)
   local handed, past = read_turn()
-  call('DEL', KEYS[1], readers_of(ARGV[1]))
+  call('DEL', KEYS[1], readers_of(ARGV[1]), writing_of(ARGV[1]))
   pass_on(payload, handed, past)
 end
 
@@ -62,17 +62,17 @@ local function end_writing(owner)
 end
 
 if ticket ~= '' then
-  call('LREM', ARGV[7] == 'r' and KEYS[4] or KEYS[3], 0, ticket)
+  call('LREM', kind == 'r' and KEYS[4] or KEYS[3], 0, ticket)
   forget_looks()
 end
-local kind, entries, _, owner = hold_of(KEYS[1], request)
-if not kind then
+local entries, _, owner = hold_of(KEYS[1], ARGV[1], kind, request)
+if not entries then
   if ticket ~= '' then
     settle()
   end
   return 0
 end
-call('HDEL', KEYS[1], 'sluice:' .. request)
+call('HDEL', notes_of(KEYS[1], ARGV[1], kind), 'sluice:' .. request)
 local left = leave(KEYS[1], ARGV[1], kind, owner, entries)
 if kind == 'r' then
   end_reading(left)
@@ -107,6 +107,6 @@ for i = 1, #fields, 2 do
     call('DEL', hold_key(ARGV[1], fields[i], n))
   end
 end
-call('DEL', KEYS[1], readers_of(ARGV[1]))
+call('DEL', KEYS[1], readers_of(ARGV[1]), writing_of(ARGV[1]))
 pass_on(mode == 'read' and 0 or 1, 0, 0)
 return 1

@@ -9,7 +9,7 @@
 -- Programs that are not ours, if any listen to the channel, have their chance when each that waits
 -- here has had its turn, and after `most_handed` hand-overs in a row at the latest: the lock is
 -- left to them (lock/wait/queue, part strangers).
--- Both are counted in sluice:turn = "turn HANDED PAST".
+-- Both are counted: `turn` of sluice_rw_writing:PREFIX is "HANDED PAST".
 -- KEYS[1] lock hash   KEYS[2] fencing counter   KEYS[3] writers   KEYS[4] readers
 -- KEYS[5] looks (see lock/wait/queue)
 -- ARGV[1] prefix of hold keys   ARGV[2] channel   ARGV[3] who goes first: writers or readers
@@ -19,13 +19,14 @@ local most_past, most_handed = tonumber(ARGV[4]), tonumber(ARGV[5])
 local most_at_once = 1000  -- readers that one script lets in
 
 local function read_turn()
-  local turn = call('HGET', KEYS[1], 'sluice:turn') or 'turn 0 0'
+  local turn = call('HGET', writing_of(ARGV[1]), 'turn') or '0 0'
   local handed, past = string.match(turn, '(%d+) (%d+)')
   return tonumber(handed), tonumber(past)
 end
 
 local function note_turn(handed, past)
-  call('HSET', KEYS[1], 'sluice:turn', 'turn ' .. handed .. ' ' .. past)
+  call('HSET', writing_of(ARGV[1]), 'turn', handed .. ' ' .. past)
+  prolong_key(writing_of(ARGV[1]), math.max(1, call('PTTL', KEYS[1])))
 end
 
 -- The first ticket of a queue whose process runs.
@@ -57,8 +58,10 @@ end
 
 -- Writes a hold that nothing stands in the way of.
 local function take(kind, request, owner, holder, ms)
-  call('HSETNX', KEYS[1], 'mode', kind == 'r' and 'read' or 'write')
-  note_hold(KEYS[1], request, kind, 1, server_time(), owner, holder)
+  if call('HSETNX', KEYS[1], 'mode', kind == 'r' and 'read' or 'write') == 1 then
+    call('DEL', writing_of(ARGV[1]))  -- of writers that were ended from outside
+  end
+  note_hold(KEYS[1], ARGV[1], kind, request, 1, server_time(), owner, holder)
   enter(KEYS[1], ARGV[1], kind, owner, 1, ms)
 end
 

@@ -124,9 +124,10 @@ GiveUp SharedAccess::give_up(const Identity& who) const {
 }
 
 Task<Value> SharedAccess::ask_recount(const Hold& hold, std::uint32_t entries) {
-  return store().run(scripts::lock_shared_recount, {key()},
-                     {names_.hold_keys, hold.who.request, lease_, std::to_string(entries)},
-                     {.repeatable = true});
+  return store().run(
+      scripts::lock_shared_recount, {key()},
+      {names_.hold_keys, hold.who.request, lease_, std::to_string(entries), letter()},
+      {.repeatable = true});
 }
 
 Task<Value> SharedAccess::ask_force_release() {
@@ -142,7 +143,7 @@ const Script& SharedAccess::renewal() const noexcept {
 
 void SharedAccess::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
   renewal.keys.push_back(key());
-  if (mode_ == Mode::read) renewal.args.push_back(names_.hold_keys);
+  renewal.args.push_back(names_.hold_keys);
   renewal.args.push_back(hold.who.request);
   renewal.args.push_back(lease_);
 }

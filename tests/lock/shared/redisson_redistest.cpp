@@ -125,6 +125,41 @@ TEST_F(SharedRedisson, P06_BothKeepEachOtherOut) {
   EXPECT_EQ(java_writes_.release(), Value::integer(1));
 }
 
+TEST_F(SharedRedisson, K33_JavaSeesReadersOnlyWhereWeRead) {
+  auto first = mutex_.acquire().get();
+  EXPECT_FALSE(java_reads_.is_locked());
+  const Owner owner;
+  auto second = std::async(std::launch::async, [&] { return mutex_.acquire(owner).get(); });
+  await_queue(1);
+  first.release().get();
+  auto handed_over = second.get();
+  EXPECT_FALSE(java_reads_.is_locked());
+  auto reading = mutex_.acquire_shared(owner).get();
+  EXPECT_TRUE(java_reads_.is_locked());
+  handed_over.release().get();
+  EXPECT_TRUE(java_reads_.is_locked());
+  reading.release().get();
+  EXPECT_FALSE(java_reads_.is_locked());
+  EXPECT_EQ(side_.command({"KEYS", "*_rw_*"}), Value::array({})) << "nothing stays";
+}
+
+TEST_F(SharedRedisson, K33_AWriterThatWasEndedFromOutsideEndsNoOther) {
+  const Owner owner;
+  auto first = mutex_.acquire(owner).get();
+  side_.command({"DEL", "stock"});
+  EXPECT_TRUE(java_reads_.acquire().is_null());
+  EXPECT_EQ(first.release().get().kind, Kind::not_held);
+  EXPECT_TRUE(java_reads_.is_locked());
+  java_reads_.release();
+
+  auto second = mutex_.acquire(owner).get();
+  side_.command({"DEL", "stock"});
+  auto third = mutex_.acquire(owner).get();
+  EXPECT_EQ(second.release().get().kind, Kind::not_held);
+  EXPECT_FALSE(mutex_.try_acquire().get()) << "the third writes still";
+  EXPECT_EQ(third.release().get().kind, Kind::released);
+}
+
 TEST_F(SharedRedisson, LastOneOutIsJavaAndNothingStays) {
   auto ours = mutex_.acquire_shared().get();
   EXPECT_TRUE(java_reads_.acquire().is_null());
