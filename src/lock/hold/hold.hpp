@@ -60,6 +60,7 @@ struct Hold {
   Terms terms;
   SteadyTime began{};
   bool handed_on = false;               ///< by another owner of this process, without the server
+  bool queued = false;                  ///< its request had a place in a queue of the server
   const unsigned forks = fork_count();  ///< of the process that holds
 
   // written under the watchdog's mutex, read by any thread
@@ -90,6 +91,7 @@ struct Grant {
   std::chrono::milliseconds ttl{};  ///< that the server gave it then
   bool handed_on = false;           ///< by another owner of this process, without the server
   bool awaited = false;             ///< others of this process wait behind it
+  bool queued = false;              ///< the request had a place in a queue of the server
 };
 
 }  // namespace sluice::lock

@@ -1,10 +1,11 @@
-/// Requests that were given up while their server did not answer, and may have left a place in a
-/// queue there.
+/// Requests that may have a place in a queue on the server, and no wait here: those that were given
+/// up while the server did not answer; and those that have ended, if the server has lost what it
+/// did since, as a replica that was promoted or a restart from an older file.
 ///
 /// As long as this process is heard, the server takes such a place for that of a waiter: it would
 /// give the hold to it, or tell it to look after another's, and the waiters behind it would wait
-/// for nothing. So the request is given up again when the server speaks of it, and when the
-/// connection was lost meanwhile.
+/// for nothing. So the request is given up again when the server speaks of it; and when the
+/// connection was lost meanwhile, if the server had not answered.
 #pragma once
 
 #include <algorithm>
@@ -29,28 +30,32 @@ class PendingReleases {
   /// Of more than `most` the oldest is forgotten. That costs the waiters behind it the time that a
   /// grant has to be taken up.
   void keep(std::string request, GiveUpAgain give_up_again) {
-    const std::lock_guard lock{mutex_};
-    all_.push_back({std::move(request), std::move(give_up_again)});
-    if (all_.size() > most) all_.pop_front();
+    add(unanswered_, {std::move(request), std::move(give_up_again)});
   }
   static constexpr std::size_t most = 1000;
+  /// Of a request that has ended, and had a place in a queue. As many of them.
+  void note_ended(std::string request, GiveUpAgain give_up_again) {
+    add(ended_, {std::move(request), std::move(give_up_again)});
+  }
 
   /// The server speaks of a request that no wait here has. Nothing happens if it is none of these.
   void give_up(std::string_view request) {
     std::list<PendingRelease> found;
     {
       const std::lock_guard lock{mutex_};
-      const auto at = std::ranges::find(all_, request, &PendingRelease::request);
-      if (at == all_.end()) return;
-      found.splice(found.end(), all_, at);
+      for (auto* const requests : {&unanswered_, &ended_}) {
+        const auto at = std::ranges::find(*requests, request, &PendingRelease::request);
+        if (at != requests->end()) found.splice(found.end(), *requests, at);
+      }
     }
+    if (found.empty()) return;
     found.front().give_up_again();
   }
   void give_up_all() {
     std::list<PendingRelease> found;
     {
       const std::lock_guard lock{mutex_};
-      found.swap(all_);
+      found.swap(unanswered_);
     }
     for (const auto& pending : found) pending.give_up_again();
   }
@@ -61,8 +66,15 @@ class PendingReleases {
     GiveUpAgain give_up_again;
   };
 
+  void add(std::list<PendingRelease>& requests, PendingRelease one) {
+    const std::lock_guard lock{mutex_};
+    requests.push_back(std::move(one));
+    if (requests.size() > most) requests.pop_front();
+  }
+
   std::mutex mutex_;
-  std::list<PendingRelease> all_;  // the oldest first
+  std::list<PendingRelease> unanswered_;  // the oldest first
+  std::list<PendingRelease> ended_;
 };
 
 }  // namespace sluice::lock

@@ -19,15 +19,13 @@ void report_failed_release(const std::string& name, const std::exception& failur
 /// What is not answered is asked again when the server is there again; not of a closed Store, which
 /// may be gone.
 Task<void> give_up_and_report(Store& store, std::string name, std::string request, GiveUp give_up) {
+  const auto again = [&store, name, request, give_up] { take_back(store, name, request, give_up); };
   try {
     co_await give_up();
+    shared_of<PendingReleases>(store)->note_ended(request, again);
   } catch (const Error& failure) {
     report_failed_release(name, failure);
-    if (failure.errc() == Errc::closed) co_return;
-    const auto again = [&store, name, request, give_up] {
-      take_back(store, name, request, give_up);
-    };
-    shared_of<PendingReleases>(store)->keep(request, again);
+    if (failure.errc() != Errc::closed) shared_of<PendingReleases>(store)->keep(request, again);
   } catch (const std::exception& failure) {
     report_failed_release(name, failure);
   }
@@ -110,6 +108,14 @@ GiveUp script_call(Store& store, const Script& script, std::vector<std::string> 
   };
 }
 
+void note_ended(const Hold& hold) {
+  if (!hold.queued) return;
+  const auto give_up_again = [of = std::weak_ptr{hold.resource}, who = hold.who] {
+    if (const auto resource = of.lock()) take_back(*resource, who);
+  };
+  shared_of<PendingReleases>(hold.resource->store())->note_ended(hold.who.request, give_up_again);
+}
+
 bool may_have_left_something(const Error& failure) noexcept {
   return failure.effect() != Effect::none && failure.errc() != Errc::closed;
 }
@@ -143,6 +149,7 @@ std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
   hold->began = now;
   hold->handed_on = grant.handed_on;
   hold->awaited = grant.awaited;
+  hold->queued = grant.queued;
   hold->renew_at = renew_at;
   hold->certain_until.store(certain_until, std::memory_order_relaxed);
   watchdog->watch(hold, grant.since);
@@ -191,6 +198,7 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options) {
     if (hold->resource->pass_on(hold)) return Outcome::ready({.kind = Kind::released});
     hold->resource->ended(*hold);
   }
+  note_ended(*hold);
   auto asked = hold->resource->ask_end(hold->who, options);
   if (!asked.is_ready()) return end(std::move(hold), std::move(asked), lost);
   return Outcome::ready(outcome_of(asked.get().as_integer() == 1, lost));

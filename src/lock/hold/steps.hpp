@@ -39,6 +39,8 @@ void leave_in_background(std::shared_ptr<Hold> hold) noexcept;
 /// When the server does not answer, it is asked again later (see PendingReleases).
 void take_back(const Resource& resource, const Identity& who) noexcept;
 void take_back(Store& store, std::string name, std::string request, GiveUp give_up) noexcept;
+/// The end of a hold is sent, or was: see PendingReleases.
+void note_ended(const Hold& hold);
 /// Whether a request that failed so may have left something behind that can be taken back.
 bool may_have_left_something(const Error& failure) noexcept;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lock/hold/owner.hpp"
+#include "lock/hold/pending_releases.hpp"
 #include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
@@ -93,11 +94,12 @@ Group::Reply Group::reply_of(const Value& value) const {
 
 /// Holds of all names. Throws Error (timeout) when the reply took too long.
 Holds Group::begin_all(const Identity& who, const std::vector<FencingToken>& tokens,
-                       SteadyTime sent) {
+                       SteadyTime sent, bool queued) {
   Holds holds;
   holds.reserve(tokens.size());
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const Grant grant{.token = tokens[i], .since = sent, .ttl = terms_.terms.lease};
+    const Grant grant{
+        .token = tokens[i], .since = sent, .ttl = terms_.terms.lease, .queued = queued};
     auto hold = begin(watchdog_, members_[i], who, grant, terms_.terms);
     if (!hold) {
       count(metrics().lock_late);
@@ -137,7 +139,7 @@ Task<Holds> Group::ask_or_wait(const Identity& who, std::optional<SteadyTime> un
   if (!until || !inbox_->is_open()) {  // most callers are not refused, and need no inbox
     const SteadyTime sent = watchdog_->clock().steady();
     const Reply reply = co_await ask(who, {}, false);
-    if (!until || !reply.tokens.empty()) co_return begin_all(who, reply.tokens, sent);
+    if (!until || !reply.tokens.empty()) co_return begin_all(who, reply.tokens, sent, false);
     co_await inbox_->open();
   }
   // Before the question: the grant may overtake the answer.
@@ -163,7 +165,7 @@ Task<Holds> Group::wait_in_queue(Inbox::Subscription& inbox, const Identity& who
     const std::optional<Grant> grant = co_await standing;
     if (!grant) co_return Holds{};
     if (queued.was_handed_over()) continue;  // of one name; the next question is for all
-    co_return begin_all(who, tokens, grant->since);
+    co_return begin_all(who, tokens, grant->since, true);
   }
 }
 
@@ -197,6 +199,11 @@ Task<bool> Group::leave(Holds holds, CallOptions options) {
   }
   if (!known) co_return false;
   const Identity who = holds.front()->who;
+  if (holds.front()->queued) {
+    const auto again = [&store = store_, name = members_.front()->key(), request = who.request,
+                        give_up = giving_up(who)] { take_back(store, name, request, give_up); };
+    shared_of<PendingReleases>(store_)->note_ended(who.request, again);
+  }
   std::optional<Value> reply;
   try {
     reply = co_await ask_end(who, options, {});

@@ -52,7 +52,8 @@ class Group : public std::enable_shared_from_this<Group> {
                           std::stop_token stop);
   Task<Holds> wait_in_queue(Inbox::Subscription& inbox, const Identity& who, SteadyTime until,
                             std::stop_token stop);
-  Holds begin_all(const Identity& who, const std::vector<FencingToken>& tokens, SteadyTime sent);
+  Holds begin_all(const Identity& who, const std::vector<FencingToken>& tokens, SteadyTime sent,
+                  bool queued);
   Task<Value> ask_end(Identity who, CallOptions options, std::string inbox);
   Task<void> leave_and_report(Holds holds);
   std::vector<std::string> words_of_end(const Identity& who, const std::string& inbox) const;

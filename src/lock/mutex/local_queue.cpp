@@ -277,12 +277,14 @@ Task<LocalQueue::MaybeOutcome> LocalQueue::end_turn(std::shared_ptr<Hold> ending
   }
   if (reply.gone) co_return std::nullopt;
   if (!reply.kept) {
+    note_ended(*ending);
     next.reply = std::move(reply.queued);
     next.sent = sent;
     co_return std::nullopt;
   }
   const FencingToken first{reply.kept->value - hand_off().within_process + 1};
-  const Grant grant{.token = first, .since = sent, .ttl = lease_terms().lease};
+  const Grant grant{
+      .token = first, .since = sent, .ttl = lease_terms().lease, .queued = ending->queued};
   const GrantOutcome outcome = admit(ending->who.request, grant, *reply.kept, false);
   if (outcome == GrantOutcome::late || outcome == GrantOutcome::unwanted) {
     take_back(*this, ending->who);
@@ -386,8 +388,10 @@ bool LocalQueue::pass_on(const std::shared_ptr<Hold>& hold) {
   const SteadyTime now = watchdog().clock().steady();
   const SteadyTime certain_until = hold->certain_until.load();
   WaiterPtr first;
-  Grant grant{
-      .since = certain_until + terms.margin - terms.lease, .ttl = terms.lease, .handed_on = true};
+  Grant grant{.since = certain_until + terms.margin - terms.lease,
+              .ttl = terms.lease,
+              .handed_on = true,
+              .queued = hold->queued};
   {
     const std::lock_guard lock{mutex_};
     if (inside_ != hold || asking_ || waiters_.empty() || !terms.watched || now >= certain_until)

@@ -15,7 +15,7 @@ void QueuedWait::heard(const AcquireReply& answer, SteadyTime sent) {
 Grant QueuedWait::grant_of(const InboxMessage& call) const {
   const SteadyTime now = box_.inbox().store().clock().steady();
   const SteadyTime since = heard_ ? heard_->sent + (call.at - heard_->answer.time) : now - call.ttl;
-  return {.token = call.token, .since = std::min(since, now), .ttl = call.ttl};
+  return {.token = call.token, .since = std::min(since, now), .ttl = call.ttl, .queued = true};
 }
 
 SteadyTime QueuedWait::next_look(SteadyTime now) const {
@@ -55,7 +55,7 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
     }
     if (const auto& granted = heard_->answer.granted) {
       handed_over_ = false;
-      const Grant grant{.token = *granted, .since = heard_->sent, .ttl = lease_};
+      const Grant grant{.token = *granted, .since = heard_->sent, .ttl = lease_, .queued = true};
       heard_.reset();  // what comes after this grant is another question
       co_return grant;
     }
