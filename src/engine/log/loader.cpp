@@ -53,7 +53,7 @@ class Loader {
   std::uint64_t run() {
     refuse_snapshot();
     for (;;) {
-      const auto parsed = parse_record(window_.bytes(), words_);
+      const auto parsed = parse_record(window_.bytes(), parser_);
       switch (parsed.kind) {
         case ParsedRecord::Kind::record: take_record(); break;
         case ParsedRecord::Kind::comment: break;
@@ -81,23 +81,25 @@ class Loader {
   }
 
   void take_record() {
-    const auto name = words_.front();
+    const auto words = parser_.words();
+    const auto name = words.front();
     if (resp::is_word(name, "multi")) {
       if (transaction_at_) damaged(window_.offset(), "MULTI inside MULTI");
       transaction_at_ = window_.offset();
     } else if (resp::is_word(name, "exec")) {
       if (!transaction_at_) damaged(window_.offset(), "EXEC without MULTI");
-      for (const auto& command : transaction_) run({command.begin(), command.end()});
+      for (const auto& command : transaction_)
+        run(std::vector<std::string_view>{command.begin(), command.end()});
       transaction_.clear();
       transaction_at_.reset();
     } else if (transaction_at_) {
-      transaction_.emplace_back(words_.begin(), words_.end());
+      transaction_.emplace_back(words.begin(), words.end());
     } else {
-      run(words_);
+      run(words);
     }
   }
 
-  void run(const std::vector<std::string_view>& words) {
+  void run(Words words) {
     try {
       replay_(words);
     } catch (const Error& error) {
@@ -137,7 +139,7 @@ class Loader {
   const bool last_;
   const Replay& replay_;
   OpenReport& report_;
-  std::vector<std::string_view> words_;
+  resp::RequestParser parser_{record_limits()};
   std::optional<std::uint64_t> transaction_at_;  // where the open MULTI begins
   std::vector<std::vector<std::string>> transaction_;
 };

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "resp/request_parser.hpp"
+
 namespace sluice::engine {
 
 /// What stands at the beginning of some bytes.
@@ -18,13 +20,15 @@ struct ParsedRecord {
     damaged,
   };
   Kind kind = Kind::incomplete;
-  std::size_t size = 0;     ///< of a record or comment; where the damage is found
-  const char* damage = "";  ///< what is wrong, for a message
+  std::size_t size = 0;     ///< of a record or comment; where what is damaged begins
+  std::string_view damage;  ///< what is wrong, for a message; good as long as the parser
 };
 
-/// Looks at the beginning of `bytes`; `words` point into it. Limits: a word has at most 512 MiB, as
-/// in Redis.
-ParsedRecord parse_record(std::string_view bytes, std::vector<std::string_view>& words);
+/// For the parser of records: a word has at most 512 MiB, as in Redis.
+resp::RequestLimits record_limits() noexcept;
+/// Looks at the beginning of `bytes`. `parser` then has the words of a record, which point into it;
+/// after an incomplete one it goes on where it was, with more bytes behind the same ones.
+ParsedRecord parse_record(std::string_view bytes, resp::RequestParser& parser);
 
 /// Whether an incomplete record hides damage: complete records follow inside it up to the end, so
 /// it is more likely that a length was damaged than that the file was torn here.
