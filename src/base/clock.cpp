@@ -6,15 +6,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/callback.hpp"
+#include "base/descriptor.hpp"
 #include "base/event.hpp"
 #include "base/process.hpp"
 
@@ -49,12 +48,7 @@ class Timers {
   using TimerId = Clock::TimerId;
 
   explicit Timers(TimerId last)
-      : last_(last), timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)) {
-    if (timer_ < 0) throw std::system_error{errno, std::generic_category(), "timerfd_create"};
-  }
-  ~Timers() { ::close(timer_); }
-  Timers(const Timers&) = delete;
-  Timers& operator=(const Timers&) = delete;
+      : last_(last), timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC), "timerfd_create") {}
 
   TimerId at(SteadyTime when, std::function<void()> callback) {
     const std::lock_guard lock{mutex_};
@@ -91,11 +85,11 @@ class Timers {
     itimerspec next{};
     next.it_value.tv_sec = static_cast<time_t>(seconds.count());
     next.it_value.tv_nsec = static_cast<long>((since - seconds).count());
-    ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &next, nullptr);
+    ::timerfd_settime(timer_.number(), TFD_TIMER_ABSTIME, &next, nullptr);
   }
   void sleep() const noexcept {
     std::uint64_t expired = 0;
-    [[maybe_unused]] const auto got = ::read(timer_, &expired, sizeof expired);
+    [[maybe_unused]] const auto got = ::read(timer_.number(), &expired, sizeof expired);
   }
   static void call(std::function<void()> callback) noexcept {
     call_user("a timer's callback", callback);
@@ -131,7 +125,7 @@ class Timers {
   std::condition_variable idle_;
   bool started_ = false;
   TimerId last_;
-  const int timer_;
+  const Descriptor timer_;
   TimerId running_ = 0;
   std::thread::id runner_;
   std::map<std::pair<SteadyTime, TimerId>, std::function<void()>> timers_;

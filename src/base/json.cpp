@@ -4,34 +4,16 @@
 
 #include <cmath>
 
+#include "base/text.hpp"
+
 namespace sluice {
 namespace {
-
-/// How many bytes the UTF-8 character at the front of `text` has; 0: there is none.
-std::size_t length_of_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  const std::size_t length = first < 0x80                     ? 1
-                             : first >= 0xc2 && first <= 0xdf ? 2
-                             : first >= 0xe0 && first <= 0xef ? 3
-                             : first >= 0xf0 && first <= 0xf4 ? 4
-                                                              : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Longer than need be, a surrogate, or above U+10FFFF.
-  if (first == 0xe0 && byte(1) < 0xa0) return 0;
-  if (first == 0xed && byte(1) > 0x9f) return 0;
-  if (first == 0xf0 && byte(1) < 0x90) return 0;
-  if (first == 0xf4 && byte(1) > 0x8f) return 0;
-  return length;
-}
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
     const char c = text.front();
-    const std::size_t length = length_of_character(text);
+    const std::size_t length = utf8_length(text);
     switch (c) {
       case '"': out += "\\\""; break;
       case '\\': out += "\\\\"; break;

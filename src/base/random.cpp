@@ -1,5 +1,6 @@
 #include "base/random.hpp"
 
+#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <array>
@@ -23,14 +24,7 @@ std::array<std::uint8_t, 16> random_16() {
 }
 
 std::string to_hex(const std::array<std::uint8_t, 16>& bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(32);
-  for (const auto byte : bytes) {
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ struct Library {
 
 inline constexpr std::array libraries{
     Library{"fmt/", "*"},
-    Library{"openssl/", "base/sha1 net/ proxy/hash/"},
+    Library{"openssl/", "base/sha1 net/ proxy/hash/ proxy/memcached/"},
     Library{"boost/asio", "examples/asio_threads"},
     Library{"boost/beast", "server/"},
     Library{"lua", "engine/"},

@@ -13,6 +13,7 @@
 
 #include "base/duration.hpp"
 #include "base/integer.hpp"
+#include "base/text.hpp"
 #include "cli/command_line/command.hpp"
 #include "cli/command_line/exit_code.hpp"
 
@@ -21,28 +22,14 @@ namespace {
 
 Error bad(const std::string& message) { return {Errc::bad_argument, message}; }
 
-/// How many letters must be changed, added or removed to make one word of the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
-    }
-  }
-  return row.back();
-}
-
 Error unknown_command(const Command& parent, const std::string& word) {
   const Command* nearest = nullptr;
   for (const Command& command : parent.commands)
     if (!command.hidden &&
-        (!nearest || distance(command.name, word) < distance(nearest->name, word)))
+        (!nearest || edit_distance(command.name, word) < edit_distance(nearest->name, word)))
       nearest = &command;
   const bool near =
-      nearest && distance(nearest->name, word) <= std::max<std::size_t>(2, word.size() / 2);
+      nearest && edit_distance(nearest->name, word) <= std::max<std::size_t>(2, word.size() / 2);
   return bad(fmt::format("unknown command '{}'{}", word,
                          near ? fmt::format("; did you mean '{}'?", nearest->name) : ""));
 }

@@ -7,11 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <optional>
 #include <sstream>
 #include <tuple>
 #include <utility>
+
+#include "base/text.hpp"
 
 namespace sluice::proxy::config {
 namespace {
@@ -21,20 +22,8 @@ unsigned byte_of(char c) { return static_cast<unsigned char>(c); }
 /// How many bytes the character at the front of `rest` has; 0: it is none, or a control character.
 std::size_t size_of_character(std::string_view rest) {
   const unsigned first = byte_of(rest[0]);
-  if (first < 0x80) {
-    const bool control = (first < 0x20 && first != '\t' && first != '\n' && first != '\r');
-    return control || first == 0x7f ? 0 : 1;
-  }
-  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || rest.size() < size) return 0;
-  std::uint32_t code = first & (0x7fU >> size);
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte_of(rest[i]) & 0xc0) != 0x80) return 0;
-    code = code << 6 | (byte_of(rest[i]) & 0x3f);
-  }
-  static constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  return code < least[size] || surrogate || code > 0x10ffff ? 0 : size;
+  const bool control = first < 0x20 && first != '\t' && first != '\n' && first != '\r';
+  return control || first == 0x7f ? 0 : utf8_length(rest);
 }
 
 bool is_mark(std::string_view line, std::string_view mark) {
