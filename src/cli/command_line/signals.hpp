@@ -19,8 +19,6 @@ class StopOnSignal {
  public:
   explicit StopOnSignal(std::initializer_list<int> signals = {SIGINT, SIGTERM});
   ~StopOnSignal();
-  StopOnSignal(const StopOnSignal&) = delete;
-  StopOnSignal& operator=(const StopOnSignal&) = delete;
 
   std::stop_token token() const noexcept { return source_.get_token(); }
   /// False: a signal has come.

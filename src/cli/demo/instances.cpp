@@ -45,8 +45,6 @@ class Instance {
     int status = 0;
     if (pid_ > 0) ::waitpid(pid_, &status, 0);
   }
-  Instance(const Instance&) = delete;
-  Instance& operator=(const Instance&) = delete;
 
   /// Closes its standard input.
   void go() { to_.close(); }

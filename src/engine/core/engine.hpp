@@ -32,9 +32,6 @@ class Engine {
  public:
   static constexpr int databases = 16;
 
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
-
   /// Runs one command from the outside or from a log: a plain command, EVAL, SCRIPT ... Errors are
   /// replied, not thrown. Afterwards `context` holds its effects (for the log), its messages and,
   /// when it has to wait, its Block.

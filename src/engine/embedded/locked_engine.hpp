@@ -87,8 +87,6 @@ class LockedEngine {
   LockedEngine(Clock& clock, const ScriptLimits& scripts);
   /// REQUIRES: no Section is open, no call waits.
   ~LockedEngine() { close(); }
-  LockedEngine(const LockedEngine&) = delete;
-  LockedEngine& operator=(const LockedEngine&) = delete;
 
   /// Holds the engine's lock. Its end unlocks, completes the calls that were served, and delivers
   /// the messages.

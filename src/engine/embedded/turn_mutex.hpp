@@ -24,10 +24,6 @@ namespace sluice::engine {
 
 class TurnMutex {
  public:
-  TurnMutex() = default;
-  TurnMutex(const TurnMutex&) = delete;
-  TurnMutex& operator=(const TurnMutex&) = delete;
-
   void lock() noexcept {
     if (!try_lock()) lock_slowly();
   }

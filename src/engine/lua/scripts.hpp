@@ -22,8 +22,6 @@ class ScriptRunner {
  public:
   explicit ScriptRunner(Engine& engine);
   ~ScriptRunner();
-  ScriptRunner(const ScriptRunner&) = delete;
-  ScriptRunner& operator=(const ScriptRunner&) = delete;
 
   /// Forgets all scripts.
   void set_limits(const ScriptLimits& limits);

@@ -25,8 +25,6 @@ class LuaState {
   /// `run` is told to every script and has to outlive the state.
   explicit LuaState(ScriptRun& run);
   ~LuaState();
-  LuaState(const LuaState&) = delete;
-  LuaState& operator=(const LuaState&) = delete;
 
   /// A compiled script, or why it cannot be compiled.
   std::expected<LuaScript, std::string> compile(std::string_view text);

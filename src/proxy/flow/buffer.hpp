@@ -21,10 +21,7 @@ class BlockPool {
  public:
   static constexpr std::size_t block = 16 << 10;
 
-  BlockPool() = default;
   ~BlockPool();
-  BlockPool(const BlockPool&) = delete;
-  BlockPool& operator=(const BlockPool&) = delete;
 
   char* take(std::size_t bytes);
   void give(char* memory, std::size_t bytes) noexcept;

@@ -31,30 +31,26 @@ void watch_descriptor(int epoll, int descriptor, std::uint32_t events, void* tag
 
 Loop::Loop(Clock& clock)
     : clock_(clock),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
       now_(clock.steady()),
       scratch_(new char[scratch_size]) {
-  if (epoll_ < 0 || wake_ < 0) fail("epoll");
-  watch_descriptor(epoll_, wake_, EPOLLIN, nullptr);
+  watch_descriptor(epoll_.number(), wake_.number(), EPOLLIN, nullptr);
 }
 
-Loop::~Loop() {
-  graveyard_.clear();
-  ::close(wake_);
-  ::close(epoll_);
-}
+Loop::~Loop() { graveyard_.clear(); }
 
 void Loop::add(int descriptor, EventHandler& handler) {
-  watch_descriptor(epoll_, descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &handler);
+  watch_descriptor(epoll_.number(), descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                   &handler);
 }
 
 void Loop::add_listener(int descriptor, EventHandler& handler) {
-  watch_descriptor(epoll_, descriptor, EPOLLIN | EPOLLEXCLUSIVE, &handler);
+  watch_descriptor(epoll_.number(), descriptor, EPOLLIN | EPOLLEXCLUSIVE, &handler);
 }
 
 void Loop::remove(int descriptor) noexcept {
-  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+  ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, descriptor, nullptr);
 }
 
 void Loop::bury(std::unique_ptr<EventHandler> handler) {
@@ -75,7 +71,7 @@ void Loop::post(std::function<void()> task) {
     posted_.push_back(std::move(task));
   }
   const std::uint64_t one = 1;
-  static_cast<void>(!::write(wake_, &one, sizeof one));  // full: it is awake anyway
+  static_cast<void>(!::write(wake_.number(), &one, sizeof one));  // full: it is awake anyway
 }
 
 int Loop::wait_time(milliseconds patience) const noexcept {
@@ -89,7 +85,8 @@ int Loop::wait_time(milliseconds patience) const noexcept {
 
 void Loop::turn(milliseconds patience) {
   std::array<epoll_event, 256> events;
-  const int count = ::epoll_wait(epoll_, events.data(), events.size(), wait_time(patience));
+  const int count =
+      ::epoll_wait(epoll_.number(), events.data(), events.size(), wait_time(patience));
   if (count < 0 && errno != EINTR) fail("epoll_wait");
   now_ = clock_.steady();
   resume();
@@ -119,7 +116,7 @@ void Loop::resume() {
 
 void Loop::run_posted() {
   std::uint64_t count = 0;
-  static_cast<void>(!::read(wake_, &count, sizeof count));
+  static_cast<void>(!::read(wake_.number(), &count, sizeof count));
   std::vector<std::function<void()>> tasks;
   {
     const std::lock_guard lock{mutex_};

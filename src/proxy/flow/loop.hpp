@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "proxy/flow/buffer.hpp"
 #include "proxy/flow/request.hpp"
 #include "sluice/clock.hpp"
@@ -107,8 +108,8 @@ class Loop {
   void flush_all();
 
   Clock& clock_;
-  int epoll_;
-  int wake_;
+  Descriptor epoll_;
+  Descriptor wake_;
   SteadyTime now_;
   BlockPool blocks_;
   RequestPool requests_;

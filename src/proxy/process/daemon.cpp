@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -49,15 +48,13 @@ rlimit descriptor_limit() noexcept {
 }  // namespace
 
 Daemon Daemon::start() {
-  std::array<int, 2> pipe{};
-  checked(::pipe2(pipe.data(), O_CLOEXEC), "pipe2");
+  Pipe pipe = make_pipe();
   const pid_t child = checked(::fork(), "fork");
   if (child != 0) {
-    ::close(pipe[1]);
-    exit_as_told(pipe[0], child);
+    pipe.write.close();
+    exit_as_told(pipe.read.number(), child);
   }
-  ::close(pipe[0]);
-  Daemon daemon{pipe[1]};
+  Daemon daemon{std::move(pipe.write)};
   checked(::setsid(), "setsid");
   std::signal(SIGHUP, SIG_IGN);  // the leader of the session ends now, and the terminal would tell
   if (checked(::fork(), "fork") != 0) ::_exit(0);
@@ -65,27 +62,21 @@ Daemon Daemon::start() {
   return daemon;
 }
 
-Daemon::~Daemon() {
-  if (ready_ >= 0) ::close(ready_);
-}
-
 void Daemon::ready() {
   const int null = checked(::open("/dev/null", O_RDWR | O_CLOEXEC), "/dev/null");
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     checked(::dup2(null, standard), "dup2");
   if (null > STDERR_FILENO) ::close(null);
-  static_cast<void>(!::write(ready_, "\0", 1));  // the parent may have been killed
-  ::close(std::exchange(ready_, -1));
+  static_cast<void>(!::write(ready_.number(), "\0", 1));  // the parent may have been killed
+  ready_.close();
 }
 
 PidFile::PidFile(std::string path)
     : path_(std::filesystem::absolute(path).string()), pid_(std::to_string(::getpid())) {
-  const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) throw failure("opening", path_);
-  const bool written = ::write(file, pid_.data(), pid_.size()) == static_cast<ssize_t>(pid_.size());
-  const Error problem = failure("write to", path_);
-  ::close(file);
-  if (!written) throw problem;
+  const Descriptor file{::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  if (!file.is_open()) throw failure("opening", path_);
+  if (::write(file.number(), pid_.data(), pid_.size()) != static_cast<ssize_t>(pid_.size()))
+    throw failure("write to", path_);
 }
 
 PidFile::~PidFile() {

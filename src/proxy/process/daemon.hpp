@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "proxy/config/config.hpp"
 
 namespace sluice::proxy::process {
@@ -17,18 +18,14 @@ class Daemon {
   /// Forks twice; returns in the background process, in a session of its own, with its parent's
   /// stderr. Call it before there are threads, locks or sockets. Throws std::system_error.
   static Daemon start();
-  Daemon(Daemon&& other) noexcept : ready_(std::exchange(other.ready_, -1)) {}
-  Daemon& operator=(Daemon&&) = delete;
-  /// Without ready(): the parent exits with 1.
-  ~Daemon();
 
   /// The sockets are open and served: stdin, stdout and stderr become /dev/null, and the parent
-  /// exits with 0.
+  /// exits with 0. A Daemon that ends without it: the parent exits with 1.
   void ready();
 
  private:
-  explicit Daemon(int ready) noexcept : ready_(ready) {}
-  int ready_;
+  explicit Daemon(Descriptor ready) noexcept : ready_(std::move(ready)) {}
+  Descriptor ready_;
 };
 
 /// The file that names the process. An old one is overwritten, as by twemproxy: its number proves

@@ -52,26 +52,6 @@ struct SpawnPlan {
   posix_spawnattr_t attributes{};
 };
 
-struct Pipe {
-  Pipe() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-      throw std::system_error{errno, std::generic_category(), "pipe2"};
-    read = ends[0];
-    write = ends[1];
-  }
-  ~Pipe() {
-    ::close(read);
-    close_write();
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  void close_write() {
-    if (write >= 0) ::close(std::exchange(write, -1));
-  }
-  int read = -1, write = -1;
-};
-
 std::vector<std::string> environment_with(const std::string& inherited) {
   const std::string ours = std::string{variable} + '=';
   std::vector<std::string> all{ours + inherited};
@@ -128,15 +108,6 @@ std::string service_name(std::string_view what, const net::Endpoint& endpoint) {
   return fmt::format("{} {}", what, net::to_string(endpoint));
 }
 
-InheritedSockets::~InheritedSockets() {
-  if (ready_ >= 0) ::close(ready_);
-}
-
-InheritedSockets::InheritedSockets(InheritedSockets&& other) noexcept
-    : ready_(std::exchange(other.ready_, -1)),
-      pools_(std::move(other.pools_)),
-      services_(std::move(other.services_)) {}
-
 InheritedSockets InheritedSockets::take() {
   InheritedSockets inherited;
   const char* const text = std::getenv(variable);
@@ -150,7 +121,7 @@ InheritedSockets InheritedSockets::take() {
     for (const auto& [name, descriptor] : json.at("doors").items())
       inherited.services_.emplace(
           name, ListeningSocket{net::ServerSocket{inherited_descriptor(descriptor)}});
-    inherited.ready_ = inherited_descriptor(json.at("ready"));
+    inherited.ready_ = Descriptor{inherited_descriptor(json.at("ready"))};
   } catch (const nlohmann::json::exception& bad) {
     throw Error{Errc::bad_argument, fmt::format("{}: {}", variable, bad.what())};
   }
@@ -167,22 +138,22 @@ ListeningSocket InheritedSockets::open(std::string_view what, const net::Endpoin
 }
 
 void InheritedSockets::ready() noexcept {
-  if (ready_ < 0) return;
-  static_cast<void>(!::write(ready_, "\0", 1));  // the predecessor may be gone
-  ::close(std::exchange(ready_, -1));
+  if (!is_successor()) return;
+  static_cast<void>(!::write(ready_.number(), "\0", 1));  // the predecessor may be gone
+  ready_.close();
 }
 
 int start_successor(const std::string& path, const std::vector<std::string>& arguments,
                     const Handover& handover) {
-  Pipe ready;
+  Pipe ready = make_pipe();
   SpawnPlan plan;
   plan.unblock_signals();
-  plan.keep(ready.write);
+  plan.keep(ready.write.number());
   for (const auto& [listen, descriptors] : handover.pools)
     for (const int descriptor : descriptors) plan.keep(descriptor);
   for (const auto& [name, descriptor] : handover.services) plan.keep(descriptor);
   const nlohmann::json inherited{
-      {"ready", ready.write}, {"pools", handover.pools}, {"doors", handover.services}};
+      {"ready", ready.write.number()}, {"pools", handover.pools}, {"doors", handover.services}};
   auto words = arguments;
   auto environment = environment_with(inherited.dump());
   pid_t successor = -1;
@@ -192,8 +163,8 @@ int start_successor(const std::string& path, const std::vector<std::string>& arg
     throw Error{Errc::connection,
                 fmt::format("not upgraded, this process goes on: '{}' cannot be started: {}", path,
                             std::strerror(failure))};
-  ready.close_write();
-  const auto start = wait_for_start(ready.read);
+  ready.write.close();
+  const auto start = wait_for_start(ready.read.number());
   if (start != Start::serves) refuse(successor, start);
   return successor;
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "proxy/flow/proxy.hpp"
 #include "proxy/process/listening_socket.hpp"
 
@@ -31,12 +32,8 @@ class InheritedSockets {
  public:
   /// Empty when this process is no successor. Throws Error{bad_argument} for a malformed variable.
   static InheritedSockets take();
-  InheritedSockets() = default;
-  ~InheritedSockets();
-  InheritedSockets(InheritedSockets&& other) noexcept;
-  InheritedSockets& operator=(InheritedSockets&&) = delete;
 
-  bool is_successor() const noexcept { return ready_ >= 0; }
+  bool is_successor() const noexcept { return ready_.is_open(); }
   InheritedListeners take_pools() noexcept { return std::move(pools_); }
   /// An OpenSocket: the predecessor's socket, else a new one.
   ListeningSocket open(std::string_view what, const net::Endpoint& endpoint);
@@ -44,7 +41,7 @@ class InheritedSockets {
   void ready() noexcept;
 
  private:
-  int ready_ = -1;
+  Descriptor ready_;
   InheritedListeners pools_;
   std::map<std::string, ListeningSocket> services_;
 };

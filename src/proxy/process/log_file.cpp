@@ -14,6 +14,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/descriptor.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
 
@@ -49,16 +50,15 @@ LogSeverity severity_of(LogLevel level) {
 class LogFile::File final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit File(std::string path) : path_(std::move(path)), descriptor_(open()) {
-    if (descriptor_ < 0) throw Error{Errc::bad_argument, failure("opening")};
+    if (!descriptor_.is_open()) throw Error{Errc::bad_argument, failure("opening")};
   }
-  ~File() override { ::close(descriptor_); }
 
   /// False: the old one is still in use.
   bool reopen() {
     const std::lock_guard lock{mutex_};
-    const int fresh = open();
-    if (fresh < 0) return false;
-    ::close(std::exchange(descriptor_, fresh));
+    Descriptor fresh = open();
+    if (!fresh.is_open()) return false;
+    descriptor_ = std::move(fresh);
     return true;
   }
   std::string failure(std::string_view doing) const {
@@ -66,18 +66,19 @@ class LogFile::File final : public spdlog::sinks::base_sink<std::mutex> {
   }
 
  private:
-  int open() const noexcept {
-    return ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  Descriptor open() const noexcept {
+    return Descriptor{::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644)};
   }
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    static_cast<void>(!::write(descriptor_, line.data(), line.size()));  // a full disk loses lines
+    // A full disk loses lines.
+    static_cast<void>(!::write(descriptor_.number(), line.data(), line.size()));
   }
   void flush_() override {}
 
   std::string path_;
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 LogFile::LogFile(std::string file, int level) : level_(std::clamp(level, 0, most_level)) {

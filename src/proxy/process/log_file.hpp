@@ -43,8 +43,6 @@ class LogFile {
   /// `file` empty: stderr. Throws Error{bad_argument} "opening log file '...' failed: ...".
   LogFile(std::string file, int level);
   ~LogFile();
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
 
   void write(LogSeverity severity, std::string_view text);
 

@@ -4,15 +4,14 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <system_error>
 #include <thread>
 
+#include "base/descriptor.hpp"
 #include "net/socket.hpp"
 #include "sluice/log.hpp"
 
@@ -93,8 +92,7 @@ class ManagementServer::Loop {
   Loop(std::vector<Service> services, Clock& clock)
       : services_(std::move(services)),
         clock_(clock),
-        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (wake_ < 0) throw std::system_error{errno, std::generic_category(), "eventfd"};
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd") {
     thread_ = std::thread{[this] { run(); }};
   }
   ~Loop() {
@@ -102,7 +100,6 @@ class ManagementServer::Loop {
     wake();
     thread_.join();
     if (timer_ != 0) clock_.cancel(timer_);  // its callback uses wake_
-    ::close(wake_);
     if (handed_on_.load())
       for (Service& service : services_) service.listening.hand_on();
   }
@@ -113,11 +110,11 @@ class ManagementServer::Loop {
   }
 
  private:
-  void wake() noexcept { static_cast<void>(::eventfd_write(wake_, 1)); }
+  void wake() noexcept { static_cast<void>(::eventfd_write(wake_.number(), 1)); }
 
   void run() {
     while (!stopping_.load()) {
-      std::vector<pollfd> waits{{wake_, POLLIN, 0}};
+      std::vector<pollfd> waits{{wake_.number(), POLLIN, 0}};
       const short accepting = accepting_ && !handed_on_.load() ? POLLIN : 0;
       for (const Service& service : services_)
         waits.push_back({service.listening.descriptor(), accepting, 0});
@@ -125,7 +122,7 @@ class ManagementServer::Loop {
         waits.push_back({client->socket.descriptor(), client->events(), 0});
       if (::poll(waits.data(), waits.size(), -1) < 0) continue;  // EINTR; ENOMEM passes
       eventfd_t ignored = 0;
-      static_cast<void>(::eventfd_read(wake_, &ignored));
+      static_cast<void>(::eventfd_read(wake_.number(), &ignored));
       serve(waits);
     }
   }
@@ -186,7 +183,7 @@ class ManagementServer::Loop {
 
   std::vector<Service> services_;
   Clock& clock_;
-  const int wake_;
+  const Descriptor wake_;
   std::vector<std::unique_ptr<Peer>> clients_;
   bool accepting_ = true;
   std::atomic<bool> stopping_{false};

@@ -44,8 +44,6 @@ class ManagementServer {
   ManagementServer(std::vector<Service> services, Clock& clock);
   /// Ends every conversation; waits for the one that is at work.
   ~ManagementServer();
-  ManagementServer(const ManagementServer&) = delete;
-  ManagementServer& operator=(const ManagementServer&) = delete;
 
   /// A successor serves: accept no more here, and leave the files of unix sockets. Any thread.
   void hand_on() noexcept;

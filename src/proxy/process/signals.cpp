@@ -11,10 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <iterator>
 #include <memory>
-#include <system_error>
 
 namespace sluice::proxy::process {
 namespace {
@@ -93,18 +91,14 @@ Signals::Signals() {
   // A disposition of "ignore", which -d leaves for HUP, would drop the signal before the descriptor
   // tells it.
   std::signal(SIGHUP, SIG_DFL);
-  descriptor_ = ::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-  if (descriptor_ < 0) throw std::system_error{errno, std::generic_category(), "signalfd"};
+  descriptor_ = Descriptor{::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC), "signalfd"};
 }
 
-Signals::~Signals() {
-  ::close(descriptor_);
-  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
+Signals::~Signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 std::optional<Signal> Signals::next() {
   signalfd_siginfo came{};
-  if (::read(descriptor_, &came, sizeof came) != static_cast<ssize_t>(sizeof came))
+  if (::read(descriptor(), &came, sizeof came) != static_cast<ssize_t>(sizeof came))
     return std::nullopt;
   const auto* const found =
       std::ranges::find(signals, static_cast<int>(came.ssi_signo), &Signal::number);
@@ -114,7 +108,7 @@ std::optional<Signal> Signals::next() {
 void Signals::tell_crashes(const std::string& log_file) {
   auto report = std::make_unique<CrashReport>();
   report->log_file = log_file;
-  report->descriptor = descriptor_;
+  report->descriptor = descriptor();
   for (std::size_t i = 0; i < std::size(signals); ++i) report->lines[i] = to_string(signals[i]);
   void* frame = nullptr;
   static_cast<void>(::backtrace(&frame, 1));  // the first call loads a library

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.hpp"
+
 namespace sluice::proxy::process {
 
 enum class SignalAction : std::uint8_t {
@@ -32,11 +34,9 @@ class Signals {
  public:
   Signals();
   ~Signals();
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
 
   /// Readable when a signal came.
-  int descriptor() const noexcept { return descriptor_; }
+  int descriptor() const noexcept { return descriptor_.number(); }
   /// Empty: none is there.
   std::optional<Signal> next();
 
@@ -46,7 +46,7 @@ class Signals {
   void tell_crashes(const std::string& log_file);
 
  private:
-  int descriptor_;
+  Descriptor descriptor_;
   sigset_t before_;
 };
 
