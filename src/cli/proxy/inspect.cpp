@@ -12,8 +12,6 @@
 #include "base/json.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/proxy/commands.hpp"
-#include "proxy/config/diff.hpp"
-#include "proxy/config/lint.hpp"
 #include "proxy/config/read.hpp"
 #include "proxy/process/options.hpp"
 #include "proxy/process/run.hpp"

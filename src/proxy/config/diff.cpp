@@ -1,12 +1,10 @@
-#include "proxy/config/diff.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
+#include "proxy/config/inspect.hpp"
 #include "proxy/config/settings.hpp"
-#include "proxy/ring/movement.hpp"
 
 namespace sluice::proxy::config {
 namespace {

@@ -1,5 +1,3 @@
-#include "proxy/config/lint.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +9,7 @@
 #include <utility>
 
 #include "base/json.hpp"
-#include "proxy/ring/movement.hpp"
+#include "proxy/config/inspect.hpp"
 #include "proxy/watch/counters.hpp"
 
 namespace sluice::proxy::config {

@@ -8,11 +8,11 @@
 #include <array>
 #include <cctype>
 #include <limits>
-#include <numeric>
 #include <set>
-#include <utility>
+#include <type_traits>
 
 #include "base/duration.hpp"
+#include "base/text.hpp"
 #include "proxy/config/read.hpp"
 
 namespace sluice::proxy::config {
@@ -354,72 +354,14 @@ constexpr Setting<Target> setting(const SettingRow& row) {
           [](const Target& one, const Target& other) { return one.*member == other.*member; }};
 }
 
-#define SETTING(member, Kind, written, lowest, highest, whose, does) \
-  setting<Target, Kind, &Target::member>(                            \
-      {#member, Kind::name, written, lowest, highest, Origin::whose, Kind::is_yaml, does}),
-template <class Target>
-constexpr std::array<Setting<Target>, 0> table{};
-template <>
-constexpr auto table<PoolSettings> = [] {
-  using Target = PoolSettings;
-  return std::to_array<Setting<Target>>({
-#define POOL
-#include "proxy/config/settings.def"
-#undef POOL
-  });
-}();
-template <>
-constexpr auto table<ProcessSettings> = [] {
-  using Target = ProcessSettings;
-  return std::to_array<Setting<Target>>({
-#define PROCESS
-#include "proxy/config/settings.def"
-#undef PROCESS
-  });
-}();
-template <>
-constexpr auto table<TlsSettings> = [] {
-  using Target = TlsSettings;
-  return std::to_array<Setting<Target>>({
-#define TLS
-#include "proxy/config/settings.def"
-#undef TLS
-  });
-}();
-template <>
-constexpr auto table<UserSettings> = [] {
-  using Target = UserSettings;
-  return std::to_array<Setting<Target>>({
-#define USER
-#include "proxy/config/settings.def"
-#undef USER
-  });
-}();
-#undef SETTING
-
-/// Insertions, deletions and changes from one word to the other (Levenshtein).
-std::size_t distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      const auto changed = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 /// "; did you mean 'timeout'?", or nothing.
 template <class Target>
 std::string hint_for(std::string_view mistaken) {
   constexpr std::size_t longest = 40;
   constexpr std::size_t far = 3;
   if (mistaken.size() > longest) return "";
-  const auto distance_to = [&](const SettingRow& row) { return distance(mistaken, row.name); };
-  const auto& nearest = *std::ranges::min_element(table<Target>, {}, distance_to);
+  const auto distance_to = [&](const SettingRow& row) { return edit_distance(mistaken, row.name); };
+  const auto& nearest = *std::ranges::min_element(settings_of<Target>(), {}, distance_to);
   return distance_to(nearest) < far ? fmt::format("; did you mean '{}'?", nearest.name) : "";
 }
 
@@ -427,7 +369,25 @@ std::string hint_for(std::string_view mistaken) {
 
 template <class Target>
 std::span<const Setting<Target>> settings_of() {
-  return table<Target>;
+  static const auto rows = [] {
+    std::vector<Setting<Target>> of_target;
+#define ROW(Owner, member, Kind, written, lowest, highest, whose, does) \
+  if constexpr (std::is_same_v<Target, Owner>)                          \
+    of_target.push_back(setting<Target, Kind, &Owner::member>(          \
+        {#member, Kind::name, written, lowest, highest, Origin::whose, Kind::is_yaml, does}));
+#define POOL(...) ROW(PoolSettings, __VA_ARGS__)
+#define PROCESS(...) ROW(ProcessSettings, __VA_ARGS__)
+#define TLS(...) ROW(TlsSettings, __VA_ARGS__)
+#define USER(...) ROW(UserSettings, __VA_ARGS__)
+#include "proxy/config/settings.def"
+#undef ROW
+#undef POOL
+#undef PROCESS
+#undef TLS
+#undef USER
+    return of_target;
+  }();
+  return rows;
 }
 template std::span<const Setting<PoolSettings>> settings_of<PoolSettings>();
 template std::span<const Setting<ProcessSettings>> settings_of<ProcessSettings>();
@@ -440,8 +400,9 @@ void read_members(const Node& map, Target& target) {
     throw Problem{map.line, "write settings here, each as 'name: value' on a line of its own"};
   std::set<std::string_view> seen;
   for (const auto& member : map.items) {
-    const auto setting = std::ranges::find(table<Target>, member.key, &SettingRow::name);
-    if (setting == table<Target>.end())
+    const auto all = settings_of<Target>();
+    const auto setting = std::ranges::find(all, member.key, &SettingRow::name);
+    if (setting == all.end())
       throw Problem{member.line,
                     fmt::format("'{}' is no setting{}", member.key, hint_for<Target>(member.key))};
     if (!seen.insert(setting->name).second)

@@ -1,9 +1,9 @@
-#include "proxy/ring/movement.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <optional>
 #include <random>
+
+#include "proxy/ring/ring.hpp"
 
 namespace sluice::proxy {
 namespace {

@@ -7,9 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/config/diff.hpp"
 #include "proxy/config/inspect.hpp"
-#include "proxy/config/lint.hpp"
 #include "proxy/config/read.hpp"
 #include "sluice/error.hpp"
 

@@ -1,5 +1,3 @@
-#include "proxy/config/diff.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

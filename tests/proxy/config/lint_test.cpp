@@ -1,8 +1,7 @@
-#include "proxy/config/lint.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proxy/config/inspect.hpp"
 #include "proxy/config/read.hpp"
 
 namespace sluice::proxy::config {
