@@ -1,6 +1,7 @@
 /// RESP on its way out: commands of a client, replies of a server.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -56,10 +57,17 @@ class ReplyWriter {
   void set(std::size_t size);
   void map(std::size_t pairs);
   void push(std::size_t size);
+  /// Texts as bulk strings, whole numbers as integers.
+  template <class... Items>
+  void items(const Items&... all) {
+    (item(all), ...);
+  }
 
   void value(const Value& value);
 
  private:
+  void item(std::string_view text) { bulk(text); }
+  void item(std::integral auto number) { integer(static_cast<std::int64_t>(number)); }
   bool resp3() const noexcept { return protocol_ >= 3; }
   void line(char type, std::string_view text);
   void header(char type, std::uint64_t size);

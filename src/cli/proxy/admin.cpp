@@ -1,5 +1,8 @@
+#include "proxy/process/admin.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/json.hpp"
@@ -11,48 +14,7 @@
 namespace sluice::cli {
 namespace {
 
-using Words = std::vector<std::string_view>;
-
-struct AdminVerb {
-  std::string name;
-  Words words;  ///< what is sent
-  std::string help;
-  std::string argument{}, argument_help{};
-  bool replies_json = false;
-};
-
-const AdminVerb verbs[] = {
-    {"reload", {"RELOAD"}, "Let it read its file again; a bad file is refused as a whole"},
-    {"check-config", {"CONFIG", "CHECK"}, "What a reload would change"},
-    {.name = "stats",
-     .words = {"STATS"},
-     .help = "All counters and latencies, as JSON",
-     .replies_json = true},
-    {"latency",
-     {"LATENCY"},
-     "Pool, kind, name, count, p50, p99, p99.9 and most (us)",
-     "NAME",
-     "Of this command or server alone"},
-    {"slowlog", {"SLOWLOG", "GET"}, "The slowest requests, newest first", "N", "How many (10)"},
-    {"slowlog-reset", {"SLOWLOG", "RESET"}, "Forget the slow requests"},
-    {"hotkeys",
-     {"HOTKEYS"},
-     "Key, requests a second and share of all (at least), requests a second (at most)",
-     "N",
-     "How many (10)"},
-    {"bigvalues",
-     {"BIGVALUES"},
-     "Key, bytes, pool, command, time; largest first",
-     "N",
-     "How many (10)"},
-    {.name = "clients",
-     .words = {"CLIENTS"},
-     .help = "Who is connected, as JSON",
-     .replies_json = true},
-    {"loglevel", {"LOGLEVEL"}, "Tell or set the level of its log", "LEVEL", "0 to 11"},
-    {"drain", {"DRAIN"}, "Let it accept no more clients, answer what is asked, and end"},
-    {"upgrade", {"UPGRADE"}, "Let it start its binary anew and hand it the sockets"},
-};
+using proxy::process::AdminCommand;
 
 /// `is_json`: its text is JSON already.
 Json json_of(const Value& value, bool is_json) {
@@ -94,8 +56,10 @@ struct AdminArgs {
   std::string argument;
 };
 
-int run(bool json, const AdminVerb& verb, const AdminArgs& args) {
-  auto words = verb.words;
+int run(bool json, const AdminCommand& command, const AdminArgs& args) {
+  const auto blank = std::min(command.name.find(' '), command.name.size());
+  std::vector<std::string_view> words{command.name.substr(0, blank)};
+  if (blank < command.name.size()) words.push_back(command.name.substr(blank + 1));
   if (!args.argument.empty()) words.push_back(args.argument);
   proxy::process::AdminClient client{args.at.get()};
   const Value reply = client.ask(words);
@@ -105,7 +69,7 @@ int run(bool json, const AdminVerb& verb, const AdminArgs& args) {
     complain("{}", why);
     return exit_refused;
   }
-  print(reply, json, verb.replies_json);
+  print(reply, json, command.replies_json);
   return exit_ok;
 }
 
@@ -131,14 +95,16 @@ std::string AdminAddress::get() const {
 
 std::vector<Command> admin_commands(const bool& json) {
   std::vector<Command> commands;
-  for (const auto& verb : verbs) {
+  for (const AdminCommand& row : proxy::process::admin_commands()) {
+    if (row.verb.empty()) continue;
     const auto args = std::make_shared<AdminArgs>();
-    auto& command = commands.emplace_back(Command{.name = verb.name, .summary = verb.help});
+    auto& command = commands.emplace_back(
+        Command{.name = std::string{row.verb}, .summary = std::string{row.help}});
     args->at.add_options(command);
-    if (!verb.argument.empty())
-      command.arguments = {
-          {verb.argument, verb.argument_help, into(args->argument), /*required=*/false}};
-    command.action = [&json, &verb, args] { return run(json, verb, *args); };
+    if (!row.argument.empty())
+      command.arguments = {{std::string{row.argument}, std::string{row.argument_help},
+                            into(args->argument), /*required=*/false}};
+    command.action = [&json, &row, args] { return run(json, row, *args); };
   }
   return commands;
 }

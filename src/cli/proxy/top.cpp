@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 
 #include "base/integer.hpp"
 #include "cli/command_line/exit_code.hpp"
@@ -56,21 +54,14 @@ void draw(const TopFrame& frame, bool json, bool terminal) {
   std::fflush(stdout);
 }
 
-/// False: a signal says to end.
-bool wait(const std::stop_token& stop, double seconds) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock{mutex};
-  never.wait_for(lock, stop, std::chrono::duration<double>{seconds}, [] { return false; });
-  return !stop.stop_requested();
-}
-
 int run(bool json, const TopArgs& args) {
   const StopOnSignal stop;
   AdminClient client{args.at.get()};
   const bool terminal = !args.once && ::isatty(STDOUT_FILENO) == 1;
   std::string before = ask(client, {"STATS"}).as_text();
-  while (wait(stop.token(), args.seconds)) {
+  const auto delay = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>{args.seconds});
+  while (stop.sleep_for(delay)) {
     std::string now = ask(client, {"STATS"}).as_text();
     auto frame = top_frame(before, now);
     frame.hot_keys = hot_keys(client, args.keys);

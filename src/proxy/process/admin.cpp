@@ -8,31 +8,25 @@
 #include <system_error>
 
 #include "base/integer.hpp"
+#include "proxy/config/read.hpp"
 #include "proxy/watch/documents.hpp"
 #include "resp/request_parser.hpp"
 #include "resp/writer.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::proxy::process {
-namespace {
-
-using Words = std::span<const std::string_view>;
 
 /// One request: what its handler reads and where it answers.
-struct Call {
-  Words words;  ///< after the command's own
+struct AdminCall {
+  std::span<const std::string_view> words;  ///< after the command's own
   watch::Registry& registry;
   const AdminActions& actions;
   resp::ReplyWriter& reply;
 };
 
-struct AdminCommand {
-  std::string_view name;       ///< upper case; may be two words
-  std::string_view arguments;  ///< for HELP
-  std::size_t most_arguments;
-  std::string_view help;
-  void (*run)(const Call&);
-};
+namespace {
+
+using Words = std::span<const std::string_view>;
 
 bool same(std::string_view a, std::string_view upper) {
   return std::ranges::equal(a, upper, [](char x, char y) {
@@ -55,20 +49,23 @@ const Action& available(const Action& action) {
   return action;
 }
 
-void stats(const Call& call) { call.reply.bulk(watch::statistics_json(call.registry.snapshot())); }
+std::int64_t unix_time(WallTime at) {
+  return std::chrono::floor<std::chrono::seconds>(at).time_since_epoch().count();
+}
 
-void latency_row(const Call& call, std::string_view pool, std::string_view what,
+void stats(const AdminCall& call) {
+  call.reply.bulk(watch::statistics_json(call.registry.snapshot()));
+}
+
+void latency_row(const AdminCall& call, std::string_view pool, std::string_view what,
                  std::string_view name, const watch::LatencyCounts& latency) {
   call.reply.array(8);
-  call.reply.bulk(pool);
-  call.reply.bulk(what);
-  call.reply.bulk(name);
-  call.reply.integer(static_cast<std::int64_t>(latency.count()));
+  call.reply.items(pool, what, name, latency.count());
   for (const double share : {0.5, 0.99, 0.999, 1.0})
     call.reply.integer(latency.quantile(share).count());
 }
 
-void latency(const Call& call) {
+void latency(const AdminCall& call) {
   const auto snapshot = call.registry.snapshot();
   const auto each = [&](auto visit) {
     const auto wanted = [&](const std::string& name) {
@@ -87,68 +84,55 @@ void latency(const Call& call) {
   each([&](auto&&... row) { latency_row(call, row...); });
 }
 
-void slow_log_get(const Call& call) {
+void slow_log_get(const AdminCall& call) {
   const auto entries = call.registry.slow_log(number_or(call.words, 10));
   call.reply.array(entries.size());
   for (const auto& entry : entries) {  // the first six as Redis has them
     call.reply.array(8);
-    call.reply.integer(static_cast<std::int64_t>(entry.id));
-    call.reply.integer(
-        std::chrono::floor<std::chrono::seconds>(entry.at).time_since_epoch().count());
-    call.reply.integer(entry.took.count());
+    call.reply.items(entry.id, unix_time(entry.at), entry.took.count());
     call.reply.array(2);
-    call.reply.bulk(entry.command);
-    call.reply.bulk(entry.key);
-    call.reply.bulk(entry.client);
-    call.reply.bulk("");
-    call.reply.bulk(entry.pool);
-    call.reply.bulk(entry.server);
+    call.reply.items(entry.command, entry.key, entry.client, "", entry.pool, entry.server);
   }
 }
 
-void slow_log_reset(const Call& call) {
+void slow_log_reset(const AdminCall& call) {
   call.registry.reset_slow_log();
   call.reply.simple("OK");
 }
 
-void hot_keys(const Call& call) {
+void hot_keys(const AdminCall& call) {
   const auto keys = call.registry.hot_keys(number_or(call.words, 10));
   call.reply.array(keys.size());
   for (const auto& key : keys) {
     call.reply.array(4);
-    call.reply.bulk(key.key);
-    call.reply.bulk(fmt::format("{:.1f}", key.rate));
-    call.reply.bulk(fmt::format("{:.4f}", key.share));
-    call.reply.bulk(fmt::format("{:.1f}", key.most_rate));
+    call.reply.items(key.key, fmt::format("{:.1f}", key.rate), fmt::format("{:.4f}", key.share),
+                     fmt::format("{:.1f}", key.most_rate));
   }
 }
 
-void big_values(const Call& call) {
+void big_values(const AdminCall& call) {
   const auto values = call.registry.big_values(number_or(call.words, 10));
   call.reply.array(values.size());
   for (const auto& value : values) {
     call.reply.array(5);
-    call.reply.bulk(value.key);
-    call.reply.integer(static_cast<std::int64_t>(value.bytes));
-    call.reply.bulk(value.pool);
-    call.reply.bulk(value.command);
-    call.reply.integer(
-        std::chrono::floor<std::chrono::seconds>(value.at).time_since_epoch().count());
+    call.reply.items(value.key, value.bytes, value.pool, value.command, unix_time(value.at));
   }
 }
 
-void clients(const Call& call) { call.reply.bulk(available(call.actions.clients)()); }
-void reload(const Call& call) { call.reply.bulk(available(call.actions.reload)()); }
-void upgrade(const Call& call) { call.reply.bulk(available(call.actions.upgrade)()); }
-void check_config(const Call& call) { call.reply.bulk(available(call.actions.check_config)()); }
-void ping(const Call& call) { call.reply.simple("PONG"); }
+void clients(const AdminCall& call) { call.reply.bulk(available(call.actions.clients)()); }
+void reload(const AdminCall& call) { call.reply.bulk(available(call.actions.reload)()); }
+void upgrade(const AdminCall& call) { call.reply.bulk(available(call.actions.upgrade)()); }
+void check_config(const AdminCall& call) {
+  call.reply.bulk(available(call.actions.check_config)());
+}
+void ping(const AdminCall& call) { call.reply.simple("PONG"); }
 
-void drain(const Call& call) {
+void drain(const AdminCall& call) {
   available(call.actions.drain)();
   call.reply.simple("OK");
 }
 
-void log_level(const Call& call) {
+void log_level(const AdminCall& call) {
   if (call.words.empty()) {
     call.reply.integer(available(call.actions.log_level)());
     return;
@@ -159,35 +143,46 @@ void log_level(const Call& call) {
   call.reply.simple("OK");
 }
 
-void help(const Call& call);
+void help(const AdminCall& call);
 
+constexpr std::string_view how_many = "How many (10)";
 constexpr AdminCommand commands[] = {
-    {"STATS", "", 0, "All counters and latencies, as JSON", stats},
-    {"LATENCY", "[command|server]", 1,
-     "Rows: pool, command or server, its name, count, p50, p99, p99.9 and most, in us", latency},
-    {"SLOWLOG GET", "[n]", 1,
-     "Rows: id, time, us, (command, key), client, \"\", pool, server; newest first", slow_log_get},
-    {"SLOWLOG RESET", "", 0, "Forgets the slow requests", slow_log_reset},
-    {"HOTKEYS", "[n]", 1,
-     "Rows: key, requests a second and share of all (at least), requests a second (at most)",
-     hot_keys},
-    {"BIGVALUES", "[n]", 1, "Rows: key, bytes, pool, command, time; largest first", big_values},
-    {"CLIENTS", "", 0, "The clients that are connected, as JSON", clients},
-    {"RELOAD", "", 0, "Reads the configuration file again; refused as a whole if it is bad",
-     reload},
-    {"CONFIG CHECK", "", 0, "Reads the configuration file and tells what RELOAD would do",
-     check_config},
-    {"UPGRADE", "", 0, "Starts the binary anew and hands it the listening sockets", upgrade},
-    {"DRAIN", "", 0, "Accepts no more clients, answers what is asked, ends", drain},
-    {"LOGLEVEL", "[0-11]", 1, "Tells or sets the level of the log", log_level},
-    {"PING", "", 0, "PONG", ping},
-    {"HELP", "", 0, "Prints this table", help},
+    {"RELOAD", "reload", "Read its file again; a bad file is refused as a whole", reload},
+    {"CONFIG CHECK", "check-config", "What a reload would change", check_config},
+    {.name = "STATS",
+     .verb = "stats",
+     .help = "All counters and latencies, as JSON",
+     .run = stats,
+     .replies_json = true},
+    {"LATENCY", "latency", "Pool, kind, name, count, p50, p99, p99.9 and most (us)", latency,
+     "NAME", "Of this command or server alone"},
+    {"SLOWLOG GET", "slowlog",
+     "The slowest requests, newest first: id, time, us, (command, key), client, \"\", pool, server",
+     slow_log_get, "N", how_many},
+    {"SLOWLOG RESET", "slowlog-reset", "Forget the slow requests", slow_log_reset},
+    {"HOTKEYS", "hotkeys",
+     "Key, requests a second and share of all (at least), requests a second (at most)", hot_keys,
+     "N", how_many},
+    {"BIGVALUES", "bigvalues", "Key, bytes, pool, command, time; largest first", big_values, "N",
+     how_many},
+    {.name = "CLIENTS",
+     .verb = "clients",
+     .help = "Who is connected, as JSON",
+     .run = clients,
+     .replies_json = true},
+    {"LOGLEVEL", "loglevel", "Tell or set the level of its log", log_level, "LEVEL", "0 to 11"},
+    {"DRAIN", "drain", "Accept no more clients, answer what is asked, and end", drain},
+    {"UPGRADE", "upgrade", "Start its binary anew and hand it the sockets", upgrade},
+    {"PING", "", "PONG", ping},
+    {"HELP", "", "This table", help},
 };
 
-void help(const Call& call) {
+void help(const AdminCall& call) {
   call.reply.array(std::size(commands));
   for (const auto& command : commands)
-    call.reply.bulk(fmt::format("{} {} -- {}", command.name, command.arguments, command.help));
+    call.reply.bulk(fmt::format("{}{}{}{} -- {}", command.name,
+                                command.argument.empty() ? "" : " [", command.argument,
+                                command.argument.empty() ? "" : "]", command.help));
 }
 
 /// How many words of the request name this command; none: it is another.
@@ -205,8 +200,9 @@ void execute(Words words, watch::Registry& registry, const AdminActions& actions
     const std::size_t name = words_of(command, words);
     if (name == 0) continue;
     const Words rest = words.subspan(name);
-    if (rest.size() > command.most_arguments)
-      throw bad(fmt::format("{} takes at most {} arguments", command.name, command.most_arguments));
+    const std::size_t most = command.argument.empty() ? 0 : 1;
+    if (rest.size() > most)
+      throw bad(fmt::format("{} takes at most {} arguments", command.name, most));
     command.run({rest, registry, actions, reply});
     return;
   }
@@ -275,6 +271,8 @@ class AdminConversation final : public Conversation {
 
 }  // namespace
 
+std::span<const AdminCommand> admin_commands() noexcept { return commands; }
+
 std::unique_ptr<Conversation> admin_conversation(watch::Registry& registry,
                                                  const AdminActions& actions) {
   return std::make_unique<AdminConversation>(registry, actions);
@@ -282,7 +280,7 @@ std::unique_ptr<Conversation> admin_conversation(watch::Registry& registry,
 
 Service admin_service(const std::string& address, watch::Registry& registry,
                       const AdminActions& actions, const OpenSocket& open) {
-  const auto endpoint = parse_endpoint(address);
+  const auto endpoint = config::parse_address(address);
   if (!is_local(endpoint))
     throw bad(
         fmt::format("admin: {} can be reached from other machines, and it asks for no "

@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "proxy/process/management_server.hpp"
 #include "proxy/watch/registry.hpp"
@@ -23,6 +25,19 @@ struct AdminActions {
   std::function<int()> log_level;
   std::function<void(int)> set_log_level;
 };
+
+struct AdminCall;
+
+/// One row of the table of commands: of HELP, and of `sluice proxy VERB`.
+struct AdminCommand {
+  std::string_view name;  ///< upper case; may be two words
+  std::string_view verb;  ///< on the command line; empty: it has none there
+  std::string_view help;
+  void (*run)(const AdminCall&);
+  std::string_view argument{}, argument_help{};  ///< one, which may be left out; empty: none
+  bool replies_json = false;
+};
+std::span<const AdminCommand> admin_commands() noexcept;
 
 /// `registry` and `actions` outlive the sessions.
 std::unique_ptr<Conversation> admin_conversation(watch::Registry& registry,

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "proxy/process/listening_socket.hpp"
+#include "proxy/config/read.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::proxy::process {
@@ -18,7 +18,7 @@ using Outcome = net::Transfer::Outcome;
 AdminClient::AdminClient(const std::string& address, std::chrono::milliseconds patience)
     : address_(address), patience_(patience) {
   try {
-    socket_ = net::Socket::start_connect(net::resolve(parse_endpoint(address)).front());
+    socket_ = net::Socket::start_connect(net::resolve(config::parse_address(address)).front());
   } catch (const Error&) {  // no address, or no such host: it says so itself
     throw;
   } catch (const std::system_error& refused) {

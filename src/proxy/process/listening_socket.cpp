@@ -9,7 +9,6 @@
 #include <cstring>
 #include <system_error>
 
-#include "proxy/config/read.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::proxy::process {
@@ -68,25 +67,6 @@ ListeningSocket open_socket(std::string_view, const net::Endpoint& endpoint) {
 
 bool is_local(const net::Endpoint& endpoint) {
   return std::ranges::all_of(net::resolve(endpoint), is_loopback);
-}
-
-net::Endpoint parse_endpoint(std::string_view text) {
-  net::Endpoint endpoint;
-  if (text.starts_with('/')) {
-    endpoint.unix_path = text;
-    return endpoint;
-  }
-  const auto colon = text.rfind(':');
-  auto host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const auto port =
-      colon == text.npos ? std::nullopt : config::parse_number(text.substr(colon + 1), 65535);
-  if (!port || host.empty())
-    throw Error{Errc::bad_argument,
-                fmt::format("'{}' is no address: write host:port or /path/of/a/socket", text)};
-  endpoint.host = host;
-  endpoint.port = static_cast<std::uint16_t>(*port);
-  return endpoint;
 }
 
 }  // namespace sluice::proxy::process

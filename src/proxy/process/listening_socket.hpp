@@ -49,7 +49,4 @@ ListeningSocket open_socket(std::string_view what, const net::Endpoint& endpoint
 /// 127.0.0.0/8, ::1 or a unix socket: only this machine reaches it. Resolves the name.
 bool is_local(const net::Endpoint& endpoint);
 
-/// "/path", "host:port", "[::1]:port". Throws Error{bad_argument}.
-net::Endpoint parse_endpoint(std::string_view text);
-
 }  // namespace sluice::proxy::process

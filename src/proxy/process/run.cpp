@@ -1,20 +1,33 @@
 #include "proxy/process/run.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
+#include <future>
+#include <iterator>
+#include <mutex>
 #include <optional>
 #include <system_error>
+#include <utility>
 
+#include "base/descriptor.hpp"
+#include "base/json.hpp"
+#include "proxy/config/inspect.hpp"
 #include "proxy/config/read.hpp"
-#include "proxy/flow/pool.hpp"
 #include "proxy/process/daemon.hpp"
 #include "proxy/process/handover.hpp"
 #include "proxy/process/log_file.hpp"
-#include "proxy/process/serving.hpp"
+#include "proxy/process/services.hpp"
 #include "proxy/process/signals.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
@@ -22,7 +35,257 @@
 namespace sluice::proxy::process {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr int failed = 1;
+constexpr auto drain_look = 10ms;  // between two looks whether the last client has left
+constexpr std::size_t most_listed = 10'000;
+
+std::string as_json(const std::vector<ClientFigures>& clients) {
+  auto all = Json::array();
+  for (const auto& client : clients)
+    all.add(Json::object({{"id", client.id},
+                          {"pool", client.pool},
+                          {"address", client.address},
+                          {"idle_ms", client.idle.count()},
+                          {"under_way", client.under_way},
+                          {"bytes", client.bytes}}));
+  return all.text();
+}
+
+/// Work that other threads leave to the main thread, which alone reloads, upgrades and drains.
+class TaskQueue {
+ public:
+  using Job = std::function<std::string()>;
+
+  TaskQueue() : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd") {}
+  ~TaskQueue() { end(); }
+
+  /// Any thread but the main one: waits for run_all(), returns what `job` returned or throws what
+  /// it threw. Throws Error{closed} after end().
+  std::string ask(Job job) {
+    Task task{[this, job = std::move(job)] {
+      if (has_ended()) throw ending();
+      return job();
+    }};
+    auto done = task.get_future();
+    {
+      const std::lock_guard lock{mutex_};
+      if (ended_) throw ending();
+      asked_.push_back(std::move(task));
+    }
+    static_cast<void>(::eventfd_write(wake_.number(), 1));
+    return done.get();
+  }
+
+  /// Readable when there is work.
+  int descriptor() const noexcept { return wake_.number(); }
+  void run_all() {
+    eventfd_t count = 0;
+    static_cast<void>(::eventfd_read(wake_.number(), &count));
+    for (auto& task : take()) task();
+  }
+  /// Every ask(), now waiting or to come, throws.
+  void end() {
+    {
+      const std::lock_guard lock{mutex_};
+      ended_ = true;
+    }
+    for (auto& task : take()) task();
+  }
+
+ private:
+  using Task = std::packaged_task<std::string()>;
+
+  static Error ending() { return {Errc::closed, "the proxy is ending"}; }
+  bool has_ended() {
+    const std::lock_guard lock{mutex_};
+    return ended_;
+  }
+  std::deque<Task> take() {
+    const std::lock_guard lock{mutex_};
+    return std::exchange(asked_, {});
+  }
+
+  const Descriptor wake_;
+  std::mutex mutex_;
+  std::deque<Task> asked_;
+  bool ended_ = false;
+};
+
+/// What it is given by its process.
+struct ProcessParts {
+  LogFile& log;
+  Signals& signals;
+  InheritedSockets& inherited;
+};
+
+/// The proxy and the services beside it, from ready to ended. The main thread carries out what
+/// signals and the administration ask for, one after the other.
+class Serving {
+ public:
+  /// Opens every socket that the configuration names. Throws Error or std::system_error.
+  Serving(const Options& options, const Program& program, Config config, ProcessParts parts)
+      : options_(options),
+        program_(program),
+        log_(parts.log),
+        signals_(parts.signals),
+        actions_(actions()),
+        proxy_(system_clock(), std::move(config), options.mbuf_size, parts.inherited.take_pools()) {
+    const auto open = [&](std::string_view what, const net::Endpoint& endpoint) {
+      auto listening = parts.inherited.open(what, endpoint);
+      services_[service_name(what, endpoint)] = listening.descriptor();
+      return listening;
+    };
+    auto services =
+        open_services(options_, proxy_.config().process,
+                      {proxy_.registry(), actions_, system_clock(), program.version}, open);
+    proxy_.set_most_clients(clients_within_limit(proxy_.config()));
+    proxy_.start();
+    management_.emplace(std::move(services), system_clock());
+  }
+  ~Serving() {
+    tasks_.end();  // the management server may wait for a task
+  }
+
+  /// Serves until a signal or the administration ends it; the exit code.
+  int run();
+
+ private:
+  AdminActions actions();
+
+  void wait() {
+    std::array<pollfd, 2> waits{
+        {{signals_.descriptor(), POLLIN, 0}, {tasks_.descriptor(), POLLIN, 0}}};
+    const int patience = drained_by_ ? static_cast<int>(drain_look.count()) : -1;
+    if (::poll(waits.data(), waits.size(), patience) < 0 && errno != EINTR)
+      throw std::system_error{errno, std::generic_category(), "poll"};
+  }
+
+  void obey(const Signal& signal);
+
+  void set_level(int level) {
+    log_.set_level(level);
+    log_.write(LogSeverity::alert, fmt::format("the log level is {} now", log_.level()));
+  }
+
+  void drain(std::string_view why) {
+    if (drained_by_) return;
+    const auto patience = proxy_.config().process.drain_timeout;
+    log_.write(LogSeverity::notice,
+               fmt::format("{}: no more clients are accepted, those that are here have {} ms", why,
+                           patience.count()));
+    drained_by_ = system_clock().steady() + patience;
+    proxy_.drain();
+  }
+
+  std::string reload();
+  void try_reload();
+
+  std::string check() {
+    return text_of(config::diff(proxy_.config(), test_config(options_.conf_file)));
+  }
+
+  std::string upgrade() {
+    if (drained_by_) throw Error{Errc::closed, "it is ending, or has a successor already"};
+    const int successor = start_successor(program_.path, program_.arguments,
+                                          {.pools = proxy_.listening(), .services = services_});
+    management_->hand_on();
+    auto text = fmt::format("upgraded: process {} serves, {} leaves", successor, ::getpid());
+    drain(text);
+    return text;
+  }
+
+  const Options& options_;
+  const Program& program_;
+  LogFile& log_;
+  Signals& signals_;
+  TaskQueue tasks_;
+  AdminActions actions_;
+  Proxy proxy_;
+  std::optional<ManagementServer> management_;
+  std::map<std::string, int> services_;   // descriptors, by service_name()
+  std::optional<SteadyTime> drained_by_;  // while it drains
+  std::optional<int> exit_code_;
+};
+
+AdminActions Serving::actions() {
+  AdminActions actions;
+  actions.reload = [this] { return tasks_.ask([this] { return reload(); }); };
+  actions.check_config = [this] { return tasks_.ask([this] { return check(); }); };
+  actions.clients = [this] {
+    return tasks_.ask([this] { return as_json(proxy_.clients(most_listed)); });
+  };
+  actions.upgrade = [this] { return tasks_.ask([this] { return upgrade(); }); };
+  actions.drain = [this] {
+    static_cast<void>(tasks_.ask([this] {
+      drain("asked to drain");
+      return std::string{};
+    }));
+  };
+  actions.log_level = [this] { return log_.level(); };
+  actions.set_log_level = [this](int level) { set_level(level); };
+  return actions;
+}
+
+int Serving::run() {
+  while (!exit_code_) {
+    wait();
+    while (const auto signal = signals_.next()) {
+      log_.write(LogSeverity::notice, to_string(*signal));
+      obey(*signal);
+    }
+    tasks_.run_all();
+    if (!drained_by_ || exit_code_) continue;
+    const bool late = system_clock().steady() >= *drained_by_;
+    if (!proxy_.is_drained() && !late) continue;
+    log_.write(LogSeverity::notice, late ? "drain_timeout is over: the clients that are left go now"
+                                         : "drained: no client is left");
+    exit_code_ = 0;
+  }
+  return *exit_code_;
+}
+
+void Serving::obey(const Signal& signal) {
+  switch (signal.action) {
+    case SignalAction::quit: exit_code_ = 1; break;
+    case SignalAction::drain:
+      if (drained_by_)
+        exit_code_ = 1;  // the second TERM
+      else
+        drain("told to end");
+      break;
+    case SignalAction::reopen:
+      log_.reopen();
+      log_.write(LogSeverity::notice, "log file reopened after SIGHUP");
+      break;
+    case SignalAction::louder: set_level(log_.level() + 1); break;
+    case SignalAction::quieter: set_level(log_.level() - 1); break;
+    case SignalAction::reload: try_reload(); break;
+    case SignalAction::nothing: break;
+  }
+}
+
+std::string Serving::reload() {
+  if (drained_by_) throw Error{Errc::closed, "it is ending: there is nothing to reload for"};
+  const Config before = proxy_.config();
+  auto changes = proxy_.reload(config::check(options_.conf_file));
+  std::ranges::move(config::setting_changes(before, proxy_.config()), std::back_inserter(changes));
+  proxy_.set_most_clients(clients_within_limit(proxy_.config()));
+  const auto text =
+      changes.empty() ? "nothing has changed" : fmt::format("{}", fmt::join(changes, "; "));
+  log_.write(LogSeverity::notice, fmt::format("reloaded '{}': {}", options_.conf_file, text));
+  return text;
+}
+
+void Serving::try_reload() {
+  try {
+    reload();
+  } catch (const std::system_error& refused) {  // Error is one
+    log_.write(LogSeverity::error,
+               fmt::format("not reloaded, all goes on as before: {}", refused.what()));
+  }
+}
 
 void say(std::string_view text) { fmt::print(stderr, "{}", text); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/process.hpp"
+#include "proxy/config/read.hpp"
 #include "proxy/watch/documents.hpp"
 
 namespace sluice::proxy::process {
@@ -114,7 +115,8 @@ std::vector<Service> open_services(const Options& options, const ProcessSettings
   services.push_back(
       statistics_service(open("statistics", statistics), options.stats_interval, sources));
   if (!settings.metrics.empty())
-    services.push_back(metrics_service(open("metrics", parse_endpoint(settings.metrics)), sources));
+    services.push_back(
+        metrics_service(open("metrics", config::parse_address(settings.metrics)), sources));
   if (!settings.admin.empty())
     services.push_back(admin_service(settings.admin, sources.registry, sources.actions, open));
   return services;

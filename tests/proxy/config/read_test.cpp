@@ -316,5 +316,14 @@ TEST(Frictions, U23_ABareNumberIsMillisecondsAndAUnitIsTakenAsItIsWritten) {
   EXPECT_EQ(read_pool("timeout: 400").timeout, 400ms);
 }
 
+TEST(ReadAddress, HasAHostAndAPortOrIsAPath) {
+  EXPECT_EQ(net::to_string(parse_address("[::1]:22")), "[::1]:22");
+  EXPECT_EQ(net::to_string(parse_address("host:22")), "host:22");
+  EXPECT_EQ(net::to_string(parse_address("*:22")), "0.0.0.0:22");
+  EXPECT_EQ(net::to_string(parse_address("/a:b")), "/a:b");
+  for (const auto* bad : {"", "host", "host:", "host:0", "host:x", "host:65536", "host:1 "})
+    EXPECT_THROW(parse_address(bad), Error) << bad;
+}
+
 }  // namespace
 }  // namespace sluice::proxy::config

@@ -65,13 +65,5 @@ TEST(ListeningSocket, KnowsWhatIsLocal) {
   EXPECT_FALSE(is_local({.host = "192.0.2.1", .port = 1}));
 }
 
-TEST(ListeningSocket, ReadsAddresses) {
-  EXPECT_EQ(net::to_string(parse_endpoint("[::1]:22")), "[::1]:22");
-  EXPECT_EQ(net::to_string(parse_endpoint("host:22")), "host:22");
-  EXPECT_EQ(net::to_string(parse_endpoint("/a:b")), "/a:b");
-  for (const auto* bad : {"", "host", ":22", "host:", "host:x", "host:65536", "host:1 "})
-    EXPECT_THROW(parse_endpoint(bad), Error) << bad;
-}
-
 }  // namespace
 }  // namespace sluice::proxy::process

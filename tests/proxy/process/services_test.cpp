@@ -28,13 +28,14 @@ std::string read_all(PlainClient& client) {
 class ServicesTest : public testing::Test {
  protected:
   ServicesTest() {
-    options.stats_port = 0;  // any
-    settings.metrics = "127.0.0.1:0";
+    options.stats_port = 0;               // any
+    settings.metrics = "127.0.0.1:9090";  // see start()
     settings.admin = (directory / "admin").string();
   }
   std::unique_ptr<ManagementServer> start() {
     auto services = open_services(options, settings, {registry, actions, clock, "1.2.3"},
-                                  [this](std::string_view what, const net::Endpoint& endpoint) {
+                                  [this](std::string_view what, net::Endpoint endpoint) {
+                                    endpoint.port = 0;  // any, whatever the file says
                                     auto listening = ListeningSocket::open(endpoint);
                                     ports[std::string{what}] = listening.port();
                                     return listening;
@@ -94,7 +95,7 @@ TEST_F(ServicesTest, AfterAnUpgradeTheSocketIsTheSuccessors) {
 }
 
 TEST_F(ServicesTest, AnAdministrationForEverybodyIsRefused) {
-  settings.admin = "0.0.0.0:0";
+  settings.admin = "0.0.0.0:22";
   EXPECT_THROW(start(), Error);
 }
 

@@ -118,10 +118,7 @@ void append_tracking_info(resp::ReplyWriter& writer) {
   writer.map(3);
   writer.bulk("flags");
   writer.set(1);
-  writer.bulk("off");
-  writer.bulk("redirect");
-  writer.integer(-1);
-  writer.bulk("prefixes");
+  writer.items("off", "redirect", -1, "prefixes");
   writer.array(0);
 }
 

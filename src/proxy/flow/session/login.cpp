@@ -123,19 +123,8 @@ void ClientSession::hello(Words words, std::string_view, const Plan&) {
 void ClientSession::append_greeting(std::string& out) const {
   resp::ReplyWriter writer{out, client_.mode().resp};
   writer.map(7);
-  writer.bulk("server");
-  writer.bulk("sluice");
-  writer.bulk("version");
-  writer.bulk(SLUICE_VERSION);
-  writer.bulk("proto");
-  writer.integer(client_.mode().resp);
-  writer.bulk("id");
-  writer.integer(static_cast<std::int64_t>(pool().clients().id_of(client_)));
-  writer.bulk("mode");
-  writer.bulk("proxy");
-  writer.bulk("role");
-  writer.bulk("master");
-  writer.bulk("modules");
+  writer.items("server", "sluice", "version", SLUICE_VERSION, "proto", client_.mode().resp, "id",
+               pool().clients().id_of(client_), "mode", "proxy", "role", "master", "modules");
   writer.array(0);
 }
 

@@ -370,8 +370,7 @@ bool ClientSession::is_confined(Words words, const Plan& plan) {
   resp::ReplyWriter writer{reply};
   if (plan.route == Route::local && resp::is_word(words[0], "ping") && words.size() <= 2) {
     writer.array(2);
-    writer.bulk("pong");
-    writer.bulk(words.size() == 2 ? words[1] : std::string_view{});
+    writer.items("pong", words.size() == 2 ? words[1] : std::string_view{});
   } else {
     writer.error(fmt::format(
         "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
