@@ -11,9 +11,12 @@
 #include "sluice/log.hpp"
 #include "sluice/when_all.hpp"
 #include "store/waiter.hpp"
+#include "support/foreign.hpp"
 
 namespace sluice {
 namespace {
+
+using test::Foreign;
 
 Task<int> number(int value) { co_return value; }
 
@@ -368,20 +371,6 @@ TEST(ResumeOn, ThrowsWhatTheExecutorThrows) {
   go().get();
   EXPECT_EQ(caught, 7);
 }
-
-/// Another library's coroutine, which its owner may destroy.
-struct Foreign {
-  struct promise_type {
-    Foreign get_return_object() {
-      return {std::coroutine_handle<promise_type>::from_promise(*this)};
-    }
-    std::suspend_never initial_suspend() const noexcept { return {}; }
-    std::suspend_always final_suspend() const noexcept { return {}; }
-    void return_void() const noexcept {}
-    void unhandled_exception() const noexcept { std::terminate(); }
-  };
-  std::coroutine_handle<promise_type> coroutine;
-};
 
 TEST(ResumeOn, ADestroyedCoroutineIsNotResumed) {
   std::function<void()> kept;

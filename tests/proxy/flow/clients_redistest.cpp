@@ -50,6 +50,19 @@ class Clients : public testing::Test {
       ASSERT_EQ(other.command({"SET", fmt::format("other:{}", i), "x"}).as_text(), "OK");
   }
 
+  /// Each asks for 40 MiB and reads none of it.
+  std::vector<PlainClient> ten_greedy_clients() {
+    EXPECT_EQ(client().command({"SET", "big", std::string(mib, 'b')}).as_text(), "OK");
+    std::string requests;
+    for (int i = 0; i < 40; ++i) requests += wire({"GET", "big"});
+    std::vector<PlainClient> greedy;
+    for (int i = 0; i < 10; ++i) {
+      greedy.push_back(client());
+      greedy.back().send(requests);
+    }
+    return greedy;
+  }
+
   RedisServer first_, second_;
   std::optional<ProxyUnderTest> proxy_;
 };
@@ -163,15 +176,7 @@ TEST_F(Clients, WhoAsksMoreThanAServerTakesWaits) {
 
 TEST_F(Clients, MemoryHasALimitForAll) {
   auto& proxy = with({"client_output_limit: 64mb"}, {"memory_limit: 32mb"});
-  auto writer = client();
-  ASSERT_EQ(writer.command({"SET", "big", std::string(mib, 'b')}).as_text(), "OK");
-  std::string requests;
-  for (int i = 0; i < 40; ++i) requests += wire({"GET", "big"});
-  std::vector<PlainClient> greedy;
-  for (int i = 0; i < 10; ++i) {
-    greedy.push_back(client());
-    greedy.back().send(requests);
-  }
+  const auto greedy = ten_greedy_clients();
   std::int64_t most = 0;
   // What was under way is more than the limit: some are closed, the greediest first, and the rest
   // fits.
@@ -187,14 +192,7 @@ TEST_F(Clients, MemoryHasALimitForAll) {
 TEST_F(Clients, WhoAskForMoreThanMemoryHoldsDelayTheOthersByNoMoreThanThat) {
   auto& proxy = with({"client_output_limit: 64mb"}, {"memory_limit: 32mb"});
   auto other = client();
-  ASSERT_EQ(other.command({"SET", "big", std::string(mib, 'b')}).as_text(), "OK");
-  std::string requests;
-  for (int i = 0; i < 40; ++i) requests += wire({"GET", "big"});
-  std::vector<PlainClient> greedy;
-  for (int i = 0; i < 10; ++i) {
-    greedy.push_back(client());
-    greedy.back().send(requests);
-  }
+  const auto greedy = ten_greedy_clients();
   // All of them have been read from: so much as they may order has been ordered.
   ASSERT_TRUE(RandomLoad::await(
       [&] { return totals(proxy).requests >= 400 || totals(proxy).client_paused >= 10; }));
