@@ -5,9 +5,9 @@
 #include <atomic>
 #include <thread>
 
+#include "base/latency.hpp"
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
-#include "cli/latency.hpp"
 #include "cli/output.hpp"
 #include "sluice/id.hpp"
 #include "sluice/lock.hpp"
@@ -24,13 +24,13 @@ struct BenchArgs {
 struct Measured {
   std::string name;
   double per_second;
-  Latencies latencies;
+  LatencyCounts latencies;
 };
 
 /// `work` by `threads` threads for `span`; each call timed.
 Measured measure(std::string name, Clock& clock, std::chrono::milliseconds span, int threads,
                  const std::function<void(int)>& work) {
-  std::vector<Latencies> latencies(static_cast<std::size_t>(threads));
+  std::vector<LatencyCounts> latencies(static_cast<std::size_t>(threads));
   std::atomic<std::uint64_t> done{0};
   const auto start = clock.steady();
   {
@@ -40,7 +40,7 @@ Measured measure(std::string name, Clock& clock, std::chrono::milliseconds span,
         for (auto now = clock.steady(); now < start + span;) {
           work(i);
           const auto after = clock.steady();
-          latencies[static_cast<std::size_t>(i)].add(after - now);
+          latencies[static_cast<std::size_t>(i)].observe(after - now);
           now = after;
           done.fetch_add(1, std::memory_order_relaxed);
         }
@@ -51,7 +51,7 @@ Measured measure(std::string name, Clock& clock, std::chrono::milliseconds span,
       std::move(name),
       static_cast<double>(done) / std::chrono::duration<double>(clock.steady() - start).count(),
       {}};
-  for (const auto& some : latencies) measured.latencies.add(some.counts());
+  for (const auto& some : latencies) measured.latencies += some;
   return measured;
 }
 

@@ -50,7 +50,7 @@ class Stand {
       ++tally_.failed;
       if (tally_.first_failure.empty()) tally_.first_failure = error.message();
     }
-    tally_.latencies.add(clock_.steady() - start);
+    tally_.latencies.observe(clock_.steady() - start);
     answered_.fetch_add(1, std::memory_order_relaxed);
     co_return answer;
   }
@@ -84,16 +84,9 @@ class Stand {
 }  // namespace
 
 void Tally::add(const Tally& more) {
-  clicks += more.clicks;
-  admitted += more.admitted;
-  sold_out += more.sold_out;
-  bought_already += more.bought_already;
-  repeats_same += more.repeats_same;
-  repeats_other += more.repeats_other;
-  others += more.others;
-  failed += more.failed;
+  for (const auto count : counts) this->*count += more.*count;
   if (first_failure.empty()) first_failure = more.first_failure;
-  latencies.add(more.latencies.counts());
+  latencies += more.latencies;
   numbers.insert(numbers.end(), more.numbers.begin(), more.numbers.end());
 }
 

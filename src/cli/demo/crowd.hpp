@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/latency.hpp"
+#include "base/latency.hpp"
 #include "sluice/sale.hpp"
 
 namespace sluice::cli {
@@ -22,9 +22,12 @@ struct Tally {
   std::uint64_t others = 0;         ///< closed, full ...: a fault in this sale
   std::uint64_t failed = 0;         ///< clicks that ended in an Error
   std::string first_failure;
-  Latencies latencies;
+  LatencyCounts latencies;
   std::vector<std::string> numbers;  ///< of the orders that buyers were told of
 
+  static constexpr std::uint64_t Tally::*counts[] = {
+      &Tally::clicks,       &Tally::admitted,      &Tally::sold_out, &Tally::bought_already,
+      &Tally::repeats_same, &Tally::repeats_other, &Tally::others,   &Tally::failed};
   void add(const Tally& more);
 };
 

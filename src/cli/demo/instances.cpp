@@ -73,16 +73,13 @@ class Instance {
   std::string buffer_;
 };
 
-constexpr std::uint64_t Tally::*counts[] = {
-    &Tally::clicks,       &Tally::admitted,      &Tally::sold_out, &Tally::bought_already,
-    &Tally::repeats_same, &Tally::repeats_other, &Tally::others,   &Tally::failed};
-
 /// A tally as one line, from process to process: its counts, its latencies, the numbers of the
 /// orders between a count and a dot, and the first failure.
 std::string line_of(const Tally& tally) {
   std::ostringstream line;
-  for (const auto count : counts) line << tally.*count << ' ';
-  for (const auto count : tally.latencies.counts()) line << count << ' ';
+  for (const auto count : Tally::counts) line << tally.*count << ' ';
+  line << tally.latencies.sum_us << ' ' << tally.latencies.buckets.size() << ' ';
+  for (const auto count : tally.latencies.buckets) line << count << ' ';
   line << tally.numbers.size() << ' ';
   for (const auto& number : tally.numbers) line << number << ' ';
   line << '.' << tally.first_failure;
@@ -92,11 +89,11 @@ std::string line_of(const Tally& tally) {
 Tally tally_of(const std::string& text) {
   std::istringstream line{text};
   Tally tally;
-  for (const auto count : counts) line >> tally.*count;
-  Latencies::Counts latencies{};
-  for (auto& count : latencies) line >> count;
-  tally.latencies.add(latencies);
-  std::size_t numbers = 0;
+  for (const auto count : Tally::counts) line >> tally.*count;
+  std::size_t buckets = 0, numbers = 0;
+  line >> tally.latencies.sum_us >> buckets;
+  tally.latencies.buckets.resize(std::min(buckets, LatencyBuckets::count));
+  for (auto& count : tally.latencies.buckets) line >> count;
   line >> numbers;
   for (std::string number; tally.numbers.size() < numbers && line >> number;)
     tally.numbers.push_back(number);

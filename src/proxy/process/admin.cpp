@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <system_error>
 
@@ -58,7 +57,7 @@ void stats(const AdminCall& call) {
 }
 
 void latency_row(const AdminCall& call, std::string_view pool, std::string_view what,
-                 std::string_view name, const watch::LatencyCounts& latency) {
+                 std::string_view name, const LatencyCounts& latency) {
   call.reply.array(8);
   call.reply.items(pool, what, name, latency.count());
   for (const double share : {0.5, 0.99, 0.999, 1.0})
