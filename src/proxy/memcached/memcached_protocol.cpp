@@ -7,7 +7,6 @@
 #include <array>
 
 #include "proxy/memcached/readers.hpp"
-#include "proxy/memcached/values.hpp"
 
 namespace sluice::proxy {
 namespace {

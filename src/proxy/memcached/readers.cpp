@@ -5,7 +5,6 @@
 
 #include "base/integer.hpp"
 #include "proxy/memcached/commands.hpp"
-#include "proxy/memcached/values.hpp"
 
 namespace sluice::proxy {
 namespace {

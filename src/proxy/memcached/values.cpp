@@ -1,9 +1,8 @@
-#include "proxy/memcached/values.hpp"
-
 #include <algorithm>
 #include <vector>
 
 #include "base/integer.hpp"
+#include "proxy/memcached/readers.hpp"
 
 namespace sluice::proxy {
 namespace {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "proxy/redis/readers.hpp"
-#include "proxy/redis/replies.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 

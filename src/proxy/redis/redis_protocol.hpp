@@ -4,15 +4,61 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proxy/config/config.hpp"
 #include "proxy/protocol/protocol.hpp"
-#include "proxy/redis/routes.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::proxy {
+
+// routes.cpp: how each command is served, by the table of resp and, for what differs from "by the
+// server of its keys", routes.def.
+
+/// Why a command is never served.
+enum class Never : std::uint8_t {
+  server,   ///< it is for one server: the client must ask that itself
+  shared,   ///< it is about the connection, and a server's connection is shared by many clients
+  cluster,  ///< it is for a node of Redis Cluster
+};
+
+struct RedisRoute {
+  Route route = Route::refused;
+  SessionVerb verb = SessionVerb::none;
+  Merge merge = Merge::none;
+  bool needs_consent = false;   ///< of the setting `allow`
+  Never never = Never::server;  ///< of Route::refused
+};
+
+/// Empty: there is neither a row nor a key. A container without a subcommand is Route::refused: its
+/// arity never fits.
+std::optional<RedisRoute> route_of(const resp::CommandSpec& spec) noexcept;
+
+/// `allow` has "config|get", "config get" or "config", in any case.
+bool is_allowed(std::string_view command, std::span<const std::string> allow);
+
+// replies.cpp: the replies that the proxy makes for a client, its own errors in Redis's words where
+// Redis would say them, and one reply from those of several servers.
+
+/// One error reply: "-ERR text\r\n"; line ends in `text` become blanks.
+std::string error_reply(std::string_view text);
+std::string unknown_command(Words words);
+std::string wrong_arity(std::string_view command);
+std::string not_served(std::string_view command, Never never);
+std::string_view failure_reply(Failure failure) noexcept;
+
+struct RedisMerging {
+  bool partial = false;  ///< of Merge::by_key: a key without a reply has an error in its place
+  bool strict = false;   ///< as twemproxy: any error but our own becomes "-ERR Invalid argument"
+};
+
+/// The reply to the client, from those of fragments or of all servers.
+/// REQUIRES: `plan.merge` is not none, `replies` is not empty and each is a whole reply.
+void append_merged_replies(std::string& out, const Plan& plan,
+                           std::span<const FragmentReply> replies, RedisMerging merging);
 
 class RedisProtocol : public Protocol {
  public:

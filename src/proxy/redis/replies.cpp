@@ -1,5 +1,3 @@
-#include "proxy/redis/replies.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "proxy/redis/readers.hpp"
+#include "proxy/redis/redis_protocol.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::proxy {

@@ -1,7 +1,6 @@
-#include "proxy/redis/routes.hpp"
-
 #include <algorithm>
 
+#include "proxy/redis/redis_protocol.hpp"
 #include "resp/letters.hpp"
 
 namespace sluice::proxy {

@@ -1,7 +1,6 @@
 // Compat::strict: what twemproxy 0.5.0 does with each command, by its own table.
 #include "base/integer.hpp"
 #include "proxy/redis/redis_protocol.hpp"
-#include "proxy/redis/replies.hpp"
 
 namespace sluice::proxy {
 namespace {

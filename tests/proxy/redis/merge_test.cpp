@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "proxy/redis/replies.hpp"
+#include "proxy/redis/redis_protocol.hpp"
 #include "proxy/support/planning.hpp"
 
 namespace sluice::proxy {

@@ -1,7 +1,6 @@
-#include "proxy/redis/routes.hpp"
-
 #include <gtest/gtest.h>
 
+#include "proxy/redis/redis_protocol.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::proxy {
