@@ -120,7 +120,7 @@ class SqlOrderStore final : public OrderStore {
                                  std::span<const SaleOrder> orders) const;
   std::string insert_one(Connection& at, long long sale, const SaleOrder& order,
                          InsertResult& result) const;
-  std::string insert_statement() const;
+  soci::statement insert_of(soci::session& sql, const Columns& rows) const;
   bool take_units(Connection& at, long long sale, std::int64_t units) const;
   static std::optional<SaleOrder> find(Connection& at, long long sale, std::int64_t id);
 
@@ -206,17 +206,18 @@ long long SqlOrderStore::id_of(Connection& at, const std::string& sale) const {
   return id;
 }
 
-std::string SqlOrderStore::insert_statement() const {
-  return fmt::format("{} sale_orders (sale, {}) VALUES (:s, :i, :o, :b, :n, :u, :t, :r) {}",
-                     dialect_.insert_prefix, order_columns, dialect_.insert_suffix);
+soci::statement SqlOrderStore::insert_of(soci::session& sql, const Columns& rows) const {
+  return (sql.prepare << fmt::format(
+              "{} sale_orders (sale, {}) VALUES (:s, :i, :o, :b, :n, :u, :t, :r) {}",
+              dialect_.insert_prefix, order_columns, dialect_.insert_suffix),
+          soci::use(rows.sale), soci::use(rows.id), soci::use(rows.number), soci::use(rows.buyer),
+          soci::use(rows.n), soci::use(rows.units), soci::use(rows.issued_us),
+          soci::use(rows.request));
 }
 
 void SqlOrderStore::prepare(Connection& at) const {
   if (at.insert) return;
-  at.insert.emplace((at.sql.prepare << insert_statement(), soci::use(at.rows.sale),
-                     soci::use(at.rows.id), soci::use(at.rows.number), soci::use(at.rows.buyer),
-                     soci::use(at.rows.n), soci::use(at.rows.units), soci::use(at.rows.issued_us),
-                     soci::use(at.rows.request)));
+  at.insert.emplace(insert_of(at.sql, at.rows));
   at.take.emplace(
       (at.sql.prepare
            << "UPDATE sale_stock SET remaining = remaining - :u WHERE id = :s AND remaining >= :v",
@@ -284,10 +285,7 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Sale
   row.sale[0] = sale;
   row.set(0, order);
   try {
-    soci::statement one =
-        (at.sql.prepare << insert_statement(), soci::use(row.sale), soci::use(row.id),
-         soci::use(row.number), soci::use(row.buyer), soci::use(row.n), soci::use(row.units),
-         soci::use(row.issued_us), soci::use(row.request));
+    soci::statement one = insert_of(at.sql, row);
     one.execute(true);
     if (one.get_affected_rows() == 0) {
       const auto there = find(at, sale, order.id);
