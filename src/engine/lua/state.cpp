@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/lua/bytecode.hpp"
 #include "engine/lua/libraries.hpp"
 #include "engine/lua/reply.hpp"
 
