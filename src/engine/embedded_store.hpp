@@ -15,7 +15,6 @@
 ///   it.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -6,7 +6,6 @@
 /// the transition, and a date that does not exist has no period.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

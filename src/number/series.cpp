@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <mutex>
 #include <optional>
 
 #include "number/next.lua.hpp"

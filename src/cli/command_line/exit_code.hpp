@@ -6,7 +6,6 @@
 
 #include <exception>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "sluice/error.hpp"

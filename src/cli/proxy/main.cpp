@@ -2,7 +2,6 @@
 /// nutcracker, looks at its file, and speaks with a running one.
 #include <fmt/format.h>
 
-#include <iterator>
 #include <string_view>
 #include <utility>
 

@@ -1,7 +1,6 @@
 // SORT and SORT_RO: the elements of a list, set or sorted set, by themselves or by other keys that
 // are named after them.
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include "engine/commands/families.hpp"

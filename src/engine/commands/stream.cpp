@@ -1,5 +1,4 @@
 /// XADD, XLEN, XRANGE, XREVRANGE, XDEL, XTRIM, XSETID.
-#include <fmt/format.h>
 
 #include "engine/commands/collections.hpp"
 #include "engine/commands/families.hpp"

@@ -1,7 +1,6 @@
 /// What the stream commands have in common.
 #pragma once
 
-#include <optional>
 #include <string_view>
 #include <vector>
 

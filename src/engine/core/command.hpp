@@ -3,7 +3,6 @@
 
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 

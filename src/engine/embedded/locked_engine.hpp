@@ -2,7 +2,6 @@
 /// outbox, and the calls that waited for its keys are served.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>

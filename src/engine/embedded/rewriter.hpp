@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <string>
 #include <thread>
 
 #include "engine/embedded/locked_engine.hpp"

@@ -1,7 +1,5 @@
 #include "engine/embedded/snapshot.hpp"
 
-#include <algorithm>
-
 #include "engine/types/text.hpp"
 #include "resp/writer.hpp"
 

@@ -1,7 +1,6 @@
 /// The library "bit": operations on 32-bit integers, as in Mike Pall's Lua BitOp.
 #include <bit>
 #include <cstdint>
-#include <cstring>
 
 #include "engine/lua/libraries.hpp"
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 

@@ -4,7 +4,6 @@
 /// are the effects of one execution; those made before an error stay, as in Redis.
 #pragma once
 
-#include <cstdint>
 #include <expected>
 #include <list>
 #include <memory>

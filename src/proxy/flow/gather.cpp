@@ -1,8 +1,6 @@
 // A request that is cut in fragments, one for each home (or one for every server).
 #include <algorithm>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "proxy/flow/pool.hpp"

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "net/socket.hpp"
 #include "net/tls.hpp"

@@ -1,6 +1,5 @@
 #include "proxy/flow/session/side_request.hpp"
 
-#include <string>
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
