@@ -92,109 +92,6 @@ std::optional<Error> refusal_of(Words command) {
                   command.front())};
 }
 
-class PassiveStore {
- public:
-  PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock,
-               std::unique_ptr<Folder> folder);
-  ~PassiveStore() {
-    callbacks_->end();
-    engine_.close();  // before its log is destroyed
-  }
-
-  Task<Value> run(Words command);
-  Task<Value> run(const Script& script, Words keys, Words args);
-  Task<std::vector<Value>> run(Batch batch);
-  Listener subscribe(std::string channel, MessageHandler handler) {
-    return engine_.channels().listen(std::move(channel), std::move(handler));
-  }
-
-  Clock& clock() noexcept { return engine_.clock(); }
-  Driver* driver() noexcept { return committer(); }
-  std::string name() const { return "embedded:" + options_.path; }
-  Callbacks& callbacks() noexcept { return *callbacks_; }
-
-  const OpenReport& open_report() const noexcept { return report_; }
-  void rewrite();
-
- private:
-  LogCommitter* committer() noexcept { return persistence_ ? &persistence_->committer : nullptr; }
-  Receipt receipt_of(const ExecutionResult& result) noexcept {
-    return {committer(), result.position, result.wrote};
-  }
-
-  Task<Value> reply(ExecutionResult&& result, std::optional<Error> error);
-  Task<Value> wait_for_keys(std::vector<std::string> words);
-  /// Executes from where `values` ends; stops before an item that has to wait. Gives the receipt of
-  /// what was executed.
-  Receipt execute_items(const Batch& batch, std::vector<Value>& values);
-  ExecutionResult execute_item(Section& section, const Batch::Item& item);
-  Task<std::vector<Value>> finish_batch(Batch batch, std::vector<Value> values, Receipt receipt);
-  void rewrite_when_due();
-
-  const EmbeddedOptions options_;
-  const std::unique_ptr<FolderLock> lock_;
-  LockedEngine engine_;
-  OpenReport report_;
-  std::unique_ptr<Persistence> persistence_;
-  const std::shared_ptr<Callbacks> callbacks_;
-};
-
-/// The Store of the process that has opened it. A child of fork() has a copy: of locks that threads
-/// had which it has not, and of a log and a folder that are its parent's. It touches none of them.
-class ProcessStore final : public EmbeddedStore {
- public:
-  explicit ProcessStore(std::unique_ptr<PassiveStore> store) : store_(std::move(store)) {}
-  ~ProcessStore() override {
-    if (!is_ours()) static_cast<void>(store_.release());
-  }
-
-  Task<Value> run(Words command, CallOptions) override {
-    return is_ours() ? store_->run(command) : closed<Value>();
-  }
-  Task<Value> run(const Script& script, Words keys, Words args, CallOptions) override {
-    return is_ours() ? store_->run(script, keys, args) : closed<Value>();
-  }
-  Task<std::vector<Value>> run(Batch batch, CallOptions) override {
-    return is_ours() ? store_->run(std::move(batch)) : closed<std::vector<Value>>();
-  }
-  Task<Listener> subscribe(std::string channel, MessageHandler handler) override {
-    if (!is_ours()) return closed<Listener>();
-    return Task<Listener>::ready(store_->subscribe(std::move(channel), std::move(handler)));
-  }
-  Task<Listener> listen(std::string channel, MessageHandler handler) override {
-    if (!is_ours()) return closed<Listener>();
-    return store_->callbacks().listen(std::move(handler),
-                                      [this, channel = std::move(channel)](MessageHandler deliver) {
-                                        return subscribe(channel, std::move(deliver));
-                                      });
-  }
-  void call_back(std::function<void()> callback) noexcept override {
-    if (is_ours()) store_->callbacks().call(std::move(callback));
-  }
-
-  Clock& clock() noexcept override { return store_->clock(); }
-  Driver* driver() noexcept override { return store_->driver(); }
-  std::string describe() const override { return store_->name(); }
-  const OpenReport& open_report() const noexcept override { return store_->open_report(); }
-  void rewrite() override {
-    if (!is_ours()) throw closed_by_fork();
-    NoBlocking::check("rewriting the file of a Store");
-    store_->rewrite();
-  }
-
- private:
-  bool is_ours() const noexcept { return forks_ == fork_count(); }
-  template <class T>
-  static Task<T> closed() {
-    return failed<T>(closed_by_fork());
-  }
-
-  std::unique_ptr<PassiveStore> store_;
-  const unsigned forks_ = fork_count();
-};
-
-namespace {
-
 Executor executor_of(const EmbeddedOptions& options) {
   const bool has_own_clock = options.clock && options.clock != &system_clock();
   return options.executor || !has_own_clock ? options.executor : Callbacks::run_at_once;
@@ -224,31 +121,104 @@ void settle_config(Engine& engine, const EmbeddedOptions& options) {
   };
 }
 
-}  // namespace
+/// All that a Store of this process has.
+struct State {
+  State(const EmbeddedOptions& given, std::unique_ptr<FolderLock> folder_lock,
+        std::unique_ptr<Folder> folder)
+      : options(given),
+        lock(std::move(folder_lock)),
+        engine(options.clock ? *options.clock : system_clock(), options.scripts),
+        callbacks(std::make_shared<Callbacks>(executor_of(options))) {
+    settle_config(engine.engine(), options);
+    if (!folder) return;
+    engine.begin_replay();
+    persistence = std::make_unique<Persistence>(engine, options, std::move(folder));
+    engine.end_replay();
+    engine.log_to(&persistence->committer);
+    engine.engine().start_rewrite = [this] { persistence->rewriter.start(); };
+    report = persistence->log.report();
+  }
+  ~State() {
+    callbacks->end();
+    engine.close();  // before its log is destroyed
+  }
 
-PassiveStore::PassiveStore(const EmbeddedOptions& options, std::unique_ptr<FolderLock> lock,
-                           std::unique_ptr<Folder> folder)
-    : options_(options),
-      lock_(std::move(lock)),
-      engine_(options.clock ? *options.clock : system_clock(), options.scripts),
-      callbacks_(std::make_shared<Callbacks>(executor_of(options))) {
-  settle_config(engine_.engine(), options);
-  if (!folder) return;
-  engine_.begin_replay();
-  persistence_ = std::make_unique<Persistence>(engine_, options_, std::move(folder));
-  engine_.end_replay();
-  engine_.log_to(&persistence_->committer);
-  engine_.engine().start_rewrite = [this] { persistence_->rewriter.start(); };
-  report_ = persistence_->log.report();
-}
+  const EmbeddedOptions options;
+  const std::unique_ptr<FolderLock> lock;
+  LockedEngine engine;
+  OpenReport report;
+  std::unique_ptr<Persistence> persistence;
+  const std::shared_ptr<Callbacks> callbacks;
+};
+
+/// The Store of the process that has opened it. A child of fork() has a copy: of locks that threads
+/// had which it has not, and of a log and a folder that are its parent's. It touches none of them.
+class ProcessStore final : public EmbeddedStore {
+ public:
+  explicit ProcessStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+  ~ProcessStore() override {
+    if (!is_ours()) static_cast<void>(state_.release());
+  }
+
+  Task<Value> run(Words command, CallOptions) override;
+  Task<Value> run(const Script& script, Words keys, Words args, CallOptions) override;
+  Task<std::vector<Value>> run(Batch batch, CallOptions) override;
+  Task<Listener> subscribe(std::string channel, MessageHandler handler) override {
+    if (!is_ours()) return closed<Listener>();
+    return Task<Listener>::ready(
+        state_->engine.channels().listen(std::move(channel), std::move(handler)));
+  }
+  Task<Listener> listen(std::string channel, MessageHandler handler) override {
+    if (!is_ours()) return closed<Listener>();
+    return state_->callbacks->listen(std::move(handler),
+                                     [this, channel = std::move(channel)](MessageHandler deliver) {
+                                       return subscribe(channel, std::move(deliver));
+                                     });
+  }
+  void call_back(std::function<void()> callback) noexcept override {
+    if (is_ours()) state_->callbacks->call(std::move(callback));
+  }
+
+  Clock& clock() noexcept override { return state_->engine.clock(); }
+  Driver* driver() noexcept override { return committer(); }
+  std::string describe() const override { return "embedded:" + state_->options.path; }
+  const OpenReport& open_report() const noexcept override { return state_->report; }
+  void rewrite() override;
+
+ private:
+  bool is_ours() const noexcept { return forks_ == fork_count(); }
+  template <class T>
+  static Task<T> closed() {
+    return failed<T>(closed_by_fork());
+  }
+  LogCommitter* committer() noexcept {
+    return state_->persistence ? &state_->persistence->committer : nullptr;
+  }
+  Receipt receipt_of(const ExecutionResult& result) noexcept {
+    return {committer(), result.position, result.wrote};
+  }
+
+  Task<Value> reply(ExecutionResult&& result, std::optional<Error> error);
+  Task<Value> wait_for_keys(std::vector<std::string> words);
+  /// Executes from where `values` ends; stops before an item that has to wait. Gives the receipt of
+  /// what was executed.
+  Receipt execute_items(const Batch& batch, std::vector<Value>& values);
+  ExecutionResult execute_item(Section& section, const Batch::Item& item);
+  Task<std::vector<Value>> finish_batch(Batch batch, std::vector<Value> values, Receipt receipt);
+  void rewrite_when_due();
+
+  std::unique_ptr<State> state_;
+  const unsigned forks_ = fork_count();
+};
 
 // --- one command, one script ---
 
-Task<Value> PassiveStore::run(Words command) {
+Task<Value> ProcessStore::run(Words command, CallOptions) {
+  if (!is_ours()) return closed<Value>();
   if (auto refused = refusal_of(command)) return failed<Value>(*std::move(refused));
   std::optional<ExecutionResult> result;
   {
-    Section section{engine_};
+    Section section{state_->engine};
     result = section.execute(command);
   }
   if (result->block) return wait_for_keys({command.begin(), command.end()});
@@ -259,10 +229,11 @@ Task<Value> PassiveStore::run(Words command) {
   return reply(*std::move(result), std::move(error));
 }
 
-Task<Value> PassiveStore::run(const Script& script, Words keys, Words args) {
+Task<Value> ProcessStore::run(const Script& script, Words keys, Words args, CallOptions) {
+  if (!is_ours()) return closed<Value>();
   std::optional<ExecutionResult> result;
   {
-    Section section{engine_};
+    Section section{state_->engine};
     result = section.execute(script, keys, args);
   }
   std::optional<Error> error;
@@ -272,7 +243,7 @@ Task<Value> PassiveStore::run(const Script& script, Words keys, Words args) {
   return reply(*std::move(result), std::move(error));
 }
 
-Task<Value> PassiveStore::reply(ExecutionResult&& result, std::optional<Error> error) {
+Task<Value> ProcessStore::reply(ExecutionResult&& result, std::optional<Error> error) {
   if (result.wrote) rewrite_when_due();
   auto receipt = receipt_of(result);
   if (receipt.is_committed() && !error) return Task<Value>::ready(std::move(result.reply));
@@ -304,11 +275,11 @@ class WaitGuard {
   std::optional<Clock::TimerId> timer_;
 };
 
-Task<Value> PassiveStore::wait_for_keys(std::vector<std::string> words) {
+Task<Value> ProcessStore::wait_for_keys(std::vector<std::string> words) {
   const auto call = std::make_shared<WaitingCall>(std::move(words), driver());
-  Section{engine_}.execute_or_wait(call);
+  Section{state_->engine}.execute_or_wait(call);
   {
-    const WaitGuard guard{engine_, call};
+    const WaitGuard guard{state_->engine, call};
     co_await call->done;
   }
   if (call->wrote) rewrite_when_due();
@@ -324,7 +295,7 @@ Task<Value> PassiveStore::wait_for_keys(std::vector<std::string> words) {
 
 // --- batches ---
 
-ExecutionResult PassiveStore::execute_item(Section& section, const Batch::Item& item) {
+ExecutionResult ProcessStore::execute_item(Section& section, const Batch::Item& item) {
   const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
   if (item.script) {
     const auto all = Words{words};
@@ -333,11 +304,11 @@ ExecutionResult PassiveStore::execute_item(Section& section, const Batch::Item& 
   return section.execute(words);
 }
 
-Receipt PassiveStore::execute_items(const Batch& batch, std::vector<Value>& values) {
+Receipt ProcessStore::execute_items(const Batch& batch, std::vector<Value>& values) {
   std::uint64_t position = 0;
   bool wrote = false;
   for (bool blocked = false; !blocked && values.size() < batch.size();) {
-    Section section{engine_};
+    Section section{state_->engine};
     for (std::size_t i = 0; i < items_a_section && values.size() < batch.size(); ++i) {
       auto result = execute_item(section, batch.items()[values.size()]);
       blocked = result.block.has_value();
@@ -351,7 +322,8 @@ Receipt PassiveStore::execute_items(const Batch& batch, std::vector<Value>& valu
   return {committer(), position, wrote};
 }
 
-Task<std::vector<Value>> PassiveStore::run(Batch batch) {
+Task<std::vector<Value>> ProcessStore::run(Batch batch, CallOptions) {
+  if (!is_ours()) return closed<std::vector<Value>>();
   for (const auto& item : batch.items()) {
     const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
     if (item.script) continue;
@@ -365,7 +337,7 @@ Task<std::vector<Value>> PassiveStore::run(Batch batch) {
   return finish_batch(std::move(batch), std::move(values), std::move(receipt));
 }
 
-Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Value> values,
+Task<std::vector<Value>> ProcessStore::finish_batch(Batch batch, std::vector<Value> values,
                                                     Receipt receipt) {
   co_await receipt;
   while (values.size() < batch.size()) {
@@ -377,16 +349,20 @@ Task<std::vector<Value>> PassiveStore::finish_batch(Batch batch, std::vector<Val
   co_return values;
 }
 
-void PassiveStore::rewrite() {
-  if (!persistence_) throw Error{Errc::bad_argument, "a Store in memory has no file to rewrite"};
-  persistence_->rewriter.start();
-  persistence_->rewriter.wait();
+void ProcessStore::rewrite() {
+  if (!is_ours()) throw closed_by_fork();
+  NoBlocking::check("rewriting the file of a Store");
+  const auto& persistence = state_->persistence;
+  if (!persistence) throw Error{Errc::bad_argument, "a Store in memory has no file to rewrite"};
+  persistence->rewriter.start();
+  persistence->rewriter.wait();
 }
 
-void PassiveStore::rewrite_when_due() {
-  if (!persistence_ || options_.rewrite_growth_percent == 0) return;
-  persistence_->rewriter.start_when_due(options_.rewrite_above_bytes,
-                                        options_.rewrite_growth_percent);
+void ProcessStore::rewrite_when_due() {
+  const auto& options = state_->options;
+  if (!state_->persistence || options.rewrite_growth_percent == 0) return;
+  state_->persistence->rewriter.start_when_due(options.rewrite_above_bytes,
+                                               options.rewrite_growth_percent);
 }
 
 }  // namespace
@@ -394,7 +370,7 @@ void PassiveStore::rewrite_when_due() {
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options,
                                              std::unique_ptr<Folder> folder) {
   return std::make_unique<ProcessStore>(
-      std::make_unique<PassiveStore>(options, nullptr, std::move(folder)));
+      std::make_unique<State>(options, nullptr, std::move(folder)));
 }
 
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options) {
@@ -403,7 +379,7 @@ std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options) {
     open_folder(options.path);
     auto lock = std::make_unique<FolderLock>(options.path);
     return std::make_unique<ProcessStore>(
-        std::make_unique<PassiveStore>(options, std::move(lock), open_log_folder(options.path)));
+        std::make_unique<State>(options, std::move(lock), open_log_folder(options.path)));
   } catch (const std::system_error& error) {
     if (dynamic_cast<const Error*>(&error)) throw;
     throw error_of_disk(error);
