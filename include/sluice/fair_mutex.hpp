@@ -43,11 +43,12 @@ struct FairMutexOptions {
 ///   their deadlines, by the server's clock; channels redisson_lock__channel:{NAME}:OWNER.
 ///   Ours beside it: fields sluice:... of the hash; hash sluice_lock_tickets:{NAME}; string
 ///   redisson_lock_token:{NAME}, the fencing counter, TTL 25 h. The queue, the deadlines and the
-///   tickets end together, five minutes after the last deadline. One name is a Mutex or a
-///   FairMutex, not both. One round trip to acquire a free lock, one to release it; a waiter spends
-///   one more to stand in the queue. The first waiter of a process looks about once a second, more
-///   seldom the more processes are before it; the others look when it is gone, or after 30 seconds.
-///   Behind a Java program it subscribes to a channel of its own, and looks up to twice a second.
+///   tickets end together, a minute after the last look of a waiter; while Java programs wait too,
+///   five minutes after the last deadline. One name is a Mutex or a FairMutex, not both. One round
+///   trip to acquire a free lock, one to release it; a waiter spends one more to stand in the
+///   queue. The first waiter of a process looks about once a second, more seldom the more processes
+///   are before it; the others look when it is gone, or after 30 seconds. Behind a Java program it
+///   subscribes to a channel of its own, and looks up to twice a second.
 /// Complexity: with n waiters O(n) on the server for each that enters the queue, looks, or leaves
 ///   it, as with Redisson, which moves the deadlines of all behind: some 0.3 ms for 500.
 ///

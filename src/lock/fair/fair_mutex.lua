@@ -104,12 +104,16 @@ local deadline = set_deadline(place)
 arrived = arrived or server_time()
 call('HSET', KEYS[4], me,
      string.format('%s %s %s %s ', request, claim, arrived, inbox) .. holder)
--- Together they end, so that none of ours is taken for Redisson's; and not before one of Redisson's
--- that came after us.
-for i = 2, 4 do
-  call('PEXPIRE', KEYS[i], deadline - server_time() + patience)
-end
 local many, foreign = look_before(place)
+-- Together they end, so that none of ours is taken for Redisson's; where some of Redisson's wait,
+-- not before one of those that came after us.
+local last = call('LINDEX', KEYS[2], -1)
+local beside_strangers = foreign or call('HEXISTS', KEYS[4], last) == 0
+local kept = beside_strangers and deadline - server_time() + patience
+  or math.max(call('PTTL', KEYS[2]), queue_kept)
+for i = 2, 4 do
+  call('PEXPIRE', KEYS[i], kept)
+end
 -- Redisson tells its release to the first waiter alone, which may be dead.
 return {promise_look(KEYS[4], inbox, many, left, foreign and 500 or nil), server_time(),
         foreign and 1 or 0}

@@ -71,6 +71,7 @@ end
 local queue_kept = 60000     -- ms: longer than any rest
 local most_counted = 30      -- processes before a ticket
 local grace = 2000           -- ms, for a look that comes late
+local next_waiter_looks = 1500  -- ms: a beat of its process, and the way
 
 local function promise(looks, inbox, ms)
   if redis.call('HSET', looks, inbox, server_time() + ms) == 0 then
@@ -90,8 +91,10 @@ local function promise(looks, inbox, ms)
   end
 end
 
--- A process that was sent a grant. A second grant is no proof that it took up the first.
-local function expect_claim(looks, inbox, ms)
+-- A process that was sent a grant has its claim's time, and not less than its next waiter needs to
+-- look. A second grant is no proof that it took up the first.
+local function expect_claim(looks, inbox, claim)
+  local ms = math.max(claim, next_waiter_looks)
   local till = tonumber(redis.call('HGET', looks, inbox) or nil)
   if not till or till > server_time() + ms then
     promise(looks, inbox, ms)

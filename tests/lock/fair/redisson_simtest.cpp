@@ -24,6 +24,21 @@ TEST_F(FairWithRedisson, F05_LiveWaiterOutlivesRedissonsPatience) {
   EXPECT_TRUE(visitor.in());
 }
 
+TEST_F(FairWithRedisson, QueueOfOursEndsAMinuteAfterALookAndNotBeforeOneOfRedissons) {
+  constexpr std::int64_t five_minutes = 300'000;
+  FairProcess here{*store_};
+  auto held = here.mutex.acquire().get();
+  Visitor visitor{here.mutex, 24h};
+  const auto kept = [&](std::string_view key) { return store_->run({"PTTL", key}).get(); };
+  EXPECT_LE(kept("sluice_lock_tickets:{stock}").as_integer(), 60'000);
+  EXPECT_EQ(kept("redisson_lock_queue:{stock}"), kept("sluice_lock_tickets:{stock}"));
+  EXPECT_FALSE(java_acquire(java_).is_null());
+  clock_.advance(2s);  // a look
+  EXPECT_GT(kept("sluice_lock_tickets:{stock}").as_integer(), 2 * five_minutes);
+  EXPECT_EQ(kept("redisson_lock_queue:{stock}"), kept("sluice_lock_tickets:{stock}"));
+  EXPECT_EQ(kept("redisson_lock_timeout:{stock}"), kept("sluice_lock_tickets:{stock}"));
+}
+
 TEST_F(FairWithRedisson, F05_HoldsOfRedissonAheadDoNotDropAWaiter) {
   FairProcess here{*store_};
   EXPECT_TRUE(java_acquire("6a7661a0-0000-4000-8000-000000000000:0").is_null());

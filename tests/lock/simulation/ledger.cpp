@@ -7,6 +7,12 @@ namespace sluice::simulation {
 using test::Event;
 using Kind = test::Event::Kind;
 
+namespace {
+
+constexpr std::chrono::seconds longest_way{1};  // of a grant
+
+}  // namespace
+
 Ledger::Ledger(const SimServer& server, Journal& journal, std::string name, LedgerTerms terms)
     : server_(server),
       journal_(journal),
@@ -62,15 +68,15 @@ bool Ledger::is_forgotten(const Stay& stay) const {
   return old_token || stay.life < server_.first_life_of_data();
 }
 
-bool Ledger::is_ended_outside(const Stay& stay) const {
-  constexpr std::chrono::seconds on_its_way{1};  // a reader's token tells nothing
+/// `on_its_way`: how long a grant may have been. A reader's token does not tell which came first.
+bool Ledger::is_ended_outside(const Stay& stay, std::chrono::milliseconds on_its_way) const {
   if (ended_outside_at_ == SteadyTime::min()) return false;
   if (stay.mode == Mode::exclusive && stay.permits == 0) return stay.token <= ended_outside_;
   return stay.since < ended_outside_at_ + on_its_way;
 }
 
 bool Ledger::counts(const Stay& stay) const {
-  return !stay.excused && !is_forgotten(stay) && !is_ended_outside(stay);
+  return !stay.excused && !is_forgotten(stay) && !is_ended_outside(stay, longest_way);
 }
 
 void Ledger::look_at_token(const Stay& stay) {
@@ -174,7 +180,7 @@ void Ledger::end_outside(std::uint64_t last_token) {
 std::vector<const SimHold*> Ledger::ended_outside() const {
   std::vector<const SimHold*> holds;
   for (const auto& stay : stays_)
-    if (is_ended_outside(*stay)) holds.push_back(&stay->held);
+    if (is_ended_outside(*stay, longest_way)) holds.push_back(&stay->held);
   return holds;
 }
 
@@ -185,7 +191,7 @@ void Ledger::excuse(const SimHold* hold) {
 
 bool Ledger::is_in_the_way(const Stay& stay) const {
   // Who has lost one of its names has the others until it leaves.
-  if ((stay.ended && !stay.excused) || is_ended_outside(stay)) return false;
+  if ((stay.ended && !stay.excused) || is_ended_outside(stay, {})) return false;
   return !stay.process.stands_still() ||
          server_.clock().steady() < stay.process.stopped_at() + terms_.lease;
 }

@@ -85,7 +85,7 @@ class Ledger {
   void go(const Stay& stay);
   void see(test::Event::Kind kind, const std::string& who, std::uint64_t number = 0);
   bool is_forgotten(const Stay& stay) const;
-  bool is_ended_outside(const Stay& stay) const;
+  bool is_ended_outside(const Stay& stay, std::chrono::milliseconds on_its_way) const;
   bool counts(const Stay& stay) const;
   void look_at_token(const Stay& stay);
   void look_at_loss(const Stay& stay);

@@ -23,6 +23,7 @@ struct Args {
   bool trace = false;
   bool branches = false;
   bool list = false;
+  bool all = false;
 };
 
 void show_list() {
@@ -36,6 +37,22 @@ void show_branches(Seeds seeds, std::string_view primitive) {
   for (const auto& one : all_primitives())
     if (primitive.empty() || primitive == one.name) run_for_branches(one.name, seeds, branches);
   for (const auto& [name, count] : branches.counts()) fmt::print("{:>9} {}\n", count, name);
+}
+
+/// True: a seed has failed.
+bool play_all(const Campaign& campaign, Seeds seeds, bool goes_on) {
+  const auto last = seeds.last;
+  auto found = first_failure(campaign, seeds);
+  const bool failed = found.has_value();
+  if (!failed)
+    fmt::print("nothing in seeds {}..{} of {}, {}\n", seeds.first, last, campaign.primitive,
+               campaign.profile);
+  while (found) {
+    fmt::print("{}", found->text);
+    if (!goes_on || found->seed == last) break;
+    found = first_failure(campaign, {found->seed + 1, last});
+  }
+  return failed;
 }
 
 int play(const Args& args) {
@@ -55,14 +72,7 @@ int play(const Args& args) {
       show_branches(range, args.primitive == "all" ? "" : args.primitive);
       return 0;
     }
-    const auto found = first_failure(campaign, range);
-    if (found) {
-      fmt::print("{}", found->text);
-    } else {
-      fmt::print("nothing in seeds {}..{} of {}, {}\n", range.first, range.last, args.primitive,
-                 args.profile);
-    }
-    return found ? 1 : 0;
+    return play_all(campaign, range, args.all) ? 1 : 0;
   } catch (const std::invalid_argument& wrong) {
     fmt::print(stderr, "{}\n", wrong.what());
     return 2;
@@ -87,6 +97,7 @@ int main(int count, char** words) {
                      "How often each branch of the scripts is run, in all profiles",
                      into(args.branches)},
                     {"--list", "", "The profiles, and what is played in each", into(args.list)},
+                    {"--all", "", "Goes on after a seed that failed", into(args.all)},
                     {"--trace", "", "Everything that happens in the first seed", into(args.trace)}},
         .action = [&args] { return play(args); }},
        "simulation"},

@@ -274,7 +274,6 @@ std::unique_ptr<SimLock> open_semaphore(Stores stores, const std::string& name,
       profile.permits);
 }
 
-constexpr std::string_view redissons_queue[] = {"redisson_lock_queue:", "redisson_lock_timeout:"};
 constexpr std::string_view free_permits_key[] = {"lock"};
 constexpr std::string_view semaphore_notes[] = {"sluice_semaphore_done:", "sluice_semaphore_turns:",
                                                 "sluice_permit_done:", "sluice_permit_turns:"};
@@ -286,11 +285,7 @@ constexpr std::string_view fence_keys[] = {"sluice_fence:", "written"};
 constexpr Primitive primitives[] = {
     {.name = "mutex", .open = open_mutex, .steps_over = 2},
     {.name = "multi", .open = open_mutex, .open_all = open_multi, .owners = false, .steps_over = 2},
-    {.name = "fair",
-     .open = open_fair,
-     .first_come = true,
-     .steps_over = 2,
-     .stay = redissons_queue},
+    {.name = "fair", .open = open_fair, .first_come = true, .steps_over = 2},
     {.name = "shared", .open = open_shared, .readers = true, .steps_over = 2},
     {.name = "semaphore",
      .open = open_semaphore<SimSemaphore>,

@@ -26,6 +26,8 @@ constexpr nanoseconds longest_end = 40s;
 constexpr nanoseconds longest_visit = 4s;
 /// What nobody touches is gone from the server after this time.
 constexpr nanoseconds longest_trace = 125s;
+/// Of Redisson's waiters of a fair lock, with all that are before them and behind them.
+constexpr nanoseconds patience_of_strangers = 2h;
 
 }  // namespace
 
@@ -513,23 +515,27 @@ void World::look_at_what_is_left(std::string_view when, bool at_once) {
   const auto may_stay = [&](const std::string& key) {
     const auto begins = [&](std::string_view beginning) { return key.starts_with(beginning); };
     return begins("redisson_lock_token:") || std::ranges::any_of(primitive_.stay, begins) ||
+           (begins("redisson_") && !strangers_.empty()) ||
            (at_once && std::ranges::any_of(primitive_.fade, begins));
   };
   const Value keys = server_.look({"KEYS", "*"});
   for (const auto& key : keys.as_items())
     if (!may_stay(key.as_text()))
-      journal_.violate(fmt::format("{} the key {} is left", when, key.as_text()));
+      journal_.violate(fmt::format("{} the key {} is left, for {} ms", when, key.as_text(),
+                                   server_.look({"PTTL", key.as_text()}).as_integer()));
 }
 
-/// All permits are free again, those of the lost too.
+/// All permits are free again, those of the lost too: whoever looks next gives them back. Until
+/// then their holds stay.
 void World::look_at_permits() {
-  const auto look = [this](std::size_t name) -> Task<void> {
-    SimLock& lock = workload_->lock(name, 0);
+  const auto living = std::ranges::find(machines_, false, &Machine::dead);
+  const auto look = [this, machine = (*living)->number](std::size_t name) -> Task<void> {
+    SimLock& lock = workload_->lock(name, machine);
     auto preparing = lock.prepare();
     co_await preparing;
     auto counting = lock.free_permits();
     const std::int64_t free = co_await counting;
-    if (free != profile_.permits)
+    if (free != profile_.permits && !profile_.operators)
       journal_.violate(fmt::format("{} of {} permits are free in the end", free, profile_.permits));
   };
   for (std::size_t name = 0; name < profile_.names; ++name) spawn(look(name));
@@ -540,8 +546,9 @@ void World::look_at_the_end() {
   clock_.advance(longest_idle);
   if (uncertain() == 0 && profile_.faults.empty()) look_at_what_is_left("when all are out", true);
   clock_.advance(longest_trace + profile_.lease);
-  if (primitive_.permits && !profile_.operators) look_at_permits();
+  if (primitive_.permits) look_at_permits();
   clock_.advance(longest_trace);
+  if (!strangers_.empty() && primitive_.first_come) clock_.advance(patience_of_strangers);
   look_at_what_is_left("long after", false);
   for (const auto& machine : machines_)
     if (machine->process.pending_timers() > 0 && !machine->dead)
