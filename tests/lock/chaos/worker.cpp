@@ -146,7 +146,7 @@ class Visitor {
         locks_.journal.refused(number);
     } catch (const Error& error) {
       locks_.journal.fail(number, error.code().message());
-      std::this_thread::sleep_for(std::chrono::milliseconds{up_to(50)});
+      std::this_thread::sleep_for(std::chrono::milliseconds{up_to(200)});
     }
   }
 
