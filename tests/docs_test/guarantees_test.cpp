@@ -1,5 +1,6 @@
 // What the pages of the locks promise: each sentence names the tests that hold it, and these are
 // there.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 10> pages{"fair_mutex",  "fencing",     "latch",        "lock",
-                                            "lock_watch",  "multi_lock",  "quorum_lock",  "semaphore",
-                                            "rate_limiter", "shared_mutex"};
+constexpr std::array<const char*, 10> pages{
+    "fair_mutex", "fencing",     "latch",     "lock",         "lock_watch",
+    "multi_lock", "quorum_lock", "semaphore", "rate_limiter", "shared_mutex"};
 
 /// "Suite.Name" of every test in the repository, without the kind of parameter.
 std::set<std::string> all_tests() {
@@ -87,9 +88,20 @@ TEST(Guarantees, OfAHeaderNamesThePageWithTheTests) {
   }
 }
 
+/// K01 to K35: the attacks on locks that once succeeded.
+TEST(Guarantees, AnAttackOnLocksHasATestOfItsNumber) {
+  const auto known = all_tests();
+  for (int number = 1; number <= 35; ++number) {
+    const auto name = fmt::format("K{:02}_", number);
+    EXPECT_TRUE(std::ranges::any_of(known, [&](const auto& test) { return test.contains(name); }))
+        << name;
+  }
+}
+
 TEST(GuaranteesRules, APromiseIsAPointWithAllItsLines) {
-  const Lines page{"## Guarantee", "", "- One is in (`One.In`,", "  `No.Other`).", "And more.",
-                   "## Not guaranteed", "- x"};
+  const Lines page{
+      "## Guarantee",      "",   "- One is in (`One.In`,", "  `No.Other`).", "And more.",
+      "## Not guaranteed", "- x"};
   const auto list = promises(page);
   ASSERT_EQ(list.size(), 2U);
   EXPECT_EQ(tests_of(list[0]), (std::vector<std::string>{"No.Other", "One.In"}));

@@ -228,9 +228,10 @@ void Inquiry::look_at_wait(const Section& wait, const std::vector<Span>& busy) {
   Stamp idle_since = wait.asked;
   const auto look_at_gap = [&](Stamp end) {
     const Span gap{idle_since, std::min(end, *wait.came)};
-    if (gap.end - gap.begin > allowed(wait, gap))
-      find(gap.end, fmt::format("forgotten: {} waited {:.0f} ms beside a free lock", wait.who,
-                                ms(gap.end - gap.begin)));
+    const Stamp length = gap.end - gap.begin;
+    if (length > rules_.patience && length > allowed(wait, gap))
+      find(gap.end,
+           fmt::format("forgotten: {} waited {:.0f} ms beside a free lock", wait.who, ms(length)));
   };
   auto span = std::ranges::upper_bound(busy, wait.asked, {}, &Span::end);
   for (; span != busy.end() && span->begin < *wait.came; ++span) {
