@@ -94,14 +94,16 @@ void Sections::ask(File& file, const std::string& who, const Words& words) {
   const auto& [at, verb, number, names, mode, permits] = words;
   std::size_t kind = 0;
   while (mode_names.at(kind) != mode) ++kind;
+  const Stamp asked = stamp_of(at);
+  const std::uint64_t many = std::stoull(permits);
   std::istringstream each{names};
   for (std::string name; std::getline(each, name, '+');) {
     file.open[std::stoull(number)].push_back(all_.size());
     all_.push_back({.who = who + '/' + number,
                     .name = name,
                     .mode = static_cast<Mode>(kind),
-                    .permits = std::stoull(permits),
-                    .asked = stamp_of(at)});
+                    .permits = many,
+                    .asked = asked});
   }
 }
 
