@@ -25,6 +25,7 @@ struct FairMutexOptions {
 ///   is refused while there is one. A release gives the lock to the first that waits, and tells its
 ///   process alone. A waiter of ours stays in the queue for as long as it waits. A process that is
 ///   dead or stands still costs those behind it two seconds in all, however many waiters it has.
+///   The tests that hold it: docs/fair_mutex.md#guarantee.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold or the queue after a failover; a
 ///   place in the queue for the waiters of a process that stood still for seconds: they go to the

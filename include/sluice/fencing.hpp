@@ -31,7 +31,8 @@ struct StaleToken {
 /// A checker in the memory of the one process that does the writing: a server in front of files or
 /// devices.
 ///
-/// Guarantee: once a token was admitted for a resource, no smaller one is, until `forget`.
+/// Guarantee: once a token was admitted for a resource, no smaller one is, until `forget`. The
+///   tests that hold it: docs/fencing.md#guarantee.
 /// Not guaranteed: anything across a restart of the process, or between two of them: use Fence or
 ///   SQL.
 /// Threads: any. Memory: some 100 bytes and the name for each resource, of which there are at most

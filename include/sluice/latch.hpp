@@ -37,7 +37,7 @@ std::string_view to_string(LatchState state) noexcept;
 ///   long as it is remembered. A waiter returns when the latch was open at some moment since its
 ///   call, even if it has been set anew since, and not before. An opening is heard within the time
 ///   of a message; if the message is lost, the waiter sees the opening when the connection is back,
-///   and after 30 s at the latest.
+///   and after 30 s at the latest. The tests that hold it: docs/latch.md#guarantee.
 /// Not guaranteed: that a count-down which the server never saw belongs to the count that stood
 ///   when it was sent: if the latch is reset meanwhile, it counts for the new one. That an opening
 ///   by a Java peer is noticed if the latch is set anew before the waiters look (we note openings,

@@ -131,7 +131,8 @@ struct LockReport {
 ///
 /// Guarantee: a lock that is held or waited for by a program of ours from the beginning to the end
 ///   of the search is found, if it is within the options. What is reported as a deadlock was one
-///   for `second_look`, if each actor is an Owner or a thread of its own.
+///   for `second_look`, if each actor is an Owner or a thread of its own. The tests that hold it:
+///   docs/lock_watch.md#guarantee.
 /// Not guaranteed: one moment: locks are read one after another. Coroutines that share a thread and
 ///   have no Owner look like one actor, and a cycle through it may be none: give each an Owner.
 ///   That a deadlock lasts: a wait may have an end, and so has a hold that is not renewed. Locks on

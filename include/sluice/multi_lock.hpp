@@ -100,11 +100,11 @@ class [[nodiscard("the holds end with this object: keep it for as long as you wo
 /// Several names, taken all or not at all: the two accounts of a transfer, the shelves of an order.
 ///
 /// Guarantee: for each name as for Mutex; it excludes a Mutex of that name, and Redisson's. A
-/// caller
-///   that is refused holds none of the names. There is no deadlock among MultiLocks: a waiter holds
-///   only names before the one it waits for, in an order that is the same for all programs (by
-///   server address, hash slot, name). A wait ends: each name is waited for at most twice, in its
-///   queue, behind the waiters that were there before.
+///   caller that is refused holds none of the names. There is no deadlock among MultiLocks: a
+///   waiter holds only names before the one it waits for, in an order that is the same for all
+///   programs (by server address, hash slot, name). A wait ends: each name is waited for at most
+///   twice, in its queue, behind the waiters that were there before. The tests that hold it:
+///   docs/multi_lock.md#guarantee.
 /// Not guaranteed: that nothing is held while waiting. The first attempt takes all or none, and
 ///   waits for the first name that another holds, without holding any. If it is refused again, it
 ///   keeps the names before the next one that another holds, so that the wait ends. An order of

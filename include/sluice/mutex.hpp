@@ -55,7 +55,8 @@ struct MutexOptions {
 ///   each renewal that counts. A waiter gets the lock by the release itself. A process that stopped
 ///   or died costs those behind it two seconds in all, however many waiters it has. A hold that
 ///   ends from outside (deleted, forced open, flushed) is noticed by all waiters within two
-///   seconds. Within a process waiters have their turns in the order of their arrival.
+///   seconds. Within a process waiters have their turns in the order of their arrival. The tests
+///   that hold it: docs/lock.md#guarantee.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold after a failover without
 ///   `Durability`; an order among processes (see FairMutex), nor the place of a process that

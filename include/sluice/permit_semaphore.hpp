@@ -52,7 +52,8 @@ class [[nodiscard("the permit comes back with the end of this object")]] HeldPer
 /// back.
 ///
 /// Guarantee: as Semaphore's. A permit comes back once: by its release, or when its lease is over,
-///   whichever is first; the later one does nothing.
+///   whichever is first; the later one does nothing. The tests that hold it:
+///   docs/semaphore.md#guarantee.
 /// Not guaranteed: as Semaphore's. Java programs write and compare times of their own clocks, ours
 ///   those of the server: where these differ, a permit of the one ends for the other so much sooner
 ///   or later.

@@ -52,7 +52,8 @@ class QuorumCore;
 ///   lease, less the time of the asking and the margin. A node that did not grant, or came back
 ///   empty, takes the hold up with the next renewal (the first comes soon where a node did not
 ///   grant), and counts from then on. With `fenced` tokens rise from hold to hold under the same
-///   conditions, and after data was lost too where wall clocks do not go back.
+///   conditions, and after data was lost too where wall clocks do not go back. The tests that hold
+///   it: docs/quorum_lock.md#guarantee.
 /// Not guaranteed: exclusion when more nodes forget than the hold can spare. Have them keep their
 ///   data (appendonly, fsync always), or keep down for a lease one that has lost it. That a holder
 ///   that was stopped notices before it acts: pass on the token. An order of waiters. That a

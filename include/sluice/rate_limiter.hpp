@@ -52,7 +52,8 @@ struct RateExceeded {
 ///   one interval after it was taken, so nothing drifts. The clocks of the programs do not matter.
 ///   A grant whose reply is lost and that is asked for again takes its permits once. The waiters of
 ///   one process are served in the order of their calls. Only the first of them asks the server,
-///   and it sleeps until its permits are free: it does not poll.
+///   and it sleeps until its permits are free: it does not poll. The tests that hold it:
+///   docs/rate_limiter.md#guarantee.
 /// Not guaranteed: an order among processes. That a clock of the server which jumps keeps the rate:
 ///   forward, up to `rate` permits more get through at once, once; back, waiters wait up to one
 ///   interval longer, once (permits that were taken "in the future" count as taken now). That Java

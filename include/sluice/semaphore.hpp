@@ -92,7 +92,8 @@ class SemaphoreBase {
 ///   whatever message is lost, doubled or late, and whichever process dies. A hold that its process
 ///   does not renew comes back once, when its lease is over. Waiters of ours are served in the
 ///   order of their arrival: one that wants many is not overtaken by one that wants few. A process
-///   that is dead or stands still delays those behind it by two seconds in all.
+///   that is dead or stands still delays those behind it by two seconds in all. The tests that hold
+///   it: docs/semaphore.md#guarantee.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`). That a
 ///   Java program waits in the same order: it takes whatever it finds free. Where one waits, what a
 ///   release gives back is left to it for 5 ms when each of ours that waits has had its turn. That

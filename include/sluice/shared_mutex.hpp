@@ -44,12 +44,12 @@ struct SharedMutexOptions {
 /// processes with Redisson included.
 ///
 /// Guarantee: among holders whose `Held::valid()` is true there is at most one that writes, and
-///   then only its own owner reads; while the server keeps its data and its clock and
-///   ours run at the same speed within the margin. A lost reply leaves no second hold, a repeated
-///   or late release touches no newer hold. A reader that died keeps a writer out for its lease at
-///   most, however long other readers go on. Neither readers nor writers of ours starve: see
-///   `SharedMutexOptions::overtaking`. Processes that stop or die, holds that end from outside,
-///   and `Durability`: as with Mutex.
+///   then only its own owner reads; while the server keeps its data and its clock and ours run at
+///   the same speed within the margin. A lost reply leaves no second hold, a repeated or late
+///   release touches no newer hold. A reader that died keeps a writer out for its lease at most,
+///   however long other readers go on. Neither readers nor writers of ours starve: see
+///   `SharedMutexOptions::overtaking`. Processes that stop or die, holds that end from outside, and
+///   `Durability`: as with Mutex. The tests that hold it: docs/shared_mutex.md#guarantee.
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold after a failover; an order among
 ///   those that wait for the same kind of hold in different processes; that Java readers wait for

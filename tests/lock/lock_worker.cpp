@@ -1,6 +1,8 @@
 /// A process of its own that uses a lock, for tests that stop and kill it.
 ///   lock_worker rounds URL NAME ROUNDS RECORD
 ///     enters ROUNDS times, and says so in the history RECORD
+///   lock_worker busy URL NAME MS RECORD
+///     is in for so long again and again, without a pause, until it is killed
 ///   lock_worker hold URL NAME LEASE_MS GATE
 ///     enters, says so on the list "entered", waits for a byte from the fifo GATE, and exits with 1
 ///     if it then believes that it holds, else with 0
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <thread>
 
 #include "sluice/lock.hpp"
 #include "sluice/metrics.hpp"
@@ -27,6 +30,17 @@ int enter_and_leave(Store& store, const std::string& name, int rounds, const cha
     if (round % 2) held.release().get();  // and by its destructor otherwise
   }
   return 0;
+}
+
+[[noreturn]] void be_busy(Store& store, const std::string& name, int ms, const char* path) {
+  test::Recorder record{path, "process-" + std::to_string(::getpid())};
+  Mutex mutex{store, name};
+  for (;;) {
+    const auto held = mutex.acquire().get();
+    record.enter(held.token().value);
+    std::this_thread::sleep_for(std::chrono::milliseconds{ms});
+    record.leave();
+  }
 }
 
 int hold(Store& store, const std::string& name, int lease_ms, const char* path) {
@@ -50,6 +64,7 @@ int main(int count, char** words) {
   const std::string verb = words[1];
   const auto store = sluice::open(words[2]);
   const int number = std::stoi(words[4]);
+  if (verb == "busy") sluice::be_busy(*store, words[3], number, words[5]);
   return verb == "hold" ? sluice::hold(*store, words[3], number, words[5])
                         : sluice::enter_and_leave(*store, words[3], number, words[5]);
 }

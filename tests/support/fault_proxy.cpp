@@ -273,6 +273,13 @@ void FaultProxy::cut() {
   wake();
 }
 
+void FaultProxy::turn_to(std::uint16_t server_port) {
+  const std::lock_guard lock{mutex_};
+  server_port_ = server_port;
+  for (const auto& connection : connections_) connection->line.cut();
+  wake();
+}
+
 void FaultProxy::cut_next_at(Way way, std::uint64_t byte) {
   const std::lock_guard lock{mutex_};
   cuts_.emplace_back(way, byte);

@@ -93,6 +93,8 @@ class FaultProxy {
   void let_go();
   /// Cuts all connections.
   void cut();
+  /// The same; who connects again gets to another server.
+  void turn_to(std::uint16_t server_port);
   /// Cuts each connection that begins from here on when so many bytes have gone this way.
   void cut_next_at(Way way, std::uint64_t byte);
   void set_door(Door door);

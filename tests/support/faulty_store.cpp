@@ -118,6 +118,7 @@ Task<Value> FaultyStore::run(const Script& script, Words keys, Words args, CallO
 }
 
 Task<std::vector<Value>> FaultyStore::run(Batch batch, CallOptions options) {
+  if (on_batch) on_batch(batch, options);
   const auto& first = batch.items().front();
   return carry<std::vector<Value>>(
       first.script ? std::string{first.script->name} : first.words.front(), options.repeatable,

@@ -34,6 +34,9 @@ class FaultyStore final : public Store {
   /// or "listen" (which can only be refused). It may do other things on the way.
   std::function<Fault(std::string_view call)> plan = [](std::string_view) { return Fault::none; };
 
+  /// Told of each batch before it is sent.
+  std::function<void(const Batch& batch, const CallOptions& options)> on_batch;
+
   /// From now on messages do not arrive until let_messages_go(), as if this process stood still.
   void hold_messages();
   void let_messages_go();

@@ -133,6 +133,30 @@ TEST_F(WatchdogTest, RenewalThatIsAnsweredAfterTheDeadlineComesTooLate) {
   EXPECT_TRUE(held.lost().stop_requested());
 }
 
+/// How long a reply is waited for is a matter of the lease it is about.
+TEST_F(WatchdogTest, K16_AShortLeaseBoundsItsOwnRenewalAlone) {
+  Mutex brief{line_, "brief", {.lease = 100ms}};
+  std::vector<std::unique_ptr<Mutex>> others;
+  std::vector<Held> holds;
+  const auto short_one = brief.acquire().get();
+  for (int i = 0; i < 50; ++i) {
+    others.push_back(
+        std::make_unique<Mutex>(line_, "stock" + std::to_string(i), MutexOptions{.lease = 3s}));
+    holds.push_back(others.back()->acquire().get());
+  }
+  std::map<std::chrono::milliseconds, std::size_t> batches;  // by their timeout
+  line_.on_batch = [&](const Batch&, const CallOptions& options) { ++batches[options.timeout]; };
+  const auto failed = metrics().lock_renewal_failures.load();
+  for (int i = 0; i < 300; ++i) clock_.advance(10ms);
+  EXPECT_EQ(batches.size(), 2U);
+  EXPECT_GE(batches[33ms], 100U);
+  EXPECT_GE(batches[1s], 4U);
+  EXPECT_LE(batches[1s], 6U) << "and all of the others travel together";
+  EXPECT_EQ(metrics().lock_renewal_failures.load(), failed);
+  EXPECT_TRUE(short_one.valid());
+  for (const auto& held : holds) EXPECT_TRUE(held.valid());
+}
+
 TEST_F(WatchdogTest, AThousandHoldsCostTenCommandsAQuarterOfTheLease) {
   std::vector<std::unique_ptr<Mutex>> mutexes;
   std::vector<Held> holds;

@@ -168,6 +168,27 @@ TEST_F(DurableWithAReplica, K01_TurnsThatItDoesNotKnowOfAreGivenBack) {
   replica_.cont();
 }
 
+TEST_F(DurableWithAReplica, K28_AGiveUpComesAfterTheDurableRequestThatItEnds) {
+  const auto hasty = open(server_.url(), {.command_timeout = 200ms});
+  Mutex mutex{*hasty, "stock", {.durability = one_}};
+  mutex.acquire().get().release().get();  // the scripts are known
+  const auto token = side_.command({"GET", "redisson_lock_token:{stock}"});
+  server_.stop();
+  EXPECT_THROW((void)mutex.try_acquire().get(), Error);
+  server_.cont();
+  const auto await = [&](const std::function<bool()>& done) {
+    const auto patience = std::chrono::steady_clock::now() + 10s;  // the lease is 30 s
+    while (!done() && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+    return done();
+  };
+  EXPECT_TRUE(await([&] {
+    return side_.command({"GET", "redisson_lock_token:{stock}"}) != token;
+  })) << "it was granted late";
+  EXPECT_TRUE(await([&] {
+    return side_.command({"EXISTS", "stock"}) == Value::integer(0);
+  })) << "a hold of nobody";
+}
+
 TEST_F(DurableWithAReplica, SixteenThreadsWaitForItOnceATurn) {
   Mutex mutex{*store_, "stock", {.durability = {.replicas = 1, .within = 5s}}};
   std::vector<std::future<void>> threads;

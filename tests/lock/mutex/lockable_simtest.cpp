@@ -1,8 +1,10 @@
 /// Mutex behind the standard library's locks. (Time stands still; the threads do not need it.)
+#include <atomic>
 #include <mutex>
 #include <thread>
 
 #include "lock/virtual_lock.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -89,6 +91,54 @@ TEST_F(StandardLocks, UnlockWithTheServerGoneDoesNotThrow) {
     fail_all("lock/mutex/release", Fault::refused);
   }
   EXPECT_TRUE(exists("stock"));
+}
+
+/// Whoever is let in by an unlock runs in it, and may use the same Mutex.
+TEST_F(StandardLocks, WhoIsLetInByAnUnlockMayUnlockToo) {
+  Mutex mutex{line_, "stock"};
+  mutex.lock();
+  bool was_in = false;
+  const auto wait = [&]() -> Task<void> {
+    const auto held = co_await mutex.acquire();
+    EXPECT_THROW(mutex.unlock(), Error) << "its hold is no thread's";
+    was_in = true;
+  };
+  spawn(wait());
+  EXPECT_FALSE(was_in);
+  mutex.unlock();
+  EXPECT_TRUE(was_in);
+}
+
+/// W05. Each hold enters the watchdog's set and leaves it, whatever the others do.
+TEST_F(StandardLocks, W05_SixteenThreadsTryAndUnlock) {
+  constexpr int many = test::is_sanitized ? 500 : 10'000;
+  std::atomic<int> inside{0};
+  std::atomic<int> entered{0};
+  Mutex mutex{*store_, "stock"};
+  FairMutex fair{*store_, "queue"};
+  Mutex held_all_the_while{*store_, "kept"};
+  const auto kept = held_all_the_while.acquire().get();
+  const auto try_often = [&] {
+    for (int i = 0; i < many; ++i) {
+      if (fair.try_lock()) fair.unlock();
+      if (!mutex.try_lock()) continue;
+      EXPECT_EQ(inside++, 0);
+      ++entered;
+      --inside;
+      mutex.unlock();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 16; ++i) threads.emplace_back(try_often);
+  }
+  EXPECT_GT(entered, 0);
+  EXPECT_FALSE(exists("stock"));
+  EXPECT_FALSE(exists("queue"));
+  const auto renewals = metrics().lock_renewals.load();
+  clock_.advance(7500ms);  // a quarter of the lease
+  EXPECT_EQ(metrics().lock_renewals.load(), renewals + 1) << "of the one that is still held";
+  EXPECT_TRUE(kept.valid());
 }
 
 TEST_F(StandardLocks, L08_OwnerMovesBetweenThreads) {

@@ -1,13 +1,16 @@
 /// What attackers did to locks on a real server: bystanders, memory that is used up, processes that
 /// are killed.
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <future>
 
 #include "lock/server_lock.hpp"
+#include "sluice/metrics.hpp"
 #include "sluice/multi_lock.hpp"
 #include "sluice/permit_semaphore.hpp"
 #include "sluice/semaphore.hpp"
+#include "support/history.hpp"
 #include "support/java_peer.hpp"
 
 namespace sluice {
@@ -86,6 +89,37 @@ TEST_F(Attack, K04_ReleaseHandsOverWithoutMemory) {
   side_.command({"CONFIG", "SET", "maxmemory", "0"});
 }
 
+/// After a SUBSCRIBE a connection falls under the limits of listeners.
+TEST_F(Attack, K18_PayloadOnTheSameStoreDoesNotCutAWaiter) {
+  side_.command({"CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 1mb 1"});
+  side_.command({"SETRANGE", "large", "40000000", "x"});
+  auto holder = worker("hold", "30000", gate());
+  (void)entered();
+  auto entering = std::async(std::launch::async, [&] {
+    return Mutex{*store_, "stock"}.acquire().get();
+  });
+  await_waiters(1);
+  const auto before = metrics().redis_reconnects.load();
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(store_->run({"GET", "large"}, {.timeout = 60s}).get().as_text().size(), 40'000'001U);
+  Mutex{*other_, "stock"}.force_release().get();
+  EXPECT_TRUE(entering.get().valid());
+  EXPECT_EQ(metrics().redis_reconnects.load(), before);
+}
+
+TEST_F(Attack, K34_JavaGetsThePermitOfADeadProcessWhenOneOfOursLooks) {
+  Semaphore desks{*store_, "desks", {.lease = 500ms, .watchdog = false}};
+  desks.try_set_permits(1).get();
+  const auto dead = desks.acquire().get();
+  test::JavaPeer peer{server_.port()};
+  test::JavaPeer::Semaphore java{peer, "desks"};
+  while (dead.valid()) std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(java.acquire_within(500ms)) << "as docs/semaphore.md says";
+  auto waiting = std::async(std::launch::async, [&] { return java.acquire_within(10s); });
+  EXPECT_TRUE(desks.available().get() >= 0);
+  EXPECT_TRUE(waiting.get());
+}
+
 TEST_F(Attack, K29_FlushAllIsNoticedByWaitersOfOtherProcesses) {
   auto held = Mutex{*store_, "stock"}.acquire().get();
   const auto took = time_until_next(1, [&] { side_.command({"FLUSHALL"}); });
@@ -97,7 +131,18 @@ class Shares : public Attack {
  protected:
   using Section = std::function<void(const std::function<void()>& inside)>;
 
-  void play(const std::function<Section(test::JavaPeer&)>& java, const Section& ours) {
+  using Java = std::function<Section(test::JavaPeer&)>;
+
+  static Section java_mutex(test::JavaPeer& peer) {
+    return [lock = test::JavaPeer::Lock{peer, "stock"}](const auto& inside) {
+      if (!lock.acquire_within(5s)) return;
+      inside();
+      lock.release();
+    };
+  }
+
+  /// How often Java is in, meanwhile.
+  int play_java(const Java& java, const std::function<void()>& meanwhile) {
     std::atomic<bool> over{false};
     std::atomic<int> theirs{0};
     std::vector<std::jthread> crew;
@@ -111,11 +156,18 @@ class Shares : public Attack {
           std::this_thread::sleep_for(20ms);
         }
       });
-    int sections = 0;
-    const auto end = std::chrono::steady_clock::now() + 2s;
-    while (std::chrono::steady_clock::now() < end)
-      ours([&] { ++sections, std::this_thread::sleep_for(10ms); });
+    meanwhile();
     over = true;
+    return theirs;
+  }
+
+  void play(const Java& java, const Section& ours) {
+    int sections = 0;
+    const int theirs = play_java(java, [&] {
+      const auto end = std::chrono::steady_clock::now() + 2s;
+      while (std::chrono::steady_clock::now() < end)
+        ours([&] { ++sections, std::this_thread::sleep_for(10ms); });
+    });
     EXPECT_GE(3 * theirs, sections);
     EXPECT_GE(sections, 5) << "nor do they starve us";
   }
@@ -123,18 +175,34 @@ class Shares : public Attack {
 
 TEST_F(Shares, K31_OfAMutex) {
   Mutex mutex{*store_, "stock"};
-  play(
-      [](test::JavaPeer& peer) -> Section {
-        return [lock = test::JavaPeer::Lock{peer, "stock"}](const auto& inside) {
-          if (!lock.acquire_within(5s)) return;
-          inside();
-          lock.release();
-        };
-      },
-      [&](const auto& inside) {
-        const auto held = mutex.acquire().get();
-        inside();
-      });
+  play(java_mutex, [&](const auto& inside) {
+    const auto held = mutex.acquire().get();
+    inside();
+  });
+}
+
+TEST_F(Shares, K31_OfAMutexBesideThreeHotProcesses) {
+  const auto record = folder_ / "record";
+  std::vector<test::Process> crew;
+  for (int i = 0; i < 3; ++i) crew.push_back(worker("busy", "10", record));
+  const auto sections = [&] {
+    return std::filesystem::exists(record) ? test::read_history(record).size() / 2 : 0;
+  };
+  const auto await_sections = [&](std::size_t many) {
+    const auto patience = std::chrono::steady_clock::now() + 20s;
+    while (sections() < many && std::chrono::steady_clock::now() < patience)
+      std::this_thread::sleep_for(10ms);
+  };
+  await_sections(6);
+  std::size_t ours = 0;
+  const auto theirs = static_cast<std::size_t>(play_java(java_mutex, [&] {
+    const std::size_t before = sections();
+    std::this_thread::sleep_for(2s);
+    ours = sections() - before;
+  }));
+  for (auto& process : crew) process.kill();
+  EXPECT_GE(3 * theirs, ours);
+  EXPECT_GE(ours, 5U) << "nor do they starve us";
 }
 
 TEST_F(Shares, K31_OfASemaphore) {

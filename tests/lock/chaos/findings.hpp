@@ -1,0 +1,68 @@
+/// Checks what journals say against what docs/lock.md promises.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lock/chaos/journal.hpp"
+
+namespace sluice::chaos {
+
+/// What was done to the processes and the server.
+struct Trouble {
+  enum class Kind : std::uint8_t {
+    process,    ///< stopped for that time, or killed
+    server,     ///< not there, or without memory: nobody can get in
+    promotion,  ///< the server lost what the replica does not have
+    snapshot,   ///< the server lost what its file does not have
+  };
+  Kind kind = Kind::server;
+  std::string text;
+  Stamp begin{};
+  Stamp end{};
+  std::uint64_t end_us = 0;  ///< the same in microseconds of the wall clock, as tokens are
+  std::string who{};         ///< the process: "3.1"
+};
+
+/// A lock or semaphore, as its users have agreed on it.
+struct Terms {
+  std::uint64_t permits = 0;  ///< 0: a lock
+  std::uint64_t most = 0;     ///< that one hold takes
+  bool durable = false;       ///< all its users demand one replica
+};
+
+struct Rules {
+  std::map<std::string, Terms> names;
+  Stamp lease{};
+  /// How long a lock may be free beside a waiter while all are well. Zero: not checked.
+  Stamp patience{};
+  /// How long a wait may take in all. Zero: not checked.
+  Stamp longest{};
+};
+
+struct Finding {
+  std::string name;  ///< of the lock
+  std::string text;
+  Stamp at{};
+};
+
+/// - Two holds that exclude each other are never valid at once, and permits never more than there
+///   are. Not asked of holds that were granted before the server lost data, up to a lease after the
+///   loss; a promotion is a loss only where no replica was demanded.
+/// - No token is given twice, and a hold that was asked for after another was in has a larger one;
+///   the same exception. A reader's token is not below that of a writer before it.
+/// - A lock is not free for long beside a waiter: `patience`, two seconds and a lease more for each
+///   process that was not well, and what the server was away.
+///
+/// What ended before `since` is not looked at.
+std::vector<Finding> check(const std::vector<Section>& sections,
+                           const std::vector<Trouble>& troubles, const Rules& rules,
+                           Stamp since = {});
+
+/// The part of a history that shows a finding: a line for each section of that lock and each
+/// trouble around it.
+std::string extract(const std::vector<Section>& sections, const std::vector<Trouble>& troubles,
+                    const Finding& finding);
+
+}  // namespace sluice::chaos

@@ -1,0 +1,27 @@
+/// The locks that all workers use, and what they have agreed on.
+#pragma once
+
+#include <chrono>
+
+#include "lock/chaos/findings.hpp"
+
+namespace sluice::chaos {
+
+inline constexpr std::chrono::seconds lease{1};
+inline constexpr std::chrono::milliseconds replicated_within{300};
+
+inline Rules agreed_rules() {
+  return {.names = {{"mutex", {}},
+                    {"mutex-2", {}},
+                    {"fair", {}},
+                    {"shared", {}},
+                    {"durable", {.durable = true}},
+                    {"durable-2", {.durable = true}},
+                    {"durable-fair", {.durable = true}},
+                    {"durable-shared", {.durable = true}},
+                    {"desks", {.permits = 3, .most = 2}},
+                    {"permits", {.permits = 2, .most = 1}}},
+          .lease = lease};
+}
+
+}  // namespace sluice::chaos

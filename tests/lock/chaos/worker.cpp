@@ -1,0 +1,229 @@
+#include "lock/chaos/worker.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <atomic>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "lock/chaos/names.hpp"
+#include "sluice/lock.hpp"
+#include "sluice/multi_lock.hpp"
+#include "sluice/open.hpp"
+#include "sluice/permit_semaphore.hpp"
+#include "sluice/semaphore.hpp"
+
+namespace sluice::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+
+volatile sig_atomic_t asked_to_end = 0;
+
+/// All that the threads of a process share.
+struct Locks {
+  Locks(Store& opened, const WorkerOptions& options)
+      : journal(options.journal),
+        store(opened),
+        on_a_replica{.replicas = options.replicas, .within = replicated_within} {}
+
+  Journal journal;
+  Store& store;
+  const Durability on_a_replica;
+  Mutex mutex{store, "mutex", {.lease = lease}};
+  Mutex mutex_2{store, "mutex-2", {.lease = lease}};
+  MultiLock both{store, {"mutex-2", "mutex"}, {.lease = lease}};
+  FairMutex fair{store, "fair", {.lease = lease}};
+  SharedMutex shared{store, "shared", {.lease = lease}};
+  Mutex durable{store, "durable", {.lease = lease, .durability = on_a_replica}};
+  Mutex durable_2{store, "durable-2", {.lease = lease, .durability = on_a_replica}};
+  MultiLock durable_both{
+      store, {"durable", "durable-2"}, {.lease = lease, .durability = on_a_replica}};
+  FairMutex durable_fair{store, "durable-fair", {.lease = lease, .durability = on_a_replica}};
+  SharedMutex durable_shared{store, "durable-shared", {.lease = lease, .durability = on_a_replica}};
+  Semaphore desks{store, "desks", {.lease = lease}};
+  PermitSemaphore permits{store, "permits", {.lease = lease}};
+  std::atomic<std::uint64_t> sections{0};
+};
+
+/// One thread of a worker.
+class Visitor {
+ public:
+  Visitor(Locks& locks, std::uint64_t seed) : locks_(locks), dice_(seed) {}
+
+  void run() {
+    while (!asked_to_end) {
+      visit_one();
+      if (chance(50)) std::this_thread::sleep_for(std::chrono::microseconds{up_to(8000)});
+    }
+  }
+
+ private:
+  std::uint64_t up_to(std::uint64_t most) {
+    return std::uniform_int_distribution<std::uint64_t>{0, most}(dice_);
+  }
+  bool chance(std::uint64_t percent) { return up_to(99) < percent; }
+  std::chrono::milliseconds wait() {
+    return std::chrono::milliseconds{chance(10) ? 0 : up_to(chance(20) ? 300 : 10'000)};
+  }
+
+  void visit_one() {
+    switch (up_to(13)) {
+      case 0: return visit(locks_.mutex);
+      case 1: return visit(locks_.mutex_2);
+      case 2: return visit(locks_.both, "mutex-2+mutex");
+      case 3:
+      case 4: return visit(locks_.fair);
+      case 5: return visit(locks_.shared);
+      case 6: return read(locks_.shared);
+      case 7: return visit(locks_.durable);
+      case 8: return visit(locks_.durable_both, "durable+durable-2");
+      case 9: return visit(locks_.durable_fair);
+      case 10: return visit(locks_.durable_shared);
+      case 11: return read(locks_.durable_shared);
+      case 12: return take_desks();
+      default: return take_permit();
+    }
+  }
+
+  void visit(ExclusiveLock& lock) {
+    const Owner owner;
+    attempt(lock.name(), Mode::exclusive, 0, [&](std::uint64_t number) {
+      auto held = chance(30) ? std::optional{lock.acquire(owner).get()}
+                             : lock.try_acquire(owner, wait()).get();
+      if (held) stay(*held, number, [&] { enter_again(lock, owner); });
+      return end(held);
+    });
+  }
+
+  void read(SharedMutex& lock) {
+    attempt(lock.name(), Mode::shared, 0, [&](std::uint64_t number) {
+      auto held = chance(30) ? std::optional{lock.acquire_shared().get()}
+                             : lock.try_acquire_shared(wait()).get();
+      if (held) stay(*held, number);
+      return end(held);
+    });
+  }
+
+  void visit(MultiLock& lock, const std::string& names) {
+    attempt(names, Mode::exclusive, 0, [&](std::uint64_t number) {
+      auto held = lock.try_acquire(wait()).get();
+      if (held) stay(*held, number);
+      return end(held);
+    });
+  }
+
+  void take_desks() {
+    const auto many = static_cast<std::uint32_t>(1 + up_to(1));
+    attempt("desks", Mode::permits, many, [&](std::uint64_t number) {
+      auto held = chance(30) ? std::optional{locks_.desks.acquire(many).get()}
+                             : locks_.desks.try_acquire(many, wait()).get();
+      if (held) stay(*held, number);
+      return end(held);
+    });
+  }
+
+  void take_permit() {
+    attempt("permits", Mode::permits, 1, [&](std::uint64_t number) {
+      auto held = locks_.permits.try_acquire(wait()).get();
+      if (held) stay(*held, number);
+      return end(held);
+    });
+  }
+
+  /// `body` says whether it was in.
+  void attempt(const std::string& names, Mode mode, std::uint64_t permits,
+               const std::function<bool(std::uint64_t)>& body) {
+    const std::uint64_t number = ++locks_.sections;
+    names_ = names;
+    locks_.journal.ask(number, names, mode, permits);
+    try {
+      if (body(number))
+        locks_.journal.leave(number);
+      else
+        locks_.journal.refused(number);
+    } catch (const Error& error) {
+      locks_.journal.fail(number, error.code().message());
+      std::this_thread::sleep_for(std::chrono::milliseconds{up_to(200)});
+    }
+  }
+
+  void note_entry(const Held& held, std::uint64_t number, Stamp at) {
+    locks_.journal.enter(number, names_, held.token().value, at);
+  }
+  void note_entry(const MultiHeld& held, std::uint64_t number, Stamp at) {
+    for (const auto& [name, token] : held.tokens())
+      locks_.journal.enter(number, name, token.value, at);
+  }
+
+  Stamp length() {
+    const auto lot = up_to(999);
+    if (lot < 930) return std::chrono::microseconds{up_to(2000)};
+    if (lot < 988) return std::chrono::milliseconds{up_to(30)};
+    if (lot < 998) return std::chrono::milliseconds{up_to(200)};
+    return lease + std::chrono::milliseconds{up_to(1000)};  // it takes renewals
+  }
+
+  /// Is in for a while, and says how long it was certain of it.
+  template <class Hold>
+  void stay(const Hold& held, std::uint64_t number, const std::function<void()>& meanwhile = {}) {
+    const Stamp came = stamp();
+    note_entry(held, number, came);
+    const Stamp end = came + length();
+    for (Stamp at = came; at < end && !asked_to_end;) {
+      std::this_thread::sleep_for(std::min<Stamp>(end - at, 10ms));
+      if (meanwhile && chance(2)) meanwhile();
+      at = stamp();
+      if (!held.valid()) return;
+      locks_.journal.valid(number, at);
+    }
+  }
+
+  void enter_again(ExclusiveLock& lock, const Owner& owner) try {
+    (void)lock.try_acquire(owner, 100ms).get();
+  } catch (const Error&) {  // the hold that it is about is looked at all the same
+  }
+
+  /// By its verb, or by its destructor.
+  template <class Hold>
+  bool end(std::optional<Hold>& held) {
+    const bool was_in = held.has_value();
+    if (was_in && chance(50)) held->release().get();
+    held.reset();
+    return was_in;
+  }
+
+  Locks& locks_;
+  std::mt19937_64 dice_;
+  std::string names_;
+};
+
+std::unique_ptr<Store> open_patiently(const std::string& url) {
+  while (!asked_to_end) {
+    try {
+      return open(url);
+    } catch (const Error&) {
+      std::this_thread::sleep_for(50ms);
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int work(const WorkerOptions& options) {
+  ::signal(SIGTERM, [](int) { asked_to_end = 1; });
+  const auto store = open_patiently(options.url);
+  if (!store) return 0;
+  Locks locks{*store, options};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < options.threads; ++i)
+    threads.emplace_back([&, seed = options.seed * 100 + static_cast<std::uint64_t>(i)] {
+      Visitor{locks, seed}.run();
+    });
+  return 0;
+}
+
+}  // namespace sluice::chaos

@@ -1,0 +1,21 @@
+/// A process of its own that uses every kind of lock, on several threads, until SIGTERM.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace sluice::chaos {
+
+struct WorkerOptions {
+  std::string url;
+  std::filesystem::path journal;
+  std::uint64_t seed = 0;
+  int threads = 4;
+  std::uint32_t replicas = 1;  ///< what durable locks demand
+};
+
+/// The exit code.
+int work(const WorkerOptions& options);
+
+}  // namespace sluice::chaos
