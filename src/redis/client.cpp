@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "store/reply_error.hpp"
+
 namespace sluice::redis {
 
 Client::Client(RedisOptions options)
@@ -60,6 +62,7 @@ std::shared_ptr<Link> Client::lend() {
 }
 
 Task<std::shared_ptr<Link>> Client::borrow(SteadyTime deadline) {
+  if (is_of_parent()) throw closed_by_fork();
   const auto borrower = std::make_shared<Borrower>();
   {
     const std::lock_guard lock{mutex_};

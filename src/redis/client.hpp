@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/process.hpp"
 #include "redis/channels.hpp"
 #include "redis/durable_line.hpp"
 #include "redis/link.hpp"
@@ -21,6 +22,8 @@ class Client {
   explicit Client(RedisOptions options);
 
   const RedisOptions& options() const noexcept { return options_; }
+  /// This is a child of fork(): the threads, and any mutex that they hold, are the parent's.
+  bool is_of_parent() const noexcept { return forks_ != fork_count(); }
   Link& link() noexcept { return *link_; }
   Link& listener() noexcept { return *listener_; }
   Channels& channels() noexcept { return channels_; }
@@ -52,6 +55,7 @@ class Client {
   std::shared_ptr<Link> make_link(Link::Kind kind);
 
   const RedisOptions options_;
+  const unsigned forks_ = fork_count();
   Channels channels_;
   Reactor reactor_;
   const std::shared_ptr<Link> link_;

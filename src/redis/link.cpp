@@ -183,7 +183,7 @@ void Link::take_greeting(const Value& reply) {
 void Link::lose(const std::string& why, Errc code) {
   if (state_ == State::closed || state_ == State::lost) return;
   if (is_open()) log(LogLevel::warning, fmt::format("lost the connection to {}: {}", server_, why));
-  if (is_open() || code == Errc::authentication) {
+  if (is_open() || why.starts_with(server_)) {  // as what the greeting was answered does
     last_failure_.emplace(code, why);
   } else {
     const bool silent = state_ == State::greeting && !greeting_->has_begun();

@@ -197,7 +197,11 @@ void Link::close() {
     for (; !flight_.empty(); drop_front()) end(flight_.front().operation, true);
     for (Operation* const operation : pending_) end(operation, false);
     pending_.clear();
-    if (socket_) socket_->shutdown();
+    if (socket_) {
+      // Not left to ~Socket: a child of fork() that has the descriptor too keeps it in the epoll.
+      reactor_.forget(socket_->descriptor());
+      socket_->shutdown();
+    }
     greeted_.notify_all();
   }
   finished.complete_all();

@@ -209,7 +209,9 @@ void Link::take_one(Value& value, Finished& finished) {
   if (value.type() != Value::Type::push) return answer(value, finished);
   // A push answers the command at the front, or no command at all.
   if (flight_.empty() || !is_push_of(value, flight_.front().answered_by)) return;
-  if (flight_.front().answered_by == "subscribe" && value.as_items().size() > 1)
+  // A caller that has given up may have unsubscribed since.
+  if (flight_.front().operation && flight_.front().answered_by == "subscribe" &&
+      value.as_items().size() > 1)
     newly_confirmed_.push_back(value.as_items()[1].as_text());
   answer(value, finished);
 }

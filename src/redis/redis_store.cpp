@@ -4,9 +4,9 @@
 
 #include "base/event.hpp"
 #include "base/integer.hpp"
-#include "base/process.hpp"
 #include "redis/client.hpp"
 #include "resp/command_table.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::redis {
 namespace {
@@ -27,7 +27,7 @@ SteadyTime deadline_of(const Client& client, const CallOptions& options,
   if (blocks_for == milliseconds::max()) return SteadyTime::max();
   const auto timeout =
       options.timeout.count() > 0 ? options.timeout : client.options().command_timeout;
-  return system_clock().steady() + timeout + blocks_for;
+  return Clock::add(Clock::add(system_clock().steady(), timeout), blocks_for);
 }
 
 // The coroutines below hold the Client themselves: the Store may be gone before they end.
@@ -157,6 +157,7 @@ class Registration final : public Listener::Registration {
         needs_subscribing_(client_->channels().add(channel_, handler_)) {}
 
   ~Registration() override {
+    if (client_->is_of_parent()) return;
     client_->channels().remove(channel_, *handler_, [this] {
       // Whether the server confirms does not matter: a late message finds no handler.
       spawn(subscribe(client_, "UNSUBSCRIBE", channel_), [](std::exception_ptr) {});
@@ -183,6 +184,7 @@ class Reconnection final : public Listener::Registration {
     client_->channels().add_watcher(handler_);
   }
   ~Reconnection() override {
+    if (client_->is_of_parent()) return;
     client_->channels().remove_watcher(*handler_);
     handler_->end();
   }
@@ -193,6 +195,7 @@ class Reconnection final : public Listener::Registration {
 };
 
 Task<Listener> listen_on(ClientPtr client, std::string channel, MessageHandler function) {
+  if (client->is_of_parent()) throw closed_by_fork();
   auto registration = std::make_unique<Registration>(client, channel, std::move(function));
   if (registration->needs_subscribing()) co_await subscribe(client, "SUBSCRIBE", channel);
   co_return Listener{std::move(registration)};
@@ -204,7 +207,7 @@ class RedisStore final : public Store {
   ~RedisStore() override {
     // A child of fork() has neither the thread nor a claim on the connection; the memory stays with
     // the lost thread.
-    if (forks_ == fork_count()) client_->close();
+    if (!client_->is_of_parent()) client_->close();
   }
 
   using Store::run;
@@ -262,7 +265,6 @@ class RedisStore final : public Store {
 
  private:
   const ClientPtr client_;
-  const unsigned forks_ = fork_count();
 };
 
 }  // namespace

@@ -133,6 +133,8 @@ Error error_of_reply(std::string_view reply) {
       {"NOPERM ", Errc::authentication, false},
       {"ERR AUTH ", Errc::authentication},  // a password for a server that has none
       {"ERR invalid password", Errc::authentication},
+      {"ERR The user executing the script can't ", Errc::authentication, false},
+      {"ERR ACL failure in script: ", Errc::authentication, false},  // since 7.2
       {"READONLY ", Errc::read_only},
       {"NOREPLICAS ", Errc::read_only},
       {"OOM ", Errc::out_of_space},

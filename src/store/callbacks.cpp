@@ -4,16 +4,21 @@
 
 namespace sluice {
 
-void Callbacks::call(std::function<void()> callback) noexcept try {
+bool Callbacks::call(std::function<void()> callback) noexcept try {
   auto guarded = [callback = std::move(callback)] { call_user("a callback", callback); };
-  if (executor_) return executor_(std::move(guarded));
+  if (executor_) {
+    executor_(std::move(guarded));
+    return true;
+  }
   const std::lock_guard lock{mutex_};
-  if (ending_) return;
+  if (ending_) return true;
   waiting_.push_back(std::move(guarded));
   if (!thread_.joinable()) thread_ = std::thread{[self = shared_from_this()] { self->run(); }};
   called_.notify_one();
+  return true;
 } catch (...) {
   report_thrown("the executor of a Store", std::current_exception());
+  return false;
 }
 
 void Callbacks::run() {
@@ -62,11 +67,12 @@ class Callbacks::Mailbox : public std::enable_shared_from_this<Mailbox> {
       messages_.push_back(message);
       if (std::exchange(delivering_, true)) return;
     }
-    callbacks_->call([self = shared_from_this()] { self->deliver(); });
+    deliver_soon();
   }
 
   /// Afterwards the handler does not run, unless it is this very thread that runs it.
   void end() {
+    if (callbacks_->forks_ != fork_count()) return;  // a thread of the parent may run it for ever
     std::unique_lock lock{mutex_};
     ended_ = true;
     messages_.clear();
@@ -76,6 +82,13 @@ class Callbacks::Mailbox : public std::enable_shared_from_this<Mailbox> {
 
  private:
   static constexpr std::size_t most_kept = 1024;
+
+  /// What the executor refuses comes with the next message.
+  void deliver_soon() {
+    if (callbacks_->call([self = shared_from_this()] { self->deliver(); })) return;
+    const std::lock_guard lock{mutex_};
+    delivering_ = false;
+  }
 
   /// One message for each call, so that other callbacks have their turn.
   void deliver() {
@@ -93,7 +106,7 @@ class Callbacks::Mailbox : public std::enable_shared_from_this<Mailbox> {
     delivering_ = !messages_.empty();
     if (!delivering_) return;
     lock.unlock();
-    callbacks_->call([self = shared_from_this()] { self->deliver(); });
+    deliver_soon();
   }
 
   const std::shared_ptr<Callbacks> callbacks_;

@@ -19,8 +19,9 @@ class Callbacks : public std::enable_shared_from_this<Callbacks> {
   /// `executor` empty: a thread of its own, started for the first callback.
   explicit Callbacks(Executor executor) : executor_(std::move(executor)) {}
 
-  /// Runs `callback` soon; at once, if `executor` is run_at_once. What it throws is logged.
-  void call(std::function<void()> callback) noexcept;
+  /// Runs `callback` soon; at once, if `executor` is run_at_once. What it throws is logged. False:
+  /// the executor has thrown instead.
+  bool call(std::function<void()> callback) noexcept;
   /// Waits for the callbacks on the thread of its own, unless it is called there. Those that come
   /// later are dropped.
   void end();

@@ -102,24 +102,27 @@ bool may_have_written(std::string_view script, std::size_t line, bool line_was_d
 
 namespace {
 
-/// What a server refuses before it runs anything of a script.
+/// What a server refuses before it runs anything of a script, or before the script's first write.
 bool is_refused_whole(const Error& error, std::string_view reply) {
+  if (error.errc() == Errc::read_only || error.errc() == Errc::out_of_space)
+    return error.effect() == Effect::none;
   constexpr std::string_view beginnings[] = {"NOSCRIPT ", "NOAUTH ",     "WRONGPASS ", "BUSY ",
-                                             "LOADING ",  "MASTERDOWN ", "READONLY ",  "OOM ",
-                                             "MISCONF ",  "NOREPLICAS ", "NOPERM "};
+                                             "LOADING ",  "MASTERDOWN ", "NOPERM "};
   return error.effect() == Effect::none &&
          std::ranges::any_of(beginnings,
                              [reply](std::string_view text) { return reply.starts_with(text); });
 }
 
+/// So a script ends the text of an error that it returns: it has refused before its first write.
+constexpr std::string_view nothing_was_written = "; nothing was written";
+
 /// What the text of a script tells of its failure.
 Effect effect_by_text(const Error& error, std::string_view reply, std::string_view script) {
+  if (reply.ends_with(nothing_was_written) || is_refused_whole(error, reply)) return Effect::none;
   const auto line = line_of(reply);
   // A script may return an error, which names no line, at its end.
   if (line == 0)
-    return !is_refused_whole(error, reply) && may_have_written(script, std::string_view::npos, true)
-               ? Effect::unknown
-               : Effect::none;
+    return may_have_written(script, std::string_view::npos, true) ? Effect::unknown : Effect::none;
   // "user_script:8: attempt to ...": Lua failed, and not the call in this line.
   const auto own = reply.find("user_script:");
   const bool is_of_lua = own > 0 && reply[own - 1] != '@';

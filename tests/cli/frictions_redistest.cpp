@@ -81,6 +81,23 @@ TEST_F(Frictions, U05_AFailureSaysOfWhatItIs) {
   EXPECT_FALSE(lock.says("was not released")) << lock.output;
 }
 
+TEST_F(Frictions, U05_ANameThatIsSomethingElseIsRefusedInOneLine) {
+  PlainClient side{server_.port()};
+  side.command({"SET", "text", "x"});
+  side.command({"HSET", "user:42", "name", "Ann"});
+  for (const Words& verb : {Words{"lock"}, Words{"lock", "--fair"}, Words{"lock", "--shared"},
+                            Words{"semaphore", "--permits", "2"}, Words{"semaphore"}})
+    for (const auto* const name : {"text", "user:42"}) {
+      Words words = verb;
+      words.insert(words.end(), {name, "--", "true"});
+      const Ran ran = run_on_redis(words);
+      EXPECT_EQ(ran.status, 65) << ran.output;
+      EXPECT_TRUE(ran.says("WRONGTYPE the key of this name is not a ")) << ran.output;
+      EXPECT_TRUE(ran.output.ends_with("; nothing was written\n")) << ran.output;
+      EXPECT_FALSE(ran.says("was not released")) << ran.output;
+    }
+}
+
 TEST_F(Frictions, U06_WaitCoversConnecting) {
   server_.kill();
   for (const Words& words :

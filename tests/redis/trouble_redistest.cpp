@@ -61,6 +61,10 @@ TEST(Login, PasswordUserAndDatabase) {
   EXPECT_EQ(std::string{error.what()}.find("wrong-word"), std::string::npos) << error.what();
 
   options.password = "secret";
+  options.database = 99;
+  const auto message = failure_of([&] { redis::open_redis(options); }).message();
+  EXPECT_NE(message.find("DB index is out of range"), std::string::npos) << message;
+  EXPECT_EQ(message.find("redis://"), message.rfind("redis://")) << message;
   options.database = 3;
   options.name = "my-program";
   const auto store = redis::open_redis(options);
@@ -79,6 +83,14 @@ TEST(Login, UnixSocket) {
   const auto store = redis::open_redis(at(server));
   EXPECT_EQ(store->run({"PING"}).get().as_text(), "PONG");
   EXPECT_EQ(store->describe(), "redis+unix://" + server.socket_path() + "/0");
+}
+
+TEST(Patience, MayBeWithoutAnEnd) {
+  const test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  const CallOptions endless{.timeout = std::chrono::milliseconds::max()};
+  EXPECT_EQ(store->run({"PING"}, endless).get().as_text(), "PONG");
+  EXPECT_TRUE(store->run({"BLPOP", "queue", "0.01"}, endless).get().is_null());
 }
 
 TEST(Stopped, ACallTimesOutWithUnknownEffectAndTheConnectionRecovers) {
@@ -285,6 +297,37 @@ TEST(Forked, AChildIsToldToOpenItsOwn) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(store->run({"PING"}).get().as_text(),
             "PONG");  // the child has left the connection alone
+}
+
+TEST(Forked, AChildEndsListenersWhoseHandlersItsParentRuns) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not support what a child of a threaded process does";
+#endif
+  test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  std::latch running{2};
+  std::latch go_on{1};
+  const auto handler = [&](const Message&) {
+    running.count_down();
+    go_on.wait();
+  };
+  auto inside = store->subscribe("c", handler).get();
+  auto outside = store->listen("d", handler).get();
+  store->run({"PUBLISH", "d", ""}).get();
+  test::PlainClient admin{server.port()};
+  admin.command({"PUBLISH", "c", ""});
+  running.wait();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    inside = {};
+    outside = {};
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  go_on.count_down();
 }
 
 TEST(Quiet, AnIdleStoreSendsNothingWhenNobodyListens) {

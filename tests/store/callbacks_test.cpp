@@ -38,6 +38,27 @@ TEST(Callbacks, AnExecutorThatThrowsIsReported) {
   EXPECT_NO_THROW(callbacks->call([] {}));
 }
 
+TEST(Callbacks, AMessageThatTheExecutorRefusedComesWithTheNext) {
+  std::deque<std::function<void()>> work;
+  bool refuses = true;
+  const auto callbacks = std::make_shared<Callbacks>([&](auto next) {
+    if (refuses) throw 5;
+    work.push_back(std::move(next));
+  });
+  FakeStore store;
+  std::vector<std::string> heard;
+  const auto listener =
+      callbacks
+          ->listen([&](const Message& message) { heard.push_back(message.payload); },
+                   [&](MessageHandler handler) { return store.listen("c", std::move(handler)); })
+          .get();
+  store.publish("c", "first");
+  refuses = false;
+  store.publish("c", "second");
+  for (; !work.empty(); work.pop_front()) work.front()();
+  EXPECT_EQ(heard, (std::vector<std::string>{"first", "second"}));
+}
+
 TEST(Callbacks, MayEndThemselves) {
   auto callbacks = std::make_shared<Callbacks>(Executor{});
   std::promise<void> done;

@@ -96,7 +96,33 @@ TEST(ReplyError, AnErrorThatAScriptReturnsNamesNoLine) {
       Effect::unknown);
   EXPECT_EQ(effect_of("WRONGTYPE wrong", "return redis.error_reply('WRONGTYPE wrong')"),
             Effect::none);
+  EXPECT_EQ(effect_of("WRONGTYPE wrong; nothing was written", "redis.call('set', 'k', 1)"),
+            Effect::none);
   EXPECT_EQ(effect_of("NOSCRIPT no matching script", "redis.call('set', 'k', 1)"), Effect::none);
+}
+
+TEST(ReplyError, AServerRefusesForItsOwnStateOnlyBeforeAScriptHasWritten) {
+  constexpr std::string_view text = "redis.call('set', 'k', 1)\nreturn redis.call('set', 'l', 1)";
+  for (const std::string why : {"READONLY no", "OOM no", "MISCONF no", "NOREPLICAS no"}) {
+    EXPECT_EQ(effect_of(why + " script: c0ffee, on @user_script:2.", text), Effect::none) << why;
+    EXPECT_EQ(
+        effect_of("ERR Error running script (call to f_c0ffee): @user_script:2: -" + why, text),
+        Effect::none)
+        << why;
+  }
+}
+
+TEST(ReplyError, WhatAUserMayNotDoInAScriptIsNotPermitted) {
+  for (const auto* const reply :
+       {"ERR The user executing the script can't run this command or subcommand script: c0ffee, "
+        "on @user_script:2.",
+        "ERR ACL failure in script: User u has no permissions to run the 'publish' command script: "
+        "c0ffee, on @user_script:2."}) {
+    EXPECT_EQ(error_of_reply(reply).errc(), Errc::authentication) << reply;
+    EXPECT_EQ(effect_of(reply, "redis.call('set', 'k', 1)\nredis.call('publish', 'c', 'm')"),
+              Effect::unknown)
+        << reply;
+  }
 }
 
 TEST(ReplyError, WritesThatHideAreFound) {

@@ -19,7 +19,7 @@ local call = redis.call
 -- include lock/fair/fair_mutex.lua queue
 -- include lock/fair/hand_over.lua
 local me, lease, request, holder, channel, claim, inbox = unpack(ARGV)
-local holds = call('HGET', KEYS[1], 'sluice:request')
+local holds = redis.pcall('HGET', KEYS[1], 'sluice:request')
 if holds == request then
   call('PEXPIRE', KEYS[1], lease)
   return tonumber(call('GET', KEYS[5])) or next_token(KEYS[5], 1)  -- this hold is the latest
@@ -41,7 +41,7 @@ if not holds and call('EXISTS', KEYS[1]) == 0 then
     return token
   end
   holds = call('HGET', KEYS[1], 'sluice:request')
-elseif not holds then
+elseif type(holds) ~= 'string' then
 -- include lock/hold/parts.lua is_lock
   if not is_lock(KEYS[1], 64) then
     return redis.error_reply(no_lock)

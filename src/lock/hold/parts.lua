@@ -33,8 +33,9 @@ end
 -- else may be taken for a lock, or be deleted as one. A caller that deletes nothing may say how
 -- many fields are `most`: of a larger hash, which then has many readers, "mode" alone is read.
 local function is_lock(key, most)
-  if redis.call('HEXISTS', key, 'sluice:request') == 1 then
-    return true
+  local is_ours = redis.pcall('HEXISTS', key, 'sluice:request')
+  if is_ours ~= 0 then
+    return is_ours == 1  -- else it is no hash
   end
   if most and redis.call('HLEN', key) > most then
     return redis.call('HGET', key, 'mode') == 'read'
@@ -55,4 +56,4 @@ local function is_lock(key, most)
   end
   return known
 end
-local no_lock = 'WRONGTYPE the hash of this name is not a lock'
+local no_lock = 'WRONGTYPE the key of this name is not a lock; nothing was written'

@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include "lock/hold/steps.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::lock {
 namespace {
 
-Task<DurableReply> reply_of(Task<std::vector<Value>> asked) {
+Task<DurableReply> reply_of(Task<std::vector<Value>> asked, const Script& script, std::string key) {
   std::vector<Value> replies = co_await asked;
-  for (const Value& reply : replies)
-    if (reply.is_error()) throw error_of_reply(reply.as_text());
+  const std::string_view keys[] = {key};
+  if (replies.at(0).is_error()) throw error_of_script(replies[0].as_text(), script, keys);
+  if (replies.at(1).is_error()) throw error_of_reply(replies[1].as_text());
   co_return DurableReply{std::move(replies.at(0)), replies.at(1).as_integer()};
 }
 
@@ -28,7 +30,8 @@ Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, W
   Batch batch;
   batch.add(script, keys, args);
   add_wait(batch, durability);
-  return reply_of(store.run(std::move(batch), {.repeatable = true}));
+  return reply_of(store.run(std::move(batch), {.repeatable = true}), script,
+                  std::string{keys.front()});
 }
 
 void add_wait(Batch& batch, const Durability& durability) {

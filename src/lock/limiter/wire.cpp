@@ -13,6 +13,7 @@
 #include "base/random.hpp"
 #include "lock/limiter/limiter.lua.hpp"
 #include "store/key_name.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::lock {
 namespace {
@@ -109,9 +110,11 @@ Task<std::optional<std::string>> ask_change(Store& store, const RateKeys& keys, 
   batch.add(scripts::lock_limiter_set_rate, definition, terms);
   batch.add(scripts::lock_limiter_acquire, all, look);
   const std::vector<Value> replies = co_await store.run(std::move(batch));
-  for (const Value& reply : replies)
-    if (reply.is_error()) throw error_of_reply(reply.as_text());
-  if (replies.at(0).as_integer() == 1) co_return std::nullopt;
+  if (replies.at(0).is_error())
+    throw error_of_script(replies[0].as_text(), scripts::lock_limiter_set_rate, definition);
+  if (replies.at(1).is_error())
+    throw error_of_script(replies[1].as_text(), scripts::lock_limiter_acquire, all);
+  if (replies[0].as_integer() == 1) co_return std::nullopt;
   co_return answer_of(replies.at(1)).in_force;
 }
 

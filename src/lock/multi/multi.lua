@@ -28,9 +28,9 @@ local many = #KEYS / 4
 local held_by, free, way, chance_left = {}, {}, nil, 0
 for i = 1, many do
   local key = KEYS[4 * i - 3]
-  held_by[i] = call('HGET', key, 'sluice:request')
+  held_by[i] = redis.pcall('HGET', key, 'sluice:request')
   free[i] = not held_by[i] and call('EXISTS', key) == 0
-  if not held_by[i] and not free[i] and not is_lock(key, 64) then
+  if type(held_by[i]) ~= 'string' and not free[i] and not is_lock(key, 64) then
     return redis.error_reply(no_lock)
   end
   if not way and free[i] then

@@ -33,12 +33,12 @@ if held == 0 and chance_left == 0 then
   end
   return token
 end
-local request = call('HGET', lock, 'sluice:request')
+local request = redis.pcall('HGET', lock, 'sluice:request')
 if request == ARGV[3] then
   call('PEXPIRE', lock, ARGV[2])
   return tonumber(call('GET', KEYS[2])) or next_token(KEYS[2], 1)  -- this hold is the latest
 end
-if held > 0 and not request then
+if held > 0 and type(request) ~= 'string' then
 -- include lock/hold/parts.lua is_lock
   if not is_lock(lock, 64) then
     return redis.error_reply(no_lock)

@@ -15,6 +15,14 @@ local function refuse(key)
   call('LLEN', key)
 end
 
+-- The first look of a script: an error reply where NAME is a key of something else.
+local function refusal()
+  local text = redis.pcall('GET', KEYS[1])
+  if type(text) == 'table' or text and not string.match(text, '^%-?%d+$') then
+    return redis.error_reply('WRONGTYPE the key of this name is not a semaphore; nothing was written')
+  end
+end
+
 -- nil: nobody has set how many there are.
 local function free_permits()
   local text = call('GET', KEYS[1])

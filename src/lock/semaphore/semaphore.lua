@@ -16,6 +16,10 @@
 -- include lock/wait/queue.lua tickets
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
+local refused = refusal()
+if refused then
+  return refused
+end
 local count, lease = string.match(ARGV[3], '^(%d+) (%d+)')
 local back = reclaim()
 local held = prolong(ARGV[2], ARGV[3], lease)
@@ -135,6 +139,10 @@ end
 local before = KEYS[6] and call('GET', KEYS[6])
 if before then
   return tonumber(before)
+end
+local refused = refusal()
+if refused then
+  return refused
 end
 local back = reclaim()
 local was = free_permits() or 0

@@ -56,9 +56,9 @@ end
 if is_in() then
   return last_token()
 end
-local mode = call('HGET', KEYS[1], 'mode')
+local mode = redis.pcall('HGET', KEYS[1], 'mode')
 -- Every lock ends some time: only what has no end needs a closer look.
-if mode and call('PTTL', KEYS[1]) == -1 and not is_lock(KEYS[1]) then
+if type(mode) == 'table' or mode and call('PTTL', KEYS[1]) == -1 and not is_lock(KEYS[1]) then
   return redis.error_reply(no_lock)
 end
 local writes = call('HEXISTS', KEYS[1], owner .. ':write') == 1

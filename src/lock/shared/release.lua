@@ -94,7 +94,7 @@ return 1
 -- include lock/wait/queue.lua tickets
 -- include lock/shared/settle.lua
 -- include lock/hold/parts.lua is_lock
-local mode = call('HGET', KEYS[1], 'mode')
+local mode = redis.pcall('HGET', KEYS[1], 'mode')
 if call('EXISTS', KEYS[1]) == 1 and not is_lock(KEYS[1]) then
   return redis.error_reply(no_lock)
 end
