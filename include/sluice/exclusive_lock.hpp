@@ -62,11 +62,11 @@ class ExclusiveLock {
   bool try_lock();
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
-    return lock_within(std::chrono::ceil<std::chrono::milliseconds>(wait));
+    return lock_within(whole_ms(wait));
   }
   template <class AnyClock, class Duration>
   bool try_lock_until(const std::chrono::time_point<AnyClock, Duration>& when) {
-    return try_lock_for(when - now_of<AnyClock>());
+    return lock_within(time_until(when));
   }
   void unlock();
 
@@ -75,15 +75,32 @@ class ExclusiveLock {
   ExclusiveLock(std::shared_ptr<lock::LockResource> resource, std::string label);
   ~ExclusiveLock();
 
+  /// Rounded up; the longest there is for what is longer, as hours::max() is; 0 for less than 0.
+  template <class Rep, class Period>
+  static std::chrono::milliseconds whole_ms(const std::chrono::duration<Rep, Period>& wait) {
+    const std::chrono::duration<double, std::milli> about = wait;
+    if (about.count() >= 9e18) return std::chrono::milliseconds::max();
+    return about.count() > 0 ? std::chrono::ceil<std::chrono::milliseconds>(wait)
+                             : std::chrono::milliseconds{0};
+  }
+  template <class AnyClock, class Duration>
+  std::chrono::milliseconds time_until(
+      const std::chrono::time_point<AnyClock, Duration>& when) const {
+    using Seconds = std::chrono::duration<double>;
+    const auto now = now_of<AnyClock>();
+    const auto about = Seconds{when.time_since_epoch()} - Seconds{now.time_since_epoch()};
+    // Decades away the exact difference does not matter, and may not fit.
+    return std::chrono::abs(about) > Seconds{1e9} ? whole_ms(about) : whole_ms(when - now);
+  }
+
+ private:
+  bool lock_within(std::chrono::milliseconds wait);
   template <class AnyClock>
   auto now_of() const {
     if constexpr (std::is_same_v<AnyClock, std::chrono::steady_clock>)
       if (&clock_ != &system_clock()) return clock_.steady();  // virtual time
     return AnyClock::now();                                    // the caller's clock, not ours
   }
-
- private:
-  bool lock_within(std::chrono::milliseconds wait);
 
   Clock& clock_;
   const std::unique_ptr<lock::Entrance> entrance_;

@@ -99,11 +99,11 @@ class SharedMutex : public ExclusiveLock {
   bool try_lock_shared();
   template <class Rep, class Period>
   bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait) {
-    return lock_shared_within(std::chrono::ceil<std::chrono::milliseconds>(wait));
+    return lock_shared_within(whole_ms(wait));
   }
   template <class AnyClock, class Duration>
   bool try_lock_shared_until(const std::chrono::time_point<AnyClock, Duration>& when) {
-    return try_lock_shared_for(when - now_of<AnyClock>());
+    return lock_shared_within(time_until(when));
   }
   void unlock_shared();
 

@@ -51,7 +51,8 @@ class Link final : public Source, public Driver {
   void submit(Operation& operation);
   /// Blocks until the first connection is there. Throws the Error of the first attempt.
   void wait_for_greeting();
-  /// Every operation under way fails with Errc::closed; new ones too.
+  /// Every operation under way fails with Errc::closed; new ones too. Waits a moment for the
+  /// replies that no caller waits for: those to releases.
   void close();
   /// No call is under way, not even one that its caller has given up.
   bool is_free();

@@ -1,6 +1,9 @@
 // Calls and their ends: taking them, their time, and what becomes of them when the connection is
 // lost.
 #include <fmt/format.h>
+#include <poll.h>
+
+#include <thread>
 
 #include "base/process.hpp"
 #include "redis/link.hpp"
@@ -14,6 +17,8 @@ namespace {
 
 /// How long a reply that no caller waits for may lie in the socket.
 constexpr std::chrono::milliseconds unread_for{10};
+/// How long close() waits for such replies.
+constexpr std::chrono::milliseconds last_replies{100};
 
 std::exception_ptr failure(Errc code, const std::string& message, Effect effect) {
   if (effect == Effect::unknown) count(metrics().redis_unknown);
@@ -170,14 +175,26 @@ void Link::settle(Finished& finished) {
   }
 }
 
-/// Replies to unhurried calls may be there.
+/// Replies to unhurried calls may be there, or on their way.
 void Link::read_last() {
+  if (is_digesting_here()) return;
+  const auto until = system_clock().steady() + last_replies;
   Lock lock{mutex_};
-  if (reading_ || !is_open() || flight_.count(ReadBy::next_reader) == 0) return;
-  reading_ = true;
-  lock.unlock();
-  digest(socket_->read_some(buffer_));
-  stop_reading();
+  for (auto left = until - system_clock().steady();
+       left.count() > 0 && is_open() && flight_.count(ReadBy::next_reader) > 0;
+       left = until - system_clock().steady()) {
+    const bool reads = !std::exchange(reading_, true);
+    lock.unlock();
+    if (reads) {
+      pollfd socket{socket_->descriptor(), POLLIN, 0};
+      const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+      if (::poll(&socket, 1, static_cast<int>(ms)) > 0) digest(socket_->read_some(buffer_));
+      stop_reading();
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});  // another thread reads
+    }
+    lock.lock();
+  }
 }
 
 void Link::close() {

@@ -129,6 +129,24 @@ TEST(Reading, WhatIsThereWhenTheStoreClosesCounts) {
   }
 }
 
+TEST(Reading, Attack_WhatIsOnItsWayWhenTheStoreClosesCounts) {
+  std::promise<void> asked;
+  FakeServer server{[&](FakeServer::Peer& peer, int) {
+    if (!peer.greet() || peer.command().empty()) return;
+    asked.set_value();
+    std::this_thread::sleep_for(20ms);
+    peer.send(":1\r\n");
+    peer.wait_for_end();
+  }};
+  auto store = redis::open_redis(server.options());
+  std::promise<void> done;
+  bool failed = false;
+  spawn(del(*store, done), [&](std::exception_ptr) { failed = true; });
+  ASSERT_TRUE(comes(asked));
+  store.reset();
+  EXPECT_FALSE(failed);
+}
+
 /// Awaits a reply, and then blocks for another on the thread that brought it. A reply that is there
 /// before it is awaited is brought by nobody: then it asks again.
 Task<void> block_after_a_reply(Store& store, std::promise<Error>& refused) {

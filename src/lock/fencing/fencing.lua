@@ -2,9 +2,13 @@
 -- KEYS[1] largest token   ARGV[1] token, decimal, at most 2^53: exact as a Lua number
 
 -- part admit
--- The largest token if the one asked for is smaller, else nil: it is the largest now.
+-- The largest token if the one asked for is smaller, else nil: it is the largest now. Raises
+-- WRONGTYPE for a string that is no token.
 local function larger_token()
   local largest = redis.call('GET', KEYS[1])
+  if largest and not (#largest <= 16 and string.match(largest, '^%d+$')) then
+    redis.call('LLEN', KEYS[1])
+  end
   if largest and tonumber(ARGV[1]) < tonumber(largest) then
     return largest
   end

@@ -7,14 +7,18 @@
 -- ARGV[6] how long an opening is remembered, ms
 
 -- part count
--- The count; nil: there is none. Raises WRONGTYPE for a string that is no count.
+-- nil: there is none. Raises WRONGTYPE for a string that is no number.
 local call = redis.call
-local function count()
-  local text = call('GET', KEYS[1])
+local function number_in(key)
+  local text = call('GET', key)
   if text and not string.match(text, '^%-?%d+$') then
-    call('LLEN', KEYS[1])
+    call('LLEN', key)
   end
   return text and tonumber(text)
+end
+
+local function count()
+  return number_in(KEYS[1])
 end
 
 -- part once
@@ -39,10 +43,10 @@ end
 -- Openings are numbered on from the server's time, so that no number comes again when it was
 -- forgotten: a waiter could not tell the new opening from the one it knows.
 local function open()
-  call('DEL', KEYS[1], KEYS[4])
-  if call('INCR', KEYS[3]) == 1 then
+  if call('INCR', KEYS[3]) == 1 then  -- first: it fails where KEYS[3] is no number
     call('SET', KEYS[3], server_time())
   end
+  call('DEL', KEYS[1], KEYS[4])
   call('PEXPIRE', KEYS[3], ARGV[6])
   call('PUBLISH', ARGV[3], '0')
 end
@@ -51,7 +55,7 @@ end
 -- What a waiter wants to know.
 -- Reply: {count, 0: there is none; number of the last opening, 0: none that is remembered}
 -- include lock/latch/latch.lua count
-return {math.max(count() or 0, 0), tonumber(call('GET', KEYS[3]) or 0)}
+return {math.max(count() or 0, 0), number_in(KEYS[3]) or 0}
 
 -- script set
 -- Set the count, once for each request; 0 opens the latch.

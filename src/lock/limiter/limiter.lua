@@ -30,6 +30,12 @@ end
 local form = '<Bc0I4'
 local step = 1000  -- entries that one call reads of a long log, or forgets
 
+local function check_entry(entry)
+  if #entry ~= 5 + (string.byte(entry) or 0) then
+    refuse(KEYS[3])
+  end
+end
+
 -- Before the limiter is defined: its keys hold nothing, or what is left of an earlier one.
 local function check_keys()
   if call('EXISTS', KEYS[1]) == 1 then
@@ -40,8 +46,8 @@ local function check_keys()
     refuse(KEYS[2])
   end
   local entry = call('ZRANGE', KEYS[3], 0, 0)[1]
-  if entry and #entry ~= 5 + (string.byte(entry) or 0) then
-    refuse(KEYS[3])
+  if entry then
+    check_entry(entry)
   end
 end
 
@@ -54,7 +60,8 @@ if not (defined[1] or defined[2] or defined[3]) then
 end
 local rate, interval = tonumber(defined[1]), tonumber(defined[2])
 local same = defined[1] == ARGV[1] and defined[2] == ARGV[2]
-if not rate or not interval or defined[3] ~= ARGV[3] or not (same or ARGV[5] == '1') then
+local sound = rate and interval and rate > 0 and interval > 0  -- 'nan' is a number, too
+if not sound or defined[3] ~= ARGV[3] or not (same or ARGV[5] == '1') then
   return {'mismatch', defined[1] or '', defined[2] or '', defined[3] or ''}
 end
 local wanted = tonumber(ARGV[7])
@@ -69,6 +76,7 @@ local due = string.format('%.3f', now - interval)
 
 local strangers = 0
 local function permits_of(entry)
+  check_entry(entry)
   local _, permits = struct.unpack(form, entry)
   if string.sub(entry, 14, 17) ~= '\0\0\0\0' then  -- ids of ours end with a small number
     strangers = 1

@@ -15,6 +15,7 @@
 -- sluice_rw_leases:PREFIX: our readers by when the longest of their hold keys ends. It says where
 -- to look, and may be wrong: Redisson does not know it.
 local call = redis.call
+local most_entries = 100000  -- that a script looks at, though a field may say anything
 
 local function hold_key(prefix, owner, n)
   return prefix .. ':' .. owner .. ':rwlock_timeout:' .. n
@@ -130,7 +131,7 @@ end
 -- How long the entries of a reader last.
 local function reader_left(owner, entries)
   local left = -2
-  for n = 1, entries do
+  for n = 1, math.min(entries, most_entries) do
     left = math.max(left, call('PTTL', hold_key(ARGV[1], owner, n)))
   end
   return left
@@ -254,17 +255,11 @@ return renew('w')
 --        stranger's.
 -- include lock/hold/parts.lua server_time
 -- include lock/shared/holds.lua holds
+-- include lock/shared/holds.lua survey
+-- include lock/hold/parts.lua is_lock
 local ours = {}
 local holders = {}
-local fields = call('HGETALL', KEYS[1])
-
-local function left_of(kind, owner, entries)
-  local left = kind == 'w' and call('PTTL', KEYS[1]) or -2
-  for n = 1, kind == 'r' and entries or 0 do
-    left = math.max(left, call('PTTL', hold_key(ARGV[1], owner, n)))
-  end
-  return left
-end
+local fields = is_lock(KEYS[1]) and call('HGETALL', KEYS[1]) or {}
 
 for _, notes in ipairs({fields, call('HGETALL', writing_of(ARGV[1]))}) do
   for i = 2, #notes, 2 do
@@ -279,7 +274,7 @@ for i = 1, #fields, 2 do
   if entries then
     local writer = string.match(fields[i], '^(.*):write$')
     local kind, owner = writer and 'w' or 'r', writer or fields[i]
-    local left = left_of(kind, owner, entries)
+    local left = kind == 'w' and call('PTTL', KEYS[1]) or reader_left(owner, entries)
     if left > -2 then
       local known = ours[kind .. owner] or {false, false}
       table.insert(holders, {kind, owner, entries, left, known[1], known[2]})

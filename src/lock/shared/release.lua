@@ -103,7 +103,7 @@ if not mode then
 end
 local fields = call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
-  for n = 1, tonumber(fields[i + 1]) or 0 do
+  for n = 1, math.min(tonumber(fields[i + 1]) or 0, most_entries) do
     call('DEL', hold_key(ARGV[1], fields[i], n))
   end
 end

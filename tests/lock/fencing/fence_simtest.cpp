@@ -42,6 +42,16 @@ TEST_F(FenceTest, ComparesExactlyUpToItsBound) {
   EXPECT_THROW((void)fence_.admit({0}).get(), Error);
 }
 
+TEST_F(FenceTest, Attack_AKeyThatHoldsNoTokenIsRefusedAndLeftAsItIs) {
+  for (const auto* text : {"text", "", "1.5", "-1", "inf", "0x10", "99999999999999999999"}) {
+    SCOPED_TRACE(text);
+    store_->run({"SET", "sluice_fence:{books}", text}).get();
+    EXPECT_EQ(error_of(fence_.admit({5})), Errc::wrong_type);
+    EXPECT_EQ(error_of(fence_.run({5}, {"k"}, {"SET", "k", "v"})), Errc::wrong_type);
+    EXPECT_EQ(value("sluice_fence:{books}"), text);
+  }
+}
+
 TEST_F(FenceTest, RunsACommandForAnAdmittedTokenAlone) {
   const auto set = [&](std::uint64_t token, std::string_view text) {
     return fence_.run({token}, {"{books}:total"}, {"SET", "{books}:total", text}).get();

@@ -296,5 +296,14 @@ TEST_F(LatchFrictions, U03_WhatIsNoCountIsRefusedAndLeftAsItIs) {
   }
 }
 
+TEST_F(LatchFrictions, Attack_AnOpeningThatIsNoNumberIsRefused) {
+  latch_.try_set_count(1).get();
+  store_->run({"SET", "sluice_latch_opened:{stock}", "text"}).get();
+  EXPECT_EQ(error_of(latch_.state(1h)), Errc::wrong_type) << "at once";
+  EXPECT_EQ(error_of(latch_.count()), Errc::wrong_type);
+  EXPECT_TRUE(error_of(latch_.count_down()));
+  EXPECT_EQ(contents("stock"), "string \"1\"") << "it does not open unheard";
+}
+
 }  // namespace
 }  // namespace sluice

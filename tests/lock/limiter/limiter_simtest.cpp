@@ -470,5 +470,19 @@ TEST_F(LimiterFrictions, U03_WhatLiesBesideItsNameIsLeftAsItIs) {
   EXPECT_FALSE(exists("shop"));
 }
 
+TEST_F(LimiterFrictions, Attack_ForeignEntriesOfADefinedLimiterAreRefused) {
+  RateLimiter{line_, "shop", {.rate = 3, .interval = 1s}}.try_set_rate().get();
+  store_->run({"ZADD", "{shop}:permits", "9e15", "the permit of Mr Smith"}).get();
+  store_->run({"DEL", "{shop}:value"}).get();
+  expect_refused("{shop}:permits");
+}
+
+TEST_F(LimiterFrictions, Attack_ARateThatIsNoNumberIsAMismatchWhoeverFollows) {
+  store_->run({"HSET", "shop", "rate", "nan", "interval", "nan", "type", "0"}).get();
+  RateLimiter limiter{line_, "shop", {.rate = 3, .interval = 1s, .follow = true}};
+  EXPECT_EQ(error_of(limiter.try_acquire()), Errc::config_mismatch);
+  EXPECT_EQ(error_of(limiter.available()), Errc::config_mismatch);
+}
+
 }  // namespace
 }  // namespace sluice

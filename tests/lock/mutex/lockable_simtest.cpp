@@ -1,5 +1,6 @@
 /// Mutex behind the standard library's locks. (Time stands still; the threads do not need it.)
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <thread>
 
@@ -52,6 +53,27 @@ TEST_F(StandardLocks, UniqueLockTriesAndWaits) {
   EXPECT_FALSE(attempt.try_lock_for(0s));
   EXPECT_FALSE(attempt.try_lock_until(clock_.steady()));
   EXPECT_FALSE(attempt.try_lock_until(std::chrono::system_clock::time_point{}));
+}
+
+struct Waits : Mutex {
+  using Mutex::Mutex;
+  using Mutex::time_until;
+  using Mutex::whole_ms;
+};
+
+TEST_F(StandardLocks, Attack_WaitsThatDoNotFitAreTheLongestOrNone) {
+  constexpr auto longest = std::chrono::milliseconds::max();
+  EXPECT_EQ(Waits::whole_ms(std::chrono::hours::max()), longest);
+  EXPECT_EQ(Waits::whole_ms(std::chrono::duration<double>{1e300}), longest);
+  EXPECT_EQ(Waits::whole_ms(std::chrono::hours::min()), 0ms);
+  EXPECT_EQ(Waits::whole_ms(std::chrono::duration<double>{std::nan("")}), 0ms);
+  EXPECT_EQ(Waits::whole_ms(std::chrono::nanoseconds{1}), 1ms);
+  const Waits mutex{line_, "stock"};
+  EXPECT_EQ(mutex.time_until(SteadyTime::min()), 0ms);
+  EXPECT_GT(mutex.time_until(SteadyTime::max()), 24h);
+  EXPECT_EQ(mutex.time_until(std::chrono::sys_time<std::chrono::hours>::max()), longest);
+  EXPECT_EQ(mutex.time_until(std::chrono::sys_time<std::chrono::hours>::min()), 0ms);
+  EXPECT_EQ(mutex.time_until(clock_.steady() + 1500us), 2ms);
 }
 
 TEST_F(StandardLocks, ThreadEntersAgainAndOthersDoNot) {

@@ -192,6 +192,20 @@ TEST_F(Sharing, ForceEndsAllHoldsAndLetsTheNextIn) {
   expect_nothing_left();
 }
 
+TEST_F(Sharing, Attack_NumbersInAHashThatIsNoLockKeepNoServerBusy) {
+  store_->run({"HSET", "prices", "name", "tea", "views", "1e30"}).get();
+  const auto info = here_.info().get();
+  EXPECT_TRUE(info.holders.empty());
+  store_->run({"DEL", "prices"}).get();
+  const std::string_view reader = "5ae5a5d5-0c0a-4a4a-9f9f-0123456789ab:1";
+  store_->run({"HSET", "prices", "mode", "read", reader, "999999999999"}).get();
+  EXPECT_TRUE(here_.info().get().holders.empty());
+  EXPECT_TRUE(here_.try_acquire().get()) << "no hold key of that reader lives";
+  store_->run({"DEL", "prices"}).get();
+  store_->run({"HSET", "prices", "mode", "read", reader, "999999999999"}).get();
+  EXPECT_TRUE(here_.force_release().get());
+}
+
 TEST_F(Sharing, KeyOfAnotherLockIsAnError) {
   Mutex plain{line_, "prices"};
   const auto held = plain.acquire().get();
