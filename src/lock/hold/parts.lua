@@ -21,8 +21,12 @@ end
 local counter_kept = 90000000  -- ms: longer than any lease
 local function next_token(counter, many)
   server_time()
-  local token = math.max(tonumber(redis.call('GET', counter) or 0), asked_us) + many
-  redis.call('SET', counter, token, 'PX', counter_kept)
+  local token = asked_us + many
+  local counted = redis.call('SET', counter, token, 'PX', counter_kept, 'GET')
+  if counted and counted + many > token then
+    token = counted + many
+    redis.call('SET', counter, token, 'PX', counter_kept)
+  end
   return token
 end
 
