@@ -14,11 +14,14 @@ namespace {
 constexpr std::string_view is_mine = "call('HGET', lock, 'sluice:request') ~= ARGV[1]";
 constexpr std::string_view claim = "call('PEXPIRE', lock, claim)";
 // Part next_token, and what lock/mutex/acquire has in its place.
-constexpr std::string_view token_of_time = "local token = asked_us + many";
-constexpr std::string_view token_of_time_at_once = "local token = time[1] * 1000000 + time[2] + 1";
+constexpr std::string_view of_time = "local token = asked_us + many";
+constexpr std::string_view of_time_at_once =
+    "local token = tonumber(time[1]) * 1000000 + tonumber(time[2]) + 1";
+constexpr std::string_view is_passed = "not last or last + many > token";
+constexpr std::string_view is_passed_at_once = "not last or last >= token";
 constexpr std::string_view stands = "local token = 1e15";
-constexpr std::string_view was_passed = "counted + many > token";
-constexpr std::string_view was_passed_at_once = "counted + 1 > token";
+constexpr std::string_view of_counter =
+    "local token = (tonumber(call('GET', KEYS[2]) or nil) or time[1] * 1000000 + time[2]) + 1";
 
 constexpr std::string_view runs = "return listens(inbox) and not (till and till < server_time())";
 constexpr std::string_view listeners = "tonumber(redis.call('PUBSUB', 'NUMSUB', channel)[2]) > 0";
@@ -54,15 +57,15 @@ const std::vector<Mutation> mutations{
      .swaps = {{"lock/mutex/release", "leave_queue(KEYS[3], KEYS[4], ARGV[4])", ""}}},
     {.name = "token-stands",
      .about = "the fencing counter does not count",
-     .swaps = {{"lock/mutex/acquire", token_of_time_at_once, stands},
-               {"lock/mutex/acquire", was_passed_at_once, "false"},
-               {"lock/mutex/release", token_of_time, stands},
-               {"lock/mutex/release", was_passed, "false"},
-               {"lock/mutex/pass", token_of_time, stands},
-               {"lock/mutex/pass", was_passed, "false"}}},
+     .swaps = {{"lock/mutex/acquire", of_time_at_once, stands},
+               {"lock/mutex/acquire", is_passed_at_once, "false"},
+               {"lock/mutex/release", of_time, stands},
+               {"lock/mutex/release", is_passed, "false"},
+               {"lock/mutex/pass", of_time, stands},
+               {"lock/mutex/pass", is_passed, "false"}}},
     {.name = "granted-ticket-stays",
      .about = "who was handed the lock is still in the queue",
-     .swaps = {{"lock/mutex/release", "  call('LPOP', queue)", ""}}},
+     .swaps = {{"lock/mutex/release", "call('LPOP', queue)", ""}}},
     {.name = "fair-without-order",
      .about = "the last who came is first",
      .primitive = "fair",
@@ -91,9 +94,9 @@ const std::vector<Mutation> mutations{
     {.name = "tokens-of-the-counter",
      .about = "a token is the counter's next, whatever the time",
      .profile = "snapshot",
-     .swaps = {{"lock/mutex/acquire", was_passed_at_once, "true"},
-               {"lock/mutex/release", was_passed, "true"},
-               {"lock/mutex/pass", was_passed, "true"}}},
+     .swaps = {{"lock/mutex/acquire", of_time_at_once, of_counter},
+               {"lock/mutex/release", is_passed, "true"},
+               {"lock/mutex/pass", is_passed, "true"}}},
     {.name = "wait-lies",
      .about = "WAIT says that a replica has what it has not",
      .profile = "promotion",
