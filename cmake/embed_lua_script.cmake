@@ -34,8 +34,9 @@ function(append_constant name text)
     string(REPLACE "${line}\n" "\n${included}" text "\n${text}")
     string(SUBSTRING "${text}" 1 -1 text)
   endforeach()
-  # Comments are for those who read the source; the lines stay, so that a server's message names the right one.
+  # Comments and margins are for those who read the source; the lines stay, so that a server's message names the right one.
   string(REGEX REPLACE "\n *--[^\n]*" "\n" text "\n${text}")
+  string(REGEX REPLACE "\n +" "\n" text "${text}")
   string(SUBSTRING "${text}" 1 -1 text)
   string(SHA1 sha1 "${text}")
   string(REGEX REPLACE "[^a-zA-Z0-9]" "_" symbol ${name})

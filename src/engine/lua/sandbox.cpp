@@ -1,4 +1,8 @@
+#include <cstdint>
+#include <cstring>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/lua/libraries.hpp"
 
@@ -86,6 +90,28 @@ int protected_call(lua_State* lua) {
   lua_pushboolean(lua, 0);
   lua_insert(lua, 1);
   return lua_gettop(lua);
+}
+
+/// Up to 18 decimal digits; nothing: the text is something else.
+std::optional<std::uint64_t> digits_in(std::string_view text) noexcept {
+  if (text.empty() || text.size() > 18) return std::nullopt;
+  std::uint64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = number * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return number;
+}
+
+/// tonumber. Most texts are digits; Lua's own reads any text twice, by strtod.
+int to_number(lua_State* lua) {
+  if (lua_gettop(lua) == 1 && lua_type(lua, 1) == LUA_TSTRING) {
+    if (const auto number = digits_in(text_at(lua, 1))) {
+      lua_pushnumber(lua, static_cast<double>(*number));
+      return 1;
+    }
+  }
+  return original(lua);
 }
 
 /// Compiles the text on the stack at `index`; nil and a message where it is none. Bytecode could
@@ -231,6 +257,7 @@ void open_sandbox(lua_State* lua) {
          {"dofile", "loadfile", "print", "newproxy", "setfenv", "getfenv", "module", "require"});
   for (const char* name : {"rawset", "setmetatable"}) wrap(lua, name, refuse_view);
   wrap(lua, "rawget", use_real);
+  wrap(lua, "tonumber", to_number);
   wrap(lua, "getmetatable", get_metatable);
   replace_iteration(lua);
   set_function(lua, "pcall", protected_call);

@@ -17,12 +17,22 @@ end
 -- microseconds: so tokens rise although the server has lost some of its data, or all, and a counter
 -- may end. Doubles count exactly up to 2^53, the year 2255. Give them to redis.call as numbers:
 -- that is exact, and costs less than string.format; in texts, by '%.0f'.
+-- A counter that is no number, or above 2^53, raises an error and stays as it is.
 -- REQUIRES: part server_time
 local counter_kept = 90000000  -- ms: longer than any lease
 local function next_token(counter, many)
   server_time()
-  local token = math.max(tonumber(redis.call('GET', counter) or 0), asked_us) + many
-  redis.call('SET', counter, token, 'PX', counter_kept)
+  local token = asked_us + many
+  local counted = redis.call('SET', counter, token, 'PX', counter_kept, 'GET')
+  local last = tonumber(counted or 0)
+  if not last or last + many > token then
+    if not last or last + many > 9007199254740992 then
+      redis.call('SET', counter, counted)
+      redis.call('INCRBY', counter, '9223372036854775807')  -- says what is wrong
+    end
+    token = last + many
+    redis.call('SET', counter, token, 'PX', counter_kept)
+  end
   return token
 end
 

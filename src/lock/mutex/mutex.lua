@@ -13,18 +13,28 @@
 --        the hold in the way, -1: it has no end; or for how long the lock is left to others); the
 --        server's time in ms, 0 where we do not wait; 1: the holder knows no queue.
 local call, lock = redis.call, KEYS[1]
+local there, request, held, chance_left = call('EXISTS', lock, KEYS[4]), nil, false, 0
+if there > 0 then
+  request = redis.pcall('HGET', lock, 'sluice:request')
+  held = request or there == 2 or call('EXISTS', lock) == 1
+  if not held then
 -- include lock/hold/parts.lua server_time
--- include lock/hold/parts.lua next_token
-local held, chance_left = call('EXISTS', lock, KEYS[4]), 0
-if held > 0 then
-  held = call('EXISTS', lock)
-  if held == 0 then
 -- include lock/wait/queue.lua strangers
     chance_left = left_to_strangers(KEYS[4])
   end
 end
-if held == 0 and chance_left == 0 then
-  local token = next_token(KEYS[2], 1)
+if not held and chance_left == 0 then
+  -- As next_token(KEYS[2], 1), without making functions: that takes as long as all the rest.
+  local time = call('TIME')
+  local token = tonumber(time[1]) * 1000000 + tonumber(time[2]) + 1
+  local counted = call('SET', KEYS[2], token, 'PX', 90000000, 'GET')
+  local last = tonumber(counted or 0)
+  if not last or last >= token then
+-- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua next_token
+    call('SET', KEYS[2], counted)
+    token = next_token(KEYS[2], 1)
+  end
   call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4])
   call('PEXPIRE', lock, ARGV[2])
   if ARGV[5] ~= '' then
@@ -33,19 +43,20 @@ if held == 0 and chance_left == 0 then
   end
   return token
 end
-local request = redis.pcall('HGET', lock, 'sluice:request')
+-- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua next_token
 if request == ARGV[3] then
   call('PEXPIRE', lock, ARGV[2])
   return tonumber(call('GET', KEYS[2])) or next_token(KEYS[2], 1)  -- this hold is the latest
 end
-if held > 0 and type(request) ~= 'string' then
+if held and type(request) ~= 'string' then
 -- include lock/hold/parts.lua is_lock
   if not is_lock(lock, 64) then
     return redis.error_reply(no_lock)
   end
 end
-local left = held > 0 and call('PTTL', lock) or chance_left
-local foreign = held > 0 and not request and 1 or 0
+local left = held and call('PTTL', lock) or chance_left
+local foreign = held and not request and 1 or 0
 if ARGV[5] == '' then
   return {left, 0, foreign}
 end
@@ -67,7 +78,8 @@ end
 if call('HGET', lock, 'sluice:request') ~= ARGV[1] then
   return 0
 end
-if call('EXISTS', KEYS[3]) == 0 then  -- no process waits: as hand_over, without its preparations
+local waiting = call('LLEN', KEYS[3])
+if waiting == 0 then  -- as hand_over, without its preparations
   call('DEL', lock, KEYS[4])
   if call('PUBLISH', ARGV[2], '0') > 0 then
 -- include lock/hold/parts.lua server_time
@@ -83,7 +95,7 @@ end
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua hand_over
-hand_over(ARGV[2], tonumber(ARGV[3]))
+hand_over(ARGV[2], tonumber(ARGV[3]), 1, waiting)
 return 1
 
 -- script pass
@@ -155,41 +167,60 @@ return 1
 -- Ends the hold of a lock and gives the lock to the first process that waits and runs. Without one
 -- it is free.
 -- KEYS[first], 1 where it is not given: lock hash   the next: fencing counter, queue, looks
+-- `waiting`: how many tickets the queue has; nil: to be asked
 -- A ticket is "request lease claim inbox owner holder", times in ms. Its process has `claim` ms to
 -- say that it has taken over.
 -- REQUIRES: parts tickets and strangers
 -- Programs that are not ours, if they listen to `channel`, have their chance when each that waits
 -- here has had its turn, and after `bound` hand-overs in a row at the latest: the lock is free
 -- then, and the first of the queue comes back when that is over.
-local function hand_over(channel, bound, first)
-  local call = redis.call
+local function hand_over(channel, bound, first, waiting)
+  local call, words = redis.call, '^(%S+) %d+ (%d+) (%S+) (%S+) (.*)$'
   local at = first or 1
   local lock, counter, queue, looks = KEYS[at], KEYS[at + 1], KEYS[at + 2], KEYS[at + 3]
   local passed = tonumber(call('HGET', lock, 'sluice:handoffs') or 0)
-  call('DEL', lock)  -- first of all: what comes after it is not refused for want of memory
-  local ticket = first_ticket(queue, looks)
+  local ticket, many = call('LINDEX', queue, 0), nil
+  local request, claim, inbox, owner, holder = string.match(ticket or '', words)
+  local runs_on = false
+  if inbox then  -- as runs() and strangers(), in one question
+    local heard = call('PUBSUB', 'NUMSUB', inbox, channel, channel .. ':sluice')
+    local till = tonumber(call('HGET', looks, inbox) or nil)
+    runs_on = heard[2] > 0 and not (till and till < server_time())
+    many = heard[4] - heard[6]
+  end
+  if ticket and not runs_on then
+    ticket = first_ticket(queue, looks)
+    waiting = nil
+    request, claim, inbox, owner, holder = string.match(ticket or '', words)
+  end
   if not ticket then
-    call('DEL', looks)
+    call('DEL', lock, looks)
     if call('PUBLISH', channel, '0') > 0 then
       leave_to_strangers(looks, channel)
     end
     return
   end
-  local request, _, claim, inbox, owner, holder =
-    string.match(ticket, '^(%S+) (%d+) (%d+) (%S+) (%S+) (.*)$')
-  if leave_to_strangers(looks, channel, passed, call('LLEN', queue), bound) then
-    call('PUBLISH', channel, '0')
-    call('PUBLISH', inbox, 'look ' .. request .. ' ' .. chance)
-    return
+  waiting = waiting or call('LLEN', queue)
+  -- DEL is the first that writes: what comes after it is not refused for want of memory.
+  if many ~= 0 then
+    call('DEL', lock)
+    if leave_to_strangers(looks, channel, passed, waiting, bound) then
+      call('PUBLISH', channel, '0')
+      call('PUBLISH', inbox, 'look ' .. request .. ' ' .. chance)
+      return
+    end
+  end
+  if waiting == 1 then
+    call('DEL', lock, queue, looks)
+  else
+    call('DEL', lock)
+    call('LPOP', queue)
   end
   local token = next_token(counter, 1)
-  call('LPOP', queue)
   call('HSET', lock, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
        'sluice:handoffs', passed + 1)
   call('PEXPIRE', lock, claim)
-  if call('EXISTS', queue) == 0 then
-    call('DEL', looks)
-  else
+  if waiting > 1 then
     expect_claim(looks, inbox, claim)
   end
   call('PUBLISH', inbox, string.format('grant %s %.0f %.0f %s', request, token, server_time(),

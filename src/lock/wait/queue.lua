@@ -149,13 +149,15 @@ local function first_ticket(queue, looks)
 end
 
 -- How many processes that run, among the first hundred tickets. Fewer than there are: then the
--- process looks more often than it must.
+-- process looks more often than it must. Also, whether the ticket is there; nil: not known.
 local function processes_before(queue, looks, ticket)
   local known, many = {[inbox_of(ticket)] = true}, 0
   for first = 0, 50, 50 do
     local tickets = redis.call('LRANGE', queue, first, first + 49)
     for _, other in ipairs(tickets) do
-      if other == ticket or many == most_counted then
+      if other == ticket then
+        return many, true
+      elseif many == most_counted then
         return many
       end
       local inbox = inbox_of(other) or ''
@@ -165,7 +167,7 @@ local function processes_before(queue, looks, ticket)
       end
     end
     if #tickets < 50 then
-      break
+      return many, false
     end
   end
   return many
@@ -173,14 +175,19 @@ end
 
 -- In how many ms the process of a ticket looks again.
 local function next_look(queue, looks, ticket, left)
-  return promise_look(looks, inbox_of(ticket), processes_before(queue, looks, ticket), left)
+  local many = processes_before(queue, looks, ticket)
+  return promise_look(looks, inbox_of(ticket), many, left)
 end
 
 local function stand(queue, looks, ticket, left)
-  if not redis.call('LPOS', queue, ticket) then
+  local many, stands = processes_before(queue, looks, ticket)
+  if stands == nil then
+    stands = redis.call('LPOS', queue, ticket)
+  end
+  if not stands then
     redis.call('RPUSH', queue, ticket)
   end
-  local rest = next_look(queue, looks, ticket, left)
+  local rest = promise_look(looks, inbox_of(ticket), many, left)
   redis.call('PEXPIRE', queue, queue_kept)
   redis.call('PEXPIRE', looks, queue_kept)
   return rest

@@ -13,13 +13,16 @@ namespace {
 
 constexpr std::string_view is_mine = "call('HGET', lock, 'sluice:request') ~= ARGV[1]";
 constexpr std::string_view claim = "call('PEXPIRE', lock, claim)";
-constexpr std::string_view rises = "redis.call('GET', counter) or 0), asked_us)";
-constexpr std::string_view stands = "redis.call('GET', counter) or 1e15), 0) - many";
+// Part next_token, and what lock/mutex/acquire has in its place.
+constexpr std::string_view of_time = "local token = asked_us + many";
+constexpr std::string_view of_time_at_once =
+    "local token = tonumber(time[1]) * 1000000 + tonumber(time[2]) + 1";
+constexpr std::string_view is_passed = "not last or last + many > token";
+constexpr std::string_view is_passed_at_once = "not last or last >= token";
+constexpr std::string_view stands = "local token = 1e15";
+constexpr std::string_view of_counter =
+    "local token = (tonumber(call('GET', KEYS[2]) or nil) or time[1] * 1000000 + time[2]) + 1";
 
-constexpr std::string_view token_of_time =
-    "math.max(tonumber(redis.call('GET', counter) or 0), asked_us) + many";
-constexpr std::string_view token_of_counter =
-    "(tonumber(redis.call('GET', counter) or nil) or asked_us) + many";
 constexpr std::string_view runs = "return listens(inbox) and not (till and till < server_time())";
 constexpr std::string_view listeners = "tonumber(redis.call('PUBSUB', 'NUMSUB', channel)[2]) > 0";
 
@@ -31,7 +34,7 @@ const std::vector<Mutation> mutations{
      .swaps = {{"lock/mutex/release", is_mine, "false"}}},
     {.name = "acquire-without-look",
      .about = "an acquire does not look whether the lock is free",
-     .swaps = {{"lock/mutex/acquire", "held == 0 and chance_left == 0", "true"}}},
+     .swaps = {{"lock/mutex/acquire", "not held and chance_left == 0", "true"}}},
     {.name = "renew-after-release",
      .about = "a renewal that knows no owner comes behind the release",
      .swaps = {{"lock/mutex/renew", "redis.pcall('HGET', key, 'sluice:request') == ARGV[at]",
@@ -54,12 +57,15 @@ const std::vector<Mutation> mutations{
      .swaps = {{"lock/mutex/release", "leave_queue(KEYS[3], KEYS[4], ARGV[4])", ""}}},
     {.name = "token-stands",
      .about = "the fencing counter does not count",
-     .swaps = {{"lock/mutex/acquire", rises, stands},
-               {"lock/mutex/release", rises, stands},
-               {"lock/mutex/pass", rises, stands}}},
+     .swaps = {{"lock/mutex/acquire", of_time_at_once, stands},
+               {"lock/mutex/acquire", is_passed_at_once, "false"},
+               {"lock/mutex/release", of_time, stands},
+               {"lock/mutex/release", is_passed, "false"},
+               {"lock/mutex/pass", of_time, stands},
+               {"lock/mutex/pass", is_passed, "false"}}},
     {.name = "granted-ticket-stays",
      .about = "who was handed the lock is still in the queue",
-     .swaps = {{"lock/mutex/release", "  call('LPOP', queue)", ""}}},
+     .swaps = {{"lock/mutex/release", "call('LPOP', queue)", ""}}},
     {.name = "fair-without-order",
      .about = "the last who came is first",
      .primitive = "fair",
@@ -88,9 +94,9 @@ const std::vector<Mutation> mutations{
     {.name = "tokens-of-the-counter",
      .about = "a token is the counter's next, whatever the time",
      .profile = "snapshot",
-     .swaps = {{"lock/mutex/acquire", token_of_time, token_of_counter},
-               {"lock/mutex/release", token_of_time, token_of_counter},
-               {"lock/mutex/pass", token_of_time, token_of_counter}}},
+     .swaps = {{"lock/mutex/acquire", of_time_at_once, of_counter},
+               {"lock/mutex/release", is_passed, "true"},
+               {"lock/mutex/pass", is_passed, "true"}}},
     {.name = "wait-lies",
      .about = "WAIT says that a replica has what it has not",
      .profile = "promotion",
