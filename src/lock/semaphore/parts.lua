@@ -19,7 +19,8 @@ end
 local function refusal()
   local text = redis.pcall('GET', KEYS[1])
   if type(text) == 'table' or text and not string.match(text, '^%-?%d+$') then
-    return redis.error_reply('WRONGTYPE the key of this name is not a semaphore; nothing was written')
+    return redis.error_reply(
+      'WRONGTYPE the key of this name is not a semaphore; nothing was written')
   end
 end
 

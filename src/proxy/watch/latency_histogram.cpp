@@ -1,5 +1,7 @@
 #include "proxy/watch/latency_histogram.hpp"
 
+#include <memory>
+
 namespace sluice::proxy::watch {
 
 void LatencyHistogram::add_to(LatencyCounts& counts) const {

@@ -1,4 +1,5 @@
 /// Leases, renewals and losses on virtual time.
+#include <map>
 #include <stdexcept>
 
 #include "lock/virtual_lock.hpp"
