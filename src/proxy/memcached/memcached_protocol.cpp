@@ -1,12 +1,16 @@
-#include "proxy/memcached/memcached_protocol.hpp"
-
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include "proxy/config/config.hpp"
+#include "proxy/memcached/commands.hpp"
 #include "proxy/memcached/readers.hpp"
+#include "proxy/protocol/protocol.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -54,24 +58,68 @@ bool has_flag(Words flags, char flag) noexcept {
                              [flag](std::string_view word) { return word.starts_with(flag); });
 }
 
-}  // namespace
+/// The text protocol of memcached, with its meta commands.
+class MemcachedProtocol final : public Protocol {
+ public:
+  explicit MemcachedProtocol(const PoolSettings& settings)
+      : pool_(settings.name),
+        strict_(settings.compat == Compat::strict),
+        request_size_limit_(settings.request_size_limit),
+        request_words_limit_(settings.request_words_limit),
+        reply_size_limit_(settings.reply_size_limit),
+        allow_(settings.allow) {}
 
-MemcachedProtocol::MemcachedProtocol(const PoolSettings& settings)
-    : pool_(settings.name),
-      strict_(settings.compat == Compat::strict),
-      request_size_limit_(settings.request_size_limit),
-      request_words_limit_(settings.request_words_limit),
-      reply_size_limit_(settings.reply_size_limit),
-      allow_(settings.allow) {}
+  std::unique_ptr<RequestReader> request_reader() const override {
+    return std::make_unique<MemcachedRequestReader>(MemcachedLimits{
+        .whole = request_size_limit_, .words = request_words_limit_, .strict = strict_});
+  }
+  std::unique_ptr<ReplyReader> reply_reader() const override {
+    return std::make_unique<MemcachedReplyReader>(reply_size_limit_);
+  }
+  Plan plan(Words words) override;
+  void append_fragment(std::string& out, Words words, const Plan& plan,
+                       std::span<const std::uint32_t> keys) const override;
+  void append_merged(std::string& out, Words words, const Plan& plan,
+                     std::span<const FragmentReply> replies, bool partial) const override {
+    append_merged_replies(out, words, plan, replies,
+                          strict_   ? MergeStyle::twemproxy
+                          : partial ? MergeStyle::partial
+                                    : MergeStyle::whole);
+  }
+  void append_failure(std::string& out, Failure failure) const override;
+  bool is_silent(Quiet quiet, std::string_view reply) const noexcept override {
+    const bool hit = reply.starts_with("HD") || reply.starts_with("VA ");
+    return (quiet == Quiet::hit && hit) || (quiet == Quiet::miss && reply.starts_with("EN"));
+  }
+  bool is_server_trouble(std::string_view) const noexcept override { return false; }
+  std::string_view health_question() const noexcept override { return "version\r\n"; }
+  bool is_healthy(std::string_view reply) const noexcept override {
+    return reply.starts_with("VERSION ");
+  }
+  std::string_view command_name(std::uint16_t command) const noexcept override {
+    const auto commands = memcached_commands();
+    return command < commands.size() ? commands[command].name : "unknown";
+  }
+  std::size_t command_count() const noexcept override { return memcached_commands().size() + 1; }
 
-std::unique_ptr<RequestReader> MemcachedProtocol::request_reader() const {
-  return std::make_unique<MemcachedRequestReader>(MemcachedLimits{
-      .whole = request_size_limit_, .words = request_words_limit_, .strict = strict_});
-}
+ private:
+  using Command = MemcachedCommand;
 
-std::unique_ptr<ReplyReader> MemcachedProtocol::reply_reader() const {
-  return std::make_unique<MemcachedReplyReader>(reply_size_limit_);
-}
+  Plan serve(const Command& command, Plan plan, Words words, Words line);
+  Plan serve_keys(const Command& command, Plan plan, Words line);
+  Plan serve_meta(const Command& command, Plan plan, Words words, Words line);
+  Plan serve_all(const Command& command, Plan plan);
+  Plan refuse(Plan plan, std::string_view reply) const;
+  Plan refuse_command(const Command& command, Plan plan, std::string_view why);
+  void forward_aloud(Words words, Words line);
+
+  std::string pool_;
+  bool strict_;
+  std::size_t request_size_limit_, request_words_limit_, reply_size_limit_;
+  std::vector<std::string> allow_;
+  std::vector<std::size_t> keys_;
+  std::string reply_, forward_, routing_key_;  // what a Plan views
+};
 
 Plan MemcachedProtocol::plan(Words words) {
   const auto* const command = find_memcached_command(words[0]);
@@ -204,14 +252,6 @@ void MemcachedProtocol::append_fragment(std::string& out, Words words, const Pla
   }
 }
 
-void MemcachedProtocol::append_merged(std::string& out, Words words, const Plan& plan,
-                                      std::span<const FragmentReply> replies, bool partial) const {
-  append_merged_replies(out, words, plan, replies,
-                        strict_   ? MergeStyle::twemproxy
-                        : partial ? MergeStyle::partial
-                                  : MergeStyle::whole);
-}
-
 void MemcachedProtocol::append_failure(std::string& out, Failure failure) const {
   static constexpr std::array<std::string_view, 9> rows{
       "Connection refused",
@@ -229,19 +269,7 @@ void MemcachedProtocol::append_failure(std::string& out, Failure failure) const 
   out += "\r\n";
 }
 
-bool MemcachedProtocol::is_silent(Quiet quiet, std::string_view reply) const noexcept {
-  const bool hit = reply.starts_with("HD") || reply.starts_with("VA ");
-  return (quiet == Quiet::hit && hit) || (quiet == Quiet::miss && reply.starts_with("EN"));
-}
-
-std::string_view MemcachedProtocol::command_name(std::uint16_t command) const noexcept {
-  const auto commands = memcached_commands();
-  return command < commands.size() ? commands[command].name : "unknown";
-}
-
-std::size_t MemcachedProtocol::command_count() const noexcept {
-  return memcached_commands().size() + 1;
-}
+}  // namespace
 
 std::unique_ptr<Protocol> make_memcached_protocol(const PoolSettings& settings, std::size_t) {
   return std::make_unique<MemcachedProtocol>(settings);
