@@ -83,6 +83,11 @@ void parse_host(std::string_view text, Url& url) {
     url.host = decode(text, "host");
   }
   if (port) {
+    // It is not shown: it may be a part of a password.
+    if (port->find_first_not_of("0123456789") != std::string_view::npos)
+      refuse(
+          "the port of the URL is a number of 0 to 65535; in a password write '/' as %2F, '?' as "
+          "%3F and '@' as %40");
     const auto number = parse_number(*port, 65535, "port");
     if (number == 0) refuse("port 0 is not one to connect to");
     url.port = static_cast<std::uint16_t>(number);

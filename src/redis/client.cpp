@@ -101,11 +101,24 @@ void Client::give_back(std::shared_ptr<Link> link) {
   reactor_.remove(*link);
 }
 
-DurableLine& Client::durable_line(const DurableLine::Wait& wait) {
+void Client::end_idle_durable_lines() {
+  std::erase_if(durable_lines_, [this](const auto& one) {
+    const auto& [wait, line] = one;
+    // What takes back a request that was given up has to come after it, on its connection.
+    if (line.use_count() > 1 || !line->link()->is_free()) return false;
+    line->link()->close();
+    reactor_.remove(*line->link());
+    return true;
+  });
+}
+
+std::shared_ptr<DurableLine> Client::durable_line(const DurableLine::Wait& wait) {
   const std::lock_guard lock{mutex_};
+  if (durable_lines_.size() >= most_durable_lines && !durable_lines_.contains(wait))
+    end_idle_durable_lines();
   auto& line = durable_lines_[wait];
-  if (!line) line = std::make_unique<DurableLine>(*this, wait, make_link(Link::Kind::lent));
-  return *line;
+  if (!line) line = std::make_shared<DurableLine>(*this, wait, make_link(Link::Kind::lent));
+  return line;
 }
 
 }  // namespace sluice::redis

@@ -41,10 +41,11 @@ class Client {
   void give_back(std::shared_ptr<Link> link);
 
   /// Where all batches go that end with this WAIT.
-  DurableLine& durable_line(const DurableLine::Wait& wait);
+  std::shared_ptr<DurableLine> durable_line(const DurableLine::Wait& wait);
 
  private:
   static constexpr std::size_t most_spare = 4;
+  static constexpr std::size_t most_durable_lines = 16;  // more only while they are in use
   struct Borrower {
     Completion called;
     std::shared_ptr<Link> link{};
@@ -53,6 +54,7 @@ class Client {
   // REQUIRES: mutex_ is held
   std::shared_ptr<Link> lend();
   std::shared_ptr<Link> make_link(Link::Kind kind);
+  void end_idle_durable_lines();
 
   const RedisOptions options_;
   const unsigned forks_ = fork_count();
@@ -67,7 +69,7 @@ class Client {
   std::vector<std::shared_ptr<Link>> lent_;
   std::vector<std::shared_ptr<Link>> spare_;
   std::list<std::shared_ptr<Borrower>> borrowers_;  // in the order of their calls
-  std::map<DurableLine::Wait, std::unique_ptr<DurableLine>> durable_lines_;
+  std::map<DurableLine::Wait, std::shared_ptr<DurableLine>> durable_lines_;
 };
 
 /// A borrowed connection, for a scope.

@@ -70,21 +70,22 @@ SteadyTime Link::next_tick() const {
   if (state_ == State::waiting && is_wanted()) next = std::min(next, retry_at_);
   if (state_ == State::connecting || state_ == State::greeting)
     next = std::min(next, attempt_ends_);
-  if (is_open() && hears() && !pinged_) next = std::min(next, last_heard_ + options_.idle);
+  if (is_open() && hears() && !pinged_)
+    next = std::min(next, Clock::add(last_heard_, options_.idle));
   return next;
 }
 
 void Link::mind_silence(SteadyTime now) {
   if (now >= silent_until_) {
     lose("it has been silent for too long", Errc::timeout);
-  } else if (hears() && !pinged_ && now >= last_heard_ + options_.idle) {
+  } else if (hears() && !pinged_ && now >= Clock::add(last_heard_, options_.idle)) {
     static const auto ping = resp::command_bytes({"PING"});
     out_ += ping;
     appended_ += ping.size();
     flight_.push({nullptr, 1, {}});
     count(metrics().redis_commands);
     pinged_ = true;
-    silent_until_ = std::min(silent_until_, now + options_.command_timeout);
+    silent_until_ = std::min(silent_until_, Clock::add(now, options_.command_timeout));
   }
 }
 
@@ -95,7 +96,7 @@ std::chrono::milliseconds Link::attempt_time() const {
 }
 
 void Link::begin_attempt() {
-  attempt_ends_ = system_clock().steady() + attempt_time();
+  attempt_ends_ = Clock::add(system_clock().steady(), attempt_time());
   state_ = State::connecting;
   if (resolution_) return;  // the name service has not answered the last attempt
   try {

@@ -127,7 +127,8 @@ void Link::expire(SteadyTime now, Finished& finished) {
         *operation,
         failure(Errc::timeout, fmt::format("no reply from {} in time", server_), Effect::unknown));
     operation = nullptr;
-    if (silent_until_ == SteadyTime::max()) silent_until_ = now + options_.command_timeout;
+    if (silent_until_ == SteadyTime::max())
+      silent_until_ = Clock::add(now, options_.command_timeout);
   }
   std::erase_if(pending_, [&](Operation* operation) {
     if (now < operation->deadline) {

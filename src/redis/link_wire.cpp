@@ -19,6 +19,9 @@ namespace {
 /// Buffers above this are given back after use.
 constexpr std::size_t kept_buffer = 1 << 20;
 
+/// How often the reactor's thread reads a full buffer in a row.
+constexpr int most_reads = 16;
+
 constexpr std::size_t few_followers = 4;
 /// How often a follower in a crowd gives its turn to others before it sleeps.
 constexpr int turns_given = 8;
@@ -276,10 +279,11 @@ void Link::on_ready(std::uint32_t events) {
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) == 0) return arm();
   reading_ = true;
   lock.unlock();
-  net::Transfer transfer;
-  do {
-    transfer = socket_->read_some(buffer_);
-  } while (digest(transfer) && transfer.bytes == buffer_.size());
+  // Bounded: this thread has the deadlines of all calls to keep.
+  for (int reads = 0; reads < most_reads; ++reads) {
+    const auto transfer = socket_->read_some(buffer_);
+    if (!digest(transfer) || transfer.bytes < buffer_.size()) break;
+  }
   stop_reading();
 }
 

@@ -133,7 +133,8 @@ Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request reque
 Task<std::vector<Value>> call_durably(ClientPtr client, DurableLine::Wait wait, Batch batch,
                                       CallOptions options) {
   DurableLine::Call call{std::move(batch), options};
-  auto running = client->durable_line(wait).run(std::move(call));
+  const auto line = client->durable_line(wait);
+  auto running = line->run(std::move(call));
   co_return co_await running;
 }
 

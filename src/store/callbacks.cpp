@@ -12,7 +12,7 @@ bool Callbacks::call(std::function<void()> callback) noexcept try {
   }
   const std::lock_guard lock{mutex_};
   if (ending_) return true;
-  waiting_.push_back(std::move(guarded));
+  waiting_.emplace_back(std::move(guarded));
   if (!thread_.joinable()) thread_ = std::thread{[self = shared_from_this()] { self->run(); }};
   called_.notify_one();
   return true;

@@ -58,6 +58,11 @@ Program program_of(Args& args) {
                  .summary = "Buy",
                  .options = {{"--buyer", "NAME", "Who", into(args.name), true}},
                  .action = says("buy")},
+                {.name = "check",
+                 .summary = "Check",
+                 .options = {{"-c, --conf", "FILE", "What", into(args.name)}},
+                 .action = says("check"),
+                 .hidden = true},
                 {.name = "explode",
                  .summary = "Throw",
                  .arguments = {{"NAME", "Of what", into(args.name), false}},
@@ -153,6 +158,9 @@ TEST_F(CommandLine, WhatIsUnknownIsNamedWithTheNearest) {
   EXPECT_EQ(refusal({"run", "-f", "--force=x", "x"}),
             "sluice: '--force' takes no value (see 'shop run --help')\n");
   EXPECT_EQ(refusal({"buy", "x"}), "sluice: 'x' is one word too many (see 'shop buy --help')\n");
+  EXPECT_EQ(refusal({"check", "a.yml"}),
+            "sluice: 'a.yml' is one word too many; did you mean '-c a.yml'? (see 'shop check "
+            "--help')\n");
 }
 
 TEST_F(CommandLine, ValuesThatMakeNoSenseAreNamed) {

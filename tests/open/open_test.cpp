@@ -54,6 +54,16 @@ TEST(Open, ABadPartIsABadArgument) {
     EXPECT_EQ(failure_of(url).errc(), Errc::bad_argument) << url;
 }
 
+TEST(Open, AMessageShowsNoPartOfAPassword) {
+  for (const auto* const url : {"redis://:secret/word@h", "redis://app:secret?word@h",
+                                "redis://app:secret#word@h", "redis://:secret%2@h"}) {
+    const auto error = failure_of(url);
+    EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
+    EXPECT_EQ(error.message().find("secret"), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("%2"), std::string::npos) << error.message();
+  }
+}
+
 TEST(Open, WaitsNoLongerThanItIsTold) {
   const test::SilentPort silent;
   const auto said = [&](const std::string& setting, const OpenOptions& options) {

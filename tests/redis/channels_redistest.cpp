@@ -159,12 +159,12 @@ TEST_F(Channels, AfterARestartHandlersHearOfTheGapAndThenOfNewMessages) {
 TEST_F(Channels, ASilentServerIsNoticedWhenSomebodyListens) {
   auto options = at(server);
   options.idle = 20ms;
-  options.command_timeout = 20ms;
+  options.command_timeout = 250ms;
   const auto watching = redis::open_redis(options);
   auto subscription = Subscription::open(*watching, "c").get();
   server.stop();
   const auto before = metrics().redis_reconnects.load();
-  EXPECT_FALSE(subscription.next(std::chrono::steady_clock::now() + 150ms).get());
+  EXPECT_FALSE(subscription.next(std::chrono::steady_clock::now() + 600ms).get());
   server.cont();
   const auto gap = subscription.next(soon()).get();
   ASSERT_TRUE(gap);

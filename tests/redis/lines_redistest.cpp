@@ -92,6 +92,21 @@ TEST(Lines, K17_AHundredThreadsWaitForReplicasTogether) {
   EXPECT_EQ(store->run({"GET", "n"}).get().as_text(), "100");
 }
 
+TEST(Lines, BatchesWithManyWaitsDoNotKeepAConnectionEach) {
+  const test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  for (int ms = 1; ms <= 60; ++ms)
+    store->run(Batch{}.add({"INCR", "k"}).add({"WAIT", "0", std::to_string(ms)})).get();
+  test::PlainClient admin{server.port()};
+  const auto count = [&] {
+    const std::string all = admin.command({"CLIENT", "LIST"}).as_text();
+    return std::ranges::count(all, '\n');
+  };
+  for (int i = 0; i < 1000 && count() > 20; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_LE(count(), 20);
+  EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), "60");
+}
+
 TEST(Lines, K28_WhatTakesADurableCallBackComesAfterIt) {
   test::RedisServer server;
   const auto store = redis::open_redis(test::at(server));

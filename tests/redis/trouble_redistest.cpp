@@ -87,7 +87,12 @@ TEST(Login, UnixSocket) {
 
 TEST(Patience, MayBeWithoutAnEnd) {
   const test::RedisServer server;
-  const auto store = redis::open_redis(at(server));
+  auto options = at(server);
+  options.connect_timeout = options.command_timeout = options.idle =
+      std::chrono::milliseconds::max();
+  const auto store = redis::open_redis(options);
+  store->run({"GET", "k"}).get();
+  const auto listener = store->listen("c", [](const Message&) {}).get();
   const CallOptions endless{.timeout = std::chrono::milliseconds::max()};
   EXPECT_EQ(store->run({"PING"}, endless).get().as_text(), "PONG");
   EXPECT_TRUE(store->run({"BLPOP", "queue", "0.01"}, endless).get().is_null());

@@ -28,6 +28,25 @@ TEST(Wire, AReplyMayComeInPiecesOfOneByte) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(to_string(store->run({"GET", "k"}).get()), nested_text);
 }
 
+TEST(Wire, AFloodKeepsNoDeadlineFromBeingMet) {
+  std::string flood;
+  while (flood.size() < (1 << 20)) flood += ">3\r\n+message\r\n+c\r\n+m\r\n";
+  std::atomic<bool> over{false};
+  FakeServer server{[&](FakeServer::Peer& peer, int) {
+    if (!peer.greet() || peer.command().empty()) return;
+    while (!over) peer.send(flood);
+  }};
+  const auto store = redis::open_redis(server.options());
+  Event failed;
+  const auto ask = [](Store& from) -> Task<void> {
+    auto asked = from.run({"GET", "k"}, {.timeout = 50ms});
+    co_await asked;
+  };
+  spawn(ask(*store), [&](const std::exception_ptr&) { failed.set(); });
+  EXPECT_TRUE(failed.wait_until(system_clock().steady() + 20s));
+  over = true;
+}
+
 TEST(Wire, AReadIsRepeatedWhereverItsReplyWasCut) {
   // The nth connection sends n bytes of the reply and closes.
   FakeServer server{[](FakeServer::Peer& peer, int number) {

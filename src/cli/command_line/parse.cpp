@@ -163,7 +163,13 @@ class Reader {
         return;
       }
     }
-    if (command.commands.empty()) throw bad(fmt::format("'{}' is one word too many", word));
+    if (command.commands.empty()) {
+      const auto file = std::ranges::find(command.options, "FILE", &Option::value);
+      const bool is_file = file != command.options.end();
+      throw bad(fmt::format(
+          "'{}' is one word too many{}", word,
+          is_file ? fmt::format("; did you mean '{} {}'?", names_of(*file).front(), word) : ""));
+    }
     const Command* const child = find_command(command, word);
     if (!child) throw unknown_command(command, word);
     path_.push_back(child);

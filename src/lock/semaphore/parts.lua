@@ -16,11 +16,11 @@ local function refuse(key)
 end
 
 -- The first look of a script: an error reply where NAME is a key of something else.
+local no_semaphore = 'WRONGTYPE the key of this name is not a semaphore; nothing was written'
 local function refusal()
   local text = redis.pcall('GET', KEYS[1])
   if type(text) == 'table' or text and not string.match(text, '^%-?%d+$') then
-    return redis.error_reply(
-      'WRONGTYPE the key of this name is not a semaphore; nothing was written')
+    return redis.error_reply(no_semaphore)
   end
 end
 
