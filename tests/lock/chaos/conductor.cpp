@@ -425,10 +425,11 @@ int Conductor::report() {
     if (section.came)
       longest[section.name] = std::max(longest[section.name], *section.came - section.asked);
   }
+  if (entered.empty()) find("all", "nobody was in any lock");
   for (const auto& [name, terms] : agreed_rules().names) {
     fmt::print("{:>8} times in {}, longest wait {:.1f} s\n", entered[name], name,
                static_cast<double>(longest[name].count()) / 1e9);
-    if (entered[name] == 0) find(name, "nobody was in " + name);
+    if (entered[name] == 0 && !options_.only_safety) find(name, "nobody was in " + name);
   }
   for (const auto& [name, many] : played_) fmt::print("{:>8} {}\n", many, name);
   for (const auto& [why, many] : sections_.failures())
