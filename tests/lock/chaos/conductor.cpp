@@ -404,17 +404,24 @@ std::vector<std::string> Conductor::left_on_server() {
 }
 
 void Conductor::look_at_server() {
-  const Stamp patience = stamp() + lease + 3s;
-  while (!left_on_server().empty() && stamp() < patience) std::this_thread::sleep_for(50ms);
-  for (const auto& left : left_on_server()) find(left, "is left on the server: " + left);
   const auto store = open(master().url());
-  const auto terms = agreed_rules().names;
-  const std::array<std::pair<std::string, std::int64_t>, 2> free{
-      {{"desks", Semaphore{*store, "desks"}.available().get()},
-       {"permits", PermitSemaphore{*store, "permits"}.available().get()}}};
+  // Permits of the dead come back with the next call.
+  const auto free_permits = [&store] {
+    return std::map<std::string, std::int64_t>{
+        {"desks", Semaphore{*store, "desks"}.available().get()},
+        {"permits", PermitSemaphore{*store, "permits"}.available().get()}};
+  };
+  const Stamp patience = stamp() + lease + 3s;
+  auto free = free_permits();
+  while (!left_on_server().empty() && stamp() < patience) {
+    std::this_thread::sleep_for(50ms);
+    free = free_permits();
+  }
+  for (const auto& left : left_on_server()) find(left, "is left on the server: " + left);
+  const auto names = agreed_rules().names;
   for (const auto& [name, many] : free)
-    if (many != static_cast<std::int64_t>(terms.at(name).permits))
-      find(name, fmt::format("{} of {} permits are free in the end", many, terms.at(name).permits));
+    if (many != static_cast<std::int64_t>(names.at(name).permits))
+      find(name, fmt::format("{} of {} permits are free in the end", many, names.at(name).permits));
 }
 
 int Conductor::report() {
@@ -425,10 +432,11 @@ int Conductor::report() {
     if (section.came)
       longest[section.name] = std::max(longest[section.name], *section.came - section.asked);
   }
+  if (entered.empty()) find("all", "nobody was in any lock");
   for (const auto& [name, terms] : agreed_rules().names) {
     fmt::print("{:>8} times in {}, longest wait {:.1f} s\n", entered[name], name,
                static_cast<double>(longest[name].count()) / 1e9);
-    if (entered[name] == 0) find(name, "nobody was in " + name);
+    if (entered[name] == 0 && !options_.only_safety) find(name, "nobody was in " + name);
   }
   for (const auto& [name, many] : played_) fmt::print("{:>8} {}\n", many, name);
   for (const auto& [why, many] : sections_.failures())

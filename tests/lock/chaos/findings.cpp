@@ -90,8 +90,8 @@ std::vector<Span> Inquiry::certain(const Section& section) const {
     if (!is_loss(loss) || !is_before(section, loss)) continue;
     std::vector<Span> rest;
     for (const auto& [begin, end] : spans) {
-      rest.push_back({begin, std::min(end, loss.begin)});
-      rest.push_back({std::max(begin, until(loss)), end});
+      if (begin < loss.begin) rest.push_back({begin, std::min(end, loss.begin)});
+      if (until(loss) < end) rest.push_back({std::max(begin, until(loss)), end});
     }
     spans = std::move(rest);
   }

@@ -95,6 +95,14 @@ TEST(Findings, AHoldFromBeforeALossMayOverlapForALease) {
       << "both are from after it";
 }
 
+TEST(Findings, ManyLossesAreCheckedInNoTime) {
+  std::vector<Trouble> losses;
+  for (int i = 0; i < 100; ++i)
+    losses.push_back(trouble(Kind::snapshot, 10s + i * 2s, 10s + i * 2s + 1ms));
+  EXPECT_EQ(found({stay("1.1/1", 1s, 500s), stay("2.1/1", 400s, 600s)}, losses),
+            Found{"two exclusive holders"});
+}
+
 TEST(Findings, APromotionIsNoExcuseWhereAReplicaWasDemanded) {
   const auto promotion = trouble(Kind::promotion, 2s, 2500ms);
   const auto play = [&](const char* name, Trouble what) {

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-volatile sig_atomic_t asked_to_end = 0;
+std::atomic<bool> asked_to_end{false};
 
 /// All that the threads of a process share.
 struct Locks {
@@ -214,7 +214,7 @@ std::unique_ptr<Store> open_patiently(const std::string& url) {
 }  // namespace
 
 int work(const WorkerOptions& options) {
-  ::signal(SIGTERM, [](int) { asked_to_end = 1; });
+  ::signal(SIGTERM, [](int) { asked_to_end = true; });
   const auto store = open_patiently(options.url);
   if (!store) return 0;
   Locks locks{*store, options};

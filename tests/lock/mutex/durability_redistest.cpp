@@ -6,6 +6,7 @@
 #include "lock/server_lock.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/multi_lock.hpp"
+#include "support/fault_proxy.hpp"
 
 namespace sluice {
 namespace {
@@ -169,21 +170,27 @@ TEST_F(DurableWithAReplica, K01_TurnsThatItDoesNotKnowOfAreGivenBack) {
 }
 
 TEST_F(DurableWithAReplica, K28_AGiveUpComesAfterTheDurableRequestThatItEnds) {
-  const auto hasty = open(server_.url(), {.command_timeout = 200ms});
+  test::FaultProxy proxy{server_.port()};
+  const auto hasty = open(proxy.url(), {.command_timeout = 1s});
   Mutex mutex{*hasty, "stock", {.durability = one_}};
   mutex.acquire().get().release().get();  // the scripts are known
   const auto token = side_.command({"GET", "redisson_lock_token:{stock}"});
-  server_.stop();
+  const auto is_acquire = [](const test::Passing& passing) {
+    return passing.kind == test::Passing::Kind::request &&
+           std::ranges::find(passing.words, "stock") != passing.words.end();
+  };
+  const auto late = proxy.on(is_acquire, {.fault = test::LineFault::hold});
   EXPECT_THROW((void)mutex.try_acquire().get(), Error);
-  server_.cont();
+  EXPECT_EQ(proxy.hits(late), 1U);
+  proxy.let_go();
+  const auto patience = std::chrono::steady_clock::now() + 10s;  // the lease is 30 s
   const auto await = [&](const std::function<bool()>& done) {
-    const auto patience = std::chrono::steady_clock::now() + 10s;  // the lease is 30 s
     while (!done() && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
     return done();
   };
   EXPECT_TRUE(await([&] {
     return side_.command({"GET", "redisson_lock_token:{stock}"}) != token;
-  })) << "it was granted late";
+  })) << "it is granted late";
   EXPECT_TRUE(await([&] {
     return side_.command({"EXISTS", "stock"}) == Value::integer(0);
   })) << "a hold of nobody";
