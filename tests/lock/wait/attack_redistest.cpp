@@ -126,6 +126,29 @@ TEST_F(Attack, K29_FlushAllIsNoticedByWaitersOfOtherProcesses) {
   EXPECT_LT(took, 2s);
 }
 
+TEST_F(Attack, AServerThatTakesNoMoreClientsHoldsUpNoDeadline) {
+  Semaphore here{*store_, "desks"};
+  here.try_set_permits(1).get();
+  const auto desk = here.acquire().get();
+  const auto lock = FairMutex{*store_, "fair"}.acquire().get();
+  const auto prices = SharedMutex{*store_, "prices"}.acquire().get();
+  const auto stock = Mutex{*store_, "stock"}.acquire().get();
+  side_.command({"CONFIG", "SET", "maxclients", "1"});
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_FALSE((FairMutex{*other_, "fair"}.try_acquire(50ms).get()));
+  EXPECT_FALSE((SharedMutex{*other_, "prices"}.try_acquire(50ms).get()));
+  EXPECT_FALSE((Semaphore{*other_, "desks"}.try_acquire(1, 50ms).get()));
+  EXPECT_FALSE((MultiLock{*other_, {"stock", "till"}}.try_acquire(50ms).get()));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 2500ms) << "each took command_timeout: 3 s";
+  try {
+    (void)open(server_.url());
+    ADD_FAILURE() << "one client too many";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message().find("RESP3"), std::string::npos) << error.message();
+  }
+  side_.command({"CONFIG", "SET", "maxclients", "1000"});
+}
+
 /// How often four threads of a Java program are in, and one of ours that never rests, in a while.
 class Shares : public Attack {
  protected:
