@@ -34,7 +34,8 @@ namespace sluice {
 struct OpenOptions {
   /// What the server's CLIENT LIST shows.
   std::optional<std::string> name = {};
-  /// How long a call waits for its reply, and for a lost connection to come back. Default 3 s.
+  /// How long a call waits for its reply, and for a lost connection to come back. A verb with a
+  /// wait may take so much longer where the server is silent. Default 3 s.
   std::optional<std::chrono::milliseconds> command_timeout = {};
   /// For connecting, with the server's greeting. Default 3 s.
   std::optional<std::chrono::milliseconds> connect_timeout = {};

@@ -62,6 +62,7 @@ class Timers {
   }
 
   bool cancel(TimerId timer) {
+    if (timer == 0) return false;  // of no timer: at() has thrown
     std::unique_lock lock{mutex_};
     if (const auto found = when_.find(timer); found != when_.end()) {
       timers_.erase({found->second, timer});

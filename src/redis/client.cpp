@@ -22,7 +22,8 @@ void Client::open(std::shared_ptr<Client> self) {
 }
 
 void Client::close() {
-  std::vector<std::shared_ptr<Link>> links{link_, listener_};
+  // The listener first: what has waited to hear a channel gives back what it has, by the other.
+  std::vector<std::shared_ptr<Link>> links{listener_, link_};
   std::list<std::shared_ptr<Borrower>> borrowers;
   {
     const std::lock_guard lock{mutex_};

@@ -81,7 +81,7 @@ void Greeting::refuse(Step step, const std::string& reply) const {
   if (reason.errc() == Errc::authentication)
     throw Error{Errc::authentication,
                 fmt::format("{} refuses the user or password: {}", server_, reply)};
-  if (step == Step::hello) {
+  if (step == Step::hello && !reply.starts_with("ERR max number of clients")) {
     // An old server quotes the command it does not know, password and all.
     const auto quoted = reply.substr(0, reply.find(", with args"));
     throw Error{Errc::server,

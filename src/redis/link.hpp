@@ -51,8 +51,8 @@ class Link final : public Source, public Driver {
   void submit(Operation& operation);
   /// Blocks until the first connection is there. Throws the Error of the first attempt.
   void wait_for_greeting();
-  /// Every operation under way fails with Errc::closed; new ones too. Waits a moment for the
-  /// replies that no caller waits for: those to releases.
+  /// Every operation under way fails with Errc::closed; new ones too. Waits up to 100 ms for
+  /// the replies to calls that were sent.
   void close();
   /// No call is under way, not even one that its caller has given up.
   bool is_free();
@@ -70,6 +70,7 @@ class Link final : public Source, public Driver {
   std::exception_ptr refusal(const Operation& operation) const;
   void drop_front();
   void read_last();
+  bool awaits_last_replies() const noexcept;
   bool may_have_run(const Operation& operation, bool in_flight) const noexcept;
   void expire(SteadyTime now, Finished& finished);
   void settle(Finished& finished);

@@ -17,7 +17,7 @@ namespace {
 
 /// How long a reply that no caller waits for may lie in the socket.
 constexpr std::chrono::milliseconds unread_for{10};
-/// How long close() waits for such replies.
+/// How long close() waits for replies.
 constexpr std::chrono::milliseconds last_replies{100};
 
 std::exception_ptr failure(Errc code, const std::string& message, Effect effect) {
@@ -176,13 +176,19 @@ void Link::settle(Finished& finished) {
   }
 }
 
-/// Replies to unhurried calls may be there, or on their way.
+bool Link::awaits_last_replies() const noexcept {
+  return kind_ == Kind::shared ? !flight_.empty() : flight_.count(ReadBy::next_reader) > 0;
+}
+
+/// Replies to calls that no caller waits for are there, or on their way: to releases, and to an
+/// acquire whose caller has left. A grant that comes now is given back, and that is waited for,
+/// too: else nobody would have the lock until its lease ends.
 void Link::read_last() {
   if (is_digesting_here()) return;
   const auto until = system_clock().steady() + last_replies;
   Lock lock{mutex_};
   for (auto left = until - system_clock().steady();
-       left.count() > 0 && is_open() && flight_.count(ReadBy::next_reader) > 0;
+       left.count() > 0 && is_open() && awaits_last_replies();
        left = until - system_clock().steady()) {
     const bool reads = !std::exchange(reading_, true);
     lock.unlock();

@@ -135,6 +135,7 @@ TEST(SystemClock, CancelsATimerThatHasNotFired) {
   const auto timer = clock.after(1h, [] { ADD_FAILURE() << "fired an hour early"; });
   EXPECT_TRUE(clock.cancel(timer));
   EXPECT_FALSE(clock.cancel(timer));
+  EXPECT_FALSE(clock.cancel(0)) << "of a timer whose at() has thrown: it would wait for ever";
 }
 
 TEST(SystemClock, CancelWaitsForACallbackThatRuns) {

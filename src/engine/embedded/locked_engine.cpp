@@ -1,6 +1,7 @@
 #include "engine/embedded/locked_engine.hpp"
 
 #include <fmt/format.h>
+#include <locale.h>
 
 #include "engine/core/keyspace.hpp"
 #include "engine/core/reply.hpp"
@@ -20,6 +21,22 @@ constexpr std::int64_t expiry_backlog_ms = 10;
 std::vector<std::string_view> views(const std::vector<std::string>& words) {
   return {words.begin(), words.end()};
 }
+
+/// While it lives, numbers have a point in this thread, as scripts and commands write them, though
+/// the program's locale may have a comma.
+class ClassicNumbers {
+ public:
+  ClassicNumbers() noexcept {
+    static const locale_t classic = ::newlocale(LC_ALL_MASK, "C", nullptr);
+    before_ = ::uselocale(classic);
+  }
+  ~ClassicNumbers() { ::uselocale(before_); }
+  ClassicNumbers(const ClassicNumbers&) = delete;
+  ClassicNumbers& operator=(const ClassicNumbers&) = delete;
+
+ private:
+  locale_t before_;
+};
 
 }  // namespace
 
@@ -57,6 +74,7 @@ void LockedEngine::log_to(LogCommitter* committer) {
 }
 
 void LockedEngine::replay(Words words) {
+  const ClassicNumbers numbers;
   Context context{engine_, session_, now_us()};
   ValueReply reply;
   engine_.execute(context, words, reply);
@@ -85,6 +103,7 @@ std::optional<std::string> LockedEngine::before_write(const resp::CommandSpec& s
 
 template <class Run>
 ExecutionResult LockedEngine::Section::run(Run&& run) {
+  const ClassicNumbers numbers;
   const auto now = locked_.now_us();
   locked_.expire(now, expired_at_once);
   if (locked_.committer_ && locked_.committer_->has_failed() != !locked_.refusal_.empty())

@@ -140,7 +140,7 @@ Task<Holds> Group::ask_or_wait(const Identity& who, std::optional<SteadyTime> un
     const SteadyTime sent = watchdog_->clock().steady();
     const Reply reply = co_await ask(who, {}, false);
     if (!until || !reply.tokens.empty()) co_return begin_all(who, reply.tokens, sent, false);
-    co_await inbox_->open();
+    if (const bool heard = co_await inbox_->open(*until); !heard) co_return Holds{};
   }
   // Before the question: the grant may overtake the answer.
   Inbox::Subscription inbox{inbox_, who.request};

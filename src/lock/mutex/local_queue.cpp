@@ -207,7 +207,7 @@ Task<void> LocalQueue::ask_for_all(std::optional<QueuedRequest> request,
 /// Gets one of the waiters in. Nothing: there is none any more.
 Task<LocalQueue::MaybeOutcome> LocalQueue::admit_one(std::optional<QueuedRequest> request,
                                                      std::shared_ptr<Hold> ending) {
-  co_await inbox()->open();
+  (void)co_await inbox()->open(SteadyTime::max());
   if (!request) request = request_for_first();
   if (!request) {
     if (ending) take_back(*this, ending->who);

@@ -87,7 +87,7 @@ Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
 }
 
 Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept accept) {
-  co_await inbox_->open();
+  if (const bool heard = co_await inbox_->open(until); !heard) co_return false;
   co_await listen();
   Inbox::Subscription inbox{inbox_, request.who.request};
   Waiters waiter;

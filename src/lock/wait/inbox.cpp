@@ -53,23 +53,23 @@ bool Inbox::is_open() const {
   return channel_state_ == ChannelState::open;
 }
 
-Task<void> Inbox::open() {
+Task<bool> Inbox::open(SteadyTime until) {
   const auto self = shared_from_this();
   std::shared_ptr<Completion> opened;
   bool first = false;
   {
     const std::lock_guard lock{mutex_};
-    if (channel_state_ == ChannelState::open) co_return;
+    if (channel_state_ == ChannelState::open) co_return true;
     first = channel_state_ == ChannelState::closed;
     channel_state_ = ChannelState::opening;
     opened = std::make_shared<Completion>(store_.driver());
     opening_waiters_.push_back(opened);
   }
   if (first) spawn(subscribe());
-  Completion& door = *opened;
-  co_await door;
+  if (const bool in_time = co_await wait_until(*opened, clock_, until); !in_time) co_return false;
   const std::lock_guard lock{mutex_};
   if (channel_state_ != ChannelState::open) std::rethrow_exception(failure_);
+  co_return true;
 }
 
 Task<void> Inbox::subscribe() {

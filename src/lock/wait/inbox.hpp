@@ -48,9 +48,9 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   explicit Inbox(Store& store);
   ~Inbox();
 
-  /// Subscribes, the first time. What is sent to the channel after this is heard. Throws what
-  /// listen throws; the next call tries again.
-  Task<void> open();
+  /// Subscribes, the first time. What is sent to the channel after this is heard. False: not by
+  /// `until` (steady). Throws what listen throws; the next call tries again.
+  Task<bool> open(SteadyTime until);
   bool is_open() const;
   const std::string& channel() const noexcept { return channel_; }
   Store& store() const noexcept { return store_; }

@@ -80,7 +80,7 @@ Task<std::shared_ptr<Hold>> LockResource::enter_once(Identity who, SteadyTime un
                                                      std::stop_token stop) {
   if (!inbox_->is_open()) {
     if (auto hold = co_await try_enter(who)) co_return hold;
-    co_await inbox_->open();
+    if (const bool heard = co_await inbox_->open(until); !heard) co_return nullptr;
   }
   std::shared_ptr<Hold> hold;
   try {

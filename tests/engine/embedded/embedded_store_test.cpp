@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <clocale>
+#include <cstdlib>
 #include <thread>
 
 #include "store/subscription.hpp"
+#include "support/temp_dir.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -24,6 +27,25 @@ TEST(EmbeddedStore, RunsCommands) {
   EXPECT_EQ(store->run({"GET", "k"}).get(), Value::bulk_string("v"));
   EXPECT_TRUE(store->run({"GET", "none"}).get().is_null());
   EXPECT_EQ(store->describe(), "embedded:");
+}
+
+TEST(EmbeddedStore, Attack_ALocaleWithADecimalCommaChangesNoNumber) {
+  const test::TempDir folder;
+  const std::string make = "localedef -i de_DE -f UTF-8 " + folder.path().string() + "/de_DE.UTF-8";
+  ::setenv("LOCPATH", folder.path().string().c_str(), 1);
+  if (std::system(make.c_str()) != 0 || !std::setlocale(LC_ALL, "de_DE.UTF-8"))
+    GTEST_SKIP() << "no sources of locales on this machine";
+  const auto store = memory();
+  const auto number = store->run({"INCRBYFLOAT", "n", "1.5"}).get().as_text();
+  const auto text =
+      store->run({"EVAL", "return string.format('%.1f', 0.5) .. tostring(tonumber('2.5'))", "0"})
+          .get()
+          .as_text();
+  EXPECT_STREQ(std::localeconv()->decimal_point, ",") << "the caller's locale is as it was";
+  std::setlocale(LC_ALL, "C");
+  ::unsetenv("LOCPATH");
+  EXPECT_EQ(number, "1.5");
+  EXPECT_EQ(text, "0.52.5");
 }
 
 TEST(EmbeddedStore, ThrowsAnErrorReplyFromTheTaskAndNotFromTheCall) {

@@ -126,6 +126,52 @@ TEST_F(Attack, K29_FlushAllIsNoticedByWaitersOfOtherProcesses) {
   EXPECT_LT(took, 2s);
 }
 
+TEST_F(Attack, AServerThatTakesNoMoreClientsHoldsUpNoDeadline) {
+  Semaphore here{*store_, "desks"};
+  here.try_set_permits(1).get();
+  const auto desk = here.acquire().get();
+  const auto lock = FairMutex{*store_, "fair"}.acquire().get();
+  const auto prices = SharedMutex{*store_, "prices"}.acquire().get();
+  const auto stock = Mutex{*store_, "stock"}.acquire().get();
+  side_.command({"CONFIG", "SET", "maxclients", "1"});
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_FALSE((FairMutex{*other_, "fair"}.try_acquire(50ms).get()));
+  EXPECT_FALSE((SharedMutex{*other_, "prices"}.try_acquire(50ms).get()));
+  EXPECT_FALSE((Semaphore{*other_, "desks"}.try_acquire(1, 50ms).get()));
+  EXPECT_FALSE((MultiLock{*other_, {"stock", "till"}}.try_acquire(50ms).get()));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 2500ms) << "each took command_timeout: 3 s";
+  try {
+    (void)open(server_.url());
+    ADD_FAILURE() << "one client too many";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message().find("RESP3"), std::string::npos) << error.message();
+  }
+  side_.command({"CONFIG", "SET", "maxclients", "1000"});
+}
+
+/// Waiters whose time ends while their process asks the server for them; a race, so it is run
+/// often.
+TEST_F(Attack, AStoreThatClosesLeavesNoHoldWithoutAHolder) {
+  for (int i = 0; i < 40; ++i) {
+    auto store = open(server_.url());
+    {
+      Mutex mutex{*store, "stock"};
+      auto held = mutex.acquire().get();
+      std::vector<std::jthread> waiters;
+      for (int waiter = 0; waiter < 4; ++waiter)
+        waiters.emplace_back([&] { (void)mutex.try_acquire(20ms).get(); });
+      std::this_thread::sleep_for(std::chrono::milliseconds{i % 25});
+      held = Held{};
+    }
+    store.reset();
+    // A slow server may hear of the release a little later; the lease is 30 s.
+    const auto soon = std::chrono::steady_clock::now() + 5s;
+    const auto is_held = [&] { return side_.command({"EXISTS", "stock"}).as_integer() == 1; };
+    while (is_held() && std::chrono::steady_clock::now() < soon) std::this_thread::sleep_for(10ms);
+    ASSERT_FALSE(is_held());
+  }
+}
+
 /// How often four threads of a Java program are in, and one of ours that never rests, in a while.
 class Shares : public Attack {
  protected:
