@@ -21,6 +21,13 @@ Task<void> take(Mutex& mutex, Held& held) { held = co_await mutex.acquire(); }
 /// Locks of distinct names, all held.
 class ManyHolds {
  public:
+  ManyHolds() = default;
+  ManyHolds(const ManyHolds&) = delete;
+  ManyHolds& operator=(const ManyHolds&) = delete;
+  ~ManyHolds() {
+    while (!holds_.empty()) holds_.back().release().get(), holds_.pop_back();
+  }
+
   void add(Store& store, int many) {
     constexpr int at_once = 1000;
     while (many > 0) {
