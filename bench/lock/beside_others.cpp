@@ -46,10 +46,11 @@ void await_replica(test::PlainClient& server) {
 
 Row release_of_many_readers(int port) {
   constexpr int readers = 4000;
-  Row row{.figure = fmt::format("SharedMutex, {} readers with leases of one end: a release", readers),
-          .unit = "us of the server",
-          .goal = 30,
-          .at_most = true};
+  Row row{
+      .figure = fmt::format("SharedMutex, {} readers with leases of one end: a release", readers),
+      .unit = "us of the server",
+      .goal = 30,
+      .at_most = true};
   const auto store = open(fmt::format("redis://127.0.0.1:{}", port));
   SharedMutex mutex{*store, "bench:crowd of readers"};
   std::vector<Held> holds;

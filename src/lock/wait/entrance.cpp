@@ -77,9 +77,8 @@ Task<std::shared_ptr<Hold>> enter_anew(LockResource& resource, const OwnerState*
   Identity who{.owner = owner ? owner->id.text : new_owner_id(),
                .request = new_request_id(),
                .holder = holder_text(owner != nullptr, label)};
-  return waits && !stop.stop_requested()
-             ? resource.enter(std::move(who), until, std::move(stop))
-             : resource.try_enter(std::move(who));
+  return waits && !stop.stop_requested() ? resource.enter(std::move(who), until, std::move(stop))
+                                         : resource.try_enter(std::move(who));
 }
 
 template <class Granted>
