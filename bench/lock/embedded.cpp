@@ -3,6 +3,7 @@
 #include <lua.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "figures.hpp"
 #include "lock/mutex/mutex.lua.hpp"
