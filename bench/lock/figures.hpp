@@ -19,8 +19,21 @@ Row hand_over_between_processes(int port, const Options& options);
 /// What a server is sent for each release while `processes` processes wait for one lock.
 Row commands_of_a_release(int port, int processes);
 
-/// What is sent in a third of a lease by a program that holds `holds` locks and does nothing else.
-Row commands_of_a_cycle(Store& store, int holds);
+/// 100,000 locks that one process holds: memory, and what their renewal sends.
+std::vector<Row> many_holds(Store& store);
+/// What a name costs that this process has not used, beside the script: on an embedded engine.
+Row time_of_a_new_name();
+/// A pair on an embedded engine against Store::run of its scripts, and against PUC Lua that runs
+/// them with empty commands.
+std::vector<Row> pair_beside_its_scripts(const Options& options);
+
+/// What the server spends on each release of 4000 readers whose leases end together.
+Row release_of_many_readers(int port);
+/// 16 threads on one lock with Durability of one replica, against one thread.
+Row durable_lock_of_many_threads(const Options& options);
+/// Sections of four Redisson waiters, beside a thread of ours that never rests.
+Row share_of_java(int port, const Options& options);
+
 /// Of a coroutine that waits for a Mutex, whatever it takes, in bytes.
 Row memory_of_a_waiting_task();
 

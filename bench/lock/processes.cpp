@@ -160,7 +160,7 @@ Row hand_over_between_processes(int port, const Options& options) {
   Row row{.figure = "hand-over between two processes, release sent to waiter running, p50",
           .unit = "us",
           .peer = "one publish -> subscriber hop plus one EVALSHA, p50",
-          .goal = 1.3,
+          .goal = 1.2,
           .at_most = true};
   for (int round = 0; round < options.rounds; ++round) {
     row.peer_values.push_back(hop_p50(port, options.each) + evalsha_p50(port, options.each));

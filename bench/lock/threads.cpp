@@ -51,7 +51,7 @@ Row one_lock_of_many_threads(Store& store, const Options& options) {
   Row row{.figure = "16 threads of one process on one lock, redis",
           .unit = "sections/s",
           .peer = "acquire + release by one thread",
-          .goal = 5};
+          .goal = 8};
   Mutex shared{store, "bench:crowd"};
   Mutex alone{store, "bench:alone"};
   for (int round = 0; round < options.rounds; ++round) {

@@ -16,7 +16,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 [[noreturn]] void usage(std::string_view bad) {
-  fmt::print(stderr, "'{}': the options are --rounds N, --ms N and --json\n", bad);
+  fmt::print(stderr, "'{}': the options are --rounds N, --ms N, --only NAME and --json\n", bad);
   std::exit(64);
 }
 
@@ -41,6 +41,8 @@ Options parse_options(int argc, char** argv) {
       options.json = true;
     } else if (word == "--rounds" && i + 1 < argc) {
       options.rounds = std::max(1, std::atoi(argv[++i]));
+    } else if (word == "--only" && i + 1 < argc) {
+      options.only = argv[++i];
     } else if (word == "--ms" && i + 1 < argc) {
       options.each = std::chrono::milliseconds{std::max(1, std::atoi(argv[++i]))};
     } else {

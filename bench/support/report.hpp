@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::bench {
@@ -17,9 +18,12 @@ struct Options {
   int rounds = 5;
   std::chrono::milliseconds each{1000};  ///< how long one measurement takes
   bool json = false;
+  std::string only;  ///< the one measurement that is wanted; empty: all
+
+  bool wants(std::string_view measurement) const { return only.empty() || only == measurement; }
 };
 
-/// --rounds N --ms N --json; exits with 64 and a line on stderr for anything else.
+/// --rounds N --ms N --json --only NAME; exits with 64 and a line on stderr for anything else.
 Options parse_options(int argc, char** argv);
 
 double median(std::vector<double> values);

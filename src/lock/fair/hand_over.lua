@@ -93,7 +93,7 @@ local function call_stranger(channel, owner)
   end
   call('HSET', KEYS[4], 'sluice:told',
        string.format('%.0f %.0f %.0f %s', till, moved, deadline, owner))
-  if call('PTTL', KEYS[4]) < queue_kept then
+  if call('PTTL', KEYS[4]) < tonumber(queue_kept) then
     call('PEXPIRE', KEYS[4], queue_kept)
   end
   return till

@@ -20,6 +20,7 @@ local call = redis.call
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
+-- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over
 local owner, lease, request, holder, ticket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local many = #KEYS / 4
@@ -105,6 +106,7 @@ return {way, rest, time, (held_by[way] or free[way]) and 0 or 1, kept}
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
+-- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over
 local ended = {}
 for i = 1, #KEYS / 4 do

@@ -27,7 +27,7 @@ if not held and chance_left == 0 then
   -- As next_token(KEYS[2], 1), without making functions: that takes as long as all the rest.
   local time = call('TIME')
   local token = tonumber(time[1]) * 1000000 + tonumber(time[2]) + 1
-  local counted = call('SET', KEYS[2], token, 'PX', 90000000, 'GET')
+  local counted = call('SET', KEYS[2], token, 'PX', '90000000', 'GET')
   local last = tonumber(counted or 0)
   if not last or last >= token then
 -- include lock/hold/parts.lua server_time
@@ -35,7 +35,7 @@ if not held and chance_left == 0 then
     call('SET', KEYS[2], counted)
     token = next_token(KEYS[2], 1)
   end
-  call('HSET', lock, ARGV[1], 1, 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4])
+  call('HSET', lock, ARGV[1], '1', 'sluice:request', ARGV[3], 'sluice:holder', ARGV[4])
   call('PEXPIRE', lock, ARGV[2])
   if ARGV[5] ~= '' then
 -- include lock/wait/queue.lua leaving
@@ -44,8 +44,8 @@ if not held and chance_left == 0 then
   return token
 end
 -- include lock/hold/parts.lua server_time
--- include lock/hold/parts.lua next_token
 if request == ARGV[3] then
+-- include lock/hold/parts.lua next_token
   call('PEXPIRE', lock, ARGV[2])
   return tonumber(call('GET', KEYS[2])) or next_token(KEYS[2], 1)  -- this hold is the latest
 end
@@ -90,12 +90,30 @@ if waiting == 0 then  -- as hand_over, without its preparations
 end
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
+-- include lock/mutex/mutex.lua grant
+-- The usual: the first process that waits runs, and no program that is not ours listens. It is
+-- hand_over, without making all of its functions: that takes as long as the rest.
+local ticket = call('LINDEX', KEYS[3], '0')
+local inbox = string.match(ticket, ' (sluice:inbox:%S+)')
+if inbox then
+  local heard = call('PUBSUB', 'NUMSUB', inbox, ARGV[2], ARGV[2] .. ':sluice')
+  local till = tonumber(call('HGET', KEYS[4], inbox) or nil)
+  if heard[2] > 0 and heard[4] == heard[6] and not (till and till < server_time()) then
+    grant(1, ticket, waiting, tonumber(call('HGET', lock, 'sluice:handoffs') or 0))
+    if waiting > 1 then
+-- include lock/wait/queue.lua inbox
+-- include lock/wait/queue.lua processes
+      expect_claim(KEYS[4], inbox, tonumber(string.match(ticket, '^%S+ %d+ (%d+)')))
+    end
+    return 1
+  end
+end
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua hand_over
-hand_over(ARGV[2], tonumber(ARGV[3]), 1, waiting)
+hand_over(ARGV[2], tonumber(ARGV[3]))
 return 1
 
 -- script pass
@@ -114,6 +132,7 @@ local call = redis.call
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
+-- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over
 if call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
   return 0
@@ -152,6 +171,7 @@ return {next_look(KEYS[3], KEYS[4], ARGV[6], left), server_time(), 0}
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
+-- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over
 -- include lock/hold/parts.lua is_lock
 if redis.call('EXISTS', KEYS[1]) == 0 then
@@ -163,66 +183,63 @@ end
 hand_over(ARGV[1], tonumber(ARGV[2]))
 return 1
 
+-- part grant
+-- The first ticket of a queue gets the lock, whatever hold there is, and leaves. A ticket is
+-- "request lease claim inbox owner holder", times in ms. Its process has `claim` ms to say that it
+-- has taken over.
+-- KEYS[at] lock hash   the next: fencing counter, queue, looks
+-- `waiting`: how many tickets there are   `passed`: how many hand-overs there were in a row
+-- REQUIRES: part next_token
+local function grant(at, ticket, waiting, passed)
+  local call, lock, queue = redis.call, KEYS[at], KEYS[at + 2]
+  local request, claim, inbox, owner, holder =
+    string.match(ticket, '^(%S+) %d+ (%d+) (%S+) (%S+) (.*)$')
+  -- DEL first: what comes after it is not refused for want of memory.
+  if waiting == 1 then
+    call('DEL', lock, queue, KEYS[at + 3])
+  else
+    call('DEL', lock)
+    call('LPOP', queue)
+  end
+  local token = next_token(KEYS[at + 1], 1)
+  call('HSET', lock, owner, '1', 'sluice:request', request, 'sluice:holder', holder,
+       'sluice:handoffs', passed + 1)
+  call('PEXPIRE', lock, claim)
+  call('PUBLISH', inbox, string.format('grant %s %.0f %.0f %s', request, token, server_time(),
+                                       claim))
+end
+
 -- part hand_over
 -- Ends the hold of a lock and gives the lock to the first process that waits and runs. Without one
 -- it is free.
 -- KEYS[first], 1 where it is not given: lock hash   the next: fencing counter, queue, looks
--- `waiting`: how many tickets the queue has; nil: to be asked
--- A ticket is "request lease claim inbox owner holder", times in ms. Its process has `claim` ms to
--- say that it has taken over.
--- REQUIRES: parts tickets and strangers
+-- REQUIRES: parts tickets, strangers and grant
 -- Programs that are not ours, if they listen to `channel`, have their chance when each that waits
 -- here has had its turn, and after `bound` hand-overs in a row at the latest: the lock is free
 -- then, and the first of the queue comes back when that is over.
-local function hand_over(channel, bound, first, waiting)
-  local call, words = redis.call, '^(%S+) %d+ (%d+) (%S+) (%S+) (.*)$'
+local function hand_over(channel, bound, first)
+  local call = redis.call
   local at = first or 1
-  local lock, counter, queue, looks = KEYS[at], KEYS[at + 1], KEYS[at + 2], KEYS[at + 3]
+  local lock, queue, looks = KEYS[at], KEYS[at + 2], KEYS[at + 3]
   local passed = tonumber(call('HGET', lock, 'sluice:handoffs') or 0)
-  local ticket, many = call('LINDEX', queue, 0), nil
-  local request, claim, inbox, owner, holder = string.match(ticket or '', words)
-  local runs_on = false
-  if inbox then  -- as runs() and strangers(), in one question
-    local heard = call('PUBSUB', 'NUMSUB', inbox, channel, channel .. ':sluice')
-    local till = tonumber(call('HGET', looks, inbox) or nil)
-    runs_on = heard[2] > 0 and not (till and till < server_time())
-    many = heard[4] - heard[6]
-  end
-  if ticket and not runs_on then
-    ticket = first_ticket(queue, looks)
-    waiting = nil
-    request, claim, inbox, owner, holder = string.match(ticket or '', words)
-  end
+  call('DEL', lock)  -- first of all: what comes after it is not refused for want of memory
+  local ticket = first_ticket(queue, looks)
   if not ticket then
-    call('DEL', lock, looks)
+    call('DEL', looks)
     if call('PUBLISH', channel, '0') > 0 then
       leave_to_strangers(looks, channel)
     end
     return
   end
-  waiting = waiting or call('LLEN', queue)
-  -- DEL is the first that writes: what comes after it is not refused for want of memory.
-  if many ~= 0 then
-    call('DEL', lock)
-    if leave_to_strangers(looks, channel, passed, waiting, bound) then
-      call('PUBLISH', channel, '0')
-      call('PUBLISH', inbox, 'look ' .. request .. ' ' .. chance)
-      return
-    end
+  local request, claim, inbox = string.match(ticket, '^(%S+) %d+ (%d+) (%S+)')
+  local waiting = call('LLEN', queue)
+  if leave_to_strangers(looks, channel, passed, waiting, bound) then
+    call('PUBLISH', channel, '0')
+    call('PUBLISH', inbox, 'look ' .. request .. ' ' .. chance)
+    return
   end
-  if waiting == 1 then
-    call('DEL', lock, queue, looks)
-  else
-    call('DEL', lock)
-    call('LPOP', queue)
-  end
-  local token = next_token(counter, 1)
-  call('HSET', lock, owner, 1, 'sluice:request', request, 'sluice:holder', holder,
-       'sluice:handoffs', passed + 1)
-  call('PEXPIRE', lock, claim)
+  grant(at, ticket, waiting, passed)
   if waiting > 1 then
-    expect_claim(looks, inbox, claim)
+    expect_claim(looks, inbox, tonumber(claim))
   end
-  call('PUBLISH', inbox, string.format('grant %s %.0f %.0f %s', request, token, server_time(),
-                                       claim))
 end

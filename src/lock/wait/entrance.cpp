@@ -70,6 +70,17 @@ class OwnTurn {
   bool waits_ = false;  // one before this
 };
 
+/// No coroutine, so that what it needs is in no frame while a caller waits.
+Task<std::shared_ptr<Hold>> enter_anew(LockResource& resource, const OwnerState* owner,
+                                       const std::string& label, bool waits, SteadyTime until,
+                                       std::stop_token stop) {
+  Identity who{.owner = owner ? owner->id.text : new_owner_id(),
+               .request = new_request_id(),
+               .holder = holder_text(owner != nullptr, label)};
+  return waits && !stop.stop_requested() ? resource.enter(std::move(who), until, std::move(stop))
+                                         : resource.try_enter(std::move(who));
+}
+
 template <class Granted>
 Granted nothing_granted() {
   if constexpr (std::is_same_v<Granted, Held>) {
@@ -119,12 +130,7 @@ Task<Granted> Entrance::acquire(std::shared_ptr<OwnerState> owner, milliseconds 
     }
     if (!hold && has_turn) {
       if (owner) resource->check(*owner);
-      Identity who{.owner = owner ? owner->id.text : new_owner_id(),
-                   .request = new_request_id(),
-                   .holder = holder_text(owner != nullptr, label)};
-      auto entering = waits && !stop.stop_requested()
-                          ? resource->enter(std::move(who), until, std::move(stop))
-                          : resource->try_enter(std::move(who));
+      auto entering = enter_anew(*resource, owner.get(), label, waits, until, std::move(stop));
       hold = co_await entering;
       if (hold && owner) owner->add(hold);
     }

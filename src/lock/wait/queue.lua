@@ -68,7 +68,7 @@ end
 -- One that breaks its promise has stopped, and all its tickets leave at once: it costs the others
 -- one claim, however many tickets it has. When it goes on it looks, and queues anew.
 -- REQUIRES: parts inbox and server_time
-local queue_kept = 60000     -- ms: longer than any rest
+local queue_kept = '60000'   -- ms: longer than any rest
 local most_counted = 30      -- processes before a ticket
 local grace = 2000           -- ms, for a look that comes late
 local next_waiter_looks = 1500  -- ms: a beat of its process, and the way
@@ -134,7 +134,7 @@ end
 
 -- The first ticket of a process that runs; nil: there is none. Those before it have left.
 local function first_ticket(queue, looks)
-  local ticket = redis.call('LINDEX', queue, 0)
+  local ticket = redis.call('LINDEX', queue, '0')
   while ticket do
     local inbox = inbox_of(ticket)
     if not inbox then
@@ -144,7 +144,7 @@ local function first_ticket(queue, looks)
     else
       drop(queue, looks, inbox)
     end
-    ticket = redis.call('LINDEX', queue, 0)
+    ticket = redis.call('LINDEX', queue, '0')
   end
 end
 
@@ -152,8 +152,9 @@ end
 -- process looks more often than it must. Also, whether the ticket is there; nil: not known.
 local function processes_before(queue, looks, ticket)
   local known, many = {[inbox_of(ticket)] = true}, 0
-  for first = 0, 50, 50 do
-    local tickets = redis.call('LRANGE', queue, first, first + 49)
+  local first, last = '0', '49'
+  for _ = 1, 2 do
+    local tickets = redis.call('LRANGE', queue, first, last)
     for _, other in ipairs(tickets) do
       if other == ticket then
         return many, true
@@ -169,6 +170,7 @@ local function processes_before(queue, looks, ticket)
     if #tickets < 50 then
       return many, false
     end
+    first, last = '50', '99'
   end
   return many
 end

@@ -326,6 +326,16 @@ TEST_F(HandOver, SmallCounterOfAJavaProgramIsLifted) {
   EXPECT_GT(here_.acquire().get().token().value, 1'000'000'000'000'000U);
 }
 
+TEST_F(HandOver, A03_CounterThatIsNoTokenIsRefusedAndStays) {
+  for (const std::string spoilt : {"abc", "9223372036854775807"}) {
+    store_->run({"SET", "redisson_lock_token:{stock}", spoilt}).get();
+    EXPECT_THROW((void)here_.acquire().get(), Error);
+    EXPECT_EQ(store_->run({"GET", "redisson_lock_token:{stock}"}).get(),
+              Value::bulk_string(spoilt));
+    EXPECT_FALSE(exists("stock"));
+  }
+}
+
 TEST_F(HandOver, TenThousandWaitersDoNotNestOnTheStack) {
   constexpr int many = 10'000;
   Mutex here{line_, "stock", {.hand_off = {.within_process = 100'000}}};
