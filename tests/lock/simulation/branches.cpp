@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <filesystem>
@@ -71,7 +72,13 @@ std::string trimmed(std::string_view text) {
   return from == std::string_view::npos ? std::string{} : std::string{text.substr(from)};
 }
 
+constexpr Branches::NotRun all_not_run[] = {
+    {"nothing yet", ""},
+};
+
 }  // namespace
+
+std::span<const Branches::NotRun> Branches::not_run() { return all_not_run; }
 
 Branches::Branches() {
   const std::filesystem::path root = test::source_path("src");
@@ -139,7 +146,12 @@ std::size_t Branches::branch_of(const Line& line, std::string_view kind, std::si
       fmt::format("{}:{} {}{}: {}", line.file, line.number, kind,
                   which > 0 ? fmt::format(" {}", which + 1) : std::string{}, trimmed(line.text));
   const auto [found, is_new] = numbers_.emplace(name, branches_.size());
-  if (is_new) branches_.push_back({.name = name});
+  if (is_new) {
+    const bool can_be_run = std::ranges::none_of(
+        not_run(), [&](const NotRun& one) { return name.find(one.name) != std::string::npos; });
+    branches_.push_back({.name = name, .can_be_run = can_be_run});
+    missed_ += can_be_run ? 1 : 0;
+  }
   return found->second;
 }
 
@@ -216,20 +228,14 @@ std::string Branches::mark(const Script& script) {
 void Branches::reached(std::string_view number) {
   std::size_t place = 0;
   std::from_chars(number.data(), number.data() + number.size(), place);
-  ++branches_.at(place).count;
+  Branch& branch = branches_.at(place);
+  if (branch.count++ == 0 && branch.can_be_run) --missed_;
 }
 
 std::map<std::string, std::uint64_t> Branches::counts() const {
   std::map<std::string, std::uint64_t> counts;
   for (const auto& branch : branches_) counts[branch.name] = branch.count;
   return counts;
-}
-
-std::vector<std::string> Branches::missed() const {
-  std::vector<std::string> names;
-  for (const auto& [name, count] : counts())
-    if (count == 0) names.push_back(name);
-  return names;
 }
 
 }  // namespace sluice::simulation

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,14 @@ class Branches {
 
   /// "lock/mutex/mutex.lua:19 else: if not request then", how often it was run.
   std::map<std::string, std::uint64_t> counts() const;
-  /// Those that were never run.
-  std::vector<std::string> missed() const;
+  /// How many were never run that can be.
+  std::size_t missed() const noexcept { return missed_; }
+  /// Cannot be run by the simulation, whatever happens in it: a part of the name, and why.
+  struct NotRun {
+    std::string_view name;
+    std::string_view why;
+  };
+  static std::span<const NotRun> not_run();
 
  private:
   struct Line {
@@ -39,6 +46,7 @@ class Branches {
   using Lines = std::vector<Line>;
   struct Branch {
     std::string name;
+    bool can_be_run;
     std::uint64_t count = 0;
   };
 
@@ -52,6 +60,7 @@ class Branches {
   std::map<std::string, std::string> marked_;  // by the name of the script
   std::map<std::string, std::size_t> numbers_;
   std::vector<Branch> branches_;
+  std::size_t missed_ = 0;
 };
 
 }  // namespace sluice::simulation

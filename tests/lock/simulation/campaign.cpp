@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <stdexcept>
 
 #include "lock/simulation/world.hpp"
@@ -66,13 +67,21 @@ std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds) {
   }
 }
 
-void run_for_branches(std::string_view primitive, Seeds seeds, Branches& branches) {
+void run_for_branches(Seeds seeds, Branches& branches) {
+  constexpr std::uint64_t longest_pause = 8;
+  std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> pauses;
   for (auto seed = seeds.first;; ++seed) {
-    for (const auto& trouble : all_troubles())
-      if (trouble.plays(primitive))
-        (void)run_seed(seed, trouble, primitive_named(primitive), mutation_named(""), false,
-                       &branches);
-    if (seed == seeds.last || branches.missed().empty()) return;
+    for (const auto& trouble : all_troubles()) {
+      for (const auto& primitive : all_primitives()) {
+        auto& pause = pauses.try_emplace({trouble.name, primitive.name}, 1).first->second;
+        if (!trouble.plays(primitive.name) || seed % pause != 0) continue;
+        const auto missed = branches.missed();
+        if (missed == 0) return;
+        (void)run_seed(seed, trouble, primitive, mutation_named(""), false, &branches);
+        pause = branches.missed() < missed ? 1 : std::min(2 * pause, longest_pause);
+      }
+    }
+    if (seed == seeds.last) return;
   }
 }
 

@@ -34,9 +34,9 @@ struct Failure {
 /// Empty: none. Throws std::invalid_argument for a primitive or a mutation that is none.
 std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds);
 
-/// Plays the seeds of all profiles that the primitive is played with, whatever they find, until
-/// every branch of the scripts was run.
-void run_for_branches(std::string_view primitive, Seeds seeds, Branches& branches);
+/// Plays the seeds of all profiles with all that they are played with, whatever they find, until
+/// every branch of the scripts was run that can be. Pairs that run nothing new have fewer turns.
+void run_for_branches(Seeds seeds, Branches& branches);
 
 /// All that happens in a seed.
 std::vector<std::string> trace_of(const Campaign& campaign, std::uint64_t seed);

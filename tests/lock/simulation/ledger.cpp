@@ -32,9 +32,12 @@ void Ledger::see(Kind kind, const std::string& who, std::uint64_t number) {
 void Ledger::come(const Stay& stay) {
   if (stay.permits > 0) return see(Kind::acquire, stay.who, stay.permits);
   if (stay.mode == Mode::shared) return see(Kind::enter_shared, stay.who);
-  const bool again = std::ranges::any_of(stays_, [&](const StayPtr& other) {
-    return other->who == stay.who && other->counted && other->token == stay.token;
-  });
+  const bool goes_on = terms_.common_owners && stay.token == last_token_;
+  const bool again = goes_on || std::ranges::any_of(stays_, [&](const StayPtr& other) {
+                       return other->who == stay.who && other->counted &&
+                              other->token == stay.token;
+                     });
+  if (stay.mode == Mode::exclusive) last_token_ = stay.token;
   see(Kind::enter, stay.who, again ? 0 : stay.token);
 }
 

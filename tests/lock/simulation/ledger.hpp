@@ -33,6 +33,7 @@ struct LedgerTerms {
   bool lasting = false;  ///< no hold is lost while its process runs and is connected
   bool durable = false;  ///< a replica that takes over has every hold
   bool throws = false;   ///< callbacks do
+  bool common_owners = false;  ///< a hold may go on when somebody leaves it, with its token
 };
 
 class Ledger {
@@ -106,6 +107,7 @@ class Ledger {
   };
   std::vector<Ghost> ghosts_;
   std::map<std::uint64_t, std::string> tokens_;  // who had which
+  std::uint64_t last_token_ = 0;                 // of an exclusive hold that counts
   std::uint64_t ended_outside_ = 0;              // the tokens up to this one
   SteadyTime ended_outside_at_ = SteadyTime::min();
   bool may_be_forced_ = false;

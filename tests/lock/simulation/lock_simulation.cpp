@@ -32,11 +32,13 @@ void show_list() {
       if (trouble.plays(primitive.name)) fmt::print("{} {}\n", trouble.name, primitive.name);
 }
 
-void show_branches(Seeds seeds, std::string_view primitive) {
+/// True: each that can be run was run.
+bool show_branches(Seeds seeds) {
   Branches branches;
-  for (const auto& one : all_primitives())
-    if (primitive.empty() || primitive == one.name) run_for_branches(one.name, seeds, branches);
+  run_for_branches(seeds, branches);
   for (const auto& [name, count] : branches.counts()) fmt::print("{:>9} {}\n", count, name);
+  fmt::print("{} of {} that can be run were not\n", branches.missed(), branches.counts().size());
+  return branches.missed() == 0;
 }
 
 /// True: a seed has failed.
@@ -68,10 +70,7 @@ int play(const Args& args) {
       show_list();
       return 0;
     }
-    if (args.branches) {
-      show_branches(range, args.primitive == "all" ? "" : args.primitive);
-      return 0;
-    }
+    if (args.branches) return show_branches(range) ? 0 : 1;
     return play_all(campaign, range, args.all) ? 1 : 0;
   } catch (const std::invalid_argument& wrong) {
     fmt::print(stderr, "{}\n", wrong.what());

@@ -60,6 +60,7 @@ void add_crowd(Profile& profile, std::vector<Fault> faults) {
   profile.patient = true;
   profile.processes = 2 + dice.below(2);
   profile.actors = 2 + dice.below(11);
+  if (profile.seed % 64 == 32) profile.actors = 70;
   profile.rounds = 2;
   profile.names = 1 + dice.below(2);
   profile.lease = short_lease(dice);
@@ -104,6 +105,7 @@ void add_outside(Profile& profile) {
 
 void add_operators(Profile& profile) {
   leave_only(profile, {Fault::operate});
+  if (profile.dice.chance(30)) profile.faults.push_back(Fault::cut);
   profile.operators = true;
   profile.lease = short_lease(profile.dice);
   profile.between_faults = 50ms;
@@ -118,14 +120,25 @@ void add_spoilt(Profile& profile) {
 }
 
 void add_guests(Profile& profile) {
-  leave_only(profile, {Fault::stop, Fault::kill, Fault::cut});
+  leave_only(profile, {Fault::stop, Fault::kill, Fault::cut, Fault::kill_stranger});
   profile.strangers = 1 + profile.dice.below(3);
   profile.names = 1;
   profile.operators = true;
   profile.lease = short_lease(profile.dice);
+  constexpr std::chrono::seconds ahead[] = {0s, 400s, 0s, -400s};
+  profile.strangers_ahead = ahead[profile.seed % 4];
+  profile.actors += 2;
   profile.longest_stop = 5s;
   profile.between_faults = 1s;
   profile.most_faults = 3;
+}
+
+void add_owners(Profile& profile) {
+  leave_only(profile, {Fault::cut});
+  profile.common_owners = true;
+  profile.lease = short_lease(profile.dice);
+  profile.longest_hold = 300ms;
+  profile.between_faults = 200ms;
 }
 
 void add_callbacks(Profile& profile) {
@@ -191,6 +204,7 @@ constexpr std::string_view beside_strangers[] = {"mutex",  "multi",     "fair",
 constexpr std::string_view held[] = {"mutex",     "multi",  "fair",  "shared",
                                      "semaphore", "permit", "quorum"};
 constexpr std::string_view exclusive[] = {"mutex", "fair", "shared", "multi"};
+constexpr std::string_view with_owners[] = {"mutex", "fair", "shared"};
 constexpr std::string_view with_strangers[] = {"mutex", "multi", "shared", "semaphore", "permit"};
 
 constexpr Trouble troubles[] = {
@@ -227,6 +241,10 @@ constexpr Trouble troubles[] = {
      .about = "programs with Redisson among ours, which stop and die",
      .add = add_guests,
      .primitives = beside_strangers},
+    {.name = "owners",
+     .about = "one owner for several actors, who acquire at the same time",
+     .add = add_owners,
+     .primitives = with_owners},
     {.name = "callbacks",
      .about = "callbacks throw whatever there is",
      .add = add_callbacks,
@@ -266,7 +284,7 @@ const Trouble& trouble_named(std::string_view name) {
   return *found;
 }
 
-Profile::Profile(std::uint64_t seed, const Trouble& kind) : dice(seed), trouble(kind.name) {
+Profile::Profile(std::uint64_t number, const Trouble& kind) : seed(number), dice(number), trouble(kind.name) {
   processes = 2 + dice.below(3);
   actors = 1 + dice.below(3);
   names = 1 + dice.below(2);

@@ -23,6 +23,7 @@ enum class Fault {
   suspend,      ///< ... with its steady clock
   kill,         ///< a process, for ever
   kill_others,  ///< all processes but the first
+  kill_stranger,  ///< a program with Redisson
   save,         ///< the server writes its data to disk
   restore,      ///< the server restarts with what it wrote
   lag,          ///< the replica gets nothing for a while
@@ -54,12 +55,13 @@ std::span<const Trouble> all_troubles();
 const Trouble& trouble_named(std::string_view name);
 
 struct Profile {
-  Profile(std::uint64_t seed, const Trouble& trouble);
+  Profile(std::uint64_t number, const Trouble& trouble);
 
   /// Nothing fails and nobody stands still; messages take their time, and patience may end.
   bool is_calm() const noexcept { return !cuts && !pauses && !restarts && faults.empty(); }
   std::string text() const;
 
+  std::uint64_t seed;
   Dice dice;  ///< for all that is played
   std::string_view trouble;
   std::size_t processes;
@@ -92,6 +94,8 @@ struct Profile {
   bool operators = false;     ///< change the number of permits
   bool throws = false;        ///< callbacks do
   bool patient = false;       ///< nobody gives up
+  bool common_owners = false;  ///< actors of a process share one, and acquire twice at once
+  std::chrono::seconds strangers_ahead{};  ///< their clocks
   bool even = false;          ///< strangers get their share
   bool counters = false;      ///< whatever the server loses, tokens rise
   bool strict = false;        ///< how long a waiter is passed over is counted

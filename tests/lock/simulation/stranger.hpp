@@ -15,7 +15,8 @@ class Stranger {
  public:
   /// `primitive`: mutex, multi, fair, shared (to write), semaphore or permit.
   Stranger(std::size_t number, std::string_view primitive, const std::string& name,
-           VirtualClock& clock, SimServer& server, Journal& journal, Dice dice);
+           VirtualClock& clock, SimServer& server, Journal& journal, Dice dice,
+           std::chrono::seconds ahead);
 
   /// Begins to come and go. It holds 10 ms, and rests for up to 40.
   void start();
@@ -41,6 +42,7 @@ class Stranger {
   SimServer& server_;
   Journal& journal_;
   Dice dice_;
+  const std::chrono::seconds ahead_;  ///< of the server's clock
   Listener listener_;
   Clock::TimerId timer_ = 0;
   bool goes_on_ = true;
