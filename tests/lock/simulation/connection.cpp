@@ -40,7 +40,7 @@ void SimConnection::arrive(std::uint64_t number, const Work& arrives) {
 
 void SimConnection::say(Work arrives) {
   if (cut_) return;
-  last_reply_ = std::max(last_reply_, clock_.steady() + delay());
+  last_reply_ = std::max(last_reply_, clock_.steady() + terms_.slowness + delay());
   clock_.at(last_reply_, [self = shared_from_this(), arrives = std::move(arrives)] {
     if (!self->cut_) arrives();
   });

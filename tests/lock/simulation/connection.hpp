@@ -20,6 +20,7 @@ namespace sluice::simulation {
 struct LineTerms {
   std::chrono::nanoseconds longest_delay{};    ///< one way; one in twenty takes five times that
   std::chrono::nanoseconds longest_late{};     ///< how late something gets there after a cut
+  std::chrono::nanoseconds slowness{};         ///< of whatever the server says
   std::chrono::nanoseconds longest_unaware{};  ///< until a side learns that it was cut
   bool push_after_reply =
       true;  ///< what a script publishes to its own caller comes behind its reply

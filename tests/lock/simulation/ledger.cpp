@@ -91,8 +91,7 @@ void Ledger::look_at_token(const Stay& stay) {
 }
 
 Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
-                              const SimStore& store, SimHold& held, Mode mode,
-                              std::uint32_t permits) {
+                              SimStore& store, SimHold& held, Mode mode, std::uint32_t permits) {
   const std::uint64_t token = held.token(name_).value;
   journal_.note("{} is in {} with {}, valid for {} us", who, name_, token,
                 held.valid_for().count() / 1000);
@@ -100,6 +99,8 @@ Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
   held.on_lost([told](LostCause) { *told = true; });
   if (terms_.throws && held.valid())
     held.on_lost([](LostCause) { throw 1; });  // nothing that is a std::exception
+  if (terms_.blocks.count() > 0 && held.valid())
+    held.on_lost([&store, time = terms_.blocks](LostCause) { store.block_callbacks(time); });
   const auto stay =
       std::make_shared<Stay>(Stay{who, process, store, held, token, mode, permits,
                                   server_.clock().steady(), store.life_heard(), told});
@@ -145,7 +146,8 @@ void Ledger::look_at(Stay& stay) {
   }
   if (valid && stay.ended)
     journal_.violate(fmt::format("{}: the hold of {} is valid again", name_, stay.who));
-  if (stay.ended && !*stay.told && !stay.process.stands_still() &&
+  const bool may_wait = terms_.blocks.count() > 0;  // behind a callback that blocks
+  if (stay.ended && !*stay.told && !may_wait && !stay.process.stands_still() &&
       now > std::max(*stay.ended, stay.process.runs_since()) + 2 * terms_.jitter)
     journal_.violate(fmt::format("{}: {} is not told that its hold is lost", name_, stay.who));
   if (valid && !counts(stay)) {

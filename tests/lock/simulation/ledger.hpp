@@ -33,6 +33,7 @@ struct LedgerTerms {
   bool lasting = false;  ///< no hold is lost while its process runs and is connected
   bool durable = false;  ///< a replica that takes over has every hold
   bool throws = false;   ///< callbacks do
+  std::chrono::nanoseconds blocks{};  ///< callbacks do, so long
   bool common_owners = false;  ///< a hold may go on when somebody leaves it, with its token
 };
 
@@ -50,7 +51,7 @@ class Ledger {
   void give_up(const std::string& who);
 
   /// `held` is in, and stays where it is until leave(). Ends the wait.
-  StayPtr enter(const std::string& who, const SimProcess& process, const SimStore& store,
+  StayPtr enter(const std::string& who, const SimProcess& process, SimStore& store,
                 SimHold& held, Mode mode, std::uint32_t permits);
   /// Before anything is asked of the server.
   void leave(const StayPtr& stay);

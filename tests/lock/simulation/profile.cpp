@@ -153,6 +153,50 @@ void add_callbacks(Profile& profile) {
   profile.faults_for = 10s;
 }
 
+/// A callback blocks for longer than leases last.
+void add_blocked(Profile& profile) {
+  add_callbacks(profile);
+  profile.throws = false;
+  profile.blocks = 3 * profile.lease;
+}
+
+void add_leases(Profile& profile) {
+  leave_only(profile, {Fault::set_wall});
+  profile.lasting = true;
+  profile.watched = true;
+  profile.names = 3;
+  profile.lease = 3s;
+  profile.other_lease = 100ms;
+  profile.longest_hold = 9s;
+  profile.line.longest_delay = 60ms;
+}
+
+/// As beside somebody with MONITOR: whatever the server says comes late.
+void add_slow(Profile& profile) {
+  leave_only(profile, {Fault::set_wall});
+  profile.strict = profile.lasting = true;
+  profile.patient = true;
+  profile.watched = true;
+  constexpr milliseconds leases[] = {3s, 30s};
+  profile.lease = profile.dice.one_of(leases);
+  profile.line.slowness = 300ms;
+  profile.rounds = 3;
+}
+
+void add_durable(Profile& profile) {
+  leave_only(profile, {Fault::lag});
+  profile.strict = true;
+  profile.watched = true;
+  profile.lease = 30s;
+  constexpr milliseconds within[] = {20ms, 200ms, 1s};
+  profile.durability = {.replicas = 1, .within = profile.dice.one_of(within)};
+  profile.line.longest_delay = 60ms;
+  profile.longest_hold = 50ms;
+  profile.longest_rest = 30ms;
+  profile.between_faults = 2s;
+  profile.faults_for = 10s;
+}
+
 void add_outage(Profile& profile) {
   leave_only(profile, {Fault::outage});
   profile.lasting = profile.outlives = true;
@@ -249,6 +293,22 @@ constexpr Trouble troubles[] = {
      .about = "callbacks throw whatever there is",
      .add = add_callbacks,
      .primitives = exclusive},
+    {.name = "blocked",
+     .about = "callbacks block",
+     .add = add_blocked,
+     .primitives = exclusive},
+    {.name = "leases",
+     .about = "a long lease beside short ones, on a slow line",
+     .add = add_leases,
+     .primitives = with_owners},
+    {.name = "slow",
+     .about = "a server whose replies and messages are late",
+     .add = add_slow,
+     .primitives = beside_strangers},
+    {.name = "durable",
+     .about = "durable grants that callers give up, and a replica that lags",
+     .add = add_durable,
+     .primitives = with_owners},
     {.name = "outage",
      .about = "the server is away for up to half a lease",
      .add = add_outage,

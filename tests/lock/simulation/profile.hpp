@@ -101,6 +101,8 @@ struct Profile {
   bool strict = false;        ///< how long a waiter is passed over is counted
   bool lasting = false;       ///< no hold is lost without a cause
   bool outlives = false;      ///< no wait without an end fails
+  std::chrono::nanoseconds blocks{};        ///< a callback
+  std::chrono::milliseconds other_lease{};  ///< of all names but the first
   std::chrono::nanoseconds longest_stop{};
   std::chrono::nanoseconds comes_late{};  ///< the first process
 };

@@ -23,7 +23,7 @@ class Workload::Wait {
       ledger->wait(actor.name, actor.machine.process, actor.machine.store);
     here_ = workload.waiting_.insert(
         workload.waiting_.end(),
-        Waiting{&actor, acquisition.ledgers, workload.clock_.steady(), {}});
+        Waiting{&actor, acquisition.ledgers, workload.clock_.steady(), workload.entries_, {}});
   }
   ~Wait() {
     if (over_) return;
@@ -155,17 +155,23 @@ Workload::Workload(const Primitive& primitive, const Profile& profile, const Mac
                     .lasting = profile.lasting,
                     .durable = profile.durability.replicas > 0,
                     .throws = profile.throws,
+                    .blocks = profile.blocks,
                     .common_owners = profile.common_owners};
   if (primitive.permits && !profile.operators) terms.rules.permits = profile.permits;
   std::vector<std::string> names;
   std::vector<Ledger*> ledgers;
+  Profile own = profile;
   for (std::size_t i = 0; i < profile.names; ++i) {
+    if (i > 0 && profile.other_lease > 0ms) {
+      terms.lease = own.lease = profile.other_lease;
+      terms.lasting = false;  // the line is slower
+    }
     names.push_back(fmt::format("lock{}", i));
     ledgers_.push_back(std::make_unique<Ledger>(server, journal, names.back(), terms));
     ledgers.push_back(ledgers_.back().get());
     for (const auto& machine : machines)
       doors_.push_back(
-          {primitive.open(machine->stores, names.back(), profile), {ledgers_.back().get()}});
+          {primitive.open(machine->stores, names.back(), own), {ledgers_.back().get()}});
   }
   if (!primitive.open_all) return;
   for (const auto& machine : machines) {

@@ -74,6 +74,7 @@ class Workload {
     const Actor* actor;
     std::vector<Ledger*> ledgers;
     SteadyTime since;
+    std::size_t entries_before;
     std::chrono::nanoseconds passed_over{};
   };
   std::list<Waiting>& waiting() noexcept { return waiting_; }

@@ -172,10 +172,13 @@ void World::look_for_overlooked() {
         if (workload_->ledgers()[i].get() == ledger) return bool{idle_[i]};
       return false;
     };
-    const bool answers = server_.is_up() && !server_.is_full() && !server_.refuses();
+    const bool answers =
+        server_.is_up() && !server_.is_full() && !server_.refuses() && !server_.replica_lags();
     if (!own.is_well() || !answers || !std::ranges::all_of(waiting.ledgers, is_idle)) continue;
     waiting.passed_over += passed;
     nanoseconds may = on_the_way + 10 * profile_.line.longest_delay;
+    may += 2 * profile_.line.slowness *
+           static_cast<long>(workload_->entries() - waiting.entries_before + 1);
     for (const auto& machine : machines_)
       if (machine->dead || machine->unwell_until >= waiting.since)
         may += cost_of_a_process + profile_.lease;
