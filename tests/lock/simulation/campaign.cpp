@@ -25,13 +25,17 @@ std::string how_to_repeat(const Campaign& campaign, std::uint64_t seed) {
       campaign.mutation.empty() ? std::string{} : fmt::format(" --mutation {}", campaign.mutation);
   const auto profile =
       campaign.profile == "usual" ? std::string{} : fmt::format(" --profile {}", campaign.profile);
-  return fmt::format("lock_simulation --primitive {}{} --seeds {}{}", campaign.primitive, profile,
-                     seed, mutated);
+  const auto drift =
+      campaign.drift > 0 ? fmt::format(" --drift {}", campaign.drift) : std::string{};
+  return fmt::format("lock_simulation --primitive {}{} --seeds {}{}{}", campaign.primitive, profile,
+                     seed, mutated, drift);
 }
 
 Outcome outcome_of(const Campaign& campaign, std::uint64_t seed, bool keeps_journal) {
+  Mutation mutation = mutation_named(campaign.mutation);
+  if (campaign.drift > 0) mutation.drift = campaign.drift;
   return run_seed(seed, trouble_named(campaign.profile), primitive_named(campaign.primitive),
-                  mutation_named(campaign.mutation), keeps_journal);
+                  mutation, keeps_journal);
 }
 
 std::string told(const Campaign& campaign, std::uint64_t seed, const std::string& violation) {

@@ -23,6 +23,7 @@ struct Campaign {
   std::string primitive = "mutex";
   std::string profile = "usual";
   std::string mutation{};
+  double drift = 0;  ///< of clocks at most, where the profile has clocks that drift; 0: its own
 };
 
 struct Failure {

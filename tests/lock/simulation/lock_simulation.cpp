@@ -20,6 +20,7 @@ struct Args {
   std::string primitive = "mutex";
   std::string profile = "usual";
   std::string mutation;
+  std::string drift;
   bool trace = false;
   bool branches = false;
   bool list = false;
@@ -60,7 +61,10 @@ bool play_all(const Campaign& campaign, Seeds seeds, bool goes_on) {
 int play(const Args& args) {
   try {
     const Campaign campaign{
-        .primitive = args.primitive, .profile = args.profile, .mutation = args.mutation};
+        .primitive = args.primitive,
+        .profile = args.profile,
+        .mutation = args.mutation,
+        .drift = args.drift.empty() ? 0 : std::stod(args.drift)};
     const Seeds range = seeds_of(args.seeds);
     if (args.trace) {
       for (const auto& line : trace_of(campaign, range.first)) fmt::print("{}\n", line);
@@ -92,6 +96,8 @@ int main(int count, char** words) {
                     {"--primitive", "NAME", "What is played", into(args.primitive)},
                     {"--profile", "NAME", "The trouble that meets it", into(args.profile)},
                     {"--mutation", "NAME", "A bug to be put in", into(args.mutation)},
+                    {"--drift", "RATE", "How far clocks are off, for the profile 'clocks'",
+                     into(args.drift)},
                     {"--branches", "",
                      "How often each branch of the scripts is run, in all profiles",
                      into(args.branches)},

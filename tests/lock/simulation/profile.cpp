@@ -184,7 +184,7 @@ void add_slow(Profile& profile) {
 }
 
 void add_durable(Profile& profile) {
-  leave_only(profile, {Fault::lag});
+  leave_only(profile, {Fault::lag, Fault::hang});
   profile.strict = true;
   profile.watched = true;
   profile.lease = 30s;
@@ -306,7 +306,7 @@ constexpr Trouble troubles[] = {
      .add = add_slow,
      .primitives = beside_strangers},
     {.name = "durable",
-     .about = "durable grants that callers give up, and a replica that lags",
+     .about = "durable grants, a replica that lags, a server that hangs until callers give up",
      .add = add_durable,
      .primitives = with_owners},
     {.name = "outage",

@@ -30,6 +30,7 @@ enum class Fault {
   promote,      ///< the replica takes over
   fill,         ///< the server has no memory for a while
   refuse,       ///< the server answers everybody with an error
+  hang,         ///< the server reads nothing for some seconds, and then what has piled up
   outage,       ///< the server is away for some seconds
   end_outside,  ///< somebody deletes a lock, or all keys, or lets it expire
   operate,      ///< an operator looks at a lock, changes its permits, or forces it open

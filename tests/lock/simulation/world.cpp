@@ -173,11 +173,14 @@ void World::look_for_overlooked() {
       return false;
     };
     const bool answers =
-        server_.is_up() && !server_.is_full() && !server_.refuses() && !server_.replica_lags();
+        server_.is_up() && !server_.is_full() && !server_.refuses() && !server_.replica_lags() &&
+        server_.hangs_until() < now;
     if (!own.is_well() || !answers || !std::ranges::all_of(waiting.ledgers, is_idle)) continue;
     waiting.passed_over += passed;
     nanoseconds may = on_the_way + 10 * profile_.line.longest_delay;
-    may += 2 * profile_.line.slowness *
+    // Of each hand-over: it is told, and confirmed where it has to be durable.
+    const bool confirms = profile_.durability.replicas > 0;
+    may += (2 * profile_.line.slowness + (confirms ? 4 : 0) * profile_.line.longest_delay) *
            static_cast<long>(workload_->entries() - waiting.entries_before + 1);
     for (const auto& machine : machines_)
       if (machine->dead || machine->unwell_until >= waiting.since)
@@ -320,6 +323,7 @@ void World::play(Fault fault, Machine& machine) {
     case Fault::promote: return promote();
     case Fault::fill: return fill();
     case Fault::refuse: return refuse();
+    case Fault::hang: return server_.hang(2s + dice_.upto(3s));
     case Fault::outage:
       if (server_.is_up())
         restart(SimServer::Keeps::all, dice_.upto(nanoseconds{profile_.lease} / 2));
