@@ -71,6 +71,14 @@ std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds) {
   }
 }
 
+void run_for_branches(const Campaign& campaign, Seeds seeds, Branches& branches) {
+  for (auto seed = seeds.first;; ++seed) {
+    (void)run_seed(seed, trouble_named(campaign.profile), primitive_named(campaign.primitive),
+                   mutation_named(""), false, &branches);
+    if (seed == seeds.last) return;
+  }
+}
+
 void run_for_branches(Seeds seeds, Branches& branches) {
   constexpr std::uint64_t longest_pause = 8;
   std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> pauses;

@@ -34,9 +34,13 @@ void show_list() {
 }
 
 /// True: each that can be run was run.
-bool show_branches(Seeds seeds) {
+bool show_branches(const Args& args, Seeds seeds) {
   Branches branches;
-  run_for_branches(seeds, branches);
+  if (args.primitive == "all") {
+    run_for_branches(seeds, branches);
+  } else {
+    run_for_branches({.primitive = args.primitive, .profile = args.profile}, seeds, branches);
+  }
   for (const auto& [name, count] : branches.counts()) fmt::print("{:>9} {}\n", count, name);
   fmt::print("{} of {} that can be run were not\n", branches.missed(), branches.counts().size());
   return branches.missed() == 0;
@@ -74,7 +78,7 @@ int play(const Args& args) {
       show_list();
       return 0;
     }
-    if (args.branches) return show_branches(range) ? 0 : 1;
+    if (args.branches) return show_branches(args, range) ? 0 : 1;
     return play_all(campaign, range, args.all) ? 1 : 0;
   } catch (const std::invalid_argument& wrong) {
     fmt::print(stderr, "{}\n", wrong.what());
@@ -99,7 +103,7 @@ int main(int count, char** words) {
                     {"--drift", "RATE", "How far clocks are off, for the profile 'clocks'",
                      into(args.drift)},
                     {"--branches", "",
-                     "How often each branch of the scripts is run, in all profiles",
+                     "How often each branch of the scripts is run; --primitive all: in all profiles",
                      into(args.branches)},
                     {"--list", "", "The profiles, and what is played in each", into(args.list)},
                     {"--all", "", "Goes on after a seed that failed", into(args.all)},

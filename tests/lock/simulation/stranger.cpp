@@ -46,6 +46,11 @@ void Stranger::start() {
   timer_ = clock_.after(rest, [this] { ask(); });
 }
 
+void Stranger::stand_still() {
+  still_ = true;
+  clock_.cancel(timer_);
+}
+
 void Stranger::forget() {
   stop();
   clock_.cancel(timer_);
@@ -102,6 +107,7 @@ void Stranger::ask() {
 }
 
 void Stranger::ask_soon() {
+  if (still_) return;
   clock_.cancel(timer_);
   timer_ = clock_.after(1ms + dice_.upto(2ms), [this] { ask(); });
 }

@@ -22,6 +22,8 @@ class Stranger {
   void start();
   /// Comes no more.
   void stop() { goes_on_ = false; }
+  /// It stands still for ever: what is told to it is heard, and comes to nothing.
+  void stand_still();
   /// It is gone.
   void forget();
   std::size_t entries() const noexcept { return entries_; }
@@ -47,6 +49,7 @@ class Stranger {
   Clock::TimerId timer_ = 0;
   bool goes_on_ = true;
   bool waits_ = false;
+  bool still_ = false;
   std::size_t entries_ = 0;
   std::size_t visits_ = 0;
 };
