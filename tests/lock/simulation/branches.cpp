@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <filesystem>
@@ -72,13 +71,7 @@ std::string trimmed(std::string_view text) {
   return from == std::string_view::npos ? std::string{} : std::string{text.substr(from)};
 }
 
-constexpr Branches::NotRun all_not_run[] = {
-    {"nothing yet", ""},
-};
-
 }  // namespace
-
-std::span<const Branches::NotRun> Branches::not_run() { return all_not_run; }
 
 Branches::Branches() {
   const std::filesystem::path root = test::source_path("src");
@@ -147,10 +140,8 @@ std::size_t Branches::branch_of(const Line& line, std::string_view kind, std::si
                   which > 0 ? fmt::format(" {}", which + 1) : std::string{}, trimmed(line.text));
   const auto [found, is_new] = numbers_.emplace(name, branches_.size());
   if (is_new) {
-    const bool can_be_run = std::ranges::none_of(
-        not_run(), [&](const NotRun& one) { return name.find(one.name) != std::string::npos; });
-    branches_.push_back({.name = name, .can_be_run = can_be_run});
-    missed_ += can_be_run ? 1 : 0;
+    branches_.push_back({.name = name});
+    ++missed_;
   }
   return found->second;
 }
@@ -229,7 +220,7 @@ void Branches::reached(std::string_view number) {
   std::size_t place = 0;
   std::from_chars(number.data(), number.data() + number.size(), place);
   Branch& branch = branches_.at(place);
-  if (branch.count++ == 0 && branch.can_be_run) --missed_;
+  if (branch.count++ == 0) --missed_;
 }
 
 std::map<std::string, std::uint64_t> Branches::counts() const {

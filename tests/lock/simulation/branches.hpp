@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,14 +27,8 @@ class Branches {
 
   /// "lock/mutex/mutex.lua:19 else: if not request then", how often it was run.
   std::map<std::string, std::uint64_t> counts() const;
-  /// How many were never run that can be.
+  /// How many were never run.
   std::size_t missed() const noexcept { return missed_; }
-  /// Cannot be run by the simulation, whatever happens in it: a part of the name, and why.
-  struct NotRun {
-    std::string_view name;
-    std::string_view why;
-  };
-  static std::span<const NotRun> not_run();
 
  private:
   struct Line {
@@ -46,7 +39,6 @@ class Branches {
   using Lines = std::vector<Line>;
   struct Branch {
     std::string name;
-    bool can_be_run;
     std::uint64_t count = 0;
   };
 

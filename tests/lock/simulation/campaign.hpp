@@ -36,7 +36,7 @@ struct Failure {
 std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds);
 
 /// Plays the seeds of all profiles with all that they are played with, whatever they find, until
-/// every branch of the scripts was run that can be. Pairs that run nothing new have fewer turns.
+/// every branch of the scripts was run. Pairs that run nothing new have fewer turns.
 void run_for_branches(Seeds seeds, Branches& branches);
 /// Plays these.
 void run_for_branches(const Campaign& campaign, Seeds seeds, Branches& branches);

@@ -33,10 +33,10 @@ void Ledger::come(const Stay& stay) {
   if (stay.permits > 0) return see(Kind::acquire, stay.who, stay.permits);
   if (stay.mode == Mode::shared) return see(Kind::enter_shared, stay.who);
   const bool goes_on = terms_.common_owners && stay.token == last_token_;
-  const bool again = goes_on || std::ranges::any_of(stays_, [&](const StayPtr& other) {
-                       return other->who == stay.who && other->counted &&
-                              other->token == stay.token;
-                     });
+  const bool again =
+      goes_on || std::ranges::any_of(stays_, [&](const StayPtr& other) {
+        return other->who == stay.who && other->counted && other->token == stay.token;
+      });
   if (stay.mode == Mode::exclusive) last_token_ = stay.token;
   see(Kind::enter, stay.who, again ? 0 : stay.token);
 }
@@ -90,8 +90,8 @@ void Ledger::look_at_token(const Stay& stay) {
                                  stay.who, had->second));
 }
 
-Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
-                              SimStore& store, SimHold& held, Mode mode, std::uint32_t permits) {
+Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process, SimStore& store,
+                              SimHold& held, Mode mode, std::uint32_t permits) {
   const std::uint64_t token = held.token(name_).value;
   journal_.note("{} is in {} with {}, valid for {} us", who, name_, token,
                 held.valid_for().count() / 1000);

@@ -33,7 +33,7 @@ void show_list() {
       if (trouble.plays(primitive.name)) fmt::print("{} {}\n", trouble.name, primitive.name);
 }
 
-/// True: each that can be run was run.
+/// True: each was run.
 bool show_branches(const Args& args, Seeds seeds) {
   Branches branches;
   if (args.primitive == "all") {
@@ -42,7 +42,7 @@ bool show_branches(const Args& args, Seeds seeds) {
     run_for_branches({.primitive = args.primitive, .profile = args.profile}, seeds, branches);
   }
   for (const auto& [name, count] : branches.counts()) fmt::print("{:>9} {}\n", count, name);
-  fmt::print("{} of {} that can be run were not\n", branches.missed(), branches.counts().size());
+  fmt::print("{} of {} were not run\n", branches.missed(), branches.counts().size());
   return branches.missed() == 0;
 }
 
@@ -64,11 +64,10 @@ bool play_all(const Campaign& campaign, Seeds seeds, bool goes_on) {
 
 int play(const Args& args) {
   try {
-    const Campaign campaign{
-        .primitive = args.primitive,
-        .profile = args.profile,
-        .mutation = args.mutation,
-        .drift = args.drift.empty() ? 0 : std::stod(args.drift)};
+    const Campaign campaign{.primitive = args.primitive,
+                            .profile = args.profile,
+                            .mutation = args.mutation,
+                            .drift = args.drift.empty() ? 0 : std::stod(args.drift)};
     const Seeds range = seeds_of(args.seeds);
     if (args.trace) {
       for (const auto& line : trace_of(campaign, range.first)) fmt::print("{}\n", line);
@@ -96,18 +95,19 @@ int main(int count, char** words) {
   return sluice::cli::run_program(
       {{.name = "lock_simulation",
         .summary = "Plays the locks with virtual time and faults, one seed after another",
-        .options = {{"--seeds", "A..B", "From A to B, or one alone", into(args.seeds)},
-                    {"--primitive", "NAME", "What is played", into(args.primitive)},
-                    {"--profile", "NAME", "The trouble that meets it", into(args.profile)},
-                    {"--mutation", "NAME", "A bug to be put in", into(args.mutation)},
-                    {"--drift", "RATE", "How far clocks are off, for the profile 'clocks'",
-                     into(args.drift)},
-                    {"--branches", "",
-                     "How often each branch of the scripts is run; --primitive all: in all profiles",
-                     into(args.branches)},
-                    {"--list", "", "The profiles, and what is played in each", into(args.list)},
-                    {"--all", "", "Goes on after a seed that failed", into(args.all)},
-                    {"--trace", "", "Everything that happens in the first seed", into(args.trace)}},
+        .options =
+            {{"--seeds", "A..B", "From A to B, or one alone", into(args.seeds)},
+             {"--primitive", "NAME", "What is played", into(args.primitive)},
+             {"--profile", "NAME", "The trouble that meets it", into(args.profile)},
+             {"--mutation", "NAME", "A bug to be put in", into(args.mutation)},
+             {"--drift", "RATE", "How far clocks are off, for the profile 'clocks'",
+              into(args.drift)},
+             {"--branches", "",
+              "How often each branch of the scripts is run; --primitive all: in all profiles",
+              into(args.branches)},
+             {"--list", "", "The profiles, and what is played in each", into(args.list)},
+             {"--all", "", "Goes on after a seed that failed", into(args.all)},
+             {"--trace", "", "Everything that happens in the first seed", into(args.trace)}},
         .action = [&args] { return play(args); }},
        "simulation"},
       {words + 1, words + count});

@@ -55,12 +55,13 @@ constexpr std::string_view spoilings[] = {
     "call('DEL', queue) call('RPUSH', queue, 'no ticket')",
     "call('DEL', readers) call('RPUSH', readers, 'no ticket')",
     "call('LPUSH', fair, 'nobody') call('HSET', tickets, 'nobody', 'no ticket')",
-    "for i = 1, 63 do call('HSET', looks, 'sluice:inbox:' .. i, i % 2 * now) end",
+    "for i = 1, 63 - call('HLEN', looks) do call('HSET', looks, 'sluice:inbox:' .. i, i % 2 * now) "
+    "end",
     "for i = 1, 1009 do call('HSET', waiters, i, string.format('%.0f 1 sluice:inbox:1 an owner', "
     "i > 9 and now or 0)) end",
 };
 constexpr std::string_view spoilt_keys =
-    "local call, name = redis.call, KEYS[1] local tag = '{' .. name .. '}' "
+    "local call, name = redis.pcall, KEYS[1] local tag = '{' .. name .. '}' "
     "local now = call('TIME')[1] * 1000 "
     "local free, log = tag .. ':value', tag .. ':permits' "
     "local holds, people = 'sluice_semaphore_holds:' .. tag, 'sluice_permit_people:' .. tag "
@@ -96,17 +97,17 @@ World::World(std::uint64_t seed, const Trouble& trouble, const Primitive& primit
     for (std::size_t i = 0; i < profile_.actors; ++i)
       actors_.push_back(std::make_unique<Actor>(fmt::format("{}.a{}", machine->process.name(), i),
                                                 *machine, dice.split()));
-  workload_ = std::make_unique<Workload>(primitive, profile_, machines_, server_, journal_, mutation);
+  workload_ =
+      std::make_unique<Workload>(primitive, profile_, machines_, server_, journal_, mutation);
   free_since_.resize(workload_->ledgers().size(), clock_.steady());
   idle_.resize(workload_->ledgers().size());
   counters_.resize(idle_.size());
   last_counters_.resize(idle_.size());
   looked_at_ = clock_.steady();
   for (std::size_t i = 0; i < profile_.strangers; ++i)
-    strangers_.push_back(
-        std::make_unique<Stranger>(i, primitive_.name == "multi" ? "mutex" : primitive_.name,
-                                   "lock0", clock_, server_, journal_, dice.split(),
-                                   profile_.strangers_ahead));
+    strangers_.push_back(std::make_unique<Stranger>(
+        i, primitive_.name == "multi" ? "mutex" : primitive_.name, "lock0", clock_, server_,
+        journal_, dice.split(), profile_.strangers_ahead));
   if (primitive_.first_come && profile_.is_calm())
     for (const auto& ledger : workload_->ledgers()) orders_.emplace_back(ledger->name());
 }
@@ -177,9 +178,8 @@ void World::look_for_overlooked() {
         if (workload_->ledgers()[i].get() == ledger) return bool{idle_[i]};
       return false;
     };
-    const bool answers =
-        server_.is_up() && !server_.is_full() && !server_.refuses() && !server_.replica_lags() &&
-        server_.hangs_until() < now;
+    const bool answers = server_.is_up() && !server_.is_full() && !server_.refuses() &&
+                         !server_.replica_lags() && server_.hangs_until() < now;
     if (!own.is_well() || !answers || !std::ranges::all_of(waiting.ledgers, is_idle)) continue;
     waiting.passed_over += passed;
     nanoseconds may = on_the_way + 10 * profile_.line.longest_delay;
@@ -417,8 +417,10 @@ void World::spoil() {
   server_.look({"EVAL", text, "1", name});
   clock_.after(dice_.upto(3s), [this, name, place] {
     ended_outside(place);
-    const std::string end = fmt::format("{}call('DEL', name, free, log, holds, people, queue, "
-                                        "readers, fair, tickets, looks, waiters)", spoilt_keys);
+    const std::string end = fmt::format(
+        "{}call('DEL', name, free, log, holds, people, queue, "
+        "readers, fair, tickets, looks, waiters)",
+        spoilt_keys);
     server_.look({"EVAL", end, "1", name});
     prepare();
   });
