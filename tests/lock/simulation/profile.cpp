@@ -61,6 +61,7 @@ void add_crowd(Profile& profile, std::vector<Fault> faults) {
   profile.processes = 2 + dice.below(2);
   profile.actors = 2 + dice.below(11);
   if (profile.seed % 64 == 32) profile.actors = 70;
+  if (profile.seed % 64 == 33) profile.processes = 35;
   profile.rounds = 2;
   profile.names = 1 + dice.below(2);
   profile.lease = short_lease(dice);

@@ -51,6 +51,9 @@ constexpr std::string_view spoilings[] = {
     "if call('HEXISTS', name, 'mode') == 1 then call('HSET', name, 'sluice:turn', 'turn 0 0') end",
     "call('DEL', 'sluice_rw_leases:' .. tag)",
     "for _, key in ipairs(call('KEYS', tag .. ':*rwlock_timeout*')) do call('DEL', key) end",
+    // of tokens: no number
+    "call('SET', token, 'a text')",
+    "call('SET', fence, 'a text')",
     // of queues: no ticket, processes that came long ago, more people than are shown
     "call('DEL', queue) call('RPUSH', queue, 'no ticket')",
     "call('DEL', readers) call('RPUSH', readers, 'no ticket')",
@@ -65,6 +68,7 @@ constexpr std::string_view spoilt_keys =
     "local now = call('TIME')[1] * 1000 "
     "local free, log = tag .. ':value', tag .. ':permits' "
     "local holds, people = 'sluice_semaphore_holds:' .. tag, 'sluice_permit_people:' .. tag "
+    "local token, fence = 'redisson_lock_token:' .. tag, 'sluice_fence:' .. tag "
     "local queue, readers = 'sluice_lock_queue:' .. tag, 'sluice_rw_readers:' .. tag "
     "local fair, tickets = 'redisson_lock_queue:' .. tag, 'sluice_lock_tickets:' .. tag "
     "local looks, waiters = 'sluice_lock_looks:' .. tag, 'sluice_lock_waiters:' .. tag ";
@@ -418,7 +422,7 @@ void World::spoil() {
   clock_.after(dice_.upto(3s), [this, name, place] {
     ended_outside(place);
     const std::string end = fmt::format(
-        "{}call('DEL', name, free, log, holds, people, queue, "
+        "{}call('DEL', name, free, log, holds, people, queue, token, fence, "
         "readers, fair, tickets, looks, waiters)",
         spoilt_keys);
     server_.look({"EVAL", end, "1", name});
