@@ -71,6 +71,7 @@ constexpr std::string_view spoilt_keys =
     "local token, fence = 'redisson_lock_token:' .. tag, 'sluice_fence:' .. tag "
     "local queue, readers = 'sluice_lock_queue:' .. tag, 'sluice_rw_readers:' .. tag "
     "local fair, tickets = 'redisson_lock_queue:' .. tag, 'sluice_lock_tickets:' .. tag "
+    "local deadlines = 'redisson_lock_timeout:' .. tag "
     "local looks, waiters = 'sluice_lock_looks:' .. tag, 'sluice_lock_waiters:' .. tag ";
 /// Of Redisson's waiters of a fair lock, with all that are before them and behind them.
 constexpr nanoseconds patience_of_strangers = 2h;
@@ -423,7 +424,7 @@ void World::spoil() {
     ended_outside(place);
     const std::string end = fmt::format(
         "{}call('DEL', name, free, log, holds, people, queue, token, fence, "
-        "readers, fair, tickets, looks, waiters)",
+        "readers, fair, deadlines, tickets, looks, waiters)",
         spoilt_keys);
     server_.look({"EVAL", end, "1", name});
     prepare();
