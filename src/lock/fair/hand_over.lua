@@ -18,7 +18,7 @@ local function drop(inbox)
       call('ZREM', KEYS[3], owner)
       call('HDEL', KEYS[4], owner)
       gone = gone + 1
-    elseif gone > 0 then
+    else
       call('ZADD', KEYS[3], 'XX', 'INCR', -patience * gone, owner)
     end
   end

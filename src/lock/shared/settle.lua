@@ -97,47 +97,39 @@ local function grant_first(queue)
   return true
 end
 
--- Lets all readers in that wait. Nothing: there were none.
+-- Lets all readers in that wait.
 local function admit_readers()
-  local any
   for _ = 1, most_at_once do
     if not grant_first(KEYS[4]) then
-      return any
+      return
     end
-    any = true
   end
   call_first(KEYS[4], 0)
-  return any
 end
 
 -- Gives the lock, which is free, to the next waiter. Without one it publishes `payload`: 0 after
 -- readers, else 1.
 local function pass_on(payload, handed, past)
-  while true do
-    local writer, reader = first_of(KEYS[3]), first_of(KEYS[4])
-    if not (writer or reader) then
-      call('DEL', KEYS[5])
-      return call('PUBLISH', ARGV[2], payload) > 0 and leave_to_strangers(KEYS[5], ARGV[2])
-    end
-    local waiting = call('LLEN', KEYS[3]) + (reader and 1 or 0)
-    if leave_to_strangers(KEYS[5], ARGV[2], handed, waiting, most_handed) then
-      call('PUBLISH', ARGV[2], payload)
-      return call_first(KEYS[3], chance) or call_first(KEYS[4], chance)
-    end
-    local in_now
-    local writers_turn = not reader or payload == 0 or writers_first and past < most_past
-    if writer and writers_turn then
-      in_now = grant_first(KEYS[3])
-      past = reader and past + 1 or 0
-    else
-      in_now = admit_readers()
-      past = 0
-      call('PUBLISH', ARGV[2], 1)  -- readers that are not ours may come too
-    end
-    if in_now then
-      return note_turn(handed + 1, past)
-    end
+  local writer, reader = first_of(KEYS[3]), first_of(KEYS[4])
+  if not (writer or reader) then
+    call('DEL', KEYS[5])
+    return call('PUBLISH', ARGV[2], payload) > 0 and leave_to_strangers(KEYS[5], ARGV[2])
   end
+  local waiting = call('LLEN', KEYS[3]) + (reader and 1 or 0)
+  if leave_to_strangers(KEYS[5], ARGV[2], handed, waiting, most_handed) then
+    call('PUBLISH', ARGV[2], payload)
+    return call_first(KEYS[3], chance) or call_first(KEYS[4], chance)
+  end
+  local writers_turn = not reader or payload == 0 or writers_first and past < most_past
+  if writer and writers_turn then
+    grant_first(KEYS[3])
+    past = reader and past + 1 or 0
+  else
+    admit_readers()
+    past = 0
+    call('PUBLISH', ARGV[2], 1)  -- readers that are not ours may come too
+  end
+  note_turn(handed + 1, past)
 end
 
 -- A waiter has left: perhaps others need not wait any more.

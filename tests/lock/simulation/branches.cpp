@@ -139,7 +139,10 @@ std::size_t Branches::branch_of(const Line& line, std::string_view kind, std::si
       fmt::format("{}:{} {}{}: {}", line.file, line.number, kind,
                   which > 0 ? fmt::format(" {}", which + 1) : std::string{}, trimmed(line.text));
   const auto [found, is_new] = numbers_.emplace(name, branches_.size());
-  if (is_new) branches_.push_back({.name = name});
+  if (is_new) {
+    branches_.push_back({.name = name});
+    ++missed_;
+  }
   return found->second;
 }
 
@@ -216,20 +219,14 @@ std::string Branches::mark(const Script& script) {
 void Branches::reached(std::string_view number) {
   std::size_t place = 0;
   std::from_chars(number.data(), number.data() + number.size(), place);
-  ++branches_.at(place).count;
+  Branch& branch = branches_.at(place);
+  if (branch.count++ == 0) --missed_;
 }
 
 std::map<std::string, std::uint64_t> Branches::counts() const {
   std::map<std::string, std::uint64_t> counts;
   for (const auto& branch : branches_) counts[branch.name] = branch.count;
   return counts;
-}
-
-std::vector<std::string> Branches::missed() const {
-  std::vector<std::string> names;
-  for (const auto& [name, count] : counts())
-    if (count == 0) names.push_back(name);
-  return names;
 }
 
 }  // namespace sluice::simulation

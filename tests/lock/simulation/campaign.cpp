@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <stdexcept>
 
 #include "lock/simulation/world.hpp"
@@ -10,6 +11,22 @@ namespace sluice::simulation {
 namespace {
 
 constexpr std::size_t told_events = 50;
+
+/// Seeds that run a branch which few others run. They make the search for branches short, and are
+/// not needed for it; `lock_simulation --branches --profile P --primitive X --seeds A..B` finds
+/// more.
+struct Rare {
+  std::string_view profile;
+  std::string_view primitive;
+  std::uint64_t seed;
+};
+constexpr Rare rare_seeds[] = {
+    {"operators", "permit", 195}, {"owners", "mutex", 799},  {"owners", "shared", 41},
+    {"owners", "shared", 334},    {"owners", "shared", 122}, {"spoilt", "mutex", 11},
+    {"spoilt", "mutex", 21},      {"spoilt", "multi", 112},  {"spoilt", "shared", 39},
+    {"spoilt", "limiter", 0},     {"spoilt", "fence", 11},   {"guests", "fair", 1},
+    {"guests", "fair", 11},       {"stopped", "mutex", 33},
+};
 
 std::uint64_t number_of(std::string_view text) {
   std::uint64_t number = 0;
@@ -24,13 +41,17 @@ std::string how_to_repeat(const Campaign& campaign, std::uint64_t seed) {
       campaign.mutation.empty() ? std::string{} : fmt::format(" --mutation {}", campaign.mutation);
   const auto profile =
       campaign.profile == "usual" ? std::string{} : fmt::format(" --profile {}", campaign.profile);
-  return fmt::format("lock_simulation --primitive {}{} --seeds {}{}", campaign.primitive, profile,
-                     seed, mutated);
+  const auto drift =
+      campaign.drift > 0 ? fmt::format(" --drift {}", campaign.drift) : std::string{};
+  return fmt::format("lock_simulation --primitive {}{} --seeds {}{}{}", campaign.primitive, profile,
+                     seed, mutated, drift);
 }
 
 Outcome outcome_of(const Campaign& campaign, std::uint64_t seed, bool keeps_journal) {
+  Mutation mutation = mutation_named(campaign.mutation);
+  if (campaign.drift > 0) mutation.drift = campaign.drift;
   return run_seed(seed, trouble_named(campaign.profile), primitive_named(campaign.primitive),
-                  mutation_named(campaign.mutation), keeps_journal);
+                  mutation, keeps_journal);
 }
 
 std::string told(const Campaign& campaign, std::uint64_t seed, const std::string& violation) {
@@ -66,13 +87,32 @@ std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds) {
   }
 }
 
-void run_for_branches(std::string_view primitive, Seeds seeds, Branches& branches) {
+void run_for_branches(const Campaign& campaign, Seeds seeds, Branches& branches) {
   for (auto seed = seeds.first;; ++seed) {
-    for (const auto& trouble : all_troubles())
-      if (trouble.plays(primitive))
-        (void)run_seed(seed, trouble, primitive_named(primitive), mutation_named(""), false,
-                       &branches);
-    if (seed == seeds.last || branches.missed().empty()) return;
+    (void)run_seed(seed, trouble_named(campaign.profile), primitive_named(campaign.primitive),
+                   mutation_named(""), false, &branches);
+    if (seed == seeds.last) return;
+  }
+}
+
+void run_for_branches(Seeds seeds, Branches& branches) {
+  for (const auto& [profile, primitive, seed] : rare_seeds)
+    (void)run_seed(seed, trouble_named(profile), primitive_named(primitive), mutation_named(""),
+                   false, &branches);
+  constexpr std::uint64_t longest_pause = 8;
+  std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> pauses;
+  for (auto seed = seeds.first;; ++seed) {
+    for (const auto& trouble : all_troubles()) {
+      for (const auto& primitive : all_primitives()) {
+        auto& pause = pauses.try_emplace({trouble.name, primitive.name}, 1).first->second;
+        if (!trouble.plays(primitive.name) || seed % pause != 0) continue;
+        const auto missed = branches.missed();
+        if (missed == 0) return;
+        (void)run_seed(seed, trouble, primitive, mutation_named(""), false, &branches);
+        pause = branches.missed() < missed ? 1 : std::min(2 * pause, longest_pause);
+      }
+    }
+    if (seed == seeds.last) return;
   }
 }
 

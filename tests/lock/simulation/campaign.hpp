@@ -23,6 +23,7 @@ struct Campaign {
   std::string primitive = "mutex";
   std::string profile = "usual";
   std::string mutation{};
+  double drift = 0;  ///< of clocks at most, where the profile has clocks that drift; 0: its own
 };
 
 struct Failure {
@@ -34,9 +35,11 @@ struct Failure {
 /// Empty: none. Throws std::invalid_argument for a primitive or a mutation that is none.
 std::optional<Failure> first_failure(const Campaign& campaign, Seeds seeds);
 
-/// Plays the seeds of all profiles that the primitive is played with, whatever they find, until
-/// every branch of the scripts was run.
-void run_for_branches(std::string_view primitive, Seeds seeds, Branches& branches);
+/// Plays the seeds of all profiles with all that they are played with, whatever they find, until
+/// every branch of the scripts was run. Pairs that run nothing new have fewer turns.
+void run_for_branches(Seeds seeds, Branches& branches);
+/// Plays these.
+void run_for_branches(const Campaign& campaign, Seeds seeds, Branches& branches);
 
 /// All that happens in a seed.
 std::vector<std::string> trace_of(const Campaign& campaign, std::uint64_t seed);

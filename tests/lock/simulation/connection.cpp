@@ -24,7 +24,17 @@ nanoseconds SimConnection::delay() {
 void SimConnection::send(Work arrives) {
   last_arrival_ = std::max(last_arrival_, clock_.steady() + delay());
   clock_.at(last_arrival_, [self = shared_from_this(), number = ++sent_,
-                            arrives = std::move(arrives)] { self->arrive(number, arrives); });
+                            arrives = std::move(arrives)] { self->reach_server(number, arrives); });
+}
+
+/// What has piled up while the server hung is read in order, one connection after another.
+void SimConnection::reach_server(std::uint64_t number, const Work& arrives) {
+  const auto now = clock_.steady();
+  if (server_.hangs_until() > now && read_again_at_ < server_.hangs_until())
+    read_again_at_ = server_.hangs_until() + dice_.upto(std::chrono::milliseconds{20});
+  if (read_again_at_ <= now) return arrive(number, arrives);
+  clock_.at(read_again_at_,
+            [self = shared_from_this(), number, arrives] { self->arrive(number, arrives); });
 }
 
 void SimConnection::arrive(std::uint64_t number, const Work& arrives) {
@@ -40,7 +50,7 @@ void SimConnection::arrive(std::uint64_t number, const Work& arrives) {
 
 void SimConnection::say(Work arrives) {
   if (cut_) return;
-  last_reply_ = std::max(last_reply_, clock_.steady() + delay());
+  last_reply_ = std::max(last_reply_, clock_.steady() + terms_.slowness + delay());
   clock_.at(last_reply_, [self = shared_from_this(), arrives = std::move(arrives)] {
     if (!self->cut_) arrives();
   });

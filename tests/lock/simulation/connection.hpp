@@ -20,6 +20,7 @@ namespace sluice::simulation {
 struct LineTerms {
   std::chrono::nanoseconds longest_delay{};    ///< one way; one in twenty takes five times that
   std::chrono::nanoseconds longest_late{};     ///< how late something gets there after a cut
+  std::chrono::nanoseconds slowness{};         ///< of whatever the server says
   std::chrono::nanoseconds longest_unaware{};  ///< until a side learns that it was cut
   bool push_after_reply =
       true;  ///< what a script publishes to its own caller comes behind its reply
@@ -54,6 +55,7 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
  private:
   std::chrono::nanoseconds delay();
   void arrive(std::uint64_t number, const Work& arrives);
+  void reach_server(std::uint64_t number, const Work& arrives);
   void renew_behind(const Batch& batch);
   void reply(const std::vector<Value>& replies,
              std::function<void(const std::vector<Value>&)> answered);
@@ -67,6 +69,7 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
   const unsigned life_;
   SteadyTime last_arrival_{};
   SteadyTime last_reply_{};
+  SteadyTime read_again_at_ = SteadyTime::min();  // after the server has hung
   std::uint64_t sent_ = 0;
   std::uint64_t arrived_ = 0;
   std::uint64_t gets_through_ = 0;  // after a cut: up to this number

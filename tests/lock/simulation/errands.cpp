@@ -41,6 +41,11 @@ class SimLatch final : public SimLock {
     co_return nullptr;
   }
 
+  Task<void> change() override {
+    auto opening = all_.reset(0);
+    co_await opening;
+  }
+
  private:
   Task<void> play_round() {
     auto setting = own_.try_set_count(2);
@@ -52,6 +57,8 @@ class SimLatch final : public SimLock {
     auto first = own_.count_down_once("first part");
     const std::int64_t left = co_await first;
     if (left != 1) throw Wrong{fmt::format("{} of 2 parts are left after the first", left)};
+    auto again = own_.count_down_once("first part");
+    if (co_await again != 1) throw Wrong{"a part counts twice"};
     auto looking = own_.state();
     if (co_await looking == LatchState::open) throw Wrong{"a latch is open after one of two parts"};
     auto second = own_.count_down_once("second part");
@@ -71,8 +78,16 @@ class SimLatch final : public SimLock {
 
 class SimLimiter final : public SimLock {
  public:
-  SimLimiter(Store& store, const std::string& name)
-      : limiter_(store, name, {.rate = rate, .interval = interval, .follow = true}) {}
+  SimLimiter(Store& store, const std::string& name, const Profile& profile)
+      : limiter_(store, name,
+                 {.rate = rate,
+                  .interval = interval,
+                  .kind = is_odd(store, profile) || !profile.watched ? RateKind::per_client
+                                                                     : RateKind::overall,
+                  .client = "simulated",
+                  .follow = true,
+                  .keep_alive = profile.prefers_readers ? milliseconds{10s} : milliseconds{}}),
+        clock_(store.clock()) {}
 
   Task<SimHoldPtr> enter(const Owner*, Mode mode, std::uint32_t, milliseconds wait,
                          std::stop_token stop) override {
@@ -81,9 +96,28 @@ class SimLimiter final : public SimLock {
     co_await acquiring;
     co_return nullptr;
   }
+  Task<void> look() override {
+    auto asked = limiter_.available();
+    co_await asked;
+  }
+  /// For a moment fewer than some want at once.
+  Task<void> change() override {
+    auto slower = limiter_.set_rate(2, interval);
+    co_await slower;
+    auto resting = sleep_until(clock_, clock_.steady() + 100ms);
+    co_await resting;
+    auto faster = limiter_.set_rate(rate, interval);
+    co_await faster;
+  }
 
  private:
+  /// Where operators err, one process takes the limiter for one of another kind.
+  static bool is_odd(const Store& store, const Profile& profile) {
+    return profile.operators && store.describe() == "p1";
+  }
+
   RateLimiter limiter_;
+  Clock& clock_;
 };
 
 /// Tokens of the clock: those of one process rise.
@@ -120,8 +154,9 @@ std::unique_ptr<SimLock> open_latch(Stores stores, const std::string& name, cons
   return std::make_unique<SimLatch>(*stores.front(), name);
 }
 
-std::unique_ptr<SimLock> open_limiter(Stores stores, const std::string& name, const Profile&) {
-  return std::make_unique<SimLimiter>(*stores.front(), name);
+std::unique_ptr<SimLock> open_limiter(Stores stores, const std::string& name,
+                                      const Profile& profile) {
+  return std::make_unique<SimLimiter>(*stores.front(), name, profile);
 }
 
 std::unique_ptr<SimLock> open_fence(Stores stores, const std::string& name, const Profile&) {

@@ -32,9 +32,12 @@ void Ledger::see(Kind kind, const std::string& who, std::uint64_t number) {
 void Ledger::come(const Stay& stay) {
   if (stay.permits > 0) return see(Kind::acquire, stay.who, stay.permits);
   if (stay.mode == Mode::shared) return see(Kind::enter_shared, stay.who);
-  const bool again = std::ranges::any_of(stays_, [&](const StayPtr& other) {
-    return other->who == stay.who && other->counted && other->token == stay.token;
-  });
+  const bool goes_on = terms_.common_owners && stay.token == last_token_;
+  const bool again =
+      goes_on || std::ranges::any_of(stays_, [&](const StayPtr& other) {
+        return other->who == stay.who && other->counted && other->token == stay.token;
+      });
+  if (stay.mode == Mode::exclusive) last_token_ = stay.token;
   see(Kind::enter, stay.who, again ? 0 : stay.token);
 }
 
@@ -87,9 +90,8 @@ void Ledger::look_at_token(const Stay& stay) {
                                  stay.who, had->second));
 }
 
-Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
-                              const SimStore& store, SimHold& held, Mode mode,
-                              std::uint32_t permits) {
+Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process, SimStore& store,
+                              SimHold& held, Mode mode, std::uint32_t permits) {
   const std::uint64_t token = held.token(name_).value;
   journal_.note("{} is in {} with {}, valid for {} us", who, name_, token,
                 held.valid_for().count() / 1000);
@@ -97,6 +99,8 @@ Ledger::StayPtr Ledger::enter(const std::string& who, const SimProcess& process,
   held.on_lost([told](LostCause) { *told = true; });
   if (terms_.throws && held.valid())
     held.on_lost([](LostCause) { throw 1; });  // nothing that is a std::exception
+  if (terms_.blocks.count() > 0 && held.valid())
+    held.on_lost([&store, time = terms_.blocks](LostCause) { store.block_callbacks(time); });
   const auto stay =
       std::make_shared<Stay>(Stay{who, process, store, held, token, mode, permits,
                                   server_.clock().steady(), store.life_heard(), told});
@@ -142,7 +146,8 @@ void Ledger::look_at(Stay& stay) {
   }
   if (valid && stay.ended)
     journal_.violate(fmt::format("{}: the hold of {} is valid again", name_, stay.who));
-  if (stay.ended && !*stay.told && !stay.process.stands_still() &&
+  const bool may_wait = terms_.blocks.count() > 0;  // behind a callback that blocks
+  if (stay.ended && !*stay.told && !may_wait && !stay.process.stands_still() &&
       now > std::max(*stay.ended, stay.process.runs_since()) + 2 * terms_.jitter)
     journal_.violate(fmt::format("{}: {} is not told that its hold is lost", name_, stay.who));
   if (valid && !counts(stay)) {

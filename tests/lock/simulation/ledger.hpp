@@ -30,9 +30,11 @@ struct LedgerTerms {
   bool watched = true;
   std::chrono::nanoseconds jitter{};       ///< of a process's timers
   std::chrono::nanoseconds to_find_out{};  ///< from being connected to knowing the truth
-  bool lasting = false;  ///< no hold is lost while its process runs and is connected
-  bool durable = false;  ///< a replica that takes over has every hold
-  bool throws = false;   ///< callbacks do
+  bool lasting = false;               ///< no hold is lost while its process runs and is connected
+  bool durable = false;               ///< a replica that takes over has every hold
+  bool throws = false;                ///< callbacks do
+  std::chrono::nanoseconds blocks{};  ///< callbacks do, so long
+  bool common_owners = false;         ///< a hold may go on when somebody leaves it, with its token
 };
 
 class Ledger {
@@ -49,8 +51,8 @@ class Ledger {
   void give_up(const std::string& who);
 
   /// `held` is in, and stays where it is until leave(). Ends the wait.
-  StayPtr enter(const std::string& who, const SimProcess& process, const SimStore& store,
-                SimHold& held, Mode mode, std::uint32_t permits);
+  StayPtr enter(const std::string& who, const SimProcess& process, SimStore& store, SimHold& held,
+                Mode mode, std::uint32_t permits);
   /// Before anything is asked of the server.
   void leave(const StayPtr& stay);
 
@@ -106,6 +108,7 @@ class Ledger {
   };
   std::vector<Ghost> ghosts_;
   std::map<std::uint64_t, std::string> tokens_;  // who had which
+  std::uint64_t last_token_ = 0;                 // of an exclusive hold that counts
   std::uint64_t ended_outside_ = 0;              // the tokens up to this one
   SteadyTime ended_outside_at_ = SteadyTime::min();
   bool may_be_forced_ = false;

@@ -20,6 +20,7 @@ struct Args {
   std::string primitive = "mutex";
   std::string profile = "usual";
   std::string mutation;
+  std::string drift;
   bool trace = false;
   bool branches = false;
   bool list = false;
@@ -32,11 +33,17 @@ void show_list() {
       if (trouble.plays(primitive.name)) fmt::print("{} {}\n", trouble.name, primitive.name);
 }
 
-void show_branches(Seeds seeds, std::string_view primitive) {
+/// True: each was run.
+bool show_branches(const Args& args, Seeds seeds) {
   Branches branches;
-  for (const auto& one : all_primitives())
-    if (primitive.empty() || primitive == one.name) run_for_branches(one.name, seeds, branches);
+  if (args.primitive == "all") {
+    run_for_branches(seeds, branches);
+  } else {
+    run_for_branches({.primitive = args.primitive, .profile = args.profile}, seeds, branches);
+  }
   for (const auto& [name, count] : branches.counts()) fmt::print("{:>9} {}\n", count, name);
+  fmt::print("{} of {} were not run\n", branches.missed(), branches.counts().size());
+  return branches.missed() == 0;
 }
 
 /// True: a seed has failed.
@@ -57,8 +64,10 @@ bool play_all(const Campaign& campaign, Seeds seeds, bool goes_on) {
 
 int play(const Args& args) {
   try {
-    const Campaign campaign{
-        .primitive = args.primitive, .profile = args.profile, .mutation = args.mutation};
+    const Campaign campaign{.primitive = args.primitive,
+                            .profile = args.profile,
+                            .mutation = args.mutation,
+                            .drift = args.drift.empty() ? 0 : std::stod(args.drift)};
     const Seeds range = seeds_of(args.seeds);
     if (args.trace) {
       for (const auto& line : trace_of(campaign, range.first)) fmt::print("{}\n", line);
@@ -68,10 +77,7 @@ int play(const Args& args) {
       show_list();
       return 0;
     }
-    if (args.branches) {
-      show_branches(range, args.primitive == "all" ? "" : args.primitive);
-      return 0;
-    }
+    if (args.branches) return show_branches(args, range) ? 0 : 1;
     return play_all(campaign, range, args.all) ? 1 : 0;
   } catch (const std::invalid_argument& wrong) {
     fmt::print(stderr, "{}\n", wrong.what());
@@ -89,16 +95,19 @@ int main(int count, char** words) {
   return sluice::cli::run_program(
       {{.name = "lock_simulation",
         .summary = "Plays the locks with virtual time and faults, one seed after another",
-        .options = {{"--seeds", "A..B", "From A to B, or one alone", into(args.seeds)},
-                    {"--primitive", "NAME", "What is played", into(args.primitive)},
-                    {"--profile", "NAME", "The trouble that meets it", into(args.profile)},
-                    {"--mutation", "NAME", "A bug to be put in", into(args.mutation)},
-                    {"--branches", "",
-                     "How often each branch of the scripts is run, in all profiles",
-                     into(args.branches)},
-                    {"--list", "", "The profiles, and what is played in each", into(args.list)},
-                    {"--all", "", "Goes on after a seed that failed", into(args.all)},
-                    {"--trace", "", "Everything that happens in the first seed", into(args.trace)}},
+        .options =
+            {{"--seeds", "A..B", "From A to B, or one alone", into(args.seeds)},
+             {"--primitive", "NAME", "What is played", into(args.primitive)},
+             {"--profile", "NAME", "The trouble that meets it", into(args.profile)},
+             {"--mutation", "NAME", "A bug to be put in", into(args.mutation)},
+             {"--drift", "RATE", "How far clocks are off, for the profile 'clocks'",
+              into(args.drift)},
+             {"--branches", "",
+              "How often each branch of the scripts is run; --primitive all: in all profiles",
+              into(args.branches)},
+             {"--list", "", "The profiles, and what is played in each", into(args.list)},
+             {"--all", "", "Goes on after a seed that failed", into(args.all)},
+             {"--trace", "", "Everything that happens in the first seed", into(args.trace)}},
         .action = [&args] { return play(args); }},
        "simulation"},
       {words + 1, words + count});

@@ -30,9 +30,13 @@ struct Mutation {
   bool subscribes_late = false;       ///< listen() is confirmed before the server subscribes
   bool hides_gaps = false;            ///< a lost connection leaves no gap
   bool wait_lies = false;             ///< WAIT says that a replica has what it has not
-  bool stands_suspended = false;  ///< the steady clock stands still while a machine is suspended
-  double drift = 0;               ///< of clocks, beyond the margin
-  bool heals = false;             ///< the looks of those that wait make up for it within the bound
+  bool stands_suspended = false;   ///< the steady clock stands still while a machine is suspended
+  bool calls_back_inside = false;  ///< nothing goes on while a callback blocks
+  bool hurries_renewals = false;   ///< the shortest lease of all bounds each renewal
+  bool overtakes = false;          ///< durable requests go on connections of their own
+  bool splits_owners = false;      ///< two acquires of one owner are those of two
+  double drift = 0;                ///< of clocks, beyond the margin
+  bool heals = false;              ///< the looks of those that wait make up for it within the bound
 };
 
 std::span<const Mutation> all_mutations();

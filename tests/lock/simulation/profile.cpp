@@ -60,6 +60,8 @@ void add_crowd(Profile& profile, std::vector<Fault> faults) {
   profile.patient = true;
   profile.processes = 2 + dice.below(2);
   profile.actors = 2 + dice.below(11);
+  if (profile.seed % 64 == 32) profile.actors = 70;
+  if (profile.seed % 64 == 33) profile.processes = 35;
   profile.rounds = 2;
   profile.names = 1 + dice.below(2);
   profile.lease = short_lease(dice);
@@ -104,6 +106,7 @@ void add_outside(Profile& profile) {
 
 void add_operators(Profile& profile) {
   leave_only(profile, {Fault::operate});
+  if (profile.dice.chance(30)) profile.faults.push_back(Fault::cut);
   profile.operators = true;
   profile.lease = short_lease(profile.dice);
   profile.between_faults = 50ms;
@@ -118,14 +121,26 @@ void add_spoilt(Profile& profile) {
 }
 
 void add_guests(Profile& profile) {
-  leave_only(profile, {Fault::stop, Fault::kill, Fault::cut});
+  leave_only(profile, {Fault::stop, Fault::kill, Fault::cut, Fault::kill_stranger});
   profile.strangers = 1 + profile.dice.below(3);
   profile.names = 1;
   profile.operators = true;
   profile.lease = short_lease(profile.dice);
+  constexpr std::chrono::seconds ahead[] = {0s, 400s, 0s, -400s};
+  profile.strangers_ahead = ahead[profile.seed % 4];
+  profile.actors += 2;
   profile.longest_stop = 5s;
   profile.between_faults = 1s;
   profile.most_faults = 3;
+}
+
+void add_owners(Profile& profile) {
+  leave_only(profile, {Fault::cut});
+  profile.common_owners = true;
+  if (profile.seed % 4 == 0) profile.processes = 1;
+  profile.lease = short_lease(profile.dice);
+  profile.longest_hold = 300ms;
+  profile.between_faults = 200ms;
 }
 
 void add_callbacks(Profile& profile) {
@@ -137,6 +152,50 @@ void add_callbacks(Profile& profile) {
   profile.lease = short_lease(profile.dice);
   profile.longest_hold = 4 * profile.lease;
   profile.between_faults = 1s;
+  profile.faults_for = 10s;
+}
+
+/// A callback blocks for longer than leases last.
+void add_blocked(Profile& profile) {
+  add_callbacks(profile);
+  profile.throws = false;
+  profile.blocks = 3 * profile.lease;
+}
+
+void add_leases(Profile& profile) {
+  leave_only(profile, {Fault::set_wall});
+  profile.lasting = true;
+  profile.watched = true;
+  profile.names = 3;
+  profile.lease = 3s;
+  profile.other_lease = 100ms;
+  profile.longest_hold = 9s;
+  profile.line.longest_delay = 60ms;
+}
+
+/// As beside somebody with MONITOR: whatever the server says comes late.
+void add_slow(Profile& profile) {
+  leave_only(profile, {Fault::set_wall});
+  profile.strict = profile.lasting = true;
+  profile.patient = true;
+  profile.watched = true;
+  constexpr milliseconds leases[] = {3s, 30s};
+  profile.lease = profile.dice.one_of(leases);
+  profile.line.slowness = 300ms;
+  profile.rounds = 3;
+}
+
+void add_durable(Profile& profile) {
+  leave_only(profile, {Fault::lag, Fault::hang});
+  profile.strict = true;
+  profile.watched = true;
+  profile.lease = 30s;
+  constexpr milliseconds within[] = {20ms, 200ms, 1s};
+  profile.durability = {.replicas = 1, .within = profile.dice.one_of(within)};
+  profile.line.longest_delay = 60ms;
+  profile.longest_hold = 50ms;
+  profile.longest_rest = 30ms;
+  profile.between_faults = 2s;
   profile.faults_for = 10s;
 }
 
@@ -191,6 +250,7 @@ constexpr std::string_view beside_strangers[] = {"mutex",  "multi",     "fair",
 constexpr std::string_view held[] = {"mutex",     "multi",  "fair",  "shared",
                                      "semaphore", "permit", "quorum"};
 constexpr std::string_view exclusive[] = {"mutex", "fair", "shared", "multi"};
+constexpr std::string_view with_owners[] = {"mutex", "fair", "shared"};
 constexpr std::string_view with_strangers[] = {"mutex", "multi", "shared", "semaphore", "permit"};
 
 constexpr Trouble troubles[] = {
@@ -227,10 +287,27 @@ constexpr Trouble troubles[] = {
      .about = "programs with Redisson among ours, which stop and die",
      .add = add_guests,
      .primitives = beside_strangers},
+    {.name = "owners",
+     .about = "one owner for several actors, who acquire at the same time",
+     .add = add_owners,
+     .primitives = with_owners},
     {.name = "callbacks",
      .about = "callbacks throw whatever there is",
      .add = add_callbacks,
      .primitives = exclusive},
+    {.name = "blocked", .about = "callbacks block", .add = add_blocked, .primitives = exclusive},
+    {.name = "leases",
+     .about = "a long lease beside short ones, on a slow line",
+     .add = add_leases,
+     .primitives = with_owners},
+    {.name = "slow",
+     .about = "a server whose replies and messages are late",
+     .add = add_slow,
+     .primitives = beside_strangers},
+    {.name = "durable",
+     .about = "durable grants, a replica that lags, a server that hangs until callers give up",
+     .add = add_durable,
+     .primitives = with_owners},
     {.name = "outage",
      .about = "the server is away for up to half a lease",
      .add = add_outage,
@@ -266,7 +343,8 @@ const Trouble& trouble_named(std::string_view name) {
   return *found;
 }
 
-Profile::Profile(std::uint64_t seed, const Trouble& kind) : dice(seed), trouble(kind.name) {
+Profile::Profile(std::uint64_t number, const Trouble& kind)
+    : seed(number), dice(number), trouble(kind.name) {
   processes = 2 + dice.below(3);
   actors = 1 + dice.below(3);
   names = 1 + dice.below(2);

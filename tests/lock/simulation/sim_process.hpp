@@ -39,6 +39,8 @@ class SimProcess final : public Clock {
   /// As stop(), of the whole machine.
   void suspend();
   void go_on();
+  /// Some code of its user runs where nothing else of the process can run meanwhile.
+  void block(std::chrono::nanoseconds time);
   void set_wall_offset(std::chrono::microseconds offset) { clock_.wall_offset = offset; }
   /// The network brings something: `work` runs now, or when the process goes on.
   void reach(std::function<void()> work);

@@ -167,6 +167,12 @@ void SimServer::when_replicated(std::chrono::milliseconds within,
 
 // --- what it does to everybody ---
 
+void SimServer::hang(std::chrono::nanoseconds time) {
+  if (hangs_until_ > clock_.steady()) return;
+  journal_.note("server: hangs for {} ms", time.count() / 1'000'000);
+  hangs_until_ = clock_.steady() + time;
+}
+
 void SimServer::be_full(bool full) {
   if (full != terms_.full) journal_.note("server: {}", full ? "has no memory" : "has memory again");
   terms_.full = full;

@@ -47,6 +47,10 @@ class SimServer {
   /// Calls `answer` with what WAIT says of writes of this moment: now, or in at most `within`.
   void when_replicated(std::chrono::milliseconds within, std::function<void(std::int64_t)> answer);
 
+  /// It reads nothing for that time.
+  void hang(std::chrono::nanoseconds time);
+  SteadyTime hangs_until() const noexcept { return hangs_until_; }
+
   /// maxmemory is reached, and nothing is evicted.
   void be_full(bool full);
   bool is_full() const noexcept { return terms_.full; }
@@ -87,6 +91,7 @@ class SimServer {
   bool up_ = true;
   unsigned life_ = 0;
   std::optional<Snapshot> saved_;
+  SteadyTime hangs_until_ = SteadyTime::min();
   std::optional<Snapshot> lagging_;  // what the replica has
   std::uint64_t waits_ = 0;
   std::vector<Waiting> waiting_;

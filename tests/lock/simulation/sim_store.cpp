@@ -12,6 +12,11 @@ namespace {
 constexpr milliseconds command_timeout{3000};
 constexpr milliseconds longest_backoff{500};
 
+bool is_renewal(const Batch& batch) {
+  const auto& first = batch.items().front();
+  return first.script && first.script->name.find("/renew") != std::string_view::npos;
+}
+
 }  // namespace
 
 /// One request and its answer.
@@ -97,6 +102,7 @@ Task<std::vector<Value>> SimStore::carry(Batch batch, CallOptions options) {
   call->batch = std::move(batch);
   call->repeatable = options.repeatable || call->batch.items().front().words.front() == "INFO";
   call->timeout = options.timeout.count() > 0 ? options.timeout : command_timeout;
+  if (mutation_.hurries_renewals && is_renewal(call->batch)) call->timeout = milliseconds{33};
   auto waiting = await(call);
   co_await waiting;
   co_return std::move(call->replies);
@@ -135,15 +141,19 @@ void SimStore::send_lent(const CallPtr& call) {
     process_.after(longest_backoff, [this, call] { send_lent(call); });
     return;
   }
-  const auto connection =
-      std::make_shared<SimConnection>(world_, server_, journal_, mutation_, terms_, dice_.split());
+  const bool is_good = last_lent_ && !last_lent_->is_cut() && last_lent_->life() == server_.life();
+  if (!is_good || mutation_.overtakes)
+    last_lent_ = std::make_shared<SimConnection>(world_, server_, journal_, mutation_, terms_,
+                                                 dice_.split());
+  const auto connection = last_lent_;
   call->was_sent = true;
   lent_.push_back({connection, call});
   connection->send([this, connection, call] {
     connection->execute(call->batch, [this, connection, call](const std::vector<Value>& replies) {
       process_.reach([=, this] {
-        std::erase_if(lent_, [&](const Lent& lent) { return lent.connection == connection; });
-        earlier_.push_back(connection);
+        std::erase_if(lent_, [&](const Lent& lent) { return lent.call == call; });
+        if (std::ranges::find(earlier_, connection) == earlier_.end())
+          earlier_.push_back(connection);
         if (call->is_over()) return;
         call->replies = replies;
         call->done.complete();
@@ -242,6 +252,32 @@ Listener SimStore::on_reconnect(std::function<void()> handler) {
       std::make_unique<Registration>([this, shared] { std::erase(watchers_, shared); })};
 }
 
+// --- callbacks ---
+
+/// One after another on a thread of their own; where none blocks, that is as good as at once.
+void SimStore::call_back(std::function<void()> callback) noexcept {
+  if (callbacks_blocked_until_ == SteadyTime::min()) return Store::call_back(std::move(callback));
+  callbacks_.push_back(std::move(callback));
+  run_callbacks();
+}
+
+void SimStore::run_callbacks() {
+  if (callbacks_.empty() || std::exchange(calls_back_, true)) return;
+  process_.at(std::max(callbacks_blocked_until_, process_.steady()), [this] {
+    calls_back_ = false;
+    const auto callback = std::move(callbacks_.front());
+    callbacks_.pop_front();
+    Store::call_back(callback);
+    run_callbacks();
+  });
+}
+
+void SimStore::block_callbacks(std::chrono::nanoseconds time) {
+  journal_.note("{}: a callback blocks", process_.name());
+  if (mutation_.calls_back_inside) return process_.block(time);
+  callbacks_blocked_until_ = process_.steady() + time;
+}
+
 // --- the connection ---
 
 void SimStore::lose(bool all) {
@@ -260,14 +296,22 @@ void SimStore::lose_one_lent() {
 
 void SimStore::lose_lent(std::size_t place) {
   journal_.note("{}: a lent connection is cut", process_.name());
-  const Lent lent = lent_[place];
-  lent_.erase(lent_.begin() + static_cast<std::ptrdiff_t>(place));
-  earlier_.push_back(lent.connection);
-  world_.after(lent.connection->cut(), [this, call = lent.call] {
-    process_.reach([this, call] {
-      if (call->is_over()) return;
-      if (call->repeatable) return send_lent(call);
-      call->fail(Errc::connection, Effect::unknown);
+  const auto connection = lent_[place].connection;
+  std::vector<CallPtr> calls;
+  for (const auto& lent : lent_)
+    if (lent.connection == connection) calls.push_back(lent.call);
+  std::erase_if(lent_, [&](const Lent& lent) { return lent.connection == connection; });
+  if (std::ranges::find(earlier_, connection) == earlier_.end()) earlier_.push_back(connection);
+  world_.after(connection->cut(), [this, calls] {
+    process_.reach([this, calls] {
+      for (const auto& call : calls) {
+        if (call->is_over()) continue;
+        if (call->repeatable) {
+          send_lent(call);
+        } else {
+          call->fail(Errc::connection, Effect::unknown);
+        }
+      }
     });
   });
 }

@@ -46,6 +46,9 @@ class SimStore final : public Store {
   Task<std::vector<Value>> run(Batch batch, CallOptions options) override;
   Task<Listener> listen(std::string channel, MessageHandler handler) override;
   Listener on_reconnect(std::function<void()> handler) override;
+  void call_back(std::function<void()> callback) noexcept override;
+  /// For that time the thread of the callbacks, on which the caller runs.
+  void block_callbacks(std::chrono::nanoseconds time);
   Clock& clock() noexcept override { return process_; }
   Driver* driver() noexcept override { return nullptr; }
   std::string describe() const override { return process_.name(); }
@@ -66,6 +69,7 @@ class SimStore final : public Store {
   Task<Listener> subscribe(std::string channel, MessageHandler handler) override;
   Task<void> await(CallPtr call);
 
+  void run_callbacks();
   void submit(const CallPtr& call);
   void send_lent(const CallPtr& call);
   void lose_lent(std::size_t place);
@@ -98,6 +102,10 @@ class SimStore final : public Store {
     CallPtr call;
   };
   std::vector<Lent> lent_;
+  SimConnectionPtr last_lent_;
+  std::deque<std::function<void()>> callbacks_;
+  bool calls_back_ = false;
+  SteadyTime callbacks_blocked_until_ = SteadyTime::min();
   bool ready_ = false;
   SteadyTime connected_since_ = SteadyTime::max();
   std::deque<CallPtr> flight_;

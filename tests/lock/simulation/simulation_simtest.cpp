@@ -103,6 +103,14 @@ TEST(Seed, WhatWasFoundBefore) {
   }
 }
 
+/// It ends with the last branch, long before the last of these seeds.
+TEST(Branch, EachOfTheScriptsIsRun) {
+  if (test::is_sanitized) GTEST_SKIP() << "the plain tree counts them";
+  Branches branches;
+  run_for_branches(Seeds{.first = 0, .last = 400}, branches);
+  for (const auto& [name, count] : branches.counts()) EXPECT_GT(count, 0U) << name;
+}
+
 class Mutated : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(Mutated, IsFound) {

@@ -30,27 +30,35 @@ std::string channel_of(std::string_view primitive, const std::string& name) {
 }  // namespace
 
 Stranger::Stranger(std::size_t number, std::string_view primitive, const std::string& name,
-                   VirtualClock& clock, SimServer& server, Journal& journal, Dice dice)
+                   VirtualClock& clock, SimServer& server, Journal& journal, Dice dice,
+                   std::chrono::seconds ahead)
     : who_(fmt::format("{:08}-0000-4000-8000-000000000000:1", number)),
       primitive_(primitive),
       name_(name),
       clock_(clock),
       server_(server),
       journal_(journal),
-      dice_(dice) {}
+      dice_(dice),
+      ahead_(ahead) {}
 
 void Stranger::start() {
   const auto rest = dice_.upto(40ms);
   timer_ = clock_.after(rest, [this] { ask(); });
 }
 
+void Stranger::stand_still() {
+  still_ = true;
+  clock_.cancel(timer_);
+}
+
 void Stranger::forget() {
+  stop();
   clock_.cancel(timer_);
   listener_ = {};
 }
 
 std::string Stranger::now_text() const {
-  return std::to_string(clock_.wall().time_since_epoch().count() / 1000);
+  return std::to_string((clock_.wall() + ahead_).time_since_epoch().count() / 1000);
 }
 
 std::optional<std::chrono::milliseconds> Stranger::try_to_enter() {
@@ -99,6 +107,7 @@ void Stranger::ask() {
 }
 
 void Stranger::ask_soon() {
+  if (still_) return;
   clock_.cancel(timer_);
   timer_ = clock_.after(1ms + dice_.upto(2ms), [this] { ask(); });
 }

@@ -15,12 +15,15 @@ class Stranger {
  public:
   /// `primitive`: mutex, multi, fair, shared (to write), semaphore or permit.
   Stranger(std::size_t number, std::string_view primitive, const std::string& name,
-           VirtualClock& clock, SimServer& server, Journal& journal, Dice dice);
+           VirtualClock& clock, SimServer& server, Journal& journal, Dice dice,
+           std::chrono::seconds ahead);
 
   /// Begins to come and go. It holds 10 ms, and rests for up to 40.
   void start();
   /// Comes no more.
   void stop() { goes_on_ = false; }
+  /// It stands still for ever: what is told to it is heard, and comes to nothing.
+  void stand_still();
   /// It is gone.
   void forget();
   std::size_t entries() const noexcept { return entries_; }
@@ -41,10 +44,12 @@ class Stranger {
   SimServer& server_;
   Journal& journal_;
   Dice dice_;
+  const std::chrono::seconds ahead_;  ///< of the server's clock
   Listener listener_;
   Clock::TimerId timer_ = 0;
   bool goes_on_ = true;
   bool waits_ = false;
+  bool still_ = false;
   std::size_t entries_ = 0;
   std::size_t visits_ = 0;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stop_token>
 
+#include "sluice/when_all.hpp"
+
 namespace sluice::simulation {
 
 using namespace std::chrono_literals;
@@ -21,7 +23,7 @@ class Workload::Wait {
       ledger->wait(actor.name, actor.machine.process, actor.machine.store);
     here_ = workload.waiting_.insert(
         workload.waiting_.end(),
-        Waiting{&actor, acquisition.ledgers, workload.clock_.steady(), {}});
+        Waiting{&actor, acquisition.ledgers, workload.clock_.steady(), workload.entries_, {}});
   }
   ~Wait() {
     if (over_) return;
@@ -49,7 +51,7 @@ class Workload::Stay {
     const Actor& actor = acquisition.actor;
     const auto permits = workload.primitive_.permits ? acquisition.permits : 0;
     for (auto* ledger : acquisition.ledgers)
-      stays_.emplace_back(ledger, ledger->enter(actor.name, actor.machine.process,
+      stays_.emplace_back(ledger, ledger->enter(acquisition.who, actor.machine.process,
                                                 actor.machine.store, held, mode, permits));
   }
   ~Stay() {
@@ -79,6 +81,31 @@ class StopAfter {
   SimProcess& process_;
   std::stop_source source_;
   const Clock::TimerId timer_;
+};
+
+/// Two entries of one owner.
+class PairHold final : public SimHold {
+ public:
+  PairHold(SimHoldPtr first, SimHoldPtr second)
+      : first_(std::move(first)), second_(std::move(second)) {}
+  bool valid() const override { return first_->valid() && second_->valid(); }
+  nanoseconds valid_for() const override {
+    return std::min(first_->valid_for(), second_->valid_for());
+  }
+  FencingToken token(const std::string& name) const override { return first_->token(name); }
+  void on_lost(std::function<void(LostCause)> callback) override {
+    (first_->valid() ? second_ : first_)->on_lost(std::move(callback));
+  }
+  Task<ReleaseOutcome> release() override {
+    auto one = first_->release();
+    co_await one;
+    auto other = second_->release();
+    co_return co_await other;
+  }
+
+ private:
+  SimHoldPtr first_;
+  SimHoldPtr second_;
 };
 
 /// How long somebody is willing to wait.
@@ -113,10 +140,11 @@ ClockTerms Machine::clock_of(const Profile& profile, const Mutation& mutation, D
 }
 
 Workload::Workload(const Primitive& primitive, const Profile& profile, const Machines& machines,
-                   const SimServer& server, Journal& journal)
+                   const SimServer& server, Journal& journal, const Mutation& mutation)
     : primitive_(primitive),
       profile_(profile),
       journal_(journal),
+      mutation_(mutation),
       machines_(machines.size()),
       clock_(server.clock()) {
   LedgerTerms terms{.lease = profile.lease,
@@ -126,17 +154,24 @@ Workload::Workload(const Primitive& primitive, const Profile& profile, const Mac
                     .to_find_out = 4 * 5 * profile.line.longest_delay + 4 * profile.jitter + 1ms,
                     .lasting = profile.lasting,
                     .durable = profile.durability.replicas > 0,
-                    .throws = profile.throws};
+                    .throws = profile.throws,
+                    .blocks = profile.blocks,
+                    .common_owners = profile.common_owners};
   if (primitive.permits && !profile.operators) terms.rules.permits = profile.permits;
   std::vector<std::string> names;
   std::vector<Ledger*> ledgers;
+  Profile own = profile;
   for (std::size_t i = 0; i < profile.names; ++i) {
+    if (i > 0 && profile.other_lease > 0ms) {
+      terms.lease = own.lease = profile.other_lease;
+      terms.lasting = false;  // the line is slower
+    }
     names.push_back(fmt::format("lock{}", i));
     ledgers_.push_back(std::make_unique<Ledger>(server, journal, names.back(), terms));
     ledgers.push_back(ledgers_.back().get());
     for (const auto& machine : machines)
       doors_.push_back(
-          {primitive.open(machine->stores, names.back(), profile), {ledgers_.back().get()}});
+          {primitive.open(machine->stores, names.back(), own), {ledgers_.back().get()}});
   }
   if (!primitive.open_all) return;
   for (const auto& machine : machines) {
@@ -147,13 +182,16 @@ Workload::Workload(const Primitive& primitive, const Profile& profile, const Mac
 
 Task<void> Workload::acquire_and_release(Actor& actor) {
   const auto name = actor.dice.below(doors_.size() / machines_);
-  const Owner owner;
-  const bool owned = primitive_.owners && actor.dice.chance(50);
+  const Owner own;
+  const bool common = profile_.common_owners && actor.dice.chance(70);
+  const Owner& owner = common ? actor.machine.owner : own;
+  const bool owned = primitive_.owners && (common || actor.dice.chance(50));
   const bool reads = primitive_.readers && !profile_.even && actor.dice.chance(60);
   actor.waits = false;
   const Door& door = doors_[name * machines_ + actor.machine.number];
   const Acquisition acquisition{
       .actor = actor,
+      .who = common ? actor.machine.process.name() + ".owner" : actor.name,
       .ledgers = door.ledgers,
       .lock = *door.lock,
       .owner = owned ? &owner : nullptr,
@@ -196,17 +234,35 @@ Task<bool> Workload::operate(std::size_t name, Machine& machine, Dice& dice) {
 Task<SimHoldPtr> Workload::enter(const Acquisition& acquisition) {
   Actor& actor = acquisition.actor;
   const Patience patience{actor.dice, profile_.patient || profile_.even};
-  Wait wait{*this, acquisition, patience.wait > 0ms && primitive_.is_held};
+  const bool alone = acquisition.who == actor.name;
+  Wait wait{*this, acquisition, patience.wait > 0ms && primitive_.is_held && alone};
   std::optional<StopAfter> stop;
   if (patience.stops_after) stop.emplace(actor.machine.process, *patience.stops_after);
   const std::stop_token token = stop ? stop->token() : std::stop_token{};
   actor.waits = patience.wait == milliseconds::max();
-  auto acquiring = acquisition.lock.enter(acquisition.owner, acquisition.mode, acquisition.permits,
-                                          patience.wait, token);
+  const bool twice = profile_.common_owners && acquisition.owner && actor.dice.chance(40);
+  auto acquiring = twice ? enter_twice(acquisition, patience.wait, token)
+                         : acquisition.lock.enter(acquisition.owner, acquisition.mode,
+                                                  acquisition.permits, patience.wait, token);
   SimHoldPtr held = co_await acquiring;
   actor.waits = false;
   if (held) wait.is_over();
   co_return held;
+}
+
+/// By two acquires of one owner at the same time. Null: neither, or one of them is out again.
+Task<SimHoldPtr> Workload::enter_twice(const Acquisition& acquisition, milliseconds wait,
+                                       std::stop_token stop) {
+  const Owner another;
+  const Owner* const second = mutation_.splits_owners ? &another : acquisition.owner;
+  std::vector<Task<SimHoldPtr>> entering;
+  for (const Owner* const owner : {acquisition.owner, second})
+    entering.push_back(
+        acquisition.lock.enter(owner, acquisition.mode, acquisition.permits, wait, stop));
+  auto both = when_all(std::move(entering));
+  std::vector<SimHoldPtr> holds = co_await both;
+  if (!holds.at(0) || !holds.at(1)) co_return nullptr;
+  co_return std::make_unique<PairHold>(std::move(holds.at(0)), std::move(holds.at(1)));
 }
 
 /// An owner may enter once more, or read what he writes.

@@ -43,6 +43,7 @@ struct Machine {
   std::vector<Store*> stores;
   SteadyTime unwell_until;  ///< when it last stood still or was cut off
   bool dead = false;
+  Owner owner{};  ///< of several actors, where they share one
 };
 
 /// Somebody in a process who comes and goes.
@@ -59,7 +60,7 @@ class Workload {
   using Machines = std::vector<std::unique_ptr<Machine>>;
 
   Workload(const Primitive& primitive, const Profile& profile, const Machines& machines,
-           const SimServer& server, Journal& journal);
+           const SimServer& server, Journal& journal, const Mutation& mutation);
 
   /// Somebody looks at a lock, changes it, or forces it open. True: that.
   Task<bool> operate(std::size_t name, Machine& machine, Dice& dice);
@@ -73,6 +74,7 @@ class Workload {
     const Actor* actor;
     std::vector<Ledger*> ledgers;
     SteadyTime since;
+    std::size_t entries_before;
     std::chrono::nanoseconds passed_over{};
   };
   std::list<Waiting>& waiting() noexcept { return waiting_; }
@@ -91,6 +93,7 @@ class Workload {
   };
   struct Acquisition {
     Actor& actor;
+    std::string who;  ///< is in: the actor, or an owner that several have
     const std::vector<Ledger*>& ledgers;
     SimLock& lock;
     const Owner* owner;
@@ -99,11 +102,14 @@ class Workload {
   };
 
   Task<SimHoldPtr> enter(const Acquisition& acquisition);
+  Task<SimHoldPtr> enter_twice(const Acquisition& acquisition, std::chrono::milliseconds wait,
+                               std::stop_token stop);
   Task<void> be_inside(const Acquisition& acquisition);
 
   const Primitive& primitive_;
   const Profile& profile_;
   Journal& journal_;
+  const Mutation& mutation_;
   const std::size_t machines_;
   std::vector<std::unique_ptr<Ledger>> ledgers_;  // one a name
   std::vector<Door> doors_;                       // one a name, or all names, and machine

@@ -26,6 +26,53 @@ constexpr nanoseconds longest_end = 40s;
 constexpr nanoseconds longest_visit = 4s;
 /// What nobody touches is gone from the server after this time.
 constexpr nanoseconds longest_trace = 125s;
+/// What other programs do to the keys of a lock.
+constexpr std::string_view spoilings[] = {
+    // another type, or a hash that is no lock
+    "call('DEL', name) call('SET', name, 'a text')",
+    "call('DEL', name) call('HSET', name, 'a field', 'a text')",
+    "call('DEL', name) call('RPUSH', name, 'an item')",
+    "call('DEL', name) call('HSET', name, 'mode', 'read')",
+    "call('DEL', name) call('HSET', name, 'mode', 'read', 'a field', 'a text')",
+    "call('DEL', name) for i = 1, 100 do call('HSET', name, 'field' .. i, 1) end",
+    "call('DEL', name)",
+    "call('PEXPIRE', name, 2000)",
+    // of limiters: no number, no entry; a log of a Java program whose clock is ahead
+    "call('DEL', name, free, log) call('SET', free, 'a text')",
+    "call('DEL', name, free, log) call('ZADD', log, 1, 'a member')",
+    "for i = 1, 3 do call('ZADD', log, now + 500, struct.pack('<Bc0I4', 16, string.format("
+    "'a Java client%3d', i), 1)) end call('SET', free, -120)",
+    "for i = 1, 150 do call('ZADD', log, now + 2000 + i, struct.pack('<Bc0I4', 16, string.format("
+    "'a Java client%3d', i), 1)) end call('SET', free, -120)",
+    // of semaphores: no hold, people without a hold
+    "call('DEL', holds) call('ZADD', holds, 1, 'a member')",
+    "for i = 1, 9 do call('HSET', people, i, 'somebody') end",
+    // of read-write locks: what an older version noted; the sets and keys beside a lock are gone
+    "if call('HEXISTS', name, 'mode') == 1 then call('HSET', name, 'sluice:turn', 'turn 0 0') end",
+    "call('DEL', 'sluice_rw_leases:' .. tag)",
+    "for _, key in ipairs(call('KEYS', tag .. ':*rwlock_timeout*')) do call('DEL', key) end",
+    // of tokens: no number
+    "call('SET', token, 'a text')",
+    "call('SET', fence, 'a text')",
+    // of queues: no ticket, processes that came long ago, more people than are shown
+    "call('DEL', queue) call('RPUSH', queue, 'no ticket')",
+    "call('DEL', readers) call('RPUSH', readers, 'no ticket')",
+    "call('LPUSH', fair, 'nobody') call('HSET', tickets, 'nobody', 'no ticket')",
+    "for i = 1, 63 - call('HLEN', looks) do call('HSET', looks, 'sluice:inbox:' .. i, i % 2 * now) "
+    "end",
+    "for i = 1, 1009 do call('HSET', waiters, i, string.format('%.0f 1 sluice:inbox:1 an owner', "
+    "i > 9 and now or 0)) end",
+};
+constexpr std::string_view spoilt_keys =
+    "local call, name = redis.pcall, KEYS[1] local tag = '{' .. name .. '}' "
+    "local now = call('TIME')[1] * 1000 "
+    "local free, log = tag .. ':value', tag .. ':permits' "
+    "local holds, people = 'sluice_semaphore_holds:' .. tag, 'sluice_permit_people:' .. tag "
+    "local token, fence = 'redisson_lock_token:' .. tag, 'sluice_fence:' .. tag "
+    "local queue, readers = 'sluice_lock_queue:' .. tag, 'sluice_rw_readers:' .. tag "
+    "local fair, tickets = 'redisson_lock_queue:' .. tag, 'sluice_lock_tickets:' .. tag "
+    "local deadlines = 'redisson_lock_timeout:' .. tag "
+    "local looks, waiters = 'sluice_lock_looks:' .. tag, 'sluice_lock_waiters:' .. tag ";
 /// Of Redisson's waiters of a fair lock, with all that are before them and behind them.
 constexpr nanoseconds patience_of_strangers = 2h;
 
@@ -55,16 +102,17 @@ World::World(std::uint64_t seed, const Trouble& trouble, const Primitive& primit
     for (std::size_t i = 0; i < profile_.actors; ++i)
       actors_.push_back(std::make_unique<Actor>(fmt::format("{}.a{}", machine->process.name(), i),
                                                 *machine, dice.split()));
-  workload_ = std::make_unique<Workload>(primitive, profile_, machines_, server_, journal_);
+  workload_ =
+      std::make_unique<Workload>(primitive, profile_, machines_, server_, journal_, mutation);
   free_since_.resize(workload_->ledgers().size(), clock_.steady());
   idle_.resize(workload_->ledgers().size());
   counters_.resize(idle_.size());
   last_counters_.resize(idle_.size());
   looked_at_ = clock_.steady();
   for (std::size_t i = 0; i < profile_.strangers; ++i)
-    strangers_.push_back(
-        std::make_unique<Stranger>(i, primitive_.name == "multi" ? "mutex" : primitive_.name,
-                                   "lock0", clock_, server_, journal_, dice.split()));
+    strangers_.push_back(std::make_unique<Stranger>(
+        i, primitive_.name == "multi" ? "mutex" : primitive_.name, "lock0", clock_, server_,
+        journal_, dice.split(), profile_.strangers_ahead));
   if (primitive_.first_come && profile_.is_calm())
     for (const auto& ledger : workload_->ledgers()) orders_.emplace_back(ledger->name());
 }
@@ -135,10 +183,15 @@ void World::look_for_overlooked() {
         if (workload_->ledgers()[i].get() == ledger) return bool{idle_[i]};
       return false;
     };
-    const bool answers = server_.is_up() && !server_.is_full() && !server_.refuses();
+    const bool answers = server_.is_up() && !server_.is_full() && !server_.refuses() &&
+                         !server_.replica_lags() && server_.hangs_until() < now;
     if (!own.is_well() || !answers || !std::ranges::all_of(waiting.ledgers, is_idle)) continue;
     waiting.passed_over += passed;
     nanoseconds may = on_the_way + 10 * profile_.line.longest_delay;
+    // Of each hand-over: it is told, and confirmed where it has to be durable.
+    const bool confirms = profile_.durability.replicas > 0;
+    may += (2 * profile_.line.slowness + (confirms ? 4 : 0) * profile_.line.longest_delay) *
+           static_cast<long>(workload_->entries() - waiting.entries_before + 1);
     for (const auto& machine : machines_)
       if (machine->dead || machine->unwell_until >= waiting.since)
         may += cost_of_a_process + profile_.lease;
@@ -271,6 +324,10 @@ void World::play(Fault fault, Machine& machine) {
     case Fault::kill_others:
       for (std::size_t i = 1; i < machines_.size(); ++i) kill(*machines_[i]);
       return;
+    case Fault::kill_stranger: {
+      auto& stranger = *strangers_[dice_.below(strangers_.size())];
+      return dice_.chance(50) ? stranger.forget() : stranger.stand_still();
+    }
     case Fault::save: return server_.save();
     case Fault::restore:
       if (server_.is_up()) restart(SimServer::Keeps::saved, dice_.upto(1s));
@@ -279,6 +336,7 @@ void World::play(Fault fault, Machine& machine) {
     case Fault::promote: return promote();
     case Fault::fill: return fill();
     case Fault::refuse: return refuse();
+    case Fault::hang: return server_.hang(2s + dice_.upto(3s));
     case Fault::outage:
       if (server_.is_up())
         restart(SimServer::Keeps::all, dice_.upto(nanoseconds{profile_.lease} / 2));
@@ -353,24 +411,22 @@ Task<void> World::operate(std::size_t place, Machine& machine) {
   ended_outside(place);
 }
 
-/// The keys of a lock are of another type for a while.
+/// Other programs put something else under the name of a lock, or beside it, for a while.
 void World::spoil() {
   const auto place = dice_.below(workload_->ledgers().size());
   const std::string name = workload_->ledgers()[place]->name();
   ended_outside(place);
-  const auto lot = dice_.below(5);
-  journal_.note("{} is spoilt in way {}", name, lot);
-  server_.look({"DEL", name, name + ":value"});
-  if (lot == 0) server_.look({"SET", name, "a text"});
-  if (lot == 1) server_.look({"HSET", name, "a field", "a text"});
-  if (lot == 2) server_.look({"RPUSH", name, "an item"});
-  if (lot == 3) server_.look({"HSET", name, "mode", "read"});
-  if (lot == 4) {
-    for (int i = 0; i < 100; ++i) server_.look({"HSET", name, fmt::format("field{}", i), "1"});
-  }
-  clock_.after(dice_.upto(1s), [this, name, place] {
+  const auto way = spoilings[(profile_.seed + spoilt_++) % std::size(spoilings)];
+  journal_.note("{} is spoilt: {}", name, way);
+  const std::string text = fmt::format("{}{}", spoilt_keys, way);
+  server_.look({"EVAL", text, "1", name});
+  clock_.after(dice_.upto(3s), [this, name, place] {
     ended_outside(place);
-    server_.look({"DEL", name});
+    const std::string end = fmt::format(
+        "{}call('DEL', name, free, log, holds, people, queue, token, fence, "
+        "readers, fair, deadlines, tickets, looks, waiters)",
+        spoilt_keys);
+    server_.look({"EVAL", end, "1", name});
     prepare();
   });
 }

@@ -87,6 +87,7 @@ class World {
   bool goes_on_ = true;
   std::size_t faults_ = 0;
   bool operating_ = false;
+  std::size_t spoilt_ = 0;
   SteadyTime looked_at_{};
   std::vector<bool> idle_;  // for each ledger, at that time
   std::vector<SteadyTime> ended_outside_;
