@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "sluice/store.hpp"
 
@@ -33,23 +34,34 @@ class PendingReleases {
     add(unanswered_, {std::move(request), std::move(give_up_again)});
   }
   static constexpr std::size_t most = 1000;
-  /// Of a request that has ended, and had a place in a queue. As many of them.
+  /// Of a request that has ended, and had a place in a queue. As many of them. It is given up again
+  /// once: if the server speaks of it still, that is not answered for ever.
   void note_ended(std::string request, GiveUpAgain give_up_again) {
     add(ended_, {std::move(request), std::move(give_up_again)});
+  }
+  /// The same of a request that may be noted already.
+  void note_given_up(const std::string& request, GiveUpAgain give_up_again) {
+    {
+      const std::lock_guard lock{mutex_};
+      if (std::ranges::find(ended_, request, &PendingRelease::request) != ended_.end()) return;
+    }
+    note_ended(request, std::move(give_up_again));
   }
 
   /// The server speaks of a request that no wait here has. Nothing happens if it is none of these.
   void give_up(std::string_view request) {
-    std::list<PendingRelease> found;
+    GiveUpAgain give_up_again;
     {
       const std::lock_guard lock{mutex_};
-      for (auto* const requests : {&unanswered_, &ended_}) {
-        const auto at = std::ranges::find(*requests, request, &PendingRelease::request);
-        if (at != requests->end()) found.splice(found.end(), *requests, at);
+      const auto ended = std::ranges::find(ended_, request, &PendingRelease::request);
+      if (ended != ended_.end()) give_up_again = std::exchange(ended->give_up_again, nullptr);
+      const auto at = std::ranges::find(unanswered_, request, &PendingRelease::request);
+      if (at != unanswered_.end()) {
+        give_up_again = std::move(at->give_up_again);
+        unanswered_.erase(at);
       }
     }
-    if (found.empty()) return;
-    found.front().give_up_again();
+    if (give_up_again) give_up_again();
   }
   void give_up_all() {
     std::list<PendingRelease> found;

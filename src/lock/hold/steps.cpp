@@ -22,7 +22,7 @@ Task<void> give_up_and_report(Store& store, std::string name, std::string reques
   const auto again = [&store, name, request, give_up] { take_back(store, name, request, give_up); };
   try {
     co_await give_up();
-    shared_of<PendingReleases>(store)->note_ended(request, again);
+    shared_of<PendingReleases>(store)->note_given_up(request, again);
   } catch (const Error& failure) {
     report_failed_release(name, failure);
     if (failure.errc() != Errc::closed) shared_of<PendingReleases>(store)->keep(request, again);
