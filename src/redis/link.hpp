@@ -51,7 +51,7 @@ class Link final : public Source, public Driver {
   void submit(Operation& operation);
   /// Blocks until the first connection is there. Throws the Error of the first attempt.
   void wait_for_greeting();
-  /// Every operation under way fails with Errc::closed; new ones too. Waits up to 100 ms for
+  /// Every operation under way fails with Errc::closed; new ones too. Waits up to 500 ms for
   /// the replies to calls that were sent.
   void close();
   /// No call is under way, not even one that its caller has given up.

@@ -18,7 +18,7 @@ namespace {
 /// How long a reply that no caller waits for may lie in the socket.
 constexpr std::chrono::milliseconds unread_for{10};
 /// How long close() waits for replies.
-constexpr std::chrono::milliseconds last_replies{100};
+constexpr std::chrono::milliseconds last_replies{500};
 
 std::exception_ptr failure(Errc code, const std::string& message, Effect effect) {
   if (effect == Effect::unknown) count(metrics().redis_unknown);
@@ -176,8 +176,10 @@ void Link::settle(Finished& finished) {
   }
 }
 
+/// Another thread that reads may be handing out a reply, after which something is given back.
 bool Link::awaits_last_replies() const noexcept {
-  return kind_ == Kind::shared ? !flight_.empty() : flight_.count(ReadBy::next_reader) > 0;
+  return kind_ == Kind::shared ? !flight_.empty() || reading_
+                               : flight_.count(ReadBy::next_reader) > 0;
 }
 
 /// Replies to calls that no caller waits for are there, or on their way: to releases, and to an
