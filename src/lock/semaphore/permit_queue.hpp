@@ -19,8 +19,6 @@
 
 namespace sluice::lock {
 
-class Watchdog;
-
 /// A caller that wants permits.
 struct PermitRequest {
   Identity who;
@@ -65,7 +63,6 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
   void heard(const Message& message);
 
   const Terms terms_;
-  const std::shared_ptr<Watchdog> watchdog_;
   const std::shared_ptr<Inbox> inbox_;
   mutable std::mutex mutex_;
   Waiters waiters_;
