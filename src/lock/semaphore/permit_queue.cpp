@@ -51,11 +51,12 @@ Task<bool> PermitQueue::enter(PermitRequest request, Accept accept) {
     co_return in.value_or(false);
   }
   const std::stop_token stop = request.stop;
-  auto entering = enter_patiently(Patience{store().clock(), until}, stop, request.who,
-                                  [&](const Identity& asks) {
-                                    request.who = asks;
-                                    return enter_once(request, until, accept);
-                                  });
+  bool asked = false;
+  auto entering = wait_out(Patience{store().clock(), until}, stop, [&] {
+    if (std::exchange(asked, true))  // the last one was given up
+      request.who.request = new_request_like(request.who.request);
+    return enter_once(request, until, accept);
+  });
   co_return co_await entering;
 }
 
@@ -80,7 +81,7 @@ Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
   }
   if (!said.reply.granted) co_return std::nullopt;
   const Grant grant{.token = {}, .since = sent, .ttl = request.terms.lease};
-  if (accept(grant, false)) co_return true;
+  if (accept(request.who, grant, false)) co_return true;
   count(metrics().lock_late);
   take_back(*this, request.who);
   throw granted_too_late(*this, terms_);
@@ -125,7 +126,7 @@ Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, Stea
     const std::optional<Grant> grant = co_await queued.stand(until, wanted);
     if (!grant) co_return false;
     if (queued.was_handed_over() && request.terms.asks_after_hand_over()) continue;
-    if (accept(*grant, queued.was_handed_over())) co_return true;
+    if (accept(request.who, *grant, queued.was_handed_over())) co_return true;
     count(metrics().lock_late);  // this process stood still: back into the queue
     inbox_->look_at_all();
   }
