@@ -89,7 +89,7 @@ Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
 
 Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept accept) {
   if (const bool heard = co_await inbox_->open(until); !heard) co_return false;
-  co_await listen();
+  if (const bool heard = co_await listen(until); !heard) co_return false;
   Inbox::Subscription inbox{inbox_, request.who.request};
   Waiters waiter;
   waiter.push_back({.inbox = inbox, .permits = count_of(request.who.holder)});
@@ -154,18 +154,20 @@ bool PermitQueue::is_listening() const {
   return static_cast<bool>(java_releases_.second) && inbox_->is_open();
 }
 
-/// Several coroutines may listen at once: the Store has one subscription for all.
-Task<void> PermitQueue::listen() {
-  if (is_listening()) co_return;
-  auto listening = listen_beside_strangers(store(), names().channel,
-                                           [weak = weak_from_this()](const Message& message) {
-                                             if (const auto queue = weak.lock())
-                                               queue->heard(message);
-                                           });
+/// Several coroutines may listen at once: the Store has one subscription for all. False: not heard
+/// by `until`.
+Task<bool> PermitQueue::listen(SteadyTime until) {
+  if (is_listening()) co_return true;
+  const auto hear = [weak = weak_from_this()](const Message& message) {
+    if (const auto queue = weak.lock()) queue->heard(message);
+  };
+  auto listening = in_time(listen_beside_strangers(store(), names().channel, hear), store(), until);
   // destroyed without the mutex, which its handler locks
-  ListenerBesideStrangers listener = co_await listening;
+  std::optional<ListenerBesideStrangers> listener = co_await listening;
+  if (!listener) co_return false;
   const std::lock_guard lock{mutex_};
-  if (!java_releases_.second) std::swap(java_releases_, listener);
+  if (!java_releases_.second) std::swap(java_releases_, *listener);
+  co_return true;
 }
 
 void PermitQueue::heard(const Message& message) {

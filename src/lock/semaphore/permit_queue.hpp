@@ -63,7 +63,7 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
   Task<bool> stand(Waiter& waiter, const PermitRequest& request, SteadyTime until,
                    const Accept& accept);
   Task<AcquireReply> ask_in_queue(Identity who, Waiter& waiter);
-  Task<void> listen();
+  Task<bool> listen(SteadyTime until);
   bool is_listening() const;
   void heard(const Message& message);
 
