@@ -54,11 +54,9 @@ end
 -- Reply: {count, 0: there is none; number of the last opening, 0: none that is remembered}
 -- include lock/latch/latch.lua count
 local left, refused = count()
-local opening = call('GET', KEYS[3]) or 0
-if not tonumber(opening) then
-  call('LLEN', KEYS[3])  -- raises WRONGTYPE
-end
-return refused or {math.max(left or 0, 0), tonumber(opening)}
+-- LLEN raises WRONGTYPE where the key holds no number.
+local opening = tonumber(call('GET', KEYS[3]) or 0) or call('LLEN', KEYS[3])
+return refused or {math.max(left or 0, 0), opening}
 
 -- script set
 -- Set the count, once for each request; 0 opens the latch.
