@@ -139,7 +139,7 @@ void note_ended(const Hold& hold) {
     if (const auto resource = of.lock()) take_back(*resource, who);
   };
   shared_of<PendingReleases>(hold.resource->store())
-      ->note_ended(std::string{hold.who.request()}, give_up_again);
+      ->note_ended(hold.resource->queued_as(hold.who), give_up_again);
 }
 
 bool may_have_left_something(const Error& failure) noexcept {
@@ -147,7 +147,7 @@ bool may_have_left_something(const Error& failure) noexcept {
 }
 
 void take_back(const Resource& resource, const Identity& who) noexcept try {
-  take_back(resource.store(), resource.key(), std::string{who.request()}, resource.give_up(who));
+  take_back(resource.store(), resource.key(), resource.queued_as(who), resource.give_up(who));
 } catch (const std::exception&) {  // no memory for the words
   count(metrics().lock_release_failures);
 }

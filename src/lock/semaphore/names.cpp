@@ -4,6 +4,7 @@
 
 #include "base/integer.hpp"
 #include "base/random.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/text.hpp"
 #include "store/key_name.hpp"
 
@@ -55,6 +56,14 @@ std::string_view people_of(std::string_view holder) {
 std::uint32_t count_of(std::string_view holder) { return leading_number<std::uint32_t>(holder); }
 
 std::string new_permit_request() { return random_hex_128().substr(0, request_digits); }
+
+std::string new_request_like(std::string_view request) {
+  return request.size() == request_digits ? new_permit_request() : new_request_id();
+}
+
+std::string_view request_of_hold(std::string_view request) {
+  return request.size() == permit_digits ? request.substr(0, request_digits) : request;
+}
 
 PermitId permit_of(std::string_view request, std::uint32_t index) {
   return *PermitId::parse(fmt::format("{}{:08x}", request, index));

@@ -59,7 +59,8 @@ Task<Value> PermitWire::ask_end(const Identity& who, CallOptions options) {
 }
 
 GiveUp PermitWire::give_up_wait(const Identity& who, const std::string& inbox) const {
-  const std::string ticket = fmt::format("{} {} {}", who.request(), inbox, who.holder());
+  const std::string ticket =
+      fmt::format("{} {} {}", request_of_hold(who.request()), inbox, who.holder());
   return [&store = store(), names = names_, who, ticket] {
     return ask_release(store, names, who, ticket, {.repeatable = true});
   };

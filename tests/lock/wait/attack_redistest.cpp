@@ -6,6 +6,7 @@
 #include <future>
 
 #include "lock/server_lock.hpp"
+#include "sluice/latch.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/multi_lock.hpp"
 #include "sluice/permit_semaphore.hpp"
@@ -145,12 +146,14 @@ TEST_F(Attack, AServerThatTakesNoMoreClientsHoldsUpNoDeadline) {
   const auto lock = FairMutex{*store_, "fair"}.acquire().get();
   const auto prices = SharedMutex{*store_, "prices"}.acquire().get();
   const auto stock = Mutex{*store_, "stock"}.acquire().get();
+  Latch{*store_, "import"}.try_set_count(1).get();
   side_.command({"CONFIG", "SET", "maxclients", "1"});
   const auto began = std::chrono::steady_clock::now();
   EXPECT_FALSE((FairMutex{*other_, "fair"}.try_acquire(50ms).get()));
   EXPECT_FALSE((SharedMutex{*other_, "prices"}.try_acquire(50ms).get()));
   EXPECT_FALSE((Semaphore{*other_, "desks"}.try_acquire(1, 50ms).get()));
   EXPECT_FALSE((MultiLock{*other_, {"stock", "till"}}.try_acquire(50ms).get()));
+  EXPECT_FALSE((Latch{*other_, "import"}.try_wait(50ms).get()));
   EXPECT_LT(std::chrono::steady_clock::now() - began, 25s) << "each took command_timeout: 30 s";
   try {
     (void)open(server_.url());
