@@ -27,9 +27,9 @@ constexpr std::string_view strange_words[] = {
     "C1",      "F5",      "t",  "END", "flush_all", "me", "quit", "mn",  "noreplY"};
 
 std::string key(Random& random) {
-  static constexpr std::string_view names[] = {"h:0", "h:1",     "h:2", "h:3", "n:0", "n:1",
-                                               "n:2", "noreply", "q",   "get", "0",   "b",
-                                               "aDox", "bjox"};
+  static constexpr std::string_view names[] = {"h:0", "h:1", "h:2",     "h:3", "n:0",
+                                               "n:1", "n:2", "noreply", "q",   "get",
+                                               "0",   "b",   "aDox",    "bjox"};
   static constexpr std::size_t longest = 250;
   if (one_in(random, 40)) return std::string(longest - 1 + up_to(random, 2), 'k');
   return std::string{one_of(names, random)};
@@ -40,18 +40,30 @@ std::string number(Random& random) {
 }
 
 std::string flag(Random& random) {
-  static constexpr std::string_view flags[] = {"k", "v",  "t",  "s",  "f",  "c",  "h",    "l",  "q",
-                                               "b", "T0", "T9", "N0", "R9", "Oa", "F7",   "C1", "I",
-                                               "x", "MS", "MA", "ME", "MI", "MD", "J5",   "D2", "E9",
-                                               "a", "P1", "Lx", "qq", "q0", "k:", "Oqqqq", "S3"};
+  static constexpr std::string_view flags[] = {
+      "k",  "v",  "t",  "s",  "f",  "c",  "h",  "l",  "q",  "b",     "T0", "T9",
+      "N0", "R9", "Oa", "F7", "C1", "I",  "x",  "MS", "MA", "ME",    "MI", "MD",
+      "J5", "D2", "E9", "a",  "P1", "Lx", "qq", "q0", "k:", "Oqqqq", "S3"};
   return std::string{one_of(flags, random)};
 }
 
 /// Data may be commands, which a server that does not take them as data would execute.
 std::string data(Random& random) {
-  static constexpr std::string_view commands[] = {
-      "flush_all", "flush_all\r\nget h:1", "get h:1", "mn", "shutdown", "get n:1\r\n", "\r\n", "",
-      "verbosity 1", "5", "x", "quit", "set h:1 0 0 1\r\nx", "0", "18446744073709551615"};
+  static constexpr std::string_view commands[] = {"flush_all",
+                                                  "flush_all\r\nget h:1",
+                                                  "get h:1",
+                                                  "mn",
+                                                  "shutdown",
+                                                  "get n:1\r\n",
+                                                  "\r\n",
+                                                  "",
+                                                  "verbosity 1",
+                                                  "5",
+                                                  "x",
+                                                  "quit",
+                                                  "set h:1 0 0 1\r\nx",
+                                                  "0",
+                                                  "18446744073709551615"};
   static constexpr std::size_t sizes[] = {5, 100, 2046, 2048, 8192, 16384, 40000, 65536};
   constexpr std::size_t too_large = 525'000;
   if (one_in(random, 500)) return std::string(too_large, 'd');

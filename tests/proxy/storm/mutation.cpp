@@ -9,9 +9,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-std::size_t place_in(const Words& words, Random& random) {
-  return up_to(random, words.size() - 1);
-}
+std::size_t place_in(const Words& words, Random& random) { return up_to(random, words.size() - 1); }
 
 /// Where something ends is where readers differ: at blanks and line ends, else anywhere.
 std::size_t place_in(std::string_view bytes, Random& random) {
@@ -84,10 +82,9 @@ void mutate_words(Words& words, std::span<const std::string_view> strange, Rando
 
 void mutate_bytes(std::string& bytes, Random& random) {
   using namespace std::string_view_literals;
-  static constexpr std::string_view bits[] = {"\0"sv,   "\0"sv,   "\r",   "\n",     "\r\n", "\r\r\n",
-                                              "\t",     " ",      "\x01", "\x7f",   "\x80", "\xff",
-                                              "\0 "sv,  " \0"sv,  "\"",   "'",      "\v",   "\b",
-                                              "\n\r",   "\0\n"sv, "  ",   "\r\n\r\n"};
+  static constexpr std::string_view bits[] = {
+      "\0"sv, "\0"sv,  "\r",    "\n", "\r\n", "\r\r\n", "\t", " ",    "\x01",   "\x7f", "\x80",
+      "\xff", "\0 "sv, " \0"sv, "\"", "'",    "\v",     "\b", "\n\r", "\0\n"sv, "  ",   "\r\n\r\n"};
   for (auto left = 1 + up_to(random, 1); left > 0 && !bytes.empty(); --left) {
     const auto at = place_in(bytes, random);
     switch (up_to(random, 9)) {

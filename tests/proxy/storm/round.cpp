@@ -42,9 +42,10 @@ std::string printable(const std::vector<Round>& rounds) {
     for (std::size_t client = 0; client < rounds[number].size(); ++client) {
       const auto& batch = rounds[number][client];
       if (batch.requests.empty()) continue;
-      text += fmt::format("  round {}, client {}{}{}{}\n", number, client,
-                          batch.connects ? ", connects" : "", batch.vanishes ? ", vanishes" : "",
-                          batch.writes.empty() ? "" : fmt::format(", {} writes", batch.writes.size() + 1));
+      text += fmt::format(
+          "  round {}, client {}{}{}{}\n", number, client, batch.connects ? ", connects" : "",
+          batch.vanishes ? ", vanishes" : "",
+          batch.writes.empty() ? "" : fmt::format(", {} writes", batch.writes.size() + 1));
       for (const auto& request : batch.requests) text += "    " + printable(request) + '\n';
     }
   return text;

@@ -71,8 +71,9 @@ class Stage {
   std::deque<Canary> canaries_;
   std::vector<Client> clients_;
   std::uint64_t token_ = 0;
-  // What servers may execute: of the last round too, as a client that vanished may be served late.
-  std::unordered_map<std::string, std::size_t> meant_, meant_before_;
+  // What servers may still execute. Nothing is ever forgotten, as they may do late what clients
+  // have asked for that vanished.
+  std::unordered_map<std::string, std::size_t> meant_;
 };
 
 }  // namespace sluice::test

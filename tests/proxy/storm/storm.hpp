@@ -17,11 +17,11 @@ namespace sluice::test {
 struct StormOptions {
   std::string language = "memcached";
   std::uint64_t seed = 1;
-  std::uint64_t first = 0;                ///< round to begin with
+  std::uint64_t first = 0;  ///< round to begin with
   std::uint64_t rounds = 1000;
-  std::chrono::milliseconds time{};       ///< not 0: so long, however many rounds
-  std::uint64_t findings = 1;             ///< ends with so many
-  std::string avoid;                      ///< requests that match this expression are not sent
+  std::chrono::milliseconds time{};  ///< not 0: so long, however many rounds
+  std::uint64_t findings = 1;        ///< ends with so many
+  std::string avoid;                 ///< requests that match this expression are not sent
   bool shrinks = true;
   StageOptions stage;
 };

@@ -23,12 +23,12 @@ struct Question {
 
 /// What the proxy's own reader and plan make of the bytes of a hostile client.
 struct Understanding {
-  std::string completion;            ///< bytes that make whole the last request
-  std::size_t least = 0, most = 0;   ///< replies that are due
-  bool ends = false;                 ///< the proxy will close the connection
-  bool may_wait = false;             ///< a request waits on its server, or its client listens
-  bool is_counted = true;            ///< false: replies depend on the state of the connection
-  std::vector<std::string> meant;    ///< what servers may execute for it, as in executed()
+  std::string completion;           ///< bytes that make whole the last request
+  std::size_t least = 0, most = 0;  ///< replies that are due
+  bool ends = false;                ///< the proxy will close the connection
+  bool may_wait = false;            ///< a request waits on its server, or its client listens
+  bool is_counted = true;           ///< false: replies depend on the state of the connection
+  std::vector<std::string> meant;   ///< what servers may execute for it, as in executed()
 };
 
 class Tongue {
@@ -58,6 +58,9 @@ class Tongue {
 
 std::unique_ptr<Tongue> make_memcached_tongue();
 std::unique_ptr<Tongue> make_redis_tongue();
+inline std::unique_ptr<Tongue> make_tongue(std::string_view language) {
+  return language == "redis" ? make_redis_tongue() : make_memcached_tongue();
+}
 
 /// Most bytes that an understanding adds; what lacks more is said to wait.
 inline constexpr std::size_t longest_completion = 256 << 10;

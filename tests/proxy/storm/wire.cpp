@@ -11,7 +11,8 @@
 
 namespace sluice::test {
 
-Wire::Wire(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket") {
+Wire::Wire(std::uint16_t port)
+    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket") {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
