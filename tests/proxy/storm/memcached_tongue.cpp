@@ -180,6 +180,9 @@ class MemcachedTongue final : public Tongue {
   std::unique_ptr<proxy::ReplyReader> reply_reader() const override {
     return protocol_->reply_reader();
   }
+  void kill_server(std::size_t number) override { servers_[number]->kill(); }
+  void revive_server(std::size_t number) override { servers_[number]->start(); }
+  pid_t server_pid(std::size_t number) const override { return servers_[number]->pid(); }
   Lines executed() override;
   Lines forbidden() override { return {}; }  // executed() shows all
 
@@ -201,8 +204,8 @@ class MemcachedTongue final : public Tongue {
   void read_log(Lines& deeds, std::size_t server);
 
   std::unique_ptr<proxy::Protocol> protocol_;
-  std::array<std::optional<Memcached>, 2> servers_;
-  std::array<Log, 2> logs_;
+  std::array<std::optional<Memcached>, server_count> servers_;
+  std::array<Log, server_count> logs_;
 };
 
 std::string MemcachedTongue::hostile_request(Random& random) const {
@@ -223,13 +226,15 @@ Question MemcachedTongue::question(std::size_t canary, Random& random) const {
   switch (up_to(random, 4)) {
     case 0:
       return {fmt::format("get {} {}\r\n", name, other),
-              value_block(name) + value_block(other) + "END\r\n"};
+              value_block(name) + value_block(other) + "END\r\n",
+              {"END\r\n", value_block(name) + "END\r\n", value_block(other) + "END\r\n"}};
     case 1:
       return {fmt::format("set {} 0 0 {}\r\n{}\r\n", name, value.size(), value), "STORED\r\n"};
     case 2:
       return {fmt::format("mg {} k v O{}\r\n", name, canary),
-              fmt::format("VA {} k{} O{}\r\n{}\r\n", value.size(), name, canary, value)};
-    default: return {fmt::format("get {}\r\n", name), value_block(name) + "END\r\n"};
+              fmt::format("VA {} k{} O{}\r\n{}\r\n", value.size(), name, canary, value),
+              {"EN\r\n"}};
+    default: return {fmt::format("get {}\r\n", name), value_block(name) + "END\r\n", {"END\r\n"}};
   }
 }
 

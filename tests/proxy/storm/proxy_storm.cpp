@@ -32,7 +32,7 @@ int main(int count, char** words) {
              {"--clients", "N", "Hostile ones", into(options.stage.clients, 1, 1000)},
              {"--canaries", "N", "Clients that are checked", into(options.stage.canaries, 1, 1000)},
              {"--patience", "TIME", "Who waits longer waits for ever",
-              into(options.stage.patience)},
+              into(options.stage.canary.patience)},
              {"--avoid", "REGEX", "Requests that match it are not sent", into(options.avoid)},
              {"--setting", "LINE", "A line of the pool's configuration",
               into(options.stage.settings)},

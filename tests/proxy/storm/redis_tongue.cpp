@@ -111,6 +111,9 @@ class RedisTongue final : public Tongue {
   std::unique_ptr<proxy::ReplyReader> reply_reader() const override {
     return protocol_->reply_reader();
   }
+  void kill_server(std::size_t number) override { servers_[number]->kill(); }
+  void revive_server(std::size_t number) override { servers_[number]->start(); }
+  pid_t server_pid(std::size_t number) const override { return servers_[number]->pid(); }
   Deeds executed() override;
   Deeds forbidden() override;
 
@@ -124,8 +127,8 @@ class RedisTongue final : public Tongue {
 
   proxy::PoolSettings settings_;
   std::unique_ptr<proxy::Protocol> protocol_;
-  std::array<std::optional<RedisServer>, 2> servers_;
-  std::array<std::optional<Wire>, 2> monitors_;
+  std::array<std::optional<RedisServer>, server_count> servers_;
+  std::array<std::optional<Wire>, server_count> monitors_;
 };
 
 PoolLines RedisTongue::start_servers() {
@@ -163,13 +166,18 @@ Question RedisTongue::question(std::size_t canary, Random& random) const {
   const auto name = canary_key(canary, up_to(random, keys_of_canary - 1));
   const auto other = canary_key(canary, up_to(random, keys_of_canary - 1));
   const auto value = "value of " + name;
+  const std::string null = "$-1\r\n";
   switch (up_to(random, 5)) {
-    case 0:
-      return {encoded({"MGET", name, other}), "*2\r\n" + bulk(value) + bulk("value of " + other)};
+    case 0: {
+      const auto also = bulk("value of " + other);
+      return {encoded({"MGET", name, other}),
+              "*2\r\n" + bulk(value) + also,
+              {"*2\r\n" + null + also, "*2\r\n" + bulk(value) + null, "*2\r\n" + null + null}};
+    }
     case 1: return {encoded({"SET", name, value}), "+OK\r\n"};
     case 2: return {encoded({"EVAL", "return KEYS[1]", "1", name}), bulk(name)};
-    case 3: return {"get " + name + "\r\n", bulk(value)};
-    default: return {encoded({"GET", name}), bulk(value)};
+    case 3: return {"get " + name + "\r\n", bulk(value), {null}};
+    default: return {encoded({"GET", name}), bulk(value), {null}};
   }
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proxy/storm/canary.hpp"
+#include "proxy/storm/front.hpp"
 #include "proxy/storm/round.hpp"
 #include "proxy/storm/tongue.hpp"
 #include "proxy/storm/wire.hpp"
@@ -27,8 +28,8 @@ struct Finding {
 struct StageOptions {
   std::size_t canaries = 4;
   std::size_t clients = 6;
-  /// After this a canary or a client has waited for ever.
-  std::chrono::milliseconds patience{10'000};
+  CanaryOptions canary;
+  bool as_program = false;
   std::vector<std::string> settings;  ///< more lines of the pool
 };
 
@@ -40,6 +41,10 @@ class Stage {
   std::optional<Finding> play(const Round& round);
   /// Asks the servers what they were not to execute.
   std::optional<Finding> inspect();
+
+  Front& proxy() noexcept { return proxy_; }
+  std::uint64_t replies() const;
+  std::uint64_t losses() const;
 
  private:
   enum class Phase : std::uint8_t { sends, waits, done };
@@ -67,7 +72,7 @@ class Stage {
 
   Tongue& tongue_;
   StageOptions options_;
-  ProxyUnderTest proxy_;
+  Front proxy_;
   std::deque<Canary> canaries_;
   std::vector<Client> clients_;
   std::uint64_t token_ = 0;

@@ -61,7 +61,7 @@ Round Storm::make_round(std::uint64_t number) const {
 
 std::optional<Finding> Storm::replay(const Case& rounds, std::chrono::milliseconds patience) {
   auto options = options_.stage;
-  options.patience = patience;
+  options.canary.patience = patience;
   Stage stage{*tongue_, options};
   for (const auto& round : rounds)
     if (auto found = stage.play(round)) return found;
@@ -74,7 +74,7 @@ void Storm::tell(std::uint64_t round, const Finding& finding) {
   if (!options_.shrinks) return;
   constexpr std::size_t most = 2000;
   constexpr std::chrono::seconds time_to_shrink{60};
-  const auto patience = std::max(options_.stage.patience / 10, std::chrono::milliseconds{300});
+  const auto patience = std::max(options_.stage.canary.patience / 10, std::chrono::milliseconds{300});
   const auto until = Clock::now() + time_to_shrink;
   const auto fails = [&](const Case& rounds) {
     if (Clock::now() > until) return false;

@@ -19,7 +19,7 @@ TEST_P(ProxyStormTest, NothingBreaks) {
   const auto& [language, seed, usual] = GetParam();
   std::string told;
   StormOptions options{.language = language, .seed = seed, .rounds = rounds(usual)};
-  options.stage.patience = std::chrono::seconds{30};
+  options.stage.canary.patience = std::chrono::seconds{30};
   Storm storm{options, [&](const std::string& text) { told += text + '\n'; }};
   EXPECT_EQ(storm.run(), 0U) << told;
 }

@@ -19,6 +19,7 @@ namespace sluice::test {
 /// A request and the one right answer.
 struct Question {
   std::string bytes, answer;
+  std::vector<std::string> misses = {};  ///< what is right as well when a server has lost values
 };
 
 /// What the proxy's own reader and plan make of the bytes of a hostile client.
@@ -37,6 +38,11 @@ class Tongue {
 
   /// Starts servers, without what earlier ones have kept. The lines of a pool in front of them.
   virtual PoolLines start_servers() = 0;
+  static constexpr std::size_t server_count = 2;
+  /// Of a server: the pool's lines stay right.
+  virtual void kill_server(std::size_t number) = 0;
+  virtual void revive_server(std::size_t number) = 0;
+  virtual pid_t server_pid(std::size_t number) const = 0;
   /// The values that questions() and sentinels ask for, and those that hostile requests find.
   virtual std::vector<Question> fixture(std::size_t canaries, std::size_t clients) const = 0;
 
