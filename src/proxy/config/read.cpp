@@ -69,6 +69,10 @@ void check_pool(const PoolSettings& pool) {
     refuse(pool.place, fmt::format("the pool '{}' has passwords, but memcached knows none; write "
                                    "'redis: true', or remove redis_auth and users",
                                    pool.name));
+  if (!pool.commands.empty() && !pool.redis)
+    refuse(pool.place, fmt::format("the pool '{}' has commands of Redis; write 'redis: true', or "
+                                   "remove commands",
+                                   pool.name));
   check_tls(pool);
 }
 

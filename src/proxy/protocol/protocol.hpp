@@ -26,6 +26,10 @@ class RequestReader {
   /// ignored.
   virtual Words words() const noexcept = 0;
   virtual std::size_t size() const noexcept = 0;
+  /// The complete request at the front of `buffer` as servers get it: so that they read the words
+  /// that were read here, and no others. Its own bytes where they are in that form already; good as
+  /// long as words().
+  virtual std::string_view wire(std::string_view buffer) = 0;
   virtual std::size_t missing() const noexcept = 0;
   /// Of a bad request: the last reply to the client ("-ERR Protocol error: ...\r\n"), behind the
   /// replies that it still waits for. Empty (strict): the client is closed at once, without them.
