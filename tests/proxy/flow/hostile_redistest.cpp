@@ -59,11 +59,10 @@ const Hostile lines[] = {
 
 void expect_in_step(std::uint16_t port, const std::string& name) {
   for (const auto* const value : {"one", "two"}) {
-    const auto said = talk(port,
-                           "set victim 0 0 3\r\n"s + value + "\r\nget victim\r\nget end\r\n",
+    const auto said = talk(port, "set victim 0 0 3\r\n"s + value + "\r\nget victim\r\nget end\r\n",
                            "VALUE end 0 0\r\n\r\nEND\r\n");
-    EXPECT_EQ(said.bytes, "STORED\r\nVALUE victim 0 3\r\n"s + value +
-                              "\r\nEND\r\nVALUE end 0 0\r\n\r\nEND\r\n")
+    EXPECT_EQ(said.bytes,
+              "STORED\r\nVALUE victim 0 3\r\n"s + value + "\r\nEND\r\nVALUE end 0 0\r\n\r\nEND\r\n")
         << name;
   }
 }
@@ -109,7 +108,8 @@ TEST_F(HostileRedis, X04_TypedLinesReachServersAsArrays) {
   };
   EXPECT_EQ(typed("SET x \"a b\"\r\n").bytes, "+OK\r\n" + marker);
   EXPECT_EQ(typed(" get   'x' \n").bytes, "$3\r\na b\r\n" + marker);
-  for (const auto& line : {"GET x\0\r\n"s, "KEYS x\0\r\n"s, "GET x\0"s + std::string(100, 'x') + "\n"}) {
+  for (const auto& line :
+       {"GET x\0\r\n"s, "KEYS x\0\r\n"s, "GET x\0"s + std::string(100, 'x') + "\n"}) {
     const auto said = talk(proxy.port(), line, "");
     EXPECT_TRUE(said.closed);
     EXPECT_EQ(said.bytes, "-ERR Protocol error: a NUL in inline request\r\n");

@@ -93,7 +93,7 @@ std::vector<std::string> right_words(const MemcachedCommand& command, std::size_
     for (auto more = one_of(flag_counts, random); more > 0; --more) add(flag(random));
   if (command.kind == all_stats || command.kind == all_ok || command.kind == never)
     for (auto more = up_to(random, 2); more > 0; --more) add(number(random));
-  if (command.takes_noreply() && one_in(random, 3)) add("noreply");
+  if (command.silent_from != 0 && one_in(random, 3)) add("noreply");
   return words;
 }
 
@@ -248,7 +248,8 @@ void MemcachedTongue::note(Understanding& all, proxy::Words words) {
   all.most += is_due ? 1 : 0;
   all.least += is_due && plan.quiet == proxy::Quiet::no ? 1 : 0;
   if (answers_here) return;
-  const bool has_data = proxy::memcached_data_size(words).has_value();
+  const auto* const command = proxy::find_memcached_command(words[0]);
+  const bool has_data = command != nullptr && command->has_data();
   append_deeds(all.meant, has_data ? words.first(words.size() - 1) : words);
 }
 

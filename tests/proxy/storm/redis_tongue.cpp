@@ -74,19 +74,31 @@ bool is_of_a_session(std::string_view name) {
   return std::ranges::find(names, name) != std::end(names);
 }
 
+/// Where the words begin that the proxy takes apart, so many at a time; 0: it sends them together.
+struct Parts {
+  std::size_t from = 0, step = 1;
+};
+Parts parts_of(std::string_view name) {
+  static constexpr std::string_view cut_up[] = {"mget", "del", "unlink", "touch", "exists"};
+  if (name == "mset") return {1, 2};
+  if (name == "pubsub") return {2, 1};
+  const bool is_cut_up = std::ranges::find(cut_up, name) != std::end(cut_up);
+  return {is_cut_up || name.ends_with("subscribe") ? 1U : 0U, 1};
+}
+
 void append_deeds(Deeds& deeds, std::vector<std::string> words) {
-  auto& name = words[0];
-  std::ranges::transform(name, name.begin(), resp::lower);
-  static constexpr std::string_view cut_up[] = {"mget", "mset", "del", "unlink", "touch", "exists"};
-  const auto bare = std::string_view{name}.substr(1, name.size() - 2);
-  if (is_of_a_session(bare)) return;
-  const bool is_cut_up = std::ranges::find(cut_up, bare) != std::end(cut_up) ||
-                         bare.ends_with("subscribe");  // each channel at its home
-  const std::size_t step = is_cut_up ? (bare == "mset" ? 2 : 1) : words.size();
-  for (std::size_t at = 1; at < words.size() || at == 1; at += step) {
-    auto deed = name;
+  for (auto& c : words[0]) c = resp::lower(c);
+  const auto name = std::string_view{words[0]}.substr(1, words[0].size() - 2);
+  if (is_of_a_session(name) || name.ends_with("unsubscribe")) return;
+  const auto [from, step] = parts_of(name);
+  const auto whole = from == 0 || words.size() <= from ? words.size() : from;
+  std::string start;
+  for (std::size_t at = 0; at < whole; ++at) start += words[at] + ' ';
+  if (whole == words.size()) deeds.push_back(start);
+  for (auto at = whole; at < words.size(); at += step) {
+    auto deed = start;
     for (auto word = at; word < std::min(at + step, words.size()); ++word)
-      deed += ' ' + words[word];
+      deed += words[word] + ' ';
     deeds.push_back(std::move(deed));
   }
 }
