@@ -65,8 +65,7 @@ std::optional<std::string> Canary::look() {
     const auto size = size_of_reply();
     if (size == 0) {
       const bool may_become_right = options_.forgives || question.answer.starts_with(input);
-      if (!may_become_right)
-        return told(question, "was told " + printable(input.substr(0, 300)));
+      if (!may_become_right) return told(question, "was told " + printable(input.substr(0, 300)));
       break;
     }
     const auto reply = std::string_view{input}.substr(0, size);

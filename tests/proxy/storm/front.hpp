@@ -1,4 +1,5 @@
-/// The proxy in front of the servers: within this process, or as the program, which can be upgraded.
+/// The proxy in front of the servers: within this process, or as the program, which can be
+/// upgraded.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,8 @@ void append_deeds(Deeds& deeds, std::vector<std::string> words) {
   if (whole == words.size()) deeds.push_back(start);
   for (auto at = whole; at < words.size(); at += step) {
     auto deed = start;
-    for (auto word = at; word < std::min(at + step, words.size()); ++word) deed += words[word] + ' ';
+    for (auto word = at; word < std::min(at + step, words.size()); ++word)
+      deed += words[word] + ' ';
     deeds.push_back(std::move(deed));
   }
 }

@@ -113,8 +113,7 @@ void Stage::turn(int milliseconds) {
 
 std::optional<Finding> Stage::look_at_all() {
   for (auto& canary : canaries_)
-    if (auto wrong = canary.look())
-      return Finding{Finding::Kind::canary, std::move(*wrong)};
+    if (auto wrong = canary.look()) return Finding{Finding::Kind::canary, std::move(*wrong)};
   return std::nullopt;
 }
 

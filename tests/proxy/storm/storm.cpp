@@ -74,7 +74,8 @@ void Storm::tell(std::uint64_t round, const Finding& finding) {
   if (!options_.shrinks) return;
   constexpr std::size_t most = 2000;
   constexpr std::chrono::seconds time_to_shrink{60};
-  const auto patience = std::max(options_.stage.canary.patience / 10, std::chrono::milliseconds{300});
+  const auto patience =
+      std::max(options_.stage.canary.patience / 10, std::chrono::milliseconds{300});
   const auto until = Clock::now() + time_to_shrink;
   const auto fails = [&](const Case& rounds) {
     if (Clock::now() > until) return false;
