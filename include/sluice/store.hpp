@@ -10,6 +10,8 @@
 ///   sent nothing before, while the embedded engine executes at the call. Callbacks, also those of
 ///   locks, run one after another on a thread that the Store starts for the first, or where
 ///   OpenOptions::executor says; they may block, and what they throw, of any type, is logged.
+///   Threads of ours take no signals (but those of their own faults), so a program may block one
+///   after it has opened a Store, and wait for it. A program that a callback starts inherits that.
 /// After a fork() a Store works in the parent alone: in the child each call throws Error (closed)
 ///   at once, and the Store's end does nothing. Open another there.
 #pragma once

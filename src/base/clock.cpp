@@ -16,6 +16,7 @@
 #include "base/descriptor.hpp"
 #include "base/event.hpp"
 #include "base/process.hpp"
+#include "base/thread.hpp"
 
 namespace sluice {
 namespace {
@@ -52,7 +53,7 @@ class Timers {
 
   TimerId at(SteadyTime when, std::function<void()> callback) {
     const std::lock_guard lock{mutex_};
-    if (!started_) std::thread{[this] { run(); }}.detach();
+    if (!started_) start_thread([this] { run(); }).detach();
     started_ = true;
     const TimerId id = ++last_;
     const auto added = timers_.emplace(std::pair{when, id}, std::move(callback)).first;

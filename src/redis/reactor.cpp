@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/event.hpp"
+#include "base/thread.hpp"
 
 namespace sluice::redis {
 namespace {
@@ -56,10 +57,10 @@ Reactor::~Reactor() {
 }
 
 void Reactor::start(std::shared_ptr<void> owner) {
-  thread_ = std::thread{[this, owner = std::move(owner)]() mutable {
+  thread_ = start_thread([this, owner = std::move(owner)]() mutable {
     run();
     owner.reset();  // `this` may be gone after this
-  }};
+  });
 }
 
 void Reactor::stop() {

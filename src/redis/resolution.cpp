@@ -2,11 +2,13 @@
 
 #include <thread>
 
+#include "base/thread.hpp"
+
 namespace sluice::redis {
 
 std::shared_ptr<Resolution> Resolution::start(net::Endpoint endpoint, std::function<void()> done) {
   auto asked = std::make_shared<Resolution>();
-  std::thread{[asked, endpoint = std::move(endpoint), done = std::move(done)] {
+  start_thread([asked, endpoint = std::move(endpoint), done = std::move(done)] {
     std::optional<Answer> answer;
     try {
       answer.emplace(net::resolve(endpoint));
@@ -20,7 +22,7 @@ std::shared_ptr<Resolution> Resolution::start(net::Endpoint endpoint, std::funct
       asked->answer_ = std::move(answer);
     }
     done();
-  }}.detach();
+  }).detach();
   return asked;
 }
 

@@ -1,6 +1,7 @@
 #include "store/callbacks.hpp"
 
 #include "base/callback.hpp"
+#include "base/thread.hpp"
 
 namespace sluice {
 
@@ -13,7 +14,7 @@ bool Callbacks::call(std::function<void()> callback) noexcept try {
   const std::lock_guard lock{mutex_};
   if (ending_) return true;
   waiting_.emplace_back(std::move(guarded));
-  if (!thread_.joinable()) thread_ = std::thread{[self = shared_from_this()] { self->run(); }};
+  if (!thread_.joinable()) thread_ = start_thread([self = shared_from_this()] { self->run(); });
   called_.notify_one();
   return true;
 } catch (...) {

@@ -1,9 +1,12 @@
 // What users' code may do to the library: callbacks that throw and block, coroutines that are
 // destroyed, forks, threads that end, statics that outlive main(). The numbers are those of attacks
 // that succeeded once.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -50,6 +53,18 @@ std::optional<Errc> errc_of(Body body) {
 template <class Body>
 bool is_closed(Body body) {
   return errc_of(std::move(body)) == Errc::closed;
+}
+
+/// How many threads of this process take `signal`.
+int threads_that_take(int signal) {
+  int found = 0;
+  for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"}) {
+    std::ifstream status{task.path() / "status"};
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("SigBlk:"))
+        found += (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) == 0 ? 1 : 0;
+  }
+  return found;
 }
 
 /// The exit status of a child that runs `body`.
@@ -292,6 +307,32 @@ TEST_P(LifetimesContract, K03_K27_AChildHasNeitherTheStoreNorItsLocks) {
   EXPECT_TRUE(held.valid());
   EXPECT_EQ(held.release().get().kind, ReleaseOutcome::Kind::released);
   EXPECT_EQ(store().run({"PING"}).get().as_text(), "PONG") << "the child left it alone";
+}
+
+/// A program may block a signal when the Store is there already, and wait for it.
+TEST_P(LifetimesContract, ThreadsOfTheLibraryTakeNoSignals) {
+  const test::TempDir folder;
+  const std::string in_folder = "embedded:" + folder.path().string() + "?fsync=everysec";
+  const int status = in_child([&] {
+    const auto mine = open(has_second() ? url() : in_folder);
+    mine->run({"SET", "k", "child"}).get();
+    Mutex mutex{*mine, name("lock"), brief};
+    auto held = mutex.acquire().get();
+    std::promise<void> called;
+    held.on_lost([&](LostCause) { called.set_value(); });
+    mutex.force_release().get();
+    called.get_future().wait();
+    sigset_t term;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &term, nullptr);
+    ::kill(::getpid(), SIGTERM);
+    int came = 0;
+    if (::sigwait(&term, &came) != 0 || came != SIGTERM) return 1;
+    if (threads_that_take(SIGSEGV) < 3) return 2;
+    return threads_that_take(SIGHUP) == 1 ? 0 : 3;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Fork, K03_AChildNeitherWritesTheLogNorUnlocksTheFolder) {

@@ -135,4 +135,7 @@ inline constexpr std::array libraries{
 /// The one file that reads the clocks of the machine.
 inline constexpr std::string_view clock_reader = "src/base/clock.cpp";
 
+/// The one that starts threads, for all but programs.
+inline constexpr std::string_view thread_starter = "src/base/thread.hpp";
+
 }  // namespace sluice::floors

@@ -27,6 +27,7 @@ TEST(House, IsReadWhole) {
 TEST(House, IncludesGoDown) { expect_none(check_floors(repository())); }
 TEST(House, LibrariesStayInTheirRooms) { expect_none(check_libraries(repository())); }
 TEST(House, NobodyReadsAClockButTheClock) { expect_none(check_clocks(repository())); }
+TEST(House, ThreadsTakeNoSignals) { expect_none(check_threads(repository())); }
 TEST(House, HeadersAreReadOnce) { expect_none(check_headers(repository())); }
 TEST(House, EverySourceIsBuilt) { expect_none(check_sources_are_built(repository())); }
 TEST(House, LinesFitInto100Columns) { expect_none(check_lines(repository())); }
@@ -143,6 +144,19 @@ TEST(Clocks, AReaderIsFound) {
                           {"src/id/a.cpp", "// ::now()\n"},
                           {"src/id/b.cpp", "store.time();\n"},
                           {"include/sluice/lock.hpp", "when - AnyClock::now()\n"}}),
+            Lines{});
+}
+
+TEST(Threads, AStartIsFound) {
+  EXPECT_EQ(check_threads({{"src/lock/a.cpp", "\nthread_ = std::thread{[] {}};\n"}}),
+            (Lines{"src/lock/a.cpp:2: starts a thread that takes signals; take start_thread"}));
+  EXPECT_EQ(check_threads({{"src/id/a.cpp", "std::jthread worker{run};\n"},
+                           {"src/id/b.cpp", "std::async(std::launch::async, run);\n"}})
+                .size(),
+            2U);
+  EXPECT_EQ(check_threads({{"src/base/thread.hpp", "return std::thread{body};\n"},
+                           {"src/cli/bench.cpp", "std::jthread crew{run};\n"},
+                           {"src/id/a.cpp", "std::thread thread_;\nstd::thread::id runner_;\n"}}),
             Lines{});
 }
 

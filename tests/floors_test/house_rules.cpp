@@ -235,6 +235,22 @@ Findings check_clocks(const SourceTree& tree) {
   return findings;
 }
 
+Findings check_threads(const SourceTree& tree) {
+  static const std::regex starts{R"(std::(j?thread\s*(\w+\s*)?[{(]|async\s*\()|pthread_create)"};
+  Findings findings;
+  for (const auto& [path, text] : tree) {
+    if (!is_code(path) || !path.starts_with("src/") || path.starts_with("src/cli/") ||
+        path == thread_starter)
+      continue;
+    for_each_line(text, [&](int number, const std::string& line) {
+      if (std::regex_search(line.substr(0, line.find("//")), starts))
+        findings.push_back(fmt::format(
+            "{}:{}: starts a thread that takes signals; take start_thread", path, number));
+    });
+  }
+  return findings;
+}
+
 Findings check_headers(const SourceTree& tree) {
   Findings findings;
   for (const auto& [path, text] : tree)

@@ -19,6 +19,7 @@ Findings check_floors(const SourceTree& tree);
 Findings check_libraries(const SourceTree& tree);
 /// Nobody but the Clock reads a clock of the machine.
 Findings check_clocks(const SourceTree& tree);
+Findings check_threads(const SourceTree& tree);
 /// Every header has `#pragma once`.
 Findings check_headers(const SourceTree& tree);
 /// Every source and script is named by the CMakeLists.txt of its folder or of the next one above

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/thread.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -57,7 +58,7 @@ void LogRewriter::start() {
   if (thread_.joinable()) thread_.join();
   error_ = nullptr;
   running_ = true;
-  thread_ = std::thread{[this] { run(); }};
+  thread_ = start_thread([this] { run(); });
 }
 
 void LogRewriter::start_when_due(std::uint64_t above, unsigned percent) {

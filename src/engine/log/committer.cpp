@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/event.hpp"
+#include "base/thread.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 #include "store/waiter.hpp"
@@ -185,7 +186,7 @@ void LogCommitter::fail(const std::system_error& error) {
 
 void LogCommitter::wake_thread() {
   commit_wanted_ = true;
-  if (!thread_.joinable()) thread_ = std::thread{[this] { run_thread(); }};
+  if (!thread_.joinable()) thread_ = start_thread([this] { run_thread(); });
   thread_wanted_.notify_one();
 }
 

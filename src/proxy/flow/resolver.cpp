@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/thread.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
 
@@ -56,7 +57,7 @@ void Resolver::ask(net::Endpoint endpoint, Answer answer) {
   const std::lock_guard lock{mutex_};
   if (ending_) return;
   questions_.push_back({std::move(endpoint), std::move(answer)});
-  if (!thread_.joinable()) thread_ = std::thread{[this] { run(); }};
+  if (!thread_.joinable()) thread_ = start_thread([this] { run(); });
   asked_.notify_one();
 }
 

@@ -6,6 +6,7 @@
 #include <future>
 #include <utility>
 
+#include "base/thread.hpp"
 #include "proxy/flow/client.hpp"
 
 namespace sluice::proxy::flow {
@@ -43,7 +44,7 @@ Worker::~Worker() {
 }
 
 void Worker::start() {
-  thread_ = std::thread{[this] { serve(); }};
+  thread_ = start_thread([this] { serve(); });
 }
 
 void Worker::serve() {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/descriptor.hpp"
+#include "base/thread.hpp"
 #include "net/socket.hpp"
 #include "sluice/log.hpp"
 
@@ -93,7 +94,7 @@ class ManagementServer::Loop {
       : services_(std::move(services)),
         clock_(clock),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd") {
-    thread_ = std::thread{[this] { run(); }};
+    thread_ = start_thread([this] { run(); });
   }
   ~Loop() {
     stopping_.store(true);
