@@ -85,8 +85,9 @@ Table unpacked() noexcept {
   for (std::uint16_t index = 0; index < std::size(rows); ++index) {
     const auto& row = rows[index];
     const std::string_view name{next};
-    table.commands[index] = {name,         row.arity, row.flags, row.first_key, row.last_key,
-                             row.key_step, index,     row.rule,  row.rule_at,   row.timeout, {}};
+    table.commands[index] = {name,         row.arity,    row.flags, row.first_key,
+                             row.last_key, row.key_step, index,     row.rule,
+                             row.rule_at,  row.timeout,  {}};
     auto slot = slot_of(hash(name));
     while (table.slots[slot] != empty_slot) slot = (slot + 1) % slot_count;
     table.slots[slot] = index;

@@ -94,9 +94,7 @@ class Resource {
   /// Empty: such a request is taken back otherwise.
   virtual GiveUp give_up(const Identity&) const { return {}; }
   /// The request by which it stood in the server's queue.
-  virtual std::string queued_as(const Identity& who) const {
-    return std::string{who.request()};
-  }
+  virtual std::string queued_as(const Identity& who) const { return std::string{who.request()}; }
   /// Tells the server how many entries the hold has from now on, and prolongs it. Repeatable.
   /// Reply: 1 done, 0 gone.
   virtual Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) = 0;
