@@ -41,6 +41,22 @@ TEST(Reading, AReplyThatNobodyWaitsForIsReadAllTheSame) {
   }
 }
 
+TEST(Reading, MessagesComeFirstWhereAPingGoesBefore) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    while (!peer.command().empty()) {  // the PING
+      const auto call = peer.command();
+      if (number == 0) return peer.send("+PONG\r\n");  // asked again on another connection
+      peer.send("+PONG\r\n$3\r\n" + call.front() + "\r\n");
+    }
+  }};
+  const auto store = redis::open_redis(server.options());
+  for (int i = 0; i < 3; ++i) {
+    auto asked = store->run({"DEL", "k"}, {.repeatable = true, .messages_first = true});
+    EXPECT_EQ(asked.get().as_text(), "DEL");
+  }
+}
+
 TEST(Reading, ItIsReadWithTheNextOne) {
   FakeServer server{[](FakeServer::Peer& peer, int) {
     if (!peer.greet()) return;

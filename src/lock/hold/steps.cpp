@@ -224,6 +224,7 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options) {
     hold->resource->ended(*hold);
   }
   note_ended(*hold);
+  options.messages_first = hold->queued;  // it had to wait: others probably do now
   auto asked = hold->resource->ask_end(hold->who, options);
   if (!asked.is_ready()) return end(std::move(hold), std::move(asked), lost);
   return Outcome::ready(outcome_of(asked.get().as_integer() == 1, lost));

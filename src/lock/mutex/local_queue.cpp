@@ -1,10 +1,13 @@
 #include "lock/mutex/local_queue.hpp"
 
+#include <sched.h>
+
 #include "lock/hold/steps.hpp"
 #include "lock/per_store.hpp"
 #include "lock/wait/queued_wait.hpp"
 #include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
+#include "store/waiter.hpp"
 
 namespace sluice::lock {
 namespace {
@@ -12,6 +15,25 @@ namespace {
 /// The first renewal of a hold that was handed on: it tells the server the owner's name, for
 /// people.
 constexpr std::chrono::seconds first_report{1};
+
+constexpr std::size_t few_waiters = 4;
+
+/// Behind others a thread gives its turn away for a while before it sleeps: where sections are
+/// short its own turn comes meanwhile, and no core has to wake up for it (16 threads on 2 cores:
+/// two to three times as many sections a second).
+class Crowd final : public Driver {
+ public:
+  void drive(Waiter& waiter) override {
+    const SteadyTime until = system_clock().steady() + std::chrono::microseconds{50};
+    while (!waiter.is_woken() && system_clock().steady() < until) ::sched_yield();
+    waiter.event().wait();
+  }
+};
+
+Driver* crowd() {
+  static auto* const of_all = new Crowd;
+  return of_all;
+}
 
 }  // namespace
 
@@ -59,8 +81,10 @@ Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
     if (asking_ || !waiters_.empty() || is_certainly_inside()) {
       waiter = std::make_shared<LocalWaiter>(std::move(who));
       // The grant of the first waiter comes through the connection: while it waits it reads there.
-      waiter->called = std::make_shared<Completion>(
-          asking_ && waiters_.empty() ? store().message_driver() : nullptr);
+      Driver* const driver = asking_ && waiters_.empty()      ? store().message_driver()
+                             : waiters_.size() >= few_waiters ? crowd()
+                                                              : nullptr;
+      waiter->called = std::make_shared<Completion>(driver);
       if (!asking_ && waiters_.empty()) in_the_way = inside_;
       waiters_.push_back(waiter);
     } else {
