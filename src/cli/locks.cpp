@@ -108,7 +108,7 @@ int show(const Globals& globals, const LocksArgs& args, LockWatch& watch) {
   return print_list(globals, args, list);
 }
 
-/// Draws again and again, until a signal comes.
+/// Draws again and again, until a signal comes, or nobody can read it.
 int show_for_ever(const Globals& globals, const LocksArgs& args, LockWatch& watch,
                   const StopOnSignal& stop) {
   const bool terminal = ::isatty(STDOUT_FILENO) == 1 && !globals.json;
@@ -116,7 +116,7 @@ int show_for_ever(const Globals& globals, const LocksArgs& args, LockWatch& watc
   do {
     if (terminal) fmt::print("\x1b[H\x1b[2J");
     code = show(globals, args, watch);
-    std::fflush(stdout);
+    if (std::fflush(stdout) != 0) break;
   } while (stop.sleep_for(std::chrono::seconds{1}));
   return code;
 }

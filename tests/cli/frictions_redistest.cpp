@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "cli/program.hpp"
 #include "support/free_port.hpp"
@@ -471,10 +472,63 @@ TEST_F(Frictions, N02_AMessageThatCannotBeWrittenEndsNoHold) {
   }
 }
 
-TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailure) {
-  const auto line = test::built_path("sluice") + " --store " + server_.url() + " id >/dev/full";
-  test::Process drawing{{"sh", "-c", line}};
-  EXPECT_EQ(drawing.wait(), 74);
+/// The commands that do something, as the program's own table has them.
+std::set<std::string> commands_in(const std::string& markdown) {
+  std::set<std::string> commands;
+  std::istringstream lines{markdown};
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("## sluice ")) commands.insert(line.substr(10));
+  for (const char* const other : {"latch", "sale", "proxy"}) commands.erase(other);
+  return commands;
+}
+
+TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
+  // In this order; each is run with a full disk and with a closed stdout.
+  const std::vector<std::pair<std::string, std::string>> lines{
+      {"lock", "--json lock L -- true"},
+      {"semaphore", "--json semaphore S --permits 2 -- true"},
+      {"latch set", "latch G set --reset 2"},
+      {"latch count-down", "latch G count-down"},
+      {"latch show", "latch G show"},
+      {"latch wait", "--json latch G wait -- true"},
+      {"locks", "locks --watch"},
+      {"number", "number N"},
+      {"id", "id"},
+      {"sale create", "sale create \"sale $0\" --stock 2 --type \"T$0\""},
+      {"sale buy", "sale buy \"sale $0\" --buyer Ann"},
+      {"sale work", "sale work \"sale $0\" --until-empty"},
+      {"sale audit", "sale audit \"sale $0\""},
+      {"sale status", "sale status \"sale $0\""},
+      {"sale close", "sale close \"sale $0\""},
+      {"sale dead", "--json sale dead \"sale $0\""},
+      {"demo", "demo --buyers 5 --stock 2"},
+      {"bench", "bench --each 1ms --threads 2"},
+      {"doctor", "doctor"},
+      {"help", "help lock"},
+      {"completion", "completion bash"}};
+  auto missing = commands_in(run({"help", "--markdown"}).output);
+  for (const auto& [command, words] : lines) {
+    missing.erase(command);
+    int number = 0;
+    const auto complaint = "complaint of " + command;
+    for (const char* const stdout_is : {">/dev/full", ">&-"}) {
+      test::Process writing{
+          {"sh", "-c",
+           "exec timeout 20 " + test::built_path("sluice") + " --store " + server_.url() + ' ' +
+               words + ' ' + stdout_is,
+           std::to_string(++number)},
+          {.directory = folder_.path(), .environment = {}, .output = folder_ / complaint}};
+      const int code = command == "doctor" ? 1 : 74;  // that of a danger stays
+      EXPECT_EQ(writing.wait(), code) << words << ' ' << stdout_is;
+      EXPECT_NE(read_file(folder_ / complaint).find("output could not be written"),
+                std::string::npos)
+          << words << ' ' << stdout_is << ": " << read_file(folder_ / complaint);
+    }
+  }
+  EXPECT_EQ(missing, std::set<std::string>{}) << "of the table of commands";
+  PlainClient side{server_.port()};
+  EXPECT_EQ(side.command({"EXISTS", "L"}).as_integer(), 0) << "released";
+  EXPECT_EQ(side.command({"GET", "S"}).as_text(), "2");
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ Rules rules_of(const ChaosOptions& options) {
   if (!options.only_safety) {
     rules.patience = 4s;
     rules.longest = 60s;
+    rules.queued = 1s;
   }
   return rules;
 }
@@ -46,7 +47,7 @@ std::string end_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-const std::array<Conductor::Deed, 12> Conductor::deeds{{
+const std::array<Conductor::Deed, 15> Conductor::deeds{{
     {20, false, "short stops", &Conductor::stop_briefly},
     {10, false, "stops beyond the lease", &Conductor::stop_beyond_the_lease},
     {4, false, "stops of several", &Conductor::stop_several},
@@ -59,6 +60,9 @@ const std::array<Conductor::Deed, 12> Conductor::deeds{{
     {5, true, "restarts from an older file", &Conductor::restart_from_snapshot},
     {6, true, "promotions", &Conductor::promote},
     {4, true, "times without memory", &Conductor::use_up_memory},
+    {3, true, "FLUSHALL", &Conductor::empty_server},
+    {6, false, "stops of a node", &Conductor::stop_node},
+    {3, false, "restarts of a node with its data", &Conductor::restart_node},
 }};
 
 Conductor::Conductor(ChaosOptions options) : options_(options), dice_(options.seed) {
@@ -103,14 +107,18 @@ void Conductor::follow() {
   tell(replica(), {"REPLICAOF", "127.0.0.1", std::to_string(master().port())});
 }
 
-void Conductor::set_up() {
-  follow();
+void Conductor::set_permits() {
   const auto store = open(master().url());
   for (const auto& [name, terms] : agreed_rules().names) {
     const auto many = static_cast<std::uint32_t>(terms.permits);
     if (name == "desks") Semaphore{*store, name}.ensure_permits(many).get();
     if (name == "permits") PermitSemaphore{*store, name}.ensure_permits(many).get();
   }
+}
+
+void Conductor::set_up() {
+  follow();
+  set_permits();
   const Stamp patience = stamp() + 20s;
   while (!is_replicated() && stamp() < patience) std::this_thread::sleep_for(10ms);
   tell(master(), {"SAVE"});
@@ -121,13 +129,18 @@ void Conductor::start(Worker& worker) {
   worker.who = fmt::format("{}.{}", worker.slot, ++worker.life);
   journals_.emplace_back(worker.who, 0);
   const auto place = static_cast<std::size_t>(worker.slot) % lines_.size();
+  std::vector<std::string> words{"/proc/self/exe",
+                                 "--worker",
+                                 lines_[place].url(),
+                                 folder_ / journal_of(worker.who),
+                                 std::to_string(dice_()),
+                                 std::to_string(options_.threads),
+                                 options_.careless ? "0" : "1"};
+  for (const auto& node : nodes_) words.push_back(node.url());
   worker.process.emplace(
-      std::vector<std::string>{"/proc/self/exe", "--worker", lines_[place].url(),
-                               folder_ / journal_of(worker.who), std::to_string(dice_()),
-                               std::to_string(options_.threads), options_.careless ? "0" : "1"},
-      test::ProcessOptions{.directory = {},
-                           .environment = {},
-                           .output = folder_ / (journal_of(worker.who) + ".log")});
+      words, test::ProcessOptions{.directory = {},
+                                  .environment = {},
+                                  .output = folder_ / (journal_of(worker.who) + ".log")});
   worker.trouble = 0;
 }
 
@@ -244,6 +257,33 @@ void Conductor::use_up_memory() {
     end(trouble);
     server_is_well();
   });
+}
+
+void Conductor::empty_server() {
+  const auto trouble = begin(Kind::snapshot, "the server is emptied");
+  tell(master(), {"FLUSHALL"});
+  set_permits();
+  end(trouble);
+  await_replica(20);
+}
+
+void Conductor::stop_node() {
+  if (std::exchange(node_is_busy_, true)) return;
+  auto& node = nodes_.at(up_to(2));
+  node.stop();
+  const auto trouble = begin(Kind::node, "a node is stopped");
+  later(between(50ms, 2500ms), [this, &node, trouble] {
+    node.cont();
+    end(trouble);
+    node_is_busy_ = false;
+  });
+}
+
+void Conductor::restart_node() {
+  if (node_is_busy_) return;
+  const auto trouble = begin(Kind::node, "a node is restarted with its data");
+  nodes_.at(up_to(2)).restart(true);
+  end(trouble);
 }
 
 void Conductor::kill_clients() {
@@ -393,11 +433,10 @@ std::vector<std::string> Conductor::left_on_server() {
   for (const auto& key : keys.as_items()) {
     const std::string name{key.as_text()};
     const auto terms = rules.names.find(name);
-    const bool is_lock = terms != rules.names.end() && terms->second.permits == 0;
-    const bool is_semaphore = terms != rules.names.end() && !is_lock;
-    if (is_lock)
+    const bool is_known = terms != rules.names.end();
+    if (is_known && terms->second.is_lock())
       left.push_back(name + ", a hold of nobody");
-    else if (!is_semaphore && client.command({"PTTL", name}).as_integer() == -1)
+    else if (!is_known && client.command({"PTTL", name}).as_integer() == -1)
       left.push_back(name + ", without a TTL");
   }
   return left;

@@ -1,6 +1,8 @@
 /// Starts a redis-server with a replica and processes that use locks, does to them what happens to
 /// servers and processes, and checks what the processes write down.
 ///
+/// A QuorumLock has three servers of its own, of which one is troubled at a time.
+///
 /// Workers reach the server by two lines. A promotion turns one of them a while before the other,
 /// so that the old server goes on beside the new one.
 #pragma once
@@ -50,7 +52,7 @@ class Conductor {
     const char* name;
     void (Conductor::*play)();
   };
-  static const std::array<Deed, 12> deeds;
+  static const std::array<Deed, 15> deeds;
 
   std::uint64_t up_to(std::uint64_t most);
   Stamp between(std::chrono::milliseconds least, std::chrono::milliseconds most);
@@ -63,6 +65,7 @@ class Conductor {
   static Value tell(const test::RedisServer& server, std::initializer_list<std::string_view> words);
   bool is_replicated();
   void set_up();
+  void set_permits();
   void follow();
   void server_is_well();
   void await_replica(int patience);
@@ -80,6 +83,9 @@ class Conductor {
   void restart_from_snapshot();
   void promote();
   void use_up_memory();
+  void empty_server();
+  void stop_node();
+  void restart_node();
   void kill_clients();
   void lose_replies();
   void save();
@@ -103,10 +109,12 @@ class Conductor {
   std::size_t master_ = 0;
   std::array<test::FaultProxy, 2> lines_{test::FaultProxy{servers_[0].port()},
                                          test::FaultProxy{servers_[0].port()}};
+  std::array<test::RedisServer, 3> nodes_;  // of the QuorumLock
   std::vector<Worker> workers_;
   std::vector<std::pair<std::string, unsigned>> journals_;
   std::multimap<Stamp, std::function<void()>> agenda_;
   bool server_is_busy_ = false;
+  bool node_is_busy_ = false;  // one of them: the others are a majority
   Sections sections_;
   std::vector<Trouble> troubles_;
   std::map<std::string, std::size_t> played_;

@@ -37,9 +37,17 @@ class Inquiry {
         rules_(rules) {}
 
   std::vector<Finding> findings() {
-    look_at_exclusion();
-    look_at_tokens();
-    if (rules_.patience > 0s || rules_.longest > 0s) look_at_waits();
+    if (terms_.rate > 0) {
+      look_at_rate();
+    } else if (terms_.count > 0) {
+      look_at_latch();
+    } else {
+      look_at_exclusion();
+      look_at_tokens();
+      const bool waits = !terms_.apart && (rules_.patience > 0s || rules_.longest > 0s);
+      if (waits) look_at_waits();
+      if (terms_.fair && rules_.queued > 0s) look_at_order();
+    }
     return std::move(findings_);
   }
 
@@ -55,7 +63,14 @@ class Inquiry {
   };
 
   bool is_loss(const Trouble& trouble) const {
+    if (terms_.apart) return false;
     return trouble.kind == Kind::snapshot || (trouble.kind == Kind::promotion && !terms_.durable);
+  }
+  /// Whether data may have been lost in that time, or a request of it comes only after a loss.
+  bool is_loss_in(Span span) const {
+    return std::ranges::any_of(troubles_, [&](const Trouble& trouble) {
+      return is_loss(trouble) && trouble.begin <= span.end && span.begin <= until(trouble);
+    });
   }
   /// When the server lost data of which this hold may be.
   bool is_before(const Section& section, const Trouble& loss) const {
@@ -73,6 +88,13 @@ class Inquiry {
   void look_at_waits();
   void look_at_wait(const Section& wait, const std::vector<Span>& busy);
   Stamp allowed(const Section& wait, Span gap) const;
+  bool keeps_its_place(const Section& waiter, Stamp till) const;
+  void look_at_order();
+  void look_at_rate();
+  Parts of_mode(Mode mode) const;
+  Stamp surely_closed_until(const Section& set, const Parts& counts) const;
+  std::optional<Stamp> surely_open_at(const Section& set, const Parts& counts) const;
+  void look_at_latch();
   void find(Stamp at, std::string text) { findings_.push_back({name_, std::move(text), at}); }
 
   const std::string name_;
@@ -214,6 +236,7 @@ std::vector<Span> Inquiry::busy() const {
 Stamp Inquiry::allowed(const Section& wait, Span gap) const {
   Stamp sum = rules_.patience;
   for (const auto& trouble : troubles_) {
+    if (trouble.kind == Kind::node) continue;
     if (trouble.end + rules_.lease < gap.begin || trouble.begin > gap.end) continue;
     sum += 2s + rules_.lease;
     if (trouble.kind != Kind::process || is_of(trouble, wait)) sum += trouble.end - trouble.begin;
@@ -247,12 +270,106 @@ void Inquiry::look_at_waits() {
   for (const auto* section : parts_) look_at_wait(*section, spans);
 }
 
+/// Who stood still goes to the end, and so may who had to ask again.
+bool Inquiry::keeps_its_place(const Section& waiter, Stamp till) const {
+  return std::ranges::none_of(troubles_, [&](const Trouble& trouble) {
+    if (trouble.kind == Kind::process && !is_of(trouble, waiter)) return false;
+    return trouble.begin < till && waiter.asked < trouble.end + 2s + rules_.lease;
+  });
+}
+
+void Inquiry::look_at_order() {
+  Parts entered = parts_;
+  std::erase_if(entered, [](const Section* section) { return !section->entered; });
+  std::ranges::sort(entered, {}, &Section::asked);
+  for (const auto* waiter : entered) {
+    const Stamp stood = waiter->asked + rules_.queued;
+    auto later = std::ranges::upper_bound(entered, stood, {}, &Section::asked);
+    for (; later != entered.end() && (*later)->asked < *waiter->came; ++later) {
+      if (*(*later)->came >= *waiter->came || !keeps_its_place(*waiter, *(*later)->came)) continue;
+      find(*waiter->came,
+           fmt::format("overtaken: {} stood in the queue for {:.0f} ms when {} asked "
+                       "and was in before it",
+                       waiter->who, ms((*later)->asked - waiter->asked), (*later)->who));
+      break;
+    }
+  }
+}
+
+/// What was asked for and granted within a second was taken in that second.
+void Inquiry::look_at_rate() {
+  Parts granted = parts_;
+  std::erase_if(granted, [](const Section* section) { return !section->entered; });
+  std::ranges::sort(granted, {}, &Section::asked);
+  for (auto first = granted.begin(); first != granted.end(); ++first) {
+    const Span window{(*first)->asked, (*first)->asked + 1s};
+    std::uint64_t taken = 0;
+    for (auto next = first; next != granted.end() && (*next)->asked < window.end; ++next)
+      if (*(*next)->came < window.end) taken += (*next)->permits;
+    if (taken > terms_.rate && !is_loss_in({window.begin - 1s, window.end}))
+      find(window.end,
+           fmt::format("rate: {} permits in a second, {} are allowed", taken, terms_.rate));
+  }
+}
+
+Parts Inquiry::of_mode(Mode mode) const {
+  Parts parts = parts_;
+  std::erase_if(parts, [&](const Section* section) { return section->mode != mode; });
+  return parts;
+}
+
+/// `counts`: by when they were asked for. Those that failed may have counted, and those whose
+/// process died.
+Stamp Inquiry::surely_closed_until(const Section& set, const Parts& counts) const {
+  std::uint64_t may_have_counted = 0;
+  for (const auto* count : counts) {
+    const Stamp over =
+        count->entered ? *count->came : count->came.value_or(count->asked + 20s) + 5s;
+    if (over < set.asked) continue;
+    if (++may_have_counted == set.permits) return count->asked;
+  }
+  return Stamp::max();
+}
+
+std::optional<Stamp> Inquiry::surely_open_at(const Section& set, const Parts& counts) const {
+  std::vector<Stamp> counted;
+  for (const auto* count : counts)
+    if (count->entered && count->asked >= *set.came) counted.push_back(*count->came);
+  if (counted.size() < set.permits) return std::nullopt;
+  std::ranges::sort(counted);
+  return counted[set.permits - 1];
+}
+
+void Inquiry::look_at_latch() {
+  Parts counts = of_mode(Mode::count_down);
+  std::ranges::sort(counts, {}, &Section::asked);
+  const Parts waits = of_mode(Mode::wait);
+  for (const auto* set : of_mode(Mode::set)) {
+    if (!set->entered) continue;
+    const Span closed{*set->came, surely_closed_until(*set, counts)};
+    const auto open = surely_open_at(*set, counts);
+    for (const auto* wait : waits) {
+      if (!wait->came) continue;
+      const Span concerned{set->asked, *wait->came};
+      if (wait->entered && wait->asked >= closed.begin && *wait->came < closed.end &&
+          !is_loss_in(concerned))
+        find(*wait->came, fmt::format("open: {} found it so, and {} had set it to {}", wait->who,
+                                      set->who, set->permits));
+      if (!open || rules_.patience == 0s || wait->asked >= *open || *wait->came < *open) continue;
+      if (*wait->came - *open > allowed(*wait, {*open, *wait->came}) && !is_loss_in(concerned))
+        find(*wait->came, fmt::format("forgotten: {} waited {:.0f} ms at an open latch", wait->who,
+                                      ms(*wait->came - *open)));
+    }
+  }
+}
+
 std::string line_of(const Section& section, Stamp zero) {
   const auto since = [&](Stamp at) { return ms(at - zero); };
   auto line =
       fmt::format("{:>10.3f}  {} asks for {}", since(section.asked), section.who, section.name);
-  if (section.permits > 0) line += fmt::format(" ({} permits)", section.permits);
-  if (section.mode == Mode::shared) line += " to read";
+  constexpr std::string_view purposes[]{"", " to read", "", "", " to set", " to count", " to wait"};
+  line += purposes[static_cast<std::size_t>(section.mode)];
+  if (section.permits > 0) line += fmt::format(" ({})", section.permits);
   if (section.entered)
     line += fmt::format(", is in at {:.3f} with {}, valid at {:.3f}", since(*section.came),
                         section.token, since(section.valid));
@@ -267,9 +384,11 @@ std::string line_of(const Section& section, Stamp zero) {
 std::vector<Finding> check(const std::vector<Section>& sections,
                            const std::vector<Trouble>& troubles, const Rules& rules, Stamp since) {
   std::map<std::string, Parts> parts;
-  for (const auto& section : sections)
-    if (section.came && std::max(*section.came, section.valid) >= since)
+  for (const auto& section : sections) {
+    const bool counts = section.mode == Mode::count_down || section.mode == Mode::set;
+    if (counts || (section.came && std::max(*section.came, section.valid) >= since))
       parts[section.name].push_back(&section);
+  }
   std::vector<Finding> all;
   for (auto& [name, of_name] : parts) {
     auto found = Inquiry{name, std::move(of_name), troubles, rules}.findings();

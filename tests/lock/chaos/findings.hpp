@@ -15,7 +15,8 @@ struct Trouble {
     process,    ///< stopped for that time, or killed
     server,     ///< not there, or without memory: nobody can get in
     promotion,  ///< the server lost what the replica does not have
-    snapshot,   ///< the server lost what its file does not have
+    snapshot,   ///< the server lost what its file does not have, or all
+    node,       ///< one of the servers of a QuorumLock is not there
   };
   Kind kind = Kind::server;
   std::string text;
@@ -27,9 +28,15 @@ struct Trouble {
 
 /// A lock or semaphore, as its users have agreed on it.
 struct Terms {
-  std::uint64_t permits = 0;  ///< 0: a lock
+  std::uint64_t permits = 0;  ///< of a semaphore
   std::uint64_t most = 0;     ///< that one hold takes
   bool durable = false;       ///< all its users demand one replica
+  bool fair = false;          ///< first come, first served
+  bool apart = false;         ///< a QuorumLock: on servers of its own, which lose nothing
+  std::uint64_t rate = 0;     ///< of a limiter, in a second
+  std::uint64_t count = 0;    ///< that a latch is set to
+
+  bool is_lock() const noexcept { return permits + rate + count == 0; }
 };
 
 struct Rules {
@@ -39,6 +46,8 @@ struct Rules {
   Stamp patience{};
   /// How long a wait may take in all. Zero: not checked.
   Stamp longest{};
+  /// After so long one that asked for a fair lock stands in its queue. Zero: not checked.
+  Stamp queued{};
 };
 
 struct Finding {
@@ -54,6 +63,12 @@ struct Finding {
 ///   the same exception. A reader's token is not below that of a writer before it.
 /// - A lock is not free for long beside a waiter: `patience`, two seconds and a lease more for each
 ///   process that was not well, and what the server was away.
+///
+/// - Nobody who asked for a fair lock when another one stood in its queue for long is in before it,
+///   while that one's process and the server are well.
+/// - A limiter grants no more than its rate in any second; a latch is open for nobody before so
+/// many
+///   could have counted, and for each that waited when they had.
 ///
 /// What ended before `since` is not looked at.
 std::vector<Finding> check(const std::vector<Section>& sections,

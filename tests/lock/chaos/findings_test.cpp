@@ -60,10 +60,15 @@ std::vector<std::string> found(const std::vector<Section>& sections,
   const Rules rules{.names = {{"mutex", {}},
                               {"durable", {.durable = true}},
                               {"shared", {}},
-                              {"desks", {.permits = 3, .most = 2}}},
+                              {"desks", {.permits = 3, .most = 2}},
+                              {"fair", {.fair = true}},
+                              {"quorum", {.apart = true}},
+                              {"rate", {.rate = 3}},
+                              {"latch", {.count = 2}}},
                     .lease = 1s,
                     .patience = 3s,
-                    .longest = 60s};
+                    .longest = 60s,
+                    .queued = 1s};
   std::vector<std::string> all;
   for (const auto& finding : check(sections, troubles, rules)) {
     EXPECT_NE(extract(sections, troubles, finding).find(finding.text), std::string::npos);
@@ -204,6 +209,69 @@ TEST(Findings, AWaitThatIsTooLongInAll) {
   for (int i = 1; i < 70; ++i) sections.push_back(stay("1.1/1", i * 1s, i * 1s + 999ms));
   sections.push_back(waited("2.1/1", 2s, 70s));
   EXPECT_EQ(found(sections), Found{"starved"});
+}
+
+TEST(Findings, OneThatIsInBeforeAnotherThatStoodInTheQueueOfAFairLock) {
+  const auto holder = stay("1.1/1", 1s, 4s, "fair");
+  const auto first = waited("2.1/1", 1500ms, 5s, "fair");
+  const auto late = [](Stamp asked) { return waited("3.1/1", asked, 4500ms, "fair"); };
+  EXPECT_EQ(found({holder, first, late(2600ms)}), Found{"overtaken"});
+  EXPECT_EQ(found({holder, first, late(2400ms)}), Found{}) << "nobody knows who was there first";
+  const auto while_stopped = [&](const char* who) {
+    return found({holder, first, late(2600ms)}, {trouble(Kind::process, 2s, 3s, who)});
+  };
+  EXPECT_EQ(while_stopped("2.1"), Found{}) << "it goes to the end";
+  EXPECT_EQ(while_stopped("1.1"), Found{"overtaken"});
+  EXPECT_EQ(found({holder, first, late(2600ms)}, {trouble(Kind::server, 2s, 2100ms)}), Found{});
+}
+
+TEST(Findings, AQuorumLosesNothingWithTheServer) {
+  EXPECT_EQ(found({stay("1.1/1", 1s, 3400ms, "quorum"), stay("2.1/1", 3s, 4s, "quorum")},
+                  {trouble(Kind::snapshot, 2s, 2500ms)}),
+            Found{"two exclusive holders"});
+}
+
+TEST(Findings, MorePermitsThanTheRateInASecond) {
+  const auto taken = [](std::uint64_t permits, Stamp asked, Stamp came) {
+    auto section = waited("1.1/1", asked, came, "rate");
+    section.mode = Mode::rate;
+    section.permits = permits;
+    return section;
+  };
+  EXPECT_EQ(found({taken(2, 1s, 1100ms), taken(2, 1800ms, 1900ms)}), Found{"rate"});
+  EXPECT_EQ(found({taken(2, 1s, 1100ms), taken(2, 1800ms, 2s)}), Found{});
+  EXPECT_EQ(found({taken(2, 1s, 1100ms), taken(2, 1800ms, 1900ms)},
+                  {trouble(Kind::snapshot, 1s, 1500ms)}),
+            Found{});
+}
+
+Section call_of_latch(Mode mode, Stamp asked, Stamp came, bool entered = true) {
+  auto section = waited("1.1/1", asked, came, "latch");
+  section.mode = mode;
+  section.permits = mode == Mode::set ? 2 : 0;
+  section.entered = entered;
+  return section;
+}
+
+TEST(Findings, ALatchThatIsOpenBeforeAllHaveCounted) {
+  const auto set = call_of_latch(Mode::set, 1s, 1100ms);
+  const auto one = call_of_latch(Mode::count_down, 2s, 2100ms);
+  const auto other = call_of_latch(Mode::count_down, 3s, 3100ms, false);  // it failed
+  const auto opens = [](Stamp at) { return call_of_latch(Mode::wait, 1500ms, at); };
+  EXPECT_EQ(found({set, one, other, opens(2900ms)}), Found{"open"});
+  EXPECT_EQ(found({set, one, other, opens(3s)}), Found{});
+  EXPECT_EQ(found({set, one, opens(2900ms)}, {trouble(Kind::promotion, 1s, 2s)}), Found{});
+}
+
+TEST(Findings, AWaiterAtAnOpenLatch) {
+  const auto play = [](Stamp came, Stamp asked = 1500ms) {
+    return found({call_of_latch(Mode::set, 1s, 1100ms), call_of_latch(Mode::count_down, 2s, 2100ms),
+                  call_of_latch(Mode::count_down, 3s, 3100ms),
+                  call_of_latch(Mode::wait, asked, came, false)});
+  };
+  EXPECT_EQ(play(6s), Found{});
+  EXPECT_EQ(play(6200ms), Found{"forgotten"});
+  EXPECT_EQ(play(9s, 3200ms), Found{}) << "it may have been set again";
 }
 
 TEST(Findings, WhatEndedLongAgoIsNotLookedAtAgain) {

@@ -14,7 +14,8 @@
 namespace sluice::chaos {
 namespace {
 
-constexpr std::array<std::string_view, 3> mode_names{"exclusive", "shared", "permits"};
+constexpr std::array<std::string_view, 7> mode_names{"exclusive", "shared",     "permits", "rate",
+                                                     "set",       "count-down", "wait"};
 
 Stamp stamp_of(const std::string& word) { return Stamp{std::stoll(word)}; }
 

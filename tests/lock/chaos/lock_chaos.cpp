@@ -9,8 +9,9 @@
 int main(int count, char** words) {
   using sluice::cli::into;
   namespace chaos = sluice::chaos;
-  if (count == 7 && words[1] == std::string_view{"--worker"})
+  if (count >= 7 && words[1] == std::string_view{"--worker"})
     return chaos::work({.url = words[2],
+                        .nodes = {words + 7, words + count},
                         .journal = words[3],
                         .seed = std::stoull(words[4]),
                         .threads = std::stoi(words[5]),

@@ -13,14 +13,17 @@ inline constexpr std::chrono::milliseconds replicated_within{300};
 inline Rules agreed_rules() {
   return {.names = {{"mutex", {}},
                     {"mutex-2", {}},
-                    {"fair", {}},
+                    {"fair", {.fair = true}},
                     {"shared", {}},
                     {"durable", {.durable = true}},
                     {"durable-2", {.durable = true}},
-                    {"durable-fair", {.durable = true}},
+                    {"durable-fair", {.durable = true, .fair = true}},
                     {"durable-shared", {.durable = true}},
                     {"desks", {.permits = 3, .most = 2}},
-                    {"permits", {.permits = 2, .most = 1}}},
+                    {"permits", {.permits = 2, .most = 1}},
+                    {"quorum", {.apart = true}},
+                    {"rate", {.rate = 20}},
+                    {"latch", {.count = 3}}},
           .lease = lease};
 }
 

@@ -9,10 +9,13 @@
 #include <thread>
 
 #include "lock/chaos/names.hpp"
+#include "sluice/latch.hpp"
 #include "sluice/lock.hpp"
 #include "sluice/multi_lock.hpp"
 #include "sluice/open.hpp"
 #include "sluice/permit_semaphore.hpp"
+#include "sluice/quorum_lock.hpp"
+#include "sluice/rate_limiter.hpp"
 #include "sluice/semaphore.hpp"
 
 namespace sluice::chaos {
@@ -24,13 +27,22 @@ std::atomic<bool> asked_to_end{false};
 
 /// All that the threads of a process share.
 struct Locks {
-  Locks(Store& opened, const WorkerOptions& options)
+  Locks(Store& opened, const std::vector<std::unique_ptr<Store>>& nodes,
+        const WorkerOptions& options)
       : journal(options.journal),
         store(opened),
+        quorum(pointers(nodes), "quorum", {.lease = lease}),
         on_a_replica{.replicas = options.replicas, .within = replicated_within} {}
+
+  static std::vector<Store*> pointers(const std::vector<std::unique_ptr<Store>>& stores) {
+    std::vector<Store*> all;
+    for (const auto& one : stores) all.push_back(one.get());
+    return all;
+  }
 
   Journal journal;
   Store& store;
+  QuorumLock quorum;
   const Durability on_a_replica;
   Mutex mutex{store, "mutex", {.lease = lease}};
   Mutex mutex_2{store, "mutex-2", {.lease = lease}};
@@ -45,6 +57,11 @@ struct Locks {
   SharedMutex durable_shared{store, "durable-shared", {.lease = lease, .durability = on_a_replica}};
   Semaphore desks{store, "desks", {.lease = lease}};
   PermitSemaphore permits{store, "permits", {.lease = lease}};
+  RateLimiter rate{
+      store,
+      "rate",
+      {.rate = static_cast<std::int64_t>(agreed_rules().names.at("rate").rate), .keep_alive = 60s}};
+  Latch latch{store, "latch"};
   std::atomic<std::uint64_t> sections{0};
 };
 
@@ -70,7 +87,7 @@ class Visitor {
   }
 
   void visit_one() {
-    switch (up_to(13)) {
+    switch (up_to(16)) {
       case 0: return visit(locks_.mutex);
       case 1: return visit(locks_.mutex_2);
       case 2: return visit(locks_.both, "mutex-2+mutex");
@@ -84,6 +101,9 @@ class Visitor {
       case 10: return visit(locks_.durable_shared);
       case 11: return read(locks_.durable_shared);
       case 12: return take_desks();
+      case 13: return visit_quorum();
+      case 14: return take_rate();
+      case 15: return use_latch();
       default: return take_permit();
     }
   }
@@ -131,6 +151,47 @@ class Visitor {
       if (held) stay(*held, number);
       return end(held);
     });
+  }
+
+  void visit_quorum() {
+    attempt("quorum", Mode::exclusive, 0, [&](std::uint64_t number) {
+      auto held = locks_.quorum.try_acquire(wait()).get();
+      if (held) stay(*held, number);
+      return end(held);
+    });
+  }
+
+  void take_rate() {
+    const auto many = static_cast<std::int64_t>(1 + up_to(2));
+    attempt("rate", Mode::rate, static_cast<std::uint64_t>(many), [&](std::uint64_t number) {
+      const bool granted = locks_.rate.try_acquire(many, wait()).get().has_value();
+      return granted && done(number);
+    });
+  }
+
+  /// Sets, counts, or waits.
+  void use_latch() {
+    const auto lot = up_to(9);
+    const auto count = agreed_rules().names.at("latch").count;
+    if (lot < 3)
+      attempt("latch", Mode::set, count, [&](std::uint64_t number) {
+        return locks_.latch.try_set_count(static_cast<std::int64_t>(count)).get() && done(number);
+      });
+    else if (lot < 7)
+      attempt("latch", Mode::count_down, 0, [&](std::uint64_t number) {
+        locks_.latch.count_down().get();
+        return done(number);
+      });
+    else
+      attempt("latch", Mode::wait, 0, [&](std::uint64_t number) {
+        return locks_.latch.try_wait(wait()).get() && done(number);
+      });
+  }
+
+  /// A call that leaves no hold has succeeded.
+  bool done(std::uint64_t number) {
+    locks_.journal.enter(number, names_, 0, stamp());
+    return true;
   }
 
   /// `body` says whether it was in.
@@ -216,8 +277,10 @@ std::unique_ptr<Store> open_patiently(const std::string& url) {
 int work(const WorkerOptions& options) {
   ::signal(SIGTERM, [](int) { asked_to_end = true; });
   const auto store = open_patiently(options.url);
-  if (!store) return 0;
-  Locks locks{*store, options};
+  std::vector<std::unique_ptr<Store>> nodes;
+  for (const auto& url : options.nodes) nodes.push_back(open_patiently(url));
+  if (asked_to_end) return 0;
+  Locks locks{*store, nodes, options};
   std::vector<std::jthread> threads;
   for (int i = 0; i < options.threads; ++i)
     threads.emplace_back([&, seed = options.seed * 100 + static_cast<std::uint64_t>(i)] {

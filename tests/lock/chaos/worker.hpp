@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace sluice::chaos {
 
 struct WorkerOptions {
   std::string url;
+  std::vector<std::string> nodes;  ///< of the QuorumLock
   std::filesystem::path journal;
   std::uint64_t seed = 0;
   int threads = 4;

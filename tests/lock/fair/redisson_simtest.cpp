@@ -165,6 +165,26 @@ TEST_F(FairWithRedisson, DeadOneOfOursThatRedissonReleasesToCostsTwoSeconds) {
   }
 }
 
+TEST_F(FairWithRedisson, K34_JavaBehindADeadOneOfOursGetsInWhenOneOfOursCallsOrAtItsDeadline) {
+  for (const bool calls : {true, false}) {
+    EXPECT_TRUE(java_acquire(java_).is_null());
+    queue_up("dead:1", "sluice:inbox:of-nobody");
+    EXPECT_FALSE(java_acquire(other_java_).is_null());
+    java_release(java_);  // tells the dead one alone
+    for (auto waited = 0s; waited < 4min; waited += 10s) {
+      clock_.advance(10s);
+      ASSERT_FALSE(java_acquire(other_java_).is_null()) << "as docs/fair_mutex.md says";
+    }
+    FairProcess here{*store_};
+    if (calls) {
+      EXPECT_FALSE(here.mutex.try_acquire().get());
+    }
+    clock_.advance(calls ? 2s : 2min);
+    EXPECT_TRUE(java_acquire(other_java_).is_null()) << calls;
+    java_release(other_java_);
+  }
+}
+
 TEST_F(FairWithRedisson, LiveOneThatWaitedLongIsNotDroppedByOurRelease) {
   FairProcess here{*store_};
   auto held = here.mutex.acquire().get();
