@@ -104,9 +104,9 @@ class Resource {
   virtual Durability durability() const noexcept { return {}; }
 
   /// A certain hold is over, and the server does not know it yet. True: another waiter of this
-  /// process goes on with it.
+  /// process goes on with it. False: the hold has ended().
   virtual bool pass_on(const std::shared_ptr<Hold>&) { return false; }
-  /// A hold is over: released, or lost.
+  /// A hold was lost.
   virtual void ended(const Hold&) {}
 
  private:

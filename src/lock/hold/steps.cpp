@@ -106,7 +106,7 @@ Identity::Identity(std::string_view owner, std::string_view request, std::string
       std::make_unique_for_overwrite<char[]>(end + owner.size() + request.size() + holder.size());
   std::size_t which = 0;
   for (const std::string_view part : {owner, request, holder}) {
-    part.copy(&bytes_[end], part.size());
+    if (!part.empty()) std::memcpy(&bytes_[end], part.data(), part.size());
     ends[++which] = static_cast<std::uint32_t>(end += part.size());
   }
   std::memcpy(bytes_.get(), &ends, sizeof(ends));
@@ -221,7 +221,6 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options) {
   if (!lost) {
     metrics().lock_hold.observe(watchdog.clock().steady() - hold->began);
     if (hold->resource->pass_on(hold)) return Outcome::ready({.kind = Kind::released});
-    hold->resource->ended(*hold);
   }
   note_ended(*hold);
   options.messages_first = hold->queued;  // it had to wait: others probably do now

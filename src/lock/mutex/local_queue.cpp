@@ -414,27 +414,39 @@ void LocalQueue::fail(const std::exception_ptr& failure, bool is_away, bool is_o
 // --- the end of a hold ---
 
 bool LocalQueue::pass_on(const std::shared_ptr<Hold>& hold) {
-  const Trampoline trampoline;
   const Terms& terms = lease_terms();
-  const SteadyTime now = watchdog().clock().steady();
   const SteadyTime certain_until = hold->certain_until.load();
+  SteadyTime now;
   WaiterPtr first;
   Grant grant{.since = certain_until + terms.margin - terms.lease,
               .ttl = terms.lease,
               .handed_on = true,
               .queued = hold->queued};
+  bool goes_on = false;
   {
     const std::lock_guard lock{mutex_};
-    if (inside_ != hold || asking_ || waiters_.empty() || !terms.watched || now >= certain_until)
+    if (inside_ != hold) return false;
+    if (waiters_.empty()) {  // most often
+      inside_ = nullptr;
       return false;
-    asking_ = true;
-    inside_ = nullptr;
-    if (next_ <= last_ && now < turn_began_ + hand_off().turn) {
+    }
+    now = watchdog().clock().steady();
+    goes_on = !asking_ && terms.watched && now < certain_until;
+    if (goes_on) {
+      asking_ = true;
+      inside_ = nullptr;
+    }
+    if (goes_on && next_ <= last_ && now < turn_began_ + hand_off().turn) {
       first = choose_first();
       grant.token = next_;
       ++next_.value;
     }
   }
+  if (!goes_on) {
+    ended(*hold);
+    return false;
+  }
+  const Trampoline trampoline;
   if (first && begin_for(first, hold->who.request(), grant, now + first_report)) {
     count(metrics().lock_handed_on);
     if (!stops_asking()) spawn(ask_for_all(std::nullopt, nullptr));

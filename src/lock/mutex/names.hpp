@@ -1,9 +1,9 @@
 /// What a lock is called in Redis: Redisson's keys and channel, and ours beside them.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <array>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -29,16 +29,31 @@ struct Names {
   std::string looks;    ///< until when each of them looks at the lock
 };
 
-/// The names that the scripts of a Mutex take, made for one call: there may be a hundred thousand
-/// Mutexes.
+/// The same for the time of one call. A process may have a hundred thousand Mutexes, which know
+/// their names alone.
 class CallNames {
  public:
-  explicit CallNames(std::string_view name) : keys_{name} {
-    text_.reserve(4 * (name.size() + longest_prefix));  // so that the views stay
-    keys_[1] = made("redisson_lock_token");
-    keys_[2] = made("sluice_lock_queue");
-    keys_[3] = made("sluice_lock_looks");
-    channel_ = made("redisson_lock__channel");
+  explicit CallNames(std::string_view name) {
+    constexpr std::size_t longest_prefix = 32;
+    const std::size_t most = 4 * (longest_prefix + name.size());
+    if (most > few_.size()) many_ = std::make_unique_for_overwrite<char[]>(most);
+    char* end = many_ ? many_.get() : few_.data();
+    const bool tagged = name.find('{') != std::string_view::npos;
+    const auto put = [&end](std::string_view text) {
+      std::memcpy(end, text.data(), text.size());
+      end += text.size();
+    };
+    const auto made = [&](std::string_view prefix) {
+      char* const begin = end;
+      put(prefix);
+      if (!tagged) *end++ = '{';
+      put(name);
+      if (!tagged) *end++ = '}';
+      return std::string_view{begin, end};
+    };
+    keys_ = {name, made("redisson_lock_token:"), made("sluice_lock_queue:"),
+             made("sluice_lock_looks:")};
+    channel_ = made("redisson_lock__channel:");
   }
 
   Words keys() const noexcept { return keys_; }  ///< the name, token, queue, looks
@@ -46,15 +61,8 @@ class CallNames {
   std::string_view channel() const noexcept { return channel_; }
 
  private:
-  static constexpr std::size_t longest_prefix = 32;
-
-  std::string_view made(std::string_view prefix) {
-    const std::size_t begin = text_.size();
-    append_key_with_prefix(text_, prefix, keys_[0]);
-    return {text_.data() + begin, text_.size() - begin};
-  }
-
-  fmt::basic_memory_buffer<char, 320> text_;
+  std::array<char, 320> few_;
+  std::unique_ptr<char[]> many_;  // of a long name
   std::array<std::string_view, 4> keys_;
   std::string_view channel_;
 };

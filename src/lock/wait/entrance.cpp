@@ -73,10 +73,8 @@ class OwnTurn {
 };
 
 /// No coroutine, so that what it needs is in no frame while a caller waits.
-Task<std::shared_ptr<Hold>> enter_anew(LockResource& resource, const OwnerState* owner,
-                                       const std::string& label, bool waits, SteadyTime until,
-                                       std::stop_token stop) {
-  Identity who = new_identity(owner, label);
+Task<std::shared_ptr<Hold>> enter_anew(LockResource& resource, Identity who, bool waits,
+                                       SteadyTime until, std::stop_token stop) {
   return waits && !stop.stop_requested() ? resource.enter(std::move(who), until, std::move(stop))
                                          : resource.try_enter(std::move(who));
 }
@@ -100,8 +98,8 @@ Task<Granted> Entrance::acquire(std::shared_ptr<OwnerState> owner, milliseconds 
                                 std::stop_token stop) {
   // A Task that was dropped may go on when this Entrance is gone.
   const auto resource = resource_;
-  const std::string label = label_;
   resource->check_process();
+  Identity who = new_identity(owner.get(), label_);
   Clock& clock = resource->store().clock();
   const SteadyTime began = clock.steady();
   const SteadyTime until = Clock::add(began, wait);
@@ -130,7 +128,7 @@ Task<Granted> Entrance::acquire(std::shared_ptr<OwnerState> owner, milliseconds 
     }
     if (!hold && has_turn) {
       if (owner) resource->check(*owner);
-      auto entering = enter_anew(*resource, owner.get(), label, waits, until, std::move(stop));
+      auto entering = enter_anew(*resource, std::move(who), waits, until, std::move(stop));
       hold = co_await entering;
       if (hold && owner) owner->add(hold);
     }

@@ -17,8 +17,11 @@ LockCommon::LockCommon(Store& store, const Terms& its_terms, const Durability& i
 
 Task<AcquireReply> LockResource::request_hold(const Identity& who, const Script& script, Words keys,
                                               Words args) {
-  if (durability().replicas == 0)
-    return read(who, store().run(script, keys, args, {.repeatable = true}));
+  if (durability().replicas == 0) {
+    auto asked = store().run(script, keys, args, {.repeatable = true});
+    if (!asked.is_ready()) return read(who, std::move(asked));
+    return Task<AcquireReply>::ready(read_acquire_reply(asked.get(), who.owner()));
+  }
   return read_durably(who, run_durably(store(), script, keys, args, durability()));
 }
 
