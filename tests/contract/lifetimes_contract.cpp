@@ -174,7 +174,7 @@ TEST_P(LifetimesContract, K12_TwoAcquiresOfOneOwnerAtOnce) {
   EXPECT_EQ(holds[0].token(), holds[1].token());
   EXPECT_EQ(holds[0].entries(), 2U);
   holds.clear();
-  EXPECT_TRUE(mutex.try_acquire(5s).get());
+  EXPECT_TRUE(mutex.try_acquire(30s).get());
 }
 
 TEST_P(LifetimesContract, K12_AReaderThatWantsToWriteAtOnceIsRefused) {
@@ -184,7 +184,7 @@ TEST_P(LifetimesContract, K12_AReaderThatWantsToWriteAtOnceIsRefused) {
   both.push_back(mutex.acquire_shared(owner));
   both.push_back(mutex.acquire(owner));
   EXPECT_EQ(errc_of([&] { when_all(std::move(both)).get(); }), Errc::bad_argument);
-  EXPECT_TRUE(mutex.try_acquire(5s).get());
+  EXPECT_TRUE(mutex.try_acquire(30s).get());
 }
 
 TEST_P(LifetimesContract, K21_ACoroutineDestroyedWhileItAwaitsAcquireLeavesNothing) {
@@ -200,10 +200,10 @@ TEST_P(LifetimesContract, K21_ACoroutineDestroyedWhileItAwaitsAcquireLeavesNothi
       waiter.coroutine.destroy();
     }
   }
-  EXPECT_TRUE(mutex.try_acquire(5s).get());
+  EXPECT_TRUE(mutex.try_acquire(30s).get());
   const Foreign early = hold(mutex, in);  // free: a hold may come all the same, and is given back
   early.coroutine.destroy();
-  EXPECT_TRUE(mutex.try_acquire(5s).get());
+  EXPECT_TRUE(mutex.try_acquire(30s).get());
 }
 
 TEST_P(LifetimesContract, K21_ADestroyedWaiterMayLeaveItsMutexBehind) {
