@@ -30,6 +30,7 @@ class MemcachedRequestReader final : public RequestReader {
   Words words() const noexcept override { return words_; }
   std::size_t size() const noexcept override { return size_; }
   std::size_t missing() const noexcept override { return missing_; }
+  std::size_t memory() const noexcept override { return words_.capacity() * sizeof words_[0]; }
   std::string error_reply() const override;
 
  private:

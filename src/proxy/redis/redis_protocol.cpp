@@ -238,6 +238,11 @@ bool RedisProtocol::is_welcome(std::string_view reply) const noexcept {
          reply.contains("no password is set");
 }
 
+void RedisProtocol::trim() noexcept {
+  constexpr std::size_t usual = 1024;
+  if (keys_.capacity() > usual) keys_ = {};
+}
+
 std::string_view RedisProtocol::health_question() const noexcept { return "*1\r\n$4\r\nPING\r\n"; }
 
 bool RedisProtocol::is_healthy(std::string_view reply) const noexcept {
