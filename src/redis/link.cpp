@@ -164,7 +164,7 @@ void Link::take_greeting(const Value& reply) {
   try {
     if (!greeting_->take(reply)) return;
   } catch (const Error& error) {
-    return lose(error.message(), error.errc());
+    return lose(error);
   }
   state_ = State::ready;
   ready_since_ = last_heard_;
@@ -183,18 +183,21 @@ void Link::take_greeting(const Value& reply) {
 
 void Link::lose(const std::string& why, Errc code) {
   if (state_ == State::closed || state_ == State::lost) return;
-  if (is_open()) log(LogLevel::warning, fmt::format("lost the connection to {}: {}", server_, why));
-  if (is_open() || why.starts_with(server_)) {  // as what the greeting was answered does
-    last_failure_.emplace(code, why);
-  } else {
-    const bool silent = state_ == State::greeting && !greeting_->has_begun();
-    const bool looks_like_tls = silent && (code == Errc::connection || code == Errc::protocol);
-    last_failure_.emplace(
-        code,
-        fmt::format(
-            "cannot connect to {}: {}{}", server_, why,
-            looks_like_tls ? "; perhaps this port expects TLS, which is not offered yet" : ""));
+  if (is_open()) {
+    log(LogLevel::warning, fmt::format("lost the connection to {}: {}", server_, why));
+    return lose(Error{code, why});
   }
+  const bool silent = state_ == State::greeting && !greeting_->has_begun();
+  const bool looks_like_tls = silent && (code == Errc::connection || code == Errc::protocol);
+  lose(Error{
+      code, fmt::format("cannot connect to {}: {}{}", server_, why,
+                        looks_like_tls ? "; perhaps this port expects TLS, which is not offered yet"
+                                       : "")});
+}
+
+/// `failure`: as callers are told of it.
+void Link::lose(const Error& failure) {
+  last_failure_ = failure;
   // A connection that stood for a while was a good one; the next attempt need not be late.
   if (is_open() && system_clock().steady() - ready_since_ >= options_.backoff_max) backoff_.reset();
   state_ = State::lost;

@@ -104,6 +104,7 @@ class Link final : public Source, public Driver {
   void connected(Lock& lock);
   void take_greeting(const Value& reply);
   void lose(const std::string& why, Errc code = Errc::connection);
+  void lose(const Error& failure);
   void dispose_of_socket(Finished& finished);
   void mind_silence(SteadyTime now);
   SteadyTime next_tick() const;

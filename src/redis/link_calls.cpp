@@ -189,8 +189,8 @@ void Link::read_last() {
   if (is_digesting_here()) return;
   const auto until = system_clock().steady() + last_replies;
   Lock lock{mutex_};
-  for (auto left = until - system_clock().steady();
-       left.count() > 0 && is_open() && awaits_last_replies();
+  auto left = std::chrono::nanoseconds{last_replies};  // once all is taken, however late it is
+  for (; left.count() > 0 && is_open() && awaits_last_replies();
        left = until - system_clock().steady()) {
     const bool reads = !std::exchange(reading_, true);
     lock.unlock();

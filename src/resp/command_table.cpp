@@ -24,12 +24,12 @@ constexpr FlagName named_flags[] = {
 constexpr std::size_t own_flags = 2;
 
 constexpr TimeoutRule seconds_at(std::int8_t at) { return {TimeoutRule::Form::seconds, at}; }
-constexpr TimeoutRule behind_block(std::int8_t at) { return {TimeoutRule::Form::block, at}; }
+constexpr TimeoutRule behind_block{TimeoutRule::Form::block};
 
 #define COMMAND(name, arity, flags, first, last, step, ...) \
-  CommandSpec{name, arity, flags, first, last, step, 0, KeyRule::none, 0, {__VA_ARGS__}},
+  CommandSpec{name, arity, flags, first, last, step, 0, KeyRule::none, 0, {__VA_ARGS__}, {}},
 #define MOVABLE(name, arity, flags, first, last, step, rule, at, ...) \
-  CommandSpec{name, arity, flags, first, last, step, 0, KeyRule::rule, at, {__VA_ARGS__}},
+  CommandSpec{name, arity, flags, first, last, step, 0, KeyRule::rule, at, {__VA_ARGS__}, {}},
 constexpr CommandSpec rows[] = {
 #include "resp/commands.def"
 };

@@ -32,6 +32,9 @@ struct RequestLimits {
   std::size_t unauthenticated_bulk = 16 << 10;
   std::size_t unauthenticated_words = 10;
   bool authenticated = true;  ///< false: the two above hold as well
+  /// As twemproxy reads: the first byte of a length that is no digit is an error at once, and too
+  /// many words are one when they come, not when they are announced.
+  bool by_bytes = false;
 };
 
 class RequestParser {
@@ -65,6 +68,7 @@ class RequestParser {
   std::size_t error_at() const noexcept { return at_; }
 
   void set_authenticated(bool value) noexcept { limits_.authenticated = value; }
+  void set_by_bytes(bool value) noexcept { limits_.by_bytes = value; }
 
  private:
   struct Place {

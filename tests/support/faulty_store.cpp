@@ -126,8 +126,13 @@ Task<std::vector<Value>> FaultyStore::run(Batch batch, CallOptions options) {
 }
 
 Task<Listener> FaultyStore::listen(std::string channel, MessageHandler handler) {
-  if (plan("listen") == Fault::refused)
+  const Fault fault = plan("listen");
+  if (fault == Fault::refused)
     throw Error{Errc::connection, "the test refused listen", Effect::none};
+  if (fault == Fault::request_late) {
+    auto late = wait_for_let_go();
+    co_await late;
+  }
   auto listening = store_.listen(
       std::move(channel), [post = post_, handler = std::move(handler)](const Message& message) {
         {

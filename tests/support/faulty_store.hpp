@@ -31,7 +31,7 @@ class FaultyStore final : public Store {
   explicit FaultyStore(Store& store) : store_(store) {}
 
   /// Asked for each call, by the name of the script or command, of a batch that of its first item,
-  /// or "listen" (which can only be refused). It may do other things on the way.
+  /// or "listen" (which can be refused, or late). It may do other things on the way.
   std::function<Fault(std::string_view call)> plan = [](std::string_view) { return Fault::none; };
 
   /// Told of each batch before it is sent.

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sluice/store.hpp"
 
@@ -50,18 +51,19 @@ class PendingReleases {
 
   /// The server speaks of a request that no wait here has. Nothing happens if it is none of these.
   void give_up(std::string_view request) {
-    GiveUpAgain give_up_again;
+    std::vector<GiveUpAgain> due;  // several: each permit of a request has an end of its own
     {
       const std::lock_guard lock{mutex_};
-      const auto ended = std::ranges::find(ended_, request, &PendingRelease::request);
-      if (ended != ended_.end()) give_up_again = std::exchange(ended->give_up_again, nullptr);
-      const auto at = std::ranges::find(unanswered_, request, &PendingRelease::request);
-      if (at != unanswered_.end()) {
-        give_up_again = std::move(at->give_up_again);
-        unanswered_.erase(at);
-      }
+      for (PendingRelease& ended : ended_)
+        if (ended.request == request && ended.give_up_again)
+          due.push_back(std::exchange(ended.give_up_again, nullptr));
+      std::erase_if(unanswered_, [&](PendingRelease& pending) {
+        if (pending.request != request) return false;
+        due.push_back(std::move(pending.give_up_again));
+        return true;
+      });
     }
-    if (give_up_again) give_up_again();
+    for (const auto& give_up_again : due) give_up_again();
   }
   void give_up_all() {
     std::list<PendingRelease> found;

@@ -82,9 +82,10 @@ class Latch::Impl {
     if (before.count == 0 || wait <= milliseconds{0}) co_return before.state();
 
     lock::MessageSignal opened{{&store_}};
-    const auto listen = [&] { return opened.listen(0, channel_); };
+    const auto listen = [&] { return opened.listen(channel_, until); };
     auto listening = lock::wait_out(patience, stop, listen);
-    co_await listening;  // before the second look, so that no opening is missed
+    // before the second look, so that no opening is missed
+    if (const bool heard = co_await listening; !heard) co_return LatchState::closed;
     while (clock.steady() < until && !stop.stop_requested()) {
       auto next_look = lock::wait_out(patience, stop, look);
       const Look now = co_await next_look;

@@ -7,18 +7,16 @@
 -- ARGV[6] how long an opening is remembered, ms
 
 -- part count
--- nil: there is none. Raises WRONGTYPE for a string that is no number.
 local call = redis.call
-local function number_in(key)
-  local text = call('GET', key)
-  if text and not string.match(text, '^%-?%d+$') then
-    call('LLEN', key)
+local no_latch = 'WRONGTYPE the key of this name is not a latch; nothing was written'
+
+-- No count: there is none. And an error reply where the key is one of something else.
+local function count()
+  local text = redis.pcall('GET', KEYS[1])
+  if type(text) == 'table' or text and not string.match(text, '^%-?%d+$') then
+    return nil, redis.error_reply(no_latch)
   end
   return text and tonumber(text)
-end
-
-local function count()
-  return number_in(KEYS[1])
 end
 
 -- part once
@@ -55,7 +53,10 @@ end
 -- What a waiter wants to know.
 -- Reply: {count, 0: there is none; number of the last opening, 0: none that is remembered}
 -- include lock/latch/latch.lua count
-return {math.max(count() or 0, 0), number_in(KEYS[3]) or 0}
+local left, refused = count()
+-- LLEN raises WRONGTYPE where the key holds no number.
+local opening = tonumber(call('GET', KEYS[3]) or 0) or call('LLEN', KEYS[3])
+return refused or {math.max(left or 0, 0), opening}
 
 -- script set
 -- Set the count, once for each request; 0 opens the latch.
@@ -64,7 +65,10 @@ return {math.max(count() or 0, 0), number_in(KEYS[3]) or 0}
 -- include lock/hold/parts.lua server_time
 -- include lock/latch/latch.lua count
 -- include lock/latch/latch.lua once
-local before = count()
+local before, refused = count()
+if refused then
+  return refused
+end
 if before and ARGV[7] == '0' and not call('ZSCORE', KEYS[2], ARGV[1]) then
   return 0
 end
@@ -87,7 +91,11 @@ return 1
 -- include lock/hold/parts.lua server_time
 -- include lock/latch/latch.lua count
 -- include lock/latch/latch.lua once
-local left = count() or 0
+local left, refused = count()
+if refused then
+  return refused
+end
+left = left or 0
 if not is_new() then
   return left
 end

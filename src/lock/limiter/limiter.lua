@@ -6,6 +6,7 @@
 
 -- part define
 local call = redis.call
+local no_limiter = 'WRONGTYPE the key of this name is not a rate limiter; nothing was written'
 
 -- Raises Redis's own WRONGTYPE error.
 local function refuse(key)
@@ -38,9 +39,6 @@ end
 
 -- Before the limiter is defined: its keys hold nothing, or what is left of an earlier one.
 local function check_keys()
-  if call('EXISTS', KEYS[1]) == 1 then
-    refuse(KEYS[1])
-  end
   local free = call('GET', KEYS[2])
   if free and not tonumber(free) then
     refuse(KEYS[2])
@@ -51,9 +49,12 @@ local function check_keys()
   end
 end
 
-local defined = call('HMGET', KEYS[1], 'rate', 'interval', 'type', 'keepAliveTime',
-                     'sluice:counted')
+local defined = redis.pcall('HMGET', KEYS[1], 'rate', 'interval', 'type', 'keepAliveTime',
+                            'sluice:counted')
 if not (defined[1] or defined[2] or defined[3]) then
+  if call('EXISTS', KEYS[1]) == 1 then
+    return redis.error_reply(no_limiter)
+  end
   check_keys()
   define()
   defined = {ARGV[1], ARGV[2], ARGV[3], ARGV[4]}
@@ -182,9 +183,9 @@ return {reply, reply == 'wait' and wait or math.max(free, 0), rate, strangers}
 -- Change the rate of a limiter, or define it. The next acquire counts the free permits anew.
 -- Reply: 1 done; 0 it is of another kind.
 -- include lock/limiter/limiter.lua define
-local kind = call('HGET', KEYS[1], 'type')
-if not kind and call('EXISTS', KEYS[1]) == 1 then
-  refuse(KEYS[1])
+local kind = redis.pcall('HGET', KEYS[1], 'type')
+if type(kind) == 'table' or not kind and call('EXISTS', KEYS[1]) == 1 then
+  return redis.error_reply(no_limiter)
 end
 if kind and kind ~= ARGV[3] then
   return 0

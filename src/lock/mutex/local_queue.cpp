@@ -1,6 +1,7 @@
 #include "lock/mutex/local_queue.hpp"
 
 #include "lock/hold/steps.hpp"
+#include "lock/per_store.hpp"
 #include "lock/wait/queued_wait.hpp"
 #include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
@@ -14,9 +15,16 @@ constexpr std::chrono::seconds first_report{1};
 
 }  // namespace
 
-LocalQueue::LocalQueue(Store& store, const std::string& name, const MutexTerms& terms,
-                       std::shared_ptr<WaiterRegistry> registry)
-    : MutexWire(store, name, terms), registry_(std::move(registry)) {}
+LocalQueue::LocalQueue(std::shared_ptr<LocalQueues> queues, const std::string& name)
+    : MutexWire(std::move(queues), name) {}
+
+LocalQueue::~LocalQueue() {
+  if (is_of_this_process()) queues().forget(*this);
+}
+
+LocalQueues& LocalQueue::queues() const noexcept {
+  return static_cast<LocalQueues&>(LockResource::common());
+}
 
 // --- callers that want to get in ---
 
@@ -69,7 +77,7 @@ Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until
                                                   std::stop_token stop) {
   std::unique_ptr<Inbox::Subscription> subscription;
   if (inbox()->is_open())
-    subscription = std::make_unique<Inbox::Subscription>(inbox(), who.request);
+    subscription = std::make_unique<Inbox::Subscription>(inbox(), std::string{who.request()});
   const std::string channel = subscription ? inbox()->channel() : std::string{};
   const SteadyTime sent = watchdog().clock().steady();
   std::optional<AcquireReply> reply;
@@ -117,7 +125,7 @@ Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until
 
 Task<std::shared_ptr<Hold>> LocalQueue::wait(WaiterPtr waiter, SteadyTime until,
                                              std::stop_token stop) {
-  const WaiterRegistry::Entry entry{*registry_, names().waiters, waiter->who};
+  const WaiterRegistry::Entry entry{*queues().registry_, key(), waiter->who};
   Clock& clock = watchdog().clock();
   std::shared_ptr<Completion> called = waiter->called;
   bool chosen = false;
@@ -174,8 +182,8 @@ std::optional<LocalQueue::QueuedRequest> LocalQueue::request_for_first() {
     if (waiters_.empty()) return std::nullopt;
     who = waiters_.front()->who;
   }
-  who.request = new_request_id();
-  auto subscription = std::make_unique<Inbox::Subscription>(inbox(), who.request);
+  who = who.with_request(new_request_id());
+  auto subscription = std::make_unique<Inbox::Subscription>(inbox(), std::string{who.request()});
   return QueuedRequest{.who = std::move(who), .subscription = std::move(subscription)};
 }
 
@@ -241,7 +249,7 @@ Task<LocalQueue::MaybeOutcome> LocalQueue::wait_in_queue(QueuedRequest& request)
       if (!grant) break;
       const bool handed_over = queued.was_handed_over();
       if (handed_over && asks_after_hand_over()) continue;
-      const GrantOutcome outcome = admit(who.request, *grant, grant->token, handed_over);
+      const GrantOutcome outcome = admit(who.request(), *grant, grant->token, handed_over);
       if (outcome == GrantOutcome::unwanted) break;
       if (outcome != GrantOutcome::late) co_return outcome;
       count(metrics().lock_late);  // this process stood still: back into the queue
@@ -285,7 +293,7 @@ Task<LocalQueue::MaybeOutcome> LocalQueue::end_turn(std::shared_ptr<Hold> ending
   const FencingToken first{reply.kept->value - hand_off().within_process + 1};
   const Grant grant{
       .token = first, .since = sent, .ttl = lease_terms().lease, .queued = ending->queued};
-  const GrantOutcome outcome = admit(ending->who.request, grant, *reply.kept, false);
+  const GrantOutcome outcome = admit(ending->who.request(), grant, *reply.kept, false);
   if (outcome == GrantOutcome::late || outcome == GrantOutcome::unwanted) {
     take_back(*this, ending->who);
     co_return std::nullopt;
@@ -303,10 +311,9 @@ LocalQueue::WaiterPtr LocalQueue::choose_first() {
 
 /// Call without `mutex_`: `begin` locks the watchdog, and the watchdog's timer locks `mutex_`.
 /// Null: the grant came too late, and `first` waits on.
-std::shared_ptr<Hold> LocalQueue::begin_for(const WaiterPtr& first, const std::string& request,
+std::shared_ptr<Hold> LocalQueue::begin_for(const WaiterPtr& first, std::string_view request,
                                             const Grant& grant, SteadyTime renew_at) {
-  Identity who = first->who;
-  who.request = request;
+  Identity who = first->who.with_request(request);
   Grant given = grant;
   {
     const std::lock_guard lock{mutex_};
@@ -325,7 +332,7 @@ std::shared_ptr<Hold> LocalQueue::begin_for(const WaiterPtr& first, const std::s
 }
 
 /// Gives a grant of the server to the first waiter.
-LocalQueue::GrantOutcome LocalQueue::admit(const std::string& request, const Grant& grant,
+LocalQueue::GrantOutcome LocalQueue::admit(std::string_view request, const Grant& grant,
                                            FencingToken last, bool handed_over) {
   const Trampoline trampoline;  // the waiter runs when all is set
   WaiterPtr first;
@@ -404,7 +411,7 @@ bool LocalQueue::pass_on(const std::shared_ptr<Hold>& hold) {
       ++next_.value;
     }
   }
-  if (first && begin_for(first, hold->who.request, grant, now + first_report)) {
+  if (first && begin_for(first, hold->who.request(), grant, now + first_report)) {
     count(metrics().lock_handed_on);
     if (!stops_asking()) spawn(ask_for_all(std::nullopt, nullptr));
   } else {
@@ -428,15 +435,67 @@ std::shared_ptr<Hold> LocalQueue::latest_hold() {
   return inside_;
 }
 
-LocalQueues::LocalQueues(Store& store)
-    : store_(store), registry_(shared_of<WaiterRegistry>(store)) {}
+// --- all queues ---
 
-std::shared_ptr<LocalQueue> LocalQueues::of(const std::string& name, const MutexTerms& terms) {
-  return queues_.of(Key{name, terms}, [&] {
-    auto queue = std::make_shared<LocalQueue>(store_, name, terms, registry_);
-    queue->keep(shared_from_this());  // or the next caller would find another LocalQueues
-    return queue;
-  });
+namespace {
+
+/// The LocalQueues of one Store, by their terms.
+struct QueuesByTerms : std::enable_shared_from_this<QueuesByTerms> {
+  explicit QueuesByTerms(Store& its_store) : store(its_store) {}
+
+  Store& store;
+  InUse<MutexTerms, LocalQueues> all;
+};
+
+}  // namespace
+
+LocalQueues::LocalQueues(Store& store, const MutexTerms& its_terms, std::shared_ptr<void> keeper)
+    : MutexCommon(store, its_terms),
+      keeper_(std::move(keeper)),
+      registry_(shared_of<WaiterRegistry>(store)),
+      slots_(16) {}
+
+std::shared_ptr<LocalQueues> LocalQueues::of(Store& store, const MutexTerms& its_terms) {
+  const auto known = shared_of<QueuesByTerms>(store);
+  return known->all.of(its_terms,
+                       [&] { return std::make_shared<LocalQueues>(store, its_terms, known); });
+}
+
+std::shared_ptr<LocalQueue> LocalQueues::queue_of(const std::string& name) {
+  const std::lock_guard lock{mutex_};
+  for (LocalQueue* known = slot_of(name); known; known = known->next_in_slot_)
+    if (known->key() == name)
+      if (const auto used = known->weak_from_this().lock())  // else its end waits for mutex_
+        return std::static_pointer_cast<LocalQueue>(used);
+  if (count_ == slots_.size()) grow();
+  auto made = std::make_shared<LocalQueue>(shared_from_this(), name);
+  LocalQueue*& slot = slot_of(name);
+  made->next_in_slot_ = std::exchange(slot, made.get());
+  ++count_;
+  return made;
+}
+
+void LocalQueues::forget(LocalQueue& queue) {
+  const std::lock_guard lock{mutex_};
+  LocalQueue** at = &slot_of(queue.key());
+  while (*at != &queue) at = &(*at)->next_in_slot_;
+  *at = queue.next_in_slot_;
+  --count_;
+}
+
+LocalQueue*& LocalQueues::slot_of(std::string_view name) {
+  return slots_[std::hash<std::string_view>{}(name) % slots_.size()];
+}
+
+void LocalQueues::grow() {
+  std::vector<LocalQueue*> before(2 * slots_.size());
+  before.swap(slots_);
+  for (LocalQueue* queue : before)
+    while (queue) {
+      LocalQueue*& slot = slot_of(queue->key());
+      LocalQueue* const next = std::exchange(queue->next_in_slot_, slot);
+      slot = std::exchange(queue, next);
+    }
 }
 
 }  // namespace sluice::lock

@@ -4,6 +4,7 @@
 
 #include "base/integer.hpp"
 #include "base/random.hpp"
+#include "lock/hold/owner.hpp"
 #include "lock/text.hpp"
 #include "store/key_name.hpp"
 
@@ -56,6 +57,14 @@ std::uint32_t count_of(std::string_view holder) { return leading_number<std::uin
 
 std::string new_permit_request() { return random_hex_128().substr(0, request_digits); }
 
+std::string new_request_like(std::string_view request) {
+  return request.size() == request_digits ? new_permit_request() : new_request_id();
+}
+
+std::string_view request_of_hold(std::string_view request) {
+  return request.size() == permit_digits ? request.substr(0, request_digits) : request;
+}
+
 PermitId permit_of(std::string_view request, std::uint32_t index) {
   return *PermitId::parse(fmt::format("{}{:08x}", request, index));
 }
@@ -66,13 +75,13 @@ std::string member_of(const PermitId& permit) {
 
 std::vector<std::string> members_of(const Identity& who) {
   std::vector<std::string> members;
-  if (who.request.size() == request_digits) {
-    for (std::uint32_t i = 1; i <= count_of(who.holder); ++i)
-      members.push_back(member_of(permit_of(who.request, i)));
-  } else if (who.request.size() == permit_digits) {
-    members.push_back(member_of(*PermitId::parse(who.request)));
+  if (who.request().size() == request_digits) {
+    for (std::uint32_t i = 1; i <= count_of(who.holder()); ++i)
+      members.push_back(member_of(permit_of(who.request(), i)));
+  } else if (who.request().size() == permit_digits) {
+    members.push_back(member_of(*PermitId::parse(who.request())));
   } else {
-    members.push_back(who.request + ' ' + who.holder);
+    members.push_back(fmt::format("{} {}", who.request(), who.holder()));
   }
   return members;
 }

@@ -38,6 +38,10 @@ std::uint32_t count_of(std::string_view holder);
 
 /// Names one request for permits with ids: 12 bytes, in hex.
 std::string new_permit_request();
+/// Of the same kind: for permits with ids, or of a Semaphore.
+std::string new_request_like(std::string_view request);
+/// The request that a hold came of: that of a permit with an id is its id.
+std::string_view request_of_hold(std::string_view request);
 /// The id of its permit `index`, from 1 on.
 PermitId permit_of(std::string_view request, std::uint32_t index);
 

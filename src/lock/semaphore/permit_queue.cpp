@@ -22,9 +22,8 @@ std::int64_t free_by(const Message& message) {
 }  // namespace
 
 PermitQueue::PermitQueue(Store& store, PermitNames names, Terms terms)
-    : PermitWire(store, std::move(names)),
+    : PermitWire(shared_of<Watchdog>(store), std::move(names)),
       terms_(terms),
-      watchdog_(shared_of<Watchdog>(store)),
       inbox_(shared_of<Inbox>(store)) {}
 
 PermitQueue::~PermitQueue() = default;
@@ -35,7 +34,7 @@ GiveUp PermitQueue::give_up(const Identity& who) const {
 
 std::shared_ptr<Hold> PermitQueue::hold(Identity who, const Grant& grant, bool handed_over) {
   const SteadyTime confirm = handed_over ? grant.since + grant.ttl / 3 : SteadyTime::max();
-  auto hold = begin(watchdog_, shared_from_this(), std::move(who), grant, terms_, confirm);
+  auto hold = begin(shared_from_this(), std::move(who), grant, terms_, confirm);
   if (hold && handed_over) count(metrics().lock_handed_over);
   return hold;
 }
@@ -51,11 +50,12 @@ Task<bool> PermitQueue::enter(PermitRequest request, Accept accept) {
     co_return in.value_or(false);
   }
   const std::stop_token stop = request.stop;
-  auto entering = enter_patiently(Patience{store().clock(), until}, stop, request.who,
-                                  [&](const Identity& asks) {
-                                    request.who = asks;
-                                    return enter_once(request, until, accept);
-                                  });
+  bool asked = false;
+  auto entering = wait_out(Patience{store().clock(), until}, stop, [&] {
+    if (std::exchange(asked, true))  // the last one was given up
+      request.who = request.who.with_request(new_request_like(request.who.request()));
+    return enter_once(request, until, accept);
+  });
   co_return co_await entering;
 }
 
@@ -80,7 +80,7 @@ Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
   }
   if (!said.reply.granted) co_return std::nullopt;
   const Grant grant{.token = {}, .since = sent, .ttl = request.terms.lease};
-  if (accept(grant, false)) co_return true;
+  if (accept(request.who, grant, false)) co_return true;
   count(metrics().lock_late);
   take_back(*this, request.who);
   throw granted_too_late(*this, terms_);
@@ -88,10 +88,10 @@ Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
 
 Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept accept) {
   if (const bool heard = co_await inbox_->open(until); !heard) co_return false;
-  co_await listen();
-  Inbox::Subscription inbox{inbox_, request.who.request};
+  if (const bool heard = co_await listen(until); !heard) co_return false;
+  Inbox::Subscription inbox{inbox_, std::string{request.who.request()}};
   Waiters waiter;
-  waiter.push_back({.inbox = inbox, .permits = count_of(request.who.holder)});
+  waiter.push_back({.inbox = inbox, .permits = count_of(request.who.holder())});
   const auto here = waiter.begin();
   {
     const std::lock_guard lock{mutex_};
@@ -125,7 +125,7 @@ Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, Stea
     const std::optional<Grant> grant = co_await queued.stand(until, wanted);
     if (!grant) co_return false;
     if (queued.was_handed_over() && request.terms.asks_after_hand_over()) continue;
-    if (accept(*grant, queued.was_handed_over())) co_return true;
+    if (accept(request.who, *grant, queued.was_handed_over())) co_return true;
     count(metrics().lock_late);  // this process stood still: back into the queue
     inbox_->look_at_all();
   }
@@ -153,18 +153,20 @@ bool PermitQueue::is_listening() const {
   return static_cast<bool>(java_releases_.second) && inbox_->is_open();
 }
 
-/// Several coroutines may listen at once: the Store has one subscription for all.
-Task<void> PermitQueue::listen() {
-  if (is_listening()) co_return;
-  auto listening = listen_beside_strangers(store(), names().channel,
-                                           [weak = weak_from_this()](const Message& message) {
-                                             if (const auto queue = weak.lock())
-                                               queue->heard(message);
-                                           });
+/// Several coroutines may listen at once: the Store has one subscription for all. False: not heard
+/// by `until`.
+Task<bool> PermitQueue::listen(SteadyTime until) {
+  if (is_listening()) co_return true;
+  const auto hear = [weak = weak_from_this()](const Message& message) {
+    if (const auto queue = weak.lock()) queue->heard(message);
+  };
+  auto listening = in_time(listen_beside_strangers(store(), names().channel, hear), store(), until);
   // destroyed without the mutex, which its handler locks
-  ListenerBesideStrangers listener = co_await listening;
+  std::optional<ListenerBesideStrangers> listener = co_await listening;
+  if (!listener) co_return false;
   const std::lock_guard lock{mutex_};
-  if (!java_releases_.second) std::swap(java_releases_, listener);
+  if (!java_releases_.second) std::swap(java_releases_, *listener);
+  co_return true;
 }
 
 void PermitQueue::heard(const Message& message) {

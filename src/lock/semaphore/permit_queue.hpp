@@ -19,8 +19,6 @@
 
 namespace sluice::lock {
 
-class Watchdog;
-
 /// A caller that wants permits.
 struct PermitRequest {
   Identity who;
@@ -36,8 +34,8 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
 
   const Terms& terms() const noexcept { return terms_; }
 
-  /// Takes what was granted. False: it came too late to be of use.
-  using Accept = std::function<bool(const Grant&, bool handed_over)>;
+  /// Takes what was granted to the last request. False: it came too late to be of use.
+  using Accept = std::function<bool(const Identity& who, const Grant&, bool handed_over)>;
   /// False: refused. Throws Error (timeout) when a grant that was not waited for came too late.
   Task<bool> enter(PermitRequest request, Accept accept);
 
@@ -45,6 +43,9 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
   std::shared_ptr<Hold> hold(Identity who, const Grant& grant, bool handed_over);
 
   GiveUp give_up(const Identity& who) const override;
+  std::string queued_as(const Identity& who) const override {
+    return std::string{request_of_hold(who.request())};
+  }
 
  private:
   struct Waiter {
@@ -60,12 +61,11 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
   Task<bool> stand(Waiter& waiter, const PermitRequest& request, SteadyTime until,
                    const Accept& accept);
   Task<AcquireReply> ask_in_queue(Identity who, Waiter& waiter);
-  Task<void> listen();
+  Task<bool> listen(SteadyTime until);
   bool is_listening() const;
   void heard(const Message& message);
 
   const Terms terms_;
-  const std::shared_ptr<Watchdog> watchdog_;
   const std::shared_ptr<Inbox> inbox_;
   mutable std::mutex mutex_;
   Waiters waiters_;

@@ -48,24 +48,26 @@ Task<std::vector<HeldPermit>> PermitSemaphore::try_acquire_many(std::uint32_t pe
   lock::check_range("the number of permits to acquire at once", permits, 1, most_at_once);
   const auto queue = queue_;
   const SteadyTime began = store_.clock().steady();
-  const lock::Identity who{
-      .owner = {},
-      .request = lock::new_permit_request(),
-      .holder = lock::permit_holder(permits, queue->terms(), lock::holder_text(false, label_))};
+  lock::Identity who{
+      {},
+      lock::new_permit_request(),
+      lock::permit_holder(permits, queue->terms(), lock::holder_text(false, label_))};
   lock::PermitRequest asked{
       .who = who, .terms = queue->terms(), .wait = wait, .stop = std::move(stop)};
   std::vector<HeldPermit> held;
-  auto entering = queue->enter(std::move(asked), [&](const lock::Grant& grant, bool handed_over) {
+  const auto accept = [&](const lock::Identity& granted, const lock::Grant& grant,
+                          bool handed_over) {
+    who = granted;
     while (held.size() < permits) {
-      const auto id = lock::permit_of(who.request, static_cast<std::uint32_t>(held.size() + 1));
+      const auto id = lock::permit_of(who.request(), static_cast<std::uint32_t>(held.size() + 1));
       const std::string text = id.text();
-      auto hold =
-          queue->hold({.owner = text, .request = text, .holder = who.holder}, grant, handed_over);
+      auto hold = queue->hold({text, text, who.holder()}, grant, handed_over);
       if (!hold) break;  // too late
       held.push_back(HeldPermit{lock::Internals::held(std::move(hold)), id});
     }
     return !held.empty();
-  });
+  };
+  auto entering = queue->enter(std::move(asked), accept);
   if (const bool in = co_await entering; !in) {
     count(metrics().lock_refused);
     co_return std::move(held);
@@ -86,14 +88,17 @@ Task<std::optional<PermitId>> PermitSemaphore::take(milliseconds lease, millisec
   check_lease(lease);
   const auto queue = queue_;
   const lock::Terms terms{.lease = lease, .margin = {}, .watched = false};
-  const lock::Identity who{
-      .owner = {},
-      .request = lock::new_permit_request(),
-      .holder = lock::permit_holder(1, terms, lock::holder_text(false, label_))};
+  lock::Identity who{{},
+                     lock::new_permit_request(),
+                     lock::permit_holder(1, terms, lock::holder_text(false, label_))};
   lock::PermitRequest asked{.who = who, .terms = terms, .wait = wait, .stop = std::move(stop)};
-  auto entering = queue->enter(std::move(asked), [](const lock::Grant&, bool) { return true; });
+  const auto accept = [&who](const lock::Identity& granted, const lock::Grant&, bool) {
+    who = granted;
+    return true;
+  };
+  auto entering = queue->enter(std::move(asked), accept);
   if (const bool in = co_await entering; !in) co_return std::nullopt;
-  co_return lock::permit_of(who.request, 1);
+  co_return lock::permit_of(who.request(), 1);
 }
 
 Task<bool> PermitSemaphore::release(PermitId permit) {

@@ -78,17 +78,18 @@ Task<std::optional<Held>> Semaphore::try_acquire(std::uint32_t permits, millisec
   const auto queue = queue_;
   const SteadyTime began = store_.clock().steady();
   const std::string request = lock::new_request_id();
-  const lock::Identity who{
-      .owner = request,
-      .request = request,
-      .holder = lock::permit_holder(permits, queue->terms(), lock::holder_text(false, label_))};
+  lock::Identity who{
+      request, request,
+      lock::permit_holder(permits, queue->terms(), lock::holder_text(false, label_))};
   lock::PermitRequest asked{
-      .who = who, .terms = queue->terms(), .wait = wait, .stop = std::move(stop)};
+      .who = std::move(who), .terms = queue->terms(), .wait = wait, .stop = std::move(stop)};
   std::shared_ptr<lock::Hold> hold;
-  auto entering = queue->enter(std::move(asked), [&](const lock::Grant& grant, bool handed_over) {
-    hold = queue->hold(who, grant, handed_over);
+  const auto accept = [&](const lock::Identity& granted, const lock::Grant& grant,
+                          bool handed_over) {
+    hold = queue->hold(granted, grant, handed_over);
     return hold != nullptr;
-  });
+  };
+  auto entering = queue->enter(std::move(asked), accept);
   if (const bool in = co_await entering; !in) {
     count(metrics().lock_refused);
     co_return std::nullopt;

@@ -113,6 +113,13 @@ void Inbox::look_at_all() {
   for (const auto& [request, box] : boxes_) box->post({.kind = InboxMessage::Kind::look});
 }
 
+void Inbox::look_at(std::string_view request) {
+  const Trampoline trampoline;
+  const std::lock_guard lock{mutex_};
+  if (const auto box = boxes_.find(request); box != boxes_.end())
+    box->second->post({.kind = InboxMessage::Kind::look});
+}
+
 /// False: its wait is over, and has said so to the server by itself, or tried to.
 bool Inbox::call(std::string_view request, std::string_view verb, std::string_view rest) {
   const Trampoline trampoline;

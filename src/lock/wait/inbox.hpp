@@ -56,6 +56,8 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   Store& store() const noexcept { return store_; }
   /// Every wait looks at its lock at once: this process may have stood still.
   void look_at_all();
+  /// The wait of that request, if there is one.
+  void look_at(std::string_view request);
 
   /// Receives the messages to one request, while it lives. One coroutine at a time may wait.
   class Subscription {

@@ -10,7 +10,6 @@ namespace sluice::lock {
 
 MessageSignal::MessageSignal(std::vector<Store*> stores) {
   state_->beside.resize(stores.size());
-  state_->listeners.resize(stores.size());
   state_->heard.resize(stores.size());
   state_->stores = std::move(stores);
 }
@@ -35,12 +34,14 @@ MessageHandler MessageSignal::hearer(const std::shared_ptr<State>& state, std::s
   };
 }
 
-Task<void> MessageSignal::listen(std::shared_ptr<State> state, std::size_t store,
-                                 std::string channel) {
-  auto listening = state->stores[store]->subscribe(std::move(channel), hearer(state, store));
-  Listener listener = co_await listening;
-  const std::lock_guard lock{state->mutex};
-  state->listeners[store] = std::move(listener);
+Task<bool> MessageSignal::listen(std::string channel, SteadyTime until) {
+  Store& store = *state_->stores.front();
+  auto listening = in_time(store.subscribe(std::move(channel), hearer(state_, 0)), store, until);
+  std::optional<Listener> listener = co_await listening;
+  if (!listener) co_return false;
+  const std::lock_guard lock{state_->mutex};
+  state_->listener = *std::move(listener);
+  co_return true;
 }
 
 Task<void> MessageSignal::try_to_listen(std::shared_ptr<State> state, std::size_t store,
@@ -55,10 +56,6 @@ Task<void> MessageSignal::try_to_listen(std::shared_ptr<State> state, std::size_
     log(LogLevel::debug,
         "messages of " + state->stores[store]->describe() + " are not heard: " + failure.message());
   }
-}
-
-Task<void> MessageSignal::listen(std::size_t store, std::string channel) {
-  return listen(state_, store, std::move(channel));
 }
 
 void MessageSignal::listen_to_all(const std::string& channel) {

@@ -19,9 +19,9 @@ class MessageSignal {
  public:
   explicit MessageSignal(std::vector<Store*> stores);
 
-  /// Subscribes to the channel of that Store: no message published after this is missed. Throws
-  /// what Store::listen throws.
-  Task<void> listen(std::size_t store, std::string channel);
+  /// Subscribes to the channel of the first Store: no message published after this is missed.
+  /// False: not by `until` (steady). Throws what Store::listen throws.
+  Task<bool> listen(std::string channel, SteadyTime until);
   /// The same for every Store, in the background. A Store that fails is not heard.
   void listen_to_all(const std::string& channel);
 
@@ -32,15 +32,14 @@ class MessageSignal {
   struct State {
     std::vector<Store*> stores;
     std::mutex mutex;
-    std::vector<Listener> listeners;              // of each Store
-    std::vector<ListenerBesideStrangers> beside;  // the same for all of them
+    Listener listener;                            // of the first Store
+    std::vector<ListenerBesideStrangers> beside;  // of all of them
     std::vector<bool> heard;                      // from each Store, since the last wait
     std::shared_ptr<Completion> waiting;
 
     bool is_enough() const;
     void hear(std::size_t store);
   };
-  static Task<void> listen(std::shared_ptr<State> state, std::size_t store, std::string channel);
   static MessageHandler hearer(const std::shared_ptr<State>& state, std::size_t store);
   static Task<void> try_to_listen(std::shared_ptr<State> state, std::size_t store,
                                   std::string channel);

@@ -25,13 +25,20 @@ SteadyTime QueuedWait::next_look(SteadyTime now) const {
   return now + rest + milliseconds{1};  // the server counts in whole milliseconds
 }
 
-Task<void> QueuedWait::listen_to_foreigners() {
+Task<bool> QueuedWait::listen_to_foreigners(SteadyTime until) {
   std::string channel = heard_->answer.foreign_channel;
-  auto listening = listen_beside_strangers(box_.inbox().store(), channel, [this](const Message&) {
-    box_.post({.kind = InboxMessage::Kind::look});
-  });
-  foreigners_ = co_await listening;
+  Inbox& inbox = box_.inbox();
+  // This wait may be over before it is heard.
+  const auto look = [inbox = inbox.weak_from_this(), request = box_.request()](const Message&) {
+    if (const auto alive = inbox.lock()) alive->look_at(request);
+  };
+  auto listening =
+      in_time(listen_beside_strangers(inbox.store(), channel, look), inbox.store(), until);
+  std::optional<ListenerBesideStrangers> listener = co_await listening;
+  if (!listener) co_return false;
+  foreigners_ = *std::move(listener);
   foreign_channel_ = std::move(channel);
+  co_return true;
 }
 
 Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<bool()> wanted) {
@@ -62,7 +69,8 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
     const std::string& foreign = heard_->answer.foreign_channel;
     if (!foreign.empty() && foreign != foreign_channel_) {
       try {
-        co_await listen_to_foreigners();
+        auto listening = listen_to_foreigners(until);
+        if (const bool heard = co_await listening; !heard) co_return std::nullopt;
       } catch (const Error& failure) {
         if (!patience.lasts(failure)) throw;
       }

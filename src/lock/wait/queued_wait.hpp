@@ -45,7 +45,7 @@ class QueuedWait {
     AcquireReply answer;
     SteadyTime sent;
   };
-  Task<void> listen_to_foreigners();
+  Task<bool> listen_to_foreigners(SteadyTime until);
   Grant grant_of(const InboxMessage& call) const;
   SteadyTime next_look(SteadyTime now) const;
 

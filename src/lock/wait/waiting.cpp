@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "sluice/when_all.hpp"
+
 namespace sluice::lock {
 
 Task<void> wait_or_stop(std::shared_ptr<Completion> call, Clock& clock, SteadyTime until,
@@ -12,11 +14,12 @@ Task<void> wait_or_stop(std::shared_ptr<Completion> call, Clock& clock, SteadyTi
 
 Task<ListenerBesideStrangers> listen_beside_strangers(Store& store, std::string channel,
                                                       MessageHandler handler) {
-  auto counted = store.subscribe(channel + ":sluice", [](const Message&) {});
-  Listener ours = co_await counted;
-  auto listening = store.subscribe(std::move(channel), std::move(handler));
-  Listener listener = co_await listening;
-  co_return ListenerBesideStrangers{std::move(ours), std::move(listener)};
+  std::vector<Task<Listener>> both;  // made at once: the Store may be gone when one is confirmed
+  both.push_back(store.subscribe(channel + ":sluice", [](const Message&) {}));
+  both.push_back(store.subscribe(std::move(channel), std::move(handler)));
+  auto listening = when_all(std::move(both));
+  std::vector<Listener> listeners = co_await listening;
+  co_return ListenerBesideStrangers{std::move(listeners[0]), std::move(listeners[1])};
 }
 
 bool is_outage(const Error& failure) noexcept {

@@ -76,7 +76,7 @@ auto enter_patiently(Patience patience, std::stop_token stop, Identity who, Ente
     -> decltype(enter(who)) {
   return wait_out(patience, std::move(stop),
                   [who = std::move(who), enter = std::move(enter), asked = false]() mutable {
-                    if (std::exchange(asked, true)) who.request = new_request_id();
+                    if (std::exchange(asked, true)) who = who.with_request(new_request_id());
                     return enter(who);
                   });
 }
@@ -118,5 +118,31 @@ class Trampoline {
 using ListenerBesideStrangers = std::pair<Listener, Listener>;
 Task<ListenerBesideStrangers> listen_beside_strangers(Store& store, std::string channel,
                                                       MessageHandler handler);
+
+/// What `asked` answers by `until`. Nothing: it goes on without a caller, and its result is
+/// dropped. It may refer to nothing that ends meanwhile.
+template <class T>
+Task<std::optional<T>> in_time(Task<T> asked, Store& store, SteadyTime until) {
+  struct Answer {
+    explicit Answer(Driver* driver) : done(driver) {}
+    std::optional<T> value;
+    std::exception_ptr failure;
+    Completion done;
+  };
+  const auto answer = std::make_shared<Answer>(store.message_driver());
+  constexpr auto keep = [](Task<T> what, std::shared_ptr<Answer> into) -> Task<void> {
+    try {
+      into->value = co_await what;
+    } catch (...) {
+      into->failure = std::current_exception();
+    }
+    into->done.complete();
+  };
+  spawn(keep(std::move(asked), answer));
+  if (const bool came = co_await wait_until(answer->done, store.clock(), until); !came)
+    co_return std::nullopt;
+  if (answer->failure) std::rethrow_exception(answer->failure);
+  co_return std::move(answer->value);
+}
 
 }  // namespace sluice::lock

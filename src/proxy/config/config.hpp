@@ -74,6 +74,14 @@ struct UserSettings {
 /// Whom AUTH with a password alone means.
 inline constexpr std::string_view default_user = "default";
 
+/// A command that no table knows: see command_rule.hpp.
+struct CommandRule {
+  std::string name;  ///< lower case; "json.*": all that begin so
+  std::string text;  ///< "key 1 read"
+
+  bool operator==(const CommandRule&) const = default;
+};
+
 struct PoolSettings {
   std::string name;
   FilePlace place;
@@ -108,6 +116,7 @@ struct PoolSettings {
   std::string server_user;
   std::string server_password;
   std::vector<std::string> allow;
+  std::vector<CommandRule> commands;
   std::size_t request_size_limit = std::size_t{512} << 20;
   std::size_t request_words_limit = std::size_t{1} << 20;
   std::size_t reply_size_limit = std::size_t{1} << 30;

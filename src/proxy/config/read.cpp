@@ -97,6 +97,10 @@ void check_pool(const PoolSettings& pool) {
     refuse(pool.place, fmt::format("the pool '{}' has users, but with 'compat: strict' AUTH takes "
                                    "one password alone, as in twemproxy: use redis_auth",
                                    pool.name));
+  if (!pool.commands.empty() && !pool.redis)
+    refuse(pool.place, fmt::format("the pool '{}' has commands of Redis; write 'redis: true', or "
+                                   "remove commands",
+                                   pool.name));
   check_tls(pool);
   check_allow(pool);
 }

@@ -175,7 +175,7 @@ std::size_t Client::serve_all(std::string_view bytes) {
     }
     const auto size = reader.size();
     if (const auto words = reader.words(); !words.empty()) {
-      serve(words, rest.substr(0, size));
+      serve(words, reader.wire(rest));
       if (state_.has(Pause::turn)) break;
       pool_.counters().requests.add();
       if (closed()) return 0;

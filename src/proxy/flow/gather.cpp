@@ -75,7 +75,8 @@ class Gather final : public SideRequest {
         fragment = fragments_.insert(fragments_.end(), Fragment{home, {}, {}});
       fragment->keys.push_back(key);
     }
-    pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
+    if (!pool_.is_strict())  // twemproxy has the counter, and never counts
+      pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
   }
 
   std::string bytes_of(const Fragment& fragment) const {

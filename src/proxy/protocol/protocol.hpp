@@ -33,6 +33,10 @@ class RequestReader {
   /// ignored.
   virtual Words words() const noexcept = 0;
   virtual std::size_t size() const noexcept = 0;
+  /// The complete request at the front of `buffer` as servers get it: so that they read the words
+  /// that were read here, and no others. Its own bytes where they are in that form already; good as
+  /// long as words().
+  virtual std::string_view wire(std::string_view buffer) = 0;
   virtual std::size_t missing() const noexcept = 0;
   /// The next requests are of a client that has not logged in: Redis's smaller limits hold.
   virtual void distrust() noexcept {}

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "proxy/redis/redis_protocol.hpp"
+#include "resp/writer.hpp"
+
 namespace sluice::proxy {
 namespace {
 
@@ -161,6 +164,13 @@ std::string_view without_attributes(std::string_view reply) noexcept {
   return reply;
 }
 
+std::string_view RedisRequestReader::wire(std::string_view buffer) {
+  if (buffer.front() == '*') return buffer.substr(0, size());
+  wire_.clear();
+  resp::append_command(wire_, words());
+  return wire_;
+}
+
 RequestReader::State RedisRequestReader::read(std::string_view buffer) {
   if (strict_ && !buffer.empty() && buffer.front() != '*') return State::bad;
   const auto state = static_cast<State>(parser_.parse(buffer));
@@ -169,7 +179,7 @@ RequestReader::State RedisRequestReader::read(std::string_view buffer) {
 }
 
 std::string RedisRequestReader::error_reply() const {
-  return strict_ ? std::string{} : "-ERR " + parser_.error() + "\r\n";
+  return strict_ ? std::string{} : proxy::error_reply(parser_.error());
 }
 
 void RedisReplyReader::start() {

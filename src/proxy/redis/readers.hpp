@@ -15,11 +15,16 @@ class RedisRequestReader final : public RequestReader {
  public:
   /// `strict`: a typed line is refused, and a bad request ends the connection without a reply, as
   /// in twemproxy.
-  RedisRequestReader(resp::RequestLimits limits, bool strict) : parser_(limits), strict_(strict) {}
+  RedisRequestReader(resp::RequestLimits limits, bool strict) : parser_(limits), strict_(strict) {
+    parser_.set_by_bytes(strict);
+  }
 
   State read(std::string_view buffer) override;
   Words words() const noexcept override { return parser_.words(); }
   std::size_t size() const noexcept override { return parser_.size(); }
+  /// The parser takes an array in one form alone, that of Redis's own clients. A typed line becomes
+  /// one.
+  std::string_view wire(std::string_view buffer) override;
   std::size_t missing() const noexcept override { return parser_.missing(); }
   void distrust() noexcept override { parser_.set_authenticated(false); }
   std::size_t memory() const noexcept override { return parser_.memory(); }
@@ -28,6 +33,7 @@ class RedisRequestReader final : public RequestReader {
  private:
   resp::RequestParser parser_;
   bool strict_;
+  std::string wire_;  // of a typed line
 };
 
 /// One element of a reply: a string or a number, or the header of an aggregate.

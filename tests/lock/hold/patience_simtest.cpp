@@ -2,6 +2,7 @@
 #include "lock/virtual_lock.hpp"
 #include "sluice/fair_mutex.hpp"
 #include "sluice/multi_lock.hpp"
+#include "sluice/permit_semaphore.hpp"
 #include "sluice/rate_limiter.hpp"
 #include "sluice/semaphore.hpp"
 
@@ -62,6 +63,31 @@ TEST_F(LockPatience, K30_AcquireWithoutADeadlineOutlivesAnOutage) {
   fair_held.reset();
   both_held.reset();
   EXPECT_FALSE(exists("stock"));
+}
+
+TEST_F(LockPatience, K30_WhatWasAcquiredAfterAnOutageIsAHold) {
+  Semaphore desks{line_, "desks"};
+  PermitSemaphore beds{line_, "beds"};
+  desks.try_set_permits(2).get();
+  beds.try_set_permits(2).get();
+  go_away();
+  std::optional<Held> desk;
+  std::optional<std::vector<HeldPermit>> both;
+  std::optional<std::optional<PermitId>> taken;
+  start(desks.acquire(), desk);
+  start(beds.try_acquire_many(1, 1h), both);
+  start(beds.take(5min, 1h), taken);
+  pass(5s);
+  heal();
+  pass(2min);
+  ASSERT_TRUE(desk && both && taken && !both->empty() && *taken);
+  EXPECT_TRUE(desk->valid());
+  EXPECT_TRUE(both->front().valid());
+  EXPECT_EQ(desk->release().get().kind, Kind::released);
+  EXPECT_EQ(both->front().release().get().kind, Kind::released);
+  EXPECT_TRUE(beds.release(**taken).get());
+  EXPECT_EQ(desks.available().get(), 2);
+  EXPECT_EQ(beds.available().get(), 2);
 }
 
 TEST_F(LockPatience, K30_WithADeadlineUntilTheDeadlineAndOthersWaitOn) {

@@ -316,6 +316,8 @@ TEST_F(StoppedProcess, GrantToARequestThatHasEndedIsGivenUpAtOnce) {
   expect_no_stray_grant_to_last<Many>(*store_, clock_, Names{"{s}a", "{s}b"});
   Semaphore{*store_, "desks"}.try_set_permits(1).get();
   expect_no_stray_grant_to_last<Desks>(*store_, clock_, std::string{"desks"});
+  PermitSemaphore{*store_, "beds"}.try_set_permits(1).get();
+  expect_no_stray_grant_to_last<Permits>(*store_, clock_, std::string{"beds"});
 }
 
 TEST_F(StoppedProcess, QueuesLeaveNothingBehind) {

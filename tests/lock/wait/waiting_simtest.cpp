@@ -3,6 +3,8 @@
 #include <random>
 
 #include "lock/virtual_lock.hpp"
+#include "sluice/latch.hpp"
+#include "sluice/semaphore.hpp"
 
 namespace sluice {
 namespace {
@@ -224,6 +226,46 @@ TEST_F(Waiting, K30_FailedSubscriptionIsTriedAgain) {
   clock_.advance(100ms);
   held.release().get();
   EXPECT_TRUE(unlucky.in());
+}
+
+TEST_F(Waiting, SubscriptionThatIsNotConfirmedHoldsUpNoDeadline) {
+  const std::string java = "5ae5a5d5-0c0a-4a4a-9f9f-0123456789ab:17:write";
+  store_->run({"HSET", "foreign", "mode", "write", java, "1"}).get();
+  store_->run({"PEXPIRE", "foreign", "60000"}).get();
+  auto held = Mutex{far_, "stock"}.acquire().get();
+  Semaphore desks{line_, "desks"};
+  desks.try_set_permits(1).get();
+  auto desk = Semaphore{far_, "desks"}.acquire().get();
+  Latch latch{line_, "import"};
+  latch.try_set_count(1).get();
+  Mutex mutex{line_, "stock"};
+  SharedMutex foreign{line_, "foreign"};
+  const Visitor opens_the_inbox{mutex, 1s};
+  fail_all("listen", Fault::request_late);
+  const Visitor late{foreign, 1s};
+  std::optional<bool> came_to_desks;
+  std::optional<bool> came_through_latch;
+  const auto visit_desks = [&]() -> Task<void> {
+    auto acquiring = desks.try_acquire(1, 1s);
+    const auto got = co_await acquiring;
+    came_to_desks = got.has_value();
+  };
+  const auto visit_latch = [&]() -> Task<void> {
+    auto waiting = latch.try_wait(1s);
+    came_through_latch = co_await waiting;
+  };
+  spawn(visit_desks());
+  spawn(visit_latch());
+  clock_.advance(900ms);
+  EXPECT_TRUE(late.waits() && !came_to_desks && !came_through_latch);
+  clock_.advance(200ms);
+  EXPECT_FALSE(late.waits());
+  EXPECT_FALSE(late.in() || late.failed());
+  EXPECT_EQ(came_to_desks, false);
+  EXPECT_EQ(came_through_latch, false);
+  heal();
+  line_.let_go();
+  store_->run({"PUBLISH", "redisson_rwlock:{foreign}", "0"}).get();  // to nobody
 }
 
 TEST_F(Waiting, W04_RandomCancellationLeavesNoRenewedKey) {

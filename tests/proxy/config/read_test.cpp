@@ -339,5 +339,29 @@ TEST(ReadConfig, X15_WhatWouldHaveNoEffectIsRefused) {
     EXPECT_NO_THROW(read(pool(right), "t.yml")) << right;
 }
 
+TEST(ReadConfig, X19_CommandsAreTaught) {
+  const auto settings = read_pool("redis: true\ncommands:\n  MY.Get: key 1 read\n  MY.*: whole");
+  EXPECT_EQ(settings.commands,
+            (std::vector<CommandRule>{{"my.get", "key 1 read"}, {"my.*", "whole"}}));
+  for (const auto* const rule :
+       {"key 1", "keys 1 -1 2", "keys 2 5 1 read", "count 3", "key 1 count 2 blocking", "none",
+        "behind KEYS read blocking", "whole read"})
+    EXPECT_EQ(read_pool(fmt::format("redis: true\ncommands: {{x: {}}}", rule)).commands.at(0).text,
+              rule);
+  for (const auto* const rule :
+       {"", "key", "key 0", "key 121", "key -1", "key 1 2", "keys 1 -1", "keys 1 0 1", "count",
+        "behind", "write", "read key 1", "key 1 blocking read", "whole 1"})
+    EXPECT_THAT(refusal(pool(fmt::format("redis: true\ncommands: {{x: '{}'}}", rule))),
+                HasSubstr("where its keys are"))
+        << rule;
+  for (const auto* const name : {"'a b'", "a*b", "'a|b'", "'**'", "''"})
+    EXPECT_THAT(refusal(pool(fmt::format("redis: true\ncommands: {{{}: key 1}}", name))),
+                HasSubstr("is no name of a command"))
+        << name;
+  EXPECT_THAT(refusal(pool("redis: true\ncommands: {x: key 1, X: key 1}")), HasSubstr("twice"));
+  EXPECT_THAT(refusal(pool("redis: true\ncommands: [x]")), HasSubstr("write a map"));
+  EXPECT_THAT(refusal(pool("commands: {x: key 1}")), HasSubstr("redis: true"));
+}
+
 }  // namespace
 }  // namespace sluice::proxy::config

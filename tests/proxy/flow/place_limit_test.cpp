@@ -1,10 +1,10 @@
+#include "proxy/flow/place_limit.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 #include <vector>
-
-#include "proxy/flow/place_limit.hpp"
 
 namespace sluice::proxy::flow {
 namespace {

@@ -221,12 +221,13 @@ TEST(TransactionsWithoutServers, LostBeforeExecNothingWasDone) {
 
 TEST(TransactionsWithoutServers, LostInExecNobodyKnows) {
   RedisServer server;
-  ProxyUnderTest proxy{{server.port()}, {"timeout: 300"}};
+  VirtualClock clock;
+  ProxyUnderTest proxy{{server.port()}, {"timeout: 300"}, {}, clock};
   PlainClient client{proxy.port()};
   ASSERT_EQ(ask_all(client, {"SET k 0", "MULTI", "INCR k"}), (Texts{"+OK", "+OK", "+QUEUED"}));
   server.stop();
   EXPECT_EQ(
-      ask(client, "EXEC"),
+      ask_as_time_passes(client, "EXEC", proxy),
       "-ERR the connection to the server was lost during EXEC: the transaction was done wholly or "
       "not at all, and the proxy cannot know which");
   server.cont();

@@ -31,8 +31,8 @@ TEST_F(Strangers, X05_ALineOfHttpEndsTheConnection) {
   Memcached memcached;
   const Texts pools[] = {
       {"redis: true", "servers:", " - 127.0.0.1:" + std::to_string(ports()[0]) + ":1"},
-      {"redis: true", "redis_auth: x", "servers:",
-       " - 127.0.0.1:" + std::to_string(ports()[0]) + ":1"},
+      {"redis: true", "redis_auth: x",
+       "servers:", " - 127.0.0.1:" + std::to_string(ports()[0]) + ":1"},
       {"servers:", " - " + memcached.address() + ":1"}};
   for (auto lines : pools)
     for (const bool strict : {false, true}) {
@@ -234,8 +234,8 @@ TEST(BeforeLogin, FailedLoginsWait) {
 }
 
 TEST_F(Strangers, X21_ConnectionsForOneClientHaveALimit) {
-  ProxyUnderTest proxy{ports(), {"exclusive_connections: 2", "auto_eject_hosts: true",
-                                 "server_failure_limit: 1"}};
+  ProxyUnderTest proxy{
+      ports(), {"exclusive_connections: 2", "auto_eject_hosts: true", "server_failure_limit: 1"}};
   const auto key = proxy.key_at(0), there = proxy.key_at(1);
   PlainClient beyond{proxy.port()}, watching{proxy.port()};
   {
@@ -246,9 +246,9 @@ TEST_F(Strangers, X21_ConnectionsForOneClientHaveALimit) {
     ASSERT_TRUE(comes_true([&] { return info_of(server, "blocked_clients") == "1"; }));
     EXPECT_EQ(ask(beyond, "BLPOP " + key + " 0"), at_a_limit);
     EXPECT_EQ(ask(beyond, "WATCH " + key), at_a_limit);
-    EXPECT_EQ(ask_all(beyond, {"MULTI", "GET " + key, "EXEC"}),
-              (Texts{"+OK", at_a_limit,
-                     "-EXECABORT Transaction discarded because of previous errors."}));
+    EXPECT_EQ(
+        ask_all(beyond, {"MULTI", "GET " + key, "EXEC"}),
+        (Texts{"+OK", at_a_limit, "-EXECABORT Transaction discarded because of previous errors."}));
     EXPECT_EQ(ask_all(beyond, {"MULTI", "GET " + there, "EXEC"}),
               (Texts{"+OK", "+QUEUED", "*1 _"}));
     PlainClient subscriber{proxy.port()};
@@ -362,8 +362,8 @@ TEST_F(Strangers, X14_WaitingIsNotSlowAndTheSlowLogSaysWho) {
 
 TEST_F(Strangers, X17_ASecondOneAtThePortIsRefused) {
   for (const bool shares : {false, true}) {
-    ProxyUnderTest first{ports(), {shares ? "reuseport: true" : "reuseport: false"},
-                         {"workers: 2"}};
+    ProxyUnderTest first{
+        ports(), {shares ? "reuseport: true" : "reuseport: false"}, {"workers: 2"}};
     const auto second = [&] {
       proxy::Proxy{system_clock(), first.proxy().config(), proxy::default_mbuf_size};
     };

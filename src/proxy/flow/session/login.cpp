@@ -154,15 +154,16 @@ bool ClientSession::may(Words words, const Plan& plan) const {
   }
   const auto* const spec =
       resp::find_command(words);  // a script without keys may write all the same
-  return spec->first_key == 0 && spec->rule == resp::KeyRule::none &&
+  return spec != nullptr && spec->first_key == 0 && spec->rule == resp::KeyRule::none &&
          !spec->has(resp::flag_write) && !spec->has(resp::flag_admin);
 }
 
 void ClientSession::refuse_permission(Words words) {
+  const auto* const spec = resp::find_command(words);  // null: the setting `commands` knows it
   std::string reply;
   resp::ReplyWriter{reply}.error(
       fmt::format("NOPERM this user has no permissions to run the '{}' command",
-                  resp::find_command(words)->name));
+                  spec != nullptr ? spec->name : words[0]));
   answer(reply);
 }
 

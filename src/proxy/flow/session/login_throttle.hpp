@@ -13,8 +13,8 @@
 namespace sluice::proxy::flow {
 
 /// The failures of late by address. The first few cost nothing; then each doubles the wait of every
-/// answer to a login from there, also to a right one: else who tries many at a time would learn from
-/// the quick answer. Half of the failures are forgotten every ten seconds. Threads: any.
+/// answer to a login from there, also to a right one: else who tries many at a time would learn
+/// from the quick answer. Half of the failures are forgotten every ten seconds. Threads: any.
 class LoginThrottle {
  public:
   static constexpr std::size_t most_addresses = 4096;
@@ -52,8 +52,8 @@ class LoginThrottle {
   }
   /// The one whose last failure is longest ago goes.
   void make_room() {
-    addresses_.erase(std::ranges::min_element(
-        addresses_, {}, [](const auto& known) { return known.second.last; }));
+    addresses_.erase(std::ranges::min_element(addresses_, {},
+                                              [](const auto& known) { return known.second.last; }));
   }
 
   mutable std::mutex mutex_;
