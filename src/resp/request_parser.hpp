@@ -59,6 +59,11 @@ class RequestParser {
   std::size_t missing() const noexcept { return missing_; }
   /// "Protocol error: invalid bulk length"; Redis's own words. The byte of the request is
   /// error_at().
+  /// Bytes that it keeps beside the buffer.
+  std::size_t memory() const noexcept {
+    return places_.capacity() * sizeof(Place) + words_.capacity() * sizeof words_[0] +
+           text_.capacity();
+  }
   const std::string& error() const noexcept { return error_; }
   std::size_t error_at() const noexcept { return at_; }
 

@@ -89,8 +89,9 @@ class Gather final : public SideRequest {
   /// True: the server has more than enough to take.
   bool send(std::uint32_t place) {
     Fragment& fragment = fragments_[place];
+    const auto key = fragment.keys.empty() ? "" : words_[keys_[fragment.keys.front()]];
     if (fragment.home)
-      return ask(*fragment.home, bytes_of(fragment), place, fragments_.size()).is_full();
+      return ask(*fragment.home, bytes_of(fragment), place, fragments_.size(), key).is_full();
     fail(fragment, Failure::refused);
     return false;
   }

@@ -73,6 +73,10 @@ class MemcachedProtocol final : public Protocol {
     return (quiet == Quiet::hit && hit) || (quiet == Quiet::miss && reply.starts_with("EN"));
   }
   bool is_server_trouble(std::string_view) const noexcept override { return false; }
+  void trim() noexcept override {
+    constexpr std::size_t usual = 1024;
+    if (keys_.capacity() > usual) keys_ = {};
+  }
   std::string_view health_question() const noexcept override { return "version\r\n"; }
   bool is_healthy(std::string_view reply) const noexcept override {
     return reply.starts_with("VERSION ");

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t line_end = 2;
 constexpr std::size_t longest_get_line = std::size_t{1} << 20;
-constexpr std::size_t longest_reply_line = std::size_t{64} << 10;
 constexpr char binary_request = '\x80';
 
 std::size_t find(std::string_view buffer, char c, std::size_t from) noexcept {
@@ -221,7 +220,6 @@ ReplyReader::State MemcachedReplyReader::read(std::string_view buffer) {
   for (;;) {
     const auto found = buffer.find('\n', std::max(scanned_, at_));
     const auto end = std::min(found, buffer.size());
-    if (end - at_ > longest_reply_line) return state_ = State::bad;
     scanned_ = end;
     if (found == std::string_view::npos) return wait_for(1, buffer.size());
     const auto line = buffer.substr(at_, end + 1 - at_);

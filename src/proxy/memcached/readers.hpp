@@ -33,6 +33,7 @@ class MemcachedRequestReader final : public RequestReader {
   std::size_t size() const noexcept override { return size_; }
   std::string_view wire(std::string_view buffer) override;
   std::size_t missing() const noexcept override { return missing_; }
+  std::size_t memory() const noexcept override { return words_.capacity() * sizeof words_[0]; }
   std::string error_reply() const override;
 
  private:

@@ -101,7 +101,6 @@ Element line(std::string_view bytes, std::size_t& scanned) noexcept {
           : nullptr;
   const auto end = found != nullptr ? static_cast<std::size_t>(found - bytes.data()) : bytes.size();
   scanned = end;
-  if (end > reply_line_limit) return bad;
   if (found == nullptr) return cut(bytes[0]);
   if (end < line_end || bytes[end - 1] != '\r') return bad;
   const auto content = bytes.substr(1, end - line_end);

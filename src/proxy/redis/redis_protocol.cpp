@@ -133,7 +133,7 @@ RedisProtocol::Row RedisProtocol::row_of(const resp::CommandSpec& spec,
 
 Plan RedisProtocol::plan(Words words) {
   const auto* spec = resp::find_command(words);
-  if (spec == nullptr) spec = find_taught(words[0]);
+  if (spec == nullptr && !is_http(words)) spec = find_taught(words[0]);
   if (spec == nullptr)
     return refused(static_cast<std::uint16_t>(resp::all_commands().size()),
                    unknown_command(words, pool_));
@@ -268,6 +268,11 @@ bool RedisProtocol::is_welcome(std::string_view reply) const noexcept {
   // Redis 6 and later, and those before.
   return !reply.starts_with('-') || reply.contains("without any password configured") ||
          reply.contains("no password is set");
+}
+
+void RedisProtocol::trim() noexcept {
+  constexpr std::size_t usual = 1024;
+  if (keys_.capacity() > usual) keys_ = {};
 }
 
 std::string_view RedisProtocol::health_question() const noexcept { return "*1\r\n$4\r\nPING\r\n"; }

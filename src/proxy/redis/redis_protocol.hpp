@@ -77,6 +77,7 @@ class RedisProtocol : public Protocol {
   bool is_server_trouble(std::string_view reply) const noexcept override;
   /// Also of a server that has no password, and says so when we come with one.
   bool is_welcome(std::string_view reply) const noexcept override;
+  void trim() noexcept override;
   std::string_view health_question() const noexcept override;
   bool is_healthy(std::string_view reply) const noexcept override;
   std::string_view command_name(std::uint16_t command) const noexcept override;

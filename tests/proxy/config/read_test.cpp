@@ -141,7 +141,6 @@ TEST(ReadConfig, DefaultsAreThoseOfTheTable) {
 
 TEST(ReadConfig, TakesOurSettingsAsListsAndMaps) {
   const auto settings = read_pool(R"(redis: true
-compat: strict
 on_failure: fail
 client_idle_timeout: 5m
 resolve_interval: 1500
@@ -157,7 +156,6 @@ users:
     password: r
     read_only: true
   - {name: writer, password: w})");
-  EXPECT_EQ(settings.compat, Compat::strict);
   EXPECT_EQ(settings.on_failure, OnFailure::fail);
   EXPECT_EQ(settings.client_idle_timeout, 5min);
   EXPECT_EQ(settings.resolve_interval, 1500ms);
@@ -324,6 +322,22 @@ TEST(ReadAddress, HasAHostAndAPortOrIsAPath) {
   EXPECT_EQ(net::to_string(parse_address("/a:b")), "/a:b");
   for (const auto* bad : {"", "host", "host:", "host:0", "host:x", "host:65536", "host:1 "})
     EXPECT_THROW(parse_address(bad), Error) << bad;
+}
+
+TEST(ReadConfig, X15_WhatWouldHaveNoEffectIsRefused) {
+  const auto with = [](const std::string& lines) { return refusal(pool(lines)); };
+  EXPECT_THAT(with("redis: true\ncompat: strict\nusers: [{name: u, password: p}]"),
+              HasSubstr("with 'compat: strict' AUTH takes one password alone"));
+  EXPECT_THAT(with("redis: true\nallow: [flushall, flushal]"),
+              HasSubstr("'flushal' in allow of the pool 'alpha' is no command that is known here"));
+  EXPECT_THAT(with("redis: true\nallow: [config gett]"), HasSubstr("'config gett'"));
+  EXPECT_THAT(with("redis: true\nallow: [shutdown]"), HasSubstr("'shutdown' in allow"));
+  EXPECT_THAT(with("allow: [flushall]"), HasSubstr("'flushall' in allow"));
+  EXPECT_EQ(read_pool("compat: strict").compat, Compat::strict);
+  for (const std::string right :
+       {"redis: true\nallow: [flushall, config, Config Get, debug, lastsave, slowlog get]",
+        "allow: [flush_all, stats, verbosity]"})
+    EXPECT_NO_THROW(read(pool(right), "t.yml")) << right;
 }
 
 TEST(ReadConfig, X19_CommandsAreTaught) {
