@@ -6,6 +6,7 @@
 
 #include "redis/at_server.hpp"
 #include "support/plain_client.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -32,10 +33,10 @@ TEST(Lines, K18_PayloadDoesNotCutWhatListens) {
   store->run({"SETRANGE", "large", "40000000", "x"}).get();
   const auto before = metrics().redis_reconnects.load();
   std::vector<std::jthread> readers;
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < test::rounds(3); ++i)
     readers.emplace_back([&] {
-      for (int round = 0; round < 2; ++round)
-        EXPECT_EQ(store->run({"GET", "large"}, {.timeout = 60s}).get().as_text().size(),
+      for (int round = 0; round < test::rounds(2); ++round)
+        EXPECT_EQ(store->run({"GET", "large"}, {.timeout = 100s}).get().as_text().size(),
                   40'000'001U);
     });
   readers.clear();

@@ -105,8 +105,8 @@ TEST_F(RedisStoreTest, CallsThatAreNotAwaitedKeepTheirOrder) {
 TEST_F(RedisStoreTest, ValuesOfManyMegabytesPass) {
   std::string big(40 << 20, 'x');
   big += "end";
-  EXPECT_EQ(store->run({"SET", "big", big}, {.timeout = 60s}).get().as_text(), "OK");
-  EXPECT_EQ(store->run({"GET", "big"}, {.timeout = 60s}).get().as_text(), big);
+  EXPECT_EQ(store->run({"SET", "big", big}, {.timeout = 100s}).get().as_text(), "OK");
+  EXPECT_EQ(store->run({"GET", "big"}, {.timeout = 100s}).get().as_text(), big);
 }
 
 TEST_F(RedisStoreTest, ABatchKeepsItsOrderItsErrorsAndItsScripts) {

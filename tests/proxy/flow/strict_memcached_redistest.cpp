@@ -81,6 +81,8 @@ class StrictMemcached : public StrictStream<Memcached> {
     for (; requests > 0; --requests) {
       const auto pattern = patterns[up_to(random_, std::size(patterns) - 1)];
       if (has_failed_server_ && pattern.ends_with("..>")) continue;  // it comes last then
+      if (!has_uniques_ && (pattern.starts_with("gets") || pattern.starts_with("DATA cas")))
+        continue;
       batch.add(request(pattern), !pattern.ends_with("noreply"));
     }
     batch.add(request("version"), true);  // behind those that have no reply
@@ -96,6 +98,7 @@ class StrictMemcached : public StrictStream<Memcached> {
     return batch;
   }
   Vocabulary words_ = vocabulary();
+  bool has_uniques_ = true;
 };
 
 TEST_F(StrictMemcached, EveryReplyIsTwemproxys) {
@@ -123,6 +126,7 @@ TEST_F(StrictMemcached, WithADeadServer) {
 
 TEST_F(StrictMemcached, WithAServerThatHangs) {
   Sides sides{3, {"timeout: 150"}};
+  has_uniques_ = false;  // they differ once one side has done more than the other
   compare(sides, longer(5));
   compare_hung(sides, {"get " + sides.key_of(0) + "\r\n",
                        "get " + sides.key_of(0) + ' ' + sides.key_of(1) + "\r\n"});
