@@ -7,6 +7,10 @@ function(sluice_folder name)
   target_include_directories(sluice_${name} PUBLIC
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(sluice_${name} PUBLIC ${ARG_LIBS} PRIVATE $<BUILD_INTERFACE:sluice_flags>)
+  # Of a static library a program links what it calls, function by function (libraries.cmake says so to its linker).
+  if(CMAKE_BUILD_TYPE MATCHES "Rel")
+    target_compile_options(sluice_${name} PRIVATE -ffunction-sections -fdata-sections)
+  endif()
   set(kind libraries)
   if(ARG_SMALL AND CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(sluice_${name} PRIVATE -Os)

@@ -48,8 +48,8 @@ function(sluice_pkg_config SLUICE_LIBRARY SLUICE_DESCRIPTION)
 endfunction()
 
 set(private_libs -lfmt -lssl -lcrypto -lcctz -pthread)
-sluice_pkg_config(sluice "${PROJECT_DESCRIPTION}" PRIVATE -llua5.1-c++ ${private_libs})
-sluice_pkg_config(sluice_client "Sluice without the embedded engine" PRIVATE ${private_libs})
+sluice_pkg_config(sluice "${PROJECT_DESCRIPTION}" PRIVATE -Wl,--gc-sections -llua5.1-c++ ${private_libs})
+sluice_pkg_config(sluice_client "Sluice without the embedded engine" PRIVATE -Wl,--gc-sections ${private_libs})
 if(SLUICE_SALE)
   sluice_pkg_config(sluice_sale "Flash sales on Sluice, with orders in a database" REQUIRES sluice
                     PRIVATE -lsoci_sqlite3 -lsoci_core -lsqlite3 -lfmt)

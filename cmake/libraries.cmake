@@ -30,6 +30,7 @@ function(sluice_library name)
     set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME ${output} EXPORT_NAME ${name}_${kind})
     add_library(sluice::${name}_${kind} ALIAS ${library})
   endforeach()
+  target_link_options(sluice_${name}_static INTERFACE LINKER:--gc-sections)
   # Until 1.0 a minor version may break what the last one promised.
   set_target_properties(sluice_${name}_shared PROPERTIES
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})

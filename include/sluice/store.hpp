@@ -49,6 +49,9 @@ struct CallOptions {
   /// No caller waits for the reply: it is read with the next one, or some 10 ms later, so that no
   /// thread has to wake for it. The call itself is sent at once, as any other.
   bool unhurried = false;
+  /// What the call publishes goes to its subscribers before the reply comes, not after. Costs the
+  /// server a PING.
+  bool messages_first = false;
 };
 
 /// Commands and scripts to be sent together: one round trip, executed in order, not atomically.

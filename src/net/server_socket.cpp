@@ -45,9 +45,11 @@ ServerSocket ServerSocket::open(const Endpoint& endpoint, const ListenOptions& o
     if (options.permissions && ::fchmod(descriptor, *options.permissions) != 0) fail(endpoint);
   } else {
     set(descriptor, SOL_SOCKET, SO_REUSEADDR);
-    if (options.share_port) set(descriptor, SOL_SOCKET, SO_REUSEPORT);
+    if (options.share_port && !options.first) set(descriptor, SOL_SOCKET, SO_REUSEPORT);
   }
   if (::bind(descriptor, address.get(), address.size) != 0) fail(endpoint);
+  if (options.share_port && options.first && !endpoint.is_unix())
+    set(descriptor, SOL_SOCKET, SO_REUSEPORT);  // for those that come after it
   if (endpoint.is_unix() && options.permissions &&
       ::chmod(endpoint.unix_path.c_str(), *options.permissions) != 0)
     fail(endpoint);

@@ -12,6 +12,7 @@ struct ListenOptions {
   int backlog = 512;
   /// SO_REUSEPORT: other sockets of this user may listen on it, and the kernel spreads the clients.
   bool share_port = false;
+  bool first = false;  ///< none may listen there yet, not even one that shares the port
   std::optional<unsigned> permissions;  ///< of a unix socket
 };
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <system_error>
 
@@ -45,11 +46,13 @@ Socket Socket::start_connect(const Address& address) {
   return socket;
 }
 
-void Socket::keep_alive() noexcept {
-  set_option(descriptor(), SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(descriptor(), IPPROTO_TCP, TCP_KEEPIDLE, 30);
-  set_option(descriptor(), IPPROTO_TCP, TCP_KEEPINTVL, 10);
-  set_option(descriptor(), IPPROTO_TCP, TCP_KEEPCNT, 3);
+void Socket::keep_alive() noexcept { net::keep_alive(descriptor()); }
+
+void keep_alive(int descriptor) noexcept {
+  set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
 int connect_error(int descriptor) noexcept {
@@ -74,11 +77,35 @@ Transfer Socket::write_some(std::string_view bytes) noexcept {
   return result_of(sent, false);
 }
 
-std::string peer_of(int descriptor) {
+namespace {
+
+/// Of no family: the peer has gone.
+Address peer_address(int descriptor) {
   Address address;
   address.size = sizeof address.storage;
   if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0)
-    return {};
+    address = {};
+  return address;
+}
+
+}  // namespace
+
+std::string network_of(int descriptor) {
+  const auto address = peer_address(descriptor);
+  const auto bytes = [&](std::size_t from, std::size_t count) {
+    return std::string(reinterpret_cast<const char*>(&address.storage) + from, count);
+  };
+  if (address.family() == AF_INET) return bytes(offsetof(sockaddr_in, sin_addr), 4);
+  if (address.family() != AF_INET6) return {};
+  constexpr auto at = offsetof(sockaddr_in6, sin6_addr);
+  const auto whole = bytes(at, sizeof(in6_addr));
+  return whole.starts_with(std::string(10, '\0') + "\xff\xff") ? whole.substr(12)
+                                                               : whole.substr(0, 8);
+}
+
+std::string peer_of(int descriptor) {
+  const auto address = peer_address(descriptor);
+  if (address.family() == AF_UNSPEC) return {};
   if (address.family() == AF_UNIX) return "unix";
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};

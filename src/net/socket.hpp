@@ -34,6 +34,13 @@ class Socket final : public Transport {
   Descriptor descriptor_;
 };
 
+/// As Socket::keep_alive(), of any connection.
+void keep_alive(int descriptor) noexcept;
+
+/// The bytes of the peer's address without its port; of IPv6 the first eight, since a host may
+/// choose the others as it likes. Empty for a unix socket.
+std::string network_of(int descriptor);
+
 /// Where the peer of a connected socket is: "127.0.0.1:4711", "[::1]:4711"; "unix" for a unix
 /// socket, empty when it has gone.
 std::string peer_of(int descriptor);

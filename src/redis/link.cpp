@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "base/process.hpp"
-#include "resp/writer.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -79,11 +78,7 @@ void Link::mind_silence(SteadyTime now) {
   if (now >= silent_until_) {
     lose("it has been silent for too long", Errc::timeout);
   } else if (hears() && !pinged_ && now >= Clock::add(last_heard_, options_.idle)) {
-    static const auto ping = resp::command_bytes({"PING"});
-    out_ += ping;
-    appended_ += ping.size();
-    flight_.push({nullptr, 1, {}});
-    count(metrics().redis_commands);
+    ping(ReadBy::anybody);
     pinged_ = true;
     silent_until_ = std::min(silent_until_, Clock::add(now, options_.command_timeout));
   }

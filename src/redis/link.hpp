@@ -68,6 +68,7 @@ class Link final : public Source, public Driver {
   // link_calls.cpp: calls and their ends
   void take(Operation& operation);
   std::exception_ptr refusal(const Operation& operation) const;
+  void ping(ReadBy reader);
   void drop_front();
   void read_last();
   bool awaits_last_replies() const noexcept;

@@ -7,6 +7,7 @@
 
 #include "base/process.hpp"
 #include "redis/link.hpp"
+#include "resp/writer.hpp"
 #include "sluice/metrics.hpp"
 #include "store/reply_error.hpp"
 #include "store/waiter.hpp"
@@ -82,6 +83,8 @@ std::exception_ptr Link::refusal(const Operation& operation) const {
 }
 
 void Link::take(Operation& operation) {
+  // Redis writes to its clients in the opposite order of the first that each of them gets.
+  if (operation.messages_first) ping(operation.read_by);
   const auto before = out_.size();
   operation.request.append_to(out_, known_);
   operation.starts_at = appended_;
@@ -92,6 +95,14 @@ void Link::take(Operation& operation) {
   if (operation.read_by == ReadBy::next_reader && look_at_ == SteadyTime::max())
     look_at_ = system_clock().steady() + unread_for;
   count(metrics().redis_commands, operation.request.commands());
+}
+
+void Link::ping(ReadBy reader) {
+  static const auto bytes = resp::command_bytes({"PING"});
+  out_ += bytes;
+  appended_ += bytes.size();
+  flight_.push({nullptr, 1, {}, reader});
+  count(metrics().redis_commands);
 }
 
 void Link::drop_front() {
@@ -189,8 +200,8 @@ void Link::read_last() {
   if (is_digesting_here()) return;
   const auto until = system_clock().steady() + last_replies;
   Lock lock{mutex_};
-  for (auto left = until - system_clock().steady();
-       left.count() > 0 && is_open() && awaits_last_replies();
+  auto left = std::chrono::nanoseconds{last_replies};  // once all is taken, however late it is
+  for (; left.count() > 0 && is_open() && awaits_last_replies();
        left = until - system_clock().steady()) {
     const bool reads = !std::exchange(reading_, true);
     lock.unlock();

@@ -27,6 +27,7 @@ struct Operation {
         replies(where),
         deadline(until),
         repeatable(options.repeatable),
+        messages_first(options.messages_first),
         read_by(options.unhurried ? ReadBy::next_reader : ReadBy::anybody),
         done(driver) {}
 
@@ -34,6 +35,7 @@ struct Operation {
   const std::span<Value> replies;  ///< one for each command of the request
   const SteadyTime deadline;
   const bool repeatable;
+  const bool messages_first;
   ReadBy read_by;
   std::exception_ptr failure;  ///< set: no replies
   Completion done;

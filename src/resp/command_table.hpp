@@ -34,11 +34,12 @@ std::span<const FlagName> flag_names() noexcept;
 /// Where keys are that have no fixed position.
 enum class KeyRule : std::uint8_t {
   none,
-  counted,   ///< a number at `rule_at`, then as many keys: EVAL, ZUNION
+  counted,   ///< a number at `rule_at`, then as many keys, each `key_step` words: EVAL, MSETEX
   streams,   ///< half of the words behind STREAMS: XREAD
   stored,    ///< the word behind STORE or STOREDIST: GEORADIUS
   sorted,    ///< the word behind STORE, where BY, GET and LIMIT have been stepped over: SORT
   migrated,  ///< the words behind KEYS, when the key at the fixed position is empty: MIGRATE
+  behind,    ///< the words behind `keyword`
 };
 
 /// Where a blocking command says how long it may wait.
@@ -46,7 +47,7 @@ struct TimeoutRule {
   enum class Form : std::uint8_t {
     none,
     seconds,  ///< the word at `at`, which counts from the end where it is negative
-    block,    ///< milliseconds, behind the option BLOCK, which no word before `at` is
+    block,    ///< milliseconds, behind the option BLOCK of XREAD and XREADGROUP
   };
   Form form = Form::none;
   std::int8_t at = 0;
@@ -63,6 +64,7 @@ struct CommandSpec {
   KeyRule rule = KeyRule::none;
   std::uint8_t rule_at = 0;
   TimeoutRule timeout = {};
+  std::string_view keyword = {};  ///< of KeyRule::behind, lower case
 
   bool has(CommandFlag flag) const noexcept { return (flags & flag) != 0; }
   bool arity_fits(std::size_t words) const noexcept {

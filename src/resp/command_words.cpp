@@ -33,9 +33,11 @@ bool counted(const CommandSpec& spec, Words words, Positions& positions) {
   if (spec.rule_at >= words.size()) return false;
   const auto count = parse_integer<std::size_t>(words[spec.rule_at]);
   const std::size_t first = spec.rule_at + 1U;
-  if (!count || *count > words.size() - first || (*count == 0 && !spec.has(flag_no_mandatory_keys)))
+  const auto step = static_cast<std::size_t>(std::max(spec.key_step, 1));
+  if (!count || *count > (words.size() - first) / step ||
+      (*count == 0 && !spec.has(flag_no_mandatory_keys)))
     return false;
-  add_range(first, first + *count, 1, positions);
+  add_range(first, first + *count * step, step, positions);
   return true;
 }
 
@@ -45,9 +47,10 @@ struct Option {
   std::size_t values;
 };
 
-/// Steps from `at` over the options it knows, to the first other word or the end.
-std::size_t skip_options(Words words, std::size_t at, std::span<const Option> options) {
-  while (at < words.size()) {
+/// Steps from `at` over the options it knows, `most` of them, to the first other word or the end.
+std::size_t skip_options(Words words, std::size_t at, std::span<const Option> options,
+                         std::size_t most = SIZE_MAX) {
+  for (; at < words.size() && most > 0; --most) {
     const auto known =
         std::ranges::find_if(options, [&](const Option& o) { return is_word(words[at], o.word); });
     if (known == options.end()) break;
@@ -56,10 +59,13 @@ std::size_t skip_options(Words words, std::size_t at, std::span<const Option> op
   return std::min(at, words.size());
 }
 
+/// Of XREAD and XREADGROUP, before STREAMS. What they are told (a group may be named "streams", a
+/// consumer "block") is stepped over, as Redis does.
+constexpr std::array stream_options{Option{"block", 1}, Option{"claim", 1}, Option{"count", 1},
+                                    Option{"group", 2}, Option{"noack", 0}};
+
 bool streams(const CommandSpec&, Words words, Positions& positions) {
-  static constexpr std::array options{Option{"block", 1}, Option{"count", 1}, Option{"group", 2},
-                                      Option{"noack", 0}};
-  const auto at = skip_options(words, 1, options);
+  const auto at = skip_options(words, 1, stream_options);
   if (at == words.size() || !is_word(words[at], "streams")) return false;
   const auto left = words.size() - at - 1;  // keys, then as many ids
   if (left == 0 || left % 2 != 0) return false;
@@ -96,9 +102,16 @@ bool migrated(const CommandSpec& spec, Words words, Positions& positions) {
   return true;
 }
 
+bool behind(const CommandSpec& spec, Words words, Positions& positions) {
+  const auto keyword = std::ranges::find_if(
+      words, [&](std::string_view word) { return is_word(word, spec.keyword); });
+  add_range(static_cast<std::size_t>(keyword - words.begin()) + 1, words.size(), 1, positions);
+  return !positions.empty();
+}
+
 using Rule = bool (*)(const CommandSpec&, Words, Positions&);
-constexpr std::array<Rule, 6> rules{none,   counted, streams,
-                                    stored, sorted,  migrated};  // by KeyRule
+constexpr std::array<Rule, 7> rules{none,   counted,  streams, stored,
+                                    sorted, migrated, behind};  // by KeyRule
 
 using std::chrono::milliseconds;
 
@@ -121,11 +134,14 @@ std::optional<milliseconds> waiting_time(const CommandSpec& spec, Words words) {
     if (at < 1 || at >= std::ssize(words)) return std::nullopt;
     return time_of(words[static_cast<std::size_t>(at)], 1000);
   }
-  for (auto i = static_cast<std::size_t>(spec.timeout.at); i + 1 < words.size(); ++i) {
-    if (is_word(words[i], "streams")) break;  // keys and ids from here on
-    if (is_word(words[i], "block")) return time_of(words[i + 1], 1);
+  std::optional<milliseconds> block;  // of several the last counts
+  for (std::size_t at = 1; at + 1 < words.size();) {
+    if (is_word(words[at], "block")) block = time_of(words[at + 1], 1);
+    const auto next = skip_options(words, at, stream_options, 1);
+    if (next == at) break;
+    at = next;
   }
-  return std::nullopt;
+  return block;
 }
 
 bool keys_of(const CommandSpec& spec, Words words, Positions& positions) {

@@ -183,6 +183,8 @@ RequestParser::State RequestParser::typed_line(std::string_view buffer) {
   if (end == std::string_view::npos) return wait_for(1);
   auto line = buffer.substr(0, end);
   if (line.ends_with('\r')) line.remove_suffix(1);
+  // Redis would look for the line end before the NUL alone, and wait for it.
+  if (line.contains('\0')) return refuse("a NUL in inline request");
   words_.clear();
   if (!split_inline(line, text_, words_)) return refuse("unbalanced quotes in request");
   if (words_.size() > limits_.words) return refuse("too many words in inline request");
@@ -195,7 +197,8 @@ RequestParser::State RequestParser::count(std::string_view buffer) {
   std::string_view digits;
   if (!take_length(buffer, "too big mbulk count string", digits)) return state_;
   std::int64_t number = 0;
-  if (!parse_length(digits, number) || number > static_cast<std::int64_t>(limits_.words))
+  if (!parse_length(digits, number) ||
+      (number > static_cast<std::int64_t>(limits_.words) && !limits_.by_bytes))
     return refuse("invalid multibulk length");
   if (!limits_.authenticated && number > static_cast<std::int64_t>(limits_.unauthenticated_words))
     return refuse("unauthenticated multibulk length");
@@ -221,9 +224,13 @@ RequestParser::State RequestParser::words_of_array(std::string_view buffer) {
 /// The line "Xdigits\r\n" at at_; afterwards scanned_ is behind it. False: incomplete or bad.
 bool RequestParser::take_length(std::string_view buffer, std::string_view too_big,
                                 std::string_view& digits) {
-  const auto end = find(buffer, '\r', std::max(scanned_, at_));
+  const auto from = std::max(scanned_, at_ + 1);
+  const auto end = find(buffer, '\r', from);
   scanned_ = std::min(end, buffer.size());
-  if (scanned_ - at_ > limits_.line) {
+  const auto read = buffer.substr(std::min(from, scanned_), scanned_ - std::min(from, scanned_));
+  if (limits_.by_bytes && !read.empty() && !is_digits(read)) {
+    refuse("a length is no number");
+  } else if (scanned_ - at_ > limits_.line) {
     refuse(too_big);
   } else if (end == std::string_view::npos || end + 1 == buffer.size()) {
     wait_for(1);
@@ -273,6 +280,10 @@ bool RequestParser::take_bulk(std::string_view buffer) {
     at_ = end;
     // Redis takes any two bytes here; what such a client sends next would be misread anyway.
     refuse("expected a line end after a bulk string");
+    return false;
+  }
+  if (places_.size() == limits_.words) {
+    refuse("too many words");
     return false;
   }
   places_.push_back({at_, bulk_size_});

@@ -32,6 +32,9 @@ struct RequestLimits {
   std::size_t unauthenticated_bulk = 16 << 10;
   std::size_t unauthenticated_words = 10;
   bool authenticated = true;  ///< false: the two above hold as well
+  /// As twemproxy reads: the first byte of a length that is no digit is an error at once, and too
+  /// many words are one when they come, not when they are announced.
+  bool by_bytes = false;
 };
 
 class RequestParser {
@@ -56,10 +59,16 @@ class RequestParser {
   std::size_t missing() const noexcept { return missing_; }
   /// "Protocol error: invalid bulk length"; Redis's own words. The byte of the request is
   /// error_at().
+  /// Bytes that it keeps beside the buffer.
+  std::size_t memory() const noexcept {
+    return places_.capacity() * sizeof(Place) + words_.capacity() * sizeof words_[0] +
+           text_.capacity();
+  }
   const std::string& error() const noexcept { return error_; }
   std::size_t error_at() const noexcept { return at_; }
 
   void set_authenticated(bool value) noexcept { limits_.authenticated = value; }
+  void set_by_bytes(bool value) noexcept { limits_.by_bytes = value; }
 
  private:
   struct Place {

@@ -16,9 +16,11 @@ struct Kind {
   const char* key;
 };
 
-Words command_of(const Kind& kind, const std::string& wait, const Words& command) {
+Words command_of(const Kind& kind, const std::string& wait, const Words& command,
+                 const Words& times = {}) {
   Words words = kind.words;
-  words.insert(words.end(), {"deploy", "--wait", wait, "--lease", "900ms", "--grace", "100ms"});
+  words.insert(words.end(), {"deploy", "--wait", wait});
+  words.insert(words.end(), times.begin(), times.end());
   words.insert(words.end(), kind.end.begin(), kind.end.end());
   words.push_back("--");
   words.insert(words.end(), command.begin(), command.end());
@@ -28,11 +30,11 @@ Words command_of(const Kind& kind, const std::string& wait, const Words& command
 class Holding : public test::Program, public testing::WithParamInterface<Kind> {};
 
 TEST_P(Holding, RunsACommandAndExitsWithItsStatus) {
-  EXPECT_EQ(run_on_redis(command_of(GetParam(), "1s", {"true"})).status, 0);
-  EXPECT_EQ(run_on_redis(command_of(GetParam(), "1s", {"sh", "-c", "exit 7"})).status, 7);
-  EXPECT_EQ(run_on_redis(command_of(GetParam(), "1s", {"no-such-command"})).status, 127);
-  EXPECT_EQ(run_on_redis(command_of(GetParam(), "1s", {"/"})).status, 126);
-  Words json = command_of(GetParam(), "1s", {"true"});
+  EXPECT_EQ(run_on_redis(command_of(GetParam(), "1m", {"true"})).status, 0);
+  EXPECT_EQ(run_on_redis(command_of(GetParam(), "1m", {"sh", "-c", "exit 7"})).status, 7);
+  EXPECT_EQ(run_on_redis(command_of(GetParam(), "1m", {"no-such-command"})).status, 127);
+  EXPECT_EQ(run_on_redis(command_of(GetParam(), "1m", {"/"})).status, 126);
+  Words json = command_of(GetParam(), "1m", {"true"});
   json.insert(json.begin(), "--json");
   const auto said = run_on_redis(json).json();
   EXPECT_EQ(said.at("outcome"), "released");
@@ -40,7 +42,7 @@ TEST_P(Holding, RunsACommandAndExitsWithItsStatus) {
 }
 
 TEST_P(Holding, BusyExits75AndLeavesNothing) {
-  auto holder = start_on_redis(command_of(GetParam(), "1s", {"sleep", "60"}), "holder");
+  auto holder = start_on_redis(command_of(GetParam(), "1m", {"sleep", "60"}), "holder");
   wait_for_key(GetParam().key);
   for (const char* const wait : {"0", "50ms"}) {
     const Ran busy = run_on_redis(command_of(GetParam(), wait, {"echo", "never"}));
@@ -55,17 +57,19 @@ TEST_P(Holding, BusyExits75AndLeavesNothing) {
 }
 
 TEST_P(Holding, LostEndsTheCommandAndExits76) {
-  auto holder = start_on_redis(
-      command_of(GetParam(), "1s", {"sh", "-c", "trap '' TERM; while :; do sleep 1; done"}),
-      "holder");
-  wait_for_key(GetParam().key);
+  auto holder =
+      start_on_redis(command_of(GetParam(), "1m",
+                                {"sh", "-c", "trap '' TERM; echo > in; while :; do sleep 1; done"},
+                                {"--lease", "2s", "--grace", "100ms"}),
+                     "holder");
+  wait_until([&](PlainClient&) { return std::filesystem::exists(folder_ / "in"); });
   PlainClient{server_.port()}.command({"FLUSHALL"});
   EXPECT_EQ(holder.wait_for(std::chrono::seconds{20}), 76) << test::read_file(folder_ / "holder");
   EXPECT_NE(test::read_file(folder_ / "holder").find("lost"), std::string::npos);
 }
 
 TEST_P(Holding, ASignalEndsTheWait) {
-  auto holder = start_on_redis(command_of(GetParam(), "1s", {"sleep", "60"}), "holder");
+  auto holder = start_on_redis(command_of(GetParam(), "1m", {"sleep", "60"}), "holder");
   wait_for_key(GetParam().key);
   auto waiter = start_on_redis(command_of(GetParam(), "1h", {"echo", "never"}), "waiter");
   wait_until([](PlainClient& side) {

@@ -31,12 +31,12 @@ TEST_P(LatchContract, LastCountDownWakesEveryWaiter) {
   latch.try_set_count(2).get();
   std::vector<std::future<bool>> crowd;
   for (int i = 0; i < 4; ++i)
-    crowd.push_back(std::async(std::launch::async, [&] { return latch.try_wait(20s).get(); }));
+    crowd.push_back(std::async(std::launch::async, [&] { return latch.try_wait(1min).get(); }));
   latch.count_down().get();
   EXPECT_EQ(crowd.front().wait_for(50ms), std::future_status::timeout);
   latch.count_down().get();
   for (auto& waiting : crowd) {
-    ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready);
+    ASSERT_EQ(waiting.wait_for(30s), std::future_status::ready);
     EXPECT_TRUE(waiting.get());
   }
 }
@@ -75,10 +75,10 @@ TEST_P(LatchContract, AnotherProgramOpensIt) {
   Latch here{store(), name("latch")};
   Latch there{*other, name("latch")};
   here.try_set_count(1).get();
-  auto waiting = std::async(std::launch::async, [&] { return here.try_wait(20s).get(); });
+  auto waiting = std::async(std::launch::async, [&] { return here.try_wait(1min).get(); });
   EXPECT_EQ(waiting.wait_for(50ms), std::future_status::timeout);
   there.count_down().get();
-  ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready);
+  ASSERT_EQ(waiting.wait_for(30s), std::future_status::ready);
   EXPECT_TRUE(waiting.get());
 }
 

@@ -25,10 +25,10 @@ class Frictions : public test::StoreContract {
     FairMutex fair{store(), key};
     SharedMutex shared{store(), key};
     refuse("Mutex", [&] { return mutex.try_acquire().get(); });
-    refuse("Mutex, waiting", [&] { return mutex.try_acquire(10s).get(); });
+    refuse("Mutex, waiting", [&] { return mutex.try_acquire(30s).get(); });
     refuse("Mutex, by force", [&] { mutex.force_release().get(); });
     refuse("FairMutex", [&] { return fair.try_acquire().get(); });
-    refuse("FairMutex, waiting", [&] { return fair.try_acquire(10s).get(); });
+    refuse("FairMutex, waiting", [&] { return fair.try_acquire(30s).get(); });
     refuse("FairMutex, by force", [&] { fair.force_release().get(); });
     refuse("SharedMutex, to write", [&] { return shared.try_acquire().get(); });
     refuse("SharedMutex, to read", [&] { return shared.try_acquire_shared(10s).get(); });
@@ -130,7 +130,7 @@ TEST_P(Frictions, U03_WhatIsNoSemaphoreLatchOrLimiterIsRefusedAndNeverDeleted) {
     store().run(Words{value}).get();
     refuse("Semaphore", [&] { (void)desks.try_acquire(1, 10s).get(); });
     refuse("Semaphore, to set", [&] { desks.ensure_permits(3).get(); });
-    refuse("PermitSemaphore", [&] { (void)keys.try_acquire(10s).get(); });
+    refuse("PermitSemaphore", [&] { (void)keys.try_acquire(30s).get(); });
     refuse("PermitSemaphore, to set", [&] { keys.set_permits(3).get(); });
     refuse("Latch", [&] { (void)latch.try_wait(10s).get(); });
     refuse("Latch, to set", [&] { latch.try_set_count(2).get(); });
@@ -138,7 +138,7 @@ TEST_P(Frictions, U03_WhatIsNoSemaphoreLatchOrLimiterIsRefusedAndNeverDeleted) {
     refuse("Latch, to count down", [&] { latch.count_down().get(); });
     refuse("RateLimiter", [&] { (void)limiter.try_acquire(1, 10s).get(); });
     refuse("RateLimiter, to set", [&] { limiter.set_rate(5, 1s).get(); });
-    refuse("MultiLock", [&] { (void)both.try_acquire(10s).get(); });
+    refuse("MultiLock", [&] { (void)both.try_acquire(30s).get(); });
     const std::string type = store().run({"TYPE", key}).get().as_text();
     EXPECT_EQ(type, value.front() == "HSET"    ? "hash"
                     : value.front() == "SET"   ? "string"

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <limits>
+#include <thread>
+
 #include "proxy/support/proxy_under_test.hpp"
 #include "sluice/lock_info.hpp"
 #include "sluice/store.hpp"
@@ -34,6 +38,18 @@ std::string to_string(StoreKind kind) {
 std::string StoreContract::name(std::string_view what) {
   const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
   return "{" + std::string{test->test_suite_name()} + "." + test->name() + "}:" + std::string{what};
+}
+
+bool StoreContract::is_renewed(const std::string& key) {
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+  for (auto before = std::numeric_limits<std::int64_t>::max();
+       std::chrono::steady_clock::now() < patience;) {
+    const auto left = store_->run({"PTTL", key}).get().as_integer();
+    if (left > before) return true;
+    before = left;
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+  return false;
 }
 
 void StoreContract::SetUp() {

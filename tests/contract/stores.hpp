@@ -12,6 +12,7 @@
 #include <ostream>
 #include <string>
 
+#include "sluice/error.hpp"
 #include "sluice/open.hpp"
 #include "support/redis_server.hpp"
 #include "support/temp_dir.hpp"
@@ -28,6 +29,16 @@ enum class StoreKind {
 std::string to_string(StoreKind kind);
 inline void PrintTo(StoreKind kind, std::ostream* out) { *out << to_string(kind); }
 
+/// A brief lease may be over before the reply is here, where the machine is slow: then once more.
+template <class Acquire>
+auto once_in_time(Acquire acquire) {
+  for (int left = 50;; --left) try {
+      return acquire().get();
+    } catch (const Error&) {
+      if (left == 0) throw;
+    }
+}
+
 /// Gives a test a fresh Store of the kind that GetParam() names. The redis-server and the proxy
 /// are started once a program; the server is emptied for each test.
 class StoreContract : public testing::TestWithParam<StoreKind> {
@@ -39,6 +50,9 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   /// embedded Store is alone.
   std::unique_ptr<Store> second() const { return open(url_); }
   static bool has_second() { return GetParam() >= StoreKind::redis; }
+
+  /// Until a renewal has come to the store: the key has longer than before. False: none comes.
+  bool is_renewed(const std::string& key);
 
   /// A key that no other test uses, {tagged} so that keys made from it belong together.
   static std::string name(std::string_view what);

@@ -9,12 +9,14 @@
 
 namespace sluice::test {
 
-/// Options for a server of this test, with a quick return after trouble.
+/// Options for a server of this test, with a quick return after trouble, and with time enough for
+/// what is to succeed: a machine may be slow.
 inline redis::RedisOptions at(const RedisServer& server) {
   redis::RedisOptions options;
   if (server.port() == 0) options.endpoint.unix_path = server.socket_path();
   options.endpoint.host = "127.0.0.1";
   options.endpoint.port = server.port();
+  options.connect_timeout = options.command_timeout = std::chrono::seconds{30};
   options.backoff_min = std::chrono::milliseconds{2};
   options.backoff_max = std::chrono::milliseconds{50};
   return options;

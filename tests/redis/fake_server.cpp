@@ -56,8 +56,7 @@ redis::RedisOptions FakeServer::options() const {
   redis::RedisOptions options;
   options.endpoint.host = "127.0.0.1";
   options.endpoint.port = port_;
-  options.connect_timeout = std::chrono::milliseconds{2000};
-  options.command_timeout = std::chrono::milliseconds{2000};
+  options.connect_timeout = options.command_timeout = std::chrono::seconds{30};
   options.backoff_min = std::chrono::milliseconds{1};
   options.backoff_max = std::chrono::milliseconds{10};
   return options;

@@ -44,7 +44,7 @@ class FakeServer {
   FakeServer& operator=(const FakeServer&) = delete;
 
   std::uint16_t port() const noexcept { return port_; }
-  /// With short times, so that tests of trouble are quick.
+  /// With a quick return after trouble.
   redis::RedisOptions options() const;
 
  private:

@@ -159,10 +159,16 @@ TEST(Killed, CallsInFlightAreUnknownAndCallsWithoutAConnectionAreNone) {
   EXPECT_EQ(in_flight.errc(), Errc::connection);
   EXPECT_EQ(in_flight.effect(), Effect::unknown);
 
-  const auto without = failure_of([&] { store->run({"SET", "k", "v"}, {.timeout = 50ms}).get(); });
-  EXPECT_EQ(without.errc(), Errc::connection);
-  EXPECT_EQ(without.effect(), Effect::none);
-  EXPECT_NE(without.message().find("refused"), std::string::npos) << without.what();
+  std::string why;
+  for (int i = 0; i < 1000 && why.find("refused") == why.npos; ++i) {  // once it has tried again
+    const auto without = failure_of([&] {
+      store->run({"SET", "k", "v"}, {.timeout = 50ms}).get();
+    });
+    EXPECT_EQ(without.errc(), Errc::connection);
+    EXPECT_EQ(without.effect(), Effect::none);
+    why = without.message();
+  }
+  EXPECT_NE(why.find("refused"), std::string::npos) << why;
 }
 
 TEST(Restarted, CallsWaitForTheConnectionAndScriptsAreTaughtAgain) {
@@ -216,19 +222,29 @@ TEST(Blocking, CommandsHoldUpNobody) {
 TEST(Blocking, TheirOwnTimeIsAddedToTheCalls) {
   test::RedisServer server;
   const auto store = redis::open_redis(at(server));
-  EXPECT_TRUE(store->run({"BLPOP", "queue", "0.2"}, {.timeout = 100ms}).get().is_null());
+  test::PlainClient admin{server.port()};
+  // The call alone would have ended long before the push.
+  std::jthread waiting{[&] {
+    EXPECT_FALSE(store->run({"BLPOP", "queue", "60"}, {.timeout = 50ms}).get().is_null());
+  }};
+  wait_until_asleep(admin, "cmd=blpop");
+  EXPECT_TRUE(admin.command({"BLPOP", "nothing", "0.1"}).is_null());
+  admin.command({"RPUSH", "queue", "work"});
 }
 
 TEST(Blocking, OneTooManyWaitsItsTimeForAConnection) {
   test::RedisServer server;
   auto options = at(server);
   options.most_blocking = 1;
-  options.command_timeout = 50ms;
   const auto store = redis::open_redis(options);
   test::PlainClient admin{server.port()};
   std::jthread waiting{[&] { store->run({"BLPOP", "queue", "0"}).get(); }};
   wait_until_asleep(admin, "cmd=blpop");
-  EXPECT_EQ(failure_of([&] { store->run({"BLPOP", "queue", "0"}).get(); }).effect(), Effect::none);
+  const CallOptions brief{.timeout = 50ms};
+  EXPECT_EQ(failure_of([&] {
+              store->run({"BLPOP", "queue", "0"}, brief).get();
+            }).effect(),
+            Effect::none);
   store->run({"RPUSH", "queue", "work"}).get();
 }
 

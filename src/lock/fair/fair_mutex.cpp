@@ -29,7 +29,7 @@ HolderData holder_of_ticket(std::string_view ticket) {
 
 FairQueue::FairQueue(Store& store, const std::string& name, const Terms& terms,
                      const Durability& durability)
-    : HashLock(store, name, terms, durability),
+    : HashLock(std::make_shared<LockCommon>(store, terms, durability), name),
       names_(name),
       queue_(key_with_prefix("redisson_lock_queue", name)),
       deadlines_(key_with_prefix("redisson_lock_timeout", name)),
@@ -39,27 +39,27 @@ Task<AcquireReply> FairQueue::ask_acquire(const Identity& who, const std::string
   const std::string lease = std::to_string(lease_terms().lease.count());
   const std::string claim = std::to_string(lease_terms().claim().count());
   const std::string_view keys[] = {key(), queue_, deadlines_, tickets_, names_.token};
-  const std::string_view args[] = {who.owner,      lease, who.request, who.holder,
+  const std::string_view args[] = {who.owner(),    lease, who.request(), who.holder(),
                                    names_.channel, claim, inbox};
   return request_hold(who, scripts::lock_fair_acquire, keys, args);
 }
 
 /// A program with Redisson tells each waiter of its release on a channel of its own.
-AcquireReply FairQueue::read_acquire_reply(const Value& reply, const std::string& owner) const {
-  return acquire_reply_of(scripts::lock_fair_acquire.name, reply, names_.channel + ':' + owner,
-                          queue_);
+AcquireReply FairQueue::read_acquire_reply(const Value& reply, std::string_view owner) const {
+  return acquire_reply_of(scripts::lock_fair_acquire.name, reply,
+                          fmt::format("{}:{}", names_.channel, owner), queue_);
 }
 
 Task<Value> FairQueue::ask_end(const Identity& who, CallOptions options) {
   return store().run(scripts::lock_fair_release,
                      {key(), queue_, deadlines_, tickets_, names_.token},
-                     {who.request, names_.channel, ""}, options);
+                     {who.request(), names_.channel, ""}, options);
 }
 
 GiveUp FairQueue::give_up(const Identity& who) const {
-  return script_call(store(), scripts::lock_fair_release,
-                     {key(), queue_, deadlines_, tickets_, names_.token},
-                     {who.request, names_.channel, who.owner}, durability());
+  const std::string_view keys[] = {key(), queue_, deadlines_, tickets_, names_.token};
+  const std::string_view args[] = {who.request(), names_.channel, who.owner()};
+  return script_call(store(), scripts::lock_fair_release, keys, args, durability());
 }
 
 Task<Value> FairQueue::ask_force_release() {

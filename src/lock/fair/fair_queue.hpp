@@ -26,7 +26,7 @@ class FairQueue final : public HashLock {
  private:
   Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) override;
   Task<Value> ask_force_release() override;
-  AcquireReply read_acquire_reply(const Value& reply, const std::string& owner) const override;
+  AcquireReply read_acquire_reply(const Value& reply, std::string_view owner) const override;
   void granted(const std::shared_ptr<Hold>& hold) override;
   std::shared_ptr<Hold> latest_hold() override;
 

@@ -72,15 +72,15 @@ bool Held::valid() const noexcept { return valid_for() > std::chrono::nanosecond
 
 std::chrono::nanoseconds Held::valid_for() const noexcept {
   if (!is_ours() || hold_->state.load() != lock::HoldState::held) return {};
-  const auto left = hold_->certain_until.load() - hold_->watchdog->clock().steady();
+  const auto left = hold_->certain_until.load() - hold_->watchdog().clock().steady();
   return std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds{0});
 }
 
 FencingToken Held::token() const noexcept { return hold_ ? hold_->token : FencingToken{}; }
 
-OwnerId Held::owner() const { return hold_ ? OwnerId{hold_->who.owner} : OwnerId{}; }
+OwnerId Held::owner() const { return hold_ ? OwnerId{std::string{hold_->who.owner()}} : OwnerId{}; }
 
-std::uint32_t Held::entries() const { return is_ours() ? hold_->watchdog->entries(*hold_) : 0; }
+std::uint32_t Held::entries() const { return is_ours() ? hold_->watchdog().entries(*hold_) : 0; }
 
 Task<ReleaseOutcome> Held::release() {
   auto hold = std::move(hold_);
@@ -90,15 +90,15 @@ Task<ReleaseOutcome> Held::release() {
 }
 
 std::stop_token Held::lost() const {
-  return is_ours() ? hold_->watchdog->lost(*hold_) : std::stop_token{};
+  return is_ours() ? hold_->watchdog().lost(*hold_) : std::stop_token{};
 }
 
 void Held::on_lost(std::function<void(LostCause)> callback) {
-  if (is_ours()) hold_->watchdog->on_lost(*hold_, std::move(callback));
+  if (is_ours()) hold_->watchdog().on_lost(*hold_, std::move(callback));
 }
 
 void Held::on_risk(std::function<void(Risk)> callback) {
-  if (is_ours()) hold_->watchdog->on_risk(*hold_, std::move(callback));
+  if (is_ours()) hold_->watchdog().on_risk(*hold_, std::move(callback));
 }
 
 }  // namespace sluice

@@ -8,8 +8,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -18,8 +19,6 @@
 #include "sluice/held.hpp"
 
 namespace sluice::lock {
-
-class Watchdog;
 
 enum class HoldState : std::uint8_t { held, released, lost };
 
@@ -53,35 +52,40 @@ struct Terms {
 
 struct Hold {
   // fixed with the grant
-  std::shared_ptr<Watchdog> watchdog;
   std::shared_ptr<Resource> resource;
   Identity who;
   FencingToken token;
   Terms terms;
   SteadyTime began{};
+  const unsigned forks = fork_count();  ///< of the process that holds
   bool handed_on = false;               ///< by another owner of this process, without the server
   bool queued = false;                  ///< its request had a place in a queue of the server
-  const unsigned forks = fork_count();  ///< of the process that holds
 
   // written under the watchdog's mutex, read by any thread
   std::atomic<HoldState> state{HoldState::held};
   std::atomic<SteadyTime> certain_until{};
 
   // under the watchdog's mutex
-  std::uint32_t entries = 1;
-  std::size_t place = 0;                               ///< among the watchdog's holds
-  std::multimap<SteadyTime, Hold*>::iterator planned;  ///< when it is looked at
+  SteadyTime look_at{};  ///< when the watchdog looks at it
   SteadyTime renew_at = SteadyTime::max();
   SteadyTime renewal_due{};  ///< of the renewal under way
   SteadyTime risk_at = SteadyTime::max();
+  std::uint32_t place = 0;  ///< among the watchdog's holds
+  std::uint32_t entries = 1;
   bool renewing = false;    ///< a renewal is under way
   bool unanswered = false;  ///< the last renewal failed
   bool warned = false;      ///< of a risk, and not confirmed since
   bool awaited = false;     ///< waiters of this process wait behind it; see Watchdog::note_waiter
   LostCause cause{};
-  std::optional<std::stop_source> stop;  ///< made when a caller asks for it
-  std::vector<std::function<void(LostCause)>> on_lost;
-  std::vector<std::function<void(Risk)>> on_risk;
+  /// Whom to tell of what becomes of it. Most holds have nobody.
+  struct Listeners {
+    std::optional<std::stop_source> stop;  ///< made when a caller asks for it
+    std::vector<std::function<void(LostCause)>> on_lost;
+    std::vector<std::function<void(Risk)>> on_risk;
+  };
+  std::unique_ptr<Listeners> listeners;
+
+  Watchdog& watchdog() const noexcept { return resource->watchdog(); }
 };
 
 /// A hold as the server granted it.

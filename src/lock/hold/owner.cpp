@@ -23,19 +23,20 @@ namespace {
 template <std::string (*draw)(), char mark>
 class Numbered {
  public:
-  std::string next() {
-    if (prefix_.empty() || forks_ != fork_count()) {
-      prefix_ = draw() + mark;
+  /// Until the next one.
+  std::string_view next() {
+    if (text_.empty() || forks_ != fork_count()) {
+      text_ = draw() + mark;
+      prefix_ = text_.size();
       forks_ = fork_count();
     }
     const fmt::format_int number{++last_};
-    std::string id;
-    id.reserve(prefix_.size() + number.size());
-    return id.append(prefix_).append(number.data(), number.size());
+    return text_.replace(prefix_, text_.npos, number.data(), number.size());
   }
 
  private:
-  std::string prefix_;
+  std::string text_;
+  std::size_t prefix_ = 0;
   std::uint64_t last_ = 0;
   unsigned forks_ = 0;
 };
@@ -73,11 +74,39 @@ const std::string& this_thread() {
   return text;
 }
 
+std::string_view next_owner_id() { return of_this_thread<Numbered<random_uuid, ':'>>().next(); }
+
+std::string_view next_request_id() {
+  return of_this_thread<Numbered<random_hex_128, '-'>>().next();
+}
+
+/// `text` as holder_text() has it.
+void put_holder(bool is_owner, std::string_view label, std::string& text) {
+  const std::string_view here = this_thread();
+  if (is_owner) {
+    const auto actor = here.rfind(" t") + 1;
+    const auto end = std::min(here.find('<', actor), here.size() - 1);
+    text.assign(here.substr(0, actor)).append("-").append(here.substr(end));
+  } else {
+    text.assign(here);
+  }
+  text.append(label);
+}
+
 }  // namespace
 
-std::string new_owner_id() { return of_this_thread<Numbered<random_uuid, ':'>>().next(); }
+std::string new_owner_id() { return std::string{next_owner_id()}; }
 
-std::string new_request_id() { return of_this_thread<Numbered<random_hex_128, '-'>>().next(); }
+std::string new_request_id() { return std::string{next_request_id()}; }
+
+Identity new_identity(const OwnerState* owner, std::string_view label) {
+  struct Holder {
+    std::string text;
+  };
+  auto& [holder] = of_this_thread<Holder>();
+  put_holder(owner != nullptr, label, holder);
+  return {owner ? owner->id.text : next_owner_id(), next_request_id(), holder};
+}
 
 const std::shared_ptr<OwnerState>& this_thread_owner() {
   struct Mine {
@@ -95,7 +124,7 @@ std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const std::stri
   const auto [first, last] = holds.equal_range(std::hash<std::string>{}(key));
   for (auto at = first; at != last; ++at) {
     auto hold = at->second.lock();
-    if (hold && hold->watchdog.get() == &watchdog && hold->resource->key() == key &&
+    if (hold && &hold->watchdog() == &watchdog && hold->resource->key() == key &&
         &hold->resource->renewal() == &renewal && hold->state == HoldState::held &&
         hold->forks == fork_count())
       return hold;
@@ -124,17 +153,9 @@ std::string label_or_program(std::string label) {
 }
 
 std::string holder_text(bool is_owner, std::string_view label) {
-  const std::string_view here = this_thread();
   std::string text;
-  text.reserve(here.size() + label.size());
-  if (is_owner) {
-    const auto actor = here.rfind(" t") + 1;
-    const auto end = std::min(here.find('<', actor), here.size() - 1);
-    text.append(here.substr(0, actor)).append("-").append(here.substr(end));
-  } else {
-    text.append(here);
-  }
-  return text.append(label);
+  put_holder(is_owner, label, text);
+  return text;
 }
 
 HolderData holder_data(std::string_view text) {

@@ -54,6 +54,9 @@ struct OwnerState {
 /// and static objects of the main thread.
 const std::shared_ptr<OwnerState>& this_thread_owner();
 
+/// A new request, of a new owner if `owner` is null; see holder_text() for `label`.
+Identity new_identity(const OwnerState* owner, std::string_view label);
+
 /// The synchronizers' way to the private parts of Held and Owner.
 struct Internals {
   static Held held(std::shared_ptr<Hold> hold) noexcept { return Held{std::move(hold)}; }

@@ -1,9 +1,12 @@
 /// What a hold is of: one synchronizer by one name, as it stands on the server.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/process.hpp"
@@ -14,13 +17,34 @@
 namespace sluice::lock {
 
 struct Hold;
+class Watchdog;
 
 /// Whose request, and which. All attempts of one verb are copies of one request. Its id names the
 /// hold that comes of it, and no other hold ever.
-struct Identity {
-  std::string owner;
-  std::string request;
-  std::string holder;  ///< for people; see holder_text()
+///
+/// One piece of memory: a process may have a hundred thousand holds.
+class Identity {
+ public:
+  Identity() noexcept = default;
+  Identity(std::string_view owner, std::string_view request, std::string_view holder);
+  Identity(const Identity& other) : Identity(other.owner(), other.request(), other.holder()) {}
+  Identity(Identity&&) noexcept = default;
+  Identity& operator=(const Identity& other) { return *this = Identity{other}; }
+  Identity& operator=(Identity&&) noexcept = default;
+  ~Identity() = default;
+
+  /// The same party by another request.
+  Identity with_request(std::string_view request) const { return {owner(), request, holder()}; }
+
+  std::string_view owner() const noexcept { return part(0); }
+  std::string_view request() const noexcept { return part(1); }
+  std::string_view holder() const noexcept { return part(2); }  ///< for people; see holder_text()
+
+ private:
+  using Ends = std::array<std::uint32_t, 4>;  // where each part begins, and where the last one ends
+  std::string_view part(std::size_t which) const noexcept;
+
+  std::unique_ptr<char[]> bytes_;  // Ends, then the parts
 };
 
 /// The words of one renewal script. Every hold adds as many as the others.
@@ -33,23 +57,27 @@ struct Renewal {
 using GiveUp = std::function<Task<Value>()>;
 /// A GiveUp that runs this script. It keeps nothing alive but the words. `durability`: of the
 /// request, as both then go by one connection, and the end comes after what it ends.
-GiveUp script_call(Store& store, const Script& script, std::vector<std::string> keys,
-                   std::vector<std::string> args, const Durability& durability);
+GiveUp script_call(Store& store, const Script& script, Words keys, Words args,
+                   const Durability& durability);
 
 /// Threads: any. Nothing is decided here but how to ask.
 class Resource {
  public:
-  Resource(Store& store, std::string key) : store_(store), key_(std::move(key)) {}
+  Resource(std::shared_ptr<Watchdog> watchdog, std::string key)
+      : watchdog_(std::move(watchdog)), key_(std::move(key)) {}
   virtual ~Resource() = default;
   Resource(const Resource&) = delete;
   Resource& operator=(const Resource&) = delete;
 
-  /// Throws Error (closed) in a child of the process that made this.
+  /// False in a child of the process that made this.
+  bool is_of_this_process() const noexcept { return forks_ == fork_count(); }
+  /// Throws Error (closed) in such a child.
   void check_process() const {
-    if (forks_ != fork_count()) throw closed_by_fork();
+    if (!is_of_this_process()) throw closed_by_fork();
   }
 
-  Store& store() const noexcept { return store_; }
+  Store& store() const noexcept;
+  Watchdog& watchdog() const noexcept { return *watchdog_; }
   const std::string& key() const noexcept { return key_; }
 
   /// Prolongs up to `holds_a_renewal` holds. Reply, for each hold: 1 prolonged, 0 gone, nil: the
@@ -66,7 +94,7 @@ class Resource {
   /// Empty: such a request is taken back otherwise.
   virtual GiveUp give_up(const Identity&) const { return {}; }
   /// The request by which it stood in the server's queue.
-  virtual std::string queued_as(const Identity& who) const { return who.request; }
+  virtual std::string queued_as(const Identity& who) const { return std::string{who.request()}; }
   /// Tells the server how many entries the hold has from now on, and prolongs it. Repeatable.
   /// Reply: 1 done, 0 gone.
   virtual Task<Value> ask_recount(const Hold& hold, std::uint32_t entries) = 0;
@@ -76,13 +104,13 @@ class Resource {
   virtual Durability durability() const noexcept { return {}; }
 
   /// A certain hold is over, and the server does not know it yet. True: another waiter of this
-  /// process goes on with it.
+  /// process goes on with it. False: the hold has ended().
   virtual bool pass_on(const std::shared_ptr<Hold>&) { return false; }
-  /// A hold is over: released, or lost.
+  /// A hold was lost.
   virtual void ended(const Hold&) {}
 
  private:
-  Store& store_;
+  const std::shared_ptr<Watchdog> watchdog_;
   const std::string key_;
   const unsigned forks_ = fork_count();
 };

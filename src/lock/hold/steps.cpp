@@ -1,5 +1,7 @@
 #include "lock/hold/steps.hpp"
 
+#include <cstring>
+
 #include "lock/hold/pending_releases.hpp"
 #include "lock/hold/replication.hpp"
 #include "lock/hold/watchdog.hpp"
@@ -36,7 +38,7 @@ Task<void> give_up_and_report(Store& store, std::string name, std::string reques
 Task<bool> end_again(std::shared_ptr<Hold> hold) {
   const Value reply = co_await hold->resource->ask_end(hold->who, {.repeatable = true});
   co_return reply.as_integer() == 1 ||
-      hold->watchdog->clock().steady() < hold->certain_until.load();
+      hold->watchdog().clock().steady() < hold->certain_until.load();
 }
 
 ReleaseOutcome outcome_of(bool ended, bool lost) {
@@ -81,7 +83,7 @@ SteadyTime confirmed_at(const Hold& hold, SteadyTime sent) {
 
 /// Leaves while entries remain.
 Task<ReleaseOutcome> leave_others_in(std::shared_ptr<Hold> hold, std::uint32_t others) {
-  Watchdog& watchdog = *hold->watchdog;
+  Watchdog& watchdog = hold->watchdog();
   const SteadyTime sent = watchdog.clock().steady();
   const Value reply = co_await hold->resource->ask_recount(*hold, others);
   if (reply.as_integer() == 1 && watchdog.confirm(hold, confirmed_at(*hold, sent)))
@@ -97,9 +99,32 @@ Task<Value> reply_of(Task<DurableReply> asked) {
 
 }  // namespace
 
-GiveUp script_call(Store& store, const Script& script, std::vector<std::string> keys,
-                   std::vector<std::string> args, const Durability& durability) {
-  return [&store, &script, keys = std::move(keys), args = std::move(args), durability] {
+Identity::Identity(std::string_view owner, std::string_view request, std::string_view holder) {
+  std::size_t end = sizeof(Ends);
+  Ends ends{static_cast<std::uint32_t>(end)};
+  bytes_ =
+      std::make_unique_for_overwrite<char[]>(end + owner.size() + request.size() + holder.size());
+  std::size_t which = 0;
+  for (const std::string_view part : {owner, request, holder}) {
+    if (!part.empty()) std::memcpy(&bytes_[end], part.data(), part.size());
+    ends[++which] = static_cast<std::uint32_t>(end += part.size());
+  }
+  std::memcpy(bytes_.get(), &ends, sizeof(ends));
+}
+
+std::string_view Identity::part(std::size_t which) const noexcept {
+  if (!bytes_) return {};
+  Ends ends;
+  std::memcpy(&ends, bytes_.get(), sizeof(ends));
+  return {&bytes_[ends[which]], ends[which + 1] - ends[which]};
+}
+
+Store& Resource::store() const noexcept { return watchdog_->store(); }
+
+GiveUp script_call(Store& store, const Script& script, Words keys, Words args,
+                   const Durability& durability) {
+  return [&store, &script, keys = std::vector<std::string>{keys.begin(), keys.end()},
+          args = std::vector<std::string>{args.begin(), args.end()}, durability] {
     const std::vector<std::string_view> key_views{keys.begin(), keys.end()};
     const std::vector<std::string_view> arg_views{args.begin(), args.end()};
     if (durability.replicas > 0)
@@ -135,14 +160,13 @@ void take_back(Store& store, std::string name, std::string request, GiveUp give_
   }
 }
 
-std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
-                            std::shared_ptr<Resource> resource, Identity&& who, const Grant& grant,
+std::shared_ptr<Hold> begin(std::shared_ptr<Resource> resource, Identity&& who, const Grant& grant,
                             const Terms& terms, SteadyTime renew_at) {
-  const SteadyTime now = watchdog->clock().steady();
+  Watchdog& watchdog = resource->watchdog();
+  const SteadyTime now = watchdog.clock().steady();
   const SteadyTime certain_until = grant.since + grant.ttl - terms.margin;
   if (now >= certain_until) return nullptr;
   auto hold = std::make_shared<Hold>();
-  hold->watchdog = watchdog;
   hold->resource = std::move(resource);
   hold->who = std::move(who);
   hold->token = grant.token;
@@ -153,7 +177,7 @@ std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
   hold->queued = grant.queued;
   hold->renew_at = renew_at;
   hold->certain_until.store(certain_until, std::memory_order_relaxed);
-  watchdog->watch(hold, grant.since);
+  watchdog.watch(hold, grant.since);
   count(metrics().lock_acquired);
   return hold;
 }
@@ -166,7 +190,7 @@ Error granted_too_late(const Resource& resource, const Terms& terms) {
 }
 
 Task<bool> enter_again(std::shared_ptr<Hold> hold) {
-  Watchdog& watchdog = *hold->watchdog;
+  Watchdog& watchdog = hold->watchdog();
   const SteadyTime sent = watchdog.clock().steady();
   const std::uint32_t entries = watchdog.enter(*hold);
   if (entries == 0) co_return false;
@@ -187,7 +211,7 @@ Task<bool> enter_again(std::shared_ptr<Hold> hold) {
 Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options) {
   using Kind = ReleaseOutcome::Kind;
   using Outcome = Task<ReleaseOutcome>;
-  Watchdog& watchdog = *hold->watchdog;
+  Watchdog& watchdog = hold->watchdog();
   const auto before = watchdog.leave(*hold);
   const bool lost = before.state == HoldState::lost;
   if (before.entries > 0 && !lost) return leave_others_in(std::move(hold), before.entries);
@@ -197,9 +221,9 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options) {
   if (!lost) {
     metrics().lock_hold.observe(watchdog.clock().steady() - hold->began);
     if (hold->resource->pass_on(hold)) return Outcome::ready({.kind = Kind::released});
-    hold->resource->ended(*hold);
   }
   note_ended(*hold);
+  options.messages_first = hold->queued;  // it had to wait: others probably do now
   auto asked = hold->resource->ask_end(hold->who, options);
   if (!asked.is_ready()) return end(std::move(hold), std::move(asked), lost);
   return Outcome::ready(outcome_of(asked.get().as_integer() == 1, lost));

@@ -12,16 +12,8 @@ namespace sluice::lock {
 /// Makes a hold, and has it watched. Null: the grant took too long to get here, so that the hold is
 /// not certain any more; the caller takes it back. `renew_at`: the first renewal comes not later
 /// than that. `who` is moved from only if there is a hold.
-std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
-                            std::shared_ptr<Resource> resource, Identity&& who, const Grant& grant,
+std::shared_ptr<Hold> begin(std::shared_ptr<Resource> resource, Identity&& who, const Grant& grant,
                             const Terms& terms, SteadyTime renew_at = SteadyTime::max());
-inline std::shared_ptr<Hold> begin(const std::shared_ptr<Watchdog>& watchdog,
-                                   std::shared_ptr<Resource> resource, const Identity& who,
-                                   const Grant& grant, const Terms& terms,
-                                   SteadyTime renew_at = SteadyTime::max()) {
-  Identity same = who;
-  return begin(watchdog, std::move(resource), std::move(same), grant, terms, renew_at);
-}
 
 /// What to throw when begin() gave nothing.
 Error granted_too_late(const Resource& resource, const Terms& terms);

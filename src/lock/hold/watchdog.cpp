@@ -47,8 +47,6 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
   {
     const std::lock_guard lock{mutex_};
     forget_parent();
-    hold->place = holds_.size();
-    holds_.push_back(hold);
     const auto certain_until = hold->certain_until.load(std::memory_order_relaxed);
     if (hold->terms.watched) {
       hold->renew_at = std::min(hold->renew_at, beat_after(since, hold->terms.interval()));
@@ -56,9 +54,10 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
     } else {
       hold->renew_at = hold->risk_at = SteadyTime::max();
     }
-    const SteadyTime first_look = std::min(hold->renew_at, certain_until);
-    hold->planned = plan_.emplace(first_look, hold.get());
-    stale = wake_by(first_look);
+    hold->look_at = std::min(hold->renew_at, certain_until);
+    holds_.emplace_back();
+    find_place(hold, holds_.size() - 1);
+    stale = wake_by(hold->look_at);
   }
   disarm(stale);
 }
@@ -72,7 +71,7 @@ void Watchdog::note_waiter(Hold& hold) {
     const SteadyTime now = clock_.steady();
     const SteadyTime confirmed = hold.certain_until.load() + hold.terms.margin - hold.terms.lease;
     hold.renew_at = std::min(hold.renew_at, std::max(now, confirmed + renewed_for_waiters));
-    plan(hold, std::min(hold.planned->first, hold.renew_at));
+    plan(hold, std::min(hold.look_at, hold.renew_at));
     stale = wake_by(hold.renew_at);
   }
   disarm(stale);
@@ -107,8 +106,7 @@ Watchdog::Departure Watchdog::leave(Hold& hold) {
   const Departure departure{.entries = --hold.entries, .state = hold.state, .cause = hold.cause};
   if (departure.entries == 0 && hold.state == HoldState::held) {
     hold.state = HoldState::released;
-    hold.on_lost.clear();
-    hold.on_risk.clear();
+    hold.listeners = nullptr;
     forget(hold);
   }
   return departure;
@@ -124,19 +122,25 @@ void Watchdog::lose(const std::shared_ptr<Hold>& hold, LostCause cause) {
   tell(std::move(notice));
 }
 
+Hold::Listeners& Watchdog::listeners_of(Hold& hold) {
+  if (!hold.listeners) hold.listeners = std::make_unique<Hold::Listeners>();
+  return *hold.listeners;
+}
+
 std::stop_token Watchdog::lost(Hold& hold) {
   const std::lock_guard lock{mutex_};
-  if (!hold.stop) {
-    hold.stop.emplace();
-    if (hold.state == HoldState::lost) hold.stop->request_stop();
+  auto& stop = listeners_of(hold).stop;
+  if (!stop) {
+    stop.emplace();
+    if (hold.state == HoldState::lost) stop->request_stop();
   }
-  return hold.stop->get_token();
+  return stop->get_token();
 }
 
 void Watchdog::on_lost(Hold& hold, std::function<void(LostCause)> callback) {
   {
     const std::lock_guard lock{mutex_};
-    if (hold.state == HoldState::held) hold.on_lost.push_back(std::move(callback));
+    if (hold.state == HoldState::held) listeners_of(hold).on_lost.push_back(std::move(callback));
     if (hold.state != HoldState::lost) return;
   }
   store_.call_back([callback = std::move(callback), cause = hold.cause] { callback(cause); });
@@ -144,7 +148,7 @@ void Watchdog::on_lost(Hold& hold, std::function<void(LostCause)> callback) {
 
 void Watchdog::on_risk(Hold& hold, std::function<void(Risk)> callback) {
   const std::lock_guard lock{mutex_};
-  if (hold.state == HoldState::held) hold.on_risk.push_back(std::move(callback));
+  if (hold.state == HoldState::held) listeners_of(hold).on_risk.push_back(std::move(callback));
 }
 
 std::uint32_t Watchdog::entries(const Hold& hold) const {
@@ -159,26 +163,28 @@ SteadyTime Watchdog::beat_after(SteadyTime now, nanoseconds interval) const {
 Watchdog::Notice Watchdog::end(Hold& hold, LostCause cause) {
   hold.state = HoldState::lost;
   hold.cause = cause;
-  Notice notice{
-      .hold = holds_[hold.place], .stop = hold.stop, .callbacks = std::move(hold.on_lost)};
-  hold.on_risk.clear();
+  Notice notice{.hold = holds_[hold.place], .listeners = std::move(hold.listeners)};
   forget(hold);
   return notice;
 }
 
 void Watchdog::forget(Hold& hold) {
-  plan_.erase(hold.planned);
-  const std::size_t place = hold.place;
-  std::swap(holds_[place], holds_.back());
-  holds_[place]->place = place;
+  auto last = std::move(holds_.back());
   holds_.pop_back();
+  if (last.get() != &hold) find_place(std::move(last), hold.place);
+}
+
+Watchdog::Warning Watchdog::warning_of(Hold& hold, Risk risk) {
+  hold.warned = true;
+  Warning warning{.hold = holds_[hold.place], .risk = risk, .callbacks = {}};
+  if (hold.listeners) warning.callbacks = hold.listeners->on_risk;
+  return warning;
 }
 
 /// In a child: the holds are its parent's, and so were the timers.
 void Watchdog::forget_parent() {
   if (std::exchange(forks_, fork_count()) == fork_count()) return;
   holds_.clear();
-  plan_.clear();
   timer_ = 0;
   wake_at_ = SteadyTime::max();
 }
@@ -209,12 +215,12 @@ void Watchdog::wake() {
     if (now < wake_at_) return;  // an earlier timer, overtaken by the cancel of it
     wake_at_ = SteadyTime::max();
     timer_ = 0;
-    while (!plan_.empty() && plan_.begin()->first <= now) {
-      Hold& hold = *plan_.begin()->second;
+    while (!holds_.empty() && holds_.front()->look_at <= now) {
+      Hold& hold = *holds_.front();
       const SteadyTime again = look_at(hold, now, due);
       if (again != SteadyTime{}) plan(hold, again);
     }
-    if (!plan_.empty()) stale = wake_by(plan_.begin()->first);
+    if (!holds_.empty()) stale = wake_by(holds_.front()->look_at);
     asks_who = !due.renewals.empty() && reconnection_ && server_.empty();
   }
   disarm(stale);
@@ -225,8 +231,27 @@ void Watchdog::wake() {
 }
 
 void Watchdog::plan(Hold& hold, SteadyTime when) {
-  plan_.erase(hold.planned);
-  hold.planned = plan_.emplace(when, &hold);
+  hold.look_at = when;
+  find_place(std::move(holds_[hold.place]), hold.place);
+}
+
+/// Puts `hold` into the heap, where `place` is empty.
+void Watchdog::find_place(std::shared_ptr<Hold> hold, std::size_t place) {
+  const auto put = [this](std::shared_ptr<Hold>&& one, std::size_t at) {
+    one->place = static_cast<std::uint32_t>(at);
+    holds_[at] = std::move(one);
+  };
+  while (place > 0) {
+    const std::size_t above = (place - 1) / 2;
+    if (holds_[above]->look_at <= hold->look_at) break;
+    put(std::move(holds_[above]), std::exchange(place, above));
+  }
+  for (std::size_t below = 2 * place + 1; below < holds_.size(); below = 2 * place + 1) {
+    if (below + 1 < holds_.size() && holds_[below + 1]->look_at < holds_[below]->look_at) ++below;
+    if (hold->look_at <= holds_[below]->look_at) break;
+    put(std::move(holds_[below]), std::exchange(place, below));
+  }
+  put(std::move(hold), place);
 }
 
 /// What is due for one hold at `now`. When to look again; nothing: it is over.
@@ -239,9 +264,7 @@ SteadyTime Watchdog::look_at(Hold& hold, SteadyTime now, Due& due) {
   }
   if (now >= hold.risk_at) {
     hold.risk_at = SteadyTime::max();
-    hold.warned = true;
-    due.warnings.push_back(
-        {.hold = holds_[hold.place], .risk = Risk::unanswered, .callbacks = hold.on_risk});
+    due.warnings.push_back(warning_of(hold, Risk::unanswered));
   }
   if (now >= hold.renew_at) {
     if (!std::exchange(hold.renewing, true)) {
@@ -290,10 +313,7 @@ Task<void> Watchdog::find_out_who_answers() {
   {
     const std::lock_guard lock{mutex_};
     if (answers.empty() || std::exchange(server_, answers) != answers) {
-      for (const auto& hold : holds_) {
-        hold->warned = true;
-        warnings.push_back({.hold = hold, .risk = Risk::uncertain, .callbacks = hold->on_risk});
-      }
+      for (const auto& hold : holds_) warnings.push_back(warning_of(*hold, Risk::uncertain));
     }
   }
   for (const auto& warning : warnings) warn(warning);
@@ -305,7 +325,8 @@ void Watchdog::renew_soon() {
   {
     const std::lock_guard lock{mutex_};
     const auto now = clock_.steady();
-    for (const auto& hold : holds_) {
+    const Holds all = holds_;
+    for (const auto& hold : all) {
       if (!hold->terms.watched) continue;
       hold->renew_at = now;
       plan(*hold, now);
@@ -412,7 +433,7 @@ void Watchdog::postpone(const Holds& holds) {
       const nanoseconds pause =
           std::max<nanoseconds>((hold->certain_until.load() - now) / 4, hold->terms.lease / 100);
       hold->renew_at = std::min(hold->renew_at, now + pause);
-      plan(*hold, std::min(hold->planned->first, hold->renew_at));
+      plan(*hold, std::min(hold->look_at, hold->renew_at));
       next = std::min(next, hold->renew_at);
     }
     if (next != SteadyTime::max()) stale = wake_by(next);
@@ -426,10 +447,12 @@ void Watchdog::tell(Notice notice) {
   const LostCause cause = hold.cause;
   log(LogLevel::warning,
       "lock " + quoted(hold.resource->key()) + " was lost: " + std::string{to_string(cause)});
-  if (notice.stop)
-    store_.call_back([stop = *std::move(notice.stop)]() mutable { stop.request_stop(); });
-  for (auto& callback : notice.callbacks)
-    store_.call_back([callback = std::move(callback), cause] { callback(cause); });
+  if (notice.listeners) {
+    if (auto& stop = notice.listeners->stop)
+      store_.call_back([stop = *std::move(stop)]() mutable { stop.request_stop(); });
+    for (auto& callback : notice.listeners->on_lost)
+      store_.call_back([callback = std::move(callback), cause] { callback(cause); });
+  }
   hold.resource->ended(hold);
 }
 

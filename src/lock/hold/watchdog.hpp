@@ -61,8 +61,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   /// What was promised to a hold that is lost, to be done without the mutex.
   struct Notice {
     std::shared_ptr<Hold> hold;
-    std::optional<std::stop_source> stop;
-    std::vector<std::function<void(LostCause)>> callbacks;
+    std::unique_ptr<Hold::Listeners> listeners;
   };
   /// A hold at risk, and the callbacks to tell.
   struct Warning {
@@ -78,12 +77,15 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   };
 
   // REQUIRE: mutex_ is held
+  static Hold::Listeners& listeners_of(Hold& hold);
   SteadyTime beat_after(SteadyTime now, std::chrono::nanoseconds interval) const;
   Notice end(Hold& hold, LostCause cause);
   void forget(Hold& hold);
+  Warning warning_of(Hold& hold, Risk risk);
   void forget_parent();
   Clock::TimerId wake_by(SteadyTime when);
   void plan(Hold& hold, SteadyTime when);
+  void find_place(std::shared_ptr<Hold> hold, std::size_t place);
 
   SteadyTime look_at(Hold& hold, SteadyTime now, Due& due);
 
@@ -104,8 +106,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   Clock& clock_;
   const SteadyTime origin_;  // of the beat
   mutable std::mutex mutex_;
-  Holds holds_;
-  std::multimap<SteadyTime, Hold*> plan_;  // when each of them is looked at
+  Holds holds_;  // a heap: the first is looked at first
   Clock::TimerId timer_ = 0;
   SteadyTime wake_at_ = SteadyTime::max();
   unsigned forks_ = fork_count();

@@ -36,9 +36,11 @@ Group::Group(Store& store, const std::vector<std::string>& names, const MutexTer
       watchdog_(shared_of<Watchdog>(store)),
       inbox_(shared_of<Inbox>(store)) {
   members_.reserve(names.size());
-  for (const auto& name : names) members_.push_back(std::make_shared<Member>(store, name, terms));
-  for (const auto& member : members_) {
-    const Names& all = member->names();
+  names_.reserve(names.size());
+  const auto common = std::make_shared<MutexCommon>(store, terms);
+  for (const auto& name : names) {
+    members_.push_back(std::make_shared<Member>(common, name));
+    const Names& all = names_.emplace_back(name);
     keys_.insert(keys_.end(), {all.key, all.token, all.queue, all.looks});
   }
 }
@@ -50,9 +52,9 @@ Task<Group::Reply> Group::ask(Identity who, std::string inbox, bool keeps) {
   const fmt::format_int bound{terms_.hand_off.across_processes};
   const std::string ticket = members_.front()->ticket_of(who, inbox);
   std::vector<std::string_view> args{
-      who.owner,        {lease.data(), lease.size()}, who.request, who.holder, ticket,
+      who.owner(),      {lease.data(), lease.size()}, who.request(), who.holder(), ticket,
       keeps ? "1" : "", {bound.data(), bound.size()}};
-  for (const auto& member : members_) args.push_back(member->names().channel);
+  for (const auto& all : names_) args.push_back(all.channel);
   if (terms_.durability.replicas > 0) {
     const DurableReply durable =
         co_await run_durably(store_, scripts::lock_multi_acquire, keys_, args, terms_.durability);
@@ -82,7 +84,7 @@ Group::Reply Group::reply_of(const Value& value) const {
   AcquireReply& refusal = reply.refusal;
   refusal.left = milliseconds{items[1].as_integer()};
   refusal.time = milliseconds{items[2].as_integer()};
-  const Names& in_the_way = members_[which - 1]->names();
+  const Names& in_the_way = names_[which - 1];
   refusal.queue = in_the_way.queue;
   if (items[3].as_integer() == 1) refusal.foreign_channel = in_the_way.channel;
   if (items[4].as_integer() > 0) {  // what is kept is prolonged by the next question
@@ -100,7 +102,7 @@ Holds Group::begin_all(const Identity& who, const std::vector<FencingToken>& tok
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Grant grant{
         .token = tokens[i], .since = sent, .ttl = terms_.terms.lease, .queued = queued};
-    auto hold = begin(watchdog_, members_[i], who, grant, terms_.terms);
+    auto hold = begin(members_[i], Identity{who}, grant, terms_.terms);
     if (!hold) {
       count(metrics().lock_late);
       for (const auto& begun : holds) watchdog_->leave(*begun);
@@ -143,7 +145,7 @@ Task<Holds> Group::ask_or_wait(const Identity& who, std::optional<SteadyTime> un
     if (const bool heard = co_await inbox_->open(*until); !heard) co_return Holds{};
   }
   // Before the question: the grant may overtake the answer.
-  Inbox::Subscription inbox{inbox_, who.request};
+  Inbox::Subscription inbox{inbox_, std::string{who.request()}};
   co_return co_await wait_in_queue(inbox, who, *until, std::move(stop));
 }
 
@@ -173,9 +175,10 @@ Task<Holds> Group::wait_in_queue(Inbox::Subscription& inbox, const Identity& who
 
 /// `inbox`: the inbox named in the ticket that may be in a queue; empty: there is no ticket.
 std::vector<std::string> Group::words_of_end(const Identity& who, const std::string& inbox) const {
-  std::vector<std::string> words{who.request, std::to_string(terms_.hand_off.across_processes),
+  std::vector<std::string> words{std::string{who.request()},
+                                 std::to_string(terms_.hand_off.across_processes),
                                  members_.front()->ticket_of(who, inbox)};
-  for (const auto& member : members_) words.push_back(member->names().channel);
+  for (const auto& all : names_) words.push_back(all.channel);
   return words;
 }
 
@@ -200,9 +203,10 @@ Task<bool> Group::leave(Holds holds, CallOptions options) {
   if (!known) co_return false;
   const Identity who = holds.front()->who;
   if (holds.front()->queued) {
-    const auto again = [&store = store_, name = members_.front()->key(), request = who.request,
+    const auto again = [&store = store_, name = members_.front()->key(),
+                        request = std::string{who.request()},
                         give_up = giving_up(who)] { take_back(store, name, request, give_up); };
-    shared_of<PendingReleases>(store_)->note_ended(who.request, again);
+    shared_of<PendingReleases>(store_)->note_ended(std::string{who.request()}, again);
   }
   std::optional<Value> reply;
   try {
@@ -249,12 +253,13 @@ void Group::leave_in_background(Holds holds) noexcept {
 
 /// May be called as long as the Store lives, also after this Group.
 GiveUp Group::giving_up(const Identity& who) const {
-  return script_call(store_, scripts::lock_multi_release, {keys_.begin(), keys_.end()},
-                     words_of_end(who, inbox_->channel()), terms_.durability);
+  const auto words = words_of_end(who, inbox_->channel());
+  const std::vector<std::string_view> args{words.begin(), words.end()};
+  return script_call(store_, scripts::lock_multi_release, keys_, args, terms_.durability);
 }
 
 void Group::give_up(const Identity& who) noexcept try {
-  take_back(store_, members_.front()->key(), who.request, giving_up(who));
+  take_back(store_, members_.front()->key(), std::string{who.request()}, giving_up(who));
 } catch (const std::exception&) {  // no memory for the words
   count(metrics().lock_release_failures);
 }

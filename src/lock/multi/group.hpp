@@ -65,6 +65,7 @@ class Group : public std::enable_shared_from_this<Group> {
   const std::shared_ptr<Watchdog> watchdog_;
   const std::shared_ptr<Inbox> inbox_;
   std::vector<std::shared_ptr<Member>> members_;
+  std::vector<Names> names_;            // of each of them
   std::vector<std::string_view> keys_;  // of the scripts: four for each name
 };
 

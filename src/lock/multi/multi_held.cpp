@@ -29,7 +29,7 @@ nanoseconds MultiHold::valid_for() const noexcept {
   if (taken_.empty() || is_inherited()) return {};
   nanoseconds least = nanoseconds::max();
   for (const auto& taken : taken_) {
-    const SteadyTime now = taken.holds.front()->watchdog->clock().steady();
+    const SteadyTime now = taken.holds.front()->watchdog().clock().steady();
     for (const auto& hold : taken.holds) {
       if (hold->state.load() != HoldState::held) return {};
       least = std::min<nanoseconds>(least, hold->certain_until.load() - now);
@@ -54,7 +54,7 @@ void MultiHold::on_lost(std::function<void(LostCause)> callback) {
   };
   const auto once = std::make_shared<Once>(std::move(callback));
   for (const auto& hold : names_)
-    hold->watchdog->on_lost(*hold, [once](LostCause cause) {
+    hold->watchdog().on_lost(*hold, [once](LostCause cause) {
       if (!once->told.test_and_set()) once->callback(cause);
     });
 }
@@ -71,7 +71,7 @@ std::stop_token MultiHold::lost() {
 }
 
 void MultiHold::on_risk(const std::function<void(Risk)>& callback) {
-  for (const auto& hold : names_) hold->watchdog->on_risk(*hold, callback);
+  for (const auto& hold : names_) hold->watchdog().on_risk(*hold, callback);
 }
 
 }  // namespace lock
@@ -105,7 +105,7 @@ FencingToken MultiHeld::token(std::string_view name) const noexcept {
 }
 
 OwnerId MultiHeld::owner() const {
-  return holding_ ? OwnerId{holding_->holds().front()->who.owner} : OwnerId{};
+  return holding_ ? OwnerId{std::string{holding_->holds().front()->who.owner()}} : OwnerId{};
 }
 
 Task<ReleaseOutcome> MultiHeld::release() {

@@ -64,7 +64,7 @@ Task<std::unique_ptr<lock::MultiHold>> MultiLock::enter_each(std::optional<Stead
   const std::string owner = lock::new_owner_id();
   const std::string holder = lock::holder_text(false, label_);
   for (const auto& [group, places] : steps_) {
-    lock::Identity who{.owner = owner, .request = lock::new_request_id(), .holder = holder};
+    lock::Identity who{owner, lock::new_request_id(), holder};
     lock::Holds holds = co_await group->enter(std::move(who), until, stop);
     if (holds.empty()) co_return nullptr;
     holding->add(group, std::move(holds), places);

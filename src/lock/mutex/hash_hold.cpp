@@ -7,6 +7,7 @@
 #include "lock/hold/owner.hpp"
 #include "lock/mutex/hash_hold.lua.hpp"
 #include "lock/text.hpp"
+#include "lock/wait/waiter_registry.hpp"
 #include "sluice/lock_info.hpp"
 
 namespace sluice::lock {
@@ -18,7 +19,7 @@ namespace {
 /// As part own of hash_hold.lua reads it.
 std::string held_for(const Hold& hold) {
   if (!hold.handed_on) return "-1";
-  const auto time = hold.watchdog->clock().steady() - hold.began;
+  const auto time = hold.watchdog().clock().steady() - hold.began;
   return std::to_string(std::chrono::floor<std::chrono::milliseconds>(time).count());
 }
 
@@ -120,16 +121,17 @@ const Script& HashLock::renewal() const noexcept { return scripts::lock_mutex_re
 
 void HashLock::add_to(Renewal& renewal, const Hold& hold, std::uint32_t entries) const {
   renewal.keys.push_back(key());
-  for (std::string word :
-       {hold.who.request, std::to_string(hold.terms.lease.count()), hold.who.owner,
-        std::to_string(entries), hold.who.holder, held_for(hold)})
+  const Identity& who = hold.who;
+  for (std::string word : {std::string{who.request()}, std::to_string(hold.terms.lease.count()),
+                           std::string{who.owner()}, std::to_string(entries),
+                           std::string{who.holder()}, held_for(hold)})
     renewal.args.push_back(std::move(word));
 }
 
 Task<Value> HashLock::ask_recount(const Hold& hold, std::uint32_t entries) {
   return store().run(scripts::lock_mutex_recount, {key()},
-                     {hold.who.request, std::to_string(hold.terms.lease.count()), hold.who.owner,
-                      std::to_string(entries), hold.who.holder, held_for(hold)},
+                     {hold.who.request(), std::to_string(hold.terms.lease.count()),
+                      hold.who.owner(), std::to_string(entries), hold.who.holder(), held_for(hold)},
                      {.repeatable = true});
 }
 
@@ -157,10 +159,10 @@ LockInfo hold_info(const std::vector<Value>& replies) {
   return info;
 }
 
-Task<LockInfo> info_of(Store& store, const Names& names) {
+Task<LockInfo> info_of(Store& store, Names names) {
   Batch batch;
   ask_for_hold(batch, names);
-  batch.add({"LRANGE", names.queue, "0", most_waiters}).add({"HGETALL", names.waiters});
+  batch.add({"LRANGE", names.queue, "0", most_waiters}).add({"HGETALL", waiters_key(names.key)});
   const std::vector<Value> replies = co_await store.run(std::move(batch));
   LockInfo info = hold_info(replies);
   info.waiters = waiters_of(replies.at(4), replies.at(5), time_of(replies.at(2)));

@@ -26,6 +26,6 @@ void ask_for_hold(Batch& batch, const Names& names);
 /// one.
 LockInfo hold_info(const std::vector<Value>& replies);
 
-Task<LockInfo> info_of(Store& store, const Names& names);
+Task<LockInfo> info_of(Store& store, Names names);
 
 }  // namespace sluice::lock

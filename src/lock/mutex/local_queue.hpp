@@ -19,20 +19,22 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <string_view>
+#include <vector>
 
 #include "lock/mutex/wire.hpp"
-#include "lock/per_store.hpp"
 #include "lock/wait/waiter_registry.hpp"
 
 namespace sluice::lock {
 
+class LocalQueues;
+
 class LocalQueue final : public MutexWire {
  public:
-  LocalQueue(Store& store, const std::string& name, const MutexTerms& terms,
-             std::shared_ptr<WaiterRegistry> registry);
-
-  /// `keeper` lives as long as this.
-  void keep(std::shared_ptr<void> keeper) noexcept { keeper_ = std::move(keeper); }
+  LocalQueue(std::shared_ptr<LocalQueues> queues, const std::string& name);
+  ~LocalQueue() override;
+  LocalQueue(const LocalQueue&) = delete;
+  LocalQueue& operator=(const LocalQueue&) = delete;
 
   Task<std::shared_ptr<Hold>> try_enter(Identity who) override;
   Task<std::shared_ptr<Hold>> enter(Identity who, SteadyTime until, std::stop_token stop) override;
@@ -40,6 +42,7 @@ class LocalQueue final : public MutexWire {
   void ended(const Hold& hold) override;
 
  private:
+  friend class LocalQueues;
   /// A waiter in this process, for the time of its wait.
   struct LocalWaiter {
     Identity who;
@@ -61,6 +64,7 @@ class LocalQueue final : public MutexWire {
   enum class GrantOutcome { admitted, admitted_and_others_wait, late, unwanted };
   using MaybeOutcome = std::optional<GrantOutcome>;
 
+  LocalQueues& queues() const noexcept;
   std::shared_ptr<Hold> latest_hold() override;
   Task<std::shared_ptr<Hold>> ask_first(Identity who, SteadyTime until, std::stop_token stop);
   Task<std::shared_ptr<Hold>> wait(WaiterPtr waiter, SteadyTime until, std::stop_token stop);
@@ -70,10 +74,10 @@ class LocalQueue final : public MutexWire {
   Task<MaybeOutcome> admit_one(std::optional<QueuedRequest> request, std::shared_ptr<Hold> ending);
   Task<MaybeOutcome> end_turn(std::shared_ptr<Hold> ending, QueuedRequest& next);
   Task<MaybeOutcome> wait_in_queue(QueuedRequest& request);
-  GrantOutcome admit(const std::string& request, const Grant& grant, FencingToken last,
+  GrantOutcome admit(std::string_view request, const Grant& grant, FencingToken last,
                      bool handed_over);
   std::optional<QueuedRequest> request_for_first();
-  std::shared_ptr<Hold> begin_for(const WaiterPtr& first, const std::string& request,
+  std::shared_ptr<Hold> begin_for(const WaiterPtr& first, std::string_view request,
                                   const Grant& grant, SteadyTime renew_at);
   bool stops_asking();
   Task<AcquireReply> ask_noting_trouble(const Identity& who);
@@ -87,8 +91,7 @@ class LocalQueue final : public MutexWire {
   bool must_ask();
   bool stops_asking_locked();
 
-  std::shared_ptr<void> keeper_;
-  const std::shared_ptr<WaiterRegistry> registry_;
+  LocalQueue* next_in_slot_ = nullptr;  // of the LocalQueues
   std::mutex mutex_;
   std::list<WaiterPtr> waiters_;
   bool asking_ = false;  // a coroutine asks the server for all, or makes the next hold
@@ -100,20 +103,29 @@ class LocalQueue final : public MutexWire {
   SteadyTime turn_began_{};
 };
 
-/// The LocalQueues of one Store: one for each name and terms in use.
-class LocalQueues : public std::enable_shared_from_this<LocalQueues> {
+/// The LocalQueues of one Store by the same terms: one for each name in use.
+class LocalQueues : public MutexCommon, public std::enable_shared_from_this<LocalQueues> {
  public:
-  explicit LocalQueues(Store& store);
+  /// `keeper` lives as long as this.
+  LocalQueues(Store& store, const MutexTerms& terms, std::shared_ptr<void> keeper);
 
+  static std::shared_ptr<LocalQueues> of(Store& store, const MutexTerms& terms);
   /// Throws Error (bad_argument) for a name that is empty or too long.
-  std::shared_ptr<LocalQueue> of(const std::string& name, const MutexTerms& terms);
+  std::shared_ptr<LocalQueue> queue_of(const std::string& name);
 
  private:
-  using Key = std::pair<std::string, MutexTerms>;
+  friend class LocalQueue;
+  void forget(LocalQueue& queue);
 
-  Store& store_;
+  // REQUIRE: mutex_ is held
+  LocalQueue*& slot_of(std::string_view name);
+  void grow();
+
+  const std::shared_ptr<void> keeper_;
   const std::shared_ptr<WaiterRegistry> registry_;
-  InUse<Key, LocalQueue> queues_;
+  std::mutex mutex_;
+  std::vector<LocalQueue*> slots_;  // by a hash of the name; each begins a list
+  std::size_t count_ = 0;
 };
 
 }  // namespace sluice::lock

@@ -1,7 +1,6 @@
 #include "sluice/mutex.hpp"
 
 #include "lock/mutex/local_queue.hpp"
-#include "lock/per_store.hpp"
 
 namespace sluice {
 namespace {
@@ -19,7 +18,7 @@ lock::MutexTerms terms_of(const MutexOptions& options) {
 }  // namespace
 
 Mutex::Mutex(Store& store, std::string name, MutexOptions options)
-    : ExclusiveLock(lock::shared_of<lock::LocalQueues>(store)->of(name, terms_of(options)),
+    : ExclusiveLock(lock::LocalQueues::of(store, terms_of(options))->queue_of(name),
                     std::move(options.label)) {}
 
 }  // namespace sluice

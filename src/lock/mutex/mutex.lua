@@ -78,8 +78,9 @@ end
 if call('HGET', lock, 'sluice:request') ~= ARGV[1] then
   return 0
 end
-local waiting = call('LLEN', KEYS[3])
-if waiting == 0 then  -- as hand_over, without its preparations
+local tickets = call('LRANGE', KEYS[3], '0', '1')
+local ticket = tickets[1]
+if not ticket then  -- as hand_over, without its preparations
   call('DEL', lock, KEYS[4])
   if call('PUBLISH', ARGV[2], '0') > 0 then
 -- include lock/hold/parts.lua server_time
@@ -88,30 +89,49 @@ if waiting == 0 then  -- as hand_over, without its preparations
   end
   return 1
 end
+-- The usual: the first process that waits runs, and nobody listens to the channel. It is hand_over,
+-- without its functions, and with numbers that stay texts: Redis writes a number slowly.
+local request, claim, inbox, owner, holder =
+  string.match(ticket, '^(%S+) %d+ (%d+) (sluice:inbox:%S+) (%S+) (.*)$')
+local heard = inbox and call('PUBSUB', 'NUMSUB', inbox, ARGV[2])
+if heard and heard[2] > 0 and heard[4] == 0 then
+  local till = tonumber(call('HGET', KEYS[4], inbox) or nil)
+  local time = call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  if till and till * 1000 >= now then
+    if tickets[2] then
+      call('DEL', lock)  -- first: what comes after it is not refused for want of memory
+      call('LPOP', KEYS[3])
+    else
+      call('DEL', lock, KEYS[3], KEYS[4])
+    end
+    local token = time[1] .. string.sub('00000' .. time[2], -6)
+    local now_ms = string.sub(token, 1, -4)
+    local counted = call('SET', KEYS[2], token, 'PX', '90000000', 'GET')
+    local last = tonumber(counted or 0)
+    if not last or last >= now then
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
--- include lock/mutex/mutex.lua grant
--- The usual: the first process that waits runs, and no program that is not ours listens. It is
--- hand_over, without making all of its functions: that takes as long as the rest.
-local ticket = call('LINDEX', KEYS[3], '0')
-local inbox = string.match(ticket, ' (sluice:inbox:%S+)')
-if inbox then
-  local heard = call('PUBSUB', 'NUMSUB', inbox, ARGV[2], ARGV[2] .. ':sluice')
-  local till = tonumber(call('HGET', KEYS[4], inbox) or nil)
-  if heard[2] > 0 and heard[4] == heard[6] and not (till and till < server_time()) then
-    grant(1, ticket, waiting, tonumber(call('HGET', lock, 'sluice:handoffs') or 0))
-    if waiting > 1 then
--- include lock/wait/queue.lua inbox
--- include lock/wait/queue.lua processes
-      expect_claim(KEYS[4], inbox, tonumber(string.match(ticket, '^%S+ %d+ (%d+)')))
+      call('SET', KEYS[2], counted)
+      token = string.format('%.0f', next_token(KEYS[2], 1))
+    end
+    call('HSET', lock, owner, '1', 'sluice:request', request, 'sluice:holder', holder)
+    call('PEXPIRE', lock, claim)
+    call('PUBLISH', inbox, 'grant ' .. request .. ' ' .. token .. ' ' .. now_ms .. ' ' .. claim)
+    local claimed = now_ms + math.max(claim, 1500)  -- as expect_claim
+    if tickets[2] and till > claimed then
+      call('HSET', KEYS[4], inbox, claimed)
     end
     return 1
   end
 end
+-- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua next_token
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
+-- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over
 hand_over(ARGV[2], tonumber(ARGV[3]))
 return 1

@@ -17,6 +17,16 @@ struct MutexTerms {
   friend auto operator<=>(const MutexTerms&, const MutexTerms&) = default;
 };
 
+/// What Mutexes of one Store by the same options share.
+struct MutexCommon : LockCommon {
+  MutexCommon(Store& store, const MutexTerms& all);
+
+  const HandOff hand_off;
+  // as the scripts read them
+  const std::string lease;
+  const std::string most_hand_overs;
+};
+
 /// The reply to the end of a turn.
 struct PassReply {
   bool gone = false;
@@ -27,10 +37,9 @@ struct PassReply {
 class MutexWire : public HashLock {
  public:
   /// Throws Error (bad_argument) for a name that is empty or too long.
-  MutexWire(Store& store, const std::string& name, const MutexTerms& terms);
+  MutexWire(std::shared_ptr<MutexCommon> common, const std::string& name);
 
-  const Names& names() const noexcept { return names_; }
-  const HandOff& hand_off() const noexcept { return hand_off_; }
+  const HandOff& hand_off() const noexcept { return common().hand_off; }
 
   Task<LockInfo> info() override;
   Task<Value> ask_end(const Identity& who, CallOptions options) override;
@@ -42,18 +51,16 @@ class MutexWire : public HashLock {
  protected:
   Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) override;
   Task<Value> ask_force_release() override;
-  AcquireReply read_acquire_reply(const Value& reply, const std::string& owner) const override;
+  AcquireReply read_acquire_reply(const Value& reply, std::string_view owner) const override;
   /// `last`: token of the turn that ends. Repeatable, but a copy is answered `gone` where the first
   /// handed over: ask_acquire(next) knows more then. Throws Error (unsynced) when too few replicas
   /// know of the next turn: the hold is to be given back.
   Task<PassReply> ask_pass(const Identity& who, FencingToken last, const Identity& next);
 
  private:
-  const Names names_;
-  const HandOff hand_off_;
-  // as the scripts read them
-  const std::string lease_;
-  const std::string most_hand_overs_;
+  const MutexCommon& common() const noexcept {
+    return static_cast<const MutexCommon&>(LockResource::common());
+  }
 };
 
 }  // namespace sluice::lock

@@ -38,9 +38,8 @@ bool may_hold(const Vote::Reply& reply) {
 
 Attempt::Attempt(std::shared_ptr<Watchdog> watchdog, const Names& names, const QuorumTerms& terms,
                  Identity who)
-    : Resource(watchdog->store(), names.key),
+    : Resource(watchdog, names.key),
       store_(static_cast<QuorumStore&>(watchdog->store())),
-      watchdog_(std::move(watchdog)),
       names_(names),
       terms_(terms),
       who_(std::move(who)) {}
@@ -51,7 +50,7 @@ Task<Value> Attempt::ask_acquire(Store& node) const {
   const fmt::format_int lease{terms_.terms.lease.count()};
   return node.run(scripts::lock_mutex_acquire,
                   {names_.key, names_.token, names_.queue, names_.looks},
-                  {who_.owner, text_of(lease), who_.request, who_.holder, ""},
+                  {who_.owner(), text_of(lease), who_.request(), who_.holder(), ""},
                   {.timeout = terms_.node_timeout, .repeatable = true});
 }
 
@@ -59,14 +58,14 @@ Task<Value> Attempt::ask_release(Store& node) const {
   const fmt::format_int bound{HandOff{}.across_processes};
   return node.run(scripts::lock_mutex_release,
                   {names_.key, names_.token, names_.queue, names_.looks},
-                  {who_.request, names_.channel, text_of(bound), ""},
+                  {who_.request(), names_.channel, text_of(bound), ""},
                   {.timeout = terms_.node_timeout, .repeatable = true});
 }
 
 Task<Value> Attempt::ask_raise(Store& node, FencingToken token) const {
   const fmt::format_int number{token.value};
   return node.run(scripts::lock_quorum_raise, {names_.key, names_.token},
-                  {who_.request, text_of(number)},
+                  {who_.request(), text_of(number)},
                   {.timeout = terms_.node_timeout, .repeatable = true});
 }
 
@@ -82,7 +81,7 @@ Error Attempt::too_few(const Vote::Replies& replies) const {
 
 Task<std::shared_ptr<Hold>> Attempt::acquire() {
   const auto self = shared_from_this();
-  Clock& clock = watchdog_->clock();
+  Clock& clock = watchdog().clock();
   const std::size_t need = store_.majority();
   const SteadyTime sent = clock.steady();
   vote_ = Vote::by_majority(
@@ -106,7 +105,7 @@ Task<std::shared_ptr<Hold>> Attempt::acquire() {
   // A hold of a bare majority cannot lose a node: an early renewal asks the other nodes again.
   const bool is_whole = votes.no + votes.failed == 0;
   const SteadyTime renew_at = is_whole ? SteadyTime::max() : clock.steady() + terms_.node_timeout;
-  auto hold = begin(watchdog_, self, who_, grant, terms_.terms, renew_at);
+  auto hold = begin(self, Identity{who_}, grant, terms_.terms, renew_at);
   if (!hold) {
     count(metrics().lock_late);
     co_await take_back();
@@ -119,7 +118,7 @@ Task<std::shared_ptr<Hold>> Attempt::acquire() {
 /// the hold counts only when a majority of counters have it: the next majority then finds a node
 /// that gives a larger one. (The write-back of Attiya, Bar-Noy and Dolev, 1995.)
 Task<bool> Attempt::raise_counters(FencingToken token) {
-  Clock& clock = watchdog_->clock();
+  Clock& clock = watchdog().clock();
   const std::size_t need = store_.majority();
   const auto vote = Vote::by_majority(
       nodes(), [&](Store& node) { return ask_raise(node, token); }, is_one);
@@ -169,7 +168,7 @@ Task<void> Attempt::take_back() {
     }
   }
   if (granted.empty()) co_return;
-  Clock& clock = watchdog_->clock();
+  Clock& clock = watchdog().clock();
   const auto vote = Vote::start(
       granted, [this](Store& node) { return release_and_report(node); },
       [](const Vote::Replies&) { return false; });  // all of them
@@ -179,7 +178,7 @@ Task<void> Attempt::take_back() {
 /// 1: a majority of the nodes has ended the hold.
 Task<Value> Attempt::ask_end(const Identity&, CallOptions) {
   const auto self = shared_from_this();
-  Clock& clock = watchdog_->clock();
+  Clock& clock = watchdog().clock();
   const std::size_t need = store_.majority();
   release_late_grants();
   const auto vote = Vote::by_majority(
@@ -204,9 +203,10 @@ const Script& Attempt::renewal() const noexcept { return scripts::lock_quorum_re
 
 void Attempt::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
   renewal.keys.insert(renewal.keys.end(), {names_.key, names_.token});
-  renewal.args.insert(renewal.args.end(),
-                      {who_.request, std::to_string(terms_.terms.lease.count()), who_.owner,
-                       who_.holder, std::to_string(hold.token.value)});
+  renewal.args.insert(
+      renewal.args.end(),
+      {std::string{who_.request()}, std::to_string(terms_.terms.lease.count()),
+       std::string{who_.owner()}, std::string{who_.holder()}, std::to_string(hold.token.value)});
 }
 
 }  // namespace sluice::lock

@@ -45,7 +45,6 @@ class Attempt final : public Resource, public std::enable_shared_from_this<Attem
   Error too_few(const Vote::Replies& replies) const;
 
   QuorumStore& store_;  // the watchdog's
-  const std::shared_ptr<Watchdog> watchdog_;
   const Names names_;
   const QuorumTerms terms_;
   const Identity who_;

@@ -81,9 +81,8 @@ class QuorumCore {
 
 /// Each attempt has a new owner: what an earlier attempt left at a node is released under its own.
 Task<std::shared_ptr<Hold>> QuorumCore::try_once() {
-  Identity who{
-      .owner = new_owner_id(), .request = new_request_id(), .holder = holder_text(false, label_)};
-  const auto attempt = std::make_shared<Attempt>(watchdog_, names_, terms_, std::move(who));
+  const auto attempt =
+      std::make_shared<Attempt>(watchdog_, names_, terms_, new_identity(nullptr, label_));
   co_return co_await attempt->acquire();
 }
 

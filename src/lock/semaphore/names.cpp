@@ -75,13 +75,13 @@ std::string member_of(const PermitId& permit) {
 
 std::vector<std::string> members_of(const Identity& who) {
   std::vector<std::string> members;
-  if (who.request.size() == request_digits) {
-    for (std::uint32_t i = 1; i <= count_of(who.holder); ++i)
-      members.push_back(member_of(permit_of(who.request, i)));
-  } else if (who.request.size() == permit_digits) {
-    members.push_back(member_of(*PermitId::parse(who.request)));
+  if (who.request().size() == request_digits) {
+    for (std::uint32_t i = 1; i <= count_of(who.holder()); ++i)
+      members.push_back(member_of(permit_of(who.request(), i)));
+  } else if (who.request().size() == permit_digits) {
+    members.push_back(member_of(*PermitId::parse(who.request())));
   } else {
-    members.push_back(who.request + ' ' + who.holder);
+    members.push_back(fmt::format("{} {}", who.request(), who.holder()));
   }
   return members;
 }

@@ -22,9 +22,8 @@ std::int64_t free_by(const Message& message) {
 }  // namespace
 
 PermitQueue::PermitQueue(Store& store, PermitNames names, Terms terms)
-    : PermitWire(store, std::move(names)),
+    : PermitWire(shared_of<Watchdog>(store), std::move(names)),
       terms_(terms),
-      watchdog_(shared_of<Watchdog>(store)),
       inbox_(shared_of<Inbox>(store)) {}
 
 PermitQueue::~PermitQueue() = default;
@@ -35,7 +34,7 @@ GiveUp PermitQueue::give_up(const Identity& who) const {
 
 std::shared_ptr<Hold> PermitQueue::hold(Identity who, const Grant& grant, bool handed_over) {
   const SteadyTime confirm = handed_over ? grant.since + grant.ttl / 3 : SteadyTime::max();
-  auto hold = begin(watchdog_, shared_from_this(), std::move(who), grant, terms_, confirm);
+  auto hold = begin(shared_from_this(), std::move(who), grant, terms_, confirm);
   if (hold && handed_over) count(metrics().lock_handed_over);
   return hold;
 }
@@ -54,7 +53,7 @@ Task<bool> PermitQueue::enter(PermitRequest request, Accept accept) {
   bool asked = false;
   auto entering = wait_out(Patience{store().clock(), until}, stop, [&] {
     if (std::exchange(asked, true))  // the last one was given up
-      request.who.request = new_request_like(request.who.request);
+      request.who = request.who.with_request(new_request_like(request.who.request()));
     return enter_once(request, until, accept);
   });
   co_return co_await entering;
@@ -90,9 +89,9 @@ Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
 Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept accept) {
   if (const bool heard = co_await inbox_->open(until); !heard) co_return false;
   if (const bool heard = co_await listen(until); !heard) co_return false;
-  Inbox::Subscription inbox{inbox_, request.who.request};
+  Inbox::Subscription inbox{inbox_, std::string{request.who.request()}};
   Waiters waiter;
-  waiter.push_back({.inbox = inbox, .permits = count_of(request.who.holder)});
+  waiter.push_back({.inbox = inbox, .permits = count_of(request.who.holder())});
   const auto here = waiter.begin();
   {
     const std::lock_guard lock{mutex_};

@@ -19,8 +19,6 @@
 
 namespace sluice::lock {
 
-class Watchdog;
-
 /// A caller that wants permits.
 struct PermitRequest {
   Identity who;
@@ -46,7 +44,7 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
 
   GiveUp give_up(const Identity& who) const override;
   std::string queued_as(const Identity& who) const override {
-    return std::string{request_of_hold(who.request)};
+    return std::string{request_of_hold(who.request())};
   }
 
  private:
@@ -68,7 +66,6 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
   void heard(const Message& message);
 
   const Terms terms_;
-  const std::shared_ptr<Watchdog> watchdog_;
   const std::shared_ptr<Inbox> inbox_;
   mutable std::mutex mutex_;
   Waiters waiters_;

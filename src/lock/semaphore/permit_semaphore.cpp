@@ -49,9 +49,9 @@ Task<std::vector<HeldPermit>> PermitSemaphore::try_acquire_many(std::uint32_t pe
   const auto queue = queue_;
   const SteadyTime began = store_.clock().steady();
   lock::Identity who{
-      .owner = {},
-      .request = lock::new_permit_request(),
-      .holder = lock::permit_holder(permits, queue->terms(), lock::holder_text(false, label_))};
+      {},
+      lock::new_permit_request(),
+      lock::permit_holder(permits, queue->terms(), lock::holder_text(false, label_))};
   lock::PermitRequest asked{
       .who = who, .terms = queue->terms(), .wait = wait, .stop = std::move(stop)};
   std::vector<HeldPermit> held;
@@ -59,10 +59,9 @@ Task<std::vector<HeldPermit>> PermitSemaphore::try_acquire_many(std::uint32_t pe
                           bool handed_over) {
     who = granted;
     while (held.size() < permits) {
-      const auto id = lock::permit_of(who.request, static_cast<std::uint32_t>(held.size() + 1));
+      const auto id = lock::permit_of(who.request(), static_cast<std::uint32_t>(held.size() + 1));
       const std::string text = id.text();
-      auto hold =
-          queue->hold({.owner = text, .request = text, .holder = who.holder}, grant, handed_over);
+      auto hold = queue->hold({text, text, who.holder()}, grant, handed_over);
       if (!hold) break;  // too late
       held.push_back(HeldPermit{lock::Internals::held(std::move(hold)), id});
     }
@@ -89,9 +88,9 @@ Task<std::optional<PermitId>> PermitSemaphore::take(milliseconds lease, millisec
   check_lease(lease);
   const auto queue = queue_;
   const lock::Terms terms{.lease = lease, .margin = {}, .watched = false};
-  lock::Identity who{.owner = {},
-                     .request = lock::new_permit_request(),
-                     .holder = lock::permit_holder(1, terms, lock::holder_text(false, label_))};
+  lock::Identity who{{},
+                     lock::new_permit_request(),
+                     lock::permit_holder(1, terms, lock::holder_text(false, label_))};
   lock::PermitRequest asked{.who = who, .terms = terms, .wait = wait, .stop = std::move(stop)};
   const auto accept = [&who](const lock::Identity& granted, const lock::Grant&, bool) {
     who = granted;
@@ -99,7 +98,7 @@ Task<std::optional<PermitId>> PermitSemaphore::take(milliseconds lease, millisec
   };
   auto entering = queue->enter(std::move(asked), accept);
   if (const bool in = co_await entering; !in) co_return std::nullopt;
-  co_return lock::permit_of(who.request, 1);
+  co_return lock::permit_of(who.request(), 1);
 }
 
 Task<bool> PermitSemaphore::release(PermitId permit) {

@@ -79,9 +79,8 @@ Task<std::optional<Held>> Semaphore::try_acquire(std::uint32_t permits, millisec
   const SteadyTime began = store_.clock().steady();
   const std::string request = lock::new_request_id();
   lock::Identity who{
-      .owner = request,
-      .request = request,
-      .holder = lock::permit_holder(permits, queue->terms(), lock::holder_text(false, label_))};
+      request, request,
+      lock::permit_holder(permits, queue->terms(), lock::holder_text(false, label_))};
   lock::PermitRequest asked{
       .who = std::move(who), .terms = queue->terms(), .wait = wait, .stop = std::move(stop)};
   std::shared_ptr<lock::Hold> hold;

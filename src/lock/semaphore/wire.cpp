@@ -48,7 +48,7 @@ Task<Value> ask_release(Store& store, const PermitNames& names, const Identity& 
 }  // namespace
 
 Task<PermitReply> PermitWire::ask_acquire(const Identity& who, const std::string& inbox) const {
-  const std::string_view args[] = {names_.channel, who.request, who.holder, inbox};
+  const std::string_view args[] = {names_.channel, who.request(), who.holder(), inbox};
   const Value reply = co_await store().run(scripts::lock_semaphore_acquire, keys_of(names_),
                                            Words{args}, {.repeatable = true});
   co_return permit_reply_of(reply, names_.queue);
@@ -60,7 +60,7 @@ Task<Value> PermitWire::ask_end(const Identity& who, CallOptions options) {
 
 GiveUp PermitWire::give_up_wait(const Identity& who, const std::string& inbox) const {
   const std::string ticket =
-      fmt::format("{} {} {}", request_of_hold(who.request), inbox, who.holder);
+      fmt::format("{} {} {}", request_of_hold(who.request()), inbox, who.holder());
   return [&store = store(), names = names_, who, ticket] {
     return ask_release(store, names, who, ticket, {.repeatable = true});
   };

@@ -15,8 +15,8 @@ struct PermitReply {
 
 class PermitWire : public Resource {
  public:
-  PermitWire(Store& store, PermitNames names)
-      : Resource(store, names.free), names_(std::move(names)) {}
+  PermitWire(std::shared_ptr<Watchdog> watchdog, PermitNames names)
+      : Resource(std::move(watchdog), names.free), names_(std::move(names)) {}
 
   const PermitNames& names() const noexcept { return names_; }
 

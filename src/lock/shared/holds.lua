@@ -11,9 +11,10 @@
 -- which has `turn` too (see lock/shared/settle): Redisson takes a third field beside those of a
 -- writer for a reader. That note is worth nothing once OWNER:write has left the lock.
 -- A reader's hold keys PREFIX:OWNER:rwlock_timeout:N are not in KEYS: as in Redisson, a release
--- finds their names in the hash. They lie in its slot. So does the sorted set
--- sluice_rw_leases:PREFIX: our readers by when the longest of their hold keys ends. It says where
--- to look, and may be wrong: Redisson does not know it.
+-- finds their names in the hash. They lie in its slot. A reader is in while one of them is there.
+-- Of a reader of ours the first lasts longest: it alone is prolonged, however many there are.
+-- The sorted set sluice_rw_leases:PREFIX, in that slot too, has our readers by when their first
+-- hold keys end. It says where to look, and may be wrong: Redisson does not know it.
 local call = redis.call
 local most_entries = 100000  -- that a script looks at, though a field may say anything
 
@@ -74,15 +75,13 @@ local function note_reader(prefix, owner, ms)
   end
 end
 
--- Makes all entries of an owner last at least so long.
+-- Makes the entries of an owner last at least so long.
 local function prolong(key, prefix, kind, owner, ms)
   if kind == 'r' then
-    for n = 1, tonumber(call('HGET', key, owner)) or 0 do
-      local name = hold_key(prefix, owner, n)
-      -- PEXPIRE needs no memory, and a server that has none refuses nothing after it.
-      if call('PTTL', name) < ms and call('PEXPIRE', name, ms) == 0 then
-        call('SET', name, 1, 'PX', ms)
-      end
+    local name = hold_key(prefix, owner, 1)
+    -- PEXPIRE needs no memory, and a server that has none refuses nothing after it.
+    if call('PTTL', name) < ms and call('PEXPIRE', name, ms) == 0 then
+      call('SET', name, 1, 'PX', ms)
     end
     note_reader(prefix, owner, ms)
   end
@@ -95,36 +94,30 @@ local function enter(key, prefix, kind, owner, many, ms)
     for n = entries - many + 1, entries do
       call('SET', hold_key(prefix, owner, n), 1, 'PX', ms)
     end
-    note_reader(prefix, owner, ms)
   else
     call('HINCRBY', key, owner .. ':write', many)
   end
-  prolong_lock(key, prefix, ms)
+  prolong(key, prefix, kind, owner, ms)
 end
 
--- Ends so many entries of an owner. Where an owner is in by several requests, it is unknown which
--- hold key belongs to which: the keys that stay last as long as the longest did, which is returned.
+-- Ends so many entries of an owner. Returns how long those of a reader lasted, in ms.
 local function leave(key, prefix, kind, owner, many)
   local field = kind == 'r' and owner or owner .. ':write'
   local entries = call('HINCRBY', key, field, -many)
   if entries <= 0 then
     call('HDEL', key, field)
   end
-  local longest = -2
-  if kind == 'r' then
-    for n = 1, entries + many do
-      longest = math.max(longest, call('PTTL', hold_key(prefix, owner, n)))
-    end
-    for n = math.max(entries, 0) + 1, entries + many do
-      call('DEL', hold_key(prefix, owner, n))
-    end
-    if entries <= 0 then
-      call('ZREM', readers_of(prefix), owner)
-    elseif longest > 0 then
-      prolong(key, prefix, kind, owner, longest)
-    end
+  if kind == 'w' then
+    return -2
   end
-  return longest
+  local left = call('PTTL', hold_key(prefix, owner, 1))
+  for n = math.max(entries, 0) + 1, entries + many do
+    call('DEL', hold_key(prefix, owner, n))
+  end
+  if entries <= 0 then
+    call('ZREM', readers_of(prefix), owner)
+  end
+  return left
 end
 
 -- part survey
@@ -157,7 +150,7 @@ local function survey()
   end
   local longest, foreign
   for owner, entries in pairs(readers) do
-    local left = reader_left(owner, entries)
+    local left = reader_left(owner, ours[owner] and 1 or entries)
     if left == -2 then
       call('HDEL', KEYS[1], owner, unpack(ours[owner] or {}))
     else
@@ -173,7 +166,7 @@ local function longest_of_ours()
   local readers = readers_of(ARGV[1])
   local owner = call('ZREVRANGE', readers, 0, 0)[1]
   while owner do
-    local left = reader_left(owner, tonumber(call('HGET', KEYS[1], owner) or 0))
+    local left = call('PTTL', hold_key(ARGV[1], owner, 1))
     if left > -2 then
       return left
     end
@@ -207,11 +200,13 @@ if not before then
 end
 if entries > before then
   enter(KEYS[1], ARGV[1], kind, owner, entries - before, lease)
-elseif entries < before then
-  leave(KEYS[1], ARGV[1], kind, owner, before - entries)
+else
+  if entries < before then
+    leave(KEYS[1], ARGV[1], kind, owner, before - entries)
+  end
+  prolong(KEYS[1], ARGV[1], kind, owner, lease)
 end
 note_hold(KEYS[1], ARGV[1], kind, request, entries, since, owner, holder)
-prolong(KEYS[1], ARGV[1], kind, owner, lease)
 return 1
 
 -- part renewal
@@ -274,9 +269,10 @@ for i = 1, #fields, 2 do
   if entries then
     local writer = string.match(fields[i], '^(.*):write$')
     local kind, owner = writer and 'w' or 'r', writer or fields[i]
-    local left = kind == 'w' and call('PTTL', KEYS[1]) or reader_left(owner, entries)
+    local known = ours[kind .. owner]
+    local left = kind == 'w' and call('PTTL', KEYS[1]) or reader_left(owner, known and 1 or entries)
     if left > -2 then
-      local known = ours[kind .. owner] or {false, false}
+      known = known or {false, false}
       table.insert(holders, {kind, owner, entries, left, known[1], known[2]})
     end
   end

@@ -68,8 +68,10 @@ SharedNames::SharedNames(std::string name) : key(checked_name("a lock", std::mov
 
 SharedAccess::SharedAccess(Store& store, const std::string& name, Mode mode,
                            const SharedMutexOptions& options)
-    : LockResource(store, name, Terms::of(options.lease, options.margin, options.watchdog),
-                   options.durability),
+    : LockResource(std::make_shared<LockCommon>(
+                       store, Terms::of(options.lease, options.margin, options.watchdog),
+                       options.durability),
+                   name),
       mode_(mode),
       names_(name),
       preference_(options.preference == SharedMutexOptions::Preference::writers ? "writers"
@@ -85,9 +87,10 @@ void SharedAccess::check(OwnerState& owner) const {
 }
 
 std::string SharedAccess::ticket_of(const Identity& who, std::string_view inbox) const {
-  return inbox.empty() ? std::string{}
-                       : fmt::format("{} {} {} {} {} {}", letter(), who.request,
-                                     lease_terms().claim().count(), inbox, who.owner, who.holder);
+  return inbox.empty()
+             ? std::string{}
+             : fmt::format("{} {} {} {} {} {}", letter(), who.request(),
+                           lease_terms().claim().count(), inbox, who.owner(), who.holder());
 }
 
 Task<AcquireReply> SharedAccess::ask_acquire(const Identity& who, const std::string& inbox) {
@@ -95,12 +98,12 @@ Task<AcquireReply> SharedAccess::ask_acquire(const Identity& who, const std::str
   const std::string_view keys[] = {key(), names_.token, names_.writers, names_.readers,
                                    names_.looks};
   const std::string_view args[] = {names_.hold_keys, names_.channel, preference_, overtaking_,
-                                   hand_overs_,      who.request,    letter(),    who.owner,
-                                   lease_,           who.holder,     ticket};
+                                   hand_overs_,      who.request(),  letter(),    who.owner(),
+                                   lease_,           who.holder(),   ticket};
   return request_hold(who, scripts::lock_shared_acquire, keys, args);
 }
 
-AcquireReply SharedAccess::read_acquire_reply(const Value& reply, const std::string&) const {
+AcquireReply SharedAccess::read_acquire_reply(const Value& reply, std::string_view) const {
   if (reply.is_text() && reply.as_text() == "upgrade") throw upgrade_refused(key());
   return acquire_reply_of(scripts::lock_shared_acquire.name, reply, names_.channel,
                           mode_ == Mode::read ? names_.readers : names_.writers);
@@ -110,23 +113,23 @@ Task<Value> SharedAccess::ask_end(const Identity& who, CallOptions options) {
   return store().run(scripts::lock_shared_release,
                      {key(), names_.token, names_.writers, names_.readers, names_.looks},
                      {names_.hold_keys, names_.channel, preference_, overtaking_, hand_overs_,
-                      who.request, letter(), ""},
+                      who.request(), letter(), ""},
                      options);
 }
 
 GiveUp SharedAccess::give_up(const Identity& who) const {
-  return script_call(
-      store(), scripts::lock_shared_release,
-      {key(), names_.token, names_.writers, names_.readers, names_.looks},
-      {names_.hold_keys, names_.channel, std::string{preference_}, overtaking_, hand_overs_,
-       who.request, std::string{letter()}, ticket_of(who, inbox()->channel())},
-      durability());
+  const std::string ticket = ticket_of(who, inbox()->channel());
+  const std::string_view keys[] = {key(), names_.token, names_.writers, names_.readers,
+                                   names_.looks};
+  const std::string_view args[] = {names_.hold_keys, names_.channel, preference_, overtaking_,
+                                   hand_overs_,      who.request(),  letter(),    ticket};
+  return script_call(store(), scripts::lock_shared_release, keys, args, durability());
 }
 
 Task<Value> SharedAccess::ask_recount(const Hold& hold, std::uint32_t entries) {
   return store().run(
       scripts::lock_shared_recount, {key()},
-      {names_.hold_keys, hold.who.request, lease_, std::to_string(entries), letter()},
+      {names_.hold_keys, hold.who.request(), lease_, std::to_string(entries), letter()},
       {.repeatable = true});
 }
 
@@ -144,7 +147,7 @@ const Script& SharedAccess::renewal() const noexcept {
 void SharedAccess::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
   renewal.keys.push_back(key());
   renewal.args.push_back(names_.hold_keys);
-  renewal.args.push_back(hold.who.request);
+  renewal.args.emplace_back(hold.who.request());
   renewal.args.push_back(lease_);
 }
 

@@ -47,7 +47,7 @@ class SharedAccess final : public LockResource {
  private:
   Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) override;
   Task<Value> ask_force_release() override;
-  AcquireReply read_acquire_reply(const Value& reply, const std::string& owner) const override;
+  AcquireReply read_acquire_reply(const Value& reply, std::string_view owner) const override;
 
   std::string_view letter() const noexcept { return mode_ == Mode::read ? "r" : "w"; }
   std::string ticket_of(const Identity& who, std::string_view inbox) const;

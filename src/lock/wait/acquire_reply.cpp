@@ -12,18 +12,18 @@ bool is_refusal(const Value& reply) {
                              [](const Value& item) { return item.type() == Value::Type::integer; });
 }
 
-AcquireReply refusal_of(const Value& reply, const std::string& foreign_channel,
+AcquireReply refusal_of(const Value& reply, std::string_view foreign_channel,
                         std::string_view queue) {
   const auto& items = reply.as_items();
   return {.granted = std::nullopt,
           .left = milliseconds{items[0].as_integer()},
           .time = milliseconds{items[1].as_integer()},
-          .foreign_channel = items[2].as_integer() == 1 ? foreign_channel : std::string{},
-          .queue = queue};
+          .foreign_channel = std::string{items[2].as_integer() == 1 ? foreign_channel : ""},
+          .queue = std::string{queue}};
 }
 
 AcquireReply acquire_reply_of(std::string_view script, const Value& reply,
-                              const std::string& foreign_channel, std::string_view queue) {
+                              std::string_view foreign_channel, std::string_view queue) {
   if (reply.type() == Value::Type::integer)
     return {.granted = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
             .foreign_channel = {},

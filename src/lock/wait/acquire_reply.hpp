@@ -20,17 +20,17 @@ struct AcquireReply {
   std::chrono::milliseconds time{};  ///< refused: the server's time
   /// Set when the holder in the way does not know the queue. It publishes its release here.
   std::string foreign_channel;
-  std::string_view queue;  ///< refused: where it waits, a name that lives as long as the wait
+  std::string queue;  ///< refused: where it waits
 };
 
 /// {ms, time, foreign}, all integers.
 bool is_refusal(const Value& reply);
 /// REQUIRES: is_refusal(reply). `foreign_channel`: what to listen to if the reply says so.
-AcquireReply refusal_of(const Value& reply, const std::string& foreign_channel,
+AcquireReply refusal_of(const Value& reply, std::string_view foreign_channel,
                         std::string_view queue);
 /// An integer, the token; or a refusal. Throws Error (protocol) for anything else.
 AcquireReply acquire_reply_of(std::string_view script, const Value& reply,
-                              const std::string& foreign_channel, std::string_view queue);
+                              std::string_view foreign_channel, std::string_view queue);
 /// What to throw when a script replies what it cannot have replied.
 Error unexpected_reply(std::string_view script, const Value& reply);
 

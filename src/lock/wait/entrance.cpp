@@ -1,9 +1,11 @@
 #include "lock/wait/entrance.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <ranges>
 #include <stdexcept>
 #include <type_traits>
+#include <vector>
 
 #include "base/callback.hpp"
 #include "base/process.hpp"
@@ -71,12 +73,8 @@ class OwnTurn {
 };
 
 /// No coroutine, so that what it needs is in no frame while a caller waits.
-Task<std::shared_ptr<Hold>> enter_anew(LockResource& resource, const OwnerState* owner,
-                                       const std::string& label, bool waits, SteadyTime until,
-                                       std::stop_token stop) {
-  Identity who{.owner = owner ? owner->id.text : new_owner_id(),
-               .request = new_request_id(),
-               .holder = holder_text(owner != nullptr, label)};
+Task<std::shared_ptr<Hold>> enter_anew(LockResource& resource, Identity who, bool waits,
+                                       SteadyTime until, std::stop_token stop) {
   return waits && !stop.stop_requested() ? resource.enter(std::move(who), until, std::move(stop))
                                          : resource.try_enter(std::move(who));
 }
@@ -100,8 +98,8 @@ Task<Granted> Entrance::acquire(std::shared_ptr<OwnerState> owner, milliseconds 
                                 std::stop_token stop) {
   // A Task that was dropped may go on when this Entrance is gone.
   const auto resource = resource_;
-  const std::string label = label_;
   resource->check_process();
+  Identity who = new_identity(owner.get(), label_);
   Clock& clock = resource->store().clock();
   const SteadyTime began = clock.steady();
   const SteadyTime until = Clock::add(began, wait);
@@ -130,7 +128,7 @@ Task<Granted> Entrance::acquire(std::shared_ptr<OwnerState> owner, milliseconds 
     }
     if (!hold && has_turn) {
       if (owner) resource->check(*owner);
-      auto entering = enter_anew(*resource, owner.get(), label, waits, until, std::move(stop));
+      auto entering = enter_anew(*resource, std::move(who), waits, until, std::move(stop));
       hold = co_await entering;
       if (hold && owner) owner->add(hold);
     }
@@ -147,15 +145,34 @@ template Task<Held> Entrance::acquire(std::shared_ptr<OwnerState>, milliseconds,
 template Task<std::optional<Held>> Entrance::acquire(std::shared_ptr<OwnerState>, milliseconds,
                                                      std::stop_token);
 
+/// The holds that threads got by lock().
+struct Entrance::ThreadHolds {
+  struct ThreadHold {
+    std::uint64_t thread;
+    Held held;
+  };
+  std::mutex mutex;
+  std::vector<ThreadHold> all;  // latest last
+};
+
 Entrance::~Entrance() {
-  if (forks_ != fork_count()) return;
-  for (const auto& one : thread_holds_)
+  const std::unique_ptr<ThreadHolds> holds{thread_holds_.load()};
+  if (!holds || !resource_->is_of_this_process()) return;
+  for (const auto& one : holds->all)
     if (one.thread == this_thread_number()) --Waiter::locks_of_this_thread();
 }
 
+Entrance::ThreadHolds& Entrance::thread_holds() {
+  ThreadHolds* known = thread_holds_.load(std::memory_order_acquire);
+  if (known) return *known;
+  auto made = std::make_unique<ThreadHolds>();
+  return thread_holds_.compare_exchange_strong(known, made.get()) ? *made.release() : *known;
+}
+
 void Entrance::keep(Held held) {
-  const std::lock_guard lock{mutex_};
-  thread_holds_.push_back({this_thread_number(), std::move(held)});
+  ThreadHolds& holds = thread_holds();
+  const std::lock_guard lock{holds.mutex};
+  holds.all.push_back({this_thread_number(), std::move(held)});
   ++Waiter::locks_of_this_thread();
 }
 
@@ -168,16 +185,18 @@ bool Entrance::lock_within(milliseconds wait) {
 }
 
 void Entrance::unlock() {
-  if (forks_ != fork_count()) return;  // the hold is the parent's, as in std::scoped_lock at fork()
+  if (!resource_->is_of_this_process())
+    return;       // the hold is the parent's, as in std::scoped_lock at fork()
   Held released;  // ends without the mutex: its end may resume a waiter, who may come here
-  const std::lock_guard lock{mutex_};
-  const auto mine = std::ranges::find(thread_holds_ | std::views::reverse, this_thread_number(),
-                                      &ThreadHold::thread);
-  if (mine == thread_holds_.rend())
+  ThreadHolds& holds = thread_holds();
+  const std::lock_guard lock{holds.mutex};
+  const auto mine = std::ranges::find(holds.all | std::views::reverse, this_thread_number(),
+                                      &ThreadHolds::ThreadHold::thread);
+  if (mine == holds.all.rend())
     throw Error{Errc::bad_argument, "unlock of lock " + quoted(resource_->key()) +
                                         ", which this thread has not locked"};
   released = std::move(mine->held);
-  thread_holds_.erase(std::next(mine).base());
+  holds.all.erase(std::next(mine).base());
   --Waiter::locks_of_this_thread();
 }
 

@@ -1,12 +1,10 @@
 /// The way into a lock: every acquire and lock() of Mutex, FairMutex and SharedMutex comes here.
 #pragma once
 
-#include <cstdint>
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include "lock/hold/owner.hpp"
 #include "lock/wait/lock_resource.hpp"
@@ -40,17 +38,13 @@ class Entrance {
   void unlock();
 
  private:
-  struct ThreadHold {
-    std::uint64_t thread;
-    Held held;
-  };
+  struct ThreadHolds;
+  ThreadHolds& thread_holds();
   void keep(Held held);
 
   const std::shared_ptr<LockResource> resource_;
   const std::string label_;
-  const unsigned forks_ = fork_count();
-  std::mutex mutex_;
-  std::vector<ThreadHold> thread_holds_;  // of lock(), latest last
+  std::atomic<ThreadHolds*> thread_holds_ = nullptr;  // none before the first lock()
 };
 
 }  // namespace sluice::lock

@@ -48,10 +48,7 @@ Inbox::~Inbox() {
   if (ticking_) clock_.cancel(timer_);
 }
 
-bool Inbox::is_open() const {
-  const std::lock_guard lock{mutex_};
-  return channel_state_ == ChannelState::open;
-}
+bool Inbox::is_open() const { return channel_state_ == ChannelState::open; }
 
 Task<bool> Inbox::open(SteadyTime until) {
   const auto self = shared_from_this();

@@ -10,6 +10,7 @@
 /// second (lock/wait/queue): the first of its waits there looks, and the others rest.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <exception>
 #include <list>
@@ -114,7 +115,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   bool ticking_ = false;
   SteadyTime last_tick_{};
   unsigned forks_ = fork_count();
-  ChannelState channel_state_ = ChannelState::closed;
+  std::atomic<ChannelState> channel_state_ = ChannelState::closed;  // written under the mutex
   std::exception_ptr failure_;
   std::vector<std::shared_ptr<Completion>> opening_waiters_;
   Listener listener_;

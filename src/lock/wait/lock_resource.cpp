@@ -9,52 +9,54 @@
 
 namespace sluice::lock {
 
-LockResource::LockResource(Store& store, std::string key, Terms terms, Durability durability)
-    : Resource(store, std::move(key)),
-      terms_(terms),
-      durability_(durability),
-      watchdog_(shared_of<Watchdog>(store)),
-      inbox_(shared_of<Inbox>(store)) {}
+LockCommon::LockCommon(Store& store, const Terms& its_terms, const Durability& its_durability)
+    : terms(its_terms),
+      durability(its_durability),
+      watchdog(shared_of<Watchdog>(store)),
+      inbox(shared_of<Inbox>(store)) {}
 
 Task<AcquireReply> LockResource::request_hold(const Identity& who, const Script& script, Words keys,
                                               Words args) {
-  if (durability_.replicas == 0)
-    return read(who, store().run(script, keys, args, {.repeatable = true}));
-  return read_durably(who, run_durably(store(), script, keys, args, durability_));
+  if (durability().replicas == 0) {
+    auto asked = store().run(script, keys, args, {.repeatable = true});
+    if (!asked.is_ready()) return read(who, std::move(asked));
+    return Task<AcquireReply>::ready(read_acquire_reply(asked.get(), who.owner()));
+  }
+  return read_durably(who, run_durably(store(), script, keys, args, durability()));
 }
 
 Task<AcquireReply> LockResource::read(const Identity& who, Task<Value> asked) {
   const Value reply = co_await asked;
-  co_return read_acquire_reply(reply, who.owner);
+  co_return read_acquire_reply(reply, who.owner());
 }
 
 Task<AcquireReply> LockResource::read_durably(const Identity& who, Task<DurableReply> asked) {
   const DurableReply durable = co_await asked;
-  const AcquireReply reply = read_acquire_reply(durable.reply, who.owner);
-  if (!reply.granted || durable.is_in_enough(durability_)) co_return reply;
+  const AcquireReply reply = read_acquire_reply(durable.reply, who.owner());
+  if (!reply.granted || durable.is_in_enough(durability())) co_return reply;
   co_await ask_end(who, {.repeatable = true});
-  throw unsynced(key(), durable, durability_);
+  throw unsynced(key(), durable, durability());
 }
 
 std::shared_ptr<Hold> LockResource::begin_granted(Identity&& who, const Grant& grant,
                                                   SteadyTime renew_at) {
-  auto hold = begin(watchdog_, shared_from_this(), std::move(who), grant, terms_, renew_at);
+  auto hold = begin(shared_from_this(), std::move(who), grant, lease_terms(), renew_at);
   if (hold) granted(hold);
   return hold;
 }
 
 std::shared_ptr<Hold> LockResource::begin_requested(Identity&& who, FencingToken token,
                                                     SteadyTime since) {
-  const Grant grant{.token = token, .since = since, .ttl = terms_.lease};
+  const Grant grant{.token = token, .since = since, .ttl = lease_terms().lease};
   if (auto hold = begin_granted(std::move(who), grant, SteadyTime::max())) return hold;
   count(metrics().lock_late);
   take_back(*this, who);
-  throw granted_too_late(*this, terms_);
+  throw granted_too_late(*this, lease_terms());
 }
 
 Task<std::shared_ptr<Hold>> LockResource::try_enter(Identity who) {
   const auto self = shared_from_this();
-  const SteadyTime sent = watchdog_->clock().steady();
+  const SteadyTime sent = watchdog().clock().steady();
   AcquireReply reply;
   try {
     reply = co_await ask_acquire(who, {});
@@ -68,7 +70,7 @@ Task<std::shared_ptr<Hold>> LockResource::try_enter(Identity who) {
 
 Task<std::shared_ptr<Hold>> LockResource::enter(Identity who, SteadyTime until,
                                                 std::stop_token stop) {
-  return enter_patiently(Patience{watchdog_->clock(), until}, stop, std::move(who),
+  return enter_patiently(Patience{watchdog().clock(), until}, stop, std::move(who),
                          [self = shared_from_this(), until, stop](const Identity& asks) {
                            return self->enter_once(asks, until, stop);
                          });
@@ -78,9 +80,9 @@ Task<std::shared_ptr<Hold>> LockResource::enter(Identity who, SteadyTime until,
 /// trip.
 Task<std::shared_ptr<Hold>> LockResource::enter_once(Identity who, SteadyTime until,
                                                      std::stop_token stop) {
-  if (!inbox_->is_open()) {
+  if (!inbox()->is_open()) {
     if (auto hold = co_await try_enter(who)) co_return hold;
-    if (const bool heard = co_await inbox_->open(until); !heard) co_return nullptr;
+    if (const bool heard = co_await inbox()->open(until); !heard) co_return nullptr;
   }
   std::shared_ptr<Hold> hold;
   try {
@@ -96,9 +98,9 @@ Task<std::shared_ptr<Hold>> LockResource::enter_once(Identity who, SteadyTime un
 Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(Identity& who, SteadyTime until,
                                                         std::stop_token stop) {
   // before the request, so that no grant is missed
-  Inbox::Subscription subscription{inbox_, who.request};
-  QueuedWait queued{subscription, terms_.lease,
-                    [this, &who] { return ask_acquire(who, inbox_->channel()); }};
+  Inbox::Subscription subscription{inbox(), std::string{who.request()}};
+  QueuedWait queued{subscription, lease_terms().lease,
+                    [this, &who] { return ask_acquire(who, inbox()->channel()); }};
   const std::stop_callback on_stop{
       stop, [&subscription] { subscription.post({.kind = InboxMessage::Kind::recheck}); }};
   const auto wanted = [&stop] { return !stop.stop_requested(); };
@@ -113,7 +115,7 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(Identity& who, SteadyTim
       co_return hold;
     }
     count(metrics().lock_late);  // this process stood still, and another has the lock: wait again
-    inbox_->look_at_all();
+    inbox()->look_at_all();
   }
 }
 
@@ -122,7 +124,7 @@ Task<bool> LockResource::force_release() {
   check_process();
   const auto latest = latest_hold();  // before the request: afterwards it may be the next one
   const bool ended = (co_await ask_force_release()).as_integer() == 1;
-  if (ended && latest) watchdog_->lose(latest, LostCause::taken);
+  if (ended && latest) watchdog().lose(latest, LostCause::taken);
   co_return ended;
 }
 

@@ -20,14 +20,24 @@
 
 namespace sluice::lock {
 
+/// What locks of one Store by the same options share.
+struct LockCommon {
+  LockCommon(Store& store, const Terms& terms, const Durability& durability);
+
+  const Terms terms;
+  const Durability durability;
+  const std::shared_ptr<Watchdog> watchdog;
+  const std::shared_ptr<Inbox> inbox;
+};
+
 /// Threads: any.
 class LockResource : public Resource, public std::enable_shared_from_this<LockResource> {
  public:
-  LockResource(Store& store, std::string key, Terms terms, Durability durability);
+  LockResource(std::shared_ptr<LockCommon> common, std::string key)
+      : Resource(common->watchdog, std::move(key)), common_(std::move(common)) {}
 
-  Watchdog& watchdog() const noexcept { return *watchdog_; }
-  const Terms& lease_terms() const noexcept { return terms_; }
-  Durability durability() const noexcept override { return durability_; }
+  const Terms& lease_terms() const noexcept { return common_->terms; }
+  Durability durability() const noexcept override { return common_->durability; }
 
   /// One request. Null: refused.
   virtual Task<std::shared_ptr<Hold>> try_enter(Identity who);
@@ -51,11 +61,11 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
   virtual Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) = 0;
   virtual Task<Value> ask_force_release() = 0;
   /// What the acquire script replied. Throws Error (protocol) for what it cannot have replied.
-  virtual AcquireReply read_acquire_reply(const Value& reply, const std::string& owner) const = 0;
+  virtual AcquireReply read_acquire_reply(const Value& reply, std::string_view owner) const = 0;
   /// Whether a hold that was handed over has to be confirmed by another request: the replicas have
   /// to know it too.
   bool asks_after_hand_over() const noexcept {
-    return durability_.replicas > 0 || terms_.asks_after_hand_over();
+    return durability().replicas > 0 || lease_terms().asks_after_hand_over();
   }
   /// A hold came into being.
   virtual void granted(const std::shared_ptr<Hold>& /*hold*/) {}
@@ -71,7 +81,8 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
   /// (timeout), and gives the hold back, when the reply took as long as the lease.
   std::shared_ptr<Hold> begin_requested(Identity&& who, FencingToken token, SteadyTime since);
 
-  const std::shared_ptr<Inbox>& inbox() const noexcept { return inbox_; }
+  const std::shared_ptr<Inbox>& inbox() const noexcept { return common_->inbox; }
+  LockCommon& common() const noexcept { return *common_; }
 
  private:
   Task<AcquireReply> read(const Identity& who, Task<Value> asked);
@@ -79,10 +90,7 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
   Task<std::shared_ptr<Hold>> enter_once(Identity who, SteadyTime until, std::stop_token stop);
   Task<std::shared_ptr<Hold>> wait_in_queue(Identity& who, SteadyTime until, std::stop_token stop);
 
-  const Terms terms_;
-  const Durability durability_;
-  const std::shared_ptr<Watchdog> watchdog_;
-  const std::shared_ptr<Inbox> inbox_;
+  const std::shared_ptr<LockCommon> common_;
 };
 
 }  // namespace sluice::lock

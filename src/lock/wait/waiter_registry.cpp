@@ -1,5 +1,7 @@
 #include "lock/wait/waiter_registry.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "lock/per_store.hpp"
@@ -25,8 +27,8 @@ WaiterRegistry::~WaiterRegistry() {
   if (ticking_) clock_.cancel(timer_);
 }
 
-WaiterRegistry::Entry::Entry(WaiterRegistry& registry, const std::string& key, const Identity& who)
-    : waiters_(registry), key_(key), who_(who) {
+WaiterRegistry::Entry::Entry(WaiterRegistry& registry, const std::string& name, const Identity& who)
+    : waiters_(registry), name_(name), who_(who) {
   waiters_.add(*this);
 }
 
@@ -67,7 +69,9 @@ void WaiterRegistry::remove(Entry& entry) {
     (entry.before_ ? entry.before_->after_ : first_) = entry.after_;
     if (entry.after_) entry.after_->before_ = entry.before_;
     if (!entry.told_) return;
-    gone_.push_back({.key = entry.key_, .request = entry.who_.request, .person = {}});
+    gone_.push_back({.key = waiters_key(entry.name_),
+                     .request = std::string{entry.who_.request()},
+                     .person = {}});
     if (!begin_to_send()) return;
   }
   spawn(send());
@@ -85,9 +89,9 @@ void WaiterRegistry::tick() {
       const std::uint64_t waited = ticks_ - entry->tick_;
       if (waited < told_after || (waited - told_after) % told_again_after != 0) continue;
       entry->told_ = true;
-      come_.push_back({.key = entry->key_,
-                       .request = entry->who_.request,
-                       .person = entry->who_.owner + ' ' + entry->who_.holder,
+      come_.push_back({.key = waiters_key(entry->name_),
+                       .request = std::string{entry->who_.request()},
+                       .person = fmt::format("{} {}", entry->who_.owner(), entry->who_.holder()),
                        .seconds = waited - 1});
     }
     std::ranges::reverse(come_);  // first come first

@@ -16,8 +16,14 @@
 #include "lock/hold/resource.hpp"
 #include "lock/wait/inbox.hpp"
 #include "sluice/lock_info.hpp"
+#include "store/key_name.hpp"
 
 namespace sluice::lock {
+
+/// The key of who has been waiting for long, of the lock `name`.
+inline std::string waiters_key(std::string_view name) {
+  return key_with_prefix("sluice_lock_waiters", name);
+}
 
 /// Threads: any.
 class WaiterRegistry : public std::enable_shared_from_this<WaiterRegistry> {
@@ -30,8 +36,8 @@ class WaiterRegistry : public std::enable_shared_from_this<WaiterRegistry> {
   /// One that waits, while it lives.
   class Entry {
    public:
-    /// `key`: the hash of the lock's waiters. All must outlive the Entry.
-    Entry(WaiterRegistry& registry, const std::string& key, const Identity& who);
+    /// `name`: of the lock. All must outlive the Entry.
+    Entry(WaiterRegistry& registry, const std::string& name, const Identity& who);
     ~Entry();
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
@@ -39,7 +45,7 @@ class WaiterRegistry : public std::enable_shared_from_this<WaiterRegistry> {
    private:
     friend class WaiterRegistry;
     WaiterRegistry& waiters_;
-    const std::string& key_;
+    const std::string& name_;
     const Identity& who_;
     Entry* before_ = nullptr;
     Entry* after_ = nullptr;

@@ -76,7 +76,7 @@ auto enter_patiently(Patience patience, std::stop_token stop, Identity who, Ente
     -> decltype(enter(who)) {
   return wait_out(patience, std::move(stop),
                   [who = std::move(who), enter = std::move(enter), asked = false]() mutable {
-                    if (std::exchange(asked, true)) who.request = new_request_id();
+                    if (std::exchange(asked, true)) who = who.with_request(new_request_id());
                     return enter(who);
                   });
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "net/endpoint.hpp"
@@ -70,6 +71,17 @@ struct UserSettings {
   bool operator==(const UserSettings&) const = default;
 };
 
+/// Whom AUTH with a password alone means.
+inline constexpr std::string_view default_user = "default";
+
+/// A command that no table knows: see command_rule.hpp.
+struct CommandRule {
+  std::string name;  ///< lower case; "json.*": all that begin so
+  std::string text;  ///< "key 1 read"
+
+  bool operator==(const CommandRule&) const = default;
+};
+
 struct PoolSettings {
   std::string name;
   FilePlace place;
@@ -104,6 +116,7 @@ struct PoolSettings {
   std::string server_user;
   std::string server_password;
   std::vector<std::string> allow;
+  std::vector<CommandRule> commands;
   std::size_t request_size_limit = std::size_t{512} << 20;
   std::size_t request_words_limit = std::size_t{1} << 20;
   std::size_t reply_size_limit = std::size_t{1} << 30;
@@ -112,7 +125,20 @@ struct PoolSettings {
   std::chrono::milliseconds client_idle_timeout{0};
   std::chrono::milliseconds resolve_interval{30000};
   std::chrono::milliseconds connect_timeout{1000};
+  std::chrono::milliseconds login_timeout{30000};
+  std::size_t exclusive_connections = 4096;
   CharSign key_bytes = CharSign::is_signed;
+
+  /// Clients have to say who they are before anything else.
+  bool wants_login() const noexcept { return redis && (!redis_auth.empty() || !users.empty()); }
+  /// Empty: there is none of this name. The default user has the password of redis_auth; where
+  /// nobody has to log in it has none.
+  std::optional<UserSettings> find_user(std::string_view wanted) const {
+    for (const auto& user : users)
+      if (user.name == wanted) return user;
+    if (wanted != default_user || (redis_auth.empty() && !users.empty())) return std::nullopt;
+    return UserSettings{.name = std::string{default_user}, .password = redis_auth};
+  }
 
   bool operator==(const PoolSettings&) const = default;
 };

@@ -11,6 +11,7 @@
 #include "base/json.hpp"
 #include "proxy/config/inspect.hpp"
 #include "proxy/watch/counters.hpp"
+#include "resp/command_table.hpp"
 
 namespace sluice::proxy::config {
 namespace {
@@ -153,6 +154,17 @@ void limit_that_was_ignored(const PoolSettings& pool, Findings& findings) {
                              "Make sure that your clients need no more."));
 }
 
+void commands_that_are_known(const PoolSettings& pool, Findings& findings) {
+  for (const auto& rule : pool.commands)
+    if (resp::find_command(rule.name) != nullptr || pool.compat == Compat::strict)
+      findings.push_back(about(pool, Severity::warning, "idle-command",
+                               fmt::format("commands names '{}'", rule.name),
+                               pool.compat == Compat::strict
+                                   ? "with compat: strict the proxy serves what twemproxy serves."
+                                   : "the proxy knows it already, and goes by its own table.",
+                               "Remove it."));
+}
+
 /// A rule whose words are always the same.
 struct PlainRule {
   bool (*applies)(const PoolSettings& pool);
@@ -199,9 +211,15 @@ void check_plain_rules(const PoolSettings& pool, Findings& findings) {
 }
 
 using PoolRule = void (*)(const PoolSettings& pool, Findings& findings);
-constexpr PoolRule rules[] = {
-    check_plain_rules, uneven_shares,      long_names,        ejecting_connections,
-    open_door,         same_address_twice, name_of_a_counter, limit_that_was_ignored};
+constexpr PoolRule rules[] = {check_plain_rules,
+                              uneven_shares,
+                              long_names,
+                              ejecting_connections,
+                              open_door,
+                              same_address_twice,
+                              name_of_a_counter,
+                              limit_that_was_ignored,
+                              commands_that_are_known};
 
 constexpr unsigned others_may_read = 0004;
 

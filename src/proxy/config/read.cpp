@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "proxy/config/settings.hpp"
+#include "proxy/memcached/commands.hpp"
+#include "proxy/redis/redis_protocol.hpp"
 
 namespace sluice::proxy::config {
 namespace {
@@ -55,6 +57,28 @@ void check_tls(const PoolSettings& pool) {
                pool.name));
 }
 
+/// Why this entry of `allow` cannot be meant; empty: it can.
+std::string_view fault_of_allowed(const PoolSettings& pool, const std::string& name) {
+  bool known = false;
+  for (const auto& spec : resp::all_commands()) {
+    if (!pool.redis || !is_allowed(spec.name, {&name, 1})) continue;
+    known = true;
+    const auto route = route_of(spec);
+    if (!route || route->needs_consent || route->route != Route::refused) return {};
+  }
+  if (const auto* const command = find_memcached_command(name); !pool.redis && command) {
+    known = true;
+    if (command->kind != MemcachedKind::never) return {};
+  }
+  return known ? "is never served: ask the server itself" : "is no command that is known here";
+}
+
+void check_allow(const PoolSettings& pool) {
+  for (const auto& name : pool.allow)
+    if (const auto fault = fault_of_allowed(pool, name); !fault.empty())
+      refuse(pool.place, fmt::format("'{}' in allow of the pool '{}' {}", name, pool.name, fault));
+}
+
 void check_pool(const PoolSettings& pool) {
   if (pool.listen.text.empty())
     refuse(pool.place, fmt::format("the pool '{}' has no listen; say where clients connect, as "
@@ -69,7 +93,16 @@ void check_pool(const PoolSettings& pool) {
     refuse(pool.place, fmt::format("the pool '{}' has passwords, but memcached knows none; write "
                                    "'redis: true', or remove redis_auth and users",
                                    pool.name));
+  if (pool.compat == Compat::strict && !pool.users.empty())
+    refuse(pool.place, fmt::format("the pool '{}' has users, but with 'compat: strict' AUTH takes "
+                                   "one password alone, as in twemproxy: use redis_auth",
+                                   pool.name));
+  if (!pool.commands.empty() && !pool.redis)
+    refuse(pool.place, fmt::format("the pool '{}' has commands of Redis; write 'redis: true', or "
+                                   "remove commands",
+                                   pool.name));
   check_tls(pool);
+  check_allow(pool);
 }
 
 PoolSettings read_pool(const Node& node, std::size_t position) {

@@ -13,7 +13,9 @@
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "proxy/config/command_rule.hpp"
 #include "proxy/config/read.hpp"
+#include "resp/letters.hpp"
 
 namespace sluice::proxy::config {
 namespace {
@@ -305,6 +307,37 @@ struct Words : Structure {
     std::vector<std::string> words;
     for (const auto& word : value) words.push_back(quoted(word));
     return list_text(words);
+  }
+};
+
+struct Commands : Structure {
+  static constexpr std::string_view name = "map";
+  static void read(const Node& node, const SettingRow&, std::vector<CommandRule>& value) {
+    constexpr std::size_t longest_name = 64;
+    value.clear();
+    if (node.kind != Node::Kind::map)
+      throw Problem{node.line, "write a map of commands and where their keys are, as {X: key 1}"};
+    for (const auto& item : node.items) {
+      CommandRule rule{item.key, scalar_of(item, command_rule_form)};
+      std::ranges::transform(rule.name, rule.name.begin(), resp::lower);
+      const auto odd = std::ranges::find_if(
+          rule.name, [](char c) { return c <= ' ' || c == '|' || c == '*' || c > '~'; });
+      if (rule.name.size() > longest_name || (odd != rule.name.end() && *odd != '*') ||
+          rule.name.substr(0, rule.name.size() - 1).contains('*') || rule.name.empty())
+        throw Problem{item.line, fmt::format("'{}' is no name of a command", item.key)};
+      if (!spec_of(rule))
+        throw Problem{item.line, fmt::format("'{}' is not right for {}; write {}", rule.text,
+                                             item.key, command_rule_form)};
+      if (std::ranges::find(value, rule.name, &CommandRule::name) != value.end())
+        throw Problem{item.line, fmt::format("'{}' is there twice; remove one", item.key)};
+      value.push_back(std::move(rule));
+    }
+  }
+  static std::string text(const std::vector<CommandRule>& value) {
+    std::vector<std::string> rules;
+    for (const auto& rule : value)
+      rules.push_back(fmt::format("{}: {}", quoted(rule.name), quoted(rule.text)));
+    return rules.empty() ? "" : fmt::format("{{{}}}", fmt::join(rules, ", "));
   }
 };
 

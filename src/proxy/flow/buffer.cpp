@@ -42,6 +42,13 @@ void Buffer::release() noexcept {
   begin_ = end_ = capacity_ = 0;
 }
 
+void Buffer::keep(std::string_view bytes) {
+  if (bytes.empty()) return;
+  data_ = pool_->take(bytes.size());
+  end_ = capacity_ = bytes.size();
+  std::memcpy(data_, bytes.data(), bytes.size());
+}
+
 void Buffer::make_room(std::size_t bytes) {
   const auto used = size();
   // If half of it is free in front, the bytes move there; else the buffer grows.

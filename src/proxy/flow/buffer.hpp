@@ -1,7 +1,7 @@
 /// Bytes on their way, and where their memory comes from.
 ///
-/// An idle connection has no memory: a Buffer takes a block when the first byte comes and gives it
-/// back with the last. Blocks of the usual size are kept for the next Buffer, and freed when they
+/// An idle connection has no memory: a Buffer takes it when the first byte comes and gives it back
+/// with the last. Blocks of the usual size are kept for the next Buffer, and freed when they
 /// are not used (see BlockPool::trim).
 #pragma once
 
@@ -62,6 +62,7 @@ class Buffer {
 
   bool empty() const noexcept { return begin_ == end_; }
   std::size_t size() const noexcept { return end_ - begin_; }
+  std::size_t capacity() const noexcept { return capacity_; }
   std::string_view view() const noexcept { return {data_ + begin_, size()}; }
 
   void append(std::string_view bytes) {
@@ -70,6 +71,9 @@ class Buffer {
     std::memcpy(data_ + end_, bytes.data(), bytes.size());
     end_ += bytes.size();
   }
+
+  /// In no more memory than they need: nothing may follow for long. REQUIRES: empty().
+  void keep(std::string_view bytes);
 
   /// Room for at least `bytes` behind the end, to be filled and then added().
   std::span<char> room(std::size_t bytes) {

@@ -1,11 +1,14 @@
 #include "proxy/flow/client.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "proxy/flow/session/side_request.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice::proxy::flow {
 namespace {
@@ -18,9 +21,14 @@ constexpr std::size_t expectation_sinks = 8;
 // A client that leaves so many times its output limit unread is closed.
 constexpr std::size_t out_of_bounds = 4;
 
+constexpr std::string_view proxy_ends = "the proxy ends: ask again on another connection";
+
 // A read is kept, to be asked again, while it and the client's queue are no larger than this.
 constexpr std::size_t most_kept_size = std::size_t{16} << 10;
 constexpr std::size_t most_kept = 1024;
+
+// Bytes of replies that a client may leave untaken before it has logged in: as in Redis.
+constexpr std::size_t most_for_strangers = 1024;
 
 // So long a client says nothing before it is taken to be quiet: much longer than a round trip
 // within a site.
@@ -36,8 +44,8 @@ Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint6
       number_(number),
       place_(place),
       last_active_(pool.loop().now()),
-      mode_{.resp = 2, .db = pool.settings().redis_db},
-      logged_in_(!pool.wants_login()) {
+      stranger_since_(last_active_),
+      session_state_(pool.newcomer()) {
   attach(std::move(transport));
 }
 
@@ -48,6 +56,9 @@ void Client::close() noexcept {
   abandon_queue();
   session_.reset();
   detach();
+  reader_.reset();
+  weigh_reader();
+  static_cast<void>(keep_within_budget(0));
   pool_.clients().remove(*this);
 }
 
@@ -59,8 +70,7 @@ void Client::abandon_queue() noexcept {
     else
       request.receiver = nullptr;  // its upstream drops it with the reply
   }
-  loop_.blocks().charge(-static_cast<std::int64_t>(parked_));
-  parked_ = 0;
+  kept_for(-static_cast<std::ptrdiff_t>(parked_));
 }
 
 void Client::close_later() {
@@ -70,22 +80,39 @@ void Client::close_later() {
 }
 
 void Client::drain() {
-  if (session_) session_->drain();
+  if (session_) session_->unblock(proxy_ends);
   if (loop_.now() - last_active_ >= quiet_time && is_idle() && !reader_) drain_now();
 }
 
 void Client::drain_now() {
   state_.advance(Life::draining);
-  if (session_) session_->drain();
+  if (session_) session_->unblock(proxy_ends);
   loop_.flush_later(*this);
 }
 
-void Client::settle() {
+void Client::apply(const PoolSettings& before) {
   if (!queue_.empty()) pause_for(Pause::reload);
+  const auto& settings = pool_.settings();
+  auto state = session_state_;
+  if (state.mode.db == before.redis_db) state.mode.db = settings.redis_db;
+  const auto user = settings.find_user(session_ ? session_->user() : default_user);
+  state.read_only = user && user->read_only;
+  state.logged_in =
+      !settings.wants_login() || (before.wants_login() && state.logged_in && user.has_value());
+  const bool leaves = session_state_.logged_in && !state.logged_in;
+  if (session_ && (leaves || (state.read_only && !session_state_.read_only))) session_->revoke();
+  set_session_state(state);
+  if (leaves) close_later();
+}
+
+void Client::set_session_state(const SessionState& state) noexcept {
+  if (session_state_.logged_in && !state.logged_in) stranger_since_ = loop_.now();
+  session_state_ = state;
 }
 
 void Client::flushed() {
   last_active_ = loop_.now();
+  if (budgeted_ != 0) static_cast<void>(keep_within_budget(memory()));
   go_on();
   if (!queue_.empty()) return;
   const bool has_begun = memory() != 0 || (session_ && session_->is_in_transaction());
@@ -100,42 +127,77 @@ bool Client::gives_way() {
 
 std::size_t Client::consume(std::string_view bytes) {
   last_active_ = loop_.now();
+  const auto used = serve_all(bytes);
+  if (reader_bytes_ != 0 || reader_) weigh_reader();
+  const bool watched = !session_state_.logged_in || budgeted_ != 0;
+  if (watched && !closed() && !keep_within_budget(bytes.size() - used)) {
+    pool_.clients().evict(*this);
+    return 0;
+  }
+  return used;
+}
+
+/// What a reader keeps of a long request counts as memory that is in use.
+void Client::weigh_reader() noexcept {
+  const auto bytes = reader_ ? std::min<std::size_t>(reader_->memory(), UINT32_MAX) : 0;
+  loop_.blocks().charge(static_cast<std::int64_t>(bytes) - std::int64_t{reader_bytes_});
+  reader_bytes_ = static_cast<std::uint32_t>(bytes);
+}
+
+/// `unread`: bytes of requests that are not whole. False: strangers keep too much already.
+bool Client::keep_within_budget(std::size_t unread) {
+  const bool counts = !session_state_.logged_in && !closed();
+  const auto input = std::max(unread, input_memory());
+  const auto keeps = counts ? input + unsent() + parked_ + reader_bytes_ : 0;
+  const auto more = static_cast<std::int64_t>(keeps) - std::int64_t{budgeted_};
+  if (!pool_.context().limits.strangers.take(more)) return false;
+  budgeted_ = static_cast<std::uint32_t>(keeps);
+  return true;
+}
+
+std::size_t Client::serve_all(std::string_view bytes) {
   std::size_t used = 0;
   while (used < bytes.size() && state_.reads()) {
-    RequestReader& reader = reader_ ? *reader_ : pool_.clients().reader();
+    RequestReader& reader = reader_ ? *reader_ : pool_.clients().reader(session_state_.logged_in);
     const auto rest = bytes.substr(used);
     const auto state = reader.read(rest);
     if (state == RequestReader::State::incomplete) {
-      if (!reader_) reader_ = pool_.clients().take_reader();
+      if (!reader_) reader_ = pool_.clients().take_reader(session_state_.logged_in);
       return used;
     }
     if (state == RequestReader::State::bad) {
       const auto reply = reader.error_reply();
-      if (!reader_) static_cast<void>(pool_.clients().take_reader());  // it is of no more use
+      if (!reader_)  // it is of no more use
+        static_cast<void>(pool_.clients().take_reader(session_state_.logged_in));
       reader_.reset();
       last_word({.route = Route::close, .drop_pending = reply.empty(), .reply = reply});
       return closed() ? 0 : bytes.size();
     }
     const auto size = reader.size();
     if (const auto words = reader.words(); !words.empty()) {
-      serve(words, rest.substr(0, size));
+      serve(words, reader.wire(rest));
       if (state_.has(Pause::turn)) break;
       pool_.counters().requests.add();
       if (closed()) return 0;
       reply_mode_.served();
     }
+    reader_.reset();  // for the next request other limits may hold
     used += size;
   }
-  if (reader_) pool_.clients().give_back(std::move(reader_));
   return state_.is_closing() ? bytes.size() : used;
 }
 
 void Client::serve(Words words, std::string_view bytes) {
   const Plan plan = pool_.protocol().plan(words);
   if (!plan.forward.empty()) bytes = plan.forward;
-  if ((!logged_in_ || session_) && plan.route != Route::close &&
-      session().intercept(words, bytes, plan))
-    return;
+  if (plan.route == Route::refused && is_http(words)) return turn_away_http();
+  const bool is_watched = !session_state_.logged_in || session_;
+  if (!is_watched || plan.route == Route::close || !session().intercept(words, bytes, plan))
+    serve(plan, words, bytes);
+  if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
+}
+
+void Client::serve(const Plan& plan, Words words, std::string_view bytes) {
   switch (plan.route) {
     case Route::one:
     case Route::any: forward(words, bytes, plan); break;
@@ -152,7 +214,20 @@ void Client::serve(Words words, std::string_view bytes) {
       break;
     case Route::close: last_word(plan); break;
   }
-  if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
+}
+
+/// Of what follows the proxy would do what looks like a command: a browser was led here.
+void Client::turn_away_http() {
+  if (pool_.http_told().is_due(loop_.now()))
+    log(LogLevel::warning, fmt::format("pool '{}': a client speaks HTTP, and is closed: {}",
+                                       pool_.settings().name, peer()));
+  pool_.counters().client_err.add();
+  close();
+}
+
+BorrowedUpstream Client::borrow(Server& home, const ConnectionMode& mode) {
+  if (!std::exchange(keeps_alive_, true)) net::keep_alive(descriptor());
+  return home.borrow(mode);
 }
 
 ClientSession& Client::session() {
@@ -163,7 +238,7 @@ ClientSession& Client::session() {
 ClientFigures Client::figures() const {
   return {.id = pool_.clients().id_of(*this),
           .pool = pool_.settings().name,
-          .address = net::peer_of(descriptor()),
+          .address = peer(),
           .idle = std::chrono::floor<std::chrono::milliseconds>(loop_.now() - last_active_),
           .under_way = queue_.size(),
           .bytes = holds()};
@@ -222,7 +297,7 @@ bool Client::is_worth_keeping(const Plan& plan, std::size_t size) const noexcept
 
 void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
   if (!plan.keys.empty()) pool_.note_key(words[plan.keys.front()]);
-  Upstream& upstream = home.upstream(mode_, number_);
+  Upstream& upstream = home.upstream(session_state_.mode, number_);
   if (plan.expects_reply) {
     Request& request = enqueue(plan);
     if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
@@ -332,7 +407,7 @@ bool Client::ask_again(Request& request, Failure failure) {
   if (!home) return false;
   request.retried = true;
   pool_.counters().retries.add();
-  home->upstream(mode_, number_).send(request, *request.body);
+  home->upstream(session_state_.mode, number_).send(request, *request.body);
   return true;
 }
 
@@ -354,6 +429,7 @@ bool Client::is_silent(Quiet quiet, std::string_view reply) const noexcept {
 /// answered as the last ones were.
 bool Client::is_too_far_ahead() const noexcept {
   const auto& settings = pool_.settings();
+  if (!session_state_.logged_in && unsent() + parked_ > most_for_strangers) return true;
   return unsent() + parked_ + queue_.size() * expected_ >
              settings.client_output_limit + expected_ ||
          queue_.size() >= settings.client_pending_limit ||

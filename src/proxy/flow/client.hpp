@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/socket.hpp"
 #include "proxy/flow/client_state.hpp"
 #include "proxy/flow/request.hpp"
 #include "proxy/flow/server.hpp"
@@ -23,6 +24,14 @@ struct ClientFigures {
   std::chrono::milliseconds idle{0};
   std::size_t under_way = 0;  ///< requests whose replies it has not been sent
   std::size_t bytes = 0;      ///< kept for it
+};
+
+/// Who a client is and what it has chosen: all of it goes with RESET, and each connection that
+/// serves the client is brought to its `mode`.
+struct SessionState {
+  ConnectionMode mode;
+  bool logged_in = false;  ///< or nobody has to
+  bool read_only = false;  ///< it is a user who may only read
 };
 
 class ClientSession;
@@ -44,15 +53,20 @@ class Client final : public Stream, public Receiver {
   void drain();
   /// Closes as soon as nothing is under way, also a busy client.
   void drain_now();
-  /// What serves its requests is about to change: those under way are answered before the next is
-  /// read, so that none overtakes.
-  void settle();
+  /// The pool's settings were `before`. Requests under way are answered before the next is read, so
+  /// that none overtakes. What its user may do no more, it may do no more from now on; a client
+  /// whose user may nothing leaves behind the replies to what is under way.
+  void apply(const PoolSettings& before);
 
   /// Called by the pool, which has taken the client off its list of those that wait.
   void there_is_room();
   ClientFigures figures() const;
   /// What is buffered or kept for it, in bytes.
-  std::size_t holds() const noexcept { return memory() + parked_; }
+  std::size_t holds() const noexcept { return memory() + parked_ + reader_bytes_; }
+  /// It has not logged in, and should have by `deadline`.
+  bool is_late(SteadyTime deadline) const noexcept {
+    return !session_state_.logged_in && stranger_since_ < deadline;
+  }
 
   std::size_t place() const noexcept { return place_; }
   void set_place(std::size_t place) noexcept { place_ = place; }
@@ -63,10 +77,13 @@ class Client final : public Stream, public Receiver {
 
   // For its session.
   Pool& pool() const noexcept { return pool_; }
-  ConnectionMode& mode() noexcept { return mode_; }
+  ConnectionMode& mode() noexcept { return session_state_.mode; }
+  const SessionState& session_state() const noexcept { return session_state_; }
+  void set_session_state(const SessionState& state) noexcept;
   ReplyMode& reply_mode() noexcept { return reply_mode_; }
-  void set_logged_in(bool logged_in) noexcept { logged_in_ = logged_in; }
-  bool is_logged_in() const noexcept { return logged_in_; }
+  /// A connection for it alone. Empty: there are too many. From the first on its own connection is
+  /// kept alive, so that the server's is not held for a peer that has vanished.
+  BorrowedUpstream borrow(Server& home, const ConnectionMode& mode);
   /// In its turn, behind the replies to what is under way.
   void answer(std::string_view reply);
   void answer(Failure failure);
@@ -99,6 +116,7 @@ class Client final : public Stream, public Receiver {
   void replied(Request& request, std::string_view reply) override;
   void failed(Request& request, Failure failure) override;
   void kept_for(std::ptrdiff_t bytes) override;
+  std::string peer() const override { return net::peer_of(descriptor()); }
 
  private:
   std::size_t consume(std::string_view bytes) override;
@@ -109,6 +127,7 @@ class Client final : public Stream, public Receiver {
   void hung_up() override;
 
   void serve(Words words, std::string_view bytes);
+  void serve(const Plan& plan, Words words, std::string_view bytes);
   void forward(Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
   bool is_worth_keeping(const Plan& plan, std::size_t size) const noexcept;
@@ -120,6 +139,10 @@ class Client final : public Stream, public Receiver {
   void pass_on(std::string_view reply);
   void abandon_queue() noexcept;
   void release_answered();
+  std::size_t serve_all(std::string_view bytes);
+  void weigh_reader() noexcept;
+  bool keep_within_budget(std::size_t unread);
+  void turn_away_http();
   bool is_silent(Quiet quiet, std::string_view reply) const noexcept;
   bool is_too_far_ahead() const noexcept;
   bool is_modest() const noexcept;
@@ -135,11 +158,14 @@ class Client final : public Stream, public Receiver {
   std::uint64_t number_;
   std::size_t place_;
   SteadyTime last_active_;
-  ConnectionMode mode_;
+  SteadyTime stranger_since_;
+  SessionState session_state_;
+  std::uint32_t reader_bytes_ = 0;          // that reader_ keeps beside the buffer
+  std::uint32_t budgeted_ = 0;              // taken of the strangers' budget
   std::unique_ptr<ClientSession> session_;  // made when it is first needed
   ClientState state_;
   ReplyMode reply_mode_;
-  bool logged_in_;
+  bool keeps_alive_ = false;
   bool is_listed_ = false;  // among the clients that the pool tells when there is room
 };
 

@@ -75,7 +75,8 @@ class Gather final : public SideRequest {
         fragment = fragments_.insert(fragments_.end(), Fragment{home, {}, {}});
       fragment->keys.push_back(key);
     }
-    pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
+    if (!pool_.is_strict())  // twemproxy has the counter, and never counts
+      pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
   }
 
   std::string bytes_of(const Fragment& fragment) const {
@@ -88,8 +89,9 @@ class Gather final : public SideRequest {
   /// True: the server has more than enough to take.
   bool send(std::uint32_t place) {
     Fragment& fragment = fragments_[place];
+    const auto key = fragment.keys.empty() ? "" : words_[keys_[fragment.keys.front()]];
     if (fragment.home)
-      return ask(*fragment.home, bytes_of(fragment), place, fragments_.size()).is_full();
+      return ask(*fragment.home, bytes_of(fragment), place, fragments_.size(), key).is_full();
     fail(fragment, Failure::refused);
     return false;
   }

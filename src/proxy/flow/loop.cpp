@@ -34,7 +34,7 @@ Loop::Loop(Clock& clock)
       epoll_(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
       now_(clock.steady()),
-      scratch_(new char[scratch_size]) {
+      scratch_(new char[scratch_head + scratch_size]) {
   watch_descriptor(epoll_.number(), wake_.number(), EPOLLIN, nullptr);
 }
 

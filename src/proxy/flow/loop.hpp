@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,6 +43,19 @@ class EventHandler {
   friend class Loop;
   bool flush_is_due_ = false;
   bool again_is_due_ = false;
+};
+
+/// A line of the log that could come often: one a second is enough.
+class RareLine {
+ public:
+  bool is_due(SteadyTime now) noexcept {
+    if (told_ && now - *told_ < std::chrono::seconds{1}) return false;
+    told_ = now;
+    return true;
+  }
+
+ private:
+  std::optional<SteadyTime> told_;
 };
 
 class Loop {
@@ -94,13 +108,13 @@ class Loop {
   BlockPool& blocks() noexcept { return blocks_; }
   const BlockPool& blocks() const noexcept { return blocks_; }
   RequestPool& requests() noexcept { return requests_; }
-  /// Where a stream without leftovers reads into. Its contents are good until the next read of any
-  /// stream.
-  std::span<char> scratch() noexcept { return {scratch_.get(), scratch_size}; }
+  /// Where a stream reads into that has at most `scratch_head` bytes left from before: there is
+  /// room for them in front. Its contents are good until the next read of any stream.
+  static constexpr std::size_t scratch_head = 4 << 10;
+  static constexpr std::size_t scratch_size = 64 << 10;
+  std::span<char> scratch() noexcept { return {scratch_.get() + scratch_head, scratch_size}; }
 
  private:
-  static constexpr std::size_t scratch_size = 64 << 10;
-
   int wait_time(std::chrono::milliseconds patience) const noexcept;
   void run_posted();
   void run_timers();

@@ -25,16 +25,16 @@ net::TlsFiles files_of(const TlsSettings& settings) {
 
 }  // namespace
 
-std::shared_ptr<Health> SharedPool::health_of(const ServerSettings& server,
-                                              const PoolSettings& pool) {
+std::shared_ptr<SharedServer> SharedPool::server_of(const ServerSettings& server,
+                                                    const PoolSettings& pool) {
   const std::lock_guard lock{mutex_};
-  auto& health = healths_[server.name + ' ' + net::to_string(server.endpoint)];
-  if (!health)
-    health = std::make_shared<Health>(health_policy(pool), version);
-  else if (health->set_policy(health_policy(pool)))
+  auto& shared = servers_[server.name + ' ' + net::to_string(server.endpoint)];
+  if (!shared)
+    shared = std::make_shared<SharedServer>(health_policy(pool), version);
+  else if (shared->health.set_policy(health_policy(pool)))
     log(LogLevel::warning, fmt::format("pool '{}': server '{}' is back: the pool ejects none now",
                                        pool.name, server.name));
-  return health;
+  return shared;
 }
 
 std::shared_ptr<const PoolTls> PoolTls::read(const PoolSettings& settings) {
@@ -90,28 +90,30 @@ std::unique_ptr<net::Transport> Pool::connect(const Server& server) const {
 /// Every failure is counted; one a second is logged.
 void Pool::note_tls_failure(std::string_view reason) {
   counters().tls_failures.add();
-  if (loop().now() - tls_told_ < std::chrono::seconds{1}) return;
-  tls_told_ = loop().now();
-  log(LogLevel::warning,
-      fmt::format("pool '{}': a TLS handshake failed: {}", settings_->name, reason));
+  if (tls_told_.is_due(loop().now()))
+    log(LogLevel::warning,
+        fmt::format("pool '{}': a TLS handshake failed: {}", settings_->name, reason));
 }
 
 void Pool::tick() {
   servers_.tick();
   clients_.tick();
+  protocol_->trim();
 }
 
-void Pool::observe(Server& server, const Request& request, std::string_view reply) {
+void Pool::observe(Server& server, const Request& request, std::string_view reply, bool waited) {
   const auto took = loop().now() - request.since;
-  watch_->latencies.observe(request.command, took);
-  server.watch().latency.observe(took);
+  if (!waited) {
+    watch_->latencies.observe(request.command, took);
+    server.watch().latency.observe(took);
+  }
   auto& notes = context_.registry.worker(context_.worker);
-  if (notes.slow_log.is_slow(took))
+  if (!waited && notes.slow_log.is_slow(took))
     notes.slow_log.note({.took = took,
                          .pool = settings_->name,
                          .command = protocol_->command_name(request.command),
                          .key = noted_key(request),
-                         .client = {},
+                         .client = request.receiver->peer(),
                          .server = server.settings().name},
                         loop().clock().wall());
   if (const auto bytes = std::max<std::size_t>(reply.size(), request.size);

@@ -11,9 +11,11 @@
 #include "net/tls.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/loop.hpp"
+#include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/pool_clients.hpp"
 #include "proxy/flow/pool_servers.hpp"
 #include "proxy/flow/resolver.hpp"
+#include "proxy/flow/session/login_throttle.hpp"
 #include "proxy/flow/session/script_cache.hpp"
 #include "proxy/health/health.hpp"
 #include "proxy/protocol/protocol.hpp"
@@ -23,15 +25,16 @@ namespace sluice::proxy::flow {
 
 /// What all workers share of a pool.
 struct SharedPool {
-  ClientLimit clients;  ///< of all workers, for client_connections
+  PlaceLimit clients;  ///< of all workers, for client_connections
   HealthVersion version{0};
   ScriptCache scripts;
+  LoginThrottle logins;
 
-  std::shared_ptr<Health> health_of(const ServerSettings& server, const PoolSettings& pool);
+  std::shared_ptr<SharedServer> server_of(const ServerSettings& server, const PoolSettings& pool);
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Health>> healths_;  // by name and address
+  std::map<std::string, std::shared_ptr<SharedServer>> servers_;  // by name and address
 };
 
 /// The certificates of a pool, read once for all workers.
@@ -49,7 +52,7 @@ struct PoolContext {
   Resolver& resolver;
   watch::Registry& registry;
   std::size_t worker;  ///< which one, among those of the registry
-  ClientLimit& client_limit;
+  ProcessLimits& limits;
   std::size_t mbuf_size;  ///< see make_redis_protocol()
 };
 
@@ -68,9 +71,12 @@ class Pool {
   Loop& loop() const noexcept { return context_.loop; }
   const PoolSettings& settings() const noexcept { return *settings_; }
   /// Clients have to say who they are before anything else.
-  bool wants_login() const noexcept {
-    return settings_->redis && (!settings_->redis_auth.empty() || !settings_->users.empty());
+  bool wants_login() const noexcept { return settings_->wants_login(); }
+  /// What a client that has just come is, and has chosen.
+  SessionState newcomer() const noexcept {
+    return {.mode = {.resp = 2, .db = settings_->redis_db}, .logged_in = !wants_login()};
   }
+  RareLine& http_told() noexcept { return http_told_; }
   bool is_strict() const noexcept { return settings_->compat == Compat::strict; }
   Protocol& protocol() const noexcept { return *protocol_; }
   watch::PoolCounters& counters() const noexcept { return watch_->counters; }
@@ -97,7 +103,8 @@ class Pool {
     if (context_.registry.watches_keys())
       context_.registry.worker(context_.worker).hot_keys.note(key, loop().now());
   }
-  void observe(Server& server, const Request& request, std::string_view reply);
+  /// `waited`: as long as its client wanted it to (BLPOP), so that its time says nothing.
+  void observe(Server& server, const Request& request, std::string_view reply, bool waited);
 
  private:
   void note_tls_failure(std::string_view reason);
@@ -107,7 +114,7 @@ class Pool {
   std::shared_ptr<SharedPool> shared_;
   std::shared_ptr<const PoolTls> tls_;
   const net::TlsFailure tls_failed_;
-  SteadyTime tls_told_{};  // when a failed handshake was logged last
+  RareLine tls_told_, http_told_;
   std::shared_ptr<watch::PoolWatch> watch_;
   std::unique_ptr<Protocol> protocol_;
   PoolClients clients_;

@@ -15,24 +15,14 @@ namespace {
 using namespace std::chrono_literals;
 using Outcome = net::ServerSocket::Outcome;
 
-constexpr std::size_t kept_readers = 16;
 constexpr auto drain_look = 20ms;   // between two looks for clients that are quiet
 constexpr int clients_a_turn = 64;  // so that connected clients are served as well
 constexpr auto rest_time = 100ms;   // out of descriptors: to accept at once again is of no use
 
 }  // namespace
 
-bool ClientLimit::enter(std::size_t most) noexcept {
-  most = std::min(most, most_.load());
-  auto here = here_.load();
-  do {
-    if (here >= most) return false;
-  } while (!here_.compare_exchange_weak(here, here + 1));
-  return true;
-}
-
 PoolClients::PoolClients(Pool& pool)
-    : pool_(pool), loop_(pool.loop()), reader_(pool.protocol().request_reader()) {}
+    : pool_(pool), loop_(pool.loop()), readers_{make_reader(false), make_reader(true)} {}
 
 PoolClients::~PoolClients() {
   for (const auto& timer : {drain_timer_, dismissal_timer_}) loop_.cancel(timer);
@@ -43,20 +33,21 @@ void PoolClients::close_all() noexcept {
 }
 
 void PoolClients::apply(const PoolSettings& before) {
-  reader_ = pool_.protocol().request_reader();
-  spare_readers_.clear();
-  for (const auto& client : clients_) {
-    client->settle();
-    if (!pool_.wants_login()) client->set_logged_in(true);
-    auto& database = client->mode().db;
-    if (database == before.redis_db) database = pool_.settings().redis_db;
-  }
+  for (const bool trusted : {false, true}) readers_[trusted] = make_reader(trusted);
+  for (const auto& client : clients_) client->apply(before);
+}
+
+std::unique_ptr<RequestReader> PoolClients::make_reader(bool trusted) const {
+  auto reader = pool_.protocol().request_reader();
+  if (!trusted) reader->distrust();
+  return reader;
 }
 
 void PoolClients::accept(net::Socket socket) {
   pool_.counters().client_accepted.add();
   if (draining_ || !find_place()) {
     pool_.counters().client_refused.add();
+    if (!draining_) tell_refused();
     return;  // and the socket closes
   }
   try {
@@ -75,14 +66,24 @@ void PoolClients::accept(net::Socket socket) {
 bool PoolClients::find_place() noexcept {
   const auto most = pool_.settings().client_connections;
   if (!pool_.shared().clients.enter(most != 0 ? most : SIZE_MAX)) return false;
-  if (pool_.context().client_limit.enter()) return true;
+  auto& limits = pool_.context().limits;
+  if (limits.descriptors.enter(limits.for_clients)) return true;
   pool_.shared().clients.leave();
   return false;
 }
 
+void PoolClients::tell_refused() {
+  if (refusals_.is_due(loop_.now()))
+    log(LogLevel::warning,
+        fmt::format("pool '{}': {} clients are here, as many as client_connections or the limit of "
+                    "open files allows; others are closed at once, {} so far",
+                    pool_.settings().name, pool_.counters().client_connections.get(),
+                    pool_.counters().client_refused.get()));
+}
+
 void PoolClients::leave_place() noexcept {
   pool_.shared().clients.leave();
-  pool_.context().client_limit.leave();
+  pool_.context().limits.descriptors.leave();
 }
 
 void PoolClients::list(std::vector<ClientFigures>& figures, std::size_t most) const {
@@ -130,17 +131,6 @@ void PoolClients::drain_quiet(SteadyTime until) {
                                   : loop_.after(drain_look, [this, until] { drain_quiet(until); });
 }
 
-std::unique_ptr<RequestReader> PoolClients::take_reader() {
-  auto fresh =
-      spare_readers_.empty() ? pool_.protocol().request_reader() : std::move(spare_readers_.back());
-  if (!spare_readers_.empty()) spare_readers_.pop_back();
-  return std::exchange(reader_, std::move(fresh));
-}
-
-void PoolClients::give_back(std::unique_ptr<RequestReader> reader) {
-  if (spare_readers_.size() < kept_readers) spare_readers_.push_back(std::move(reader));
-}
-
 void PoolClients::wait_for_room(Client& client) {
   pool_.counters().client_paused.add();
   waiting_for_room_.push_back(&client);
@@ -153,12 +143,17 @@ void PoolClients::there_is_room() {
 
 void PoolClients::tick() {
   there_is_room();
-  const auto idle_timeout = pool_.settings().client_idle_timeout;
-  if (idle_timeout.count() == 0) return;
-  const auto before = loop_.now() - idle_timeout;
-  for (auto place = clients_.size(); place-- > 0;)
-    if (clients_[place]->last_active() < before && clients_[place]->is_idle())
-      clients_[place]->close();
+  const auto before = [this](std::chrono::milliseconds timeout) {
+    return timeout.count() == 0 ? SteadyTime::min() : loop_.now() - timeout;
+  };
+  const auto idle_since = before(pool_.settings().client_idle_timeout);
+  const auto late_since = before(pool_.settings().login_timeout);
+  if (idle_since == SteadyTime::min() && !pool_.wants_login()) return;
+  for (auto place = clients_.size(); place-- > 0;) {
+    Client& client = *clients_[place];
+    const bool idle = client.last_active() < idle_since && client.is_idle();
+    if (idle || client.is_late(late_since)) client.close();
+  }
 }
 
 Client* PoolClients::greediest() const noexcept {
@@ -203,8 +198,9 @@ void Acceptor::ready(Readiness) {
       case Outcome::none: return;
       case Outcome::out_of_descriptors:
       case Outcome::failed:
-        log(LogLevel::error, fmt::format("pool '{}': accept failed: {}", pool_.settings().name,
-                                         std::generic_category().message(accepted.error)));
+        if (failures_.is_due(loop_.now()))
+          log(LogLevel::error, fmt::format("pool '{}': accept failed: {}", pool_.settings().name,
+                                           std::generic_category().message(accepted.error)));
         return rest();
     }
   }

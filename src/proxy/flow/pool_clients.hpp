@@ -1,10 +1,11 @@
 /// The clients of a pool, as one worker has them: how they come, wait for room, and leave.
 #pragma once
 
-#include <atomic>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "net/server_socket.hpp"
@@ -16,22 +17,6 @@
 namespace sluice::proxy::flow {
 
 class Pool;
-
-/// How many clients there are in all workers, and how many at most: beyond that they are closed at
-/// once, as nutcracker does. The process has one, so that descriptors are left for servers, and so
-/// has each pool with client_connections.
-class ClientLimit {
- public:
-  void set_most(std::size_t most) noexcept { most_ = most; }
-  /// Takes a place if fewer than `most` are taken. Of workers that ask at the same time only one
-  /// gets the last place.
-  bool enter(std::size_t most = SIZE_MAX) noexcept;
-  void leave() noexcept { --here_; }
-
- private:
-  std::atomic<std::size_t> here_{0};
-  std::atomic<std::size_t> most_{SIZE_MAX};
-};
 
 class PoolClients {
  public:
@@ -65,28 +50,32 @@ class PoolClients {
   void there_is_room();
 
   /// All clients share one reader while they are between two requests. A client in the middle of a
-  /// request takes the reader for itself, and gives it back behind the request.
-  RequestReader& reader() noexcept { return *reader_; }
-  std::unique_ptr<RequestReader> take_reader();
-  void give_back(std::unique_ptr<RequestReader> reader);
+  /// request takes the reader for itself. `trusted`: of clients that have logged in.
+  RequestReader& reader(bool trusted) noexcept { return *readers_[trusted]; }
+  std::unique_ptr<RequestReader> take_reader(bool trusted) {
+    return std::exchange(readers_[trusted], make_reader(trusted));
+  }
 
   void tick();
   /// Before the pool ends.
   void close_all() noexcept;
 
  private:
+  std::unique_ptr<RequestReader> make_reader(bool trusted) const;
   bool find_place() noexcept;
+  void tell_refused();
   void leave_place() noexcept;
   void drain_quiet(SteadyTime until);
 
   Pool& pool_;
   Loop& loop_;
-  std::unique_ptr<RequestReader> reader_;
-  std::vector<std::unique_ptr<RequestReader>> spare_readers_;
+  std::array<std::unique_ptr<RequestReader>, 2>
+      readers_;  // of strangers, of those that are trusted
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<Client*> waiting_for_room_;
   std::vector<Client*> dismissed_;
   std::uint64_t last_number_ = 0;
+  RareLine refusals_;
   bool draining_ = false;
   Loop::TimerId dismissal_timer_{};
   Loop::TimerId drain_timer_{};
@@ -110,6 +99,7 @@ class Acceptor final : public EventHandler {
   Pool& pool_;
   Loop& loop_;
   net::ServerSocket listener_;
+  RareLine failures_;
   Loop::TimerId resting_{};
 };
 

@@ -61,7 +61,7 @@ void PoolServers::make_servers(Servers old) {
   const auto& settings = pool_.settings();
   const auto& context = pool_.context();
   for (const auto& wanted : settings.servers) {
-    auto health = pool_.shared().health_of(wanted, settings);
+    auto shared = pool_.shared().server_of(wanted, settings);
     const auto same = std::ranges::find_if(old, [&](const auto& server) {
       return server && server->settings().name == wanted.name &&
              server->settings().endpoint == wanted.endpoint;
@@ -71,7 +71,7 @@ void PoolServers::make_servers(Servers old) {
       servers_.back()->set_weight(wanted.weight);
     } else {
       servers_.push_back(std::make_unique<Server>(
-          pool_, wanted, std::move(health),
+          pool_, wanted, std::move(shared),
           context.registry.server(context.worker, settings.name, wanted.name)));
       if (settings.preconnect) servers_.back()->preconnect();
     }

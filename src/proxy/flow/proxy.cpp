@@ -75,8 +75,8 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
   pools_ = pools_for(config_, std::move(inherited));
   auto updates = updates_for(pools_);
   for (std::size_t number = 0; number < registry_->workers(); ++number) {
-    workers_.push_back(std::make_unique<flow::Worker>(clock_, resolver_, *registry_, client_limit_,
-                                                      number, mbuf_size_));
+    workers_.push_back(
+        std::make_unique<flow::Worker>(clock_, resolver_, *registry_, limits_, number, mbuf_size_));
     workers_.back()->set_memory_limit(memory_share(config_.process));
     workers_.back()->apply(std::move(updates[number]));
   }
@@ -96,11 +96,14 @@ std::vector<net::ServerSocket> Proxy::open(const PoolSettings& settings,
     return std::exchange(found->second, {});
   const auto& endpoint = settings.listen.endpoint;
   const auto workers = registry_->workers();
-  const auto options = listen_options(settings, workers);
+  auto options = listen_options(settings, workers);
+  options.first = !settings.reuseport;
   std::vector<net::ServerSocket> listeners;
   const std::size_t count = endpoint.is_unix() ? 1 : workers;
-  for (std::size_t i = 0; i < count; ++i)
+  for (std::size_t i = 0; i < count; ++i) {
     listeners.push_back(net::ServerSocket::open(endpoint, options));
+    options.first = false;
+  }
   return listeners;
 }
 

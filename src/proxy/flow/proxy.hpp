@@ -54,8 +54,12 @@ class Proxy {
   /// here, too.
   std::map<std::string, std::vector<int>> listening() const;
 
-  /// So many clients at most, of all pools together. Any thread.
-  void set_most_clients(std::size_t most) noexcept { client_limit_.set_most(most); }
+  /// So many connections at most, of all pools together, and so many of them with clients. Any
+  /// thread.
+  void set_most_connections(std::size_t most, std::size_t clients) noexcept {
+    limits_.descriptors.set_most(most);
+    limits_.for_clients = clients;
+  }
 
   watch::Registry& registry() noexcept { return *registry_; }
   /// Bytes of buffers in use, of all workers. Any thread.
@@ -85,7 +89,7 @@ class Proxy {
   std::size_t mbuf_size_;
   std::unique_ptr<watch::Registry> registry_;
   flow::Resolver resolver_;
-  flow::ClientLimit client_limit_;
+  flow::ProcessLimits limits_;
   Pools pools_;
   std::vector<std::unique_ptr<flow::Worker>> workers_;
 };

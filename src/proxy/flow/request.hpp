@@ -34,6 +34,8 @@ class Receiver {
   virtual void failed(Request& request, Failure failure) = 0;
   /// So many bytes more (or, negative, less) are kept for it until its outcome is complete.
   virtual void kept_for(std::ptrdiff_t) {}
+  /// Where the client is that has asked, for logs. Empty: the proxy has.
+  virtual std::string peer() const { return {}; }
 };
 
 /// A reply that waits for its turn. Most are short and lie in the request itself.

@@ -20,19 +20,6 @@ Handshake& say(Handshake& handshake, std::initializer_list<std::string_view> wor
   return handshake;
 }
 
-constexpr std::pair<Failure, std::string_view> failure_texts[] = {
-    {Failure::refused, "connection refused"},
-    {Failure::timed_out, "timed out"},
-    {Failure::reset, "connection reset"},
-    {Failure::host_down, "no such host"},
-    {Failure::closed, "it closed the connection"}};
-
-std::string_view text_of(Failure failure) noexcept {
-  const auto* const found =
-      std::ranges::find(failure_texts, failure, &std::pair<Failure, std::string_view>::first);
-  return found != std::end(failure_texts) ? found->second : "it cannot serve now, or refuses AUTH";
-}
-
 constexpr std::size_t most_spare = 16;  // connections of former borrowers that are kept
 constexpr std::chrono::seconds spare_time{60};
 
@@ -53,6 +40,8 @@ BorrowedUpstream& BorrowedUpstream::operator=(BorrowedUpstream&& other) noexcept
   return *this;
 }
 
+void BorrowedUpstream::adopt(const ConnectionMode& mode) { server_->adopt(*upstream_, mode); }
+
 void BorrowedUpstream::give_back() {
   if (auto* const upstream = std::exchange(upstream_, nullptr))
     server_->take_back(*upstream, upstream->generation() == generation_);
@@ -63,11 +52,11 @@ void BorrowedUpstream::reset() noexcept {
     server_->take_back(*upstream, false);
 }
 
-Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
+Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<SharedServer> shared,
                std::shared_ptr<watch::ServerWatch> watch)
     : pool_(pool),
       settings_(std::move(settings)),
-      health_(std::move(health)),
+      shared_state_(std::move(shared)),
       watch_(std::move(watch)),
       is_name_(known_addresses(settings_.endpoint).empty()),
       addresses_(known_addresses(settings_.endpoint)),
@@ -136,6 +125,7 @@ Upstream& Server::upstream(const ConnectionMode& mode, std::size_t client) {
 }
 
 BorrowedUpstream Server::borrow(const ConnectionMode& mode) {
+  if (!shared_state_->borrowed.enter(pool_.settings().exclusive_connections)) return {};
   const auto fits = [&](const Single& single) {
     return single.mode == mode && single.upstream->connected();
   };
@@ -156,12 +146,24 @@ void Server::take_back(Upstream& upstream, bool clean) {
   std::swap(*found, borrowed_.back());
   Single single = std::move(borrowed_.back());
   borrowed_.pop_back();
+  shared_state_->borrowed.leave();
   if (!clean || !upstream.connected() || has_moved(upstream) || !upstream.idle() ||
       spare_.size() >= most_spare)
     return end(std::move(single.upstream));
   upstream.set_untimed(false);
   single.since = pool_.loop().now();
   spare_.push_back(std::move(single));
+}
+
+void Server::adopt(Upstream& upstream, const ConnectionMode& mode) {
+  auto& single = *std::ranges::find(borrowed_, &upstream,
+                                    [](const Single& one) { return one.upstream.get(); });
+  const auto before = std::exchange(single.mode, mode);
+  if (before == mode) return;
+  Handshake change{.bytes = {}, .replies = 0, .is_of_pool = false};
+  if (before.resp != mode.resp) say(change, {"HELLO", std::to_string(mode.resp)});
+  if (before.db != mode.db) say(change, {"SELECT", std::to_string(mode.db)});
+  upstream.adopt(handshake(mode), change);
 }
 
 void Server::tick() {
@@ -237,9 +239,10 @@ bool Server::idle() const {
 }
 
 void Server::weigh_failure(SteadyTime since, Failure failure) {
+  if (!counts_against_server(failure)) return;
   counters().failures.add();
-  const auto policy = health_->policy();
-  if (!health_->failed(since, pool_.loop().now())) return;
+  const auto policy = health().policy();
+  if (!health().failed(since, pool_.loop().now())) return;
   log(LogLevel::warning,
       fmt::format("pool '{}': server '{}' ({}) is ejected after {} failures, the last: {}; it is "
                   "{} in {} ms",
@@ -258,8 +261,8 @@ void Server::log_return() const {
 
 void Server::try_to_recover() {
   const auto now = pool_.loop().now();
-  if (health_->come_back(now)) return log_return();
-  if (!health_->claim_check(now)) return;
+  if (health().come_back(now)) return log_return();
+  if (!health().claim_check(now)) return;
   counters().health_checks.add();
   Request& request = pool_.loop().requests().make();
   request.receiver = this;
@@ -274,7 +277,7 @@ void Server::failed(Request& request, Failure) { checked(request, false); }
 
 void Server::checked(Request& request, bool good) {
   pool_.loop().requests().drop(request);
-  if (health_->checked(good, pool_.loop().now())) log_return();
+  if (health().checked(good, pool_.loop().now())) log_return();
   pool_.servers().refresh();
 }
 

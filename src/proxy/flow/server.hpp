@@ -9,6 +9,7 @@
 
 #include "net/transport.hpp"
 #include "proxy/config/config.hpp"
+#include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/upstream.hpp"
 #include "proxy/health/health.hpp"
@@ -24,6 +25,13 @@ struct ConnectionMode {
   int resp = 2;
   int db = 0;
   bool operator==(const ConnectionMode&) const = default;
+};
+
+/// What all workers share of a server.
+struct SharedServer {
+  SharedServer(HealthPolicy policy, HealthVersion& version) : health(policy, version) {}
+  Health health;
+  PlaceLimit borrowed;  ///< connections for one client alone
 };
 
 class Server;
@@ -48,6 +56,8 @@ class BorrowedUpstream {
   /// The connection was lost since it was borrowed, and with it what the server remembered.
   bool is_lost() const noexcept { return upstream_->generation() != generation_; }
 
+  /// Brings it to this mode, before what is sent next. REQUIRES: all that was sent is answered.
+  void adopt(const ConnectionMode& mode);
   /// For the next borrower. REQUIRES: the server remembers nothing of this client.
   void give_back();
   /// Closes it, with all that is under way: the server may remember something of this client.
@@ -61,14 +71,14 @@ class BorrowedUpstream {
 
 class Server final : private Receiver {
  public:
-  Server(Pool& pool, ServerSettings settings, std::shared_ptr<Health> health,
+  Server(Pool& pool, ServerSettings settings, std::shared_ptr<SharedServer> shared,
          std::shared_ptr<watch::ServerWatch> watch);
   ~Server() override;
 
   Pool& pool() const noexcept { return pool_; }
   const ServerSettings& settings() const noexcept { return settings_; }
   void set_weight(std::uint32_t weight) noexcept { settings_.weight = weight; }
-  Health& health() const noexcept { return *health_; }
+  Health& health() const noexcept { return shared_state_->health; }
   watch::ServerCounters& counters() const noexcept { return watch_->counters; }
   watch::ServerWatch& watch() const noexcept { return *watch_; }
 
@@ -76,11 +86,8 @@ class Server final : private Receiver {
   /// what the pool's settings say of server_connections.
   Upstream& upstream(const ConnectionMode& mode, std::size_t client);
   /// One for a client alone: timed, counted and, when it is given back, kept for the next borrower.
+  /// Empty: there are exclusive_connections already.
   BorrowedUpstream borrow(const ConnectionMode& mode);
-  /// The server has accepted a MULTI before. Until then what follows MULTI must wait for its reply:
-  /// if the server refused MULTI, it would do what follows at once.
-  bool takes_multi() const noexcept { return takes_multi_; }
-  void note_takes_multi() noexcept { takes_multi_ = true; }
 
   const Addresses& addresses() const noexcept { return addresses_; }
   void skip(const net::Address& address) noexcept { addresses_.skip(address); }
@@ -124,6 +131,7 @@ class Server final : private Receiver {
   template <class Visit>
   void for_each_owned(Visit visit);
   void take_back(Upstream& upstream, bool clean);
+  void adopt(Upstream& upstream, const ConnectionMode& mode);
   void end(std::unique_ptr<Upstream> upstream);
   Handshake handshake(const ConnectionMode& mode) const;
   SharedConnections& shared(const ConnectionMode& mode);
@@ -133,7 +141,7 @@ class Server final : private Receiver {
 
   Pool& pool_;
   ServerSettings settings_;
-  std::shared_ptr<Health> health_;
+  std::shared_ptr<SharedServer> shared_state_;
   std::shared_ptr<watch::ServerWatch> watch_;
   bool is_name_;
   Addresses addresses_;
@@ -143,8 +151,7 @@ class Server final : private Receiver {
   std::vector<SharedConnections> shared_;           // the mode of the settings first
   std::vector<std::unique_ptr<Upstream>> leaving_;  // to addresses that the name has no more
   std::vector<Single> borrowed_;
-  std::vector<Single> spare_;  // the one last used at the end
-  bool takes_multi_ = false;
+  std::vector<Single> spare_;      // the one last used at the end
   std::shared_ptr<Server*> self_;  // for answers of the resolver, when the server may be gone
 };
 

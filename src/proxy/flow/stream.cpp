@@ -70,9 +70,12 @@ void Stream::read() {
   if (paused_ || (!in_.empty() && !take_leftovers())) return;
   if (!loop_.blocks().has_room() && gives_way()) return;
   const auto before = generation_;
-  const bool fresh = in_.empty();
-  const auto into =
-      fresh ? loop_.scratch() : in_.room(std::clamp(missing(), BlockPool::block, largest_step));
+  // Little is left from before: it goes in front of what comes, and what is then left takes no more
+  // memory than it needs.
+  const bool in_scratch =
+      in_.empty() || (in_.size() <= Loop::scratch_head && missing() <= Loop::scratch_size);
+  const auto into = in_scratch ? loop_.scratch()
+                               : in_.room(std::clamp(missing(), BlockPool::block, largest_step));
   const auto got = transport_->read_some(into);
   switch (got.outcome) {
     case Outcome::would_block: readable_ = false; return;
@@ -80,11 +83,15 @@ void Stream::read() {
     case Outcome::failed: return ended(got.error);
     case Outcome::moved: break;
   }
-  if (fresh) {
-    const std::string_view bytes{into.data(), got.bytes};
+  if (in_scratch) {
+    const auto left = in_.size();
+    char* const front = into.data() - left;
+    std::ranges::copy(in_.view(), front);
+    in_.release();
+    const std::string_view bytes{front, left + got.bytes};
     const auto used = consume(bytes);
     if (before != generation_) return;
-    if (used < bytes.size()) in_.append(bytes.substr(used));
+    in_.keep(bytes.substr(used));
   } else {
     in_.added(got.bytes);
     if (!take_leftovers() && before != generation_) return;

@@ -67,6 +67,8 @@ class Stream : public EventHandler {
 
   /// Changes when the connection is closed: a caller sees by it whether a callback closed it.
   std::uint32_t generation() const noexcept { return generation_; }
+  /// Memory for what has been read and not consumed.
+  std::size_t input_memory() const noexcept { return in_.capacity(); }
 
   Loop& loop_;
 

@@ -23,6 +23,12 @@ Failure failure_of(int error) noexcept {
     case ETIMEDOUT: return Failure::timed_out;
     case EINVAL:
     case EPROTO: return Failure::invalid;
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+    case ENOSPC:  // of epoll
+    case EADDRNOTAVAIL: return Failure::overloaded;
     default: return Failure::reset;
   }
 }
@@ -85,24 +91,14 @@ void Upstream::connect() {
 
 /// Behind start(), when what needs the connection is in the queue.
 void Upstream::check_begun() {
-  if (phase_ == Phase::closed) lost(Failure::refused, before(loop_.now()));
+  if (phase_ == Phase::closed) lost(begin_failure_, before(loop_.now()));
 }
 
 /// Leaves the phase `closed` when no connection can even be begun.
 void Upstream::start() {
   begun_ = heard_ = loop_.now();
   server_.pool().servers().expect_connection();
-  write(handshake_.bytes);
-  handshake_left_ = handshake_.replies;
-  if (handshake_.replies != 0) server_.pool().servers().expect_deadline();
-  for (std::uint32_t i = 0; i < handshake_.replies; ++i) {
-    Request& request = loop_.requests().make();
-    request.receiver = this;
-    request.since = begun_;
-    request.size = 0;
-    queue_.push(request);
-    server_.counters().out_queue.add();
-  }
+  shake_hands(handshake_);
   tried_ = 0;
   if (server_.addresses().empty()) {
     phase_ = Phase::resolving;
@@ -112,9 +108,36 @@ void Upstream::start() {
   static_cast<void>(begin_connection());
 }
 
+void Upstream::shake_hands(const Handshake& handshake) {
+  write(handshake.bytes);
+  handshake_left_ = handshake.replies;
+  if (handshake.replies != 0) server_.pool().servers().expect_deadline();
+  for (std::uint32_t i = 0; i < handshake.replies; ++i) {
+    Request& request = loop_.requests().make();
+    request.receiver = this;
+    request.since = loop_.now();
+    request.size = 0;
+    queue_.push(request);
+    server_.counters().out_queue.add();
+  }
+}
+
+void Upstream::adopt(Handshake handshake, const Handshake& change) {
+  handshake_ = std::move(handshake);
+  if (phase_ != Phase::open) return close(Failure::reset);
+  if (queue_.empty()) heard_ = loop_.now();
+  shake_hands(change);
+}
+
+bool Upstream::take_descriptor() noexcept {
+  if (!has_descriptor_) has_descriptor_ = server_.pool().context().limits.descriptors.enter();
+  return has_descriptor_;
+}
+
 /// With the first of the addresses not yet tried to which one can be begun. False: to none.
 bool Upstream::begin_connection() {
-  while (tried_ < server_.addresses().size()) {
+  begin_failure_ = take_descriptor() ? Failure::refused : Failure::overloaded;
+  while (has_descriptor_ && tried_ < server_.addresses().size()) {
     ++tried_;
     address_ = server_.addresses().current();
     try {
@@ -123,6 +146,7 @@ bool Upstream::begin_connection() {
       phase_ = Phase::connecting;
       return true;
     } catch (const std::system_error& error) {
+      begin_failure_ = failure_of(error.code().value());
       log(LogLevel::warning, fmt::format("connecting to server '{}' failed: {}",
                                          server_.settings().name, error.code().message()));
     }
@@ -134,7 +158,7 @@ bool Upstream::begin_connection() {
 void Upstream::resolved() {
   if (phase_ != Phase::resolving) return;
   if (server_.addresses().empty()) return lost(Failure::host_down, begun_);
-  if (!begin_connection()) lost(Failure::refused, begun_);
+  if (!begin_connection()) lost(begin_failure_, begun_);
 }
 
 void Upstream::writable() {
@@ -207,7 +231,7 @@ bool Upstream::deliver(std::string_view reply) {
   if (reply.front() != '-' || (request.receiver != this && !is_trouble))
     server_.health().succeeded();
   if (request.receiver) {
-    pool.observe(server_, request, reply);
+    pool.observe(server_, request, reply, untimed_);
     request.receiver->replied(request, reply);
   } else {
     if (request.abandoned) counters.late_replies.add();
@@ -228,7 +252,8 @@ void Upstream::ended(int error) {
     counters.server_timedout.add();
   else
     counters.server_err.add();
-  if (error == 0 && queue_.empty() && !server_.pool().is_strict())
+  const bool was_idle = queue_.empty() && phase_ == Phase::open && error != EPROTO;
+  if (was_idle && !server_.pool().is_strict())
     return close(Failure::closed);  // nothing was under way: no failure
   lost(failure_of(error), heard_);
 }
@@ -246,8 +271,8 @@ void Upstream::refuse_long_reply() {
 
 /// Closes, and counts it as a failure of the server that began at `since`.
 void Upstream::lost(Failure failure, SteadyTime since) {
-  log(LogLevel::warning, fmt::format("server '{}': connection lost with {} requests under way",
-                                     server_.settings().name, queue_.size()));
+  log(LogLevel::warning, fmt::format("server '{}': connection lost with {} requests under way: {}",
+                                     server_.settings().name, queue_.size(), text_of(failure)));
   server_.weigh_failure(since, failure);
   if (phase_ == Phase::connecting) server_.skip(address_);
   server_.look_again();
@@ -280,6 +305,7 @@ void Upstream::disconnect() noexcept {
   if (phase_ == Phase::connecting || phase_ == Phase::open)
     server_.counters().server_connections.add(-1);
   if (phase_ == Phase::resolving) server_.forget(*this);
+  if (std::exchange(has_descriptor_, false)) server_.pool().context().limits.descriptors.leave();
   phase_ = Phase::closed;
   detach();
   behind_handshake_ = {};

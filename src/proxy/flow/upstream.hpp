@@ -83,6 +83,9 @@ class Upstream final : public Stream, private Receiver {
   void connect();
   /// The addresses that connect() wanted are known; none: there is no such host.
   void resolved();
+  /// `handshake` from now on; `change` brings it there, before what is sent next. If the server
+  /// refuses, its error answers what waits. REQUIRES: all that was sent is answered.
+  void adopt(Handshake handshake, const Handshake& change);
   /// All that is under way fails.
   void close(Failure failure);
 
@@ -105,7 +108,9 @@ class Upstream final : public Stream, private Receiver {
   void failed(Request& request, Failure failure) override;
 
   void start();
+  void shake_hands(const Handshake& handshake);
   bool begin_connection();
+  bool take_descriptor() noexcept;
   void say(std::string_view bytes);
   void check_begun();
   bool push(std::string_view message);
@@ -130,6 +135,8 @@ class Upstream final : public Stream, private Receiver {
   std::string behind_handshake_;      // bytes that wait until it is accepted
   std::uint32_t handshake_left_ = 0;  // replies to it that have not come
   bool untimed_ = false;
+  bool has_descriptor_ = false;               // of those that the process may have
+  Failure begin_failure_ = Failure::refused;  // why no connection could be begun
   Phase phase_ = Phase::closed;
   net::Address address_;
   std::size_t tried_ = 0;  // addresses, since it began to connect

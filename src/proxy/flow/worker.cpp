@@ -18,11 +18,11 @@ constexpr auto tick_interval = 1s;
 
 }  // namespace
 
-Worker::Worker(Clock& clock, Resolver& resolver, watch::Registry& registry,
-               ClientLimit& client_limit, std::size_t number, std::size_t mbuf_size)
+Worker::Worker(Clock& clock, Resolver& resolver, watch::Registry& registry, ProcessLimits& limits,
+               std::size_t number, std::size_t mbuf_size)
     : resolver_(resolver),
       registry_(registry),
-      client_limit_(client_limit),
+      limits_(limits),
       number_(number),
       mbuf_size_(mbuf_size),
       loop_(clock) {
@@ -76,7 +76,7 @@ void Worker::apply(std::vector<PoolUpdate> pools, std::chrono::nanoseconds patie
                                                        .resolver = resolver_,
                                                        .registry = registry_,
                                                        .worker = number_,
-                                                       .client_limit = client_limit_,
+                                                       .limits = limits_,
                                                        .mbuf_size = mbuf_size_},
                                            update.settings, update.shared, update.tls);
     }

@@ -26,7 +26,7 @@ struct PoolUpdate {
 class Worker {
  public:
   /// `number`: its place among the workers of the registry.
-  Worker(Clock& clock, Resolver& resolver, watch::Registry& registry, ClientLimit& client_limit,
+  Worker(Clock& clock, Resolver& resolver, watch::Registry& registry, ProcessLimits& limits,
          std::size_t number, std::size_t mbuf_size);
   /// Stops at once; see drain().
   ~Worker();
@@ -73,7 +73,7 @@ class Worker {
 
   Resolver& resolver_;
   watch::Registry& registry_;
-  ClientLimit& client_limit_;
+  ProcessLimits& limits_;
   std::size_t number_;
   std::size_t mbuf_size_;
   Loop loop_;

@@ -1,6 +1,30 @@
 #include "proxy/health/health.hpp"
 
+#include <algorithm>
+
 namespace sluice::proxy {
+
+namespace {
+
+struct FailureRow {
+  Failure failure;
+  bool counts;
+  std::string_view text;
+};
+constexpr FailureRow failure_rows[] = {
+#define FAILURE(failure, counts, text, help) {Failure::failure, counts, text},
+#include "proxy/health/failures.def"
+#undef FAILURE
+};
+
+const FailureRow& row_of(Failure failure) noexcept {
+  return *std::ranges::find(failure_rows, failure, &FailureRow::failure);
+}
+
+}  // namespace
+
+bool counts_against_server(Failure failure) noexcept { return row_of(failure).counts; }
+std::string_view text_of(Failure failure) noexcept { return row_of(failure).text; }
 
 HealthPolicy health_policy(const PoolSettings& pool) {
   const bool strict = pool.compat == Compat::strict;

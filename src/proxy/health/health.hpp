@@ -14,11 +14,19 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 
 #include "proxy/config/config.hpp"
+#include "proxy/protocol/protocol.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::proxy {
+
+/// What may go wrong with a request or a connection, and whether it counts against the server:
+/// failures.def. Nothing else counts, so nothing else ejects.
+bool counts_against_server(Failure failure) noexcept;
+/// For the log.
+std::string_view text_of(Failure failure) noexcept;
 
 struct HealthPolicy {
   bool gives_up = false;  ///< false: a server is never ejected

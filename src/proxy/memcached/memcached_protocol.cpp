@@ -18,25 +18,6 @@ namespace {
 using enum MemcachedKind;
 
 constexpr std::size_t first_argument[] = {1};
-constexpr std::string_view wrong_command = "ERROR\r\n";
-constexpr std::string_view wrong_line = "CLIENT_ERROR bad command line format\r\n";
-
-/// What is wrong with a key; empty: nothing.
-std::string_view fault_of(std::string_view key) noexcept {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  if (key.size() > longest_memcached_key) return "CLIENT_ERROR a key is longer than 250 bytes\r\n";
-  if (std::ranges::any_of(key, is_control)) return "CLIENT_ERROR a key has a control character\r\n";
-  return {};
-}
-
-std::string_view fault_of_keys(const MemcachedCommand& command, Words line) noexcept {
-  if (command.key_at == 0) return {};
-  const bool many = command.kind == get || command.kind == get_and_touch;
-  for (const auto key : line.subspan(command.key_at, many ? std::dynamic_extent : 1))
-    if (const auto fault = fault_of(key); !fault.empty()) return fault;
-  return {};
-}
-
 /// A meta command may send its key in base64 (flag b); the ring goes by the bytes behind it. RFC
 /// 4648 with its padding, as memcached reads it. False: `text` is not what these bytes encode to.
 bool decode_base64(std::string_view text, std::string& bytes) {
@@ -92,6 +73,10 @@ class MemcachedProtocol final : public Protocol {
     return (quiet == Quiet::hit && hit) || (quiet == Quiet::miss && reply.starts_with("EN"));
   }
   bool is_server_trouble(std::string_view) const noexcept override { return false; }
+  void trim() noexcept override {
+    constexpr std::size_t usual = 1024;
+    if (keys_.capacity() > usual) keys_ = {};
+  }
   std::string_view health_question() const noexcept override { return "version\r\n"; }
   bool is_healthy(std::string_view reply) const noexcept override {
     return reply.starts_with("VERSION ");
@@ -108,16 +93,16 @@ class MemcachedProtocol final : public Protocol {
   Plan serve(const Command& command, Plan plan, Words words, Words line);
   Plan serve_keys(const Command& command, Plan plan, Words line);
   Plan serve_meta(const Command& command, Plan plan, Words words, Words line);
-  Plan serve_all(const Command& command, Plan plan);
+  Plan serve_all(const Command& command, Plan plan, Words line);
   Plan refuse(Plan plan, std::string_view reply) const;
   Plan refuse_command(const Command& command, Plan plan, std::string_view why);
-  void forward_aloud(Words words, Words line);
 
   std::string pool_;
   bool strict_;
   std::size_t request_size_limit_, request_words_limit_, reply_size_limit_;
   std::vector<std::string> allow_;
   std::vector<std::size_t> keys_;
+  std::vector<std::string_view> aloud_;
   std::string reply_, forward_, routing_key_;  // what a Plan views
 };
 
@@ -126,21 +111,17 @@ Plan MemcachedProtocol::plan(Words words) {
   Plan plan;
   plan.command = static_cast<std::uint16_t>(
       command != nullptr ? command - memcached_commands().data() : memcached_commands().size());
-  const bool has_data = memcached_data_size(words).has_value();
-  const auto line = has_data ? words.first(words.size() - 1) : words;
-  if (strict_ && (command == nullptr || !twemproxy_takes(*command, line, has_data))) {
+  const bool has_data = command != nullptr && command->has_data();  // the reader has seen to it
+  const auto line = words.first(words.size() - (has_data ? 1 : 0));
+  if (strict_ && (command == nullptr || !twemproxy_takes(*command, line))) {
     plan.route = Route::close;
     plan.drop_pending = true;
     return plan;
   }
-  if (command == nullptr) return refuse(plan, wrong_command);
-  plan.expects_reply =
-      !(command->takes_noreply() && line.size() > command->least && line.back() == "noreply");
-  if (line.size() < command->least || (command->most != 0 && line.size() > command->most))
-    return refuse(plan, wrong_command);
-  if (command->has_data() && !has_data) return refuse(plan, wrong_line);
-  if (const auto fault = fault_of_keys(*command, line); !strict_ && !fault.empty())
-    return refuse(plan, fault);
+  if (command == nullptr) return refuse(plan, "ERROR\r\n");
+  plan.expects_reply = !command->is_silent(line);
+  if (strict_ || has_data) return serve(*command, plan, words, line);
+  if (const auto fault = fault_of(*command, line); !fault.empty()) return refuse(plan, fault);
   return serve(*command, plan, words, line);
 }
 
@@ -167,11 +148,11 @@ Plan MemcachedProtocol::serve(const Command& command, Plan plan, Words words, Wo
       plan.is_wish = true;
       return plan;
     case all_stats:
-    case all_ok: return serve_all(command, plan);
+    case all_ok: return serve_all(command, plan, line);
     case never:
       return refuse_command(command, plan, "cannot be served by a proxy: ask the server itself");
   }
-  return refuse(plan, wrong_command);
+  return plan;
 }
 
 Plan MemcachedProtocol::serve_keys(const Command& command, Plan plan, Words line) {
@@ -198,32 +179,33 @@ Plan MemcachedProtocol::serve_meta(const Command& command, Plan plan, Words word
   }
   if (has_flag(flags, 'q')) {
     plan.quiet = command.kind == meta_get ? Quiet::miss : Quiet::hit;
-    forward_aloud(words, line);
+    aloud_.assign(line.begin(), line.end());
+    const auto flags_at = aloud_.begin() + command.least;
+    aloud_.erase(std::remove_if(flags_at, aloud_.end(),
+                                [](std::string_view word) { return word.starts_with('q'); }),
+                 aloud_.end());
+    forward_.clear();
+    append_memcached_line(forward_, aloud_);
+    if (words.size() > line.size()) forward_.append(words.back()).append("\r\n");
     plan.forward = forward_;
   }
   return plan;
 }
 
-void MemcachedProtocol::forward_aloud(Words words, Words line) {
-  forward_.clear();
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    if (at >= 2 && line[at].starts_with('q')) continue;
-    if (at > 0) forward_ += ' ';
-    forward_ += line[at];
-  }
-  forward_ += "\r\n";
-  if (words.size() == line.size()) return;
-  forward_ += words.back();
-  forward_ += "\r\n";
-}
-
-Plan MemcachedProtocol::serve_all(const Command& command, Plan plan) {
+/// Each server answers, whatever the client has asked: replies are what is counted.
+Plan MemcachedProtocol::serve_all(const Command& command, Plan plan, Words line) {
   if (std::ranges::find(allow_, command.name) == allow_.end())
     return refuse_command(
         command, plan,
         fmt::format("is not served here: name it in the setting `allow` of pool '{}'", pool_));
   plan.route = Route::every;
   plan.merge = command.kind == all_stats ? Merge::concatenate : Merge::all_ok;
+  if (plan.expects_reply) return plan;
+  forward_.clear();
+  append_memcached_line(forward_, line.first(line.size() - 1));
+  plan.forward = forward_;
+  plan.expects_reply = true;
+  plan.quiet = Quiet::all;
   return plan;
 }
 
@@ -248,8 +230,9 @@ void MemcachedProtocol::append_fragment(std::string& out, Words words, const Pla
   }
   for (const auto key : keys) {
     out += words[plan.keys[key]];
-    out += key == keys.back() ? "\r\n" : " ";
+    if (key != keys.back() || strict_) out += ' ';  // as twemproxy writes it
   }
+  out += "\r\n";
 }
 
 void MemcachedProtocol::append_failure(std::string& out, Failure failure) const {

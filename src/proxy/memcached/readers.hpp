@@ -1,6 +1,7 @@
 /// Where requests and replies of memcached's text protocol end.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proxy/memcached/commands.hpp"
 #include "proxy/protocol/protocol.hpp"
 
 namespace sluice::proxy {
@@ -29,14 +31,18 @@ class MemcachedRequestReader final : public RequestReader {
   State read(std::string_view buffer) override;
   Words words() const noexcept override { return words_; }
   std::size_t size() const noexcept override { return size_; }
+  std::string_view wire(std::string_view buffer) override;
   std::size_t missing() const noexcept override { return missing_; }
+  std::size_t memory() const noexcept override { return words_.capacity() * sizeof words_[0]; }
   std::string error_reply() const override;
 
  private:
   void start();
   State read_line(std::string_view buffer);
+  State begin_data(const MemcachedCommand& command, std::string_view buffer);
   State read_data(std::string_view buffer);
   bool split(std::string_view line);
+  bool shorten_numbers();
   State wait_for(std::size_t bytes) noexcept;
   State refuse(std::string_view what);
 
@@ -48,6 +54,9 @@ class MemcachedRequestReader final : public RequestReader {
   std::size_t size_ = 0;
   std::size_t missing_ = 1;
   std::vector<std::string_view> words_;
+  bool is_canonical_ = false;  // single blanks, CR LF, no number that a server would cut
+  std::array<std::string, 2> numbers_;
+  std::string wire_;  // where it is not
   std::string_view error_;
 };
 

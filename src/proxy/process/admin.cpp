@@ -8,6 +8,7 @@
 
 #include "base/integer.hpp"
 #include "proxy/config/read.hpp"
+#include "proxy/protocol/protocol.hpp"
 #include "proxy/watch/documents.hpp"
 #include "resp/request_parser.hpp"
 #include "resp/writer.hpp"
@@ -24,8 +25,6 @@ struct AdminCall {
 };
 
 namespace {
-
-using Words = std::span<const std::string_view>;
 
 bool same(std::string_view a, std::string_view upper) {
   return std::ranges::equal(a, upper, [](char x, char y) {
@@ -227,7 +226,10 @@ class AdminConversation final : public Conversation {
         resp::ReplyWriter{output}.error("ERR " + parser_.error());
         return Next::close;
       }
-      const Next next = parser_.words().empty() ? Next::listen : answer(output);
+      const Words words = parser_.words();
+      // A browser was led here: what follows is no command.
+      if (!words.empty() && is_http(words)) return Next::close;
+      const Next next = words.empty() ? Next::listen : answer(output);
       input.erase(0, parser_.size());
       if (next == Next::close) return next;
     }

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "sluice/error.hpp"
 
@@ -39,10 +40,11 @@ Error failure(std::string_view doing, const std::string& path) {
                fmt::format("{} pid file '{}' failed: {}", doing, path, std::strerror(errno))};
 }
 
-rlimit descriptor_limit() noexcept {
+std::size_t raise_descriptor_limit() noexcept {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  return limit;
+  const auto soft = std::exchange(limit.rlim_cur, limit.rlim_max);
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : soft;
 }
 
 }  // namespace
@@ -85,17 +87,25 @@ PidFile::~PidFile() {
   if (now == pid_) ::unlink(path_.c_str());
 }
 
-void raise_descriptor_limit() noexcept {
-  rlimit limit = descriptor_limit();
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // refused: the old one stays
+DescriptorPlan plan_descriptors(const Config& config) {
+  const auto limit = raise_descriptor_limit();
+  const auto workers = config.process.workers;
+  // A further worker has a loop of two, and a listening socket that the main thread keeps, too.
+  std::size_t rest = 32 + config.pools.size() + (workers - 1) * (2 + 2 * config.pools.size());
+  std::size_t servers = 0;
+  for (const auto& pool : config.pools)
+    servers += workers * pool.servers.size() * pool.server_connections;
+  if (limit <= rest + servers)
+    throw Error{Errc::bad_argument,
+                fmt::format("{} open files are too few: {} connections to servers and {} others "
+                            "leave none for clients; raise the limit (ulimit -n, LimitNOFILE=)",
+                            limit, servers, rest)};
+  return {limit, limit - rest, limit - rest - servers};
 }
 
-std::size_t clients_within_limit(const Config& config) noexcept {
-  const std::size_t all = descriptor_limit().rlim_cur;
-  std::size_t taken = 32;
-  for (const auto& pool : config.pools) taken += 1 + pool.servers.size() * pool.server_connections;
-  return all > taken ? all - taken : 0;
+std::string to_string(const DescriptorPlan& plan) {
+  return fmt::format("{} open files: at most {} clients, {} for connections to servers", plan.limit,
+                     plan.clients, plan.connections - plan.clients);
 }
 
 }  // namespace sluice::proxy::process

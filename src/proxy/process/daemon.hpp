@@ -44,11 +44,16 @@ class PidFile {
   std::string pid_;
 };
 
-/// The soft limit of open files becomes the hard one.
-void raise_descriptor_limit() noexcept;
-
-/// How many clients the limit leaves room for, by twemproxy's rule: all descriptors but those of
-/// the connections to servers, one to listen for each pool and 32 for the rest.
-std::size_t clients_within_limit(const Config& config) noexcept;
+/// What becomes of the files that the process may have open.
+struct DescriptorPlan {
+  std::size_t limit;        ///< all
+  std::size_t connections;  ///< those with clients and servers
+  std::size_t clients;      ///< so many of these with clients at most
+};
+/// Raises the soft limit to the hard one. By twemproxy's rule: each listening socket takes one, the
+/// shared connections to servers theirs, and 32 are kept for the rest. Throws Error{bad_argument}
+/// that says how many are needed when nothing is left for clients.
+DescriptorPlan plan_descriptors(const Config& config);
+std::string to_string(const DescriptorPlan& plan);
 
 }  // namespace sluice::proxy::process

@@ -140,7 +140,7 @@ class Serving {
     auto services =
         open_services(options_, proxy_.config().process,
                       {proxy_.registry(), actions_, system_clock(), program.version}, open);
-    proxy_.set_most_clients(clients_within_limit(proxy_.config()));
+    apply(plan_descriptors(proxy_.config()));
     proxy_.start();
     management_.emplace(std::move(services), system_clock());
   }
@@ -179,6 +179,9 @@ class Serving {
     proxy_.drain();
   }
 
+  void apply(const DescriptorPlan& plan) noexcept {
+    proxy_.set_most_connections(plan.connections, plan.clients);
+  }
   std::string reload();
   void try_reload();
 
@@ -269,9 +272,11 @@ void Serving::obey(const Signal& signal) {
 std::string Serving::reload() {
   if (drained_by_) throw Error{Errc::closed, "it is ending: there is nothing to reload for"};
   const Config before = proxy_.config();
-  auto changes = proxy_.reload(config::check(options_.conf_file));
+  auto config = config::check(options_.conf_file);
+  const auto descriptors = plan_descriptors(config);
+  auto changes = proxy_.reload(std::move(config));
   std::ranges::move(config::setting_changes(before, proxy_.config()), std::back_inserter(changes));
-  proxy_.set_most_clients(clients_within_limit(proxy_.config()));
+  apply(descriptors);
   const auto text =
       changes.empty() ? "nothing has changed" : fmt::format("{}", fmt::join(changes, "; "));
   log_.write(LogSeverity::notice, fmt::format("reloaded '{}': {}", options_.conf_file, text));
@@ -326,7 +331,7 @@ int serve(const Options& options, const Program& program, LogFile& log) {
     say(test_conf_text(options.conf_file, false));
     return failed;
   }
-  raise_descriptor_limit();
+  log.write(LogSeverity::notice, to_string(plan_descriptors(*config)));
   Serving serving{options, program, std::move(*config), {log, signals, inherited}};
   std::optional<PidFile> pid_file;
   if (!options.pid_file.empty()) pid_file.emplace(options.pid_file);
@@ -359,6 +364,7 @@ int refuse(const Options& options, LogFile& log, const std::exception& why) {
 Config test_config(const std::string& path) {
   auto config = config::check(path);
   for (const auto& pool : config.pools) flow::PoolTls::read(pool);
+  static_cast<void>(plan_descriptors(config));
   return config;
 }
 

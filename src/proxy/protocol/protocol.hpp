@@ -10,9 +10,16 @@
 #include <string>
 #include <string_view>
 
+#include "resp/letters.hpp"
+
 namespace sluice::proxy {
 
 using Words = std::span<const std::string_view>;
+
+/// The line of an HTTP request by which Redis, too, knows it. No command begins so.
+inline bool is_http(Words words) noexcept {
+  return resp::is_word(words[0], "post") || resp::is_word(words[0], "host:");
+}
 
 /// Finds the requests in what a client sends. `buffer` begins with the first byte of the request in
 /// hand and holds at least what it held at the last call; bytes seen before are not read again.
@@ -26,7 +33,15 @@ class RequestReader {
   /// ignored.
   virtual Words words() const noexcept = 0;
   virtual std::size_t size() const noexcept = 0;
+  /// The complete request at the front of `buffer` as servers get it: so that they read the words
+  /// that were read here, and no others. Its own bytes where they are in that form already; good as
+  /// long as words().
+  virtual std::string_view wire(std::string_view buffer) = 0;
   virtual std::size_t missing() const noexcept = 0;
+  /// The next requests are of a client that has not logged in: Redis's smaller limits hold.
+  virtual void distrust() noexcept {}
+  /// Bytes that it keeps beside the buffer.
+  virtual std::size_t memory() const noexcept { return 0; }
   /// Of a bad request: the last reply to the client ("-ERR Protocol error: ...\r\n"), behind the
   /// replies that it still waits for. Empty (strict): the client is closed at once, without them.
   virtual std::string error_reply() const = 0;
@@ -179,6 +194,9 @@ class Protocol {
 
   /// Whether a server that answers the handshake (AUTH, SELECT, HELLO) so can be used.
   virtual bool is_welcome(std::string_view reply) const noexcept { return !reply.starts_with('-'); }
+
+  /// Gives back what a long request has needed; once a second, between two requests.
+  virtual void trim() noexcept {}
 
   /// What is asked to learn whether a server is well, and whether the reply says so.
   virtual std::string_view health_question() const noexcept = 0;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "proxy/redis/redis_protocol.hpp"
+#include "resp/writer.hpp"
+
 namespace sluice::proxy {
 namespace {
 
@@ -98,7 +101,6 @@ Element line(std::string_view bytes, std::size_t& scanned) noexcept {
           : nullptr;
   const auto end = found != nullptr ? static_cast<std::size_t>(found - bytes.data()) : bytes.size();
   scanned = end;
-  if (end > reply_line_limit) return bad;
   if (found == nullptr) return cut(bytes[0]);
   if (end < line_end || bytes[end - 1] != '\r') return bad;
   const auto content = bytes.substr(1, end - line_end);
@@ -162,6 +164,13 @@ std::string_view without_attributes(std::string_view reply) noexcept {
   return reply;
 }
 
+std::string_view RedisRequestReader::wire(std::string_view buffer) {
+  if (buffer.front() == '*') return buffer.substr(0, size());
+  wire_.clear();
+  resp::append_command(wire_, words());
+  return wire_;
+}
+
 RequestReader::State RedisRequestReader::read(std::string_view buffer) {
   if (strict_ && !buffer.empty() && buffer.front() != '*') return State::bad;
   const auto state = static_cast<State>(parser_.parse(buffer));
@@ -170,7 +179,7 @@ RequestReader::State RedisRequestReader::read(std::string_view buffer) {
 }
 
 std::string RedisRequestReader::error_reply() const {
-  return strict_ ? std::string{} : "-ERR " + parser_.error() + "\r\n";
+  return strict_ ? std::string{} : proxy::error_reply(parser_.error());
 }
 
 void RedisReplyReader::start() {

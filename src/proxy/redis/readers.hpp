@@ -15,17 +15,25 @@ class RedisRequestReader final : public RequestReader {
  public:
   /// `strict`: a typed line is refused, and a bad request ends the connection without a reply, as
   /// in twemproxy.
-  RedisRequestReader(resp::RequestLimits limits, bool strict) : parser_(limits), strict_(strict) {}
+  RedisRequestReader(resp::RequestLimits limits, bool strict) : parser_(limits), strict_(strict) {
+    parser_.set_by_bytes(strict);
+  }
 
   State read(std::string_view buffer) override;
   Words words() const noexcept override { return parser_.words(); }
   std::size_t size() const noexcept override { return parser_.size(); }
+  /// The parser takes an array in one form alone, that of Redis's own clients. A typed line becomes
+  /// one.
+  std::string_view wire(std::string_view buffer) override;
   std::size_t missing() const noexcept override { return parser_.missing(); }
+  void distrust() noexcept override { parser_.set_authenticated(false); }
+  std::size_t memory() const noexcept override { return parser_.memory(); }
   std::string error_reply() const override;
 
  private:
   resp::RequestParser parser_;
   bool strict_;
+  std::string wire_;  // of a typed line
 };
 
 /// One element of a reply: a string or a number, or the header of an aggregate.
@@ -44,8 +52,8 @@ struct Element {
   bool is_error() const noexcept { return type == '-' || type == '!'; }
 };
 
-/// The element at the front of `bytes`. A line longer than `line_limit`, streamed strings and
-/// aggregates, and what no server sends are bad. `scanned`: of a cut line, how far it has been
+/// The element at the front of `bytes`. Streamed strings and aggregates, and what no server sends,
+/// are bad. `scanned`: of a cut line, how far it has been
 /// read; kept by the caller.
 Element element_at(std::string_view bytes, std::size_t& scanned) noexcept;
 /// Of a reply that a reader has found whole.
@@ -55,8 +63,6 @@ inline Element element_at(std::string_view bytes) noexcept {
 }
 /// What the string at the front of `bytes` says. Empty: there is no string.
 std::string_view string_at(std::string_view bytes) noexcept;
-
-inline constexpr std::size_t reply_line_limit = std::size_t{64} << 10;
 
 /// REQUIRES: `bytes` begins with a whole reply that a reader has found. The size of its first
 /// value, with the attributes before it.

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <utility>
 
+#include "proxy/config/command_rule.hpp"
 #include "proxy/redis/readers.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
@@ -14,6 +16,16 @@ namespace sluice::proxy {
 namespace {
 
 constexpr std::size_t first_argument[] = {1};
+
+struct Module {
+  const char* names;
+  const char* rule;
+};
+#define MODULE(names, rule) {names, rule},
+constexpr Module modules[] = {
+#include "proxy/redis/modules.def"
+};
+#undef MODULE
 
 bool is_first_argument(const resp::CommandSpec& spec) noexcept {
   return spec.first_key == 1 && spec.last_key == 1 && spec.rule == resp::KeyRule::none;
@@ -28,14 +40,6 @@ constexpr ChannelRow channel_rows[] = {
     {"subscribe", 1},    {"unsubscribe", 1},   {"ssubscribe", 1},
     {"sunsubscribe", 1}, {"pubsub|numsub", 2}, {"pubsub|shardnumsub", 2},
 };
-
-/// XREAD and XREADGROUP wait only when they are told to.
-bool has_block_option(Words words) noexcept {
-  const auto streams = std::ranges::find_if(
-      words, [](std::string_view word) { return resp::is_word(word, "streams"); });
-  return std::any_of(words.begin(), streams,
-                     [](std::string_view word) { return resp::is_word(word, "block"); });
-}
 
 bool has_star(std::string_view text) noexcept { return text.find('*') != std::string_view::npos; }
 
@@ -72,12 +76,38 @@ RedisProtocol::RedisProtocol(const PoolSettings& settings)
       request_words_limit_(settings.request_words_limit),
       reply_size_limit_(settings.reply_size_limit) {
   for (const auto& spec : resp::all_commands()) rows_.push_back(row_of(spec, settings));
+  rows_.emplace_back();
+  teach(settings);
+}
+
+void RedisProtocol::teach(const PoolSettings& settings) {
+  rules_ = settings.commands;
+  for (const auto& [names, rule] : modules) {
+    std::istringstream stream{names};
+    for (std::string name; stream >> name;) rules_.push_back({name, rule});
+  }
+  for (const auto& rule : rules_) {
+    auto& spec = taught_.emplace_back(*config::spec_of(rule));
+    spec.index = rows_.size();
+    auto& row = rows_.emplace_back(row_of(spec, settings));
+    if (!config::is_whole(rule) || settings.servers.size() < 2) continue;
+    row.route = {.never = Never::spread};
+    row.plan.route = Route::refused;
+  }
+}
+
+/// In the order of the rules: the first counts.
+const resp::CommandSpec* RedisProtocol::find_taught(std::string_view name) const noexcept {
+  if (resp::find_command(name) != nullptr) return nullptr;  // its subcommand is unknown
+  const auto rule = std::ranges::find_if(
+      rules_, [&](const CommandRule& each) { return config::is_rule_for(each, name); });
+  return rule == rules_.end() ? nullptr : &taught_[static_cast<std::size_t>(rule - rules_.begin())];
 }
 
 RedisProtocol::Row RedisProtocol::row_of(const resp::CommandSpec& spec,
                                          const PoolSettings& settings) const {
   Row row;
-  row.route = route_of(spec).value_or(RedisRoute{});
+  row.route = route_of(spec).value_or(RedisRoute{.route = Route::any});
   row.plan.route = row.route.route;
   if (row.route.needs_consent && !is_allowed(spec.name, settings.allow))
     row.plan.route = Route::refused;
@@ -102,9 +132,11 @@ RedisProtocol::Row RedisProtocol::row_of(const resp::CommandSpec& spec,
 }
 
 Plan RedisProtocol::plan(Words words) {
-  const auto* const spec = resp::find_command(words);
+  const auto* spec = resp::find_command(words);
+  if (spec == nullptr && !is_http(words)) spec = find_taught(words[0]);
   if (spec == nullptr)
-    return refused(static_cast<std::uint16_t>(rows_.size()), unknown_command(words));
+    return refused(static_cast<std::uint16_t>(resp::all_commands().size()),
+                   unknown_command(words, pool_));
   const auto& row = rows_[spec->index];
   if (!spec->arity_fits(words.size())) return refused(row.plan.command, wrong_arity(spec->name));
   if (row.keys == Keys::first && row.plan.route == Route::one) {
@@ -137,7 +169,7 @@ Plan RedisProtocol::plan_keys(const resp::CommandSpec& spec, const Row& row, Wor
   if (plan.words_per_key > 1 && keys_.back() + plan.words_per_key > words.size())  // MSET k v k
     return refused(plan.command, wrong_arity(spec.name));
   if (plan.verb == SessionVerb::blocking && spec.rule == resp::KeyRule::streams &&
-      !has_block_option(words)) {
+      !resp::waiting_time(spec, words)) {
     plan.route = Route::one;
     plan.verb = SessionVerb::none;
   }
@@ -238,6 +270,11 @@ bool RedisProtocol::is_welcome(std::string_view reply) const noexcept {
          reply.contains("no password is set");
 }
 
+void RedisProtocol::trim() noexcept {
+  constexpr std::size_t usual = 1024;
+  if (keys_.capacity() > usual) keys_ = {};
+}
+
 std::string_view RedisProtocol::health_question() const noexcept { return "*1\r\n$4\r\nPING\r\n"; }
 
 bool RedisProtocol::is_healthy(std::string_view reply) const noexcept {
@@ -246,12 +283,12 @@ bool RedisProtocol::is_healthy(std::string_view reply) const noexcept {
 
 std::string_view RedisProtocol::command_name(std::uint16_t command) const noexcept {
   const auto specs = resp::all_commands();
-  return command < specs.size() ? specs[command].name : "unknown";
+  if (command < specs.size()) return specs[command].name;
+  const std::size_t taught = command - specs.size();
+  return taught == 0 ? "unknown" : taught_[taught - 1].name;
 }
 
-std::size_t RedisProtocol::command_count() const noexcept {
-  return resp::all_commands().size() + 1;
-}
+std::size_t RedisProtocol::command_count() const noexcept { return rows_.size(); }
 
 std::unique_ptr<Protocol> make_redis_protocol(const PoolSettings& settings, std::size_t mbuf_size) {
   if (settings.compat == Compat::strict)

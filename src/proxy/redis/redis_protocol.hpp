@@ -23,6 +23,7 @@ enum class Never : std::uint8_t {
   server,   ///< it is for one server: the client must ask that itself
   shared,   ///< it is about the connection, and a server's connection is shared by many clients
   cluster,  ///< it is for a node of Redis Cluster
+  spread,   ///< it looks at all keys, and they are on several servers
 };
 
 struct RedisRoute {
@@ -45,7 +46,7 @@ bool is_allowed(std::string_view command, std::span<const std::string> allow);
 
 /// One error reply: "-ERR text\r\n"; line ends in `text` become blanks.
 std::string error_reply(std::string_view text);
-std::string unknown_command(Words words);
+std::string unknown_command(Words words, std::string_view pool);
 std::string wrong_arity(std::string_view command);
 std::string not_served(std::string_view command, Never never);
 std::string_view failure_reply(Failure failure) noexcept;
@@ -76,6 +77,7 @@ class RedisProtocol : public Protocol {
   bool is_server_trouble(std::string_view reply) const noexcept override;
   /// Also of a server that has no password, and says so when we come with one.
   bool is_welcome(std::string_view reply) const noexcept override;
+  void trim() noexcept override;
   std::string_view health_question() const noexcept override;
   bool is_healthy(std::string_view reply) const noexcept override;
   std::string_view command_name(std::uint16_t command) const noexcept override;
@@ -108,12 +110,16 @@ class RedisProtocol : public Protocol {
 
  private:
   Row row_of(const resp::CommandSpec& spec, const PoolSettings& settings) const;
+  void teach(const PoolSettings& settings);
+  const resp::CommandSpec* find_taught(std::string_view name) const noexcept;
   Plan plan_keys(const resp::CommandSpec& spec, const Row& row, Words words);
   Plan plan_local(const resp::CommandSpec& spec, const Row& row, Words words);
   Plan refuse(const resp::CommandSpec& spec, const Row& row);
   Plan refused(std::uint16_t command, std::string reply);
 
-  std::vector<Row> rows_;  // by CommandSpec::index
+  std::vector<Row> rows_;  // by CommandSpec::index; behind the table's what is unknown, then rules_
+  std::vector<CommandRule> rules_;         // of the setting `commands`, then of modules.def
+  std::vector<resp::CommandSpec> taught_;  // theirs
 };
 
 /// Compat::strict: twemproxy's commands, and its behaviour.

@@ -146,7 +146,7 @@ std::string error_reply(std::string_view text) {
   return reply;
 }
 
-std::string unknown_command(Words words) {
+std::string unknown_command(Words words, std::string_view pool) {
   const auto* const container = resp::find_command(words[0]);
   if (container != nullptr && words.size() > 1) {
     std::string name{container->name};
@@ -156,8 +156,10 @@ std::string unknown_command(Words words) {
     return error_reply(fmt::format("unknown subcommand '{}'. Try {} HELP.",
                                    words[1].substr(0, shown_bytes), name));
   }
-  return error_reply(fmt::format("unknown command '{}', with args beginning with: {}",
-                                 words[0].substr(0, shown_bytes), shown_arguments(words)));
+  return error_reply(fmt::format(
+      "unknown command '{}', with args beginning with: {}(name it in the setting `commands` of "
+      "pool '{}' if the servers know it)",
+      words[0].substr(0, shown_bytes), shown_arguments(words), pool));
 }
 
 std::string wrong_arity(std::string_view command) {
@@ -165,11 +167,12 @@ std::string wrong_arity(std::string_view command) {
 }
 
 std::string not_served(std::string_view command, Never never) {
-  static constexpr std::array<std::string_view, 3> rows{
+  static constexpr std::array<std::string_view, 4> rows{
       "'{}' cannot be served by a proxy: ask the server itself",
       "'{}' cannot be served by a proxy: the server would answer for all clients that share its "
       "connection",
       "This instance has cluster support disabled",  // what a server without it says
+      "'{}' looks at all keys of a server: it is served where a pool has one server",
   };
   return error_reply(fmt::format(fmt::runtime(rows[static_cast<std::size_t>(never)]), command));
 }

@@ -450,14 +450,17 @@ void Conductor::look_at_server() {
         {"desks", Semaphore{*store, "desks"}.available().get()},
         {"permits", PermitSemaphore{*store, "permits"}.available().get()}};
   };
-  const Stamp patience = stamp() + lease + 3s;
+  const auto names = agreed_rules().names;
+  const auto is_short = [&names](const auto& free) {
+    return free.second != static_cast<std::int64_t>(names.at(free.first).permits);
+  };
+  const Stamp patience = stamp() + lease + 10s;
   auto free = free_permits();
-  while (!left_on_server().empty() && stamp() < patience) {
+  while ((!left_on_server().empty() || std::ranges::any_of(free, is_short)) && stamp() < patience) {
     std::this_thread::sleep_for(50ms);
     free = free_permits();
   }
   for (const auto& left : left_on_server()) find(left, "is left on the server: " + left);
-  const auto names = agreed_rules().names;
   for (const auto& [name, many] : free)
     if (many != static_cast<std::int64_t>(names.at(name).permits))
       find(name, fmt::format("{} of {} permits are free in the end", many, names.at(name).permits));

@@ -17,7 +17,7 @@ class ServerFair : public ServerLock {
                           std::to_string(lease_ms)}};
   }
   void await_queue(int many) {
-    const auto patience = std::chrono::steady_clock::now() + 10s;
+    const auto patience = std::chrono::steady_clock::now() + 60s;
     while (side_.command({"LLEN", queue_}).as_integer() != many) {
       ASSERT_LT(std::chrono::steady_clock::now(), patience) << "not " << many << " wait";
       std::this_thread::yield();

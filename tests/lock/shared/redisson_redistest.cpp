@@ -16,24 +16,24 @@ class SharedRedisson : public ServerShared {
     return std::async(std::launch::async, [&] {
       JavaPeer peer{server_.port(), 7};
       const JavaPeer::ReadLock lock{peer, "stock"};
-      return lock.acquire_within(20s) && lock.release() == Value::integer(1);
+      return lock.acquire_within(60s) && lock.release() == Value::integer(1);
     });
   }
   std::future<bool> java_waits_to_write() {
     return std::async(std::launch::async, [&] {
       JavaPeer peer{server_.port(), 8};
       const JavaPeer::WriteLock lock{peer, "stock"};
-      return lock.acquire_within(20s) && lock.release() == Value::integer(1);
+      return lock.acquire_within(60s) && lock.release() == Value::integer(1);
     });
   }
   std::future<bool> we_wait(bool shared) {
     return std::async(std::launch::async, [this, shared] {
-      auto held = (shared ? mutex_.try_acquire_shared(20s) : mutex_.try_acquire(20s)).get();
+      auto held = (shared ? mutex_.try_acquire_shared(60s) : mutex_.try_acquire(60s)).get();
       return held && held->release().get().kind == Kind::released;
     });
   }
   static void expect_woken(std::future<bool>& waiting) {
-    ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready) << "it sleeps until the lease ends";
+    ASSERT_EQ(waiting.wait_for(20s), std::future_status::ready) << "it sleeps until the lease ends";
     EXPECT_TRUE(waiting.get());
   }
 
@@ -66,7 +66,7 @@ TEST_F(SharedRedisson, P06_OurDowngradeWakesJavaReaders) {
   const auto reading = mutex_.acquire_shared(owner).get();
   auto reader = std::async(std::launch::async, [&] {
     JavaPeer peer{server_.port(), 7};
-    return JavaPeer::ReadLock{peer, "stock"}.acquire_within(20s);
+    return JavaPeer::ReadLock{peer, "stock"}.acquire_within(60s);
   });
   await_subscribers(rw_channel_, 1);
   writing.release().get();
@@ -103,15 +103,15 @@ TEST_F(SharedRedisson, P06_JavaReaderThatCameAfterOurWriterWakesIt) {
 TEST_F(SharedRedisson, P06_BothKeepEachOtherOut) {
   {
     const auto writing = mutex_.acquire().get();
-    EXPECT_GT(java_reads_.acquire().as_integer(), 29'000);
-    EXPECT_GT(java_writes_.acquire().as_integer(), 29'000);
+    EXPECT_GT(java_reads_.acquire().as_integer(), 15'000);
+    EXPECT_GT(java_writes_.acquire().as_integer(), 15'000);
     EXPECT_TRUE(java_writes_.release().is_null()) << "it may not release ours";
     EXPECT_EQ(java_writes_.renew(), Value::integer(0));
   }
   {
     const auto reading = mutex_.acquire_shared().get();
     EXPECT_TRUE(java_reads_.acquire().is_null());
-    EXPECT_GT(java_writes_.acquire().as_integer(), 29'000);
+    EXPECT_GT(java_writes_.acquire().as_integer(), 15'000);
     EXPECT_FALSE(mutex_.try_acquire().get());
   }
   EXPECT_FALSE(mutex_.try_acquire().get()) << "Redisson still reads";

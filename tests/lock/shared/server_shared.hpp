@@ -12,7 +12,7 @@ class ServerShared : public ServerLock {
  protected:
   /// Waits until so many stand in the queues.
   void await_queue(int many) {
-    const auto patience = std::chrono::steady_clock::now() + 10s;
+    const auto patience = std::chrono::steady_clock::now() + 60s;
     while (side_.command({"LLEN", "sluice_rw_writers:{stock}"}).as_integer() +
                side_.command({"LLEN", "sluice_rw_readers:{stock}"}).as_integer() !=
            many) {

@@ -188,9 +188,9 @@ void World::look_for_overlooked() {
     if (!own.is_well() || !answers || !std::ranges::all_of(waiting.ledgers, is_idle)) continue;
     waiting.passed_over += passed;
     nanoseconds may = on_the_way + 10 * profile_.line.longest_delay;
-    // Of each hand-over: it is told, and confirmed where it has to be durable.
+    // Of each hand-over: it is on its way, told, and confirmed where it has to be durable.
     const bool confirms = profile_.durability.replicas > 0;
-    may += (2 * profile_.line.slowness + (confirms ? 4 : 0) * profile_.line.longest_delay) *
+    may += (2 * profile_.line.slowness + (confirms ? 5 : 1) * profile_.line.longest_delay) *
            static_cast<long>(workload_->entries() - waiting.entries_before + 1);
     for (const auto& machine : machines_)
       if (machine->dead || machine->unwell_until >= waiting.since)

@@ -26,7 +26,8 @@ alpha:
   redis: true
   distribution: modula
   compat: strict
-  allow: [flushall, "a b"]
+  allow: [flushall, "config get"]
+  commands: {MY.*: keys 1 -1 2 read, "*": key 1}
   server_tls: {ca: /etc/ca.pem, verify: false}
   client_idle_timeout: 90s
   request_size_limit: 3mb

@@ -1,5 +1,6 @@
 #include "proxy/config/read.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -140,7 +141,6 @@ TEST(ReadConfig, DefaultsAreThoseOfTheTable) {
 
 TEST(ReadConfig, TakesOurSettingsAsListsAndMaps) {
   const auto settings = read_pool(R"(redis: true
-compat: strict
 on_failure: fail
 client_idle_timeout: 5m
 resolve_interval: 1500
@@ -156,7 +156,6 @@ users:
     password: r
     read_only: true
   - {name: writer, password: w})");
-  EXPECT_EQ(settings.compat, Compat::strict);
   EXPECT_EQ(settings.on_failure, OnFailure::fail);
   EXPECT_EQ(settings.client_idle_timeout, 5min);
   EXPECT_EQ(settings.resolve_interval, 1500ms);
@@ -323,6 +322,46 @@ TEST(ReadAddress, HasAHostAndAPortOrIsAPath) {
   EXPECT_EQ(net::to_string(parse_address("/a:b")), "/a:b");
   for (const auto* bad : {"", "host", "host:", "host:0", "host:x", "host:65536", "host:1 "})
     EXPECT_THROW(parse_address(bad), Error) << bad;
+}
+
+TEST(ReadConfig, X15_WhatWouldHaveNoEffectIsRefused) {
+  const auto with = [](const std::string& lines) { return refusal(pool(lines)); };
+  EXPECT_THAT(with("redis: true\ncompat: strict\nusers: [{name: u, password: p}]"),
+              HasSubstr("with 'compat: strict' AUTH takes one password alone"));
+  EXPECT_THAT(with("redis: true\nallow: [flushall, flushal]"),
+              HasSubstr("'flushal' in allow of the pool 'alpha' is no command that is known here"));
+  EXPECT_THAT(with("redis: true\nallow: [config gett]"), HasSubstr("'config gett'"));
+  EXPECT_THAT(with("redis: true\nallow: [shutdown]"), HasSubstr("'shutdown' in allow"));
+  EXPECT_THAT(with("allow: [flushall]"), HasSubstr("'flushall' in allow"));
+  EXPECT_EQ(read_pool("compat: strict").compat, Compat::strict);
+  for (const std::string right :
+       {"redis: true\nallow: [flushall, config, Config Get, debug, lastsave, slowlog get]",
+        "allow: [flush_all, stats, verbosity]"})
+    EXPECT_NO_THROW(read(pool(right), "t.yml")) << right;
+}
+
+TEST(ReadConfig, X19_CommandsAreTaught) {
+  const auto settings = read_pool("redis: true\ncommands:\n  MY.Get: key 1 read\n  MY.*: whole");
+  EXPECT_EQ(settings.commands,
+            (std::vector<CommandRule>{{"my.get", "key 1 read"}, {"my.*", "whole"}}));
+  for (const auto* const rule :
+       {"key 1", "keys 1 -1 2", "keys 2 5 1 read", "count 3", "key 1 count 2 blocking", "none",
+        "behind KEYS read blocking", "whole read"})
+    EXPECT_EQ(read_pool(fmt::format("redis: true\ncommands: {{x: {}}}", rule)).commands.at(0).text,
+              rule);
+  for (const auto* const rule :
+       {"", "key", "key 0", "key 121", "key -1", "key 1 2", "keys 1 -1", "keys 1 0 1", "count",
+        "behind", "write", "read key 1", "key 1 blocking read", "whole 1"})
+    EXPECT_THAT(refusal(pool(fmt::format("redis: true\ncommands: {{x: '{}'}}", rule))),
+                HasSubstr("where its keys are"))
+        << rule;
+  for (const auto* const name : {"'a b'", "a*b", "'a|b'", "'**'", "''"})
+    EXPECT_THAT(refusal(pool(fmt::format("redis: true\ncommands: {{{}: key 1}}", name))),
+                HasSubstr("is no name of a command"))
+        << name;
+  EXPECT_THAT(refusal(pool("redis: true\ncommands: {x: key 1, X: key 1}")), HasSubstr("twice"));
+  EXPECT_THAT(refusal(pool("redis: true\ncommands: [x]")), HasSubstr("write a map"));
+  EXPECT_THAT(refusal(pool("commands: {x: key 1}")), HasSubstr("redis: true"));
 }
 
 }  // namespace

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "support/paths.hpp"
+
 namespace sluice::proxy {
 namespace {
 
@@ -102,6 +108,20 @@ TEST_F(HealthTest, APolicyWithoutEjectionBringsItBack) {
   EXPECT_FALSE(health.set_policy(checked));
   EXPECT_TRUE(health.set_policy({.gives_up = false}));
   EXPECT_TRUE(health.well());
+}
+
+/// docs/proxy.md has the same table.
+TEST(Failures, AreThoseOfTheDocumentation) {
+  std::ifstream file{test::source_path("docs/proxy.md"), std::ios::binary};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  std::string table = "| what happens | counts | which is |\n|---|---|---|\n";
+#define FAILURE(failure, counts, name, help)                                           \
+  table += std::string{"| " name " | "} + (counts ? "yes" : "no") + " | " help " |\n"; \
+  EXPECT_EQ(counts_against_server(Failure::failure), counts);                          \
+  EXPECT_EQ(text_of(Failure::failure), name);
+#include "proxy/health/failures.def"
+#undef FAILURE
+  EXPECT_NE(text.find(table), std::string::npos) << "docs/proxy.md has to say:\n" << table;
 }
 
 }  // namespace

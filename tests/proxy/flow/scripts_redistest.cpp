@@ -177,13 +177,14 @@ TEST_F(Scripts, ThatAServerLosesInATransactionAreBroughtToTheNext) {
 
 TEST(LostScripts, NothingIsDoneWhereTheyCannotBeBrought) {
   RedisServer server;
-  ProxyUnderTest proxy{{server.port()}, {"timeout: 200"}};
+  VirtualClock clock;
+  ProxyUnderTest proxy{{server.port()}, {"timeout: 200"}, {}, clock};
   PlainClient client{proxy.port()};
   const auto sha = load(client, increment);
   ASSERT_EQ(ask_all(client, {"MULTI", "INCR k"}), (Texts{"+OK", "+QUEUED"}));
   server.stop();
-  client.send(request(evalsha(sha, "k")) + request("EXEC") + request("PING"));
-  EXPECT_EQ(text_of(client.read()).substr(0, 5), "-ERR ");
+  EXPECT_EQ(ask_as_time_passes(client, evalsha(sha, "k"), proxy).substr(0, 5), "-ERR ");
+  client.send(request("EXEC") + request("PING"));
   EXPECT_EQ(text_of(client.read()).substr(0, 5), "-EXEC");
   EXPECT_EQ(text_of(client.read()), "+PONG");
   server.cont();

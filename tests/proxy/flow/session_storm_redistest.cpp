@@ -75,7 +75,7 @@ class Sailor {
 };
 
 TEST_F(Storm, EveryRequestHasItsReply) {
-  ProxyUnderTest proxy{ports(), {"timeout: 5000", "server_connections: 2"}, {"workers: 2"}};
+  ProxyUnderTest proxy{ports(), {"timeout: 50000", "server_connections: 2"}, {"workers: 2"}};
   std::vector<std::jthread> crew;
   std::atomic<int> sailing{6};
   for (unsigned seed = 1; seed <= 6; ++seed)
@@ -88,7 +88,8 @@ TEST_F(Storm, EveryRequestHasItsReply) {
   while (sailing != 0) {
     auto server = direct(random() % 2);
     EXPECT_EQ(ask(server, "CLIENT KILL TYPE normal SKIPME yes").front(), ':');
-    if (random() % 4 == 0) proxy.reload(ports(), {fmt::format("timeout: {}", 4000 + random() % 2)});
+    if (random() % 4 == 0)
+      proxy.reload(ports(), {fmt::format("timeout: {}", 40000 + random() % 2)});
     std::this_thread::sleep_for(std::chrono::milliseconds{2});
   }
 }

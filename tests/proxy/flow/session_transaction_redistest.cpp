@@ -221,12 +221,13 @@ TEST(TransactionsWithoutServers, LostBeforeExecNothingWasDone) {
 
 TEST(TransactionsWithoutServers, LostInExecNobodyKnows) {
   RedisServer server;
-  ProxyUnderTest proxy{{server.port()}, {"timeout: 300"}};
+  VirtualClock clock;
+  ProxyUnderTest proxy{{server.port()}, {"timeout: 300"}, {}, clock};
   PlainClient client{proxy.port()};
   ASSERT_EQ(ask_all(client, {"SET k 0", "MULTI", "INCR k"}), (Texts{"+OK", "+OK", "+QUEUED"}));
   server.stop();
   EXPECT_EQ(
-      ask(client, "EXEC"),
+      ask_as_time_passes(client, "EXEC", proxy),
       "-ERR the connection to the server was lost during EXEC: the transaction was done wholly or "
       "not at all, and the proxy cannot know which");
   server.cont();
@@ -259,6 +260,47 @@ TEST(TransactionsWithoutServers, AServerThatTakesNoMultiDoesNothing) {
   EXPECT_EQ(replies[3], "-ERR the connection to the server of this transaction was lost");
   EXPECT_EQ(replies[4], aborted_by_loss);
   EXPECT_EQ(replies[5], "$1 0");
+}
+
+TEST_F(Transactions, X06_TheSessionsStateGoesWithThem) {
+  ProxyUnderTest proxy{ports()};
+  PlainClient client{proxy.port()};
+  EXPECT_EQ(ask_all(client, {"SET k zero", "WATCH k", "SELECT 2", "MULTI", "SET k two", "EXEC",
+                             "GET k", "SELECT 0", "GET k"}),
+            (Texts{"+OK", "+OK", "+OK", "+OK", "+QUEUED", "*1 +OK", "$3 two", "+OK", "$4 zero"}));
+  EXPECT_EQ(ask(client, "WATCH h"), "+OK");
+  EXPECT_EQ(ask(client, "HELLO 3").front(), '%');
+  EXPECT_EQ(ask_all(client, {"MULTI", "HSET h f v", "HGETALL h", "EXEC"})[3], "*2 :1 %1 $1 f $1 v");
+  PlainClient other{proxy.port()};
+  // Watched in the database that was chosen then, done in the one that is chosen now.
+  EXPECT_EQ(ask_all(client, {"WATCH k", "SELECT 2", "WATCH k"}), (Texts{"+OK", "+OK", "+OK"}));
+  EXPECT_EQ(ask(other, "SET k changed"), "+OK");
+  EXPECT_EQ(ask_all(client, {"MULTI", "SET k three", "EXEC", "GET k"}),
+            (Texts{"+OK", "+QUEUED", "_", "$3 two"}));
+  // A database that the server does not have: nothing is done in another.
+  EXPECT_EQ(ask_all(client, {"WATCH k", "SELECT 99", "MULTI", "SET k wrong", "EXEC", "SELECT 2",
+                             "GET k", "SELECT 0", "GET k"}),
+            (Texts{"+OK", "+OK", "+OK", "-ERR DB index is out of range", aborted_by_loss, "+OK",
+                   "$3 two", "+OK", "$7 changed"}));
+  EXPECT_EQ(ask_all(client, {"MULTI", "GET k", "EXEC"})[2], "*1 $7 changed")
+      << "a connection that is used again is as the next client wants it";
+}
+
+TEST_F(Transactions, X10_NothingOfOneWhoseMultiIsRefusedIsDone) {
+  ProxyUnderTest proxy{ports()};
+  PlainClient client{proxy.port()};
+  const auto key = proxy.key_at(0);
+  auto server = direct(0);
+  const Texts transaction{"MULTI", "INCR " + key, "INCR " + key, "EXEC"};
+  EXPECT_EQ(ask_all(client, transaction)[3], "*2 :1 :2");
+  ASSERT_EQ(ask(server, "ACL SETUSER default -multi"), "+OK");
+  const auto replies = ask_all(client, transaction);
+  EXPECT_EQ(ask(server, "ACL SETUSER default +multi"), "+OK");
+  EXPECT_EQ(replies[0], "+OK");
+  for (const auto at : {1U, 2U}) EXPECT_EQ(replies[at].front(), '-') << replies[at];
+  EXPECT_EQ(replies[3], aborted_by_loss);
+  EXPECT_EQ(ask(client, "GET " + key), "$1 2");
+  EXPECT_EQ(ask_all(client, transaction)[3], "*2 :3 :4");
 }
 
 }  // namespace

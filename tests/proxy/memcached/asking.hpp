@@ -26,6 +26,10 @@ class Asked {
   Words words() const { return reader_->words(); }
   std::string error_reply() const { return reader_->error_reply(); }
   std::size_t size() const { return reader_->size(); }
+  /// What a server gets.
+  std::string wire() {
+    return std::string{plan.forward.empty() ? reader_->wire(bytes_) : plan.forward};
+  }
   WordList keys() const {
     WordList found;
     for (const auto at : plan.keys) found.push_back(words()[at]);

@@ -68,6 +68,8 @@ TEST_F(GoldenMemcached, OddForms) {
       "set k 0 0 1\r\nxy\r\n",
       "set k 0 0 0\r\n\r\n",
       "set k 01 01 01\r\nx\r\n",
+      "set k 99999999999 0 1\r\nx\r\n",
+      "set k 0 99999999999 1\r\nx\r\n",
       "set  k  0  0  1\r\nx\r\n",
       "set k\x01 0 0 1\r\nx\r\n",
       "set k 0 0 x\r\nx\r\n",
@@ -131,11 +133,11 @@ TEST(Memcached, AQuietFlagKeptHereHidesWhatTheServerWould) {
   };
   for (const auto* const row : rows) {
     auto asked = ask(row);
-    if (asked.plan.route == Route::refused) {
-      EXPECT_EQ(said_by(asked_as_it_is, row), asked.plan.reply) << row;
+    if (asked.plan.forward.empty()) {
+      EXPECT_EQ(said_by(asked_as_it_is, row), asked.error_reply()) << row;
       continue;
     }
-    const auto heard = said_by(asked_aloud, std::string{asked.plan.forward});
+    const auto heard = said_by(asked_aloud, asked.wire());
     ASSERT_NE(heard, "") << row;
     EXPECT_EQ(said_by(asked_as_it_is, row),
               asked.protocol().is_silent(asked.plan.quiet, heard) ? "" : heard)
@@ -175,6 +177,30 @@ TEST(Memcached, GivesNoSecondReplyToWhatIsForwarded) {
     ASSERT_EQ(reader->read(said), ReplyReader::State::complete) << row.substr(0, 40) << said;
     EXPECT_EQ(reader->size(), said.size()) << row.substr(0, 40) << said;
   }
+}
+
+TEST(Memcached, GivesOneReplyOrNoneAsTheTableHasIt) {
+  const test::Memcached server;
+  auto settings = memcached_settings();
+  settings.allow = {"stats", "flush_all", "verbosity"};
+  for (const auto& command : memcached_commands())
+    for (std::size_t words = 1; words <= 24; ++words)
+      for (const auto* const last : {"1", "0", "noreply", "x", "q"}) {
+        std::string line{command.name};
+        for (std::size_t at = 2; at < words; ++at) line += " 1";
+        if (words > 1) line += ' ' + std::string{last};
+        Asked asked{settings, line + "\r\n" + (command.has_data() ? "1\r\n" : "")};
+        if (asked.state != RequestReader::State::complete ||
+            (asked.plan.route != Route::one && asked.plan.route != Route::any &&
+             asked.plan.route != Route::every && asked.plan.route != Route::homes))
+          continue;
+        const auto said = said_by(server, asked.wire());
+        const auto reader = asked.protocol().reply_reader();
+        ASSERT_EQ(!said.empty(), asked.plan.expects_reply) << line << " -> " << said;
+        if (said.empty()) continue;
+        ASSERT_EQ(reader->read(said), ReplyReader::State::complete) << line << " -> " << said;
+        ASSERT_EQ(reader->size(), said.size()) << line << " -> " << said;
+      }
 }
 
 TEST(Memcached, SaysNothingToNoreply) {

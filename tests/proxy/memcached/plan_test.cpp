@@ -72,17 +72,12 @@ TEST(MemcachedPlan, RefusesWithTheReason) {
       {"\r\n", "ERROR\r\n"},
       {"get\r\n", "ERROR\r\n"},
       {"incr k\r\n", "ERROR\r\n"},
-      {"set k 0 0 1 noreply more\r\nx\r\n", "ERROR\r\n"},
-      {"set k 0 0 x\r\n", "CLIENT_ERROR bad command line format\r\n"},
-      {"set k 0 0 -1\r\n", "CLIENT_ERROR bad command line format\r\n"},
-      {"set k 4294967296 0 1\r\n", "CLIENT_ERROR bad command line format\r\n"},
-      {"set k 0 9999999999 1\r\n", "CLIENT_ERROR bad command line format\r\n"},
-      {"cas k 0 0 1 x\r\n", "CLIENT_ERROR bad command line format\r\n"},
-      {"ms k x\r\n", "CLIENT_ERROR bad command line format\r\n"},
       {"get " + std::string(251, 'k') + "\r\n", "CLIENT_ERROR a key is longer than 250 bytes\r\n"},
-      {"set " + std::string(251, 'k') + " 0 0 1\r\nx\r\n",
-       "CLIENT_ERROR a key is longer than 250 bytes\r\n"},
-      {"get a b\x01\r\n", "CLIENT_ERROR a key has a control character\r\n"},
+      {"get a b\x01\r\n", "CLIENT_ERROR the line has a control character\r\n"},
+      {"touch k 1 noreply\x01\r\n", "CLIENT_ERROR the line has a control character\r\n"},
+      {"incr k noreply\r\n", "CLIENT_ERROR noreply stands in the place of another word\r\n"},
+      {"mg k 1 2 3 4 5 6 7 8 9 a b c d e f g h i\r\n", "CLIENT_ERROR options flags too long\r\n"},
+      {"stats sizes_enable\r\n", "CLIENT_ERROR its reply has no end: ask the server itself\r\n"},
       {"stats\r\n",
        "SERVER_ERROR 'stats' is not served here: name it in the setting `allow` of pool "
        "'alpha'\r\n"},
@@ -96,11 +91,51 @@ TEST(MemcachedPlan, RefusesWithTheReason) {
   }
 }
 
+TEST(MemcachedPlan, ALineThatStoresIsRefusedAtOnceAndTheLast) {
+  const std::string wrong = "CLIENT_ERROR bad command line format\r\n";
+  const std::pair<std::string, std::string> rows[] = {
+      {"set k 0 0 1 noreply more\r\n", "ERROR\r\n"},
+      {"set k 0 0\r\n", "ERROR\r\n"},
+      {"set k 0 0 x\r\n", wrong},
+      {"set k 0 0 -1\r\n", wrong},
+      {"set k 0 0 2147483646\r\n", wrong},
+      {"set k 0 0 noreply\r\n", "CLIENT_ERROR noreply stands in the place of another word\r\n"},
+      {"set k -1 0 1\r\n", wrong},
+      {"set k 18446744073709551616 0 1\r\n", wrong},
+      {"cas k 0 0 1 x\r\n", wrong},
+      {"ms k x\r\n", wrong},
+      {"ms k\r\n", "ERROR\r\n"},
+      {"set k\x01 0 0 1\r\n", "CLIENT_ERROR the line has a control character\r\n"},
+      {"ms " + std::string(251, 'k') + " 1\r\n", "CLIENT_ERROR a key is longer than 250 bytes\r\n"},
+      {"ms k 9 1 2 3 4 5 6 7 8 9 a b c d e f g h\r\n", "CLIENT_ERROR options flags too long\r\n"},
+  };
+  for (const auto& [bytes, reply] : rows) {
+    const auto asked = ask(bytes);
+    EXPECT_EQ(asked.state, RequestReader::State::bad) << bytes;
+    EXPECT_EQ(asked.error_reply(), reply) << bytes;
+  }
+}
+
+TEST(MemcachedPlan, ServersGetOneFormOfALine) {
+  const std::pair<std::string, std::string> rows[] = {
+      {"get k\r\n", "get k\r\n"},
+      {"get k\n", "get k\r\n"},
+      {"  get  k \r\n", "get k\r\n"},
+      {"set k 0 0 1 \n1\r\n", "set k 0 0 1\r\n1\r\n"},
+      {"set k 0 0 3\r\na\nb\r\n", "set k 0 0 3\r\na\nb\r\n"},
+      {"set k 4294967297 4294967298 1\r\n1\r\n", "set k 1 2 1\r\n1\r\n"},
+  };
+  for (const auto& [bytes, wire] : rows) EXPECT_EQ(ask(bytes).wire(), wire) << bytes;
+}
+
 TEST(MemcachedPlan, ServesAllServersWhenAllowed) {
   auto settings = memcached_settings();
   settings.allow = {"stats", "flush_all"};
   EXPECT_EQ(Asked(settings, "flush_all 10 noreply\r\n").plan.route, Route::every);
-  EXPECT_FALSE(Asked(settings, "flush_all 10 noreply\r\n").plan.expects_reply);
+  const auto silent = Asked(settings, "flush_all 10 noreply\r\n").plan;
+  EXPECT_TRUE(silent.expects_reply);
+  EXPECT_EQ(silent.quiet, Quiet::all);
+  EXPECT_EQ(Asked(settings, "flush_all 10 noreply\r\n").plan.route, Route::every);
   EXPECT_EQ(Asked(settings, "stats items\r\n").plan.merge, Merge::concatenate);
   EXPECT_EQ(Asked(settings, "verbosity 1\r\n").plan.route, Route::refused);
 }

@@ -13,14 +13,8 @@ using Request = std::vector<std::string>;
 Request copied(Words words) { return {words.begin(), words.end()}; }
 
 constexpr std::string_view requests[] = {
-    "get a bb ccc\r\n",
-    "get a\n",
-    "\r\n",
-    "set k 0 0 5\r\na\r\nbc\r\n",
-    "set k 0 0 0\r\n\r\n",
-    "ms k 2 T0\r\nxy\r\n",
-    "set k 0 0 x\r\n",
-    "mn\r\n",
+    "get a bb ccc\r\n",    "get a\n", "\r\n", "set k 0 0 5\r\na\r\nbc\r\n", "set k 0 0 0\r\n\r\n",
+    "ms k 2 T0\r\nxy\r\n", "mn\r\n",
 };
 
 TEST(MemcachedRequestReader, FindsTheEndAtEverySplit) {
@@ -72,6 +66,17 @@ TEST(MemcachedRequestReader, StrictLinesEndWithBoth) {
   EXPECT_EQ(reader.read("get a\nb\r"), State::incomplete);
   EXPECT_EQ(reader.read("get a\nb\r\n"), State::complete);
   EXPECT_EQ(copied(reader.words()), (Request{"get", "a\nb"}));
+}
+
+TEST(MemcachedRequestReader, X18_LinesAreAsLongAsMemcachedReadsThem) {
+  for (const auto* const command : {"delete ", "gat 0 ", "nosuch "}) {
+    const auto line = command + std::string(2047 - std::string_view{command}.size(), 'k');
+    EXPECT_EQ(MemcachedRequestReader{{}}.read(line + "\n"), State::complete) << command;
+    EXPECT_EQ(MemcachedRequestReader{{}}.read(line), State::incomplete) << command;
+    EXPECT_EQ(MemcachedRequestReader{{}}.read(line + "k"), State::bad) << command;
+  }
+  EXPECT_EQ(MemcachedRequestReader{{}}.read("gets " + std::string(50'000, 'k') + "\r\n"),
+            State::complete);
 }
 
 constexpr std::string_view replies[] = {

@@ -168,5 +168,14 @@ TEST(AdminClient, SaysThatNobodyIsThereOrAnswers) {
   EXPECT_EQ(errc_of([&] { AdminClient{"nowhere", 1s}; }), Errc::bad_argument);
 }
 
+TEST_F(AdminTest, X05_ALineOfHttpEndsTheConversation) {
+  for (const std::string line : {"POST / HTTP/1.1\r\n", "Host: 127.0.0.1\r\n"}) {
+    auto browser = client();
+    browser.send(line + "\r\nRELOAD\r\n");
+    EXPECT_EQ(browser.read_raw(), "");
+  }
+  EXPECT_EQ(reloads, 0);
+}
+
 }  // namespace
 }  // namespace sluice::proxy::process

@@ -100,5 +100,23 @@ TEST(PidFile, SaysWhyItCannotBeWritten) {
   }
 }
 
+TEST(Descriptors, X16_AreEnoughOrItIsSaid) {
+  Config config;
+  config.pools.emplace_back().servers.resize(3);
+  config.process.workers = 2;
+  const auto plan = plan_descriptors(config);
+  EXPECT_EQ(plan.connections - plan.clients, 6U);
+  EXPECT_LT(plan.connections, plan.limit - 32);
+  config.pools.front().server_connections = std::size_t{1} << 31;
+  try {
+    static_cast<void>(plan_descriptors(config));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("open files are too few: 12884901888 connections to servers"),
+              std::string::npos)
+        << error.message();
+  }
+}
+
 }  // namespace
 }  // namespace sluice::proxy::process

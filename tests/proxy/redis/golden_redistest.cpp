@@ -78,6 +78,8 @@ TEST_F(Golden, OddForms) {
       "*1\r\n$4\r\nPINGxx",
       "*2\r\n$3\r\nGET\r\n$1\r\naxx",
       "*1\r\n+PING\r\n",
+      "*2\n$3\nGET\n$1\na\n",
+      "*2\r\n$3\nGET",
       "$4\r\nPING\r\n",
   };
   for (const auto& row : rows) compare(row);
@@ -109,6 +111,32 @@ TEST(GoldenAuth, OfAPoolWithAPassword) {
   for (const auto* const password : {"secret", "wrong", ""}) {
     expect_like_twemproxy(*protocol, nutcracker.port(), wire_of({"AUTH", password}),
                           {right, "+OK\r\n"}, {right, "+OK\r\n"});
+  }
+}
+
+/// What a server says to a command that is forwarded: one reply, as the tables have it.
+TEST(RedisReplies, OneForEachCommandThatIsForwarded) {
+  const test::RedisServer server;
+  auto settings = redis_settings();
+  for (const auto& spec : resp::all_commands()) settings.allow.emplace_back(spec.name);
+  const auto protocol = make_redis_protocol(settings);
+  for (const auto& spec : resp::all_commands()) {
+    if (spec.name.starts_with("debug")) continue;  // it may do anything
+    const auto bar = spec.name.find('|');
+    WordList words{spec.name.substr(0, bar)};
+    if (bar != std::string_view::npos) words.push_back(spec.name.substr(bar + 1));
+    while (words.size() < static_cast<std::size_t>(std::abs(spec.arity))) words.emplace_back("1");
+    const auto plan = protocol->plan(words);
+    if (plan.route == Route::local || plan.route == Route::session ||
+        plan.route == Route::refused || plan.route == Route::close)
+      continue;
+    const std::string marker = "$6\r\nmarker\r\n";
+    auto said =
+        test::talk(server.port(), wire_of(words) + wire_of({"ECHO", "marker"}), marker).bytes;
+    ASSERT_TRUE(said.ends_with(marker)) << spec.name;
+    const auto reader = protocol->reply_reader();
+    ASSERT_EQ(reader->read(said), ReplyReader::State::complete) << spec.name;
+    EXPECT_EQ(reader->size() + marker.size(), said.size()) << spec.name << said;
   }
 }
 

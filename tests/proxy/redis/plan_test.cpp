@@ -36,6 +36,11 @@ TEST_F(RedisPlan, KeysGoToTheirHome) {
       {"OBJECT ENCODING a", Route::one, {2}},
       {"MEMORY USAGE a", Route::one, {2}},
       {"HEXPIRETIME a", Route::refused, {}},
+      {"HEXPIRE a 10 FIELDS 1 f", Route::one, {1}},
+      {"MSETEX 2 a 1 b 2 EX 10", Route::one, {2, 4}},
+      {"VADD a VALUES 1 0.5 e", Route::one, {1}},
+      {"XREADGROUP GROUP block 5 STREAMS a >", Route::one, {5}},
+      {"XREADGROUP COUNT 1 GROUP block streams STREAMS a >", Route::one, {7}},
   };
   for (const auto& row : rows) {
     const auto plan = of(row.line);
@@ -55,6 +60,76 @@ TEST_F(RedisPlan, ManyKeysAreCutUpAndOneIsNot) {
   EXPECT_EQ(of("EXISTS a b").plan.merge, Merge::sum);
   EXPECT_EQ(of("PUBSUB NUMSUB a b").keys, (Keys{2, 3}));
   EXPECT_EQ(of("PUBSUB NUMSUB").plan.route, Route::any);
+}
+
+TEST_F(RedisPlan, X07_OptionsStandWhereTheGrammarHasThem) {
+  for (const auto* const line :
+       {"XREADGROUP GROUP streams c BLOCK 0 STREAMS a >",
+        "XREADGROUP BLOCK 0 GROUP g c STREAMS a >",
+        "XREADGROUP GROUP g streams NOACK BLOCK 0 STREAMS a >",
+        "XREADGROUP GROUP g c CLAIM 5 COUNT 1 BLOCK 0 STREAMS a >",
+        "XREAD COUNT 1 BLOCK 0 STREAMS a 0", "XREAD BLOCK 1 BLOCK 0 STREAMS a 0"})
+    EXPECT_EQ(of(line).plan.verb, SessionVerb::blocking) << line;
+  for (const auto* const line : {"XREAD STREAMS block 0", "XREAD COUNT 1 STREAMS block block 0 0",
+                                 "XREADGROUP GROUP block block NOACK STREAMS a >"})
+    EXPECT_EQ(of(line).plan.route, Route::one) << line;
+}
+
+TEST_F(RedisPlan, X19_KnowsTheModulesOfRedis8) {
+  const Row rows[] = {
+      {"JSON.GET a $", Route::one, {1}},
+      {"json.mget a b $", Route::one, {1, 2}},
+      {"JSON.MSET a $ 1 b $ 2", Route::one, {1, 4}},
+      {"JSON.NEWER a", Route::one, {1}},
+      {"BF.ADD a x", Route::one, {1}},
+      {"CMS.MERGE a 2 b c WEIGHTS 1 2", Route::one, {1, 3, 4}},
+      {"TOPK.ADD a x", Route::one, {1}},
+      {"TS.CREATERULE a b AGGREGATION sum 1", Route::one, {1, 2}},
+      {"FT.SUGADD a x 1", Route::one, {1}},
+      {"FT.SEARCH idx *", Route::any, {}},
+  };
+  for (const auto& row : rows) {
+    const auto plan = of(row.line);
+    EXPECT_EQ(plan.plan.route, row.route) << row.line;
+    EXPECT_EQ(plan.keys, row.keys) << row.line;
+  }
+  EXPECT_TRUE(of("JSON.GET a").plan.read_only);
+  EXPECT_FALSE(of("JSON.SET a $ 1").plan.read_only);
+  EXPECT_EQ(protocol->command_name(of("Json.Get a").plan.command), "json.get");
+  EXPECT_EQ(of("JSON.GET").reply, "-ERR wrong number of arguments for 'json.get' command\r\n");
+  auto settings = redis_settings();
+  settings.servers.resize(2);
+  protocol = make_redis_protocol(settings);
+  EXPECT_EQ(of("FT.SEARCH idx *").reply,
+            "-ERR 'ft.search' looks at all keys of a server: it is served where a pool has one "
+            "server\r\n");
+  EXPECT_EQ(of("FT.SUGGET a x").plan.route, Route::one);
+}
+
+TEST(RedisPlanTaught, X19_ASettingTeachesCommands) {
+  auto settings = redis_settings();
+  settings.commands = {{"my.wait", "keys 1 -2 1 blocking"},
+                       {"my.both", "key 1 count 2"},
+                       {"my.get", "key 2 read"},
+                       {"my.any", "none"},
+                       {"my.import", "behind keys"},
+                       {"my.*", "keys 1 -1 2"},
+                       {"shutdown", "key 1"},
+                       {"json.*", "key 2"}};
+  const auto protocol = make_redis_protocol(settings);
+  const auto of = [&](std::string_view line) { return planned(*protocol, line); };
+  EXPECT_EQ(of("MY.WAIT a b 0").plan.verb, SessionVerb::blocking);
+  EXPECT_EQ(of("MY.WAIT a b 0").keys, (Keys{1, 2}));
+  EXPECT_EQ(of("my.both d 2 a b x").keys, (Keys{1, 3, 4}));
+  EXPECT_EQ(of("my.both d 3 a b").plan.route, Route::refused);
+  EXPECT_EQ(of("my.get x a").keys, Keys{2});
+  EXPECT_TRUE(of("my.get x a").plan.read_only);
+  EXPECT_EQ(of("my.any x").plan.route, Route::any);
+  EXPECT_EQ(of("my.import x KEYS a b").keys, (Keys{3, 4}));
+  EXPECT_EQ(of("my.import x").plan.route, Route::refused);
+  EXPECT_EQ(of("MY.ELSE a 1 b 2").keys, (Keys{1, 3}));
+  EXPECT_EQ(of("SHUTDOWN a").plan.route, Route::refused);
+  EXPECT_EQ(of("JSON.GET x a").keys, Keys{2});
 }
 
 TEST_F(RedisPlan, TellsReadsFromWrites) {
@@ -124,7 +199,9 @@ TEST_F(RedisPlan, RefusesWithTheReason) {
       {"MSETNX a 1 b", "-ERR wrong number of arguments for 'msetnx' command\r\n"},
       {"CLIENT", "-ERR wrong number of arguments for 'client' command\r\n"},
       {"XGROUP CREATE a", "-ERR wrong number of arguments for 'xgroup|create' command\r\n"},
-      {"FOO a b", "-ERR unknown command 'FOO', with args beginning with: 'a' 'b' \r\n"},
+      {"FOO a b",
+       "-ERR unknown command 'FOO', with args beginning with: 'a' 'b' (name it in the setting "
+       "`commands` of pool 'alpha' if the servers know it)\r\n"},
       {"CLIENT NOSUCH a", "-ERR unknown subcommand 'NOSUCH'. Try CLIENT HELP.\r\n"},
       {"FLUSHALL",
        "-ERR 'flushall' is not served here: name it in the setting `allow` of pool 'alpha'\r\n"},

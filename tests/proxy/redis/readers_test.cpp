@@ -116,8 +116,10 @@ TEST(RedisReplyReader, HoldsItsLimits) {
   EXPECT_EQ(small.read("$95\r\n"), State::bad);
   RedisReplyReader fits{100};
   EXPECT_EQ(fits.read("$90\r\n"), State::incomplete);
-  RedisReplyReader line{1 << 20};
-  EXPECT_EQ(line.read("+" + std::string(70'000, 'a')), State::bad);
+  RedisReplyReader line{80'000};  // a line may be as long as any reply
+  EXPECT_EQ(line.read("+" + std::string(70'000, 'a')), State::incomplete);
+  EXPECT_EQ(line.read("+" + std::string(80'000, 'a')), State::bad);
+  EXPECT_TRUE(line.is_too_long());
 }
 
 TEST(RedisWire, StepsOverAttributes) {
@@ -168,6 +170,54 @@ TEST(RedisRequestReader, SaysWhatIsWrong) {
     EXPECT_EQ(reader->read(bytes), State::bad) << bytes;
     EXPECT_EQ(reader->error_reply(), reply) << bytes;
   }
+}
+
+TEST(RedisRequestReader, ServersGetArraysAlone) {
+  RedisRequestReader reader{{}, false};
+  const std::pair<std::string, std::string> rows[] = {
+      {"*2\r\n$3\r\nGET\r\n$1\r\na\r\n", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n"},
+      {"GET a\r\n", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n"},
+      {"  get\t'a\\'b' \"\\x20\"\n", "*3\r\n$3\r\nget\r\n$3\r\na'b\r\n$1\r\n \r\n"},
+  };
+  for (const auto& [bytes, wire] : rows) {
+    ASSERT_EQ(reader.read(bytes), RequestReader::State::complete) << bytes;
+    EXPECT_EQ(reader.wire(bytes + "rest"), wire) << bytes;
+  }
+}
+
+TEST(RedisRequestReader, OddHeadersAreRefused) {
+  for (const auto* const bytes :
+       {"*01\r\n", "*+1\r\n", "* 1\r\n", "*1 \r\n", "*1\r\r\n", "*1\r\n$04\r\n", "*1\r\n$+4\r\n",
+        "*1\r\n$ 4\r\n", "*1\r\n$-1\r\n", "*1\r\n$4\r\nPINGxx", "*1\r\n$4\nPING\n*\r\n", "*1\r\n\r",
+        "*1\r\n\n"}) {
+    RedisRequestReader reader{{}, false};
+    ASSERT_EQ(reader.read(bytes), RequestReader::State::bad) << bytes;
+    const auto reply = reader.error_reply();
+    EXPECT_TRUE(reply.starts_with("-ERR Protocol error: ")) << reply;
+    EXPECT_EQ(reply.find_first_of("\r\n"), reply.size() - 2) << reply;
+  }
+}
+
+TEST(RedisRequestReader, X04_ANulInATypedLineIsRefused) {
+  RedisRequestReader reader{{}, false};
+  EXPECT_EQ(reader.read(std::string_view{"GET x\0\r\n", 8}), RequestReader::State::bad);
+  EXPECT_EQ(reader.error_reply(), "-ERR Protocol error: a NUL in inline request\r\n");
+}
+
+TEST(RedisRequestReader, X25_StrictClosesAndWaitsAsTwemproxy) {
+  const auto state = [](std::string_view bytes) {
+    return RedisRequestReader{{}, true}.read(bytes);
+  };
+  for (const auto* const bytes : {"*2\n", "*2\n$3\nGET\n$1\na\n", "*2\r\n$3\n", "*x", "*2\rx",
+                                  "*2\r\n$3x", "*2\r\n$\r\n", "\n", " *2\r\n"})
+    EXPECT_EQ(state(bytes), RequestReader::State::bad) << bytes;
+  for (const auto* const bytes : {"*", "*2", "*2\r", "*2\r\n$3", "*99999999999", "*99999999999\r\n",
+                                  "*2000000\r\n$4\r\nMGET\r\n$1\r\na\r\n"})
+    EXPECT_EQ(state(bytes), RequestReader::State::incomplete) << bytes;
+  resp::RequestLimits limits;
+  limits.words = 2;
+  EXPECT_EQ(RedisRequestReader(limits, true).read("*3\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\na\r\n"),
+            RequestReader::State::bad);
 }
 
 }  // namespace

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "proxy/support/proxy_under_test.hpp"
 #include "resp/writer.hpp"
 #include "support/plain_client.hpp"
 
@@ -62,10 +65,35 @@ inline std::vector<std::string> ask_all(PlainClient& client,
   return replies;
 }
 
-/// False: it did not come true within ten seconds.
+/// Lets time pass for a proxy on a VirtualClock until something comes. Empty: nothing does.
+inline std::optional<Value> read_as_time_passes(PlainClient& client, ProxyUnderTest& proxy) {
+  constexpr std::chrono::milliseconds pause{5}, step{50};
+  std::optional<Value> value;
+  for (int left = 4000; left > 0 && !value; --left) {
+    value = client.read_for(pause);
+    if (!value) proxy.pass(step);
+  }
+  return value;
+}
+
+inline std::string ask_as_time_passes(PlainClient& client, const std::string& line,
+                                      ProxyUnderTest& proxy) {
+  client.send(request(line));
+  const auto reply = read_as_time_passes(client, proxy);
+  return reply ? text_of(*reply) : "no reply";
+}
+
+inline bool is_closed_as_time_passes(PlainClient& client, ProxyUnderTest& proxy) try {
+  static_cast<void>(read_as_time_passes(client, proxy));
+  return false;
+} catch (const std::system_error& error) {
+  return error.code() == std::errc::connection_reset;
+}
+
+/// False: it did not come true within half a minute.
 template <class Condition>
 bool comes_true(Condition condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds{1});

@@ -13,7 +13,7 @@ Memcached::Memcached(std::vector<std::string> arguments) : arguments_(std::move(
     port_ = free_port();
     if (try_start()) return;
   }
-  throw std::runtime_error{"memcached does not start:\n" + text_of(directory_ / "out.log")};
+  throw std::runtime_error{"memcached does not start:\n" + text_of(output())};
 }
 
 std::string Memcached::address() const { return "127.0.0.1:" + std::to_string(port_); }
@@ -23,9 +23,8 @@ bool Memcached::try_start() {
                                 "-U",        "0",  "-t",        "1",  "-u",
                                 "nobody"};
   argv.insert(argv.end(), arguments_.begin(), arguments_.end());
-  process_.emplace(argv, ProcessOptions{.directory = directory_.path(),
-                                        .environment = {},
-                                        .output = directory_ / "out.log"});
+  process_.emplace(
+      argv, ProcessOptions{.directory = directory_.path(), .environment = {}, .output = output()});
   if (comes_to_listen(*process_, port_)) return true;
   kill();
   return false;
@@ -38,7 +37,7 @@ void Memcached::kill() {
 
 void Memcached::start() {
   if (!process_ && !try_start())
-    throw std::runtime_error{"memcached does not start again:\n" + text_of(directory_ / "out.log")};
+    throw std::runtime_error{"memcached does not start again:\n" + text_of(output())};
 }
 
 void Memcached::stop() { process_->stop(); }

@@ -20,6 +20,8 @@ class Memcached {
   std::uint16_t port() const noexcept { return port_; }
   std::string address() const;  ///< 127.0.0.1:PORT
   pid_t pid() const noexcept { return process_ ? process_->pid() : -1; }
+  /// What it says: with -vv each line that it executes.
+  std::filesystem::path output() const { return directory_ / "out.log"; }
 
   void kill();
   void start();  ///< again, at the same port and empty

@@ -7,6 +7,7 @@
 #include "proxy/config/read.hpp"
 #include "sluice/error.hpp"
 #include "support/free_port.hpp"
+#include "support/plain_client.hpp"
 
 namespace sluice::test {
 namespace {
@@ -30,7 +31,7 @@ ProxyUnderTest::ProxyUnderTest(std::vector<std::uint16_t> servers,
 
 ProxyUnderTest::ProxyUnderTest(const PoolLines& pool, std::vector<std::string> process,
                                Clock& clock)
-    : process_(std::move(process)) {
+    : clock_(clock), process_(std::move(process)) {
   for (int tries = 0; !proxy_; ++tries) {
     port_ = free_port();
     try {
@@ -50,6 +51,11 @@ proxy::Config ProxyUnderTest::config(const std::vector<std::string>& lines) cons
   if (!process_.empty()) text += "sluice:\n";
   for (const auto& line : process_) text += fmt::format("  {}\n", line);
   return proxy::config::read(text, "under_test.yml");
+}
+
+void ProxyUnderTest::pass(std::chrono::milliseconds time) {
+  dynamic_cast<VirtualClock&>(clock_).advance(time);
+  const PlainClient wakes_it{port_};
 }
 
 void ProxyUnderTest::reload(std::vector<std::uint16_t> servers, std::vector<std::string> settings) {

@@ -2,6 +2,7 @@
 /// Gone with its owner.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,12 +34,16 @@ class ProxyUnderTest {
   proxy::Proxy& proxy() noexcept { return *proxy_; }
   /// Other servers and settings from now on, at the same port.
   void reload(std::vector<std::uint16_t> servers, std::vector<std::string> settings = {});
+  /// Moves its clock, a VirtualClock. While that stands still nothing times out, however slow the
+  /// machine is.
+  void pass(std::chrono::milliseconds time);
   /// "PREFIX0", "PREFIX1" ...: the first whose home is the server number `home`.
   std::string key_at(std::size_t home, std::string_view prefix = "key") const;
 
  private:
   proxy::Config config(const std::vector<std::string>& lines) const;
 
+  Clock& clock_;
   std::uint16_t port_;
   std::vector<std::string> process_;
   std::unique_ptr<proxy::Proxy> proxy_;

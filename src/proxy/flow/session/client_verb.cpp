@@ -56,6 +56,11 @@ bool ClientSession::tell(std::string_view what, std::string_view value) {
   return false;
 }
 
+std::string_view ClientSession::user() const noexcept {
+  const auto user = told("user");
+  return user.empty() ? default_user : user;
+}
+
 void ClientSession::keep(std::string_view what, std::string_view value) {
   if (const auto at = find_value(told_, what); at != std::string::npos) {
     const auto begin = at - what.size() - 1;
@@ -69,11 +74,10 @@ void ClientSession::keep(std::string_view what, std::string_view value) {
 }
 
 std::string ClientSession::info() const {
-  const auto user = told("user");
   return fmt::format("id={} name={} db={} resp={} multi={} user={} lib-name={} lib-ver={}\n",
                      pool().clients().id_of(client_), told("name"), client_.mode().db,
-                     client_.mode().resp, is_in_transaction() ? 0 : -1,
-                     user.empty() ? "default" : user, told("lib-name"), told("lib-ver"));
+                     client_.mode().resp, is_in_transaction() ? 0 : -1, user(), told("lib-name"),
+                     told("lib-ver"));
 }
 
 void ClientSession::set_reply_mode(std::string_view mode) {

@@ -1,9 +1,12 @@
 // Who a client is: AUTH and HELLO, and what a user who may only read may not do.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/integer.hpp"
+#include "net/socket.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "resp/command_table.hpp"
@@ -13,7 +16,6 @@
 namespace sluice::proxy::flow {
 namespace {
 
-constexpr std::string_view default_user = "default";
 constexpr std::string_view wrong_password =
     "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
 
@@ -26,24 +28,6 @@ bool is_same(std::string_view given, std::string_view secret) noexcept {
         difference | static_cast<unsigned>(static_cast<unsigned char>(given[i] ^ expected));
   }
   return difference == 0;
-}
-
-struct Login {
-  bool right = false;
-  bool read_only = false;
-};
-
-/// The default user has the password of redis_auth. Where clients need not log in it has none, and
-/// any password will do.
-Login check(const Pool& pool, std::string_view user, std::string_view password) {
-  const auto& settings = pool.settings();
-  Login login;
-  if (user == default_user && !pool.wants_login()) login.right = true;
-  if (user == default_user && !settings.redis_auth.empty())
-    login.right = is_same(password, settings.redis_auth);
-  for (const auto& known : settings.users)
-    if (known.name == user && is_same(password, known.password)) login = {true, known.read_only};
-  return login;
 }
 
 /// What HELLO was told.
@@ -80,35 +64,63 @@ Hello read_hello(Words words) {
 }  // namespace
 
 bool ClientSession::log_in(std::string_view user, std::string_view password) {
-  const auto login = check(pool(), user, password);
-  if (!login.right) {
-    answer(wrong_password);
-    return false;
-  }
-  client_.set_logged_in(true);
-  read_only_ = login.read_only;
+  const auto known = pool().settings().find_user(user);
+  // Where nobody has to log in the default user has no password: any will do.
+  if (!known || (pool().wants_login() && !is_same(password, known->password))) return false;
+  auto state = client_.session_state();
+  state.logged_in = true;
+  state.read_only = known->read_only;
+  client_.set_session_state(state);
   keep("user", user);
   return true;
 }
 
+/// At once, unless there have been failures from this connection or this address of late: then the
+/// answer, right or wrong, waits, and with it what the client asks next.
+void ClientSession::answer_login(std::string_view reply) {
+  auto& throttle = pool().shared().logins;
+  const auto from = net::network_of(client_.descriptor());
+  const auto now = pool().loop().now();
+  if (reply.front() == '-') {
+    throttle.note_failure(from, now);
+    if (failed_logins_ < UINT8_MAX) ++failed_logins_;
+  }
+  const auto wait = std::max(throttle.wait_of(from, now), LoginThrottle::wait_for(failed_logins_));
+  if (wait.count() == 0) return answer(reply);
+  delayed_ = &client_.enqueue({});
+  client_.hold();
+  delay_ = pool().loop().after(wait, [this, text = std::string{reply}] {
+    Request& request = *std::exchange(delayed_, nullptr);
+    if (request.receiver)
+      client_.replied(request, text);
+    else
+      pool().loop().requests().drop(request);
+    client_.release();
+  });
+}
+
 void ClientSession::auth(Words words, std::string_view, const Plan& plan) {
   if (pool().is_strict()) {
-    if (pool().wants_login()) client_.set_logged_in(plan.reply.starts_with('+'));
-    return answer(plan.reply);
+    auto state = client_.session_state();
+    if (pool().wants_login()) state.logged_in = plan.reply.starts_with('+');
+    client_.set_session_state(state);
+    return answer_login(plan.reply);
   }
   if (words.size() > 3) return answer("-ERR syntax error\r\n");
   if (words.size() == 2 && !pool().wants_login())
     return answer(
         "-ERR AUTH <password> called without any password configured for the default user. Are you "
         "sure your configuration is correct?\r\n");
-  if (log_in(words.size() == 3 ? words[1] : default_user, words.back())) answer("+OK\r\n");
+  const bool right = log_in(words.size() == 3 ? words[1] : default_user, words.back());
+  answer_login(right ? "+OK\r\n" : wrong_password);
 }
 
 void ClientSession::hello(Words words, std::string_view, const Plan&) {
   const auto hello = read_hello(words);
   if (!hello.error.empty()) return answer(hello.error);
-  if (hello.login && !log_in(hello.login->first, hello.login->second)) return;
-  if (!client_.is_logged_in())
+  if (hello.login && !log_in(hello.login->first, hello.login->second))
+    return answer_login(wrong_password);
+  if (!client_.session_state().logged_in)
     return answer(
         "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
         "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
@@ -117,7 +129,7 @@ void ClientSession::hello(Words words, std::string_view, const Plan&) {
   if (hello.protocol) client_.mode().resp = *hello.protocol;
   std::string reply;
   append_greeting(reply);
-  answer(reply);
+  hello.login ? answer_login(reply) : answer(reply);
 }
 
 void ClientSession::append_greeting(std::string& out) const {
@@ -131,7 +143,7 @@ void ClientSession::append_greeting(std::string& out) const {
 /// A user who may only read may run what the table of commands calls readonly, and what touches no
 /// key.
 bool ClientSession::may(Words words, const Plan& plan) const {
-  if (!read_only_ || plan.read_only) return true;
+  if (!client_.session_state().read_only || plan.read_only) return true;
   switch (plan.route) {
     case Route::local:
     case Route::refused:
@@ -142,15 +154,16 @@ bool ClientSession::may(Words words, const Plan& plan) const {
   }
   const auto* const spec =
       resp::find_command(words);  // a script without keys may write all the same
-  return spec->first_key == 0 && spec->rule == resp::KeyRule::none &&
+  return spec != nullptr && spec->first_key == 0 && spec->rule == resp::KeyRule::none &&
          !spec->has(resp::flag_write) && !spec->has(resp::flag_admin);
 }
 
 void ClientSession::refuse_permission(Words words) {
+  const auto* const spec = resp::find_command(words);  // null: the setting `commands` knows it
   std::string reply;
   resp::ReplyWriter{reply}.error(
       fmt::format("NOPERM this user has no permissions to run the '{}' command",
-                  resp::find_command(words)->name));
+                  spec != nullptr ? spec->name : words[0]));
   answer(reply);
 }
 

@@ -52,7 +52,11 @@ const ClientSession::Verb ClientSession::verbs[] = {
 
 ClientSession::ClientSession(Client& client) : client_(client) {}
 
-ClientSession::~ClientSession() = default;
+ClientSession::~ClientSession() {
+  if (!delayed_) return;
+  pool().loop().cancel(delay_);
+  pool().loop().requests().drop(*delayed_);
+}
 
 const ClientSession::Verb& ClientSession::row_of(SessionVerb verb) noexcept {
   static_assert(std::size(verbs) == static_cast<std::size_t>(SessionVerb::scan),
@@ -66,12 +70,17 @@ bool ClientSession::is_in_transaction() const noexcept {
   return transaction_ && transaction_->is_open();
 }
 
-void ClientSession::drain() {
-  if (blocked_) blocked_->unblock();
+void ClientSession::unblock(std::string_view why) {
+  if (blocked_) blocked_->unblock(why);
+}
+
+void ClientSession::revoke() {
+  if (transaction_) transaction_->spoil();
+  unblock("what this user may do has changed");
 }
 
 bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& plan) {
-  if (!client_.is_logged_in()) {
+  if (!client_.session_state().logged_in) {
     const bool may = plan.route == Route::session &&
                      (plan.verb == SessionVerb::auth || plan.verb == SessionVerb::hello ||
                       plan.verb == SessionVerb::reset);
@@ -116,10 +125,8 @@ void ClientSession::reset(Words, std::string_view, const Plan&) {
   transaction_.reset();
   subscriptions_.reset();
   told_.clear();
-  read_only_ = false;
   client_.reply_mode().turn_on();
-  client_.mode() = {.resp = 2, .db = pool().settings().redis_db};
-  client_.set_logged_in(!pool().wants_login());
+  client_.set_session_state(pool().newcomer());
   answer("+RESET\r\n");
 }
 

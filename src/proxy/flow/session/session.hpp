@@ -36,8 +36,12 @@ class ClientSession {
   bool is_subscribed() const noexcept;
   /// Between MULTI and EXEC or DISCARD.
   bool is_in_transaction() const noexcept;
-  /// The proxy ends: a client in a blocking command is told so.
-  void drain();
+  /// As whom it has logged in.
+  std::string_view user() const noexcept;
+  /// A client in a blocking command waits no more, and is told why.
+  void unblock(std::string_view why);
+  /// Its user may do less than before: what it waits for, and what it has queued, is given up.
+  void revoke();
 
  private:
   /// Serves a request of Route::session.
@@ -51,8 +55,9 @@ class ClientSession {
   Serve select, reset;
   // login.cpp
   Serve auth, hello;
-  /// False: the client has been told why.
+  /// Whether it is the user's password.
   bool log_in(std::string_view user, std::string_view password);
+  void answer_login(std::string_view reply);
   bool may(Words words, const Plan& plan) const;
   void refuse_permission(Words words);
   void append_greeting(std::string& out) const;
@@ -83,8 +88,10 @@ class ClientSession {
   void answer(std::string_view reply) { client_.answer(reply); }
 
   Client& client_;
-  std::string told_;        // "name=x lib-name=y ...": what the client has said of itself
-  bool read_only_ = false;  // it is a user who may only read
+  Request* delayed_ = nullptr;  // an AUTH or HELLO whose answer waits
+  Loop::TimerId delay_{};
+  std::uint8_t failed_logins_ = 0;
+  std::string told_;  // "name=x lib-name=y ...": what the client has said of itself
   std::unique_ptr<Transaction> transaction_;  // from MULTI or WATCH on
   std::unique_ptr<Subscriptions> subscriptions_;
   std::unique_ptr<BlockingRequest> blocked_;  // while it waits in a blocking command

@@ -1,5 +1,7 @@
 #include "proxy/flow/session/side_request.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
@@ -14,13 +16,14 @@ SideRequest::SideRequest(Client& client, const Plan& plan)
       client_(client.number()) {}
 
 Upstream& SideRequest::ask(Server& server, std::string_view bytes, std::uint32_t place,
-                           std::size_t parts) {
+                           std::size_t parts, std::string_view key) {
   Request& request = pool_.loop().requests().make();
   request.receiver = this;
   request.place = place;
   request.expected = whole_.expected / static_cast<std::uint32_t>(parts);
   request.command = whole_.command;
   request.read_only = whole_.read_only;
+  note_key(request, key);
   Upstream& upstream = server.upstream(mode_, client_);
   upstream.send(request, bytes);
   return upstream;
@@ -56,13 +59,14 @@ void SideRequest::give(Failure failure) {
 void BlockingRequest::ask(Server& home, Request& request, std::string_view bytes) {
   client_.hold();
   request.receiver = this;
-  connection_ = home.borrow(client_.mode());
+  connection_ = client_.borrow(home, client_.mode());
+  if (!connection_) return failed(request, Failure::overloaded);
   connection_->set_untimed(true);
   connection_->send(request, bytes);  // this may be destroyed: no connection could be begun
 }
 
-void BlockingRequest::unblock() {
-  is_unblocked_ = true;
+void BlockingRequest::unblock(std::string_view why) {
+  unblocked_ = why;
   connection_.reset();
 }
 
@@ -71,9 +75,8 @@ void BlockingRequest::replied(Request& request, std::string_view reply) {
 }
 
 void BlockingRequest::failed(Request& request, Failure failure) {
-  const auto reply = is_unblocked_
-                         ? "-UNBLOCKED the proxy ends: ask again on another connection\r\n"
-                         : client_.pool().protocol().reply_for(failure);
+  const auto reply = unblocked_.empty() ? client_.pool().protocol().reply_for(failure)
+                                        : fmt::format("-UNBLOCKED {}\r\n", unblocked_);
   finish(request, reply, false);
 }
 

@@ -18,6 +18,7 @@ class Pool;
 class SideRequest : public Receiver {
  public:
   ~SideRequest() override = default;
+  std::string peer() const override { return whole_.receiver ? whole_.receiver->peer() : ""; }
 
   /// The caller begins it: it may end before that call returns.
   template <class Side, class... Arguments>
@@ -33,9 +34,9 @@ class SideRequest : public Receiver {
   SideRequest(Client& client, const Plan& plan);
 
   /// The outcome comes by replied() or failed(), possibly before this returns; both must drop() the
-  /// request. It is one of so many `parts`, at this `place`.
+  /// request. It is one of so many `parts`, at this `place`; `key`: its first, for logs.
   Upstream& ask(Server& server, std::string_view bytes, std::uint32_t place = 0,
-                std::size_t parts = 1);
+                std::size_t parts = 1, std::string_view key = {});
   /// A read whose connection to the server broke may be sent once more; see flow::may_ask_again().
   bool may_ask_again(const Request& request, Failure failure, const Server& server) const;
   void ask_again(Request& request, Server& server, std::string_view bytes);
@@ -69,8 +70,8 @@ class BlockingRequest final : public Receiver {
   ~BlockingRequest() override { connection_.reset(); }
 
   void ask(Server& home, Request& request, std::string_view bytes);
-  /// The client stops waiting and gets -UNBLOCKED.
-  void unblock();
+  /// The client stops waiting and gets -UNBLOCKED, and why.
+  void unblock(std::string_view why);
 
   void replied(Request& request, std::string_view reply) override;
   void failed(Request& request, Failure failure) override;
@@ -81,7 +82,7 @@ class BlockingRequest final : public Receiver {
   Client& client_;
   std::unique_ptr<BlockingRequest>& self_;
   BorrowedUpstream connection_;
-  bool is_unblocked_ = false;
+  std::string_view unblocked_;  // why; empty: it waits
 };
 
 }  // namespace sluice::proxy::flow

@@ -39,8 +39,9 @@ class Subscriptions::Connection final : public PushReceiver {
   Connection(Subscriptions& owner, Server& server)
       : owner_(owner),
         server_(server),
-        connection_(server.borrow({.resp = 3, .db = owner.pool_.settings().redis_db})) {
-    connection_->set_push_receiver(this);
+        connection_(
+            owner.client_.borrow(server, {.resp = 3, .db = owner.pool_.settings().redis_db})) {
+    if (connection_) connection_->set_push_receiver(this);
   }
   ~Connection() override { close(); }
 
@@ -57,6 +58,7 @@ class Subscriptions::Connection final : public PushReceiver {
   /// May lose the connection.
   void send() {
     if (unsent_.empty()) return;
+    if (!connection_) return owner_.end(owner_.pool_.protocol().reply_for(Failure::overloaded));
     const auto names = std::exchange(unsent_, {});
     std::string bytes;
     resp::append_command_header(bytes, names.size() + 1);

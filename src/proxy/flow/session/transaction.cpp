@@ -71,9 +71,9 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   if (!plan.keys.empty() && !(home = home_of(words, plan))) return spoil();
   if (state_.is_spoiled()) return client_.answer(queued_reply);
   if (!home && !connection_) return queue_early(bytes);
-  Server& server = connection_ ? connection_.server() : *home;
-  if (plan.verb == SessionVerb::evalsha) load_script(server, words[1]);
-  if (!state_.is_sent() && !state_.is_lost()) open_on(server);
+  if (!has_connection(connection_ ? connection_.server() : *home)) return;
+  if (plan.verb == SessionVerb::evalsha) load_script(words[1]);
+  if (!state_.is_sent() && !state_.is_lost()) open();
   if (state_.is_lost()) return refuse(lost_connection);
   Request& request = of_client(plan, queued);
   if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
@@ -103,26 +103,35 @@ Server* Transaction::home_of(Words words, const Plan& plan) {
   return nullptr;
 }
 
-void Transaction::open_on(Server& home) {
-  if (!connection_) connection_ = home.borrow(client_.mode());
+/// One in the client's mode. False: there are too many, and the client has been told so.
+bool Transaction::has_connection(Server& home) {
+  if (!connection_)
+    connection_ = client_.borrow(home, client_.mode());
+  else if (!state_.is_sent())
+    connection_.adopt(client_.mode());
+  if (!connection_) refuse(client_.pool().protocol().reply_for(Failure::overloaded));
+  return static_cast<bool>(connection_);
+}
+
+void Transaction::open() {
   state_.advance(Phase::sent);
   send(ours(opening), multi_bytes);
-  if (!state_.is_lost() && !home.takes_multi()) wait_for(Wait::readiness);
+  if (!state_.is_lost()) wait_for(Wait::readiness);
   for (std::uint32_t i = 0; i < early_count_ && !state_.is_lost(); ++i)
     send(ours(early), i == 0 ? std::string_view{early_} : std::string_view{});
   early_ = {};
 }
 
-void Transaction::load_script(Server& server, std::string_view sha) {
+void Transaction::load_script(std::string_view sha) {
   state_.use_scripts();
-  if (!connection_) connection_ = server.borrow(client_.mode());
   const auto bytes = script_load_for(client_.pool(), *connection_, sha);
   if (bytes.empty()) return;
   if (!state_.is_sent()) {
     connection_->send_aside(bytes);
     return notice_loss();
   }
-  second_ = server.borrow(client_.mode());
+  second_ = client_.borrow(connection_.server(), client_.mode());
+  if (!second_) return;  // EXEC then tells NOSCRIPT
   wait_for(Wait::readiness);
   second_->send(ours(loading), bytes);
 }
@@ -160,7 +169,7 @@ void Transaction::watch(Words words, std::string_view bytes, const Plan& plan) {
   }
   Server* const home = home_of(words, plan);
   if (!home) return connection_ ? void() : end(false);
-  if (!connection_) connection_ = home->borrow(client_.mode());
+  if (!has_connection(*home)) return end(false);
   finish(bytes, plan, watching);
 }
 
@@ -175,10 +184,12 @@ void Transaction::exec(std::string_view bytes, const Plan& plan) {
   if (!state_.is_spoiled() && !state_.is_sent() && (connection_ || early_count_ != 0)) {
     Server* const home =
         connection_ ? &connection_.server() : client_.pool().servers().home_of(any_key);
-    if (home)
-      open_on(*home);
-    else
+    if (!home)
       state_.suffer(Fault::lost);
+    else if (has_connection(*home))
+      open();
+    else
+      return end(false);
   }
   if (state_.is_spoiled()) {
     if (!client_.is_next()) return client_.postpone();
@@ -247,7 +258,6 @@ void Transaction::failed(Request& request, Failure failure) {
 
 void Transaction::opened(std::string_view reply) {
   if (reply.front() == '-') return lose(reply);
-  connection_.server().note_takes_multi();
   send_waiting();
 }
 

@@ -2,8 +2,9 @@
 /// own, to the home of its keys.
 ///
 /// The first key decides which home that is. Commands without a key that come before it are kept
-/// here and sent with it. The proxy answers MULTI, and sends it with the first command; to a server
-/// that has never accepted MULTI, what follows is sent when it has.
+/// here and sent with it. The proxy answers MULTI, and sends it with the first command; what
+/// follows is sent when the server has accepted it: one that refuses MULTI would do the rest at
+/// once. A connection that watches keys is brought to the client's database and protocol first.
 ///
 /// A script that the server may lack is loaded before MULTI. When MULTI was sent it is loaded over
 /// a second connection, and what follows waits for it. NOSCRIPT in the reply of EXEC is passed on;
@@ -49,6 +50,7 @@ class Transaction final : public Receiver {
 
   void replied(Request& request, std::string_view reply) override;
   void failed(Request& request, Failure failure) override;
+  std::string peer() const override { return client_.peer(); }
 
  private:
   using Phase = TransactionState::Phase;
@@ -64,7 +66,8 @@ class Transaction final : public Receiver {
   void refuse(std::string_view reply);
   void queue_early(std::string_view bytes);
   Server* home_of(Words words, const Plan& plan);
-  void open_on(Server& home);
+  bool has_connection(Server& home);
+  void open();
   void drop(Request& request);
   /// A request of the proxy's own; a request in the client's queue.
   Request& ours(Role role);
@@ -72,7 +75,7 @@ class Transaction final : public Receiver {
   void send(Request& request, std::string_view bytes);
   void finish(std::string_view bytes, const Plan& plan, Role role);
   void pass(Request& request, std::string_view reply);
-  void load_script(Server& server, std::string_view sha);
+  void load_script(std::string_view sha);
   void wait_for(Wait what);
   void has_come(Wait what);
   void opened(std::string_view reply);
