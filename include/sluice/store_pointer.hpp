@@ -16,6 +16,6 @@ template <>
 struct std::default_delete<sluice::Store> {
   default_delete() = default;
   template <std::derived_from<sluice::Store> T>
-  default_delete(const default_delete<T>&) noexcept {}
+  default_delete(const default_delete<T>&) noexcept {}  // NOLINT(*-explicit-constructor): as std's
   void operator()(sluice::Store* store) const noexcept;
 };

@@ -161,7 +161,7 @@ class Promise : public PromiseBase {
   void return_value(U&& value) { result_.emplace(std::forward<U>(value)); }
   T take() {
     rethrow();
-    return std::move(*result_);
+    return std::move(*result_);  // NOLINT(*-unchecked-optional-access): it has ended
   }
 
  private:
@@ -240,7 +240,7 @@ class [[nodiscard]] Task {
       }
       T await_resume() {
         if (task.coroutine_) return task.coroutine_.promise().take();
-        if constexpr (!std::is_void_v<T>) return std::move(*task.ready_);
+        if constexpr (!std::is_void_v<T>) return std::move(*task.ready_);  // NOLINT(*optional*)
       }
     };
     return Awaiter{*this};

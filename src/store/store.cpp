@@ -26,6 +26,7 @@ Batch& Batch::add(Item item) {
   return *this;
 }
 
+// NOLINTBEGIN(performance-unnecessary-value-param): Stores that have more to do keep them
 Listener Store::on_reconnect(std::function<void()>) { return {}; }
 
 Task<Listener> Store::subscribe(std::string channel, MessageHandler handler) {
@@ -39,6 +40,7 @@ Listener Store::watch_connection(std::function<void()> handler) {
 void Store::call_back(std::function<void()> callback) noexcept {
   call_user("a callback", callback);
 }
+// NOLINTEND(performance-unnecessary-value-param)
 
 Task<WallTime> Store::time() {
   auto asked = run({"TIME"});

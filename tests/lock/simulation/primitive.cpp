@@ -146,7 +146,7 @@ class SimSemaphore final : public SimLock {
 class SimPermits final : public SimLock {
  public:
   SimPermits(Store& store, const std::string& name, SemaphoreOptions options, std::uint32_t permits)
-      : semaphore_(store, name, std::move(options)), permits_(permits) {}
+      : semaphore_(store, name, std::move(options)), permits_(permits), clock_(store.clock()) {}
 
   Task<void> prepare() override {
     auto setting = semaphore_.try_set_permits(permits_);
@@ -174,6 +174,10 @@ class SimPermits final : public SimLock {
     auto taking = semaphore_.take(milliseconds{500}, milliseconds{100});
     const std::optional<PermitId> permit = co_await taking;
     if (!permit) co_return;
+    if (++changes_ % 2 == 0) {  // until it is over: the next call finds that
+      auto resting = sleep_until(clock_, clock_.steady() + milliseconds{600});
+      co_await resting;
+    }
     auto prolonging = semaphore_.update_lease(*permit, milliseconds{200});
     co_await prolonging;
     auto releasing = semaphore_.release(*permit);
@@ -183,6 +187,8 @@ class SimPermits final : public SimLock {
  private:
   PermitSemaphore semaphore_;
   const std::uint32_t permits_;
+  Clock& clock_;
+  int changes_ = 0;
 };
 
 class SimQuorum final : public SimLock {
