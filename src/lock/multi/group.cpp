@@ -60,7 +60,12 @@ Task<Group::Reply> Group::ask(Identity who, std::string inbox, bool keeps) {
         co_await run_durably(store_, scripts::lock_multi_acquire, keys_, args, terms_.durability);
     Reply reply = reply_of(durable.reply);
     if (reply.tokens.empty() || durable.is_in_enough(terms_.durability)) co_return reply;
-    co_await ask_end(who, {.repeatable = true}, inbox);
+    try {
+      co_await ask_end(who, {.repeatable = true}, inbox);
+    } catch (const Error& failure) {
+      if (failure.errc() == Errc::closed) throw;
+      give_up(who);  // see LockResource::read_durably
+    }
     throw unsynced(members_.front()->key(), durable, terms_.durability);
   }
   const Value reply =

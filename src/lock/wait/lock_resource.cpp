@@ -34,7 +34,13 @@ Task<AcquireReply> LockResource::read_durably(const Identity& who, Task<DurableR
   const DurableReply durable = co_await asked;
   const AcquireReply reply = read_acquire_reply(durable.reply, who.owner());
   if (!reply.granted || durable.is_in_enough(durability())) co_return reply;
-  co_await ask_end(who, {.repeatable = true});
+  try {
+    co_await ask_end(who, {.repeatable = true});
+  } catch (const Error& failure) {
+    // No outage of the question: its copy would be granted, and that end may still come after it.
+    if (failure.errc() == Errc::closed) throw;
+    take_back(*this, who);
+  }
   throw unsynced(key(), durable, durability());
 }
 

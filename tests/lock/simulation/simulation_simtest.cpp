@@ -97,6 +97,7 @@ TEST(Seed, WhatWasFoundBefore) {
       {"multi", 346, "the same", "stopped"},
       {"fair", 2, "tickets stay for ten minutes", "snapshot"},
       {"fair", 41, "the same", "promotion"},
+      {"mutex", 5112, "the end of a grant comes when its question was asked again", "durable"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =
