@@ -417,7 +417,11 @@ void Client::release_answered() {
     if (reply.memory() != 0) kept_for(-static_cast<std::ptrdiff_t>(reply.memory()));
     pass_on(reply.view());
   }
-  if (queue_.empty()) state_.all_answered();
+  if (queue_.empty()) {
+    state_.all_answered();
+    if (state_.ends(false))
+      loop_.flush_later(*this);  // the last reply may be muted: none is written
+  }
   go_on();
 }
 

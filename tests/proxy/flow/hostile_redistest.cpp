@@ -146,5 +146,16 @@ TEST_F(HostileRedis, X19_CommandsThatTheSettingTeachesReachTheServer) {
   EXPECT_TRUE(ask(client, "MY.ADD k").contains("setting"));
 }
 
+TEST_F(HostileRedis, AConnectionWhoseLastReplyIsMutedEnds) {
+  const ProxyUnderTest proxy{{ports()[0]}};
+  for (const auto* const rest : {"", "*"}) {
+    PlainClient client{proxy.port()};
+    client.patience = std::chrono::seconds{20};
+    client.send("CLIENT REPLY OFF\n" + request("GET k") + rest);
+    client.finish_sending();
+    EXPECT_EQ(client.read_raw(), "");
+  }
+}
+
 }  // namespace
 }  // namespace sluice::test
