@@ -245,7 +245,7 @@ Question MemcachedTongue::question(std::size_t canary, Random& random) const {
     case 2:
       return {fmt::format("mg {} k v O{}\r\n", name, canary),
               fmt::format("VA {} k{} O{}\r\n{}\r\n", value.size(), name, canary, value),
-              {"EN\r\n"}};
+              {"EN\r\n", fmt::format("EN k{} O{}\r\n", name, canary)}};
     default: return {fmt::format("get {}\r\n", name), value_block(name) + "END\r\n", {"END\r\n"}};
   }
 }

@@ -119,7 +119,9 @@ class RedisTongue final : public Tongue {
   std::string hostile_request(Random& random) const override { return redis_request(random); }
   Question sentinel(std::size_t, std::uint64_t token) const override {
     const auto text = fmt::format("sentinel:{}", token);
-    if (strict_) return {encoded({"SETEX", text, "60", text}) + encoded({"GET", text}), "+OK\r\n" + bulk(text)};
+    if (strict_)
+      return {encoded({"SETEX", text, "60", text}) + encoded({"GET", text}),
+              "+OK\r\n" + bulk(text)};
     return {encoded({"RESET"}) + encoded({"ECHO", text}), "+RESET\r\n" + bulk(text)};
   }
   Question question(std::size_t canary, Random& random) const override;
@@ -278,7 +280,8 @@ Deeds RedisTongue::executed() {
     for (std::size_t end; (end = input.find("\r\n", from)) != std::string::npos; from = end + 2) {
       const auto line = std::string_view{input}.substr(from, end - from);
       if (line.find("canary:") != std::string_view::npos ||
-          line.find("sentinel:") != std::string_view::npos || line.find(" lua] ") < 40) continue;
+          line.find("sentinel:") != std::string_view::npos || line.find(" lua] ") < 40)
+        continue;
       if (auto words = quoted_words(line); !words.empty()) append_deeds(deeds, std::move(words));
     }
     input.erase(0, from);

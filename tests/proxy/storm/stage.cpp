@@ -101,12 +101,12 @@ void Stage::go_on(Client& client) {
     client.phase = Phase::done;
   } else if (client.phase == Phase::sends) {
     send_more(client);
-  } else if (client.vanishes || client.understanding.may_wait) {
+  } else if (!client.vanishes && client.wire->input().ends_with(client.sentinel.answer)) {
+    client.phase = Phase::done;
+  } else if (client.vanishes || client.understanding.may_wait || options_.canary.forgives) {
     const bool stays = !client.vanishes && Clock::now() - client.sent < stay;
     if (!client.wire->sent_all() || stays) return;
     client.wire->vanish();
-    client.phase = Phase::done;
-  } else if (client.wire->input().ends_with(client.sentinel.answer)) {
     client.phase = Phase::done;
   }
 }
@@ -150,7 +150,8 @@ std::optional<Finding> Stage::wait_for_canaries() {
   for (;;) {
     if (auto found = look_at_all()) return found;
     bool all = true;
-    for (std::size_t i = 0; i < goals.size(); ++i) all = all && canaries_[i].replies() + canaries_[i].losses() >= goals[i];
+    for (std::size_t i = 0; i < goals.size(); ++i)
+      all = all && canaries_[i].replies() + canaries_[i].losses() >= goals[i];
     if (all) return std::nullopt;
     turn(1);
   }

@@ -21,7 +21,7 @@ struct StormOptions {
   std::uint64_t rounds = 1000;
   std::chrono::milliseconds time{};  ///< not 0: so long, however many rounds
   std::uint64_t findings = 1;        ///< ends with so many
-  bool strict = false;                    ///< `compat: strict`
+  bool strict = false;               ///< `compat: strict`
   std::string avoid;                 ///< requests that match this expression are not sent
   bool shrinks = true;
   StageOptions stage;

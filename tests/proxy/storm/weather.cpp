@@ -30,13 +30,23 @@ void Chaos::act(Stage& stage, Random& random) {
 }
 
 void Chaos::reload(ProxyProgram& program, Random& random) {
-  static constexpr std::string_view settings[] = {
-      "hash: murmur",        "hash: fnv1a_64",      "distribution: modula",
-      "timeout: 3000",       "timeout: 4000",       "server_connections: 2",
-      "retry_reads: true",   "preconnect: true",    "client_pending_limit: 100",
-      "on_failure: fail",    "backlog: 100",        "auto_eject_hosts: true",
-      "hash_tag: \"{}\"",    "tcpkeepalive: true",  "request_size_limit: 1mb",
-      "reply_size_limit: 1mb", "client_output_limit: 1mb"};
+  static constexpr std::string_view settings[] = {"hash: murmur",
+                                                  "hash: fnv1a_64",
+                                                  "distribution: modula",
+                                                  "timeout: 3000",
+                                                  "timeout: 4000",
+                                                  "server_connections: 2",
+                                                  "retry_reads: true",
+                                                  "preconnect: true",
+                                                  "client_pending_limit: 100",
+                                                  "on_failure: fail",
+                                                  "backlog: 100",
+                                                  "auto_eject_hosts: true",
+                                                  "hash_tag: \"{}\"",
+                                                  "tcpkeepalive: true",
+                                                  "request_size_limit: 1mb",
+                                                  "reply_size_limit: 1mb",
+                                                  "client_output_limit: 1mb"};
   auto pool = tongue_.pool();
   pool.lines.insert(pool.lines.begin(), "server_retry_timeout: 100");
   pool.lines.insert(pool.lines.begin(), std::string{one_of(settings, random)});
