@@ -27,6 +27,7 @@ alpha:
   distribution: modula
   compat: strict
   allow: [flushall, "a b"]
+  commands: {MY.*: keys 1 -1 2 read, "*": key 1}
   server_tls: {ca: /etc/ca.pem, verify: false}
   client_idle_timeout: 90s
   request_size_limit: 3mb

@@ -55,6 +55,8 @@ TEST(Lint, EveryRuleFindsItsCase) {
       {"name-of-a-counter", quiet + three + "   - h:4:1 client_eof\n"},
       {"name-of-a-counter", "uptime" + quiet.substr(5) + three},
       {"client-connections", quiet + "  client_connections: 5\n" + three},
+      {"idle-command", quiet + "  commands: {GET: key 1}\n" + three},
+      {"idle-command", quiet + "  compat: strict\n  commands: {MY.GET: key 1}\n" + three},
       {"loop", quiet + "  servers:\n   - 127.0.0.1:22121:1\n"},
   };
   for (const auto& [rule, yaml] : cases) EXPECT_THAT(rules_of(yaml), Contains(rule)) << yaml;
