@@ -14,10 +14,11 @@ namespace sluice::test {
 
 class Front {
  public:
-  Front(const PoolLines& pool, bool as_program) {
+  Front(const PoolLines& pool, bool as_program, const std::string& path) {
     if (as_program)
       program_.emplace(pool.lines, ProgramOptions{.process = {"workers: 2", "drain_timeout: 4000"},
-                                                  .arguments = {}});
+                                                  .arguments = {},
+                                                  .program = path});
     else
       inside_.emplace(pool);
   }

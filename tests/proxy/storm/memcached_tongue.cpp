@@ -139,18 +139,24 @@ bool is_of_the_house(std::string_view deed) {
 
 class MemcachedTongue final : public Tongue {
  public:
-  MemcachedTongue() : protocol_(proxy::make_memcached_protocol({})) {}
+  explicit MemcachedTongue(bool strict) : strict_(strict) {
+    proxy::PoolSettings settings;
+    if (strict) settings.compat = proxy::Compat::strict;
+    protocol_ = proxy::make_memcached_protocol(settings);
+  }
 
-  PoolLines start_servers() override {
+  void start_servers() override {
     for (auto& server : servers_) server.reset();
     logs_ = {};
+    // With smaller items memcached 1.6.18 crashes.
+    for (auto& server : servers_) server.emplace(Lines{"-vv", "-I", "512k"});
+  }
+  PoolLines pool() const override {
     std::vector<std::uint16_t> ports;
-    for (auto& server : servers_) {
-      // With smaller items memcached 1.6.18 crashes.
-      server.emplace(Lines{"-vv", "-I", "512k"});
-      ports.push_back(server->port());
-    }
-    return {memcached_pool(ports)};
+    for (const auto& server : servers_) ports.push_back(server->port());
+    auto lines = memcached_pool(ports);
+    if (strict_) lines.insert(lines.begin(), "compat: strict");
+    return {lines};
   }
 
   std::vector<Question> fixture(std::size_t canaries, std::size_t clients) const override {
@@ -171,6 +177,11 @@ class MemcachedTongue final : public Tongue {
   std::string hostile_request(Random& random) const override;
 
   Question sentinel(std::size_t client, std::uint64_t token) const override {
+    if (strict_) {
+      const auto name = fmt::format("sentinel:{}", client), value = fmt::format("{}", token);
+      return {fmt::format("set {0} 0 0 {1}\r\n{2}\r\nget {0}\r\n", name, value.size(), value),
+              fmt::format("STORED\r\nVALUE {} 0 {}\r\n{}\r\nEND\r\n", name, value.size(), value)};
+    }
     return {fmt::format("mg sentinel:{} v O{}\r\n", client, token),
             fmt::format("VA 4 O{}\r\nhere\r\n", token)};
   }
@@ -203,6 +214,7 @@ class MemcachedTongue final : public Tongue {
   void note(Understanding& all, proxy::Words words);
   void read_log(Lines& deeds, std::size_t server);
 
+  bool strict_;
   std::unique_ptr<proxy::Protocol> protocol_;
   std::array<std::optional<Memcached>, server_count> servers_;
   std::array<Log, server_count> logs_;
@@ -223,7 +235,7 @@ Question MemcachedTongue::question(std::size_t canary, Random& random) const {
   const auto name = canary_key(canary, up_to(random, keys_of_canary - 1));
   const auto other = canary_key(canary, up_to(random, keys_of_canary - 1));
   const auto value = "value of " + name;
-  switch (up_to(random, 4)) {
+  switch (up_to(random, strict_ ? 1 : 4)) {
     case 0:
       return {fmt::format("get {} {}\r\n", name, other),
               value_block(name) + value_block(other) + "END\r\n",
@@ -233,7 +245,7 @@ Question MemcachedTongue::question(std::size_t canary, Random& random) const {
     case 2:
       return {fmt::format("mg {} k v O{}\r\n", name, canary),
               fmt::format("VA {} k{} O{}\r\n{}\r\n", value.size(), name, canary, value),
-              {"EN\r\n"}};
+              {"EN\r\n", fmt::format("EN k{} O{}\r\n", name, canary)}};
     default: return {fmt::format("get {}\r\n", name), value_block(name) + "END\r\n", {"END\r\n"}};
   }
 }
@@ -314,6 +326,8 @@ Lines MemcachedTongue::executed() {
 
 }  // namespace
 
-std::unique_ptr<Tongue> make_memcached_tongue() { return std::make_unique<MemcachedTongue>(); }
+std::unique_ptr<Tongue> make_memcached_tongue(bool strict) {
+  return std::make_unique<MemcachedTongue>(strict);
+}
 
 }  // namespace sluice::test

@@ -1,4 +1,5 @@
 /// Hostile clients against the proxy, for as long as one likes: scripts/storm.
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -10,14 +11,20 @@ int main(int count, char** words) {
   using sluice::cli::into;
   using namespace sluice::test;
   StormOptions options;
-  bool keeps = false;
+  bool keeps = false, chaos = false;
+  std::size_t hostile = 0;
+  std::chrono::milliseconds pause{20};
   const auto run = [&] {
     options.shrinks = !keeps;
     Storm storm{options, [](const std::string& text) {
                   std::printf("%s\n", text.c_str());
                   std::fflush(stdout);
                 }};
-    return storm.run() == 0 ? 0 : 1;
+    if (hostile != 0) {
+      storm.compare_latencies(hostile, pause);
+      return 0;
+    }
+    return (chaos ? storm.run_in_chaos() : storm.run()) == 0 ? 0 : 1;
   };
   return sluice::cli::run_program(
       {{.name = "proxy_storm",
@@ -36,6 +43,15 @@ int main(int count, char** words) {
              {"--avoid", "REGEX", "Requests that match it are not sent", into(options.avoid)},
              {"--setting", "LINE", "A line of the pool's configuration",
               into(options.stage.settings)},
+             {"--strict", "", "compat: strict", into(options.strict)},
+             {"--chaos", "", "The program is reloaded and upgraded, servers are killed",
+              into(chaos)},
+             {"--hostile", "N",
+              "Compares how long canaries wait with and without so many hostile clients",
+              into(hostile, 1, 1000)},
+             {"--pause", "TIME", "Between two batches of such a client", into(pause)},
+             {"--program", "PATH", "A sluice-proxy for --chaos and --hostile",
+              into(options.stage.program)},
              {"--raw", "", "Tells a finding without shrinking it", into(keeps)}},
         .action = run},
        "storm"},

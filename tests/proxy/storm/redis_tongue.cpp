@@ -10,7 +10,7 @@
 #include "proxy/storm/redis_words.hpp"
 #include "proxy/storm/tongue.hpp"
 #include "proxy/storm/wire.hpp"
-#include "proxy/support/talk.hpp"
+#include "proxy/support/nutcracker.hpp"
 #include "resp/command_table.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
@@ -105,17 +105,23 @@ void append_deeds(Deeds& deeds, std::vector<std::string> words) {
 
 class RedisTongue final : public Tongue {
  public:
-  RedisTongue() {
-    settings_.redis = true;
-    settings_.servers.resize(servers_.size());
-    protocol_ = proxy::make_redis_protocol(settings_);
+  explicit RedisTongue(bool strict) : strict_(strict) {
+    proxy::PoolSettings settings;
+    settings.redis = true;
+    settings.servers.resize(servers_.size());
+    if (strict) settings.compat = proxy::Compat::strict;
+    protocol_ = proxy::make_redis_protocol(settings);
   }
 
-  PoolLines start_servers() override;
+  void start_servers() override;
+  PoolLines pool() const override;
   std::vector<Question> fixture(std::size_t canaries, std::size_t clients) const override;
   std::string hostile_request(Random& random) const override { return redis_request(random); }
   Question sentinel(std::size_t, std::uint64_t token) const override {
     const auto text = fmt::format("sentinel:{}", token);
+    if (strict_)
+      return {encoded({"SETEX", text, "60", text}) + encoded({"GET", text}),
+              "+OK\r\n" + bulk(text)};
     return {encoded({"RESET"}) + encoded({"ECHO", text}), "+RESET\r\n" + bulk(text)};
   }
   Question question(std::size_t canary, Random& random) const override;
@@ -137,22 +143,27 @@ class RedisTongue final : public Tongue {
   void note(Understanding& all, proxy::Words words);
   static std::size_t complete(std::string& bytes, std::size_t missing);
 
-  proxy::PoolSettings settings_;
+  bool strict_;
   std::unique_ptr<proxy::Protocol> protocol_;
   std::array<std::optional<RedisServer>, server_count> servers_;
   std::array<std::optional<Wire>, server_count> monitors_;
 };
 
-PoolLines RedisTongue::start_servers() {
-  std::vector<std::string> lines{"redis: true", "servers:"};
+void RedisTongue::start_servers() {
   for (std::size_t at = 0; at < servers_.size(); ++at) {
     monitors_[at].reset();
     servers_[at].reset();
     servers_[at].emplace(std::vector<std::string>{"proto-max-bulk-len 1mb"});
     monitors_[at].emplace(servers_[at]->port());
     monitors_[at]->queue("MONITOR\r\n");
-    lines.push_back(fmt::format(" - 127.0.0.1:{}:1", servers_[at]->port()));
   }
+}
+
+PoolLines RedisTongue::pool() const {
+  std::vector<std::uint16_t> ports;
+  for (const auto& server : servers_) ports.push_back(server->port());
+  auto lines = redis_pool(ports);
+  if (strict_) lines.insert(lines.begin(), "compat: strict");
   return {lines};
 }
 
@@ -164,8 +175,10 @@ std::vector<Question> RedisTongue::fixture(std::size_t canaries, std::size_t) co
       asked.push_back({encoded({"SET", name, "value of " + name}), "+OK\r\n"});
     }
   for (const auto* const stream : {"h:x0", "h:x1"})
-    for (const auto group : group_names)
+    for (const auto group : group_names) {
+      if (strict_) break;  // twemproxy knows no streams
       asked.push_back({encoded({"XGROUP", "CREATE", stream, group, "$", "MKSTREAM"}), "+OK\r\n"});
+    }
   asked.push_back({encoded({"RPUSH", "h:l0", "1", "2"}), ":2\r\n"});
   asked.push_back({encoded({"SADD", "h:e0", "1", "2"}), ":2\r\n"});
   asked.push_back({encoded({"ZADD", "h:z0", "1", "a"}), ":1\r\n"});
@@ -179,7 +192,7 @@ Question RedisTongue::question(std::size_t canary, Random& random) const {
   const auto other = canary_key(canary, up_to(random, keys_of_canary - 1));
   const auto value = "value of " + name;
   const std::string null = "$-1\r\n";
-  switch (up_to(random, 5)) {
+  switch (up_to(random, strict_ ? 2 : 5)) {
     case 0: {
       const auto also = bulk("value of " + other);
       return {encoded({"MGET", name, other}),
@@ -266,7 +279,9 @@ Deeds RedisTongue::executed() {
     std::size_t from = 0;
     for (std::size_t end; (end = input.find("\r\n", from)) != std::string::npos; from = end + 2) {
       const auto line = std::string_view{input}.substr(from, end - from);
-      if (line.find("canary:") != std::string_view::npos || line.find(" lua] ") < 40) continue;
+      if (line.find("canary:") != std::string_view::npos ||
+          line.find("sentinel:") != std::string_view::npos || line.find(" lua] ") < 40)
+        continue;
       if (auto words = quoted_words(line); !words.empty()) append_deeds(deeds, std::move(words));
     }
     input.erase(0, from);
@@ -292,6 +307,8 @@ Deeds RedisTongue::forbidden() {
 
 }  // namespace
 
-std::unique_ptr<Tongue> make_redis_tongue() { return std::make_unique<RedisTongue>(); }
+std::unique_ptr<Tongue> make_redis_tongue(bool strict) {
+  return std::make_unique<RedisTongue>(strict);
+}
 
 }  // namespace sluice::test

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "support/plain_client.hpp"
@@ -18,7 +19,9 @@ using Counts = std::unordered_map<std::string, std::size_t>;
 /// How long a client stays whose request waits on its server, or who listens.
 constexpr auto stay = 20ms;
 
-PoolLines with(PoolLines pool, const std::vector<std::string>& settings) {
+PoolLines started(Tongue& tongue, const std::vector<std::string>& settings) {
+  tongue.start_servers();
+  auto pool = tongue.pool();
   pool.lines.insert(pool.lines.begin(), settings.begin(), settings.end());
   return pool;
 }
@@ -35,7 +38,7 @@ bool take(Counts& counts, const std::string& text) {
 Stage::Stage(Tongue& tongue, StageOptions options)
     : tongue_(tongue),
       options_(std::move(options)),
-      proxy_(with(tongue.start_servers(), options_.settings), options_.as_program),
+      proxy_(started(tongue, options_.settings), options_.as_program, options_.program),
       clients_(options_.clients) {
   prepare();
   for (std::size_t number = 0; number < options_.canaries; ++number)
@@ -61,8 +64,12 @@ void Stage::prepare() {
 void Stage::begin(std::size_t number, const Batch& batch) {
   auto& client = clients_[number];
   if (batch.requests.empty()) return;
-  if (batch.connects || !client.wire || client.wire->ended())
-    client.wire = std::make_unique<Wire>(proxy_.port());
+  if (batch.connects || !client.wire || client.wire->ended()) try {
+      client.wire = std::make_unique<Wire>(proxy_.port());
+    } catch (const std::system_error&) {
+      if (!options_.canary.forgives) throw;
+      return;
+    }
   client.bytes = batch.bytes();
   client.understanding = tongue_.understand(client.bytes);
   client.sentinel = tongue_.sentinel(number, ++token_);
@@ -94,12 +101,12 @@ void Stage::go_on(Client& client) {
     client.phase = Phase::done;
   } else if (client.phase == Phase::sends) {
     send_more(client);
-  } else if (client.vanishes || client.understanding.may_wait) {
+  } else if (!client.vanishes && client.wire->input().ends_with(client.sentinel.answer)) {
+    client.phase = Phase::done;
+  } else if (client.vanishes || client.understanding.may_wait || options_.canary.forgives) {
     const bool stays = !client.vanishes && Clock::now() - client.sent < stay;
     if (!client.wire->sent_all() || stays) return;
     client.wire->vanish();
-    client.phase = Phase::done;
-  } else if (client.wire->input().ends_with(client.sentinel.answer)) {
     client.phase = Phase::done;
   }
 }
@@ -139,11 +146,12 @@ std::optional<Finding> Stage::wait_for_clients() {
 std::optional<Finding> Stage::wait_for_canaries() {
   constexpr std::uint64_t more = 6;
   std::vector<std::uint64_t> goals;
-  for (const auto& canary : canaries_) goals.push_back(canary.replies() + more);
+  for (const auto& canary : canaries_) goals.push_back(canary.replies() + canary.losses() + more);
   for (;;) {
     if (auto found = look_at_all()) return found;
     bool all = true;
-    for (std::size_t i = 0; i < goals.size(); ++i) all = all && canaries_[i].replies() >= goals[i];
+    for (std::size_t i = 0; i < goals.size(); ++i)
+      all = all && canaries_[i].replies() + canaries_[i].losses() >= goals[i];
     if (all) return std::nullopt;
     turn(1);
   }
@@ -194,6 +202,18 @@ std::optional<Finding> Stage::check_executed() {
       return Finding{Finding::Kind::executed,
                      "a server executed what nobody meant: " + printable(deed)};
   return std::nullopt;
+}
+
+std::optional<Finding> Stage::idle(std::chrono::milliseconds time) {
+  for (const auto until = Clock::now() + time; Clock::now() < until; turn(1))
+    if (auto found = look_at_all()) return found;
+  return std::nullopt;
+}
+
+LatencyCounts Stage::latencies() const {
+  LatencyCounts sum;
+  for (const auto& canary : canaries_) sum += canary.latencies();
+  return sum;
 }
 
 std::uint64_t Stage::replies() const {

@@ -30,6 +30,7 @@ struct StageOptions {
   std::size_t clients = 6;
   CanaryOptions canary;
   bool as_program = false;
+  std::string program;                ///< its path; empty: that of this tree
   std::vector<std::string> settings;  ///< more lines of the pool
 };
 
@@ -43,8 +44,11 @@ class Stage {
   std::optional<Finding> inspect();
 
   Front& proxy() noexcept { return proxy_; }
+  /// Lets the canaries sing alone.
+  std::optional<Finding> idle(std::chrono::milliseconds time);
   std::uint64_t replies() const;
   std::uint64_t losses() const;
+  LatencyCounts latencies() const;
 
  private:
   enum class Phase : std::uint8_t { sends, waits, done };

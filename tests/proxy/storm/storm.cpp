@@ -7,6 +7,8 @@
 
 #include "proxy/storm/mutation.hpp"
 #include "proxy/storm/shrink.hpp"
+#include "proxy/storm/weather.hpp"
+#include "support/process.hpp"
 
 namespace sluice::test {
 namespace {
@@ -27,7 +29,7 @@ bool is_like(const Finding& one, const Finding& other) {
 Storm::Storm(StormOptions options, Tell tell)
     : options_(std::move(options)),
       tell_(std::move(tell)),
-      tongue_(make_tongue(options_.language)) {
+      tongue_(make_tongue(options_.language, options_.strict)) {
   if (!options_.avoid.empty()) avoided_.emplace(options_.avoid);
 }
 
@@ -94,6 +96,55 @@ void Storm::tell(std::uint64_t round, const Finding& finding) {
     return;
   }
   tell_("  least input:\n" + printable(shrink(std::move(rounds), fails, most)));
+}
+
+std::uint64_t Storm::run_in_chaos() {
+  auto options = options_.stage;
+  options.as_program = true;
+  options.canary.forgives = true;
+  Stage stage{*tongue_, options};
+  Chaos chaos{*tongue_};
+  Random random{options_.seed};
+  std::uint64_t played = 0;
+  std::optional<Finding> found;
+  for (const auto until = Clock::now() + options_.time; !found && Clock::now() < until; ++played) {
+    const auto round = make_round(options_.first + played);
+    for (const auto& batch : round) requests_ += batch.requests.size();
+    found = stage.play(round);
+    if (!found) chaos.act(stage, random);
+  }
+  tell_(fmt::format("{} requests in {} of seed {}; {}; canaries: {} right replies, {} losses",
+                    requests_, options_.language, options_.seed, chaos.told(), stage.replies(),
+                    stage.losses()));
+  if (found) tell_("  " + found->text + '\n' + stage.proxy().program()->log());
+  return found ? 1 : 0;
+}
+
+void Storm::compare_latencies(std::size_t hostile, std::chrono::milliseconds pause) {
+  auto options = options_.stage;
+  options.as_program = true;
+  options.canary.pace = std::chrono::milliseconds{1};
+  Stage stage{*tongue_, options};
+  Random random{options_.seed};
+  std::vector<Batch> batches;
+  while (batches.size() < 20'000) batches.push_back(make_batch(random));
+  const auto tell_of = [&](std::string_view what, const LatencyCounts& counts) {
+    tell_(fmt::format("{}: {} replies, p50 {} us, p99 {} us, p99.9 {} us", what, counts.count(),
+                      counts.quantile(0.5).count(), counts.quantile(0.99).count(),
+                      counts.quantile(0.999).count()));
+  };
+  const auto time = options_.time / 2;
+  auto found = stage.idle(time / 10);
+  const auto before = stage.latencies();
+  if (!found) found = stage.idle(time);
+  const auto alone = stage.latencies();
+  tell_of("canaries alone", alone.since(before));
+  Process pests{[&]() -> int { harass(stage.proxy().port(), hostile, batches, pause); }};
+  if (!found) found = stage.idle(time / 10);
+  const auto warm = stage.latencies();
+  if (!found) found = stage.idle(time);
+  tell_of(fmt::format("beside {} hostile clients", hostile), stage.latencies().since(warm));
+  if (found) tell_("  " + found->text);
 }
 
 std::uint64_t Storm::run() {

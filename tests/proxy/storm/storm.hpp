@@ -21,6 +21,7 @@ struct StormOptions {
   std::uint64_t rounds = 1000;
   std::chrono::milliseconds time{};  ///< not 0: so long, however many rounds
   std::uint64_t findings = 1;        ///< ends with so many
+  bool strict = false;               ///< `compat: strict`
   std::string avoid;                 ///< requests that match this expression are not sent
   bool shrinks = true;
   StageOptions stage;
@@ -33,6 +34,12 @@ class Storm {
 
   /// How many findings there were; each has been told.
   std::uint64_t run();
+  /// The same while the proxy, as a program, is reloaded and upgraded and its servers are killed,
+  /// for options.time. Findings are those of canaries alone.
+  std::uint64_t run_in_chaos();
+  /// Tells how long canaries wait, alone and beside so many hostile clients who rest for `pause`
+  /// after each batch, for a half of options.time each.
+  void compare_latencies(std::size_t hostile, std::chrono::milliseconds pause);
 
  private:
   using Case = std::vector<Round>;

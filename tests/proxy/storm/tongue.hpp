@@ -36,8 +36,9 @@ class Tongue {
  public:
   virtual ~Tongue() = default;
 
-  /// Starts servers, without what earlier ones have kept. The lines of a pool in front of them.
-  virtual PoolLines start_servers() = 0;
+  /// Starts servers, without what earlier ones have kept; pool() then tells of them.
+  virtual void start_servers() = 0;
+  virtual PoolLines pool() const = 0;
   static constexpr std::size_t server_count = 2;
   /// Of a server: the pool's lines stay right.
   virtual void kill_server(std::size_t number) = 0;
@@ -49,6 +50,7 @@ class Tongue {
   virtual std::string hostile_request(Random& random) const = 0;
   /// `token` is new each time, and in the answer.
   virtual Question sentinel(std::size_t client, std::uint64_t token) const = 0;
+  /// With one reply.
   virtual Question question(std::size_t canary, Random& random) const = 0;
 
   /// `bytes` of one connection, from the beginning of a request.
@@ -62,10 +64,11 @@ class Tongue {
   virtual std::vector<std::string> forbidden() = 0;
 };
 
-std::unique_ptr<Tongue> make_memcached_tongue();
-std::unique_ptr<Tongue> make_redis_tongue();
-inline std::unique_ptr<Tongue> make_tongue(std::string_view language) {
-  return language == "redis" ? make_redis_tongue() : make_memcached_tongue();
+/// `strict`: the pool is twemproxy's, and so is all that canaries and sentinels ask for.
+std::unique_ptr<Tongue> make_memcached_tongue(bool strict);
+std::unique_ptr<Tongue> make_redis_tongue(bool strict);
+inline std::unique_ptr<Tongue> make_tongue(std::string_view language, bool strict = false) {
+  return language == "redis" ? make_redis_tongue(strict) : make_memcached_tongue(strict);
 }
 
 /// Most bytes that an understanding adds; what lacks more is said to wait.

@@ -41,6 +41,7 @@ void ProxyProgram::write(const std::vector<std::string>& pool, const std::string
 bool ProxyProgram::try_start(const std::vector<std::string>& pool) {
   write(pool);
   std::vector<std::string> argv{test::built_path("sluice"), "proxy"};
+  if (!options_.program.empty()) argv = {options_.program};
   if (options_.as_nutcracker) {
     const auto link = directory_ / "nutcracker";
     std::filesystem::remove(link);

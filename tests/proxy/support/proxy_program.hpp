@@ -17,6 +17,7 @@ struct ProgramOptions {
   std::vector<std::string> arguments;  ///< beside -c, -o and -s
   bool as_nutcracker = false;          ///< through a link of that name
   int descriptors = 0;                 ///< that it may have; 0: as we
+  std::string program = {};            ///< a sluice-proxy; empty: that of this tree
 };
 
 class ProxyProgram {
