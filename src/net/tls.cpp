@@ -122,6 +122,7 @@ class TlsTransport final : public Transport {
   }
   Wants wants_to_read() const noexcept override { return read_wants_; }
   Wants wants_to_write() const noexcept override { return write_wants_; }
+  bool is_established() const noexcept override { return ::SSL_is_init_finished(ssl_.get()) != 0; }
   int descriptor() const noexcept override { return socket_.descriptor(); }
   void shutdown() noexcept override { socket_.shutdown(); }
 

@@ -40,6 +40,8 @@ class Transport {
   /// edge-triggered epoll need not ask again. Not so where bytes are kept behind the descriptor.
   virtual bool short_read_drains() const noexcept { return false; }
 
+  /// False: what was wrapped around the connection still shakes hands.
+  virtual bool is_established() const noexcept { return true; }
   virtual int descriptor() const noexcept = 0;
   /// Any thread: ends both directions; a blocked peer of this call sees it. The descriptor stays
   /// open.

@@ -56,7 +56,6 @@ void Client::close() noexcept {
   abandon_queue();
   session_.reset();
   detach();
-  reader_.reset();
   weigh_reader();
   static_cast<void>(keep_within_budget(0));
   pool_.clients().remove(*this);
@@ -139,7 +138,8 @@ std::size_t Client::consume(std::string_view bytes) {
 
 /// What a reader keeps of a long request counts as memory that is in use.
 void Client::weigh_reader() noexcept {
-  const auto bytes = reader_ ? std::min<std::size_t>(reader_->memory(), UINT32_MAX) : 0;
+  const auto bytes =
+      reader_ && !closed() ? std::min<std::size_t>(reader_->memory(), UINT32_MAX) : 0;
   loop_.blocks().charge(static_cast<std::int64_t>(bytes) - std::int64_t{reader_bytes_});
   reader_bytes_ = static_cast<std::uint32_t>(bytes);
 }

@@ -63,9 +63,9 @@ class Client final : public Stream, public Receiver {
   ClientFigures figures() const;
   /// What is buffered or kept for it, in bytes.
   std::size_t holds() const noexcept { return memory() + parked_ + reader_bytes_; }
-  /// It has not logged in, and should have by `deadline`.
+  /// It has not logged in, or not even ended the TLS handshake, and should have by `deadline`.
   bool is_late(SteadyTime deadline) const noexcept {
-    return !session_state_.logged_in && stranger_since_ < deadline;
+    return stranger_since_ < deadline && !(session_state_.logged_in && is_established());
   }
 
   std::size_t place() const noexcept { return place_; }

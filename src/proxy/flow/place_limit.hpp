@@ -52,8 +52,8 @@ struct ProcessLimits {
   /// once, as nutcracker does, and a request gets an error. So the kernel is not asked for more
   /// than there are.
   PlaceLimit descriptors;
-  /// So many of them clients may take: the rest is for connections to servers.
-  std::atomic<std::size_t> for_clients{SIZE_MAX};
+  /// Fewer than descriptors: some are left for connections to servers.
+  PlaceLimit clients;
   StrangerBudget strangers;
 };
 

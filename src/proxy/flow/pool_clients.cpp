@@ -67,7 +67,10 @@ bool PoolClients::find_place() noexcept {
   const auto most = pool_.settings().client_connections;
   if (!pool_.shared().clients.enter(most != 0 ? most : SIZE_MAX)) return false;
   auto& limits = pool_.context().limits;
-  if (limits.descriptors.enter(limits.for_clients)) return true;
+  if (limits.clients.enter()) {
+    if (limits.descriptors.enter()) return true;
+    limits.clients.leave();
+  }
   pool_.shared().clients.leave();
   return false;
 }
@@ -83,6 +86,7 @@ void PoolClients::tell_refused() {
 
 void PoolClients::leave_place() noexcept {
   pool_.shared().clients.leave();
+  pool_.context().limits.clients.leave();
   pool_.context().limits.descriptors.leave();
 }
 
@@ -148,7 +152,8 @@ void PoolClients::tick() {
   };
   const auto idle_since = before(pool_.settings().client_idle_timeout);
   const auto late_since = before(pool_.settings().login_timeout);
-  if (idle_since == SteadyTime::min() && !pool_.wants_login()) return;
+  const bool has_strangers = pool_.wants_login() || pool_.settings().listen_tls.on;
+  if (idle_since == SteadyTime::min() && !has_strangers) return;
   for (auto place = clients_.size(); place-- > 0;) {
     Client& client = *clients_[place];
     const bool idle = client.last_active() < idle_since && client.is_idle();

@@ -58,7 +58,7 @@ class Proxy {
   /// thread.
   void set_most_connections(std::size_t most, std::size_t clients) noexcept {
     limits_.descriptors.set_most(most);
-    limits_.for_clients = clients;
+    limits_.clients.set_most(clients);
   }
 
   watch::Registry& registry() noexcept { return *registry_; }

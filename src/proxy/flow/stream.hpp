@@ -67,6 +67,7 @@ class Stream : public EventHandler {
 
   /// Changes when the connection is closed: a caller sees by it whether a callback closed it.
   std::uint32_t generation() const noexcept { return generation_; }
+  bool is_established() const noexcept { return transport_ && transport_->is_established(); }
   /// Memory for what has been read and not consumed.
   std::size_t input_memory() const noexcept { return in_.capacity(); }
 

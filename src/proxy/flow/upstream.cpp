@@ -313,14 +313,18 @@ void Upstream::disconnect() noexcept {
   reader_ = server_.pool().protocol().reply_reader();
 }
 
+/// Up to the end of the TLS handshake.
+bool Upstream::is_connecting() const noexcept {
+  return phase_ == Phase::open ? !is_established() : phase_ != Phase::closed;
+}
+
 SteadyTime Upstream::next_deadline() const noexcept {
-  if (queue_.empty()) return SteadyTime::max();
   const auto& settings = server_.pool().settings();
-  const bool connecting = phase_ == Phase::connecting || phase_ == Phase::resolving;
-  const auto connected_by = connecting && !server_.pool().is_strict()
+  const auto connected_by = is_connecting() && !server_.pool().is_strict()
                                 ? begun_ + settings.connect_timeout
                                 : SteadyTime::max();
-  if (!settings.timeout || (untimed_ && handshake_left_ == 0)) return connected_by;
+  if (!settings.timeout || queue_.empty() || (untimed_ && handshake_left_ == 0))
+    return connected_by;
   for (const Request* request = queue_.head(); request; request = request->behind)
     if (!request->abandoned) return std::min(connected_by, request->since + *settings.timeout);
   return std::min(connected_by, heard_ + 2 * *settings.timeout);
@@ -329,9 +333,8 @@ SteadyTime Upstream::next_deadline() const noexcept {
 void Upstream::check_time() {
   const auto& settings = server_.pool().settings();
   const auto now = loop_.now();
-  const bool connecting = phase_ == Phase::connecting || phase_ == Phase::resolving;
-  if (connecting && !queue_.empty() && !server_.pool().is_strict() &&
-      now >= begun_ + settings.connect_timeout)
+  const bool connecting = is_connecting();
+  if (connecting && !server_.pool().is_strict() && now >= begun_ + settings.connect_timeout)
     return time_out_all();
   if (!settings.timeout || queue_.empty() || (untimed_ && handshake_left_ == 0)) return;
   if (server_.pool().is_strict() || connecting || handshake_left_ != 0) {
@@ -345,7 +348,7 @@ void Upstream::check_time() {
 
 void Upstream::time_out_all() {
   server_.counters().server_timedout.add();
-  lost(Failure::timed_out, queue_.head()->since);
+  lost(Failure::timed_out, queue_.empty() ? begun_ : queue_.head()->since);
 }
 
 /// Each request that has timed out leaves a stand-in in the queue, whose reply will be dropped.

@@ -107,6 +107,7 @@ class Upstream final : public Stream, private Receiver {
   void replied(Request& request, std::string_view reply) override;  // to the handshake
   void failed(Request& request, Failure failure) override;
 
+  bool is_connecting() const noexcept;
   void start();
   void shake_hands(const Handshake& handshake);
   bool begin_connection();

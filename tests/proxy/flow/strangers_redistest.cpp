@@ -329,7 +329,9 @@ TEST_F(Strangers, X09_NoFailureOfAServerIsThatDescriptorsAreOut) {
     PlainClient three{proxy.port()}, beyond{proxy.port()};
     EXPECT_EQ(beyond.read_raw(), "");
     for (int i = 0; i < 3; ++i) {
-      if (!strict) EXPECT_EQ(ask(one, "BLPOP " + here + " 0"), at_a_limit);
+      if (!strict) {
+        EXPECT_EQ(ask(one, "BLPOP " + here + " 0"), at_a_limit);
+      }
       EXPECT_EQ(ask(three, "GET " + there), at_a_limit);
       EXPECT_EQ(ask(two, "GET " + here), "_");
     }
@@ -367,10 +369,11 @@ TEST_F(Strangers, X17_ASecondOneAtThePortIsRefused) {
     const auto second = [&] {
       proxy::Proxy{system_clock(), first.proxy().config(), proxy::default_mbuf_size};
     };
-    if (shares)
+    if (shares) {
       EXPECT_NO_THROW(second());
-    else
+    } else {
       EXPECT_THROW(second(), std::system_error);
+    }
   }
 }
 

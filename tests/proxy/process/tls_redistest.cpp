@@ -7,6 +7,7 @@
 #include <regex>
 #include <thread>
 
+#include "net/server_socket.hpp"
 #include "proxy/support/listening.hpp"
 #include "proxy/support/proxy_program.hpp"
 #include "support/free_port.hpp"
@@ -167,6 +168,21 @@ TEST_F(TlsTest, AReloadTakesNewCertificates) {
   own.shell("cp renewed.pem server.pem; cp renewed.key server.key");
   ASSERT_FALSE(proxy.ask({"RELOAD"}).is_error());
   EXPECT_NE(shown().find("renewed"), std::string::npos);
+}
+
+TEST_F(TlsTest, X13_AHandshakeThatNeverEndsIsGivenUp) {
+  const auto port = free_port();
+  // The kernel takes the connections, and nobody says a word on them.
+  const auto silent = net::ServerSocket::open({.host = "127.0.0.1", .port = port}, {});
+  auto lines = with_tls_of_its_own();
+  for (const std::string line : {"login_timeout: 100ms", "connect_timeout: 200ms", "server_tls:"})
+    lines.push_back(line);
+  lines.push_back("  ca: " + files()["ca.pem"]);
+  ProxyProgram proxy{pool(lines, port)};
+  PlainClient never_shakes{proxy.port()};
+  EXPECT_EQ(never_shakes.read_raw(), "");
+  const auto [code, said] = cli(proxy.port(), "GET k");
+  EXPECT_NE(said.find("Connection timed out"), std::string::npos) << said;
 }
 
 }  // namespace

@@ -105,11 +105,15 @@ Server* Transaction::home_of(Words words, const Plan& plan) {
 
 /// One in the client's mode. False: there are too many, and the client has been told so.
 bool Transaction::has_connection(Server& home) {
-  if (!connection_)
+  if (!connection_) {
     connection_ = client_.borrow(home, client_.mode());
-  else if (!state_.is_sent())
+  } else if (!state_.is_sent()) {
     connection_.adopt(client_.mode());
-  if (!connection_) refuse(client_.pool().protocol().reply_for(Failure::overloaded));
+    notice_loss();
+  }
+  if (!connection_)
+    refuse(state_.is_lost() ? std::string{lost_connection}
+                            : client_.pool().protocol().reply_for(Failure::overloaded));
   return static_cast<bool>(connection_);
 }
 
