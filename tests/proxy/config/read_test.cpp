@@ -1,5 +1,6 @@
 #include "proxy/config/read.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
