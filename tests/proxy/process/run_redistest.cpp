@@ -1,6 +1,8 @@
 /// The program as an operator has it: started, stopped, reloaded, beside nutcracker.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -182,17 +184,23 @@ TEST(RunTest, ClientConnectionsMeansItOverAllWorkers) {
   auto pool = redis_pool({server.port()});
   pool.insert(pool.begin(), "client_connections: 3");
   ProxyProgram proxy{pool, {.process = {"workers: 2"}, .arguments = {}}};
-  std::vector<PlainClient> clients;
-  int closed = 0;
-  for (int i = 0; i < 8; ++i) clients.emplace_back(proxy.port());
-  for (auto& client : clients) {
-    try {
-      client.command({"PING"});
-    } catch (const std::system_error&) {
-      ++closed;
-    }
-  }
-  EXPECT_EQ(closed, 5);
+  const auto served_of_eight = [&] {
+    std::vector<PlainClient> clients;
+    for (int i = 0; i < 8; ++i) clients.emplace_back(proxy.port());
+    return std::ranges::count_if(clients, [](PlainClient& client) {
+      try {
+        client.command({"PING"});
+        return true;
+      } catch (const std::system_error&) {
+        return false;
+      }
+    });
+  };
+  // The connection by which the start was noticed may still be there, and then those of the last
+  // look.
+  std::ptrdiff_t served = 0;
+  for (int i = 0; i < 100 && served < 3; ++i) served = served_of_eight();
+  EXPECT_EQ(served, 3);
 }
 
 TEST(RunTest, ASignalItDiesOfIsInTheLogWithThoseBefore) {
