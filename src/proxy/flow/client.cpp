@@ -16,8 +16,8 @@ namespace {
 // How long the next reply is taken to be: as long as the longest of late. The estimate begins high,
 // so that fewer requests are let through at first, and falls by an eighth of the difference with
 // each shorter reply.
-constexpr std::size_t expected_at_first = std::size_t{512} << 10;
-constexpr std::size_t expectation_sinks = 8;
+constexpr std::uint32_t expected_at_first = std::uint32_t{512} << 10;
+constexpr std::uint32_t expectation_sinks = 8;
 // A client that leaves so many times its output limit unread is closed.
 constexpr std::size_t out_of_bounds = 4;
 
@@ -40,9 +40,9 @@ Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint6
                std::size_t place)
     : Stream(pool.loop()),
       pool_(pool),
-      expected_(expected_at_first),
       number_(number),
-      place_(place),
+      expected_(expected_at_first),
+      place_(static_cast<std::uint32_t>(place)),
       last_active_(pool.loop().now()),
       stranger_since_(last_active_),
       session_state_(pool.newcomer()) {
@@ -324,7 +324,7 @@ Request& Client::enqueue(const Plan& plan) {
   request.command = plan.command;
   request.read_only = plan.read_only;
   request.quiet = reply_mode_.is_muted() ? Quiet::all : plan.quiet;
-  request.expected = static_cast<std::uint32_t>(std::min<std::size_t>(expected_, UINT32_MAX));
+  request.expected = expected_;
   queue_.push(request);
   return request;
 }
@@ -352,9 +352,8 @@ void Client::replied(Request& request, std::string_view reply) {
       unsent() + parked_ > pool_.settings().client_output_limit * out_of_bounds)
     overflow();
   if (state_.drops_replies()) reply = "";
-  expected_ = reply.size() >= expected_
-                  ? reply.size()
-                  : expected_ - (expected_ - reply.size()) / expectation_sinks;
+  const auto size = static_cast<std::uint32_t>(std::min<std::size_t>(reply.size(), UINT32_MAX));
+  expected_ = size >= expected_ ? size : expected_ - (expected_ - size) / expectation_sinks;
   if (queue_.head() != &request) return park(request, reply);
   pass_on(reply);
   release_answered();

@@ -69,7 +69,7 @@ class Client final : public Stream, public Receiver {
   }
 
   std::size_t place() const noexcept { return place_; }
-  void set_place(std::size_t place) noexcept { place_ = place; }
+  void set_place(std::size_t place) noexcept { place_ = static_cast<std::uint32_t>(place); }
   std::uint64_t number() const noexcept { return number_; }
   bool is_idle() const noexcept;
   bool is_closing() const noexcept { return state_.is_closing(); }
@@ -154,9 +154,9 @@ class Client final : public Stream, public Receiver {
   std::unique_ptr<RequestReader> reader_;  // while a request is incomplete
   ClientQueue queue_;
   std::size_t parked_ = 0;  // bytes of replies that wait for their turn, and of fragments
-  std::size_t expected_;    // how long the next reply may be, by those that came
   std::uint64_t number_;
-  std::size_t place_;
+  std::uint32_t expected_;  // how long the next reply may be, by those that came
+  std::uint32_t place_;
   SteadyTime last_active_;
   SteadyTime stranger_since_;
   SessionState session_state_;
