@@ -1,6 +1,8 @@
 /// FairMutex, and the FairQueue behind it.
 #include "sluice/fair_mutex.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "lock/fair/fair_mutex.lua.hpp"
