@@ -127,7 +127,7 @@ void add_guests(Profile& profile) {
   profile.operators = true;
   profile.lease = short_lease(profile.dice);
   constexpr std::chrono::seconds ahead[] = {0s, 400s, 1000s, -400s};
-  profile.strangers_ahead = ahead[profile.seed % 4];
+  profile.strangers_ahead = ahead[profile.dice.below(4)];
   profile.actors += 2;
   profile.longest_stop = 5s;
   profile.between_faults = 1s;
