@@ -42,13 +42,12 @@ class Shrinking {
   }
 
   void shrink(std::size_t round, std::size_t client) {
-    const auto& batch = rounds_[round][client];
-    if (batch.requests.empty()) return;
     const auto its = [round, client](Case& all) -> Batch& { return all[round][client]; };
+    if (its(rounds_).requests.empty()) return;
     if (attempt([&](Case& smaller) { its(smaller) = {}; })) return;
-    if (batch.vanishes) attempt([&](Case& smaller) { its(smaller).vanishes = false; });
-    if (!batch.writes.empty()) attempt([&](Case& smaller) { its(smaller).writes.clear(); });
-    for (std::size_t size = batch.requests.size(); size > 0; size /= 2)
+    if (its(rounds_).vanishes) attempt([&](Case& smaller) { its(smaller).vanishes = false; });
+    if (!its(rounds_).writes.empty()) attempt([&](Case& smaller) { its(smaller).writes.clear(); });
+    for (std::size_t size = its(rounds_).requests.size(); size > 0; size /= 2)
       for (std::size_t at = 0; at < its(rounds_).requests.size();)
         if (!attempt([&](Case& smaller) { drop(its(smaller).requests, at, size); })) at += size;
     for (std::size_t place = 0; place < its(rounds_).requests.size(); ++place) {
