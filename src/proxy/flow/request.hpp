@@ -13,7 +13,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,7 +43,7 @@ class ParkedReply {
   void assign(std::string_view text) {
     if (text.size() <= near_.size()) {
       near_size_ = static_cast<std::uint8_t>(text.size());
-      std::memcpy(near_.data(), text.data(), text.size());
+      std::ranges::copy(text, near_.begin());  // which may have no bytes, and then no address
     } else {
       far_ = std::make_unique<std::string>(text);
     }
@@ -87,7 +86,7 @@ struct alignas(64) Request {
 
 inline void note_key(Request& request, std::string_view key) noexcept {
   request.key_size = static_cast<std::uint8_t>(std::min(key.size(), request.key.size()));
-  std::memcpy(request.key.data(), key.data(), request.key_size);
+  std::ranges::copy(key.substr(0, request.key_size), request.key.begin());
 }
 inline std::string_view noted_key(const Request& request) noexcept {
   return {request.key.data(), request.key_size};
