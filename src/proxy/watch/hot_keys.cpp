@@ -1,7 +1,6 @@
 #include "proxy/watch/hot_keys.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <unordered_map>
 
@@ -50,7 +49,7 @@ void HotKeys::place(std::uint64_t hash, std::string_view key) {
   counts_[least] += options_.sample;
   slot.size = static_cast<std::uint8_t>(std::min(key.size(), slot.text.size()));
   slot.cut = key.size() > slot.text.size();
-  std::memcpy(slot.text.data(), key.data(), slot.size);
+  std::ranges::copy(key.substr(0, slot.size), slot.text.begin());
 }
 
 void HotKeys::fade(SteadyTime now) {
