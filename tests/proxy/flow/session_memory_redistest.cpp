@@ -1,25 +1,14 @@
 // The memory of a client that has sent HELLO and AUTH and nothing else.
 #include <malloc.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base/descriptor.hpp"
 #include "proxy/flow/two_servers.hpp"
+#include "proxy/support/listening.hpp"
 #include "support/sanitized.hpp"
 
 namespace sluice::test {
 namespace {
-
-/// A connection without any memory of its own in this process.
-Descriptor connect_to(std::uint16_t port) {
-  Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"};
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  EXPECT_EQ(::connect(socket.number(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  return socket;
-}
 
 void say(const Descriptor& socket, const std::string& bytes, std::string_view last) {
   ASSERT_EQ(::send(socket.number(), bytes.data(), bytes.size(), 0),

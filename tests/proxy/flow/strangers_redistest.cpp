@@ -120,17 +120,6 @@ TEST(BeforeLogin, X08_AllTogetherKeepLittle) {
   EXPECT_EQ(text_of(patient.read()), "-NOAUTH Authentication required.");
 }
 
-/// A connection without any memory of its own in this process.
-Descriptor connect_to(std::uint16_t port) {
-  Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"};
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  EXPECT_EQ(::connect(socket.number(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  return socket;
-}
-
 TEST(BeforeLogin, X08_ManyWithAWordBegunAreSmall) {
   if (is_sanitized) GTEST_SKIP() << "the sanitizer has an allocator of its own";
   rlimit limit{};

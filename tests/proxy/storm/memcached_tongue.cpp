@@ -137,9 +137,9 @@ bool is_of_the_house(std::string_view deed) {
          deed.find(" sentinel:") != std::string_view::npos || deed == "version" || deed == "stats";
 }
 
-class MemcachedTongue final : public Tongue {
+class MemcachedTongue final : public TongueOf<Memcached> {
  public:
-  explicit MemcachedTongue(bool strict) : strict_(strict) {
+  explicit MemcachedTongue(bool strict) : TongueOf(strict) {
     proxy::PoolSettings settings;
     if (strict) settings.compat = proxy::Compat::strict;
     protocol_ = proxy::make_memcached_protocol(settings);
@@ -188,25 +188,15 @@ class MemcachedTongue final : public Tongue {
 
   Question question(std::size_t canary, Random& random) const override;
   Understanding understand(std::string_view bytes) override;
-  std::unique_ptr<proxy::ReplyReader> reply_reader() const override {
-    return protocol_->reply_reader();
-  }
-  void kill_server(std::size_t number) override { servers_[number]->kill(); }
-  void revive_server(std::size_t number) override { servers_[number]->start(); }
-  pid_t server_pid(std::size_t number) const override { return servers_[number]->pid(); }
   Lines executed() override;
   Lines forbidden() override { return {}; }  // executed() shows all
 
  private:
-  static constexpr std::size_t keys_of_canary = 8;
   struct Log {
     std::streamoff read = 0;
     std::string rest;  // the beginning of a line
   };
 
-  static std::string canary_key(std::size_t canary, std::size_t place) {
-    return fmt::format("canary:{}:{}", canary, place);
-  }
   static std::string value_block(const std::string& name) {
     const auto value = "value of " + name;
     return fmt::format("VALUE {} 0 {}\r\n{}\r\n", name, value.size(), value);
@@ -214,9 +204,6 @@ class MemcachedTongue final : public Tongue {
   void note(Understanding& all, proxy::Words words);
   void read_log(Lines& deeds, std::size_t server);
 
-  bool strict_;
-  std::unique_ptr<proxy::Protocol> protocol_;
-  std::array<std::optional<Memcached>, server_count> servers_;
   std::array<Log, server_count> logs_;
 };
 

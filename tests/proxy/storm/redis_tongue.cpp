@@ -103,9 +103,9 @@ void append_deeds(Deeds& deeds, std::vector<std::string> words) {
   }
 }
 
-class RedisTongue final : public Tongue {
+class RedisTongue final : public TongueOf<RedisServer> {
  public:
-  explicit RedisTongue(bool strict) : strict_(strict) {
+  explicit RedisTongue(bool strict) : TongueOf(strict) {
     proxy::PoolSettings settings;
     settings.redis = true;
     settings.servers.resize(servers_.size());
@@ -126,26 +126,13 @@ class RedisTongue final : public Tongue {
   }
   Question question(std::size_t canary, Random& random) const override;
   Understanding understand(std::string_view bytes) override;
-  std::unique_ptr<proxy::ReplyReader> reply_reader() const override {
-    return protocol_->reply_reader();
-  }
-  void kill_server(std::size_t number) override { servers_[number]->kill(); }
-  void revive_server(std::size_t number) override { servers_[number]->start(); }
-  pid_t server_pid(std::size_t number) const override { return servers_[number]->pid(); }
   Deeds executed() override;
   Deeds forbidden() override;
 
  private:
-  static constexpr std::size_t keys_of_canary = 8;
-  static std::string canary_key(std::size_t canary, std::size_t place) {
-    return fmt::format("canary:{}:{}", canary, place);
-  }
   void note(Understanding& all, proxy::Words words);
   static std::size_t complete(std::string& bytes, std::size_t missing);
 
-  bool strict_;
-  std::unique_ptr<proxy::Protocol> protocol_;
-  std::array<std::optional<RedisServer>, server_count> servers_;
   std::array<std::optional<Wire>, server_count> monitors_;
 };
 

@@ -2,10 +2,14 @@
 /// send, requests whose answers are known to the byte, and how to tell what a server has executed.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +66,30 @@ class Tongue {
   virtual std::vector<std::string> executed() = 0;
   /// Commands without consent that a server has executed all the same. Asks the servers: slow.
   virtual std::vector<std::string> forbidden() = 0;
+};
+
+/// What both have: servers of their kind, and the language as the proxy reads it.
+template <class Server>
+class TongueOf : public Tongue {
+ public:
+  explicit TongueOf(bool strict) : strict_(strict) {}
+
+  std::unique_ptr<proxy::ReplyReader> reply_reader() const override {
+    return protocol_->reply_reader();
+  }
+  void kill_server(std::size_t number) override { servers_[number]->kill(); }
+  void revive_server(std::size_t number) override { servers_[number]->start(); }
+  pid_t server_pid(std::size_t number) const override { return servers_[number]->pid(); }
+
+ protected:
+  static constexpr std::size_t keys_of_canary = 8;
+  static std::string canary_key(std::size_t canary, std::size_t place) {
+    return fmt::format("canary:{}:{}", canary, place);
+  }
+
+  const bool strict_;
+  std::unique_ptr<proxy::Protocol> protocol_;
+  std::array<std::optional<Server>, server_count> servers_;
 };
 
 /// `strict`: the pool is twemproxy's, and so is all that canaries and sentinels ask for.

@@ -1,6 +1,5 @@
 #include "proxy/storm/wire.hpp"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -9,16 +8,11 @@
 #include <array>
 #include <vector>
 
+#include "proxy/support/listening.hpp"
+
 namespace sluice::test {
 
-Wire::Wire(std::uint16_t port)
-    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket") {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(socket_.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0)
-    throw std::system_error{errno, std::generic_category(), "connect"};
+Wire::Wire(std::uint16_t port) : socket_(connect_to(port)) {
   const int on = 1;
   ::setsockopt(socket_.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::fcntl(socket_.number(), F_SETFL, O_NONBLOCK);

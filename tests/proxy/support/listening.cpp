@@ -1,5 +1,9 @@
 #include "proxy/support/listening.hpp"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <system_error>
@@ -27,6 +31,17 @@ bool comes_to_listen(Process& process, std::uint16_t port) {
     std::this_thread::sleep_for(std::chrono::milliseconds{2});
   }
   return false;
+}
+
+Descriptor connect_to(std::uint16_t port) {
+  Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"};
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  if (::connect(socket.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    throw std::system_error{errno, std::generic_category(), "connect"};
+  return socket;
 }
 
 std::string text_of(const std::filesystem::path& path) {
