@@ -70,7 +70,7 @@ class Link final : public Source, public Driver {
   std::exception_ptr refusal(const Operation& operation) const;
   void ping(ReadBy reader);
   void drop_front();
-  void read_last();
+  void read_last(Lock& lock);
   bool awaits_last_replies() const noexcept;
   bool may_have_run(const Operation& operation, bool in_flight) const noexcept;
   void expire(SteadyTime now, Finished& finished);

@@ -189,21 +189,22 @@ void Link::settle(Finished& finished) {
 
 /// Another thread that reads may be handing out a reply, after which something is given back.
 bool Link::awaits_last_replies() const noexcept {
+  if (!is_open()) return false;
   return kind_ == Kind::shared ? !flight_.empty() || reading_
                                : flight_.count(ReadBy::next_reader) > 0;
 }
 
 /// Replies to calls that no caller waits for are there, or on their way: to releases, and to an
 /// acquire whose caller has left. A grant that comes now is given back, and that is waited for,
-/// too: else nobody would have the lock until its lease ends.
-void Link::read_last() {
-  if (is_digesting_here()) return;
+/// too: else nobody would have the lock until its lease ends. The reactor's thread may be inside of
+/// what gives something back, having read about it by another connection.
+void Link::read_last(Lock& lock) {
+  if (is_digesting_here() || state_ == State::idle) return;
   const auto until = system_clock().steady() + last_replies;
-  Lock lock{mutex_};
   auto left = std::chrono::nanoseconds{last_replies};  // once all is taken, however late it is
-  for (; left.count() > 0 && is_open() && awaits_last_replies();
+  for (; left.count() > 0 && (awaits_last_replies() || reactor_.is_busy_elsewhere());
        left = until - system_clock().steady()) {
-    const bool reads = !std::exchange(reading_, true);
+    const bool reads = awaits_last_replies() && !std::exchange(reading_, true);
     lock.unlock();
     if (reads) {
       pollfd socket{socket_->descriptor(), POLLIN, 0};
@@ -211,17 +212,17 @@ void Link::read_last() {
       if (::poll(&socket, 1, static_cast<int>(ms)) > 0) digest(socket_->read_some(buffer_));
       stop_reading();
     } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds{1});  // another thread reads
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});  // another thread is at it
     }
     lock.lock();
   }
 }
 
 void Link::close() {
-  read_last();
   Finished finished;
   {
-    const Lock lock{mutex_};
+    Lock lock{mutex_};
+    read_last(lock);
     if (state_ == State::closed) return;
     state_ = State::closed;
     const auto end = [&](Operation* operation, bool in_flight) {

@@ -107,6 +107,7 @@ void Reactor::run() {
     if (!ending_.load(std::memory_order_acquire)) sleep_until(next);
   }
   ticked_.clear();
+  busy_.store(false, std::memory_order_release);
 }
 
 SteadyTime Reactor::tick_all() {
@@ -127,7 +128,9 @@ void Reactor::sleep_until(SteadyTime when) {
     timeout = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
   }
   std::array<epoll_event, 16> events;
+  busy_.store(false, std::memory_order_release);
   const int ready = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout);
+  busy_.store(true, std::memory_order_seq_cst);
   for (int i = 0; i < ready; ++i) {
     if (auto* const source = static_cast<Source*>(events[static_cast<std::size_t>(i)].data.ptr)) {
       source->on_ready(events[static_cast<std::size_t>(i)].events);

@@ -60,6 +60,10 @@ class Reactor {
   void wake_before(SteadyTime when) noexcept {
     if (when.time_since_epoch().count() < sleeps_until_.load(std::memory_order_acquire)) wake();
   }
+  /// Whether the thread is inside of a Source, and is not the caller's.
+  bool is_busy_elsewhere() const noexcept {
+    return busy_.load(std::memory_order_acquire) && thread_.get_id() != std::this_thread::get_id();
+  }
 
  private:
   /// An eventfd.
@@ -84,6 +88,7 @@ class Reactor {
   const int epoll_;
   const std::shared_ptr<const Wakeup> wakeup_ = std::make_shared<const Wakeup>();
   std::atomic<bool> ending_{false};
+  std::atomic<bool> busy_{false};
   std::atomic<SteadyTime::rep> sleeps_until_{SteadyTime::max().time_since_epoch().count()};
   std::mutex mutex_;
   std::vector<std::shared_ptr<Source>> sources_;

@@ -296,6 +296,26 @@ TEST(Closed, CallsInFlightEndAndTheirEffectIsUnknown) {
   crowd.clear();
 }
 
+/// As a coroutine of a lock that hears that its channel is open, and then gives something back.
+TEST(Closed, WhatTheStoresThreadIsInsideOfIsStillSent) {
+  test::RedisServer server;
+  test::PlainClient admin{server.port()};
+  auto store = redis::open_redis(at(server));
+  std::latch heard{1};
+  const auto give_back = [](Store& from, std::latch& told) -> Task<void> {
+    auto listening = from.subscribe("news", [](const Message&) {});
+    const Listener listener = co_await listening;
+    told.count_down();
+    std::this_thread::sleep_for(100ms);  // the Store closes meanwhile
+    auto given_back = from.run({"SET", "given-back", "1"}, {.unhurried = true});
+    co_await given_back;
+  };
+  spawn(give_back(*store, heard));
+  heard.wait();
+  store.reset();
+  EXPECT_EQ(admin.command({"EXISTS", "given-back"}).as_integer(), 1);
+}
+
 TEST(Forked, AChildIsToldToOpenItsOwn) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer does not support what a child of a threaded process does";

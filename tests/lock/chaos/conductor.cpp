@@ -227,6 +227,7 @@ void Conductor::restart_from_snapshot() {
   master().kill();
   later(between(0ms, 1000ms), [this, trouble] {
     master().start();
+    set_permits();  // a replica's file may be of the time before there were any
     end(trouble);
     await_replica(static_cast<int>(up_to(100)));
   });
@@ -242,6 +243,7 @@ void Conductor::promote() {
   later(between(0ms, 1500ms), [this, trouble, last = 1 - first] {
     lines_[last].turn_to(master().port());
     replica().kill();
+    set_permits();
     end(trouble);
     replica().restart(false);
     follow();
@@ -412,10 +414,11 @@ void Conductor::settle() {
 
 /// Who waits comes in now, or is refused.
 void Conductor::end_workers() {
-  constexpr auto patience = 60s;
+  const Stamp deadline = stamp() + 60s;
   for (auto& worker : workers_) worker.process->terminate();
   for (auto& worker : workers_) {
-    const auto code = worker.process->wait_for(patience);
+    const auto patience = std::chrono::ceil<std::chrono::milliseconds>(deadline - stamp());
+    const auto code = worker.process->wait_for(std::max(patience, 1ms));
     if (!code) find(worker.who, fmt::format("worker {} does not end", worker.who));
     if (code && *code != 0)
       find(worker.who, fmt::format("worker {} ended with {}:\n{}", worker.who, *code,
