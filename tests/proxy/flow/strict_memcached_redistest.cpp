@@ -111,6 +111,19 @@ TEST_F(StrictMemcached, EveryReplyIsTwemproxysWithModula) {
   compare(sides, longer(30));
 }
 
+TEST_F(StrictMemcached, X25_EachByteOfARequestIsReadAsTwemproxyReadsIt) {
+  Sides sides{1, {"redis: false"}};
+  const auto could_end_elsewhere = [](std::string_view bytes) {
+    for (std::size_t at = 0; at < bytes.size(); ++at)
+      if (bytes[at] == '\0' || (bytes[at] == '\n') != (at > 0 && bytes[at - 1] == '\r'))
+        return true;
+    return false;
+  };
+  for (const std::string_view request :
+       {"get a b\r\n", "set b 0 0 2\r\nxy\r\n", "delete a noreply\r\n", "incr n 1\r\n"})
+    compare_bytes(sides, request, "get b\r\n", could_end_elsewhere);
+}
+
 TEST_F(StrictMemcached, WithADeadServer) {
   Sides sides{3, {"hash: fnv1a_64"}};
   compare(sides, longer(5));

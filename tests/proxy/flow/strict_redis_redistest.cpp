@@ -298,6 +298,18 @@ TEST_F(StrictRedis, EveryReplyIsTwemproxysWithAHashTagAndModula) {
   compare(sides, longer(30));
 }
 
+TEST_F(StrictRedis, X25_EachByteOfARequestIsReadAsTwemproxyReadsIt) {
+  Sides sides{1, {"redis: true"}};
+  const auto has_leading_zero = [](std::string_view bytes) {
+    for (std::size_t at = 0; at + 2 < bytes.size(); ++at)
+      if ((bytes[at] == '*' || bytes[at] == '$') && bytes[at + 1] == '0') return true;
+    return false;
+  };
+  for (const auto& request :
+       {wire({"GET", "a"}), wire({"SET", "b", "xy"}), wire({"MGET", "a", "b"})})
+    compare_bytes(sides, request, wire({"GET", "b"}), has_leading_zero);
+}
+
 TEST_F(StrictRedis, WithADeadServer) {
   Sides sides{3, {"redis: true", "hash: fnv1a_64", "distribution: ketama"}};
   compare(sides, longer(5));

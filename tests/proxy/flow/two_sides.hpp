@@ -92,6 +92,12 @@ class TwoSides {
     for (auto* side : {&theirs_, &ours_}) side->client.reset();
   }
 
+  /// What it says to these bytes on a connection of their own until it closes it.
+  std::string all_said_by_theirs(std::string_view bytes) const {
+    return all_said(theirs_.port, bytes);
+  }
+  std::string all_said_by_ours(std::string_view bytes) const { return all_said(ours_.port, bytes); }
+
   /// The last comparison says nothing: another request has timed out on one side than on the other.
   bool was_late() const noexcept { return was_late_; }
 
@@ -147,6 +153,20 @@ class TwoSides {
     for (std::size_t i = 0; i < side.servers.size(); ++i)
       lines.push_back(fmt::format(" - 127.0.0.1:{}:1 s{}", side.servers[i]->port(), i + 1));
     return lines;
+  }
+
+  static std::string all_said(std::uint16_t port, std::string_view bytes) {
+    PlainClient client{port};
+    std::string all;
+    try {
+      client.send(bytes);
+      client.finish_sending();
+      for (auto more = client.read_raw(); !more.empty(); more = client.read_raw()) all += more;
+    } catch (const std::system_error& error) {
+      if (error.code() != std::errc::connection_reset && error.code() != std::errc::broken_pipe)
+        throw;
+    }
+    return all;
   }
 
   Answers answers(Side& side, const Batch& batch) {
