@@ -62,10 +62,14 @@ LatencyCounts all_commands(const Parsed& pool) {
   return counts;
 }
 
-TopServer server_of(const Interval& interval, const Parsed& before, const Parsed& now) {
+/// `at_us`: when the statistics were made.
+TopServer server_of(const Interval& interval, const Parsed& before, const Parsed& now,
+                    std::int64_t at_us) {
   const Parsed &old = member(before, "counters"), &fresh = now.at("counters");
   return {.name = now.at("name"),
-          .ejected = fresh.value("server_ejected", 0) > 0,
+          .state = now.value("state", "up"),
+          .cause = now.value("cause", ""),
+          .ejected_s = (at_us - now.value("ejected_at_us", at_us)) / 1'000'000,
           .requests = interval.rate(old, fresh, {"requests"}),
           .errors = interval.rate(old, fresh, {"server_err", "server_eof", "server_timedout"}),
           .connections = fresh.value("server_connections", 0),
@@ -73,7 +77,8 @@ TopServer server_of(const Interval& interval, const Parsed& before, const Parsed
           .latency = counts_of(now.at("latency")).since(counts_of(member(before, "latency")))};
 }
 
-TopPool pool_of(const Interval& interval, const Parsed& before, const Parsed& now) {
+TopPool pool_of(const Interval& interval, const Parsed& before, const Parsed& now,
+                std::int64_t at_us) {
   const Parsed &old = member(before, "counters"), &fresh = now.at("counters");
   TopPool pool{
       .name = now.at("name"),
@@ -84,7 +89,7 @@ TopPool pool_of(const Interval& interval, const Parsed& before, const Parsed& no
       .servers = {}};
   for (const auto& server : now.at("servers"))
     pool.servers.push_back(
-        server_of(interval, named(member(before, "servers"), server.at("name")), server));
+        server_of(interval, named(member(before, "servers"), server.at("name")), server, at_us));
   return pool;
 }
 
@@ -117,10 +122,18 @@ Json common_json(const auto& what) {
 }
 
 Json json_of(const TopServer& server) {
-  return common_json(server)
-      .add("connections", server.connections)
-      .add("waiting", server.waiting)
-      .add("state", server.ejected ? "ejected" : "up");
+  auto json = common_json(server)
+                  .add("connections", server.connections)
+                  .add("waiting", server.waiting)
+                  .add("state", server.state);
+  if (server.cause.empty()) return json;
+  return json.add("ejected_seconds", server.ejected_s).add("cause", server.cause);
+}
+
+/// "up"; "ejected 12 s: timed out".
+std::string state_text(const TopServer& server) {
+  if (server.cause.empty()) return server.state;
+  return fmt::format("{} {} s: {}", server.state, server.ejected_s, server.cause);
 }
 
 }  // namespace
@@ -135,7 +148,8 @@ TopFrame top_frame(std::string_view before, std::string_view now) try {
   frame.seconds = old.empty() ? static_cast<double>(frame.uptime_s) : passed / 1e6;
   const Interval interval{std::max(frame.seconds, 0.001)};
   for (const auto& pool : fresh.at("pools"))
-    frame.pools.push_back(pool_of(interval, named(member(old, "pools"), pool.at("name")), pool));
+    frame.pools.push_back(pool_of(interval, named(member(old, "pools"), pool.at("name")), pool,
+                                  fresh.at("at_us").get<std::int64_t>()));
   return frame;
 } catch (const nlohmann::json::exception& bad) {
   throw Error{Errc::protocol,
@@ -150,7 +164,7 @@ std::string top_text(const TopFrame& frame) {
     append_line(out, pool, 0, pool.clients, "", "");
     for (const auto& server : pool.servers)
       append_line(out, server, 2, server.connections, std::to_string(server.waiting),
-                  server.ejected ? "ejected" : "up");
+                  state_text(server));
   }
   if (!frame.hot_keys.empty()) out += "\nhot keys, at least\n";
   for (const auto& key : frame.hot_keys)

@@ -13,7 +13,9 @@ namespace sluice::proxy::watch {
 
 struct TopServer {
   std::string name;
-  bool ejected = false;             ///< by one worker at least
+  std::string state;                ///< "up", "ejected" or "probing"
+  std::string cause;                ///< why it is ejected
+  std::int64_t ejected_s = 0;       ///< for how long
   double requests = 0, errors = 0;  ///< a second
   std::int64_t connections = 0;
   std::int64_t waiting = 0;  ///< requests queued or sent
