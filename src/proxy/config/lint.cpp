@@ -165,6 +165,14 @@ void commands_that_are_known(const PoolSettings& pool, Findings& findings) {
                                "Remove it."));
 }
 
+bool limits_users(const PoolSettings& pool) {
+  return pool.rate_limit.per_user || pool.rate_limit.bytes_per_user;
+}
+
+bool limits_addresses(const PoolSettings& pool) {
+  return pool.rate_limit.per_address || pool.rate_limit.bytes_per_address;
+}
+
 /// A rule whose words are always the same.
 struct PlainRule {
   bool (*applies)(const PoolSettings& pool);
@@ -197,6 +205,19 @@ constexpr PlainRule plain_rules[] = {
      Severity::note, "keys-move-on-failure", "keys of a server that fails move to others",
      "when it is back, old values are read again: right for a cache, wrong for data.",
      "Write on_failure: fail where data must not move."},
+    {[](const PoolSettings& pool) { return limits_users(pool) && !pool.wants_login(); },
+     Severity::warning, "one-user", "rate_limit is for users, and nobody logs in",
+     "all clients together are one user then.", "Write per_address, or set users."},
+    {[](const PoolSettings& pool) {
+       return limits_users(pool) && pool.wants_login() && !limits_addresses(pool);
+     },
+     Severity::note, "unlimited-strangers", "rate_limit is for users alone",
+     "who has not logged in may send as many requests as he likes.", "Write per_address, too."},
+    {[](const PoolSettings& pool) {
+       return limits_addresses(pool) && pool.listen.endpoint.is_unix();
+     },
+     Severity::warning, "no-addresses", "rate_limit is for addresses, and it listens at a path",
+     "clients of a unix socket have no address, and no limit.", "Write per_user."},
     {[](const PoolSettings& pool) { return pool.server_tls.on && !pool.server_tls.verify; },
      Severity::warning, "unchecked-certificate", "server_tls does not check certificates",
      "an attacker in between may read and change everything.",

@@ -97,6 +97,10 @@ void check_pool(const PoolSettings& pool) {
     refuse(pool.place, fmt::format("the pool '{}' has users, but with 'compat: strict' AUTH takes "
                                    "one password alone, as in twemproxy: use redis_auth",
                                    pool.name));
+  if ((pool.rate_limit.per_user || pool.rate_limit.bytes_per_user) && !pool.redis)
+    refuse(pool.place, fmt::format("rate_limit of the pool '{}' is for users, but memcached knows "
+                                   "none; write per_address or bytes_per_address",
+                                   pool.name));
   if (!pool.commands.empty() && !pool.redis)
     refuse(pool.place, fmt::format("the pool '{}' has commands of Redis; write 'redis: true', or "
                                    "remove commands",

@@ -34,6 +34,7 @@ struct SessionState {
   bool read_only = false;  ///< it is a user who may only read
 };
 
+class ClientLimits;
 class ClientSession;
 class Pool;
 
@@ -60,6 +61,8 @@ class Client final : public Stream, public Receiver {
 
   /// Called by the pool, which has taken the client off its list of those that wait.
   void there_is_room();
+  /// The turn of the request that was beyond a rate limit has come.
+  void end_delay();
   ClientFigures figures() const;
   /// What is buffered or kept for it, in bytes.
   std::size_t holds() const noexcept { return memory() + parked_ + reader_bytes_; }
@@ -143,6 +146,10 @@ class Client final : public Stream, public Receiver {
   void weigh_reader() noexcept;
   bool keep_within_budget(std::size_t unread);
   void turn_away_http();
+  std::string_view user() const noexcept;
+  void take_limits();
+  bool is_within_limits(const Plan& plan, std::size_t bytes);
+  void tell_limited();
   bool is_silent(Quiet quiet, std::string_view reply) const noexcept;
   bool is_too_far_ahead() const noexcept;
   bool is_modest() const noexcept;
@@ -163,6 +170,7 @@ class Client final : public Stream, public Receiver {
   std::uint32_t reader_bytes_ = 0;          // that reader_ keeps beside the buffer
   std::uint32_t budgeted_ = 0;              // taken of the strangers' budget
   std::unique_ptr<ClientSession> session_;  // made when it is first needed
+  std::unique_ptr<ClientLimits> limits_;    // null: the pool has none
   ClientState state_;
   ReplyMode reply_mode_;
   bool keeps_alive_ = false;

@@ -14,6 +14,7 @@
 #include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/pool_clients.hpp"
 #include "proxy/flow/pool_servers.hpp"
+#include "proxy/flow/rate_limit.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/session/login_throttle.hpp"
 #include "proxy/flow/session/script_cache.hpp"
@@ -29,6 +30,7 @@ struct SharedPool {
   HealthVersion version{0};
   ScriptCache scripts;
   LoginThrottle logins;
+  RateAccounts rates;
 
   std::shared_ptr<SharedServer> server_of(const ServerSettings& server, const PoolSettings& pool);
 
@@ -77,6 +79,7 @@ class Pool {
     return {.mode = {.resp = 2, .db = settings_->redis_db}, .logged_in = !wants_login()};
   }
   RareLine& http_told() noexcept { return http_told_; }
+  RareLine& limit_told() noexcept { return limit_told_; }
   bool is_strict() const noexcept { return settings_->compat == Compat::strict; }
   Protocol& protocol() const noexcept { return *protocol_; }
   watch::PoolCounters& counters() const noexcept { return watch_->counters; }
@@ -114,7 +117,7 @@ class Pool {
   std::shared_ptr<SharedPool> shared_;
   std::shared_ptr<const PoolTls> tls_;
   const net::TlsFailure tls_failed_;
-  RareLine tls_told_, http_told_;
+  RareLine tls_told_, http_told_, limit_told_;
   std::shared_ptr<watch::PoolWatch> watch_;
   std::unique_ptr<Protocol> protocol_;
   PoolClients clients_;

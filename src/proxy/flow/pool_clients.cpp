@@ -107,6 +107,10 @@ void PoolClients::remove(Client& client) noexcept {
   leave_place();
   std::erase(waiting_for_room_, &client);
   std::erase(dismissed_, &client);
+  if (const auto delayed = delayed_.find(&client); delayed != delayed_.end()) {
+    loop_.cancel(delayed->second);
+    delayed_.erase(delayed);
+  }
   const auto place = client.place();
   std::swap(clients_[place], clients_.back());
   clients_[place]->set_place(place);
@@ -143,6 +147,21 @@ void PoolClients::wait_for_room(Client& client) {
 void PoolClients::there_is_room() {
   if (waiting_for_room_.empty()) return;
   for (Client* client : std::exchange(waiting_for_room_, {})) client->there_is_room();
+}
+
+void PoolClients::delay(Client& client, std::chrono::nanoseconds wait) {
+  delayed_[&client] = loop_.after(wait, [this, &client] {
+    delayed_.erase(&client);
+    client.end_delay();
+  });
+}
+
+void PoolClients::end_delay(Client& client) {
+  const auto delayed = delayed_.find(&client);
+  if (delayed == delayed_.end()) return;
+  loop_.cancel(delayed->second);
+  delayed_.erase(delayed);
+  client.end_delay();
 }
 
 void PoolClients::tick() {

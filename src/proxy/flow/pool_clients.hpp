@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -48,6 +49,9 @@ class PoolClients {
   /// A paused client is told when there may be room again.
   void wait_for_room(Client& client);
   void there_is_room();
+  /// A paused client is told when its turn has come; or now, if it waits.
+  void delay(Client& client, std::chrono::nanoseconds wait);
+  void end_delay(Client& client);
 
   /// All clients share one reader while they are between two requests. A client in the middle of a
   /// request takes the reader for itself. `trusted`: of clients that have logged in.
@@ -74,6 +78,7 @@ class PoolClients {
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<Client*> waiting_for_room_;
   std::vector<Client*> dismissed_;
+  std::map<Client*, Loop::TimerId> delayed_;  // beyond a rate limit
   std::uint64_t last_number_ = 0;
   RareLine refusals_;
   bool draining_ = false;

@@ -270,13 +270,13 @@ void Server::weigh_failure(SteadyTime since, Failure failure) {
   if (!health().failed(since, pool_.loop().now())) return;
   const auto now = pool_.loop().clock().wall();
   watch_->status->eject(now, text_of(failure));
-  log_change(fmt::format("is ejected after {} failures, the last: {}; it is {} in {} ms, and until "
-                         "then {}",
-                         policy.failure_limit, text_of(failure),
-                         policy.checked ? "checked" : "tried again", policy.retry.count(),
-                         pool_.settings().on_failure == OnFailure::rehash
-                             ? "its keys go to the other servers"
-                             : "requests for its keys get an error"));
+  log_change(fmt::format(
+      "is ejected after {} failures, the last: {}; it is {} in {} ms, and until "
+      "then {}",
+      policy.failure_limit, text_of(failure), policy.checked ? "checked" : "tried again",
+      policy.retry.count(),
+      pool_.settings().on_failure == OnFailure::rehash ? "its keys go to the other servers"
+                                                       : "requests for its keys get an error"));
   pool_.counters().server_ejects.add();
   counters().server_ejected_at.set(now.time_since_epoch().count());
   pool_.servers().refresh();
@@ -285,11 +285,12 @@ void Server::weigh_failure(SteadyTime since, Failure failure) {
 void Server::has_come_back() const {
   const auto standing = watch_->status->standing();
   watch_->status->come_back();
-  const auto away = std::chrono::floor<std::chrono::milliseconds>(pool_.loop().clock().wall() -
-                                                                  standing.since);
-  log_change(fmt::format("is back, and has its keys again: it was ejected for {} ms and {} checks, "
-                         "because: {}",
-                         away.count(), standing.checks, standing.cause));
+  const auto away =
+      std::chrono::floor<std::chrono::milliseconds>(pool_.loop().clock().wall() - standing.since);
+  log_change(
+      fmt::format("is back, and has its keys again: it was ejected for {} ms and {} checks, "
+                  "because: {}",
+                  away.count(), standing.checks, standing.cause));
 }
 
 void Server::try_to_recover() {

@@ -236,7 +236,7 @@ void MemcachedProtocol::append_fragment(std::string& out, Words words, const Pla
 }
 
 void MemcachedProtocol::append_failure(std::string& out, Failure failure) const {
-  static constexpr std::array<std::string_view, 9> rows{
+  static constexpr std::array<std::string_view, 10> rows{
       "Connection refused",
       "Connection timed out",
       "Connection reset by peer",
@@ -246,6 +246,7 @@ void MemcachedProtocol::append_failure(std::string& out, Failure failure) const 
       "the keys are on different servers",
       "the proxy is at a limit of its own, nothing was done: try again later",
       "the server's reply is beyond reply_size_limit",
+      "rate limit of this address reached, nothing was done: try again later",
   };
   out += "SERVER_ERROR ";
   out += rows[static_cast<std::size_t>(failure)];

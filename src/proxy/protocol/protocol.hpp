@@ -151,6 +151,7 @@ enum class Failure : std::uint8_t {
   crossed,     ///< the keys have different homes (twemproxy does not refuse this)
   overloaded,  ///< a limit of the proxy
   too_long,    ///< the server's reply is beyond reply_size_limit
+  limited,     ///< its user or address has sent too many requests
 };
 
 /// One fragment's reply and what it was asked for.

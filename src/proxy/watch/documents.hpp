@@ -20,9 +20,9 @@ std::string twemproxy_document(const Snapshot& snapshot, const DocumentHead& hea
 
 /// Everything: {"at_us", "uptime_s", "pools": [{"name", "counters": {...}, "commands": [{"name",
 /// "latency"}], "servers": [{"name", "state", "counters", "latency"}]}]}. A server that is not "up"
-/// but "ejected" or "probing" has "ejected_at_us", "cause" and "checks", too. A latency is {"count",
-/// "mean_us", "p50_us", "p99_us", "p999_us", "max_us", "buckets": [[bucket, count], ...]} with the
-/// buckets of LatencyBuckets, so that a reader can take differences.
+/// but "ejected" or "probing" has "ejected_at_us", "cause" and "checks", too. A latency is
+/// {"count", "mean_us", "p50_us", "p99_us", "p999_us", "max_us", "buckets": [[bucket, count], ...]}
+/// with the buckets of LatencyBuckets, so that a reader can take differences.
 std::string statistics_json(const Snapshot& snapshot);
 
 /// The text of /metrics: sluice_proxy_build_info, sluice_proxy_uptime_seconds; for each row of

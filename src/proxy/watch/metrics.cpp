@@ -76,8 +76,7 @@ MetricFamily uptime(const Snapshot& snapshot) {
 }
 
 MetricFamily server_state(const Snapshot& snapshot) {
-  auto rows =
-      family("server_state", "1 for the state that the server is in", MetricType::Gauge);
+  auto rows = family("server_state", "1 for the state that the server is in", MetricType::Gauge);
   for (const auto& pool : snapshot.pools)
     for (const auto& server : pool.servers)
       for (const auto state : {ServerState::up, ServerState::ejected, ServerState::probing})

@@ -84,6 +84,7 @@ TopPool pool_of(const Interval& interval, const Parsed& before, const Parsed& no
       .name = now.at("name"),
       .requests = interval.rate(old, fresh, {"requests"}),
       .errors = interval.rate(old, fresh, {"client_err", "forward_error", "refused_requests"}),
+      .limited = interval.rate(old, fresh, {"limited_requests", "delayed_requests"}),
       .clients = fresh.value("client_connections", 0),
       .latency = all_commands(now).since(all_commands(before)),
       .servers = {}};
@@ -161,7 +162,8 @@ std::string top_text(const TopFrame& frame) {
                                 frame.uptime_s, "pool / server", name_width, "requests/s",
                                 "errors/s", "p50 ms", "p99 ms", "conns", "waiting", "state");
   for (const auto& pool : frame.pools) {
-    append_line(out, pool, 0, pool.clients, "", "");
+    append_line(out, pool, 0, pool.clients, "",
+                pool.limited > 0 ? fmt::format("{:.0f}/s beyond rate_limit", pool.limited) : "");
     for (const auto& server : pool.servers)
       append_line(out, server, 2, server.connections, std::to_string(server.waiting),
                   state_text(server));
@@ -178,7 +180,7 @@ std::string top_json(const TopFrame& frame) {
   for (const auto& pool : frame.pools) {
     Json servers = Json::array();
     for (const auto& server : pool.servers) servers.add(json_of(server));
-    pools.add(common_json(pool).add("clients", pool.clients).add("servers", servers));
+    pools.add(common_json(pool).add("clients", pool.clients).add("limited_per_second", pool.limited).add("servers", servers));
   }
   for (const auto& key : frame.hot_keys)
     hot_keys.add(Json::object({{"key", key.key},

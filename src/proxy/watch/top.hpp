@@ -25,6 +25,7 @@ struct TopServer {
 struct TopPool {
   std::string name;
   double requests = 0, errors = 0;
+  double limited = 0;  ///< requests a second that were refused or waited, because of rate_limit
   std::int64_t clients = 0;
   LatencyCounts latency;  ///< of all commands
   std::vector<TopServer> servers;

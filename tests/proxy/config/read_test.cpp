@@ -364,5 +364,29 @@ TEST(ReadConfig, X19_CommandsAreTaught) {
   EXPECT_THAT(refusal(pool("commands: {x: key 1}")), HasSubstr("redis: true"));
 }
 
+TEST(ReadConfig, RatesAreAmountsInATime) {
+  const auto rate_of = [](const std::string& text) {
+    return read_pool(fmt::format("rate_limit: {{per_address: {}}}", text)).rate_limit.per_address;
+  };
+  EXPECT_EQ(rate_of("1000/s"), (Rate{1000, 1s, 1000}));
+  EXPECT_EQ(rate_of("60/m burst 7"), (Rate{60, 1min, 7}));
+  EXPECT_EQ(rate_of("5/h"), (Rate{5, 1h, 5}));
+  EXPECT_FALSE(rate_of("none")->holds());
+  for (const auto* const bad : {"1000", "0/s", "-1/s", "1/d", "1/s burst", "1/s burst 0", "1/s burst x",
+                                "1/s  burst 2", "1mb/s", "2000000000/s", "''"})
+    EXPECT_THAT(refusal(pool(fmt::format("rate_limit: {{per_address: {}}}", bad))),
+                HasSubstr("so many /s, /m or /h"))
+        << bad;
+  const auto bytes =
+      read_pool("rate_limit: {bytes_per_address: 10mb/s burst 1gb}").rate_limit.bytes_per_address;
+  EXPECT_EQ(bytes, (Rate{10 << 20, 1s, 1 << 30}));
+  const auto settings = read_pool(
+      "redis: true\nusers: [{name: u, password: p, rate: 5/s, byte_rate: none}]");
+  EXPECT_EQ(settings.users.at(0).rate, (Rate{5, 1s, 5}));
+  EXPECT_THAT(refusal(pool("rate_limit: {action: delay}")), HasSubstr("it limits nothing"));
+  EXPECT_THAT(refusal(pool("rate_limit: {per_user: 1/s}")), HasSubstr("memcached knows none"));
+  EXPECT_THAT(refusal(pool("rate_limit: {per_usr: 1/s}")), HasSubstr("did you mean 'per_user'?"));
+}
+
 }  // namespace
 }  // namespace sluice::proxy::config

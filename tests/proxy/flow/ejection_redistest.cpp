@@ -127,8 +127,7 @@ class CollectedLog {
 TEST(Frictions, U17_TheLogAndTheStatisticsSayWhenAServerIsEjectedAndWhenItIsBack) {
   CollectedLog log;
   Failing made{fail};
-  const auto name =
-      fmt::format("pool 'under_test': server 'a' (127.0.0.1:{})", made.one.port());
+  const auto name = fmt::format("pool 'under_test': server 'a' (127.0.0.1:{})", made.one.port());
   const auto standing = [&](std::size_t server) {
     return made.proxy.proxy().registry().snapshot().pools.front().servers.at(server).standing;
   };
