@@ -335,7 +335,7 @@ Server* Client::home_or_answer(Words words, const Plan& plan) {
   if (home.server) return home.server;
   auto& counters = pool_.counters();
   (home.failure == Failure::crossed ? counters.crossed_requests : counters.forward_error).add();
-  answer(home.failure);
+  if (plan.expects_reply) answer(home.failure);
   return nullptr;
 }
 

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "proxy/flow/two_servers.hpp"
+#include "proxy/support/listening.hpp"
+#include "proxy/support/memcached.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::test {
@@ -183,6 +185,18 @@ TEST(Frictions, U17_AServerThatWasKilledIsToldOfOnceByAllWorkers) {
   }));
   EXPECT_EQ(log.count(" is back, and has its keys again"), 1U);
   EXPECT_EQ(totals(proxy).server_ejects, 1);
+}
+
+TEST(OnFailureFail, ARequestWithNoreplyIsNotAnsweredWithAnErrorEither) {
+  Memcached server;
+  ProxyUnderTest proxy{
+      PoolLines{{"on_failure: fail", "server_failure_limit: 1", "server_retry_timeout: 600000",
+                 "servers:", " - " + server.address() + ":1"}}};
+  server.kill();
+  const auto said = talk(proxy.port(), "get k\r\nset k 0 0 1 noreply\r\n1\r\nmn\r\n", "MN\r\n");
+  EXPECT_TRUE(said.bytes.starts_with("SERVER_ERROR ")) << said.bytes;
+  EXPECT_TRUE(comes_true([&] { return totals(proxy).server_ejects == 1; }));
+  EXPECT_EQ(talk(proxy.port(), "set k 0 0 1 noreply\r\n1\r\nmn\r\n", "MN\r\n").bytes, "MN\r\n");
 }
 
 }  // namespace
