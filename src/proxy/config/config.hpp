@@ -87,6 +87,17 @@ struct LimitSettings {
   bool operator==(const LimitSettings&) const = default;
 };
 
+/// A second pool that gets the writes of this one, too.
+struct MirrorSettings {
+  std::string pool;  ///< empty: none
+  bool compare = true;
+  bool reads = false;
+  std::uint32_t sample = 1;  ///< one key in so many
+  std::size_t queue = std::size_t{4} << 20;
+
+  bool operator==(const MirrorSettings&) const = default;
+};
+
 struct UserSettings {
   std::string name, password;
   bool read_only = false;
@@ -152,6 +163,7 @@ struct PoolSettings {
   std::chrono::milliseconds login_timeout{30000};
   std::size_t exclusive_connections = 4096;
   LimitSettings rate_limit;
+  MirrorSettings mirror;
   CharSign key_bytes = CharSign::is_signed;
 
   /// Clients have to say who they are before anything else.

@@ -263,6 +263,21 @@ void check_whole(const Config& config, const FileFacts& file, std::vector<Findin
              "requests would go round for ever.", "Give the server's own address."});
 }
 
+/// What the first pool lets through the second refuses.
+void check_mirrors(const Config& config, std::vector<Finding>& findings) {
+  for (const auto& pool : config.pools) {
+    const auto second = std::ranges::find(config.pools, pool.mirror.pool, &PoolSettings::name);
+    if (second == config.pools.end()) continue;
+    for (const auto& command : pool.allow)
+      if (std::ranges::find(second->allow, command) == second->allow.end())
+        findings.push_back(about(
+            pool, Severity::warning, "mirror-allow",
+            fmt::format("it allows '{}', and its mirror '{}' does not", command, second->name),
+            "the mirror refuses the command, and has other data from then on.",
+            "Name it in allow of both pools."));
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Severity severity) noexcept {
@@ -273,6 +288,7 @@ std::string_view to_string(Severity severity) noexcept {
 std::vector<Finding> lint(const Config& config, const FileFacts& file) {
   std::vector<Finding> findings;
   check_whole(config, file, findings);
+  check_mirrors(config, findings);
   for (const auto& pool : config.pools)
     for (const auto rule : rules) rule(pool, findings);
   std::ranges::stable_sort(findings, {}, [](const Finding& finding) {

@@ -207,8 +207,8 @@ std::optional<Rate> parse_rate(std::string_view text, Parse parse) {
   if (slash == text.npos) return std::nullopt;
   const auto rest = text.substr(slash + 1);
   const auto burst_at = std::min(rest.find(burst), rest.size());
-  const auto period = std::ranges::find(periods, rest.substr(0, burst_at),
-                                        &Named<std::chrono::seconds>::name);
+  const auto period =
+      std::ranges::find(periods, rest.substr(0, burst_at), &Named<std::chrono::seconds>::name);
   const auto amount = parse(text.substr(0, slash));
   const auto at_once =
       burst_at == rest.size() ? amount : parse(rest.substr(burst_at + burst.size()));
@@ -234,7 +234,9 @@ struct RateOf : Kind {
       value.emplace();
       return;
     }
-    const auto fits = [&](std::uint64_t amount) { return amount >= row.least && amount <= row.most; };
+    const auto fits = [&](std::uint64_t amount) {
+      return amount >= row.least && amount <= row.most;
+    };
     value = parse_rate(text, [&](std::string_view amount) {
       return of_bytes ? parse_bytes(amount) : parse_number(amount, row.most);
     });
@@ -253,6 +255,20 @@ struct RateOf : Kind {
 };
 using RequestRate = RateOf<Count>;
 using ByteRate = RateOf<Bytes>;
+
+struct OneIn : Kind {
+  static constexpr std::string_view name = "share (1/1, 1/10)";
+  static void read(const Node& node, const SettingRow& row, std::uint32_t& value) {
+    const auto wanted = fmt::format("1/{} to 1/{}", row.least, row.most);
+    const auto& text = scalar_of(node, wanted);
+    const auto number = text.starts_with("1/")
+                            ? parse_number(std::string_view{text}.substr(2), row.most)
+                            : std::nullopt;
+    if (!number || *number < row.least) refuse(node, wanted);
+    value = static_cast<std::uint32_t>(*number);
+  }
+  static std::string text(std::uint32_t value) { return fmt::format("1/{}", value); }
+};
 
 struct Tag : Kind {
   static constexpr std::string_view name = "two characters";
@@ -432,6 +448,18 @@ struct Limits : Structure {
   }
 };
 
+struct Mirror : Structure {
+  static constexpr std::string_view name = "map";
+  static void read(const Node& node, const SettingRow&, MirrorSettings& value) {
+    value = {};
+    read_members(node, value);
+    if (value.pool.empty()) throw Problem{node.line, "it needs the name of a pool: {pool: NAME}"};
+  }
+  static std::string text(const MirrorSettings& value) {
+    return value.pool.empty() ? "" : map_text(value);
+  }
+};
+
 struct Users : Structure {
   static constexpr std::string_view name = "list of maps";
   static void read(const Node& node, const SettingRow&, std::vector<UserSettings>& value) {
@@ -488,6 +516,7 @@ std::span<const Setting<Target>> settings_of() {
 #define PROCESS(...) ROW(ProcessSettings, __VA_ARGS__)
 #define TLS(...) ROW(TlsSettings, __VA_ARGS__)
 #define LIMIT(...) ROW(LimitSettings, __VA_ARGS__)
+#define MIRROR(...) ROW(MirrorSettings, __VA_ARGS__)
 #define USER(...) ROW(UserSettings, __VA_ARGS__)
 #include "proxy/config/settings.def"
 #undef ROW
@@ -495,6 +524,7 @@ std::span<const Setting<Target>> settings_of() {
 #undef PROCESS
 #undef TLS
 #undef LIMIT
+#undef MIRROR
 #undef USER
     return of_target;
   }();
@@ -504,6 +534,7 @@ template std::span<const Setting<PoolSettings>> settings_of<PoolSettings>();
 template std::span<const Setting<ProcessSettings>> settings_of<ProcessSettings>();
 template std::span<const Setting<TlsSettings>> settings_of<TlsSettings>();
 template std::span<const Setting<LimitSettings>> settings_of<LimitSettings>();
+template std::span<const Setting<MirrorSettings>> settings_of<MirrorSettings>();
 template std::span<const Setting<UserSettings>> settings_of<UserSettings>();
 
 template <class Target>

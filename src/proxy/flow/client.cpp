@@ -7,6 +7,7 @@
 
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/rate_limit.hpp"
+#include "proxy/flow/session/script_cache.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "proxy/flow/session/side_request.hpp"
 #include "sluice/log.hpp"
@@ -55,7 +56,7 @@ Client::~Client() = default;
 
 /// Those of its address, and of its user once it has logged in.
 void Client::take_limits() {
-  if (!ClientLimits::are_needed(pool_.settings())) return limits_.reset();
+  if (is_mirror_ || !ClientLimits::are_needed(pool_.settings())) return limits_.reset();
   if (!limits_)
     limits_ = std::make_unique<ClientLimits>(pool_.shared().rates, net::network_of(descriptor()));
   limits_->apply(pool_.settings(), session_state_.logged_in ? user() : std::string_view{});
@@ -78,6 +79,8 @@ void Client::close() noexcept {
 void Client::abandon_queue() noexcept {
   while (!queue_.empty()) {
     Request& request = queue_.pop();
+    if (request.mirrored && !request.answered && pool_.mirror())
+      pool_.mirror()->given_up(request.mirror);
     if (request.answered)
       loop_.requests().drop(request);
     else
@@ -103,9 +106,17 @@ void Client::drain_now() {
   loop_.flush_later(*this);
 }
 
+void Client::trust() noexcept {
+  is_mirror_ = true;
+  session_state_.logged_in = true;
+  expected_ = 0;
+  limits_.reset();
+}
+
 void Client::apply(const PoolSettings& before) {
   if (!queue_.empty()) pause_for(Pause::reload);
   const auto& settings = pool_.settings();
+  if (is_mirror_) return;  // it chooses each database itself
   auto state = session_state_;
   if (state.mode.db == before.redis_db) state.mode.db = settings.redis_db;
   const auto its_user = settings.find_user(user());
@@ -212,10 +223,50 @@ void Client::serve(Words words, std::string_view bytes) {
   if (!plan.forward.empty()) bytes = plan.forward;
   if (plan.route == Route::refused && is_http(words)) return turn_away_http();
   if (limits_ && !is_within_limits(plan, bytes.size())) return;
+  if (pool_.mirror()) [[unlikely]]
+    dispatch_and_mirror(plan, words, bytes);
+  else
+    dispatch(plan, words, bytes);
+  if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
+}
+
+void Client::dispatch(const Plan& plan, Words words, std::string_view bytes) {
   const bool is_watched = !session_state_.logged_in || session_;
   if (!is_watched || plan.route == Route::close || !session().intercept(words, bytes, plan))
     serve(plan, words, bytes);
-  if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
+}
+
+/// What was sent to a server of the pool is sent to the mirror, too: not what was refused, or waits
+/// for its turn. A transaction sees to itself.
+void Client::dispatch_and_mirror(const Plan& plan, Words words, std::string_view bytes) {
+  using enum Effect::Kind;
+  const auto effect = pool_.protocol().effect_of(plan, words);
+  const bool is_alone = !session_ || !session_->is_in_transaction();
+  const bool is_wanted =
+      is_alone && effect.kind != none && (effect.kind != read || pool_.settings().mirror.reads);
+  const auto key = first_key(words, plan);
+  const std::string kept{plan.forward};  // the next plan would take its place
+  const Request* const before = queue_.tail();
+  dispatch(plan, words, bytes);
+  if (!is_wanted || closed() || state_.postpones()) return;
+  Request* const sent = queue_.tail();
+  const bool is_sent = sent != nullptr && sent != before && !sent->answered;
+  Mirror& mirror = *pool_.mirror();
+  if (plan.expects_reply != is_sent || !mirror.is_sampled(key)) return;
+  if (effect.kind == single) return pool_.counters().mirror_skipped.add();
+  const auto script = as_eval(pool_, words, plan);
+  const auto form = !script.empty() ? std::string_view{script}
+                    : !kept.empty() ? std::string_view{kept}
+                                    : bytes;
+  const auto number = mirror.send(session_state_.mode, form, plan, key, effect.alike);
+  if (!is_sent || number == 0) return;
+  sent->mirrored = true;
+  sent->mirror = number;
+}
+
+void Client::tell_mirror(Request& request, std::string_view reply) {
+  request.mirrored = false;
+  if (pool_.mirror()) pool_.mirror()->replied(request.mirror, reply);
 }
 
 void Client::serve(const Plan& plan, Words words, std::string_view bytes) {
@@ -407,6 +458,8 @@ void Client::last_word(const Plan& plan) {
 
 void Client::replied(Request& request, std::string_view reply) {
   if (reply.starts_with('-') && session_ && session_->heal(request, reply)) return;
+  if (request.mirrored) [[unlikely]]
+    tell_mirror(request, reply);
   if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = "";
   // Before this reply is added: a single reply, however long, closes no client.
   if (!state_.drops_replies() &&

@@ -64,6 +64,9 @@ class Client final : public Stream, public Receiver {
   /// The turn of the request that was beyond a rate limit has come.
   void end_delay();
   ClientFigures figures() const;
+  /// It is the mirror of another pool: it may do all, and has no limits.
+  void trust() noexcept;
+  bool is_mirror() const noexcept { return is_mirror_; }
   /// What is buffered or kept for it, in bytes.
   std::size_t holds() const noexcept { return memory() + parked_ + reader_bytes_; }
   /// It has not logged in, or not even ended the TLS handshake, and should have by `deadline`.
@@ -131,6 +134,9 @@ class Client final : public Stream, public Receiver {
 
   void serve(Words words, std::string_view bytes);
   void serve(const Plan& plan, Words words, std::string_view bytes);
+  void dispatch(const Plan& plan, Words words, std::string_view bytes);
+  void dispatch_and_mirror(const Plan& plan, Words words, std::string_view bytes);
+  void tell_mirror(Request& request, std::string_view reply);
   void forward(Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
   bool is_worth_keeping(const Plan& plan, std::size_t size) const noexcept;
@@ -174,6 +180,7 @@ class Client final : public Stream, public Receiver {
   ClientState state_;
   ReplyMode reply_mode_;
   bool keeps_alive_ = false;
+  bool is_mirror_ = false;
   bool is_listed_ = false;  // among the clients that the pool tells when there is room
 };
 

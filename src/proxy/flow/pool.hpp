@@ -1,16 +1,19 @@
 /// A pool, as one worker has it: its settings, its servers, its clients.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "net/socket.hpp"
 #include "net/tls.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/loop.hpp"
+#include "proxy/flow/mirror.hpp"
 #include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/pool_clients.hpp"
 #include "proxy/flow/pool_servers.hpp"
@@ -48,6 +51,8 @@ struct PoolTls {
   static std::shared_ptr<const PoolTls> read(const PoolSettings& settings);
 };
 
+class Pool;
+
 /// What a pool uses of its worker and its process.
 struct PoolContext {
   Loop& loop;
@@ -55,7 +60,8 @@ struct PoolContext {
   watch::Registry& registry;
   std::size_t worker;  ///< which one, among those of the registry
   ProcessLimits& limits;
-  std::size_t mbuf_size;  ///< see make_redis_protocol()
+  std::size_t mbuf_size;                                  ///< see make_redis_protocol()
+  std::function<Pool*(std::string_view name)> find_pool;  ///< of the same worker; null: none
 };
 
 class Pool {
@@ -85,6 +91,8 @@ class Pool {
   watch::PoolCounters& counters() const noexcept { return watch_->counters; }
   SharedPool& shared() const noexcept { return *shared_; }
   ScriptCache& scripts() const noexcept { return shared_->scripts; }
+  /// Null: it has none.
+  Mirror* mirror() const noexcept { return mirror_.get(); }
 
   PoolServers& servers() noexcept { return servers_; }
   const PoolServers& servers() const noexcept { return servers_; }
@@ -110,6 +118,8 @@ class Pool {
   void observe(Server& server, const Request& request, std::string_view reply, bool waited);
 
  private:
+  void apply_mirror();
+  void end_mirror();
   void note_tls_failure(std::string_view reason);
 
   PoolContext context_;
@@ -122,6 +132,8 @@ class Pool {
   std::unique_ptr<Protocol> protocol_;
   PoolClients clients_;
   PoolServers servers_;
+  std::unique_ptr<Mirror> mirror_;
+  std::uint64_t next_mirrored_ = 1;  // the number of the first request of the next mirror
 };
 
 }  // namespace sluice::proxy::flow

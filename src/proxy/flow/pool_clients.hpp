@@ -29,6 +29,8 @@ class PoolClients {
 
   /// A connection that was accepted. Takes it over, or closes it when there are too many.
   void accept(net::Socket socket);
+  /// The far end of a mirror, which is trusted. False: there are too many.
+  bool adopt(net::Socket socket);
   bool empty() const noexcept { return clients_.empty(); }
   /// Up to `most` in all are added to `figures`.
   void list(std::vector<ClientFigures>& figures, std::size_t most) const;
@@ -67,6 +69,7 @@ class PoolClients {
  private:
   std::unique_ptr<RequestReader> make_reader(bool trusted) const;
   bool find_place() noexcept;
+  Client* take(std::unique_ptr<net::Transport> transport);
   void tell_refused();
   void leave_place() noexcept;
   void drain_quiet(SteadyTime until);

@@ -1,6 +1,7 @@
 #include "proxy/watch/top.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -85,6 +86,8 @@ TopPool pool_of(const Interval& interval, const Parsed& before, const Parsed& no
       .requests = interval.rate(old, fresh, {"requests"}),
       .errors = interval.rate(old, fresh, {"client_err", "forward_error", "refused_requests"}),
       .limited = interval.rate(old, fresh, {"limited_requests", "delayed_requests"}),
+      .mirror_mismatches = interval.rate(old, fresh, {"mirror_mismatches"}),
+      .mirror_lost = interval.rate(old, fresh, {"mirror_dropped", "mirror_failures"}),
       .clients = fresh.value("client_connections", 0),
       .latency = all_commands(now).since(all_commands(before)),
       .servers = {}};
@@ -137,6 +140,17 @@ std::string state_text(const TopServer& server) {
   return fmt::format("{} {} s: {}", server.state, server.ejected_s, server.cause);
 }
 
+std::string state_text(const TopPool& pool) {
+  std::vector<std::string> parts;
+  const auto add = [&](double rate, std::string_view what) {
+    if (rate > 0) parts.push_back(fmt::format("{:.0f}/s {}", rate, what));
+  };
+  add(pool.limited, "beyond rate_limit");
+  add(pool.mirror_mismatches, "differ in the mirror");
+  add(pool.mirror_lost, "lost to the mirror");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 TopFrame top_frame(std::string_view before, std::string_view now) try {
@@ -162,8 +176,7 @@ std::string top_text(const TopFrame& frame) {
                                 frame.uptime_s, "pool / server", name_width, "requests/s",
                                 "errors/s", "p50 ms", "p99 ms", "conns", "waiting", "state");
   for (const auto& pool : frame.pools) {
-    append_line(out, pool, 0, pool.clients, "",
-                pool.limited > 0 ? fmt::format("{:.0f}/s beyond rate_limit", pool.limited) : "");
+    append_line(out, pool, 0, pool.clients, "", state_text(pool));
     for (const auto& server : pool.servers)
       append_line(out, server, 2, server.connections, std::to_string(server.waiting),
                   state_text(server));
@@ -180,7 +193,12 @@ std::string top_json(const TopFrame& frame) {
   for (const auto& pool : frame.pools) {
     Json servers = Json::array();
     for (const auto& server : pool.servers) servers.add(json_of(server));
-    pools.add(common_json(pool).add("clients", pool.clients).add("limited_per_second", pool.limited).add("servers", servers));
+    pools.add(common_json(pool)
+                  .add("clients", pool.clients)
+                  .add("limited_per_second", pool.limited)
+                  .add("mirror_mismatches_per_second", pool.mirror_mismatches)
+                  .add("mirror_lost_per_second", pool.mirror_lost)
+                  .add("servers", servers));
   }
   for (const auto& key : frame.hot_keys)
     hot_keys.add(Json::object({{"key", key.key},

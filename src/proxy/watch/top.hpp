@@ -26,6 +26,8 @@ struct TopPool {
   std::string name;
   double requests = 0, errors = 0;
   double limited = 0;  ///< requests a second that were refused or waited, because of rate_limit
+  double mirror_mismatches = 0;  ///< a second
+  double mirror_lost = 0;        ///< a second: dropped, or not answered
   std::int64_t clients = 0;
   LatencyCounts latency;  ///< of all commands
   std::vector<TopServer> servers;

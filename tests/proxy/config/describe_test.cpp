@@ -39,8 +39,13 @@ alpha:
    - a b:6379:1 named
 'be ta:':
   listen: "*:2"
+  mirror: {pool: third pool, reads: true, sample: 1/5, queue: 1mb}
   servers:
    - h:1:1
+third pool:
+  listen: "*:3"
+  servers:
+   - h:3:1
 )",
                            "t.yml");
   const auto written = describe(config);
