@@ -64,9 +64,44 @@ struct TlsSettings {
   bool operator==(const TlsSettings&) const = default;
 };
 
+/// So many in each period, and at most `burst` at once. Of 0: no limit.
+struct Rate {
+  std::uint64_t amount = 0;
+  std::chrono::seconds period{1};
+  std::uint64_t burst = 0;
+
+  bool holds() const noexcept { return amount != 0; }
+  bool operator==(const Rate&) const = default;
+};
+
+/// What becomes of a request beyond its limit.
+enum class LimitAction : std::uint8_t {
+  refuse,  ///< an error
+  delay,   ///< it waits for its turn
+};
+
+struct LimitSettings {
+  std::optional<Rate> per_user, per_address, bytes_per_user, bytes_per_address;
+  LimitAction action = LimitAction::refuse;
+
+  bool operator==(const LimitSettings&) const = default;
+};
+
+/// A second pool that gets the writes of this one, too.
+struct MirrorSettings {
+  std::string pool;  ///< empty: none
+  bool compare = true;
+  bool reads = false;
+  std::uint32_t sample = 1;  ///< one key in so many
+  std::size_t queue = std::size_t{4} << 20;
+
+  bool operator==(const MirrorSettings&) const = default;
+};
+
 struct UserSettings {
   std::string name, password;
   bool read_only = false;
+  std::optional<Rate> rate, byte_rate;  ///< instead of those of rate_limit
 
   bool operator==(const UserSettings&) const = default;
 };
@@ -127,6 +162,8 @@ struct PoolSettings {
   std::chrono::milliseconds connect_timeout{1000};
   std::chrono::milliseconds login_timeout{30000};
   std::size_t exclusive_connections = 4096;
+  LimitSettings rate_limit;
+  MirrorSettings mirror;
   CharSign key_bytes = CharSign::is_signed;
 
   /// Clients have to say who they are before anything else.

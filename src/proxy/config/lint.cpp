@@ -165,6 +165,14 @@ void commands_that_are_known(const PoolSettings& pool, Findings& findings) {
                                "Remove it."));
 }
 
+bool limits_users(const PoolSettings& pool) {
+  return pool.rate_limit.per_user || pool.rate_limit.bytes_per_user;
+}
+
+bool limits_addresses(const PoolSettings& pool) {
+  return pool.rate_limit.per_address || pool.rate_limit.bytes_per_address;
+}
+
 /// A rule whose words are always the same.
 struct PlainRule {
   bool (*applies)(const PoolSettings& pool);
@@ -197,6 +205,19 @@ constexpr PlainRule plain_rules[] = {
      Severity::note, "keys-move-on-failure", "keys of a server that fails move to others",
      "when it is back, old values are read again: right for a cache, wrong for data.",
      "Write on_failure: fail where data must not move."},
+    {[](const PoolSettings& pool) { return limits_users(pool) && !pool.wants_login(); },
+     Severity::warning, "one-user", "rate_limit is for users, and nobody logs in",
+     "all clients together are one user then.", "Write per_address, or set users."},
+    {[](const PoolSettings& pool) {
+       return limits_users(pool) && pool.wants_login() && !limits_addresses(pool);
+     },
+     Severity::note, "unlimited-strangers", "rate_limit is for users alone",
+     "who has not logged in may send as many requests as he likes.", "Write per_address, too."},
+    {[](const PoolSettings& pool) {
+       return limits_addresses(pool) && pool.listen.endpoint.is_unix();
+     },
+     Severity::warning, "no-addresses", "rate_limit is for addresses, and it listens at a path",
+     "clients of a unix socket have no address, and no limit.", "Write per_user."},
     {[](const PoolSettings& pool) { return pool.server_tls.on && !pool.server_tls.verify; },
      Severity::warning, "unchecked-certificate", "server_tls does not check certificates",
      "an attacker in between may read and change everything.",
@@ -242,6 +263,21 @@ void check_whole(const Config& config, const FileFacts& file, std::vector<Findin
              "requests would go round for ever.", "Give the server's own address."});
 }
 
+/// What the first pool lets through the second refuses.
+void check_mirrors(const Config& config, std::vector<Finding>& findings) {
+  for (const auto& pool : config.pools) {
+    const auto second = std::ranges::find(config.pools, pool.mirror.pool, &PoolSettings::name);
+    if (second == config.pools.end()) continue;
+    for (const auto& command : pool.allow)
+      if (std::ranges::find(second->allow, command) == second->allow.end())
+        findings.push_back(about(
+            pool, Severity::warning, "mirror-allow",
+            fmt::format("it allows '{}', and its mirror '{}' does not", command, second->name),
+            "the mirror refuses the command, and has other data from then on.",
+            "Name it in allow of both pools."));
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Severity severity) noexcept {
@@ -252,6 +288,7 @@ std::string_view to_string(Severity severity) noexcept {
 std::vector<Finding> lint(const Config& config, const FileFacts& file) {
   std::vector<Finding> findings;
   check_whole(config, file, findings);
+  check_mirrors(config, findings);
   for (const auto& pool : config.pools)
     for (const auto rule : rules) rule(pool, findings);
   std::ranges::stable_sort(findings, {}, [](const Finding& finding) {

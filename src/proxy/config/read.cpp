@@ -97,6 +97,10 @@ void check_pool(const PoolSettings& pool) {
     refuse(pool.place, fmt::format("the pool '{}' has users, but with 'compat: strict' AUTH takes "
                                    "one password alone, as in twemproxy: use redis_auth",
                                    pool.name));
+  if ((pool.rate_limit.per_user || pool.rate_limit.bytes_per_user) && !pool.redis)
+    refuse(pool.place, fmt::format("rate_limit of the pool '{}' is for users, but memcached knows "
+                                   "none; write per_address or bytes_per_address",
+                                   pool.name));
   if (!pool.commands.empty() && !pool.redis)
     refuse(pool.place, fmt::format("the pool '{}' has commands of Redis; write 'redis: true', or "
                                    "remove commands",
@@ -138,6 +142,43 @@ void check_pools(std::vector<PoolSettings>& pools) {
            fmt::format("two pools have the name '{}'; rename one", twice->name));
 }
 
+const PoolSettings* find_pool(const std::vector<PoolSettings>& pools, std::string_view name) {
+  const auto found = std::ranges::find(pools, name, &PoolSettings::name);
+  return found == pools.end() ? nullptr : &*found;
+}
+
+/// Why `pool` cannot be mirrored to `second`; empty: it can.
+std::string fault_of_mirror(const PoolSettings& pool, const PoolSettings& second) {
+  if (second.redis != pool.redis) return "speaks another protocol";
+  if (pool.compat == Compat::strict || second.compat == Compat::strict)
+    return "cannot be one: 'compat: strict' of either pool is twemproxy, which has no mirrors";
+  for (const auto& server : pool.servers)
+    if (std::ranges::find(second.servers, server.endpoint, &ServerSettings::endpoint) !=
+        second.servers.end())
+      return fmt::format("has the server {}, too: its writes would be done twice",
+                         net::to_string(server.endpoint));
+  return {};
+}
+
+/// Each leads to another pool of the same kind, and none back to where it began.
+void check_mirrors(const std::vector<PoolSettings>& pools) {
+  for (const auto& pool : pools) {
+    if (pool.mirror.pool.empty()) continue;
+    const auto refuse_mirror = [&](std::string_view why) {
+      refuse(pool.place,
+             fmt::format("the mirror '{}' of the pool '{}' {}", pool.mirror.pool, pool.name, why));
+    };
+    const auto* const second = find_pool(pools, pool.mirror.pool);
+    if (!second) refuse_mirror("is no pool of this file");
+    const auto* next = second;
+    for (std::size_t steps = 0; next && steps < pools.size(); ++steps) {
+      if (next == &pool) refuse_mirror("leads back to it: writes would go round for ever");
+      next = find_pool(pools, next->mirror.pool);
+    }
+    if (const auto fault = fault_of_mirror(pool, *second); !fault.empty()) refuse_mirror(fault);
+  }
+}
+
 /// Settings of the process, unless a pool happens to have that name.
 bool is_process(const Node& node) {
   return node.key == "sluice" && std::ranges::none_of(node.items, [](const Node& member) {
@@ -163,6 +204,7 @@ Config config_of(const Node& root) {
   if (config.pools.empty())
     throw Problem{1, "there is no pool; write a name, a colon, and below it listen and servers"};
   check_pools(config.pools);
+  check_mirrors(config.pools);
   return config;
 }
 

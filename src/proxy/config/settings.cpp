@@ -96,6 +96,9 @@ template <>
 constexpr auto choices<CharSign> = std::to_array<Named<CharSign>>({{CharSign::is_signed, "x86"},
                                                                    {CharSign::is_unsigned, "arm"}});
 template <>
+constexpr auto choices<LimitAction> = std::to_array<Named<LimitAction>>(
+    {{LimitAction::refuse, "refuse"}, {LimitAction::delay, "delay"}});
+template <>
 const auto choices<Hash> = [] {
   std::vector<Named<Hash>> all;
   for (const auto hash : all_hashes()) all.push_back({hash, to_string(hash)});
@@ -189,6 +192,82 @@ struct Duration : Kind {
     value = std::chrono::ceil<Time>(duration_of(node, row));
   }
   static std::string text(microseconds value) { return duration_text(value); }
+};
+
+/// A unit of time that a rate may have.
+constexpr std::array periods{Named<std::chrono::seconds>{std::chrono::seconds{1}, "s"},
+                             Named<std::chrono::seconds>{std::chrono::minutes{1}, "m"},
+                             Named<std::chrono::seconds>{std::chrono::hours{1}, "h"}};
+
+/// "1000/s burst 2000", where `parse` reads an amount. Empty: it has not this form.
+template <class Parse>
+std::optional<Rate> parse_rate(std::string_view text, Parse parse) {
+  constexpr std::string_view burst = " burst ";
+  const auto slash = text.find('/');
+  if (slash == text.npos) return std::nullopt;
+  const auto rest = text.substr(slash + 1);
+  const auto burst_at = std::min(rest.find(burst), rest.size());
+  const auto period =
+      std::ranges::find(periods, rest.substr(0, burst_at), &Named<std::chrono::seconds>::name);
+  const auto amount = parse(text.substr(0, slash));
+  const auto at_once =
+      burst_at == rest.size() ? amount : parse(rest.substr(burst_at + burst.size()));
+  if (period == periods.end() || !amount || !at_once) return std::nullopt;
+  return Rate{*amount, period->value, *at_once};
+}
+
+constexpr std::string_view no_limit = "none";
+
+/// `Amount`: Count or Bytes, of which it is so many in a time.
+template <class Amount>
+struct RateOf : Kind {
+  static constexpr bool of_bytes = std::is_same_v<Amount, Bytes>;
+  static constexpr std::string_view name =
+      of_bytes ? "bytes in a time (10mb/s, 1gb/m burst 2gb)" : "rate (1000/s, 60/m burst 100)";
+  static void read(const Node& node, const SettingRow& row, std::optional<Rate>& value) {
+    const auto wanted =
+        fmt::format("so many /s, /m or /h, like {}, with amounts from 1 to {}; or {}",
+                    of_bytes ? "10mb/s or 1gb/m burst 2gb" : "1000/s or 60/m burst 100",
+                    Amount::text(row.most), no_limit);
+    const auto& text = scalar_of(node, wanted);
+    if (text == no_limit) {
+      value.emplace();
+      return;
+    }
+    const auto fits = [&](std::uint64_t amount) {
+      return amount >= row.least && amount <= row.most;
+    };
+    value = parse_rate(text, [&](std::string_view amount) {
+      return of_bytes ? parse_bytes(amount) : parse_number(amount, row.most);
+    });
+    if (!value || !fits(value->amount) || !fits(value->burst)) refuse(node, wanted);
+  }
+  static std::string text(const std::optional<Rate>& value) {
+    if (!value) return "";
+    if (!value->holds()) return std::string{no_limit};
+    const auto period =
+        std::ranges::find(periods, value->period, &Named<std::chrono::seconds>::value);
+    const auto rate = fmt::format("{}/{}", Amount::text(value->amount), period->name);
+    return value->burst == value->amount
+               ? rate
+               : fmt::format("{} burst {}", rate, Amount::text(value->burst));
+  }
+};
+using RequestRate = RateOf<Count>;
+using ByteRate = RateOf<Bytes>;
+
+struct OneIn : Kind {
+  static constexpr std::string_view name = "share (1/1, 1/10)";
+  static void read(const Node& node, const SettingRow& row, std::uint32_t& value) {
+    const auto wanted = fmt::format("1/{} to 1/{}", row.least, row.most);
+    const auto& text = scalar_of(node, wanted);
+    const auto number = text.starts_with("1/")
+                            ? parse_number(std::string_view{text}.substr(2), row.most)
+                            : std::nullopt;
+    if (!number || *number < row.least) refuse(node, wanted);
+    value = static_cast<std::uint32_t>(*number);
+  }
+  static std::string text(std::uint32_t value) { return fmt::format("1/{}", value); }
 };
 
 struct Tag : Kind {
@@ -356,6 +435,31 @@ struct Tls : Structure {
   }
 };
 
+struct Limits : Structure {
+  static constexpr std::string_view name = "map";
+  static void read(const Node& node, const SettingRow&, LimitSettings& value) {
+    value = {};
+    read_members(node, value);
+    if (value == LimitSettings{.action = value.action})
+      throw Problem{node.line, "it limits nothing; write per_user or per_address, or remove it"};
+  }
+  static std::string text(const LimitSettings& value) {
+    return value == LimitSettings{} ? "" : map_text(value);
+  }
+};
+
+struct Mirror : Structure {
+  static constexpr std::string_view name = "map";
+  static void read(const Node& node, const SettingRow&, MirrorSettings& value) {
+    value = {};
+    read_members(node, value);
+    if (value.pool.empty()) throw Problem{node.line, "it needs the name of a pool: {pool: NAME}"};
+  }
+  static std::string text(const MirrorSettings& value) {
+    return value.pool.empty() ? "" : map_text(value);
+  }
+};
+
 struct Users : Structure {
   static constexpr std::string_view name = "list of maps";
   static void read(const Node& node, const SettingRow&, std::vector<UserSettings>& value) {
@@ -411,12 +515,16 @@ std::span<const Setting<Target>> settings_of() {
 #define POOL(...) ROW(PoolSettings, __VA_ARGS__)
 #define PROCESS(...) ROW(ProcessSettings, __VA_ARGS__)
 #define TLS(...) ROW(TlsSettings, __VA_ARGS__)
+#define LIMIT(...) ROW(LimitSettings, __VA_ARGS__)
+#define MIRROR(...) ROW(MirrorSettings, __VA_ARGS__)
 #define USER(...) ROW(UserSettings, __VA_ARGS__)
 #include "proxy/config/settings.def"
 #undef ROW
 #undef POOL
 #undef PROCESS
 #undef TLS
+#undef LIMIT
+#undef MIRROR
 #undef USER
     return of_target;
   }();
@@ -425,6 +533,8 @@ std::span<const Setting<Target>> settings_of() {
 template std::span<const Setting<PoolSettings>> settings_of<PoolSettings>();
 template std::span<const Setting<ProcessSettings>> settings_of<ProcessSettings>();
 template std::span<const Setting<TlsSettings>> settings_of<TlsSettings>();
+template std::span<const Setting<LimitSettings>> settings_of<LimitSettings>();
+template std::span<const Setting<MirrorSettings>> settings_of<MirrorSettings>();
 template std::span<const Setting<UserSettings>> settings_of<UserSettings>();
 
 template <class Target>

@@ -35,7 +35,8 @@ struct Setting : SettingRow {
   bool (*is_same)(const Target& one, const Target& other);
 };
 
-/// Of PoolSettings, ProcessSettings, TlsSettings and UserSettings, in the order of the table.
+/// Of PoolSettings, ProcessSettings, TlsSettings, LimitSettings, MirrorSettings and UserSettings,
+/// in the order of the table.
 template <class Target>
 std::span<const Setting<Target>> settings_of();
 

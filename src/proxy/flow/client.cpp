@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/rate_limit.hpp"
+#include "proxy/flow/session/script_cache.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "proxy/flow/session/side_request.hpp"
 #include "sluice/log.hpp"
@@ -47,9 +49,22 @@ Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint6
       stranger_since_(last_active_),
       session_state_(pool.newcomer()) {
   attach(std::move(transport));
+  take_limits();
 }
 
 Client::~Client() = default;
+
+/// Those of its address, and of its user once it has logged in.
+void Client::take_limits() {
+  if (is_mirror_ || !ClientLimits::are_needed(pool_.settings())) return limits_.reset();
+  if (!limits_)
+    limits_ = std::make_unique<ClientLimits>(pool_.shared().rates, net::network_of(descriptor()));
+  limits_->apply(pool_.settings(), session_state_.logged_in ? user() : std::string_view{});
+}
+
+std::string_view Client::user() const noexcept {
+  return session_ ? session_->user() : default_user;
+}
 
 void Client::close() noexcept {
   if (closed()) return;
@@ -64,6 +79,8 @@ void Client::close() noexcept {
 void Client::abandon_queue() noexcept {
   while (!queue_.empty()) {
     Request& request = queue_.pop();
+    if (request.mirrored && !request.answered && pool_.mirror())
+      pool_.mirror()->given_up(request.mirror);
     if (request.answered)
       loop_.requests().drop(request);
     else
@@ -89,24 +106,35 @@ void Client::drain_now() {
   loop_.flush_later(*this);
 }
 
+void Client::trust() noexcept {
+  is_mirror_ = true;
+  session_state_.logged_in = true;
+  expected_ = 0;
+  limits_.reset();
+}
+
 void Client::apply(const PoolSettings& before) {
   if (!queue_.empty()) pause_for(Pause::reload);
   const auto& settings = pool_.settings();
+  if (is_mirror_) return;  // it chooses each database itself
   auto state = session_state_;
   if (state.mode.db == before.redis_db) state.mode.db = settings.redis_db;
-  const auto user = settings.find_user(session_ ? session_->user() : default_user);
-  state.read_only = user && user->read_only;
+  const auto its_user = settings.find_user(user());
+  state.read_only = its_user && its_user->read_only;
   state.logged_in =
-      !settings.wants_login() || (before.wants_login() && state.logged_in && user.has_value());
+      !settings.wants_login() || (before.wants_login() && state.logged_in && its_user.has_value());
   const bool leaves = session_state_.logged_in && !state.logged_in;
   if (session_ && (leaves || (state.read_only && !session_state_.read_only))) session_->revoke();
   set_session_state(state);
+  take_limits();
+  pool_.clients().end_delay(*this);  // for what it has paid by the limits before
   if (leaves) close_later();
 }
 
 void Client::set_session_state(const SessionState& state) noexcept {
   if (session_state_.logged_in && !state.logged_in) stranger_since_ = loop_.now();
   session_state_ = state;
+  if (limits_) take_limits();
 }
 
 void Client::flushed() {
@@ -176,7 +204,10 @@ std::size_t Client::serve_all(std::string_view bytes) {
     const auto size = reader.size();
     if (const auto words = reader.words(); !words.empty()) {
       serve(words, reader.wire(rest));
-      if (state_.has(Pause::turn)) break;
+      if (state_.postpones()) {
+        if (limits_) limits_->note_paid();
+        break;
+      }
       pool_.counters().requests.add();
       if (closed()) return 0;
       reply_mode_.served();
@@ -191,10 +222,51 @@ void Client::serve(Words words, std::string_view bytes) {
   const Plan plan = pool_.protocol().plan(words);
   if (!plan.forward.empty()) bytes = plan.forward;
   if (plan.route == Route::refused && is_http(words)) return turn_away_http();
+  if (limits_ && !is_within_limits(plan, bytes.size())) return;
+  if (pool_.mirror()) [[unlikely]]
+    dispatch_and_mirror(plan, words, bytes);
+  else
+    dispatch(plan, words, bytes);
+  if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
+}
+
+void Client::dispatch(const Plan& plan, Words words, std::string_view bytes) {
   const bool is_watched = !session_state_.logged_in || session_;
   if (!is_watched || plan.route == Route::close || !session().intercept(words, bytes, plan))
     serve(plan, words, bytes);
-  if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
+}
+
+/// What was sent to a server of the pool is sent to the mirror, too: not what was refused, or waits
+/// for its turn. A transaction sees to itself.
+void Client::dispatch_and_mirror(const Plan& plan, Words words, std::string_view bytes) {
+  using enum Effect::Kind;
+  const auto effect = pool_.protocol().effect_of(plan, words);
+  const bool is_alone = !session_ || !session_->is_in_transaction();
+  const bool is_wanted =
+      is_alone && effect.kind != none && (effect.kind != read || pool_.settings().mirror.reads);
+  const auto key = first_key(words, plan);
+  const std::string kept{plan.forward};  // the next plan would take its place
+  const Request* const before = queue_.tail();
+  dispatch(plan, words, bytes);
+  if (!is_wanted || closed() || state_.postpones()) return;
+  Request* const sent = queue_.tail();
+  const bool is_sent = sent != nullptr && sent != before && !sent->answered;
+  Mirror& mirror = *pool_.mirror();
+  if (plan.expects_reply != is_sent || !mirror.is_sampled(key)) return;
+  if (effect.kind == single) return pool_.counters().mirror_skipped.add();
+  const auto script = as_eval(pool_, words, plan);
+  const auto form = !script.empty() ? std::string_view{script}
+                    : !kept.empty() ? std::string_view{kept}
+                                    : bytes;
+  const auto number = mirror.send(session_state_.mode, form, plan, key, effect.alike);
+  if (!is_sent || number == 0) return;
+  sent->mirrored = true;
+  sent->mirror = number;
+}
+
+void Client::tell_mirror(Request& request, std::string_view reply) {
+  request.mirrored = false;
+  if (pool_.mirror()) pool_.mirror()->replied(request.mirror, reply);
 }
 
 void Client::serve(const Plan& plan, Words words, std::string_view bytes) {
@@ -225,6 +297,46 @@ void Client::turn_away_http() {
   close();
 }
 
+/// False: the request has been refused, or waits. What ends something is never refused.
+bool Client::is_within_limits(const Plan& plan, std::size_t bytes) {
+  if (limits_->was_paid()) return true;
+  const bool in_transaction = session_ && session_->is_in_transaction();
+  if (plan.route == Route::close) return true;
+  if (in_transaction && (plan.verb == SessionVerb::exec || plan.verb == SessionVerb::discard))
+    return true;
+  const bool waits = pool_.settings().rate_limit.action == LimitAction::delay;
+  const auto wait = limits_->take({std::max<std::size_t>(plan.keys.size(), 1), bytes}, loop_.now(),
+                                  waits ? TokenBucket::longest_wait : std::chrono::seconds{0});
+  if (wait == std::chrono::nanoseconds{0}) return true;
+  if (wait) {
+    pool_.counters().delayed_requests.add();
+    pause_for(Pause::rate);
+    pool_.clients().delay(*this, *wait);
+    return false;
+  }
+  pool_.counters().limited_requests.add();
+  tell_limited();
+  if (in_transaction) session_->spoil();
+  if (plan.expects_reply) answer(Failure::limited);
+  return false;
+}
+
+void Client::tell_limited() {
+  if (pool_.limit_told().is_due(loop_.now()))
+    log(LogLevel::warning,
+        fmt::format("pool '{}': requests from {} ({}) are refused, because they are beyond "
+                    "rate_limit; so were {} so far",
+                    pool_.settings().name, peer(),
+                    session_state_.logged_in ? fmt::format("user '{}'", watch::excerpt(user()))
+                                             : "not logged in",
+                    pool_.counters().limited_requests.get()));
+}
+
+void Client::end_delay() {
+  state_.end(Pause::rate);
+  go_on();
+}
+
 BorrowedUpstream Client::borrow(Server& home, const ConnectionMode& mode) {
   if (!std::exchange(keeps_alive_, true)) net::keep_alive(descriptor());
   return home.borrow(mode);
@@ -245,7 +357,7 @@ ClientFigures Client::figures() const {
 }
 
 bool Client::is_idle() const noexcept {
-  return queue_.empty() && unsent() == 0 && !state_.has(Pause::session) &&
+  return queue_.empty() && unsent() == 0 && !state_.has(Pause::session) && !state_.postpones() &&
          !(session_ && session_->is_subscribed());
 }
 
@@ -274,7 +386,7 @@ Server* Client::home_or_answer(Words words, const Plan& plan) {
   if (home.server) return home.server;
   auto& counters = pool_.counters();
   (home.failure == Failure::crossed ? counters.crossed_requests : counters.forward_error).add();
-  answer(home.failure);
+  if (plan.expects_reply) answer(home.failure);
   return nullptr;
 }
 
@@ -346,6 +458,8 @@ void Client::last_word(const Plan& plan) {
 
 void Client::replied(Request& request, std::string_view reply) {
   if (reply.starts_with('-') && session_ && session_->heal(request, reply)) return;
+  if (request.mirrored) [[unlikely]]
+    tell_mirror(request, reply);
   if (request.quiet != Quiet::no && is_silent(request.quiet, reply)) reply = "";
   // Before this reply is added: a single reply, however long, closes no client.
   if (!state_.drops_replies() &&

@@ -34,6 +34,7 @@ struct SessionState {
   bool read_only = false;  ///< it is a user who may only read
 };
 
+class ClientLimits;
 class ClientSession;
 class Pool;
 
@@ -60,7 +61,12 @@ class Client final : public Stream, public Receiver {
 
   /// Called by the pool, which has taken the client off its list of those that wait.
   void there_is_room();
+  /// The turn of the request that was beyond a rate limit has come.
+  void end_delay();
   ClientFigures figures() const;
+  /// It is the mirror of another pool: it may do all, and has no limits.
+  void trust() noexcept;
+  bool is_mirror() const noexcept { return is_mirror_; }
   /// What is buffered or kept for it, in bytes.
   std::size_t holds() const noexcept { return memory() + parked_ + reader_bytes_; }
   /// It has not logged in, or not even ended the TLS handshake, and should have by `deadline`.
@@ -128,6 +134,9 @@ class Client final : public Stream, public Receiver {
 
   void serve(Words words, std::string_view bytes);
   void serve(const Plan& plan, Words words, std::string_view bytes);
+  void dispatch(const Plan& plan, Words words, std::string_view bytes);
+  void dispatch_and_mirror(const Plan& plan, Words words, std::string_view bytes);
+  void tell_mirror(Request& request, std::string_view reply);
   void forward(Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
   bool is_worth_keeping(const Plan& plan, std::size_t size) const noexcept;
@@ -143,6 +152,10 @@ class Client final : public Stream, public Receiver {
   void weigh_reader() noexcept;
   bool keep_within_budget(std::size_t unread);
   void turn_away_http();
+  std::string_view user() const noexcept;
+  void take_limits();
+  bool is_within_limits(const Plan& plan, std::size_t bytes);
+  void tell_limited();
   bool is_silent(Quiet quiet, std::string_view reply) const noexcept;
   bool is_too_far_ahead() const noexcept;
   bool is_modest() const noexcept;
@@ -163,9 +176,11 @@ class Client final : public Stream, public Receiver {
   std::uint32_t reader_bytes_ = 0;          // that reader_ keeps beside the buffer
   std::uint32_t budgeted_ = 0;              // taken of the strangers' budget
   std::unique_ptr<ClientSession> session_;  // made when it is first needed
+  std::unique_ptr<ClientLimits> limits_;    // null: the pool has none
   ClientState state_;
   ReplyMode reply_mode_;
   bool keeps_alive_ = false;
+  bool is_mirror_ = false;
   bool is_listed_ = false;  // among the clients that the pool tells when there is room
 };
 

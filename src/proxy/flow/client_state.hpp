@@ -14,6 +14,7 @@ enum class Pause : std::uint8_t {
   reload = 4,   ///< the settings changed: requests from before are answered first
   server = 8,   ///< a server takes the requests too slowly
   room = 16,    ///< unread replies, requests under way or the worker's memory are at their limit
+  rate = 32,    ///< the request in hand is beyond a rate limit, and is served when its turn comes
 };
 
 /// A client goes through these in order, and may leave some out.
@@ -29,6 +30,10 @@ class ClientState {
   void pause(Pause reason) noexcept { pauses_ |= to_bit(reason); }
   void end(Pause reason) noexcept { pauses_ &= static_cast<std::uint8_t>(~to_bit(reason)); }
   bool has(Pause reason) const noexcept { return (pauses_ & to_bit(reason)) != 0; }
+  /// The request in hand was not served, and comes again.
+  bool postpones() const noexcept {
+    return (pauses_ & (to_bit(Pause::turn) | to_bit(Pause::rate))) != 0;
+  }
   /// Nothing is under way any more: what waited for that ends.
   void all_answered() noexcept {
     end(Pause::turn);

@@ -60,9 +60,26 @@ Pool::Pool(PoolContext context, std::shared_ptr<const PoolSettings> settings,
       watch_(context_.registry.pool(context_.worker, settings_->name)),
       protocol_(make_protocol(*settings_, context_.mbuf_size)),
       clients_(*this),
-      servers_(*this) {}
+      servers_(*this) {
+  apply_mirror();
+}
 
-Pool::~Pool() { clients_.close_all(); }
+Pool::~Pool() {
+  clients_.close_all();
+  end_mirror();
+}
+
+void Pool::apply_mirror() {
+  if (settings_->mirror.pool.empty()) return end_mirror();
+  if (!mirror_) mirror_ = std::make_unique<Mirror>(*this, next_mirrored_);
+}
+
+void Pool::end_mirror() {
+  if (!mirror_) return;
+  mirror_->end();
+  next_mirrored_ = mirror_->next();
+  loop().bury(std::move(mirror_));
+}
 
 void Pool::apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls) {
   tls_ = std::move(tls);  // the files may have changed under the same names
@@ -71,6 +88,8 @@ void Pool::apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<c
   protocol_ = make_protocol(*settings_, context_.mbuf_size);
   servers_.apply(*before);
   clients_.apply(*before);
+  if (before->mirror.pool != settings_->mirror.pool) end_mirror();
+  apply_mirror();
 }
 
 std::unique_ptr<net::Transport> Pool::accept(net::Socket socket) const {

@@ -1,19 +1,23 @@
 /// A pool, as one worker has it: its settings, its servers, its clients.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "net/socket.hpp"
 #include "net/tls.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/loop.hpp"
+#include "proxy/flow/mirror.hpp"
 #include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/pool_clients.hpp"
 #include "proxy/flow/pool_servers.hpp"
+#include "proxy/flow/rate_limit.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/session/login_throttle.hpp"
 #include "proxy/flow/session/script_cache.hpp"
@@ -29,6 +33,7 @@ struct SharedPool {
   HealthVersion version{0};
   ScriptCache scripts;
   LoginThrottle logins;
+  RateAccounts rates;
 
   std::shared_ptr<SharedServer> server_of(const ServerSettings& server, const PoolSettings& pool);
 
@@ -46,6 +51,8 @@ struct PoolTls {
   static std::shared_ptr<const PoolTls> read(const PoolSettings& settings);
 };
 
+class Pool;
+
 /// What a pool uses of its worker and its process.
 struct PoolContext {
   Loop& loop;
@@ -53,7 +60,8 @@ struct PoolContext {
   watch::Registry& registry;
   std::size_t worker;  ///< which one, among those of the registry
   ProcessLimits& limits;
-  std::size_t mbuf_size;  ///< see make_redis_protocol()
+  std::size_t mbuf_size;                                  ///< see make_redis_protocol()
+  std::function<Pool*(std::string_view name)> find_pool;  ///< of the same worker; null: none
 };
 
 class Pool {
@@ -77,11 +85,14 @@ class Pool {
     return {.mode = {.resp = 2, .db = settings_->redis_db}, .logged_in = !wants_login()};
   }
   RareLine& http_told() noexcept { return http_told_; }
+  RareLine& limit_told() noexcept { return limit_told_; }
   bool is_strict() const noexcept { return settings_->compat == Compat::strict; }
   Protocol& protocol() const noexcept { return *protocol_; }
   watch::PoolCounters& counters() const noexcept { return watch_->counters; }
   SharedPool& shared() const noexcept { return *shared_; }
   ScriptCache& scripts() const noexcept { return shared_->scripts; }
+  /// Null: it has none.
+  Mirror* mirror() const noexcept { return mirror_.get(); }
 
   PoolServers& servers() noexcept { return servers_; }
   const PoolServers& servers() const noexcept { return servers_; }
@@ -107,6 +118,8 @@ class Pool {
   void observe(Server& server, const Request& request, std::string_view reply, bool waited);
 
  private:
+  void apply_mirror();
+  void end_mirror();
   void note_tls_failure(std::string_view reason);
 
   PoolContext context_;
@@ -114,11 +127,13 @@ class Pool {
   std::shared_ptr<SharedPool> shared_;
   std::shared_ptr<const PoolTls> tls_;
   const net::TlsFailure tls_failed_;
-  RareLine tls_told_, http_told_;
+  RareLine tls_told_, http_told_, limit_told_;
   std::shared_ptr<watch::PoolWatch> watch_;
   std::unique_ptr<Protocol> protocol_;
   PoolClients clients_;
   PoolServers servers_;
+  std::unique_ptr<Mirror> mirror_;
+  std::uint64_t next_mirrored_ = 1;  // the number of the first request of the next mirror
 };
 
 }  // namespace sluice::proxy::flow

@@ -50,17 +50,30 @@ void PoolClients::accept(net::Socket socket) {
     if (!draining_) tell_refused();
     return;  // and the socket closes
   }
+  static_cast<void>(take(pool_.accept(std::move(socket))));
+}
+
+bool PoolClients::adopt(net::Socket socket) {
+  if (draining_ || !find_place()) return false;
+  Client* const client = take(std::make_unique<net::Socket>(std::move(socket)));
+  if (client) client->trust();
+  return client != nullptr;
+}
+
+/// Null: epoll takes no more.
+Client* PoolClients::take(std::unique_ptr<net::Transport> transport) {
   try {
-    clients_.push_back(std::make_unique<Client>(pool_, pool_.accept(std::move(socket)),
-                                                ++last_number_, clients_.size()));
-  } catch (const std::system_error& error) {  // epoll takes no more
+    clients_.push_back(
+        std::make_unique<Client>(pool_, std::move(transport), ++last_number_, clients_.size()));
+  } catch (const std::system_error& error) {
     log(LogLevel::error,
         fmt::format("pool '{}': a client is refused: {}", pool_.settings().name, error.what()));
     pool_.counters().client_refused.add();
     leave_place();
-    return;
+    return nullptr;
   }
   pool_.counters().client_connections.add();
+  return clients_.back().get();
 }
 
 bool PoolClients::find_place() noexcept {
@@ -107,6 +120,10 @@ void PoolClients::remove(Client& client) noexcept {
   leave_place();
   std::erase(waiting_for_room_, &client);
   std::erase(dismissed_, &client);
+  if (const auto delayed = delayed_.find(&client); delayed != delayed_.end()) {
+    loop_.cancel(delayed->second);
+    delayed_.erase(delayed);
+  }
   const auto place = client.place();
   std::swap(clients_[place], clients_.back());
   clients_[place]->set_place(place);
@@ -145,6 +162,21 @@ void PoolClients::there_is_room() {
   for (Client* client : std::exchange(waiting_for_room_, {})) client->there_is_room();
 }
 
+void PoolClients::delay(Client& client, std::chrono::nanoseconds wait) {
+  delayed_[&client] = loop_.after(wait, [this, &client] {
+    delayed_.erase(&client);
+    client.end_delay();
+  });
+}
+
+void PoolClients::end_delay(Client& client) {
+  const auto delayed = delayed_.find(&client);
+  if (delayed == delayed_.end()) return;
+  loop_.cancel(delayed->second);
+  delayed_.erase(delayed);
+  client.end_delay();
+}
+
 void PoolClients::tick() {
   there_is_room();
   const auto before = [this](std::chrono::milliseconds timeout) {
@@ -156,7 +188,7 @@ void PoolClients::tick() {
   if (idle_since == SteadyTime::min() && !has_strangers) return;
   for (auto place = clients_.size(); place-- > 0;) {
     Client& client = *clients_[place];
-    const bool idle = client.last_active() < idle_since && client.is_idle();
+    const bool idle = client.last_active() < idle_since && client.is_idle() && !client.is_mirror();
     if (idle || client.is_late(late_since)) client.close();
   }
 }

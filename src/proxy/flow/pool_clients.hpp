@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ class PoolClients {
 
   /// A connection that was accepted. Takes it over, or closes it when there are too many.
   void accept(net::Socket socket);
+  /// The far end of a mirror, which is trusted. False: there are too many.
+  bool adopt(net::Socket socket);
   bool empty() const noexcept { return clients_.empty(); }
   /// Up to `most` in all are added to `figures`.
   void list(std::vector<ClientFigures>& figures, std::size_t most) const;
@@ -48,6 +51,9 @@ class PoolClients {
   /// A paused client is told when there may be room again.
   void wait_for_room(Client& client);
   void there_is_room();
+  /// A paused client is told when its turn has come; or now, if it waits.
+  void delay(Client& client, std::chrono::nanoseconds wait);
+  void end_delay(Client& client);
 
   /// All clients share one reader while they are between two requests. A client in the middle of a
   /// request takes the reader for itself. `trusted`: of clients that have logged in.
@@ -63,6 +69,7 @@ class PoolClients {
  private:
   std::unique_ptr<RequestReader> make_reader(bool trusted) const;
   bool find_place() noexcept;
+  Client* take(std::unique_ptr<net::Transport> transport);
   void tell_refused();
   void leave_place() noexcept;
   void drain_quiet(SteadyTime until);
@@ -74,6 +81,7 @@ class PoolClients {
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<Client*> waiting_for_room_;
   std::vector<Client*> dismissed_;
+  std::map<Client*, Loop::TimerId> delayed_;  // beyond a rate limit
   std::uint64_t last_number_ = 0;
   RareLine refusals_;
   bool draining_ = false;

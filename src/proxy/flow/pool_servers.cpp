@@ -69,6 +69,7 @@ void PoolServers::make_servers(Servers old) {
     if (same != old.end()) {
       servers_.push_back(std::move(*same));
       servers_.back()->set_weight(wanted.weight);
+      servers_.back()->show_health();
     } else {
       servers_.push_back(std::make_unique<Server>(
           pool_, wanted, std::move(shared),

@@ -18,7 +18,8 @@ void RequestPool::drop(Request& request) noexcept {
   request.place = request.expected = 0;
   request.quiet = Quiet::no;
   request.key_size = 0;
-  request.read_only = request.answered = request.abandoned = request.retried = request.last = false;
+  request.read_only = request.answered = request.abandoned = request.retried = request.last =
+      request.mirrored = false;
   request.next = std::exchange(spare_, &request);
   ++spare_count_;
 }

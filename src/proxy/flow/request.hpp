@@ -78,10 +78,12 @@ struct alignas(64) Request {
   bool answered = false;   ///< `reply` is the outcome; it waits for its turn in the client's queue
   bool abandoned = false;  ///< takes the place of a request that has timed out: drop its reply
   bool retried = false;
-  bool last = false;  ///< its client is closed behind its reply
+  bool last = false;      ///< its client is closed behind its reply
+  bool mirrored = false;  ///< a mirror compares its reply
   std::uint8_t key_size = 0;
   std::array<char, 40> key;  ///< the beginning of its first key, for logs; see note_key()
   ParkedReply reply;
+  std::uint64_t mirror = 0;  ///< its number there
 };
 
 inline void note_key(Request& request, std::string_view key) noexcept {
@@ -97,6 +99,7 @@ template <Request* Request::*Link>
 class RequestQueue {
  public:
   Request* head() const noexcept { return head_; }
+  Request* tail() const noexcept { return head_ ? tail_ : nullptr; }
   bool empty() const noexcept { return head_ == nullptr; }
   std::size_t size() const noexcept { return size_; }
 

@@ -23,6 +23,10 @@ Handshake& say(Handshake& handshake, std::initializer_list<std::string_view> wor
 constexpr std::size_t most_spare = 16;  // connections of former borrowers that are kept
 constexpr std::chrono::seconds spare_time{60};
 
+std::string untold_text(std::size_t changes) {
+  return changes == 0 ? "" : fmt::format(" ({} changes before this were not told)", changes);
+}
+
 bool all_idle(const std::vector<std::unique_ptr<Upstream>>& upstreams) {
   return std::ranges::all_of(upstreams, [](const auto& upstream) { return upstream->idle(); });
 }
@@ -62,6 +66,7 @@ Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<SharedServer
       addresses_(known_addresses(settings_.endpoint)),
       self_(std::make_shared<Server*>(this)) {
   shared_.push_back({{.resp = 2, .db = pool.settings().redis_db}, {}, {}});
+  show_health();
 }
 
 template <class Visit>
@@ -167,6 +172,10 @@ void Server::adopt(Upstream& upstream, const ConnectionMode& mode) {
 }
 
 void Server::tick() {
+  if (const auto untold = shared_state_->told.overdue(pool_.loop().now()))
+    log(LogLevel::warning, fmt::format("{} is {} now; it was ejected and came back, {} changes in "
+                                       "all that were not told",
+                                       title(), health().well() ? "up" : "ejected", *untold));
   const auto interval = pool_.settings().resolve_interval;
   if (is_name_ && interval.count() != 0 && pool_.loop().now() - asked_ >= interval) resolve();
   std::erase_if(leaving_, [this](auto& upstream) {
@@ -238,32 +247,58 @@ bool Server::idle() const {
          std::ranges::all_of(shared_, all_idle, &SharedConnections::upstreams);
 }
 
+bool Server::may_tell() const { return shared_state_->told.is_due(pool_.loop().now()); }
+
+std::string Server::title() const {
+  return fmt::format("pool '{}': server '{}' ({})", pool_.settings().name, settings_.name,
+                     net::to_string(settings_.endpoint));
+}
+
+void Server::log_change(std::string_view what) const {
+  if (const auto untold = shared_state_->told.note(pool_.loop().now()))
+    log(LogLevel::warning, fmt::format("{} {}{}", title(), what, untold_text(*untold)));
+}
+
+void Server::show_health() const {
+  if (health().well()) watch_->status->come_back();
+}
+
 void Server::weigh_failure(SteadyTime since, Failure failure) {
   if (!counts_against_server(failure)) return;
   counters().failures.add();
   const auto policy = health().policy();
   if (!health().failed(since, pool_.loop().now())) return;
-  log(LogLevel::warning,
-      fmt::format("pool '{}': server '{}' ({}) is ejected after {} failures, the last: {}; it is "
-                  "{} in {} ms",
-                  pool_.settings().name, settings_.name, net::to_string(settings_.endpoint),
-                  policy.failure_limit, text_of(failure),
-                  policy.checked ? "checked" : "tried again", policy.retry.count()));
+  const auto now = pool_.loop().clock().wall();
+  watch_->status->eject(now, text_of(failure));
+  log_change(fmt::format(
+      "is ejected after {} failures, the last: {}; it is {} in {} ms, and until "
+      "then {}",
+      policy.failure_limit, text_of(failure), policy.checked ? "checked" : "tried again",
+      policy.retry.count(),
+      pool_.settings().on_failure == OnFailure::rehash ? "its keys go to the other servers"
+                                                       : "requests for its keys get an error"));
   pool_.counters().server_ejects.add();
-  counters().server_ejected_at.set(pool_.loop().clock().wall().time_since_epoch().count());
+  counters().server_ejected_at.set(now.time_since_epoch().count());
   pool_.servers().refresh();
 }
 
-void Server::log_return() const {
-  log(LogLevel::warning, fmt::format("pool '{}': server '{}' ({}) is back", pool_.settings().name,
-                                     settings_.name, net::to_string(settings_.endpoint)));
+void Server::has_come_back() const {
+  const auto standing = watch_->status->standing();
+  watch_->status->come_back();
+  const auto away =
+      std::chrono::floor<std::chrono::milliseconds>(pool_.loop().clock().wall() - standing.since);
+  log_change(
+      fmt::format("is back, and has its keys again: it was ejected for {} ms and {} checks, "
+                  "because: {}",
+                  away.count(), standing.checks, standing.cause));
 }
 
 void Server::try_to_recover() {
   const auto now = pool_.loop().now();
-  if (health().come_back(now)) return log_return();
+  if (health().come_back(now)) return has_come_back();
   if (!health().claim_check(now)) return;
   counters().health_checks.add();
+  watch_->status->probe();
   Request& request = pool_.loop().requests().make();
   request.receiver = this;
   upstream(shared_.front().mode, 0).send(request, pool_.protocol().health_question());
@@ -277,7 +312,10 @@ void Server::failed(Request& request, Failure) { checked(request, false); }
 
 void Server::checked(Request& request, bool good) {
   pool_.loop().requests().drop(request);
-  if (health().checked(good, pool_.loop().now())) log_return();
+  if (health().checked(good, pool_.loop().now()))
+    has_come_back();
+  else
+    watch_->status->stay();
   pool_.servers().refresh();
 }
 

@@ -31,6 +31,7 @@ struct ConnectionMode {
 struct SharedServer {
   SharedServer(HealthPolicy policy, HealthVersion& version) : health(policy, version) {}
   Health health;
+  ToldChanges told;
   PlaceLimit borrowed;  ///< connections for one client alone
 };
 
@@ -105,6 +106,10 @@ class Server final : private Receiver {
 
   /// Something that began at `since` failed; it may eject the server.
   void weigh_failure(SteadyTime since, Failure failure);
+  /// A line of the log about a connection to it: one a second of all workers is enough.
+  bool may_tell() const;
+  /// For statistics, when its health may have changed without a failure or a check.
+  void show_health() const;
   /// An ejected server whose time has come: asks it how it is, or takes it back without a question.
   void try_to_recover();
 
@@ -127,7 +132,9 @@ class Server final : private Receiver {
   void replied(Request& request, std::string_view reply) override;  // to the health check
   void failed(Request& request, Failure failure) override;
   void checked(Request& request, bool good);
-  void log_return() const;
+  std::string title() const;
+  void log_change(std::string_view what) const;
+  void has_come_back() const;
   template <class Visit>
   void for_each_owned(Visit visit);
   void take_back(Upstream& upstream, bool clean);

@@ -147,8 +147,9 @@ bool Upstream::begin_connection() {
       return true;
     } catch (const std::system_error& error) {
       begin_failure_ = failure_of(error.code().value());
-      log(LogLevel::warning, fmt::format("connecting to server '{}' failed: {}",
-                                         server_.settings().name, error.code().message()));
+      if (server_.may_tell())
+        log(LogLevel::warning, fmt::format("connecting to server '{}' failed: {}",
+                                           server_.settings().name, error.code().message()));
     }
     server_.skip(address_);
   }
@@ -271,8 +272,10 @@ void Upstream::refuse_long_reply() {
 
 /// Closes, and counts it as a failure of the server that began at `since`.
 void Upstream::lost(Failure failure, SteadyTime since) {
-  log(LogLevel::warning, fmt::format("server '{}': connection lost with {} requests under way: {}",
-                                     server_.settings().name, queue_.size(), text_of(failure)));
+  if (server_.may_tell())
+    log(LogLevel::warning,
+        fmt::format("server '{}': connection lost with {} requests under way: {}",
+                    server_.settings().name, queue_.size(), text_of(failure)));
   server_.weigh_failure(since, failure);
   if (phase_ == Phase::connecting) server_.skip(address_);
   server_.look_again();

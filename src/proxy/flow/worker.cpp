@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <exception>
 #include <future>
 #include <utility>
@@ -72,13 +73,15 @@ void Worker::apply(std::vector<PoolUpdate> pools, std::chrono::nanoseconds patie
       before.erase(old);
       served.pool->apply(update.settings, update.tls);
     } else {
-      served.pool = std::make_unique<Pool>(PoolContext{.loop = loop_,
-                                                       .resolver = resolver_,
-                                                       .registry = registry_,
-                                                       .worker = number_,
-                                                       .limits = limits_,
-                                                       .mbuf_size = mbuf_size_},
-                                           update.settings, update.shared, update.tls);
+      served.pool = std::make_unique<Pool>(
+          PoolContext{.loop = loop_,
+                      .resolver = resolver_,
+                      .registry = registry_,
+                      .worker = number_,
+                      .limits = limits_,
+                      .mbuf_size = mbuf_size_,
+                      .find_pool = [this](std::string_view wanted) { return find_pool(wanted); }},
+          update.settings, update.shared, update.tls);
     }
     if (!update.listeners) continue;
     close(served.acceptors);
@@ -119,6 +122,15 @@ void Worker::run(const std::function<void()>& task) {
     }
   });
   done.get_future().get();
+}
+
+/// Also one that is leaving: what is still asked is mirrored.
+Pool* Worker::find_pool(std::string_view name) const {
+  if (const auto found = served_.find(std::string{name}); found != served_.end())
+    return found->second.pool.get();
+  const auto leaving = std::ranges::find(
+      leaving_, name, [](const auto& pool) -> std::string_view { return pool->settings().name; });
+  return leaving == leaving_.end() ? nullptr : leaving->get();
 }
 
 std::map<std::string, Pool*> Worker::pools() const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -65,6 +66,7 @@ class Worker {
   void tick();
   void end_standstill();
   void make_room();
+  Pool* find_pool(std::string_view name) const;
   Client* greediest() const noexcept;
   void close(std::vector<std::unique_ptr<Acceptor>>& acceptors);
   void retire(ServedPool served, std::chrono::nanoseconds patience);

@@ -1,6 +1,7 @@
 #include "proxy/health/health.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::proxy {
 
@@ -102,6 +103,36 @@ bool Health::set_policy(HealthPolicy policy) {
 HealthPolicy Health::policy() const {
   const std::lock_guard lock{mutex_};
   return policy_;
+}
+
+bool ToldChanges::take(SteadyTime now) {
+  if (left_ == at_once) since_ = now;
+  const auto grown = (now - since_) / interval;
+  left_ = static_cast<int>(std::min<std::int64_t>(left_ + grown, at_once));
+  since_ += grown * interval;
+  if (left_ == 0) return false;
+  --left_;
+  return true;
+}
+
+std::optional<std::size_t> ToldChanges::note(SteadyTime now) {
+  const std::lock_guard lock{mutex_};
+  if (take(now)) return std::exchange(untold_, 0);
+  ++untold_;
+  return std::nullopt;
+}
+
+std::optional<std::size_t> ToldChanges::overdue(SteadyTime now) {
+  const std::lock_guard lock{mutex_};
+  if (untold_ == 0 || !take(now)) return std::nullopt;
+  return std::exchange(untold_, 0);
+}
+
+bool ToldChanges::is_due(SteadyTime now) {
+  const std::lock_guard lock{mutex_};
+  if (told_ && now - *told_ < std::chrono::seconds{1}) return false;
+  told_ = now;
+  return true;
 }
 
 }  // namespace sluice::proxy

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "proxy/config/config.hpp"
@@ -79,6 +80,30 @@ class Health {
   std::atomic<std::size_t> failures_{0};
   SteadyTime last_failure_ = SteadyTime::min();
   SteadyTime retry_at_ = SteadyTime::max();
+};
+
+/// Which changes of a server the log tells: the first few at once, then one every ten seconds, so
+/// that a server that flaps fills no disk. Threads: any; pure but for a mutex.
+class ToldChanges {
+ public:
+  static constexpr int at_once = 6;
+  static constexpr std::chrono::seconds interval{10};
+
+  /// A change. Empty: it is not told. Else so many before it were not.
+  std::optional<std::size_t> note(SteadyTime now);
+  /// So many changes were not told, the last among them, and one may be told now: as it is now.
+  std::optional<std::size_t> overdue(SteadyTime now);
+  /// A line about something else that could come often: one a second is enough.
+  bool is_due(SteadyTime now);
+
+ private:
+  bool take(SteadyTime now);
+
+  std::mutex mutex_;
+  int left_ = at_once;
+  SteadyTime since_{};  // when left_ last grew
+  std::size_t untold_ = 0;
+  std::optional<SteadyTime> told_;  // something else
 };
 
 }  // namespace sluice::proxy

@@ -68,6 +68,7 @@ class MemcachedProtocol final : public Protocol {
                                     : MergeStyle::whole);
   }
   void append_failure(std::string& out, Failure failure) const override;
+  Effect effect_of(const Plan& plan, Words words) const override;
   bool is_silent(Quiet quiet, std::string_view reply) const noexcept override {
     const bool hit = reply.starts_with("HD") || reply.starts_with("VA ");
     return (quiet == Quiet::hit && hit) || (quiet == Quiet::miss && reply.starts_with("EN"));
@@ -235,8 +236,37 @@ void MemcachedProtocol::append_fragment(std::string& out, Words words, const Pla
   out += "\r\n";
 }
 
+/// A `cas unique` is of one server: who compares it with that of another stores nothing.
+Effect MemcachedProtocol::effect_of(const Plan& plan, Words words) const {
+  const auto commands = memcached_commands();
+  if (plan.command >= commands.size() || plan.route == Route::refused) return {};
+  const auto& command = commands[plan.command];
+  using enum Effect::Kind;
+  const auto flags = [&] {
+    return words.subspan(command.least,
+                         words.size() - command.least - (command.has_data() ? 1 : 0));
+  };
+  switch (command.kind) {
+    case get: return {read, command.name == "get"};
+    case get_and_touch: return {write, command.name == "gat"};
+    case store: return {command.name == "cas" ? single : write};
+    case change: return {write};
+    case meta_get: {
+      const bool changes = has_flag(flags(), 'N') || has_flag(flags(), 'T');
+      const bool unlike = std::ranges::any_of(flags(), [](std::string_view word) {
+        return std::string_view{"chlt"}.contains(word.front());
+      });
+      return {changes ? write : read, !unlike};
+    }
+    case meta_set:
+    case meta_change: return {has_flag(flags(), 'C') ? single : write, !has_flag(flags(), 'c')};
+    case all_ok: return {command.name == "flush_all" ? write : none};
+    default: return {};
+  }
+}
+
 void MemcachedProtocol::append_failure(std::string& out, Failure failure) const {
-  static constexpr std::array<std::string_view, 9> rows{
+  static constexpr std::array<std::string_view, 10> rows{
       "Connection refused",
       "Connection timed out",
       "Connection reset by peer",
@@ -246,6 +276,7 @@ void MemcachedProtocol::append_failure(std::string& out, Failure failure) const 
       "the keys are on different servers",
       "the proxy is at a limit of its own, nothing was done: try again later",
       "the server's reply is beyond reply_size_limit",
+      "rate limit of this address reached, nothing was done: try again later",
   };
   out += "SERVER_ERROR ";
   out += rows[static_cast<std::size_t>(failure)];

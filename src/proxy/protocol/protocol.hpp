@@ -151,6 +151,21 @@ enum class Failure : std::uint8_t {
   crossed,     ///< the keys have different homes (twemproxy does not refuse this)
   overloaded,  ///< a limit of the proxy
   too_long,    ///< the server's reply is beyond reply_size_limit
+  limited,     ///< its user or address has sent too many requests
+};
+
+/// What a request is to a mirror of its pool.
+struct Effect {
+  enum class Kind : std::uint8_t {
+    none,
+    read,
+    write,
+    single,  ///< a write that cannot be said again to another server
+  };
+  Kind kind = Kind::none;
+  /// Servers with the same data answer with the same bytes; false: chance, time or order may
+  /// differ.
+  bool alike = true;
 };
 
 /// One fragment's reply and what it was asked for.
@@ -185,6 +200,13 @@ class Protocol {
     append_failure(reply, failure);
     return reply;
   }
+  /// Whether the reply is the proxy's own, because it has none of a server.
+  bool is_failure(std::string_view reply) const {
+    for (auto place = 0; place <= static_cast<int>(Failure::limited); ++place)
+      if (reply == reply_for(static_cast<Failure>(place))) return true;
+    return false;
+  }
+  virtual Effect effect_of(const Plan& plan, Words words) const = 0;
   /// The client gets nothing for this reply.
   virtual bool is_silent(Quiet quiet, std::string_view reply) const noexcept = 0;
 

@@ -27,6 +27,22 @@ constexpr Module modules[] = {
 };
 #undef MODULE
 
+/// Scripts may write, whatever they are for, and so may what brings them.
+constexpr std::string_view script_commands[] = {"eval", "evalsha", "fcall", "script|load",
+                                                "script|flush"};
+/// Replies to these are not the same on servers with the same data.
+constexpr std::string_view unlike_commands[] = {
+    "dump",     "expiretime", "hgetall",     "hkeys",      "hrandfield",  "httl",
+    "hpttl",    "hvals",      "hscan",       "object",     "pexpiretime", "pttl",
+    "sdiff",    "sinter",     "smembers",    "spop",       "srandmember", "sscan",
+    "sunion",   "ttl",        "xadd",        "xautoclaim", "xclaim",      "xinfo",
+    "xpending", "xreadgroup", "zrandmember", "zscan",      "memory"};
+
+bool is_among(std::span<const std::string_view> names, std::string_view name) noexcept {
+  return std::ranges::find(names, name) != names.end() ||
+         std::ranges::find(names, name.substr(0, name.find('|'))) != names.end();
+}
+
 bool is_first_argument(const resp::CommandSpec& spec) noexcept {
   return spec.first_key == 1 && spec.last_key == 1 && spec.rule == resp::KeyRule::none;
 }
@@ -253,6 +269,23 @@ void RedisProtocol::append_merged(std::string& out, Words, const Plan& plan,
 
 void RedisProtocol::append_failure(std::string& out, Failure failure) const {
   out += failure_reply(failure);
+}
+
+Effect RedisProtocol::effect_of(const Plan& plan, Words) const {
+  const auto specs = resp::all_commands();
+  if (plan.command == specs.size()) return {};
+  const auto& spec =
+      plan.command < specs.size() ? specs[plan.command] : taught_[plan.command - specs.size() - 1];
+  using enum Effect::Kind;
+  const bool alike = !is_among(unlike_commands, spec.name);
+  const bool writes = plan.command < specs.size()
+                          ? spec.has(resp::flag_write) || is_among(script_commands, spec.name)
+                          : !spec.has(resp::flag_readonly);
+  if (plan.route == Route::refused || plan.route == Route::local) return {};
+  if (writes)
+    return {plan.verb == SessionVerb::blocking || spec.name == "migrate" ? single : write, alike};
+  const bool has_home = plan.route == Route::one || plan.route == Route::homes;
+  return {plan.read_only && has_home ? read : none, alike};
 }
 
 bool RedisProtocol::is_server_trouble(std::string_view reply) const noexcept {

@@ -73,6 +73,7 @@ class RedisProtocol : public Protocol {
   void append_merged(std::string& out, Words words, const Plan& plan,
                      std::span<const FragmentReply> replies, bool partial) const override;
   void append_failure(std::string& out, Failure failure) const override;
+  Effect effect_of(const Plan& plan, Words words) const override;
   bool is_silent(Quiet, std::string_view) const noexcept override { return false; }
   bool is_server_trouble(std::string_view reply) const noexcept override;
   /// Also of a server that has no password, and says so when we come with one.

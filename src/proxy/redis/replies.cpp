@@ -178,7 +178,7 @@ std::string not_served(std::string_view command, Never never) {
 }
 
 std::string_view failure_reply(Failure failure) noexcept {
-  static constexpr std::array<std::string_view, 9> rows{
+  static constexpr std::array<std::string_view, 10> rows{
       "-ERR Connection refused\r\n",
       "-ERR Connection timed out\r\n",
       "-ERR Connection reset by peer\r\n",
@@ -188,6 +188,7 @@ std::string_view failure_reply(Failure failure) noexcept {
       "-CROSSSLOT Keys in request don't have the same home: they are on different servers\r\n",
       "-ERR the proxy is at a limit of its own, nothing was done: try again later\r\n",
       "-ERR the server's reply is beyond reply_size_limit\r\n",
+      "-ERR rate limit of this user or address reached, nothing was done: try again later\r\n",
   };
   return rows[static_cast<std::size_t>(failure)];
 }

@@ -42,14 +42,23 @@ Json latency_of(const LatencyCounts& latency) {
                        {"buckets", buckets}});
 }
 
+Json json_of(const ServerFigures& server) {
+  const auto& standing = server.standing;
+  auto json = Json::object({{"name", server.name},
+                            {"state", to_string(standing.state)},
+                            {"counters", counters_of(server_fields, server.totals)},
+                            {"latency", latency_of(server.latency)}});
+  if (standing.state == ServerState::up) return json;
+  return json.add("ejected_at_us", standing.since.time_since_epoch().count())
+      .add("cause", standing.cause)
+      .add("checks", standing.checks);
+}
+
 Json json_of(const PoolFigures& pool) {
   Json commands = Json::array(), servers = Json::array();
   for (const auto& command : pool.commands)
     commands.add(Json::object({{"name", command.name}, {"latency", latency_of(command.latency)}}));
-  for (const auto& server : pool.servers)
-    servers.add(Json::object({{"name", server.name},
-                              {"counters", counters_of(server_fields, server.totals)},
-                              {"latency", latency_of(server.latency)}}));
+  for (const auto& server : pool.servers) servers.add(json_of(server));
   return Json::object({{"name", pool.name},
                        {"counters", counters_of(pool_fields, pool.totals)},
                        {"commands", commands},

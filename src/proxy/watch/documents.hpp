@@ -19,13 +19,15 @@ struct DocumentHead {
 std::string twemproxy_document(const Snapshot& snapshot, const DocumentHead& head);
 
 /// Everything: {"at_us", "uptime_s", "pools": [{"name", "counters": {...}, "commands": [{"name",
-/// "latency"}], "servers": [{"name", "counters", "latency"}]}]}. A latency is {"count", "mean_us",
-/// "p50_us", "p99_us", "p999_us", "max_us", "buckets": [[bucket, count], ...]} with the buckets of
-/// LatencyBuckets, so that a reader can take differences.
+/// "latency"}], "servers": [{"name", "state", "counters", "latency"}]}]}. A server that is not "up"
+/// but "ejected" or "probing" has "ejected_at_us", "cause" and "checks", too. A latency is
+/// {"count", "mean_us", "p50_us", "p99_us", "p999_us", "max_us", "buckets": [[bucket, count], ...]}
+/// with the buckets of LatencyBuckets, so that a reader can take differences.
 std::string statistics_json(const Snapshot& snapshot);
 
 /// The text of /metrics: sluice_proxy_build_info, sluice_proxy_uptime_seconds; for each row of
 /// counters.def sluice_proxy_<metric_name> with the labels pool and, of servers, server;
+/// sluice_proxy_server_state{pool,server,state}, 1 for the state that a server is in;
 /// sluice_proxy_command_seconds{pool,command} and sluice_proxy_server_seconds{pool,server},
 /// histograms whose bounds are the powers of two from 64 us to 67 s.
 std::string metrics_text(const Snapshot& snapshot, const std::string& version);

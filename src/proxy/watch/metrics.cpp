@@ -75,6 +75,18 @@ MetricFamily uptime(const Snapshot& snapshot) {
   return seconds;
 }
 
+MetricFamily server_state(const Snapshot& snapshot) {
+  auto rows = family("server_state", "1 for the state that the server is in", MetricType::Gauge);
+  for (const auto& pool : snapshot.pools)
+    for (const auto& server : pool.servers)
+      for (const auto state : {ServerState::up, ServerState::ejected, ServerState::probing})
+        add(rows, {{"pool", pool.name},
+                   {"server", server.name},
+                   {"state", std::string{to_string(state)}}})
+            .gauge.value = server.standing.state == state ? 1 : 0;
+  return rows;
+}
+
 std::vector<MetricFamily> families_of(const Snapshot& snapshot, const std::string& version) {
   std::vector<MetricFamily> families{build_info(version), uptime(snapshot)};
   for (const auto& field : pool_fields) {
@@ -89,6 +101,7 @@ std::vector<MetricFamily> families_of(const Snapshot& snapshot, const std::strin
         add_value(rows, field, server.totals.*field.total,
                   {{"pool", pool.name}, {"server", server.name}});
   }
+  families.push_back(server_state(snapshot));
   auto commands =
       family("command_seconds", "Time to answer a request, by command", MetricType::Histogram);
   auto servers = family("server_seconds", "Time a server took to answer", MetricType::Histogram);

@@ -99,7 +99,7 @@ std::shared_ptr<ServerWatch> Registry::server(std::size_t worker, std::string_vi
   const auto found = owner.servers.find(server);
   if (found == owner.servers.end()) throw unknown("server", server);
   auto& watch = found->second.workers[worker];
-  if (!watch) watch = std::make_shared<ServerWatch>();
+  if (!watch) watch = std::make_shared<ServerWatch>(found->second.status);
   return watch;
 }
 
@@ -133,6 +133,7 @@ PoolFigures Registry::figures_of(const std::string& name, const Pool& pool) cons
   for (const auto& [server_name, server] : pool.servers) {
     auto& of_server = figures.servers.emplace_back();
     of_server.name = server_name;
+    of_server.standing = server.status->standing();
     for (const auto& watch : server.workers) {
       if (!watch) continue;
       add(server_fields, of_server.totals, watch->counters);

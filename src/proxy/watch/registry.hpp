@@ -12,12 +12,14 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "proxy/watch/counters.hpp"
 #include "proxy/watch/hot_keys.hpp"
 #include "proxy/watch/latency_histogram.hpp"
 #include "proxy/watch/notable_requests.hpp"
+#include "proxy/watch/server_status.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::proxy::watch {
@@ -31,8 +33,10 @@ struct PoolWatch {
 
 /// Of one worker and one server of a pool.
 struct ServerWatch {
+  explicit ServerWatch(std::shared_ptr<ServerStatus> of_all) : status(std::move(of_all)) {}
   ServerCounters counters;
   LatencyHistogram latency;
+  const std::shared_ptr<ServerStatus> status;  ///< of all workers
 };
 
 struct WatchOptions {
@@ -70,6 +74,7 @@ struct ServerFigures {
   std::string name;
   ServerTotals totals;
   LatencyCounts latency;
+  ServerStanding standing;
 };
 struct PoolFigures {
   std::string name;
@@ -125,6 +130,7 @@ class Registry {
   using PerWorker = std::vector<std::shared_ptr<Watch>>;
   struct Server {
     bool in_force = true;
+    std::shared_ptr<ServerStatus> status = std::make_shared<ServerStatus>();
     PerWorker<ServerWatch> workers;
   };
   struct Pool {

@@ -1,6 +1,7 @@
 #include "proxy/watch/top.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -62,10 +63,14 @@ LatencyCounts all_commands(const Parsed& pool) {
   return counts;
 }
 
-TopServer server_of(const Interval& interval, const Parsed& before, const Parsed& now) {
+/// `at_us`: when the statistics were made.
+TopServer server_of(const Interval& interval, const Parsed& before, const Parsed& now,
+                    std::int64_t at_us) {
   const Parsed &old = member(before, "counters"), &fresh = now.at("counters");
   return {.name = now.at("name"),
-          .ejected = fresh.value("server_ejected", 0) > 0,
+          .state = now.value("state", "up"),
+          .cause = now.value("cause", ""),
+          .ejected_s = (at_us - now.value("ejected_at_us", at_us)) / 1'000'000,
           .requests = interval.rate(old, fresh, {"requests"}),
           .errors = interval.rate(old, fresh, {"server_err", "server_eof", "server_timedout"}),
           .connections = fresh.value("server_connections", 0),
@@ -73,18 +78,22 @@ TopServer server_of(const Interval& interval, const Parsed& before, const Parsed
           .latency = counts_of(now.at("latency")).since(counts_of(member(before, "latency")))};
 }
 
-TopPool pool_of(const Interval& interval, const Parsed& before, const Parsed& now) {
+TopPool pool_of(const Interval& interval, const Parsed& before, const Parsed& now,
+                std::int64_t at_us) {
   const Parsed &old = member(before, "counters"), &fresh = now.at("counters");
   TopPool pool{
       .name = now.at("name"),
       .requests = interval.rate(old, fresh, {"requests"}),
       .errors = interval.rate(old, fresh, {"client_err", "forward_error", "refused_requests"}),
+      .limited = interval.rate(old, fresh, {"limited_requests", "delayed_requests"}),
+      .mirror_mismatches = interval.rate(old, fresh, {"mirror_mismatches"}),
+      .mirror_lost = interval.rate(old, fresh, {"mirror_dropped", "mirror_failures"}),
       .clients = fresh.value("client_connections", 0),
       .latency = all_commands(now).since(all_commands(before)),
       .servers = {}};
   for (const auto& server : now.at("servers"))
     pool.servers.push_back(
-        server_of(interval, named(member(before, "servers"), server.at("name")), server));
+        server_of(interval, named(member(before, "servers"), server.at("name")), server, at_us));
   return pool;
 }
 
@@ -117,10 +126,29 @@ Json common_json(const auto& what) {
 }
 
 Json json_of(const TopServer& server) {
-  return common_json(server)
-      .add("connections", server.connections)
-      .add("waiting", server.waiting)
-      .add("state", server.ejected ? "ejected" : "up");
+  auto json = common_json(server)
+                  .add("connections", server.connections)
+                  .add("waiting", server.waiting)
+                  .add("state", server.state);
+  if (server.cause.empty()) return json;
+  return json.add("ejected_seconds", server.ejected_s).add("cause", server.cause);
+}
+
+/// "up"; "ejected 12 s: timed out".
+std::string state_text(const TopServer& server) {
+  if (server.cause.empty()) return server.state;
+  return fmt::format("{} {} s: {}", server.state, server.ejected_s, server.cause);
+}
+
+std::string state_text(const TopPool& pool) {
+  std::vector<std::string> parts;
+  const auto add = [&](double rate, std::string_view what) {
+    if (rate > 0) parts.push_back(fmt::format("{:.0f}/s {}", rate, what));
+  };
+  add(pool.limited, "beyond rate_limit");
+  add(pool.mirror_mismatches, "differ in the mirror");
+  add(pool.mirror_lost, "lost to the mirror");
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace
@@ -135,7 +163,8 @@ TopFrame top_frame(std::string_view before, std::string_view now) try {
   frame.seconds = old.empty() ? static_cast<double>(frame.uptime_s) : passed / 1e6;
   const Interval interval{std::max(frame.seconds, 0.001)};
   for (const auto& pool : fresh.at("pools"))
-    frame.pools.push_back(pool_of(interval, named(member(old, "pools"), pool.at("name")), pool));
+    frame.pools.push_back(pool_of(interval, named(member(old, "pools"), pool.at("name")), pool,
+                                  fresh.at("at_us").get<std::int64_t>()));
   return frame;
 } catch (const nlohmann::json::exception& bad) {
   throw Error{Errc::protocol,
@@ -147,10 +176,10 @@ std::string top_text(const TopFrame& frame) {
                                 frame.uptime_s, "pool / server", name_width, "requests/s",
                                 "errors/s", "p50 ms", "p99 ms", "conns", "waiting", "state");
   for (const auto& pool : frame.pools) {
-    append_line(out, pool, 0, pool.clients, "", "");
+    append_line(out, pool, 0, pool.clients, "", state_text(pool));
     for (const auto& server : pool.servers)
       append_line(out, server, 2, server.connections, std::to_string(server.waiting),
-                  server.ejected ? "ejected" : "up");
+                  state_text(server));
   }
   if (!frame.hot_keys.empty()) out += "\nhot keys, at least\n";
   for (const auto& key : frame.hot_keys)
@@ -164,7 +193,12 @@ std::string top_json(const TopFrame& frame) {
   for (const auto& pool : frame.pools) {
     Json servers = Json::array();
     for (const auto& server : pool.servers) servers.add(json_of(server));
-    pools.add(common_json(pool).add("clients", pool.clients).add("servers", servers));
+    pools.add(common_json(pool)
+                  .add("clients", pool.clients)
+                  .add("limited_per_second", pool.limited)
+                  .add("mirror_mismatches_per_second", pool.mirror_mismatches)
+                  .add("mirror_lost_per_second", pool.mirror_lost)
+                  .add("servers", servers));
   }
   for (const auto& key : frame.hot_keys)
     hot_keys.add(Json::object({{"key", key.key},

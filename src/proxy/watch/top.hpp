@@ -13,7 +13,9 @@ namespace sluice::proxy::watch {
 
 struct TopServer {
   std::string name;
-  bool ejected = false;             ///< by one worker at least
+  std::string state;                ///< "up", "ejected" or "probing"
+  std::string cause;                ///< why it is ejected
+  std::int64_t ejected_s = 0;       ///< for how long
   double requests = 0, errors = 0;  ///< a second
   std::int64_t connections = 0;
   std::int64_t waiting = 0;  ///< requests queued or sent
@@ -23,6 +25,9 @@ struct TopServer {
 struct TopPool {
   std::string name;
   double requests = 0, errors = 0;
+  double limited = 0;  ///< requests a second that were refused or waited, because of rate_limit
+  double mirror_mismatches = 0;  ///< a second
+  double mirror_lost = 0;        ///< a second: dropped, or not answered
   std::int64_t clients = 0;
   LatencyCounts latency;  ///< of all commands
   std::vector<TopServer> servers;

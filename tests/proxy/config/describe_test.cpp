@@ -30,6 +30,7 @@ alpha:
   commands: {MY.*: keys 1 -1 2 read, "*": key 1}
   server_tls: {ca: /etc/ca.pem, verify: false}
   client_idle_timeout: 90s
+  rate_limit: {per_user: 60/m burst 100, per_address: none, bytes_per_address: 10mb/s, action: delay}
   request_size_limit: 3mb
   servers:
    - h:11211:1
@@ -38,8 +39,13 @@ alpha:
    - a b:6379:1 named
 'be ta:':
   listen: "*:2"
+  mirror: {pool: third pool, reads: true, sample: 1/5, queue: 1mb}
   servers:
    - h:1:1
+third pool:
+  listen: "*:3"
+  servers:
+   - h:3:1
 )",
                            "t.yml");
   const auto written = describe(config);

@@ -57,6 +57,16 @@ TEST(Lint, EveryRuleFindsItsCase) {
       {"client-connections", quiet + "  client_connections: 5\n" + three},
       {"idle-command", quiet + "  commands: {GET: key 1}\n" + three},
       {"idle-command", quiet + "  compat: strict\n  commands: {MY.GET: key 1}\n" + three},
+      {"one-user", quiet + "  rate_limit: {per_user: 10/s}\n" + three},
+      {"unlimited-strangers",
+       quiet + "  redis_auth: x\n  rate_limit: {bytes_per_user: 10kb/s}\n" + three},
+      {"no-addresses",
+       "alpha:\n  listen: /tmp/a.sock\n  redis: true\n  hash_tag: \"{}\"\n  timeout: 1\n"
+       "  rate_limit: {per_address: 10/s}\n" +
+           three},
+      {"mirror-allow", quiet + "  allow: [flushall]\n  mirror: {pool: b}\n" + three +
+                           "b:\n  listen: h:1\n  redis: true\n  hash_tag: \"{}\"\n  timeout: 1\n"
+                           "  servers:\n   - h:9:1\n"},
       {"loop", quiet + "  servers:\n   - 127.0.0.1:22121:1\n"},
   };
   for (const auto& [rule, yaml] : cases) EXPECT_THAT(rules_of(yaml), Contains(rule)) << yaml;

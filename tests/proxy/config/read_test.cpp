@@ -364,5 +364,56 @@ TEST(ReadConfig, X19_CommandsAreTaught) {
   EXPECT_THAT(refusal(pool("commands: {x: key 1}")), HasSubstr("redis: true"));
 }
 
+TEST(ReadConfig, RatesAreAmountsInATime) {
+  const auto rate_of = [](const std::string& text) {
+    return read_pool(fmt::format("rate_limit: {{per_address: {}}}", text)).rate_limit.per_address;
+  };
+  EXPECT_EQ(rate_of("1000/s"), (Rate{1000, 1s, 1000}));
+  EXPECT_EQ(rate_of("60/m burst 7"), (Rate{60, 1min, 7}));
+  EXPECT_EQ(rate_of("5/h"), (Rate{5, 1h, 5}));
+  EXPECT_FALSE(rate_of("none")->holds());
+  for (const auto* const bad : {"1000", "0/s", "-1/s", "1/d", "1/s burst", "1/s burst 0",
+                                "1/s burst x", "1/s  burst 2", "1mb/s", "2000000000/s", "''"})
+    EXPECT_THAT(refusal(pool(fmt::format("rate_limit: {{per_address: {}}}", bad))),
+                HasSubstr("so many /s, /m or /h"))
+        << bad;
+  const auto bytes =
+      read_pool("rate_limit: {bytes_per_address: 10mb/s burst 1gb}").rate_limit.bytes_per_address;
+  EXPECT_EQ(bytes, (Rate{10 << 20, 1s, 1 << 30}));
+  const auto settings =
+      read_pool("redis: true\nusers: [{name: u, password: p, rate: 5/s, byte_rate: none}]");
+  EXPECT_EQ(settings.users.at(0).rate, (Rate{5, 1s, 5}));
+  EXPECT_THAT(refusal(pool("rate_limit: {action: delay}")), HasSubstr("it limits nothing"));
+  EXPECT_THAT(refusal(pool("rate_limit: {per_user: 1/s}")), HasSubstr("memcached knows none"));
+  EXPECT_THAT(refusal(pool("rate_limit: {per_usr: 1/s}")), HasSubstr("did you mean 'per_user'?"));
+}
+
+TEST(ReadConfig, AMirrorIsAnotherPoolOfItsKind) {
+  const auto two = [](const std::string& first, const std::string& second) {
+    return "a:\n  listen: h:1\n  redis: true\n" + first + "  servers:\n   - h:2:1\n" +
+           "b:\n  listen: h:3\n" + second + "  servers:\n   - h:4:1\n";
+  };
+  const std::string to_b = "  mirror: {pool: b, sample: 1/10, compare: false}\n";
+  const std::string redis = "  redis: true\n";
+  EXPECT_EQ(read(two(to_b, redis), "t.yml").pools.at(0).mirror,
+            (MirrorSettings{.pool = "b", .compare = false, .sample = 10}));
+  EXPECT_THAT(refusal(two("  mirror: {pool: a}\n", redis)), HasSubstr("leads back to it"));
+  EXPECT_THAT(refusal(two(to_b, redis + "  mirror: {pool: a}\n")), HasSubstr("leads back to it"));
+  EXPECT_THAT(refusal(two("  mirror: {pool: c}\n", redis)), HasSubstr("is no pool of this file"));
+  EXPECT_THAT(refusal(two(to_b, "")), HasSubstr("speaks another protocol"));
+  EXPECT_THAT(refusal(two(to_b, redis + "  compat: strict\n")), HasSubstr("compat: strict"));
+  EXPECT_THAT(refusal(two("  compat: strict\n" + to_b, redis)), HasSubstr("compat: strict"));
+  EXPECT_THAT(refusal("a:\n  listen: h:1\n  redis: true\n" + to_b +
+                      "  servers:\n   - h:2:1\nb:\n  listen: h:3\n  redis: true\n  servers:\n"
+                      "   - h:4:1\n   - h:2:1 same\n"),
+              HasSubstr("its writes would be done twice"));
+  EXPECT_THAT(refusal(two("  mirror: {queue: 4mb}\n", redis)),
+              HasSubstr("needs the name of a pool"));
+  for (const auto* const bad : {"1", "0/1", "1/0", "2/3", "1/2000000"})
+    EXPECT_THAT(refusal(two(fmt::format("  mirror: {{pool: b, sample: {}}}\n", bad), redis)),
+                HasSubstr("1/1 to 1/1000000"))
+        << bad;
+}
+
 }  // namespace
 }  // namespace sluice::proxy::config

@@ -1,8 +1,14 @@
 // What becomes of the keys of a server that fails.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "proxy/flow/two_servers.hpp"
+#include "proxy/support/listening.hpp"
+#include "proxy/support/memcached.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::test {
@@ -120,23 +126,77 @@ class CollectedLog {
   std::vector<std::string> lines_;
 };
 
-TEST(Frictions, U17_TheLogAndACounterSayWhenAServerIsEjectedAndWhenItIsBack) {
+TEST(Frictions, U17_TheLogAndTheStatisticsSayWhenAServerIsEjectedAndWhenItIsBack) {
   CollectedLog log;
   Failing made{fail};
-  const auto name = "pool 'under_test': server 'a' (127.0.0.1:" + std::to_string(made.one.port());
+  const auto name = fmt::format("pool 'under_test': server 'a' (127.0.0.1:{})", made.one.port());
+  const auto standing = [&](std::size_t server) {
+    return made.proxy.proxy().registry().snapshot().pools.front().servers.at(server).standing;
+  };
   PlainClient client{made.proxy.port()};
   EXPECT_EQ(ask(client, "SET " + made.key + " 1"), "+OK");
-  EXPECT_EQ(totals(made.proxy, 0).server_ejected, 0);
+  EXPECT_EQ(standing(0).state, proxy::watch::ServerState::up);
   made.one.stop();
   ASSERT_TRUE(made.gives_up(client));
-  EXPECT_EQ(log.count(name + ") is ejected after 2 failures, the last: timed out"), 1U);
-  EXPECT_EQ(log.count(name + ") is back"), 0U);
+  EXPECT_EQ(log.count(name + " is ejected after 2 failures, the last: timed out; it is checked in "
+                             "200 ms, and until then requests for its keys get an error"),
+            1U);
+  EXPECT_EQ(log.count(" is back"), 0U);
+  EXPECT_NE(standing(0).state, proxy::watch::ServerState::up);
+  EXPECT_EQ(standing(0).cause, "timed out");
+  EXPECT_EQ(standing(1).state, proxy::watch::ServerState::up);
   EXPECT_TRUE(comes_true([&] { return totals(made.proxy, 0).server_ejected == 1; }));
-  EXPECT_EQ(totals(made.proxy, 1).server_ejected, 0);
+  EXPECT_TRUE(comes_true([&] {
+    made.proxy.pass(std::chrono::milliseconds{50});
+    return standing(0).state == proxy::watch::ServerState::probing;
+  }));
   made.one.cont();
   ASSERT_TRUE(made.comes_back(client, "GET " + made.key, "$1 1"));
-  EXPECT_EQ(log.count(name + ") is back"), 1U);
+  EXPECT_EQ(log.count(name + " is back, and has its keys again: it was ejected for "), 1U);
+  EXPECT_EQ(log.count(" checks, because: timed out"), 1U);
+  EXPECT_EQ(standing(0).state, proxy::watch::ServerState::up);
   EXPECT_TRUE(comes_true([&] { return totals(made.proxy, 0).server_ejected == 0; }));
+}
+
+TEST(Frictions, U17_AServerThatWasKilledIsToldOfOnceByAllWorkers) {
+  CollectedLog log;
+  RedisServer server;
+  ProxyUnderTest proxy{{server.port()},
+                       {"auto_eject_hosts: true", "on_failure: rehash", "server_failure_limit: 1",
+                        "server_retry_timeout: 100"},
+                       {"workers: 3"}};
+  std::vector<std::unique_ptr<PlainClient>> clients;  // more than there are workers
+  for (int i = 0; i < 12; ++i) {
+    clients.push_back(std::make_unique<PlainClient>(proxy.port()));
+    EXPECT_EQ(ask(*clients.back(), "SET k v"), "+OK");
+  }
+  server.kill();
+  EXPECT_TRUE(comes_true([&] {
+    for (auto& client : clients) static_cast<void>(ask(*client, "GET k"));
+    return log.count(" is ejected ") != 0;
+  }));
+  EXPECT_EQ(log.count(" is ejected after 1 failures, the last: "), 1U);
+  EXPECT_EQ(log.count("its keys go to the other servers"), 1U);
+  server.start();
+  EXPECT_TRUE(comes_true([&] {
+    for (auto& client : clients)
+      if (ask(*client, "SET k v") != "+OK") return false;
+    return true;
+  }));
+  EXPECT_EQ(log.count(" is back, and has its keys again"), 1U);
+  EXPECT_EQ(totals(proxy).server_ejects, 1);
+}
+
+TEST(OnFailureFail, ARequestWithNoreplyIsNotAnsweredWithAnErrorEither) {
+  Memcached server;
+  ProxyUnderTest proxy{
+      PoolLines{{"on_failure: fail", "server_failure_limit: 1", "server_retry_timeout: 600000",
+                 "servers:", " - " + server.address() + ":1"}}};
+  server.kill();
+  const auto said = talk(proxy.port(), "get k\r\nset k 0 0 1 noreply\r\n1\r\nmn\r\n", "MN\r\n");
+  EXPECT_TRUE(said.bytes.starts_with("SERVER_ERROR ")) << said.bytes;
+  EXPECT_TRUE(comes_true([&] { return totals(proxy).server_ejects == 1; }));
+  EXPECT_EQ(talk(proxy.port(), "set k 0 0 1 noreply\r\n1\r\nmn\r\n", "MN\r\n").bytes, "MN\r\n");
 }
 
 }  // namespace

@@ -110,6 +110,31 @@ TEST_F(HealthTest, APolicyWithoutEjectionBringsItBack) {
   EXPECT_TRUE(health.well());
 }
 
+TEST(ToldChanges, AServerThatFlapsIsToldOfNowAndThen) {
+  ToldChanges told;
+  std::size_t lines = 0, untold = 0, changes = 0;
+  auto now = start;
+  for (; now < start + 10min; now += 100ms) {
+    ++changes;
+    if (const auto before = told.note(now)) {
+      ++lines;
+      untold += *before;
+    }
+  }
+  constexpr std::size_t later = 10min / ToldChanges::interval - 1;
+  EXPECT_EQ(lines, ToldChanges::at_once + later);
+  const auto last = told.overdue(now + ToldChanges::interval);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(lines + untold + *last, changes) << "each is told or counted";
+  EXPECT_FALSE(told.overdue(now + 1h)) << "nothing is left to tell";
+}
+
+TEST(ToldChanges, ACalmServerIsToldOfEachTime) {
+  ToldChanges told;
+  for (auto now = start; now < start + 10min; now += ToldChanges::interval)
+    EXPECT_EQ(told.note(now), 0U);
+}
+
 /// docs/proxy.md has the same table.
 TEST(Failures, AreThoseOfTheDocumentation) {
   std::ifstream file{test::source_path("docs/proxy.md"), std::ios::binary};

@@ -35,7 +35,7 @@ ProxyUnderTest::ProxyUnderTest(const PoolLines& pool, std::vector<std::string> p
   for (int tries = 0; !proxy_; ++tries) {
     port_ = free_port();
     try {
-      proxy_ = std::make_unique<proxy::Proxy>(clock, config(pool.lines), proxy::default_mbuf_size);
+      proxy_ = std::make_unique<proxy::Proxy>(clock, config(pool), proxy::default_mbuf_size);
     } catch (const std::system_error&) {
       if (tries == 10) throw;  // else another program has taken the port
     }
@@ -45,9 +45,10 @@ ProxyUnderTest::ProxyUnderTest(const PoolLines& pool, std::vector<std::string> p
 
 ProxyUnderTest::~ProxyUnderTest() = default;
 
-proxy::Config ProxyUnderTest::config(const std::vector<std::string>& lines) const {
+proxy::Config ProxyUnderTest::config(const PoolLines& pool) const {
   std::string text = fmt::format("under_test:\n  listen: 127.0.0.1:{}\n", port_);
-  for (const auto& line : lines) text += fmt::format("  {}\n", line);
+  for (const auto& line : pool.lines) text += fmt::format("  {}\n", line);
+  for (const auto& line : pool.others) text += line + '\n';
   if (!process_.empty()) text += "sluice:\n";
   for (const auto& line : process_) text += fmt::format("  {}\n", line);
   return proxy::config::read(text, "under_test.yml");
@@ -59,7 +60,11 @@ void ProxyUnderTest::pass(std::chrono::milliseconds time) {
 }
 
 void ProxyUnderTest::reload(std::vector<std::uint16_t> servers, std::vector<std::string> settings) {
-  static_cast<void>(proxy_->reload(config(lines_of(servers, std::move(settings)))));
+  reload(PoolLines{lines_of(servers, std::move(settings))});
+}
+
+void ProxyUnderTest::reload(const PoolLines& pool) {
+  static_cast<void>(proxy_->reload(config(pool)));
 }
 
 std::string ProxyUnderTest::key_at(std::size_t home, std::string_view prefix) const {

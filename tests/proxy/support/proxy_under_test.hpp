@@ -17,6 +17,7 @@ namespace sluice::test {
 /// All of a pool but where it listens, as Nutcracker takes it.
 struct PoolLines {
   std::vector<std::string> lines;
+  std::vector<std::string> others = {};  ///< of other pools, as the file has them
 };
 
 class ProxyUnderTest {
@@ -34,6 +35,7 @@ class ProxyUnderTest {
   proxy::Proxy& proxy() noexcept { return *proxy_; }
   /// Other servers and settings from now on, at the same port.
   void reload(std::vector<std::uint16_t> servers, std::vector<std::string> settings = {});
+  void reload(const PoolLines& pool);
   /// Moves its clock, a VirtualClock. While that stands still nothing times out, however slow the
   /// machine is.
   void pass(std::chrono::milliseconds time);
@@ -41,7 +43,7 @@ class ProxyUnderTest {
   std::string key_at(std::size_t home, std::string_view prefix = "key") const;
 
  private:
-  proxy::Config config(const std::vector<std::string>& lines) const;
+  proxy::Config config(const PoolLines& pool) const;
 
   Clock& clock_;
   std::uint16_t port_;

@@ -42,6 +42,8 @@ TEST(Metrics, TextHasEveryRowWithItsLabels) {
   EXPECT_TRUE(has(text, R"(sluice_proxy_build_info{version="1.2.3"} 1)"));
   EXPECT_TRUE(has(text, "sluice_proxy_uptime_seconds 5"));
   EXPECT_TRUE(has(text, R"(sluice_proxy_pool_requests_total{pool="p\"q"} 3)"));
+  EXPECT_TRUE(has(text, R"(sluice_proxy_server_state{pool="p\"q",server="s",state="up"} 1)"));
+  EXPECT_TRUE(has(text, R"(sluice_proxy_server_state{pool="p\"q",server="s",state="ejected"} 0)"));
   EXPECT_TRUE(has(text, R"(sluice_proxy_server_ejected_at_seconds{pool="p\"q",server="s"} 1.5)"));
   EXPECT_TRUE(has(text, "# HELP sluice_proxy_client_eof_total eof on client connections"));
   EXPECT_TRUE(has(text, "# TYPE sluice_proxy_client_connections gauge"));

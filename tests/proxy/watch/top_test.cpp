@@ -94,16 +94,28 @@ TEST_F(TopTest, WhatIsNoStatisticsIsRefused) {
   EXPECT_THROW(top_frame("", R"({"uptime_s": 1, "at_us": 1, "pools": [{"name": 5}]})"), Error);
 }
 
-TEST_F(TopTest, U17_AnEjectedServerIsShownAsSuch) {
-  const auto before = statistics();
-  clock.advance(1s);
-  EXPECT_NE(top_text(top_frame(before, statistics())).find("  up\n"), std::string::npos);
-  server().counters.server_ejected.set(1);
-  const auto frame = top_frame(before, statistics());
-  const auto text = top_text(frame);
-  EXPECT_NE(text.find("  state\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("  ejected\n"), std::string::npos) << text;
-  EXPECT_EQ(nlohmann::json::parse(top_json(frame))["pools"][0]["servers"][0]["state"], "ejected");
+TEST_F(TopTest, U17_AServersStateIsShownWithItsCauseAndForHowLong) {
+  const auto shown = [&] { return top_frame("", statistics()); };
+  EXPECT_NE(top_text(shown()).find("  state\n"), std::string::npos) << top_text(shown());
+  EXPECT_NE(top_text(shown()).find("  up\n"), std::string::npos) << top_text(shown());
+  server().status->eject(clock.wall(), "timed out");
+  clock.advance(12s);
+  EXPECT_NE(top_text(shown()).find("  ejected 12 s: timed out\n"), std::string::npos)
+      << top_text(shown());
+  server().status->probe();
+  EXPECT_NE(top_text(shown()).find("  probing 12 s: timed out\n"), std::string::npos)
+      << top_text(shown());
+  const auto of_server = [&] {
+    return nlohmann::json::parse(top_json(shown()))["pools"][0]["servers"][0];
+  };
+  EXPECT_EQ(of_server()["state"], "probing");
+  EXPECT_EQ(of_server()["ejected_seconds"], 12);
+  EXPECT_EQ(of_server()["cause"], "timed out");
+  server().status->stay();
+  EXPECT_EQ(of_server()["state"], "ejected");
+  server().status->come_back();
+  EXPECT_EQ(of_server()["state"], "up");
+  EXPECT_FALSE(of_server().contains("cause"));
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ bool ClientSession::log_in(std::string_view user, std::string_view password) {
   auto state = client_.session_state();
   state.logged_in = true;
   state.read_only = known->read_only;
-  client_.set_session_state(state);
   keep("user", user);
+  client_.set_session_state(state);
   return true;
 }
 

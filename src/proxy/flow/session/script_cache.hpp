@@ -16,6 +16,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "proxy/protocol/protocol.hpp"
+
 namespace sluice::proxy::flow {
 
 class Pool;
@@ -87,6 +89,10 @@ class LoadedScripts {
 /// it; from now on it counts as loaded over this connection. Empty: it was loaded before, or no
 /// client has loaded it through the proxy.
 std::string script_load_for(Pool& pool, Upstream& upstream, std::string_view sha);
+
+/// What an EVALSHA means to a server that has never seen the script. Empty: it is another request,
+/// or no client has loaded the script through the proxy.
+std::string as_eval(Pool& pool, Words words, const Plan& plan);
 
 /// The server has lost its scripts.
 void forget_loaded(Server& server);

@@ -9,6 +9,7 @@
 // library loads the script, and the next EVALSHA loads it again here.
 #include <algorithm>
 #include <initializer_list>
+#include <vector>
 
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/script_cache.hpp"
@@ -100,6 +101,18 @@ std::string script_load_for(Pool& pool, Upstream& upstream, std::string_view wor
   std::string bytes;
   const std::initializer_list<std::string_view> words{"SCRIPT", "LOAD", *body};
   resp::append_command(bytes, {words.begin(), words.size()});
+  return bytes;
+}
+
+std::string as_eval(Pool& pool, Words words, const Plan& plan) {
+  if (plan.verb != SessionVerb::evalsha) return {};
+  const auto body = pool.scripts().find(sha_of(words[1]));
+  if (!body) return {};
+  std::vector<std::string_view> said{words.begin(), words.end()};
+  said[0] = resp::is_word(words[0], "evalsha") ? "EVAL" : "EVAL_RO";
+  said[1] = *body;
+  std::string bytes;
+  resp::append_command(bytes, said);
   return bytes;
 }
 

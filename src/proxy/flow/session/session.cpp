@@ -70,12 +70,16 @@ bool ClientSession::is_in_transaction() const noexcept {
   return transaction_ && transaction_->is_open();
 }
 
+void ClientSession::spoil() {
+  if (transaction_) transaction_->spoil();
+}
+
 void ClientSession::unblock(std::string_view why) {
   if (blocked_) blocked_->unblock(why);
 }
 
 void ClientSession::revoke() {
-  if (transaction_) transaction_->spoil();
+  spoil();
   unblock("what this user may do has changed");
 }
 
@@ -91,7 +95,7 @@ bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& p
   }
   if (is_confined(words, plan)) return true;
   if (!may(words, plan)) {
-    if (is_in_transaction()) transaction_->spoil();
+    if (is_in_transaction()) spoil();
     refuse_permission(words);
     return true;
   }

@@ -36,6 +36,8 @@ class ClientSession {
   bool is_subscribed() const noexcept;
   /// Between MULTI and EXEC or DISCARD.
   bool is_in_transaction() const noexcept;
+  /// What should have been queued in a transaction was answered with an error.
+  void spoil();
   /// As whom it has logged in.
   std::string_view user() const noexcept;
   /// A client in a blocking command waits no more, and is told why.

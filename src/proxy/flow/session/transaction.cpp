@@ -70,6 +70,8 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   Server* home = nullptr;
   if (!plan.keys.empty() && !(home = home_of(words, plan))) return spoil();
   if (state_.is_spoiled()) return client_.answer(queued_reply);
+  ++queued_count_;
+  if (client_.pool().mirror()) keep_for_mirror(words, bytes, plan);
   if (!home && !connection_) return queue_early(bytes);
   if (!has_connection(connection_ ? connection_.server() : *home)) return;
   if (plan.verb == SessionVerb::evalsha) load_script(words[1]);
@@ -79,6 +81,35 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
   send(request, bytes);
   if (connection_) client_.wait_if_full(*connection_);
+}
+
+/// What is then refused spoils the transaction: nothing of it is mirrored.
+void Transaction::keep_for_mirror(Words words, std::string_view bytes, const Plan& plan) {
+  auto& pool = client_.pool();
+  using enum Effect::Kind;
+  const auto effect = pool.protocol().effect_of(plan, words);
+  const auto script = as_eval(pool, words, plan);
+  const auto form = script.empty() ? bytes : std::string_view{script};
+  ++body_.requests;
+  body_.writes |= effect.kind == write || effect.kind == single;  // it waits for nothing in MULTI
+  body_.alike &= effect.alike;
+  if (body_.key.empty()) body_.key = first_key(words, plan);
+  body_.too_large |= body_.bytes.size() + form.size() > pool.mirror()->limit();
+  if (body_.too_large)
+    body_.bytes = {};
+  else
+    body_.bytes += form;
+}
+
+/// A transaction that was done is said again as a whole.
+void Transaction::mirror(const Request& exec, std::string_view reply) {
+  auto* const mirror = client_.pool().mirror();
+  const bool is_done = reply.front() != '-' && reply != "*-1\r\n" && reply != "_\r\n";
+  if (!mirror || !is_done || !(body_.writes || client_.pool().settings().mirror.reads) ||
+      !mirror->is_sampled(body_.key))
+    return;
+  if (body_.requests != queued_count_) return client_.pool().counters().mirror_skipped.add();
+  mirror->send(client_.mode(), body_, exec.command, reply);
 }
 
 void Transaction::queue_early(std::string_view bytes) {
@@ -238,6 +269,7 @@ void Transaction::replied(Request& request, std::string_view reply) {
     case executing:
       if (state_.uses_scripts() && reply.find("-NOSCRIPT ") != std::string_view::npos)
         forget_loaded(connection_.server());
+      mirror(request, reply);
       pass(request, reply);
       return end(reply.front() != '-' || reply.starts_with("-EXECABORT"));
     case discarding: pass(request, reply); return end(reply.front() != '-');

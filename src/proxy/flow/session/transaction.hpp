@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "proxy/flow/client.hpp"
+#include "proxy/flow/mirror.hpp"
 #include "proxy/flow/server.hpp"
 #include "proxy/flow/session/transaction_state.hpp"
 
@@ -64,6 +65,8 @@ class Transaction final : public Receiver {
   };
 
   void refuse(std::string_view reply);
+  void keep_for_mirror(Words words, std::string_view bytes, const Plan& plan);
+  void mirror(const Request& exec, std::string_view reply);
   void queue_early(std::string_view bytes);
   Server* home_of(Words words, const Plan& plan);
   bool has_connection(Server& home);
@@ -93,6 +96,8 @@ class Transaction final : public Receiver {
   std::uint32_t early_count_ = 0;
   std::vector<Waiting> waiting_;  // for the server; see TransactionState::Wait::readiness
   TransactionState state_;
+  MirroredBody body_;
+  std::uint32_t queued_count_ = 0;  // requests, of which body_ may lack those before a reload
 };
 
 }  // namespace sluice::proxy::flow
