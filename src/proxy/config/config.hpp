@@ -67,6 +67,8 @@ struct TlsSettings {
 struct UserSettings {
   std::string name, password;
   bool read_only = false;
+  std::string acl;  ///< empty: no word of it; see rights.hpp
+  FilePlace place;
 
   bool operator==(const UserSettings&) const = default;
 };
