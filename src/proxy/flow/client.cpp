@@ -96,10 +96,15 @@ void Client::apply(const PoolSettings& before) {
   if (state.mode.db == before.redis_db) state.mode.db = settings.redis_db;
   const auto user = settings.find_user(session_ ? session_->user() : default_user);
   state.read_only = user && user->read_only;
+  state.rights = user ? pool_.protocol().rights_of(user->name) : nullptr;
   state.logged_in =
       !settings.wants_login() || (before.wants_login() && state.logged_in && user.has_value());
   const bool leaves = session_state_.logged_in && !state.logged_in;
-  if (session_ && (leaves || (state.read_only && !session_state_.read_only))) session_->revoke();
+  const auto* const rights = session_state_.rights;
+  const bool is_narrowed = (state.read_only && !session_state_.read_only) ||
+                           (state.rights && !(rights && state.rights->covers(*rights)));
+  if (session_ && (leaves || is_narrowed)) session_->revoke();
+  if (session_ && is_narrowed && state.rights) session_->check_subscriptions(*state.rights);
   set_session_state(state);
   if (leaves) close_later();
 }
