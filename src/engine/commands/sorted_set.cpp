@@ -111,9 +111,14 @@ void zmscore(Context&, Words words, SortedSet* zset, Reply& reply) {
 
 template <bool reverse>
 void rank(Context&, Words words, SortedSet* zset, Reply& reply) {
+  const bool with_score = words.size() > 3;
+  if (words.size() > 4) refuse_arity(reverse ? "zrevrank" : "zrank");
+  if (with_score && !is_word(words[3], "withscore")) return reply.error(syntax_error);
   const auto place = zset ? zset->rank(words[2]) : std::nullopt;
-  if (!place) return reply.null();
+  if (!place) return with_score ? reply.null_array() : reply.null();
+  if (with_score) reply.array(2);
   reply.count(reverse ? zset->size() - 1 - *place : *place);
+  if (with_score) reply_score(zset, words[2], reply);
 }
 
 // --- as a priority queue; what waits is logged as the command that does not ---

@@ -1,4 +1,4 @@
-/// Numbers and patterns as Redis reads and writes them.
+/// Numbers as Redis reads and writes them.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "resp/glob.hpp"
 #include "resp/letters.hpp"
 
 namespace sluice::engine {
@@ -56,10 +57,7 @@ class DoubleText : public ShortText<64> {
   void put_zeros(int count) noexcept;
 };
 
+using resp::glob_matches;
 using resp::is_word;
-
-/// Patterns as KEYS, SCAN and PUBSUB CHANNELS know them: * ? [a-c] [^a] and \ before a character
-/// that means itself. At most O(pattern * text) steps.
-bool glob_matches(std::string_view pattern, std::string_view text) noexcept;
 
 }  // namespace sluice::engine

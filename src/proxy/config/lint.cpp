@@ -10,6 +10,7 @@
 
 #include "base/json.hpp"
 #include "proxy/config/inspect.hpp"
+#include "proxy/redis/rights.hpp"
 #include "proxy/watch/counters.hpp"
 #include "resp/command_table.hpp"
 
@@ -165,6 +166,31 @@ void commands_that_are_known(const PoolSettings& pool, Findings& findings) {
                                "Remove it."));
 }
 
+/// What a script does the proxy does not see.
+void scripts_beyond_rights(const PoolSettings& pool, Findings& findings) {
+  if (pool.users.empty()) return;
+  const TaughtCommands taught{pool.commands};
+  const auto may_run = [](Rights& rights, std::string_view name) {
+    const std::string_view words[]{name, "", "0"};
+    return rights.check(*resp::find_command(name), words) == Denied::nothing;
+  };
+  for (const auto& user : pool.users) {
+    if (user.acl.empty()) continue;
+    Rights rights{user.acl, taught};
+    const bool is_limited = !rights.covers(Rights{"+@all allkeys allchannels", taught});
+    const bool runs_scripts =
+        may_run(rights, "eval") || may_run(rights, "evalsha") || may_run(rights, "fcall");
+    if (!is_limited || !runs_scripts) continue;
+    auto finding = about(pool, Severity::warning, "scripts-beyond-rights",
+                         fmt::format("acl of the user '{}' allows scripts", user.name),
+                         "which commands a script runs, and on which other keys, is not seen here: "
+                         "it may do everything.",
+                         "Write -@scripting behind the other words of acl.");
+    finding.line = user.place.line;
+    findings.push_back(std::move(finding));
+  }
+}
+
 bool limits_users(const PoolSettings& pool) {
   return pool.rate_limit.per_user || pool.rate_limit.bytes_per_user;
 }
@@ -240,7 +266,8 @@ constexpr PoolRule rules[] = {check_plain_rules,
                               same_address_twice,
                               name_of_a_counter,
                               limit_that_was_ignored,
-                              commands_that_are_known};
+                              commands_that_are_known,
+                              scripts_beyond_rights};
 
 constexpr unsigned others_may_read = 0004;
 

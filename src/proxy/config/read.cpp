@@ -79,6 +79,20 @@ void check_allow(const PoolSettings& pool) {
       refuse(pool.place, fmt::format("'{}' in allow of the pool '{}' {}", name, pool.name, fault));
 }
 
+void check_rights(const PoolSettings& pool) {
+  if (pool.users.empty()) return;
+  const TaughtCommands taught{pool.commands};
+  for (const auto& user : pool.users) {
+    if (user.acl.empty()) continue;
+    try {
+      Rights{user.acl, taught};
+    } catch (const Error& wrong) {
+      refuse(user.place, fmt::format("the user '{}' of the pool '{}': {}", user.name, pool.name,
+                                     wrong.message()));
+    }
+  }
+}
+
 void check_pool(const PoolSettings& pool) {
   if (pool.listen.text.empty())
     refuse(pool.place, fmt::format("the pool '{}' has no listen; say where clients connect, as "
@@ -107,6 +121,7 @@ void check_pool(const PoolSettings& pool) {
                                    pool.name));
   check_tls(pool);
   check_allow(pool);
+  check_rights(pool);
 }
 
 PoolSettings read_pool(const Node& node, std::size_t position) {

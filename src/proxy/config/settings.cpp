@@ -136,6 +136,16 @@ struct Secret : Kind {
   static std::string text(const std::string& value) { return value.empty() ? "" : "***"; }
 };
 
+struct Acl : Kind {
+  static constexpr std::string_view name = "words of Redis's ACL";
+  static void read(const Node& node, const SettingRow&, std::string& value) {
+    constexpr std::string_view wanted = "words like +@read ~app:*, or remove the line";
+    value = scalar_of(node, wanted);
+    if (value.find_first_not_of(" \t\r\n") == std::string::npos) refuse(node, wanted);
+  }
+  static std::string text(const std::string& value) { return value; }
+};
+
 struct Flag : Kind {
   static constexpr std::string_view name = "true or false";
   static void read(const Node& node, const SettingRow&, bool& value) {
@@ -467,6 +477,7 @@ struct Users : Structure {
     for (const auto& item : sequence_of(node, "a list of users").items) {
       UserSettings user;
       read_members(item, user);
+      user.place.line = item.line;
       if (user.name.empty() || user.password.empty())
         throw Problem{item.line, "a user needs a name and a password"};
       if (std::ranges::find(value, user.name, &UserSettings::name) != value.end())

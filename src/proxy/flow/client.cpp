@@ -121,10 +121,15 @@ void Client::apply(const PoolSettings& before) {
   if (state.mode.db == before.redis_db) state.mode.db = settings.redis_db;
   const auto its_user = settings.find_user(user());
   state.read_only = its_user && its_user->read_only;
+  state.rights = its_user ? pool_.protocol().rights_of(its_user->name) : nullptr;
   state.logged_in =
       !settings.wants_login() || (before.wants_login() && state.logged_in && its_user.has_value());
   const bool leaves = session_state_.logged_in && !state.logged_in;
-  if (session_ && (leaves || (state.read_only && !session_state_.read_only))) session_->revoke();
+  const auto* const rights = session_state_.rights;
+  const bool is_narrowed = (state.read_only && !session_state_.read_only) ||
+                           (state.rights && !(rights && state.rights->covers(*rights)));
+  if (session_ && (leaves || is_narrowed)) session_->revoke();
+  if (session_ && is_narrowed && state.rights) session_->check_subscriptions(*state.rights);
   set_session_state(state);
   take_limits();
   pool_.clients().end_delay(*this);  // for what it has paid by the limits before

@@ -30,8 +30,9 @@ struct ClientFigures {
 /// serves the client is brought to its `mode`.
 struct SessionState {
   ConnectionMode mode;
-  bool logged_in = false;  ///< or nobody has to
-  bool read_only = false;  ///< it is a user who may only read
+  bool logged_in = false;    ///< or nobody has to
+  bool read_only = false;    ///< it is a user who may only read
+  Rights* rights = nullptr;  ///< its user's, of the pool's protocol; null: nothing is said of them
 };
 
 class ClientLimits;

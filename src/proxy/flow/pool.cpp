@@ -85,7 +85,8 @@ void Pool::apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<c
   tls_ = std::move(tls);  // the files may have changed under the same names
   const auto before = std::exchange(settings_, std::move(settings));
   if (*before == *settings_) return;
-  protocol_ = make_protocol(*settings_, context_.mbuf_size);
+  const auto protocol_before =  // the clients' rights, until they have others
+      std::exchange(protocol_, make_protocol(*settings_, context_.mbuf_size));
   servers_.apply(*before);
   clients_.apply(*before);
   if (before->mirror.pool != settings_->mirror.pool) end_mirror();

@@ -16,6 +16,8 @@ namespace sluice::proxy {
 
 using Words = std::span<const std::string_view>;
 
+class Rights;
+
 /// The line of an HTTP request by which Redis, too, knows it. No command begins so.
 inline bool is_http(Words words) noexcept {
   return resp::is_word(words[0], "post") || resp::is_word(words[0], "host:");
@@ -223,6 +225,9 @@ class Protocol {
   /// What is asked to learn whether a server is well, and whether the reply says so.
   virtual std::string_view health_question() const noexcept = 0;
   virtual bool is_healthy(std::string_view reply) const noexcept = 0;
+
+  /// Of a user with the setting `acl`; lives as long as the protocol. Null: the user has none.
+  virtual Rights* rights_of(std::string_view) noexcept { return nullptr; }
 
   virtual std::string_view command_name(std::uint16_t command) const noexcept = 0;
   virtual std::size_t command_count() const noexcept = 0;

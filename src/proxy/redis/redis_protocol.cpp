@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 #include <utility>
 
-#include "proxy/config/command_rule.hpp"
 #include "proxy/redis/readers.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
@@ -16,16 +14,6 @@ namespace sluice::proxy {
 namespace {
 
 constexpr std::size_t first_argument[] = {1};
-
-struct Module {
-  const char* names;
-  const char* rule;
-};
-#define MODULE(names, rule) {names, rule},
-constexpr Module modules[] = {
-#include "proxy/redis/modules.def"
-};
-#undef MODULE
 
 /// Scripts may write, whatever they are for, and so may what brings them.
 constexpr std::string_view script_commands[] = {"eval", "evalsha", "fcall", "script|load",
@@ -90,34 +78,18 @@ RedisProtocol::RedisProtocol(const PoolSettings& settings)
       hash_tag_(settings.hash_tag),
       request_size_limit_(settings.request_size_limit),
       request_words_limit_(settings.request_words_limit),
-      reply_size_limit_(settings.reply_size_limit) {
+      reply_size_limit_(settings.reply_size_limit),
+      taught_(settings.commands) {
   for (const auto& spec : resp::all_commands()) rows_.push_back(row_of(spec, settings));
   rows_.emplace_back();
-  teach(settings);
-}
-
-void RedisProtocol::teach(const PoolSettings& settings) {
-  rules_ = settings.commands;
-  for (const auto& [names, rule] : modules) {
-    std::istringstream stream{names};
-    for (std::string name; stream >> name;) rules_.push_back({name, rule});
-  }
-  for (const auto& rule : rules_) {
-    auto& spec = taught_.emplace_back(*config::spec_of(rule));
-    spec.index = rows_.size();
+  for (const auto& spec : taught_.all()) {
     auto& row = rows_.emplace_back(row_of(spec, settings));
-    if (!config::is_whole(rule) || settings.servers.size() < 2) continue;
+    if (!taught_.is_whole(spec) || settings.servers.size() < 2) continue;
     row.route = {.never = Never::spread};
     row.plan.route = Route::refused;
   }
-}
-
-/// In the order of the rules: the first counts.
-const resp::CommandSpec* RedisProtocol::find_taught(std::string_view name) const noexcept {
-  if (resp::find_command(name) != nullptr) return nullptr;  // its subcommand is unknown
-  const auto rule = std::ranges::find_if(
-      rules_, [&](const CommandRule& each) { return config::is_rule_for(each, name); });
-  return rule == rules_.end() ? nullptr : &taught_[static_cast<std::size_t>(rule - rules_.begin())];
+  for (const auto& user : settings.users)
+    if (!user.acl.empty()) rights_.try_emplace(user.name, user.acl, taught_);
 }
 
 RedisProtocol::Row RedisProtocol::row_of(const resp::CommandSpec& spec,
@@ -149,7 +121,7 @@ RedisProtocol::Row RedisProtocol::row_of(const resp::CommandSpec& spec,
 
 Plan RedisProtocol::plan(Words words) {
   const auto* spec = resp::find_command(words);
-  if (spec == nullptr && !is_http(words)) spec = find_taught(words[0]);
+  if (spec == nullptr && !is_http(words)) spec = taught_.find(words[0]);
   if (spec == nullptr)
     return refused(static_cast<std::uint16_t>(resp::all_commands().size()),
                    unknown_command(words, pool_));
@@ -317,11 +289,16 @@ bool RedisProtocol::is_healthy(std::string_view reply) const noexcept {
 std::string_view RedisProtocol::command_name(std::uint16_t command) const noexcept {
   const auto specs = resp::all_commands();
   if (command < specs.size()) return specs[command].name;
-  const std::size_t taught = command - specs.size();
-  return taught == 0 ? "unknown" : taught_[taught - 1].name;
+  const auto first = TaughtCommands::first_index();
+  return command < first ? "unknown" : taught_.all()[command - first].name;
 }
 
 std::size_t RedisProtocol::command_count() const noexcept { return rows_.size(); }
+
+Rights* RedisProtocol::rights_of(std::string_view user) noexcept {
+  const auto rights = rights_.find(user);
+  return rights == rights_.end() ? nullptr : &rights->second;
+}
 
 std::unique_ptr<Protocol> make_redis_protocol(const PoolSettings& settings, std::size_t mbuf_size) {
   if (settings.compat == Compat::strict)

@@ -2,6 +2,8 @@
 /// or refused with an error that says why.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +13,8 @@
 
 #include "proxy/config/config.hpp"
 #include "proxy/protocol/protocol.hpp"
+#include "proxy/redis/rights.hpp"
+#include "proxy/redis/taught_commands.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::proxy {
@@ -83,6 +87,7 @@ class RedisProtocol : public Protocol {
   bool is_healthy(std::string_view reply) const noexcept override;
   std::string_view command_name(std::uint16_t command) const noexcept override;
   std::size_t command_count() const noexcept override;
+  Rights* rights_of(std::string_view user) noexcept override;
 
  protected:
   /// Where the keys of a command stand.
@@ -111,16 +116,15 @@ class RedisProtocol : public Protocol {
 
  private:
   Row row_of(const resp::CommandSpec& spec, const PoolSettings& settings) const;
-  void teach(const PoolSettings& settings);
-  const resp::CommandSpec* find_taught(std::string_view name) const noexcept;
   Plan plan_keys(const resp::CommandSpec& spec, const Row& row, Words words);
   Plan plan_local(const resp::CommandSpec& spec, const Row& row, Words words);
   Plan refuse(const resp::CommandSpec& spec, const Row& row);
   Plan refused(std::uint16_t command, std::string reply);
 
-  std::vector<Row> rows_;  // by CommandSpec::index; behind the table's what is unknown, then rules_
-  std::vector<CommandRule> rules_;         // of the setting `commands`, then of modules.def
-  std::vector<resp::CommandSpec> taught_;  // theirs
+  TaughtCommands taught_;
+  std::vector<Row>
+      rows_;  // by CommandSpec::index; between the table's and `taught_` what is unknown
+  std::map<std::string, Rights, std::less<>> rights_;  // by name, of users who have the setting
 };
 
 /// Compat::strict: twemproxy's commands, and its behaviour.

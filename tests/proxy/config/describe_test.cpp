@@ -52,6 +52,15 @@ third pool:
   EXPECT_EQ(read(written, "written.yml"), config) << written;
 }
 
+TEST(Describe, WritesRightsSoThatTheyAreReadAgain) {
+  const auto config = read(
+      "a:\n  listen: h:1\n  redis: true\n  servers:\n   - h:1:1\n"
+      "  users: [{name: u, password: \"***\", acl: \"+@all ~\\\\[x]* %R~* &a\"}]\n",
+      "t.yml");
+  EXPECT_EQ(config.pools[0].users[0].acl, "+@all ~\\[x]* %R~* &a");
+  EXPECT_EQ(read(describe(config), "written.yml"), config);
+}
+
 TEST(Describe, HidesSecrets) {
   const auto config = read(
       "a:\n  listen: h:1\n  redis: true\n  redis_auth: hunter2\n  server_password: hunter3\n"

@@ -56,6 +56,12 @@ TEST(Lint, EveryRuleFindsItsCase) {
       {"name-of-a-counter", "uptime" + quiet.substr(5) + three},
       {"client-connections", quiet + "  client_connections: 5\n" + three},
       {"idle-command", quiet + "  commands: {GET: key 1}\n" + three},
+      {"scripts-beyond-rights",
+       quiet + "  users: [{name: u, password: p, acl: \"+@all ~app:*\"}]\n" + three},
+      {"scripts-beyond-rights",
+       quiet + "  users: [{name: u, password: p, acl: \"+@all -@dangerous ~* &*\"}]\n" + three},
+      {"scripts-beyond-rights",
+       quiet + "  users: [{name: u, password: p, acl: \"+get +fcall ~*\"}]\n" + three},
       {"idle-command", quiet + "  compat: strict\n  commands: {MY.GET: key 1}\n" + three},
       {"one-user", quiet + "  rate_limit: {per_user: 10/s}\n" + three},
       {"unlimited-strangers",
@@ -70,6 +76,14 @@ TEST(Lint, EveryRuleFindsItsCase) {
       {"loop", quiet + "  servers:\n   - 127.0.0.1:22121:1\n"},
   };
   for (const auto& [rule, yaml] : cases) EXPECT_THAT(rules_of(yaml), Contains(rule)) << yaml;
+}
+
+TEST(Lint, RightsWithoutScriptsAreGood) {
+  for (const auto* acl : {"+@all -@scripting ~app:*", "+@read ~app:*", "+@all ~* &*"})
+    EXPECT_THAT(
+        rules_of(quiet + "  users: [{name: u, password: p, acl: \"" + acl + "\"}]\n" + three),
+        IsEmpty())
+        << acl;
 }
 
 TEST(Lint, AnOpenDoorIsGuardedByAPassword) {

@@ -155,7 +155,10 @@ users:
   - name: reader
     password: r
     read_only: true
-  - {name: writer, password: w})");
+  - {name: writer, password: w}
+  - name: app
+    password: a
+    acl: +@read -@dangerous ~app:* %R~shared:* &news)");
   EXPECT_EQ(settings.on_failure, OnFailure::fail);
   EXPECT_EQ(settings.client_idle_timeout, 5min);
   EXPECT_EQ(settings.resolve_interval, 1500ms);
@@ -165,9 +168,10 @@ users:
   EXPECT_TRUE(settings.listen_tls.on);
   EXPECT_EQ(settings.listen_tls.certificate, "/etc/c.pem");
   EXPECT_TRUE(settings.server_tls.on);
-  ASSERT_EQ(settings.users.size(), 2U);
+  ASSERT_EQ(settings.users.size(), 3U);
   EXPECT_TRUE(settings.users[0].read_only);
   EXPECT_EQ(settings.users[1].password, "w");
+  EXPECT_EQ(settings.users[2].acl, "+@read -@dangerous ~app:* %R~shared:* &news");
 }
 
 TEST(ReadConfig, TheProcessHasAMapOfItsOwn) {
@@ -224,6 +228,13 @@ TEST(ReadConfig, SaysWhereAndWhatIsWrong) {
       {pool("listen_tls: {cert: c}"), "listen_tls: 'cert' is no setting"},
       {pool("redis: true\nusers: [{name: a}]"), "a name and a password"},
       {pool("redis: true\nusers: [{name: a, password: b}, {name: a, password: c}]"), "twice"},
+      {pool(
+           "redis: true\nusers:\n - {name: a, password: b}\n - {name: u, password: b, acl: +gett}"),
+       "t.yml:6: the user 'u' of the pool 'alpha': acl: '+gett' names no command; did you mean "
+       "'get'?"},
+      {pool("redis: true\nusers: [{name: u, password: b, acl: \" \"}]"),
+       "acl: ' ' is not right here; write words like +@read ~app:*, or remove the line"},
+      {pool("redis: true\nusers: [{name: u, password: b, acl: +my.get}]"), "names no command"},
       {pool() + pool(), "t.yml:5: the pools 'alpha' and 'alpha' both listen at 127.0.0.1:22121"},
       {pool() + "   - 127.0.0.1:6379:2\n",
        "t.yml:5: two servers of the pool 'alpha' have the name"},

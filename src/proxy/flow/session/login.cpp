@@ -1,4 +1,4 @@
-// Who a client is: AUTH and HELLO, and what a user who may only read may not do.
+// Who a client is: AUTH and HELLO, and what its user may not do.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "net/socket.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
+#include "proxy/flow/session/transaction.hpp"
 #include "resp/command_table.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
@@ -70,6 +71,7 @@ bool ClientSession::log_in(std::string_view user, std::string_view password) {
   auto state = client_.session_state();
   state.logged_in = true;
   state.read_only = known->read_only;
+  state.rights = pool().protocol().rights_of(user);
   keep("user", user);
   client_.set_session_state(state);
   return true;
@@ -142,8 +144,8 @@ void ClientSession::append_greeting(std::string& out) const {
 
 /// A user who may only read may run what the table of commands calls readonly, and what touches no
 /// key.
-bool ClientSession::may(Words words, const Plan& plan) const {
-  if (!client_.session_state().read_only || plan.read_only) return true;
+bool ClientSession::may_read_only(Words words, const Plan& plan) const {
+  if (plan.read_only) return true;
   switch (plan.route) {
     case Route::local:
     case Route::refused:
@@ -158,13 +160,23 @@ bool ClientSession::may(Words words, const Plan& plan) const {
          !spec->has(resp::flag_write) && !spec->has(resp::flag_admin);
 }
 
-void ClientSession::refuse_permission(Words words) {
+Denied ClientSession::denied(Words words, const Plan& plan) const {
+  const auto& state = client_.session_state();
+  if (state.read_only && !may_read_only(words, plan)) return Denied::command;
+  return state.rights ? state.rights->check(plan, words) : Denied::nothing;
+}
+
+/// A transaction of which a part is denied is not done; EXEC itself, denied, ends it.
+void ClientSession::deny(Denied denied, Words words, const Plan& plan) {
   const auto* const spec = resp::find_command(words);  // null: the setting `commands` knows it
-  std::string reply;
-  resp::ReplyWriter{reply}.error(
-      fmt::format("NOPERM this user has no permissions to run the '{}' command",
-                  spec != nullptr ? spec->name : words[0]));
-  answer(reply);
+  if (is_in_transaction()) {
+    transaction_->spoil();
+    if (plan.verb == SessionVerb::exec) {
+      if (!client_.is_next()) return client_.postpone();
+      transaction_.reset();
+    }
+  }
+  answer(refusal_of(denied, spec != nullptr ? spec->name : words[0]));
 }
 
 }  // namespace sluice::proxy::flow

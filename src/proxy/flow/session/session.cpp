@@ -94,9 +94,8 @@ bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& p
     return !may;
   }
   if (is_confined(words, plan)) return true;
-  if (!may(words, plan)) {
-    if (is_in_transaction()) spoil();
-    refuse_permission(words);
+  if (const auto what = denied(words, plan); what != Denied::nothing) {
+    deny(what, words, plan);
     return true;
   }
   if (!is_in_transaction() || (plan.route == Route::session && row_of(plan.verb).ends_queue))

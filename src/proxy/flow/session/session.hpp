@@ -10,6 +10,7 @@
 
 #include "proxy/flow/client.hpp"
 #include "proxy/protocol/protocol.hpp"
+#include "proxy/redis/rights.hpp"
 
 namespace sluice::proxy::flow {
 
@@ -44,6 +45,8 @@ class ClientSession {
   void unblock(std::string_view why);
   /// Its user may do less than before: what it waits for, and what it has queued, is given up.
   void revoke();
+  /// The client ends if it listens to what it may not hear.
+  void check_subscriptions(const Rights& rights);
 
  private:
   /// Serves a request of Route::session.
@@ -60,8 +63,9 @@ class ClientSession {
   /// Whether it is the user's password.
   bool log_in(std::string_view user, std::string_view password);
   void answer_login(std::string_view reply);
-  bool may(Words words, const Plan& plan) const;
-  void refuse_permission(Words words);
+  bool may_read_only(Words words, const Plan& plan) const;
+  Denied denied(Words words, const Plan& plan) const;
+  void deny(Denied denied, Words words, const Plan& plan);
   void append_greeting(std::string& out) const;
   // client_verb.cpp
   Serve client;

@@ -313,6 +313,12 @@ bool Subscriptions::check_homes() {
   return same;
 }
 
+void Subscriptions::check_rights(const Rights& rights) {
+  for (const auto kind : {Kind::channel, Kind::pattern, Kind::sharded})
+    for (const auto& [name, home] : names(kind))
+      if (!rights.may_hear(name, kind == Kind::pattern)) return end({});
+}
+
 /// Destroys nothing: the caller may be one of the connections, in the middle of its work.
 void Subscriptions::end(std::string_view reply) {
   if (std::exchange(ended_, true)) return;
@@ -360,6 +366,10 @@ void ClientSession::subscribe(Words words, std::string_view, const Plan& plan) {
 
 void ClientSession::unsubscribe(Words words, std::string_view, const Plan& plan) {
   subscriptions().unsubscribe(find(plan.verb)->kind, words.subspan(1));
+}
+
+void ClientSession::check_subscriptions(const Rights& rights) {
+  if (subscriptions_) subscriptions_->check_rights(rights);
 }
 
 /// A subscribed client cannot tell a reply from a message in RESP2, so it may ask little.

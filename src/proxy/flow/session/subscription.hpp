@@ -51,6 +51,8 @@ class Subscriptions {
 
   /// Called when homes may have moved. False: they have, and the client's connection ends.
   bool check_homes();
+  /// Ends the client's connection if it has subscribed to what it may not hear.
+  void check_rights(const Rights& rights);
 
  private:
   class Connection;
