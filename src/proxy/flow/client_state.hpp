@@ -12,7 +12,7 @@ enum class Pause : std::uint8_t {
   session = 1,  ///< its session needs a reply before it can serve the next request
   turn = 2,     ///< the request in hand must not overtake those under way, and is served after them
   reload = 4,   ///< the settings changed: requests from before are answered first
-  server = 8,   ///< a server takes the requests too slowly
+  server = 8,   ///< the server of the request in hand takes requests too slowly: it is served later
   room = 16,    ///< unread replies, requests under way or the worker's memory are at their limit
 };
 
@@ -34,6 +34,9 @@ class ClientState {
     end(Pause::turn);
     end(Pause::reload);
   }
+
+  /// The request in hand was not served, and comes again.
+  bool is_postponed() const noexcept { return has(Pause::turn) || has(Pause::server); }
 
   /// Never back.
   void advance(Life life) noexcept { life_ = std::max(life_, life); }

@@ -70,6 +70,10 @@ bool ClientSession::is_in_transaction() const noexcept {
   return transaction_ && transaction_->is_open();
 }
 
+bool ClientSession::meets_full_server() const noexcept {
+  return transaction_ && transaction_->meets_full_server();
+}
+
 void ClientSession::unblock(std::string_view why) {
   if (blocked_) blocked_->unblock(why);
 }
