@@ -209,7 +209,7 @@ std::size_t Client::serve_all(std::string_view bytes) {
     const auto size = reader.size();
     if (const auto words = reader.words(); !words.empty()) {
       serve(words, reader.wire(rest));
-      if (state_.postpones()) {
+      if (state_.is_postponed()) {
         if (limits_) limits_->note_paid();
         break;
       }
@@ -228,6 +228,8 @@ void Client::serve(Words words, std::string_view bytes) {
   if (!plan.forward.empty()) bytes = plan.forward;
   if (plan.route == Route::refused && is_http(words)) return turn_away_http();
   if (limits_ && !is_within_limits(plan, bytes.size())) return;
+  if (pool_.servers().has_full() && meets_full_server(words, plan))
+    return wait_for_room(Pause::server);
   if (pool_.mirror()) [[unlikely]]
     dispatch_and_mirror(plan, words, bytes);
   else
@@ -253,7 +255,7 @@ void Client::dispatch_and_mirror(const Plan& plan, Words words, std::string_view
   const std::string kept{plan.forward};  // the next plan would take its place
   const Request* const before = queue_.tail();
   dispatch(plan, words, bytes);
-  if (!is_wanted || closed() || state_.postpones()) return;
+  if (!is_wanted || closed() || state_.is_postponed()) return;
   Request* const sent = queue_.tail();
   const bool is_sent = sent != nullptr && sent != before && !sent->answered;
   Mirror& mirror = *pool_.mirror();
@@ -362,7 +364,7 @@ ClientFigures Client::figures() const {
 }
 
 bool Client::is_idle() const noexcept {
-  return queue_.empty() && unsent() == 0 && !state_.has(Pause::session) && !state_.postpones() &&
+  return queue_.empty() && unsent() == 0 && !state_.has(Pause::session) && !state_.is_postponed() &&
          !(session_ && session_->is_subscribed());
 }
 
@@ -406,6 +408,31 @@ Client::Home Client::home_for(Words words, const Plan& plan) const {
   return {home, Failure::refused};
 }
 
+/// Whether a connection that the request would go over has more to send than its server takes.
+/// However many clients there are, and however often they come again, no more is kept for it.
+bool Client::meets_full_server(Words words, const Plan& plan) const {
+  if (!session_state_.logged_in) return false;
+  if (session_ && session_->is_in_transaction()) return session_->meets_full_server();
+  const auto is_full = [this](Server* server) {
+    return server && server->upstream(session_state_.mode, number_).is_full();
+  };
+  const auto is_full_home = [&](std::string_view key) {
+    return is_full(pool_.servers().home_of(key));
+  };
+  switch (plan.route) {
+    case Route::one:
+    case Route::homes:
+    case Route::any:
+    case Route::session: break;
+    case Route::every:
+      return std::ranges::any_of(pool_.servers(), [&](const auto& one) { return is_full(&*one); });
+    default: return false;
+  }
+  if (!plan.routing_key.empty()) return is_full_home(plan.routing_key);
+  if (plan.keys.empty()) return plan.route != Route::session && is_full_home(any_key);
+  return std::ranges::any_of(plan.keys, [&](std::size_t at) { return is_full_home(words[at]); });
+}
+
 /// Whether its bytes are kept, so that it can be asked again.
 bool Client::is_worth_keeping(const Plan& plan, std::size_t size) const noexcept {
   return ((plan.read_only && pool_.settings().retry_reads) || plan.verb == SessionVerb::evalsha) &&
@@ -423,16 +450,11 @@ void Client::send(Server& home, Words words, std::string_view bytes, const Plan&
   } else {
     upstream.send_only(bytes);
   }
-  wait_if_full(upstream);
-}
-
-void Client::wait_if_full(const Upstream& upstream) {
-  if (upstream.is_full() && !closed()) wait_for_room(Pause::server);
 }
 
 void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {
   if (plan.route == Route::homes && plan.keys.size() == 1) return forward(words, bytes, plan);
-  if (gather(*this, words, bytes, plan) && !closed()) wait_for_room(Pause::server);
+  gather(*this, words, bytes, plan);
 }
 
 Request& Client::enqueue(const Plan& plan) {
@@ -575,8 +597,8 @@ void Client::there_is_room() {
   go_on();
 }
 
-void Client::go_on() {
-  if (closed() || !paused() || state_.is_closing()) return;
+void Client::unpause() {
+  if (closed() || state_.is_closing()) return;
   if (is_too_far_ahead()) return wait_for_room();
   state_.end(Pause::room);
   if (state_.reads()) resume();

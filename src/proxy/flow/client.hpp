@@ -106,8 +106,6 @@ class Client final : public Stream, public Receiver {
   /// Null: the client has been told why.
   Server* home_or_answer(Words words, const Plan& plan);
   void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
-  /// Reads no more of its requests until the server has taken what waits for it.
-  void wait_if_full(const Upstream& upstream);
   /// Its next requests are not read until release().
   void hold() { pause_for(Pause::session); }
   void release();
@@ -140,6 +138,7 @@ class Client final : public Stream, public Receiver {
   void tell_mirror(Request& request, std::string_view reply);
   void forward(Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);
+  bool meets_full_server(Words words, const Plan& plan) const;
   bool is_worth_keeping(const Plan& plan, std::size_t size) const noexcept;
   bool ask_again(Request& request, Failure failure);
   ClientSession& session();
@@ -162,7 +161,10 @@ class Client final : public Stream, public Receiver {
   bool is_modest() const noexcept;
   void pause_for(Pause reason);
   void wait_for_room(Pause reason = Pause::room);
-  void go_on();
+  void go_on() {
+    if (paused()) unpause();
+  }
+  void unpause();
 
   Pool& pool_;
   std::unique_ptr<RequestReader> reader_;  // while a request is incomplete

@@ -12,7 +12,7 @@ enum class Pause : std::uint8_t {
   session = 1,  ///< its session needs a reply before it can serve the next request
   turn = 2,     ///< the request in hand must not overtake those under way, and is served after them
   reload = 4,   ///< the settings changed: requests from before are answered first
-  server = 8,   ///< a server takes the requests too slowly
+  server = 8,   ///< the server of the request in hand takes requests too slowly: it is served later
   room = 16,    ///< unread replies, requests under way or the worker's memory are at their limit
   rate = 32,    ///< the request in hand is beyond a rate limit, and is served when its turn comes
 };
@@ -30,14 +30,15 @@ class ClientState {
   void pause(Pause reason) noexcept { pauses_ |= to_bit(reason); }
   void end(Pause reason) noexcept { pauses_ &= static_cast<std::uint8_t>(~to_bit(reason)); }
   bool has(Pause reason) const noexcept { return (pauses_ & to_bit(reason)) != 0; }
-  /// The request in hand was not served, and comes again.
-  bool postpones() const noexcept {
-    return (pauses_ & (to_bit(Pause::turn) | to_bit(Pause::rate))) != 0;
-  }
   /// Nothing is under way any more: what waited for that ends.
   void all_answered() noexcept {
     end(Pause::turn);
     end(Pause::reload);
+  }
+
+  /// The request in hand was not served, and comes again.
+  bool is_postponed() const noexcept {
+    return (pauses_ & (to_bit(Pause::turn) | to_bit(Pause::server) | to_bit(Pause::rate))) != 0;
   }
 
   /// Never back.

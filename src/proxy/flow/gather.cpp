@@ -27,14 +27,12 @@ class Gather final : public SideRequest {
     plan_.keys = keys_;
   }
 
-  bool begin() {
+  void begin() {
     cut();
     missing_ = fragments_.size() + 1;  // and one for this loop: a fragment may fail before its end
     keep(static_cast<std::ptrdiff_t>(text_.size() + bytes_.size()));
-    bool full = false;
-    for (std::uint32_t place = 0; place < fragments_.size(); ++place) full = send(place) || full;
+    for (std::uint32_t place = 0; place < fragments_.size(); ++place) send(place);
     arrived();
-    return full;
   }
 
   void replied(Request& request, std::string_view reply) override {
@@ -86,14 +84,11 @@ class Gather final : public SideRequest {
     return bytes;
   }
 
-  /// True: the server has more than enough to take.
-  bool send(std::uint32_t place) {
+  void send(std::uint32_t place) {
     Fragment& fragment = fragments_[place];
     const auto key = fragment.keys.empty() ? "" : words_[keys_[fragment.keys.front()]];
-    if (fragment.home)
-      return ask(*fragment.home, bytes_of(fragment), place, fragments_.size(), key).is_full();
-    fail(fragment, Failure::refused);
-    return false;
+    if (!fragment.home) return fail(fragment, Failure::refused);
+    ask(*fragment.home, bytes_of(fragment), place, fragments_.size(), key);
   }
 
   void fail(Fragment& fragment, Failure failure) {
@@ -136,8 +131,8 @@ class Gather final : public SideRequest {
 
 }  // namespace
 
-bool gather(Client& client, Words words, std::string_view bytes, const Plan& plan) {
-  return SideRequest::make<Gather>(client, words, bytes, plan).begin();
+void gather(Client& client, Words words, std::string_view bytes, const Plan& plan) {
+  SideRequest::make<Gather>(client, words, bytes, plan).begin();
 }
 
 }  // namespace sluice::proxy::flow

@@ -40,6 +40,10 @@ class PoolServers {
   const std::unique_ptr<Server>& operator[](std::size_t place) const { return servers_[place]; }
   /// Whether `server` serves the pool; false: it has retired.
   bool contains(const Server* server) const noexcept;
+  /// Whether an upstream is_full().
+  bool has_full() const noexcept { return full_ != 0; }
+  /// One became so, or (-1) is so no more.
+  void note_full(int more) noexcept { full_ += more; }
   /// Makes the ring again, if a server was ejected or has come back.
   void refresh();
 
@@ -74,6 +78,7 @@ class PoolServers {
   Homes homes_;
   std::uint64_t version_ = 0;  // of the healths that the ring was made of
   std::uint32_t random_;
+  int full_ = 0;
   std::set<Subscriptions*> subscribers_;
   Loop::TimerId deadline_timer_{};
   Loop::TimerId recovery_timer_{};

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -88,7 +89,7 @@ struct alignas(64) Request {
 
 inline void note_key(Request& request, std::string_view key) noexcept {
   request.key_size = static_cast<std::uint8_t>(std::min(key.size(), request.key.size()));
-  std::ranges::copy(key.substr(0, request.key_size), request.key.begin());
+  if (!key.empty()) std::memcpy(request.key.data(), key.data(), request.key_size);
 }
 inline std::string_view noted_key(const Request& request) noexcept {
   return {request.key.data(), request.key_size};

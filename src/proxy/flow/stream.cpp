@@ -86,12 +86,14 @@ void Stream::read() {
   if (in_scratch) {
     const auto left = in_.size();
     char* const front = into.data() - left;
-    std::ranges::copy(in_.view(), front);
-    in_.release();
+    if (left != 0) {
+      std::ranges::copy(in_.view(), front);
+      in_.release();
+    }
     const std::string_view bytes{front, left + got.bytes};
     const auto used = consume(bytes);
     if (before != generation_) return;
-    in_.keep(bytes.substr(used));
+    if (used != bytes.size()) in_.keep(bytes.substr(used));
   } else {
     in_.added(got.bytes);
     if (!take_leftovers() && before != generation_) return;

@@ -79,6 +79,7 @@ void Upstream::say(std::string_view bytes) {
     behind_handshake_.append(bytes);
   else
     write(bytes);
+  if (unsent() > most_unsent) set_full(true);
   server_.counters().requests.add();
   server_.counters().request_bytes.add(static_cast<std::int64_t>(bytes.size()));
   check_begun();
@@ -168,7 +169,15 @@ void Upstream::writable() {
   phase_ = Phase::open;
 }
 
-void Upstream::flushed() { server_.pool().clients().there_is_room(); }
+void Upstream::flushed() {
+  if (!is_full_ || unsent() != 0) return;
+  set_full(false);
+  server_.pool().clients().there_is_room();
+}
+
+void Upstream::set_full(bool full) noexcept {
+  if (std::exchange(is_full_, full) != full) server_.pool().servers().note_full(full ? 1 : -1);
+}
 
 std::size_t Upstream::consume(std::string_view bytes) {
   heard_ = loop_.now();
@@ -312,6 +321,7 @@ void Upstream::disconnect() noexcept {
   phase_ = Phase::closed;
   detach();
   behind_handshake_ = {};
+  set_full(false);
   handshake_left_ = 0;
   reader_ = server_.pool().protocol().reply_reader();
 }

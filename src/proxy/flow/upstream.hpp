@@ -62,8 +62,8 @@ class Upstream final : public Stream, private Receiver {
   /// What waits to be written.
   std::size_t unsent() const noexcept { return Stream::unsent() + behind_handshake_.size(); }
   bool idle() const noexcept { return queue_.empty() && unsent() == 0; }
-  /// The server takes its requests so slowly that it should get no more until it has gone on.
-  bool is_full() const noexcept { return unsent() > full; }
+  /// The server takes its requests so slowly that it should get no more until it has taken all.
+  bool is_full() const noexcept { return is_full_; }
   bool connected() const noexcept { return phase_ == Phase::open; }
   std::size_t under_way() const noexcept { return queue_.size(); }
   /// Changes when the connection is lost or closed.
@@ -94,7 +94,7 @@ class Upstream final : public Stream, private Receiver {
   void check_time();
 
  private:
-  static constexpr std::size_t full = std::size_t{4} << 20;
+  static constexpr std::size_t most_unsent = std::size_t{4} << 20;
 
   enum class Phase : std::uint8_t { closed, resolving, connecting, open };
 
@@ -113,6 +113,7 @@ class Upstream final : public Stream, private Receiver {
   bool begin_connection();
   bool take_descriptor() noexcept;
   void say(std::string_view bytes);
+  void set_full(bool full) noexcept;
   void check_begun();
   bool push(std::string_view message);
   void disconnect() noexcept;
@@ -136,6 +137,7 @@ class Upstream final : public Stream, private Receiver {
   std::string behind_handshake_;      // bytes that wait until it is accepted
   std::uint32_t handshake_left_ = 0;  // replies to it that have not come
   bool untimed_ = false;
+  bool is_full_ = false;
   bool has_descriptor_ = false;               // of those that the process may have
   Failure begin_failure_ = Failure::refused;  // why no connection could be begun
   Phase phase_ = Phase::closed;

@@ -14,6 +14,8 @@
 #include "proxy/flow/random_load.hpp"
 #include "proxy/support/asking.hpp"
 #include "proxy/support/listening.hpp"
+#include "proxy/support/memcached.hpp"
+#include "proxy/support/nutcracker.hpp"
 #include "proxy/support/proxy_under_test.hpp"
 #include "resp/writer.hpp"
 #include "support/plain_client.hpp"
@@ -173,6 +175,64 @@ TEST_F(Clients, WhoAsksMoreThanAServerTakesWaits) {
   first_.cont();
   writer.join();
   for (int i = 0; i < 100; ++i) ASSERT_EQ(client.read().as_text(), "OK") << i;
+}
+
+/// Sends one request again and again, as far as the peer takes it.
+class Sender {
+ public:
+  explicit Sender(std::uint16_t port) : connection_(connect_to(port)) {}
+
+  void send(std::string_view request) {
+    for (;;) {
+      const auto left = request.substr(at_);
+      const auto sent =
+          ::send(connection_.number(), left.data(), left.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent <= 0) return;
+      at_ = (at_ + static_cast<std::size_t>(sent)) % request.size();
+    }
+  }
+
+ private:
+  Descriptor connection_;
+  std::size_t at_ = 0;  // in the request
+};
+
+/// Who wants no replies waits for a server that stands still as well: also those who come again.
+TEST(WithoutReplies, AServerThatStandsStillTakesNoMemory) {
+  VirtualClock clock;
+  Memcached first, second;
+  ProxyUnderTest proxy{PoolLines{memcached_pool({first.port(), second.port()})},
+                       {"memory_limit: 32mb"},
+                       clock};
+  const auto key = proxy.key_at(0);
+  const auto set = fmt::format("set {} 0 0 500000 noreply\r\n{}\r\n", key, std::string(500'000, 'x'));
+  const auto set_other = fmt::format("set {} 0 0 1\r\nx\r\n", proxy.key_at(1));
+  PlainClient other{proxy.port()};
+  const auto expect_service = [&] {
+    other.send(set_other);
+    ASSERT_EQ(read_bytes(other, 8), "STORED\r\n");
+  };
+  first.stop();
+  std::deque<Sender> senders;
+  std::int64_t most = 0;
+  for (int seconds = 0; seconds < 60; ++seconds) {
+    if (senders.size() == 10) senders.pop_front();  // it goes, and another comes
+    senders.emplace_back(proxy.port());
+    for (auto& sender : senders) sender.send(set);
+    expect_service();
+    proxy.pass(1s);
+    expect_service();
+    most = std::max(most, proxy.proxy().memory());
+  }
+  EXPECT_GT(totals(proxy).client_paused, 0);
+  EXPECT_LT(most, static_cast<std::int64_t>(64 * mib));
+  senders.clear();
+  first.cont();
+  const auto later = proxy.key_at(0, "later");
+  PlainClient after{proxy.port()};
+  after.send(fmt::format("set {} 0 0 1\r\ny\r\nget {}\r\n", later, later));
+  const auto replies = fmt::format("STORED\r\nVALUE {} 0 1\r\ny\r\nEND\r\n", later);
+  EXPECT_EQ(read_bytes(after, replies.size()), replies);
 }
 
 TEST_F(Clients, MemoryHasALimitForAll) {

@@ -35,5 +35,16 @@ TEST(LoginThrottle, KnowsSoManyAddressesAndNoMore) {
   EXPECT_EQ(throttle.wait_of("first", now), 0ms) << "the oldest made room";
 }
 
+TEST(LoginThrottle, WhoFailsAgainIsTheLatest) {
+  LoginThrottle throttle;
+  SteadyTime now{};
+  for (const auto* const address : {"early", "late", "early"})
+    for (int i = 0; i < 6; ++i) throttle.note_failure(address, now);
+  for (std::size_t i = 1; i < LoginThrottle::most_addresses; ++i)
+    throttle.note_failure(std::to_string(i), now);
+  EXPECT_EQ(throttle.wait_of("late", now), 0ms);
+  EXPECT_GT(throttle.wait_of("early", now), 0ms);
+}
+
 }  // namespace
 }  // namespace sluice::proxy::flow

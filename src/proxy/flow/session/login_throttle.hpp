@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <list>
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "sluice/clock.hpp"
 
@@ -29,18 +31,22 @@ class LoginThrottle {
 
   void note_failure(const std::string& address, SteadyTime now) {
     const std::lock_guard lock{mutex_};
-    if (addresses_.size() >= most_addresses && !addresses_.contains(address)) make_room();
-    auto& known = addresses_[address];
-    known = {left_of(known, now) + 1, now};
+    const auto found = places_.find(address);
+    if (found == places_.end()) return add(address, now);
+    const auto place = found->second;
+    place->count = left_of(*place, now) + 1;
+    place->last = now;
+    known_.splice(known_.end(), known_, place);
   }
   std::chrono::milliseconds wait_of(const std::string& address, SteadyTime now) const {
     const std::lock_guard lock{mutex_};
-    const auto found = addresses_.find(address);
-    return found == addresses_.end() ? wait_for(0) : wait_for(left_of(found->second, now));
+    const auto found = places_.find(address);
+    return found == places_.end() ? wait_for(0) : wait_for(left_of(*found->second, now));
   }
 
  private:
   struct Failures {
+    std::string address;
     std::size_t count = 0;
     SteadyTime last{};
   };
@@ -50,14 +56,19 @@ class LoginThrottle {
     const auto halvings = (now - failures.last) / half_life;
     return halvings >= 32 ? 0 : std::min<std::size_t>(failures.count, 64) >> halvings;
   }
-  /// The one whose last failure is longest ago goes.
-  void make_room() {
-    addresses_.erase(std::ranges::min_element(addresses_, {},
-                                              [](const auto& known) { return known.second.last; }));
+  /// If too many are known, the one whose last failure is longest ago makes room.
+  void add(const std::string& address, SteadyTime now) {
+    if (known_.size() >= most_addresses) {
+      places_.erase(known_.front().address);
+      known_.pop_front();
+    }
+    known_.push_back({address, 1, now});
+    places_.emplace(known_.back().address, std::prev(known_.end()));
   }
 
   mutable std::mutex mutex_;
-  std::map<std::string, Failures> addresses_;
+  std::list<Failures> known_;  // in the order of their last failures
+  std::map<std::string_view, std::list<Failures>::iterator> places_;  // by the addresses in known_
 };
 
 }  // namespace sluice::proxy::flow

@@ -74,6 +74,10 @@ void ClientSession::spoil() {
   if (transaction_) transaction_->spoil();
 }
 
+bool ClientSession::meets_full_server() const noexcept {
+  return transaction_ && transaction_->meets_full_server();
+}
+
 void ClientSession::unblock(std::string_view why) {
   if (blocked_) blocked_->unblock(why);
 }

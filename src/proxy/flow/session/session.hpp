@@ -39,6 +39,8 @@ class ClientSession {
   bool is_in_transaction() const noexcept;
   /// What should have been queued in a transaction was answered with an error.
   void spoil();
+  /// The connection of its transaction has more to send than the server takes.
+  bool meets_full_server() const noexcept;
   /// As whom it has logged in.
   std::string_view user() const noexcept;
   /// A client in a blocking command waits no more, and is told why.

@@ -15,8 +15,8 @@ SideRequest::SideRequest(Client& client, const Plan& plan)
       mode_(client.mode()),
       client_(client.number()) {}
 
-Upstream& SideRequest::ask(Server& server, std::string_view bytes, std::uint32_t place,
-                           std::size_t parts, std::string_view key) {
+void SideRequest::ask(Server& server, std::string_view bytes, std::uint32_t place,
+                      std::size_t parts, std::string_view key) {
   Request& request = pool_.loop().requests().make();
   request.receiver = this;
   request.place = place;
@@ -24,9 +24,7 @@ Upstream& SideRequest::ask(Server& server, std::string_view bytes, std::uint32_t
   request.command = whole_.command;
   request.read_only = whole_.read_only;
   note_key(request, key);
-  Upstream& upstream = server.upstream(mode_, client_);
-  upstream.send(request, bytes);
-  return upstream;
+  server.upstream(mode_, client_).send(request, bytes);
 }
 
 bool SideRequest::may_ask_again(const Request& request, Failure failure,

@@ -35,8 +35,8 @@ class SideRequest : public Receiver {
 
   /// The outcome comes by replied() or failed(), possibly before this returns; both must drop() the
   /// request. It is one of so many `parts`, at this `place`; `key`: its first, for logs.
-  Upstream& ask(Server& server, std::string_view bytes, std::uint32_t place = 0,
-                std::size_t parts = 1, std::string_view key = {});
+  void ask(Server& server, std::string_view bytes, std::uint32_t place = 0, std::size_t parts = 1,
+           std::string_view key = {});
   /// A read whose connection to the server broke may be sent once more; see flow::may_ask_again().
   bool may_ask_again(const Request& request, Failure failure, const Server& server) const;
   void ask_again(Request& request, Server& server, std::string_view bytes);
@@ -54,9 +54,8 @@ class SideRequest : public Receiver {
   std::unique_ptr<SideRequest> self_;
 };
 
-/// Sends the fragments of a request (gather.cpp). True: one of the servers has more than enough to
-/// take.
-bool gather(Client& client, Words words, std::string_view bytes, const Plan& plan);
+/// Sends the fragments of a request (gather.cpp).
+void gather(Client& client, Words words, std::string_view bytes, const Plan& plan);
 
 /// A command that waits on the server (BLPOP, XREAD BLOCK ...), for as long as the client has asked
 /// for: the pool's timeout does not count. The client's next requests wait with it. When the client

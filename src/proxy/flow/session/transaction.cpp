@@ -80,7 +80,6 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   Request& request = of_client(plan, queued);
   if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
   send(request, bytes);
-  if (connection_) client_.wait_if_full(*connection_);
 }
 
 /// What is then refused spoils the transaction: nothing of it is mirrored.

@@ -37,6 +37,9 @@ class Transaction final : public Receiver {
   /// Between MULTI and its end; before it, there are only watched keys.
   bool is_open() const noexcept { return state_.is_open(); }
 
+  /// Its connection has more to send than the server takes.
+  bool meets_full_server() const noexcept { return connection_ && connection_->is_full(); }
+
   /// Each answers the client. REQUIRES of watch(), unwatch(), begin(): nothing of the client is
   /// under way.
   void watch(Words words, std::string_view bytes, const Plan& plan);
