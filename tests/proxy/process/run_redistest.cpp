@@ -222,6 +222,30 @@ TEST(RunTest, ASignalItDiesOfIsInTheLogWithThoseBefore) {
   for (const auto& row : rows) EXPECT_TRUE(says(log, row.line)) << row.line;
 }
 
+/// The most memory that a process has had, in bytes.
+std::size_t peak_of(pid_t process) {
+  std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stoul(line.substr(6)) << 10;
+  return 0;
+}
+
+TEST(RunTest, X26_AHugeValueIsHeldOnce) {
+  RedisServer server;
+  ProxyProgram proxy{redis_pool({server.port()})};
+  PlainClient client{proxy.port()};
+  ASSERT_EQ(client.command({"PING"}).as_text(), "PONG");
+  const auto before = peak_of(proxy.process().pid());
+  // Just beyond a power of two, where a buffer that doubles wastes the most.
+  const std::string value(std::size_t{129} << 20, 'v');
+  EXPECT_EQ(client.command({"SET", "huge", value}).as_text(), "OK");
+  EXPECT_EQ(client.command({"GET", "huge"}).as_text() == value, true);
+  EXPECT_EQ(client.command({"HELLO", "3"}).is_error(), false);
+  EXPECT_EQ(client.command({"SET", "huge", value}).as_text(), "OK") << "behind a handshake";
+  EXPECT_EQ(client.command({"GET", "huge"}).as_text() == value, true);
+  EXPECT_LT(peak_of(proxy.process().pid()) - before, value.size() * 5 / 4);
+}
+
 /// What one client after the other gets, as text.
 std::vector<std::string> conversation(std::uint16_t port,
                                       const std::vector<std::vector<std::string>>& commands) {
