@@ -60,9 +60,14 @@ Pool::Pool(PoolContext context, std::shared_ptr<const PoolSettings> settings,
       watch_(context_.registry.pool(context_.worker, settings_->name)),
       protocol_(make_protocol(*settings_, context_.mbuf_size)),
       clients_(*this),
-      servers_(*this) {}
+      servers_(*this) {
+  shared_->parts->enter(*this);
+}
 
-Pool::~Pool() { clients_.close_all(); }
+Pool::~Pool() {
+  shared_->parts->leave(*this);
+  clients_.close_all();
+}
 
 void Pool::apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls) {
   tls_ = std::move(tls);  // the files may have changed under the same names

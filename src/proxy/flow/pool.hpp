@@ -13,6 +13,7 @@
 #include "proxy/flow/loop.hpp"
 #include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/pool_clients.hpp"
+#include "proxy/flow/pool_parts.hpp"
 #include "proxy/flow/pool_servers.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/session/login_throttle.hpp"
@@ -29,6 +30,7 @@ struct SharedPool {
   HealthVersion version{0};
   ScriptCache scripts;
   LoginThrottle logins;
+  std::shared_ptr<PoolParts> parts = std::make_shared<PoolParts>();
 
   std::shared_ptr<SharedServer> server_of(const ServerSettings& server, const PoolSettings& pool);
 
