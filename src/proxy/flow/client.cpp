@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/flow/handover.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "proxy/flow/session/side_request.hpp"
@@ -36,11 +37,11 @@ constexpr std::chrono::milliseconds quiet_time{50};
 
 }  // namespace
 
-Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
+Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t id,
                std::size_t place)
     : Stream(pool.loop()),
       pool_(pool),
-      number_(number),
+      id_(id),
       expected_(expected_at_first),
       place_(static_cast<std::uint32_t>(place)),
       last_active_(pool.loop().now()),
@@ -94,14 +95,73 @@ void Client::apply(const PoolSettings& before) {
   const auto& settings = pool_.settings();
   auto state = session_state_;
   if (state.mode.db == before.redis_db) state.mode.db = settings.redis_db;
+  set_rights(state, before.wants_login());
+}
+
+/// Of its user by the settings as they are. `wanted_login`: those by which it has come to `state`.
+void Client::set_rights(SessionState state, bool wanted_login) {
+  const auto& settings = pool_.settings();
   const auto user = settings.find_user(session_ ? session_->user() : default_user);
   state.read_only = user && user->read_only;
   state.logged_in =
-      !settings.wants_login() || (before.wants_login() && state.logged_in && user.has_value());
+      !settings.wants_login() || (wanted_login && state.logged_in && user.has_value());
   const bool leaves = session_state_.logged_in && !state.logged_in;
   if (session_ && (leaves || (state.read_only && !session_state_.read_only))) session_->revoke();
   set_session_state(state);
   if (leaves) close_later();
+}
+
+void Client::take_over(const HandedClient& client) {
+  auto state = session_state_;
+  state.mode = {.resp = client.resp, .db = client.db.value_or(pool_.settings().redis_db)};
+  state.logged_in = client.logged_in;
+  session_state_.logged_in = client.logged_in;
+  if (!client.told.empty()) session().set_all_told(client.told);
+  reply_mode_.set_muted(client.muted);
+  set_unread(client.unread);
+  set_rights(state, client.wants_login);
+}
+
+bool Client::can_be_handed() const noexcept {
+  const auto* const to = pool_.clients().handover();
+  return to && to->is_open() && !stays_ && !state_.is_closing() && is_bare();
+}
+
+bool Client::hand_over() {
+  const bool can = can_be_handed();
+  const bool goes_on =
+      (session_ && session_->is_amid()) || unread().size() > ClientHandover::most_unread;
+  if (!can || goes_on) {
+    if (state_.has(Pause::handover)) {
+      state_.end(Pause::handover);
+      go_on();
+    }
+    return can;
+  }
+  pause_for(Pause::handover);
+  // What it asks the successor would overtake what no server has answered here.
+  if (unanswered_ && loop_.now() - last_active_ < quiet_time) return true;
+  if (is_idle() && pool_.clients().handover()->offer(handed(), descriptor(), pool_.clients()))
+    close();
+  return true;
+}
+
+HandedClient Client::handed() const {
+  const auto& settings = pool_.settings();
+  const auto& mode = session_state_.mode;
+  HandedClient client{.pool = settings.name,
+                      .listen = net::to_string(settings.listen.endpoint),
+                      .redis = settings.redis,
+                      .id = id_,
+                      .resp = mode.resp,
+                      .db = {},
+                      .wants_login = settings.wants_login(),
+                      .logged_in = session_state_.logged_in,
+                      .muted = reply_mode_.muted(),
+                      .told = session_ ? session_->all_told() : "",
+                      .unread = std::string{unread()}};
+  if (mode.db != settings.redis_db) client.db = mode.db;
+  return client;
 }
 
 void Client::set_session_state(const SessionState& state) noexcept {
@@ -114,6 +174,7 @@ void Client::flushed() {
   if (budgeted_ != 0) static_cast<void>(keep_within_budget(memory()));
   go_on();
   if (!queue_.empty()) return;
+  if (state_.has(Pause::handover) && (hand_over(), closed())) return;
   const bool has_begun = memory() != 0 || (session_ && session_->is_in_transaction());
   if (state_.ends(has_begun)) close();
 }
@@ -236,7 +297,7 @@ ClientSession& Client::session() {
 }
 
 ClientFigures Client::figures() const {
-  return {.id = pool_.clients().id_of(*this),
+  return {.id = id_,
           .pool = pool_.settings().name,
           .address = peer(),
           .idle = std::chrono::floor<std::chrono::milliseconds>(loop_.now() - last_active_),
@@ -297,7 +358,7 @@ bool Client::is_worth_keeping(const Plan& plan, std::size_t size) const noexcept
 
 void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
   if (!plan.keys.empty()) pool_.note_key(words[plan.keys.front()]);
-  Upstream& upstream = home.upstream(session_state_.mode, number_);
+  Upstream& upstream = home.upstream(session_state_.mode, id_);
   if (plan.expects_reply) {
     Request& request = enqueue(plan);
     if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
@@ -305,6 +366,7 @@ void Client::send(Server& home, Words words, std::string_view bytes, const Plan&
     upstream.send(request, bytes);
   } else {
     upstream.send_only(bytes);
+    unanswered_ = true;
   }
   wait_if_full(upstream);
 }
@@ -406,7 +468,7 @@ bool Client::ask_again(Request& request, Failure failure) {
   if (!home) return false;
   request.retried = true;
   pool_.counters().retries.add();
-  home->upstream(session_state_.mode, number_).send(request, *request.body);
+  home->upstream(session_state_.mode, id_).send(request, *request.body);
   return true;
 }
 

@@ -36,13 +36,20 @@ struct SessionState {
 
 class ClientSession;
 class Pool;
+struct HandedClient;
 
 class Client final : public Stream, public Receiver {
  public:
-  /// `place`: its index among the clients of the pool.
-  Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
+  /// `id`: as CLIENT ID says it. `place`: its index among the clients of the pool.
+  Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t id,
          std::size_t place);
   ~Client() override;
+
+  /// What it was and had chosen in another process, whose pool may have had other settings: of
+  /// these what apply() says.
+  void take_over(const HandedClient& client);
+  /// The successor has refused it.
+  void stay() noexcept { stays_ = true; }
 
   /// At once: what is under way is forgotten.
   void close() noexcept;
@@ -53,6 +60,10 @@ class Client final : public Stream, public Receiver {
   void drain();
   /// Closes as soon as nothing is under way, also a busy client.
   void drain_now();
+  /// Reads no more, and goes to the successor as soon as nothing is under way; what is in the
+  /// middle of a transaction, of a blocking command, of subscriptions or of a long request goes on
+  /// until that is over. False: it cannot go there.
+  bool hand_over();
   /// The pool's settings were `before`. Requests under way are answered before the next is read, so
   /// that none overtakes. What its user may do no more, it may do no more from now on; a client
   /// whose user may nothing leaves behind the replies to what is under way.
@@ -61,6 +72,10 @@ class Client final : public Stream, public Receiver {
   /// Called by the pool, which has taken the client off its list of those that wait.
   void there_is_room();
   ClientFigures figures() const;
+  /// As CLIENT LIST and CLIENT INFO tell it, in Redis's format, with what a proxy can know.
+  std::string line() const;
+  std::string_view user() const noexcept;
+  bool is_subscribed() const noexcept;
   /// What is buffered or kept for it, in bytes.
   std::size_t holds() const noexcept { return memory() + parked_ + reader_bytes_; }
   /// It has not logged in, or not even ended the TLS handshake, and should have by `deadline`.
@@ -70,7 +85,7 @@ class Client final : public Stream, public Receiver {
 
   std::size_t place() const noexcept { return place_; }
   void set_place(std::size_t place) noexcept { place_ = static_cast<std::uint32_t>(place); }
-  std::uint64_t number() const noexcept { return number_; }
+  std::uint64_t id() const noexcept { return id_; }
   bool is_idle() const noexcept;
   bool is_closing() const noexcept { return state_.is_closing(); }
   SteadyTime last_active() const noexcept { return last_active_; }
@@ -138,6 +153,9 @@ class Client final : public Stream, public Receiver {
   void park(Request& request, std::string_view reply);
   void pass_on(std::string_view reply);
   void abandon_queue() noexcept;
+  void set_rights(SessionState state, bool wanted_login);
+  bool can_be_handed() const noexcept;
+  HandedClient handed() const;
   void release_answered();
   std::size_t serve_all(std::string_view bytes);
   void weigh_reader() noexcept;
@@ -154,7 +172,7 @@ class Client final : public Stream, public Receiver {
   std::unique_ptr<RequestReader> reader_;  // while a request is incomplete
   ClientQueue queue_;
   std::size_t parked_ = 0;  // bytes of replies that wait for their turn, and of fragments
-  std::uint64_t number_;
+  std::uint64_t id_;
   std::uint32_t expected_;  // how long the next reply may be, by those that came
   std::uint32_t place_;
   SteadyTime last_active_;
@@ -166,7 +184,9 @@ class Client final : public Stream, public Receiver {
   ClientState state_;
   ReplyMode reply_mode_;
   bool keeps_alive_ = false;
-  bool is_listed_ = false;  // among the clients that the pool tells when there is room
+  bool stays_ = false;       // the successor does not take it
+  bool unanswered_ = false;  // it has sent what has no reply: nobody knows when that is done
+  bool is_listed_ = false;   // among the clients that the pool tells when there is room
 };
 
 }  // namespace sluice::proxy::flow

@@ -14,6 +14,7 @@ enum class Pause : std::uint8_t {
   reload = 4,   ///< the settings changed: requests from before are answered first
   server = 8,   ///< a server takes the requests too slowly
   room = 16,    ///< unread replies, requests under way or the worker's memory are at their limit
+  handover = 32,  ///< it goes to the successor in an upgrade as soon as nothing is under way
 };
 
 /// A client goes through these in order, and may leave some out.
@@ -71,6 +72,9 @@ class ReplyMode {
     if (muted_ != 0 && muted_ != for_ever) --muted_;
   }
   bool is_muted() const noexcept { return muted_ != 0; }
+  /// For a successor, which goes on as the client has chosen.
+  std::uint8_t muted() const noexcept { return muted_; }
+  void set_muted(std::uint8_t muted) noexcept { muted_ = muted; }
 
  private:
   static constexpr std::uint8_t for_ever = 255;
