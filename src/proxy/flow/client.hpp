@@ -40,6 +40,10 @@ struct HandedClient;
 
 class Client final : public Stream, public Receiver {
  public:
+  /// So long a client says nothing before it is taken to be quiet: much longer than a round trip
+  /// within a site.
+  static constexpr std::chrono::milliseconds quiet_time{50};
+
   /// `id`: as CLIENT ID says it. `place`: its index among the clients of the pool.
   Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t id,
          std::size_t place);

@@ -1,6 +1,7 @@
 // X22: a proxy that leaves, and a successor that a test plays: at every moment one of them, and no
 // more, reads from a client's connection.
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -11,6 +12,7 @@
 #include "net/socket.hpp"
 #include "proxy/flow/handover.hpp"
 #include "proxy/flow/two_servers.hpp"
+#include "proxy/support/memcached.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::test {
@@ -37,6 +39,10 @@ class Successor {
     proxy.proxy().drain(std::move(its));
   }
 
+  bool has_offer() const {
+    pollfd wait{channel_.number(), POLLIN, 0};
+    return ::poll(&wait, 1, 0) == 1;
+  }
   /// The next client that is offered.
   Offer next() {
     std::array<char, 65536> bytes{};
@@ -128,6 +134,25 @@ TEST_F(Handover, X22_ARequestThatHasBegunGoesWithItsClient) {
   client.send("lo\r\n");
   EXPECT_EQ(client.read().as_text(), "hello") << "and comes back with it";
   EXPECT_EQ(ask(client, "GET nothing"), "_");
+}
+
+/// A request without a reply may still be on its way to the server when the client is at rest.
+TEST(HandoverMemcached, X22_WhatHasNoReplyIsNotOvertaken) {
+  VirtualClock clock;
+  Memcached server;
+  ProxyUnderTest proxy{
+      PoolLines{{"servers:", fmt::format(" - 127.0.0.1:{}:1 a", server.port())}}, {}, clock};
+  PlainClient client{proxy.port()};
+  client.send("get k\r\n");
+  ASSERT_EQ(client.read_raw(), "END\r\n");
+  client.send("set k 0 0 1 noreply\r\nx\r\n");
+  ASSERT_TRUE(comes_true([&] { return totals(proxy).requests == 2; }));
+  Successor successor{proxy};
+  EXPECT_EQ(proxy.proxy().handed_over(), 0U);
+  EXPECT_FALSE(successor.has_offer());
+  clock.advance(std::chrono::milliseconds{60});
+  EXPECT_EQ(proxy.proxy().handed_over(), 0U);  // which wakes it
+  EXPECT_EQ(successor.next().message.client.pool, "under_test");
 }
 
 TEST_F(Handover, X22_SoManyAtATime) {
