@@ -22,6 +22,8 @@ foreach(program IN ITEMS sluice_program sluice_proxy_program)
     install(TARGETS ${program} RUNTIME COMPONENT programs)
   endif()
 endforeach()
+# The unit names the program without its folder, which systemd finds, so that the tree may be installed elsewhere than configured.
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/sluice-proxy.service DESTINATION lib/systemd/system COMPONENT programs)
 
 configure_package_config_file(cmake/sluice-config.cmake.in ${PROJECT_BINARY_DIR}/sluice-config.cmake
                               INSTALL_DESTINATION ${package_dir})

@@ -28,6 +28,8 @@ class Descriptor {
 
   int number() const noexcept { return number_; }
   bool is_open() const noexcept { return number_ >= 0; }
+  /// The caller owns it now.
+  int release() noexcept { return std::exchange(number_, -1); }
   void close() noexcept {
     if (is_open()) ::close(std::exchange(number_, -1));
   }

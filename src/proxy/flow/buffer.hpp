@@ -25,6 +25,8 @@ class BlockPool {
 
   char* take(std::size_t bytes);
   void give(char* memory, std::size_t bytes) noexcept;
+  /// More of it, with what is in it. Of a large one the system moves the pages and copies nothing.
+  char* extend(char* memory, std::size_t bytes, std::size_t wanted);
 
   /// Call it once a second: frees half of the blocks that were not used since the last call, so
   /// that the memory of a burst is given back within seconds. True: memory was freed.
@@ -71,6 +73,11 @@ class Buffer {
     std::memcpy(data_ + end_, bytes.data(), bytes.size());
     end_ += bytes.size();
   }
+
+  /// `bytes`, the end of what `other` holds, and most of it: takes over its memory instead of a
+  /// copy, so that a huge message is held once. `other` is empty then, and views of it stay good as
+  /// long as this does not change. False: not worth it, or there is something in front already.
+  bool take_over(Buffer& other, std::string_view bytes) noexcept;
 
   /// In no more memory than they need: nothing may follow for long. REQUIRES: empty().
   void keep(std::string_view bytes);

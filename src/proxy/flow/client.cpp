@@ -32,17 +32,13 @@ constexpr std::size_t most_kept = 1024;
 // Bytes of replies that a client may leave untaken before it has logged in: as in Redis.
 constexpr std::size_t most_for_strangers = 1024;
 
-// So long a client says nothing before it is taken to be quiet: much longer than a round trip
-// within a site.
-constexpr std::chrono::milliseconds quiet_time{50};
-
 }  // namespace
 
-Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
+Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t id,
                std::size_t place)
     : Stream(pool.loop()),
       pool_(pool),
-      number_(number),
+      id_(id),
       expected_(expected_at_first),
       place_(static_cast<std::uint32_t>(place)),
       last_active_(pool.loop().now()),
@@ -119,11 +115,17 @@ void Client::apply(const PoolSettings& before) {
   if (is_mirror_) return;  // it chooses each database itself
   auto state = session_state_;
   if (state.mode.db == before.redis_db) state.mode.db = settings.redis_db;
+  set_rights(state, before.wants_login());
+}
+
+/// Of its user by the settings as they are. `wanted_login`: those by which it has come to `state`.
+void Client::set_rights(SessionState state, bool wanted_login) {
+  const auto& settings = pool_.settings();
   const auto its_user = settings.find_user(user());
   state.read_only = its_user && its_user->read_only;
   state.rights = its_user ? pool_.protocol().rights_of(its_user->name) : nullptr;
   state.logged_in =
-      !settings.wants_login() || (before.wants_login() && state.logged_in && its_user.has_value());
+      !settings.wants_login() || (wanted_login && state.logged_in && its_user.has_value());
   const bool leaves = session_state_.logged_in && !state.logged_in;
   const auto* const rights = session_state_.rights;
   const bool is_narrowed = (state.read_only && !session_state_.read_only) ||
@@ -147,6 +149,7 @@ void Client::flushed() {
   if (budgeted_ != 0) static_cast<void>(keep_within_budget(memory()));
   go_on();
   if (!queue_.empty()) return;
+  if (state_.has(Pause::handover) && (hand_over(), closed())) return;
   const bool has_begun = memory() != 0 || (session_ && session_->is_in_transaction());
   if (state_.ends(has_begun)) close();
 }
@@ -355,7 +358,7 @@ ClientSession& Client::session() {
 }
 
 ClientFigures Client::figures() const {
-  return {.id = pool_.clients().id_of(*this),
+  return {.id = id_,
           .pool = pool_.settings().name,
           .address = peer(),
           .idle = std::chrono::floor<std::chrono::milliseconds>(loop_.now() - last_active_),
@@ -414,7 +417,7 @@ bool Client::meets_full_server(Words words, const Plan& plan) const {
   if (!session_state_.logged_in) return false;
   if (session_ && session_->is_in_transaction()) return session_->meets_full_server();
   const auto is_full = [this](Server* server) {
-    return server && server->upstream(session_state_.mode, number_).is_full();
+    return server && server->upstream(session_state_.mode, id_).is_full();
   };
   const auto is_full_home = [&](std::string_view key) {
     return is_full(pool_.servers().home_of(key));
@@ -441,7 +444,7 @@ bool Client::is_worth_keeping(const Plan& plan, std::size_t size) const noexcept
 
 void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
   if (!plan.keys.empty()) pool_.note_key(words[plan.keys.front()]);
-  Upstream& upstream = home.upstream(session_state_.mode, number_);
+  Upstream& upstream = home.upstream(session_state_.mode, id_);
   if (plan.expects_reply) {
     Request& request = enqueue(plan);
     if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
@@ -449,6 +452,7 @@ void Client::send(Server& home, Words words, std::string_view bytes, const Plan&
     upstream.send(request, bytes);
   } else {
     upstream.send_only(bytes);
+    unanswered_ = true;
   }
 }
 
@@ -547,7 +551,7 @@ bool Client::ask_again(Request& request, Failure failure) {
   if (!home) return false;
   request.retried = true;
   pool_.counters().retries.add();
-  home->upstream(session_state_.mode, number_).send(request, *request.body);
+  home->upstream(session_state_.mode, id_).send(request, *request.body);
   return true;
 }
 

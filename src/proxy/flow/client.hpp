@@ -38,13 +38,24 @@ struct SessionState {
 class ClientLimits;
 class ClientSession;
 class Pool;
+struct HandedClient;
 
 class Client final : public Stream, public Receiver {
  public:
-  /// `place`: its index among the clients of the pool.
-  Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t number,
+  /// So long a client says nothing before it is taken to be quiet: much longer than a round trip
+  /// within a site.
+  static constexpr std::chrono::milliseconds quiet_time{50};
+
+  /// `id`: as CLIENT ID says it. `place`: its index among the clients of the pool.
+  Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t id,
          std::size_t place);
   ~Client() override;
+
+  /// What it was and had chosen in another process, whose pool may have had other settings: of
+  /// these what apply() says.
+  void take_over(const HandedClient& client);
+  /// The successor has refused it.
+  void stay() noexcept { stays_ = true; }
 
   /// At once: what is under way is forgotten.
   void close() noexcept;
@@ -55,6 +66,10 @@ class Client final : public Stream, public Receiver {
   void drain();
   /// Closes as soon as nothing is under way, also a busy client.
   void drain_now();
+  /// Reads no more, and goes to the successor as soon as nothing is under way; what is in the
+  /// middle of a transaction, of a blocking command, of subscriptions or of a long request goes on
+  /// until that is over. False: it cannot go there.
+  bool hand_over();
   /// The pool's settings were `before`. Requests under way are answered before the next is read, so
   /// that none overtakes. What its user may do no more, it may do no more from now on; a client
   /// whose user may nothing leaves behind the replies to what is under way.
@@ -68,6 +83,10 @@ class Client final : public Stream, public Receiver {
   /// It is the mirror of another pool: it may do all, and has no limits.
   void trust() noexcept;
   bool is_mirror() const noexcept { return is_mirror_; }
+  /// As CLIENT LIST and CLIENT INFO tell it, in Redis's format, with what a proxy can know.
+  std::string line() const;
+  std::string_view user() const noexcept;
+  bool is_subscribed() const noexcept;
   /// What is buffered or kept for it, in bytes.
   std::size_t holds() const noexcept { return memory() + parked_ + reader_bytes_; }
   /// It has not logged in, or not even ended the TLS handshake, and should have by `deadline`.
@@ -77,7 +96,7 @@ class Client final : public Stream, public Receiver {
 
   std::size_t place() const noexcept { return place_; }
   void set_place(std::size_t place) noexcept { place_ = static_cast<std::uint32_t>(place); }
-  std::uint64_t number() const noexcept { return number_; }
+  std::uint64_t id() const noexcept { return id_; }
   bool is_idle() const noexcept;
   bool is_closing() const noexcept { return state_.is_closing(); }
   SteadyTime last_active() const noexcept { return last_active_; }
@@ -147,12 +166,14 @@ class Client final : public Stream, public Receiver {
   void park(Request& request, std::string_view reply);
   void pass_on(std::string_view reply);
   void abandon_queue() noexcept;
+  void set_rights(SessionState state, bool wanted_login);
+  bool can_be_handed() const noexcept;
+  HandedClient handed() const;
   void release_answered();
   std::size_t serve_all(std::string_view bytes);
   void weigh_reader() noexcept;
   bool keep_within_budget(std::size_t unread);
   void turn_away_http();
-  std::string_view user() const noexcept;
   void take_limits();
   bool is_within_limits(const Plan& plan, std::size_t bytes);
   void tell_limited();
@@ -170,7 +191,7 @@ class Client final : public Stream, public Receiver {
   std::unique_ptr<RequestReader> reader_;  // while a request is incomplete
   ClientQueue queue_;
   std::size_t parked_ = 0;  // bytes of replies that wait for their turn, and of fragments
-  std::uint64_t number_;
+  std::uint64_t id_;
   std::uint32_t expected_;  // how long the next reply may be, by those that came
   std::uint32_t place_;
   SteadyTime last_active_;
@@ -184,7 +205,9 @@ class Client final : public Stream, public Receiver {
   ReplyMode reply_mode_;
   bool keeps_alive_ = false;
   bool is_mirror_ = false;
-  bool is_listed_ = false;  // among the clients that the pool tells when there is room
+  bool stays_ = false;       // the successor does not take it
+  bool unanswered_ = false;  // it has sent what has no reply: nobody knows when that is done
+  bool is_listed_ = false;   // among the clients that the pool tells when there is room
 };
 
 }  // namespace sluice::proxy::flow

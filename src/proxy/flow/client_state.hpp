@@ -15,6 +15,7 @@ enum class Pause : std::uint8_t {
   server = 8,   ///< the server of the request in hand takes requests too slowly: it is served later
   room = 16,    ///< unread replies, requests under way or the worker's memory are at their limit
   rate = 32,    ///< the request in hand is beyond a rate limit, and is served when its turn comes
+  handover = 64,  ///< it goes to the successor in an upgrade as soon as nothing is under way
 };
 
 /// A client goes through these in order, and may leave some out.
@@ -77,6 +78,9 @@ class ReplyMode {
     if (muted_ != 0 && muted_ != for_ever) --muted_;
   }
   bool is_muted() const noexcept { return muted_ != 0; }
+  /// For a successor, which goes on as the client has chosen.
+  std::uint8_t muted() const noexcept { return muted_; }
+  void set_muted(std::uint8_t muted) noexcept { muted_ = muted; }
 
  private:
   static constexpr std::uint8_t for_ever = 255;

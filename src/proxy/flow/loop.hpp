@@ -105,6 +105,11 @@ class Loop {
   /// Waits for events, timers or posts, `patience` at most, and serves them.
   void turn(std::chrono::milliseconds patience);
 
+  /// What a stream consumes at this moment, if it lies in a buffer: another stream that is to write
+  /// all of it may take it over. Null: nothing.
+  Buffer* in_hand() const noexcept { return in_hand_; }
+  void set_in_hand(Buffer* buffer) noexcept { in_hand_ = buffer; }
+
   BlockPool& blocks() noexcept { return blocks_; }
   const BlockPool& blocks() const noexcept { return blocks_; }
   RequestPool& requests() noexcept { return requests_; }
@@ -126,6 +131,7 @@ class Loop {
   Descriptor wake_;
   SteadyTime now_;
   BlockPool blocks_;
+  Buffer* in_hand_ = nullptr;
   RequestPool requests_;
   std::unique_ptr<char[]> scratch_;
   std::vector<EventHandler*> to_flush_;

@@ -55,6 +55,9 @@ struct ProcessLimits {
   /// Fewer than descriptors: some are left for connections to servers.
   PlaceLimit clients;
   StrangerBudget strangers;
+  /// The ids of clients begin behind it. Those of a predecessor in an upgrade, which may come here,
+  /// lie below.
+  std::uint64_t first_id = 0;
 };
 
 }  // namespace sluice::proxy::flow

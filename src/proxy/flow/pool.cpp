@@ -61,10 +61,12 @@ Pool::Pool(PoolContext context, std::shared_ptr<const PoolSettings> settings,
       protocol_(make_protocol(*settings_, context_.mbuf_size)),
       clients_(*this),
       servers_(*this) {
+  shared_->parts->enter(*this);
   apply_mirror();
 }
 
 Pool::~Pool() {
+  shared_->parts->leave(*this);
   clients_.close_all();
   end_mirror();
 }

@@ -16,6 +16,7 @@
 #include "proxy/flow/mirror.hpp"
 #include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/pool_clients.hpp"
+#include "proxy/flow/pool_parts.hpp"
 #include "proxy/flow/pool_servers.hpp"
 #include "proxy/flow/rate_limit.hpp"
 #include "proxy/flow/resolver.hpp"
@@ -34,6 +35,7 @@ struct SharedPool {
   ScriptCache scripts;
   LoginThrottle logins;
   RateAccounts rates;
+  std::shared_ptr<PoolParts> parts = std::make_shared<PoolParts>();
 
   std::shared_ptr<SharedServer> server_of(const ServerSettings& server, const PoolSettings& pool);
 

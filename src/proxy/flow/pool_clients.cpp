@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "proxy/flow/handover.hpp"
 #include "proxy/flow/pool.hpp"
 #include "sluice/log.hpp"
 
@@ -50,22 +51,21 @@ void PoolClients::accept(net::Socket socket) {
     if (!draining_) tell_refused();
     return;  // and the socket closes
   }
-  static_cast<void>(take(pool_.accept(std::move(socket))));
+  static_cast<void>(add(pool_.accept(std::move(socket)), next_id()));
 }
 
 bool PoolClients::adopt(net::Socket socket) {
   if (draining_ || !find_place()) return false;
-  Client* const client = take(std::make_unique<net::Socket>(std::move(socket)));
+  Client* const client = add(std::make_unique<net::Socket>(std::move(socket)), next_id());
   if (client) client->trust();
   return client != nullptr;
 }
 
-/// Null: epoll takes no more.
-Client* PoolClients::take(std::unique_ptr<net::Transport> transport) {
+/// In the place that was found for it.
+Client* PoolClients::add(std::unique_ptr<net::Transport> transport, std::uint64_t id) {
   try {
-    clients_.push_back(
-        std::make_unique<Client>(pool_, std::move(transport), ++last_number_, clients_.size()));
-  } catch (const std::system_error& error) {
+    clients_.push_back(std::make_unique<Client>(pool_, std::move(transport), id, clients_.size()));
+  } catch (const std::system_error& error) {  // epoll takes no more
     log(LogLevel::error,
         fmt::format("pool '{}': a client is refused: {}", pool_.settings().name, error.what()));
     pool_.counters().client_refused.add();
@@ -74,6 +74,31 @@ Client* PoolClients::take(std::unique_ptr<net::Transport> transport) {
   }
   pool_.counters().client_connections.add();
   return clients_.back().get();
+}
+
+Client* PoolClients::take_over(const HandedClient& client, net::Socket socket) {
+  if (!find_place()) return nullptr;
+  Client* const taken = add(std::make_unique<net::Socket>(std::move(socket)), client.id);
+  if (taken) taken->take_over(client);
+  if (draining_ && drain_timer_.second == 0)
+    drain_timer_ = loop_.after(drain_look, [this] { drain_quiet(); });
+  return taken;
+}
+
+void PoolClients::take_back(const HandedClient& client, net::Socket socket) {
+  if (Client* const taken = take_over(client, std::move(socket))) taken->stay();
+}
+
+/// That no other client of the pool has, in the processes before and after an upgrade either.
+std::uint64_t PoolClients::next_id() noexcept {
+  const auto& context = pool_.context();
+  return context.limits.first_id + ++last_number_ * context.registry.workers() + context.worker;
+}
+
+bool PoolClients::empty() const noexcept {
+  return on_their_way_ == 0 && std::ranges::all_of(clients_, [](const auto& client) {
+           return client->is_mirror() && client->is_idle();
+         });
 }
 
 bool PoolClients::find_place() noexcept {
@@ -110,11 +135,6 @@ void PoolClients::list(std::vector<ClientFigures>& figures, std::size_t most) co
   }
 }
 
-std::uint64_t PoolClients::id_of(const Client& client) const noexcept {
-  const auto& context = pool_.context();
-  return client.number() * context.registry.workers() + context.worker;
-}
-
 void PoolClients::remove(Client& client) noexcept {
   pool_.counters().client_connections.add(-1);
   leave_place();
@@ -140,16 +160,26 @@ void PoolClients::dismiss(Client& client) {
   dismissed_.push_back(&client);
 }
 
-void PoolClients::drain(std::chrono::nanoseconds patience) {
+void PoolClients::drain(std::chrono::nanoseconds patience, ClientHandover* to) {
   draining_ = true;
-  drain_quiet(Clock::add(loop_.now(), patience));
+  handover_ = to;
+  drain_until_ = Clock::add(loop_.now(), patience);
+  drain_quiet();
 }
 
-void PoolClients::drain_quiet(SteadyTime until) {
-  const auto leave = loop_.now() < until ? &Client::drain : &Client::drain_now;
-  for (const auto& client : clients_) (client.get()->*leave)();
-  drain_timer_ = clients_.empty() ? Loop::TimerId{}
-                                  : loop_.after(drain_look, [this, until] { drain_quiet(until); });
+void PoolClients::drain_quiet() {
+  const bool is_late = loop_.now() >= drain_until_;
+  for (auto place = clients_.size(); place-- > 0;) {
+    Client& client = *clients_[place];  // which may leave, and the last one gets its place
+    if (client.is_mirror()) continue;   // it ends behind those whose requests it says again
+    const bool waits = client.hand_over();
+    if (client.closed()) continue;
+    if (is_late)
+      client.drain_now();
+    else if (!waits)
+      client.drain();
+  }
+  drain_timer_ = empty() ? Loop::TimerId{} : loop_.after(drain_look, [this] { drain_quiet(); });
 }
 
 void PoolClients::wait_for_room(Client& client) {

@@ -17,7 +17,9 @@
 
 namespace sluice::proxy::flow {
 
+class ClientHandover;
 class Pool;
+struct HandedClient;
 
 class PoolClients {
  public:
@@ -31,15 +33,27 @@ class PoolClients {
   void accept(net::Socket socket);
   /// The far end of a mirror, which is trusted. False: there are too many.
   bool adopt(net::Socket socket);
-  bool empty() const noexcept { return clients_.empty(); }
+  /// A client that another process hands over: its connection is read from the next turn on. Null:
+  /// there is no room.
+  Client* take_over(const HandedClient& client, net::Socket socket);
+  /// The same of one that the successor has not taken.
+  void take_back(const HandedClient& client, net::Socket socket);
+  /// So many more (or, negative, fewer) may be given back.
+  void expect_back(int clients) noexcept { on_their_way_ += clients; }
+  /// But for mirrors that have nothing under way.
+  bool empty() const noexcept;
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& client : clients_) visit(*client);
+  }
   /// Up to `most` in all are added to `figures`.
   void list(std::vector<ClientFigures>& figures, std::size_t most) const;
-  /// A number of the client that no other of the process has.
-  std::uint64_t id_of(const Client& client) const noexcept;
 
   /// Clients are closed when nothing of theirs is under way and they are quiet, after `patience`
-  /// also those that are not quiet; their requests are served until then.
-  void drain(std::chrono::nanoseconds patience);
+  /// also those that are not quiet; their requests are served until then. `to`: those that can go
+  /// to the successor go there instead.
+  void drain(std::chrono::nanoseconds patience, ClientHandover* to = nullptr);
+  ClientHandover* handover() const noexcept { return handover_; }
   /// Called by a client that has closed: it is destroyed at the end of the turn.
   void remove(Client& client) noexcept;
   /// Closes it when the events of this turn have been served.
@@ -68,11 +82,12 @@ class PoolClients {
 
  private:
   std::unique_ptr<RequestReader> make_reader(bool trusted) const;
+  Client* add(std::unique_ptr<net::Transport> transport, std::uint64_t id);
+  std::uint64_t next_id() noexcept;
   bool find_place() noexcept;
-  Client* take(std::unique_ptr<net::Transport> transport);
   void tell_refused();
   void leave_place() noexcept;
-  void drain_quiet(SteadyTime until);
+  void drain_quiet();
 
   Pool& pool_;
   Loop& loop_;
@@ -85,6 +100,9 @@ class PoolClients {
   std::uint64_t last_number_ = 0;
   RareLine refusals_;
   bool draining_ = false;
+  SteadyTime drain_until_{};  // only those leave that are quiet
+  ClientHandover* handover_ = nullptr;
+  int on_their_way_ = 0;
   Loop::TimerId dismissal_timer_{};
   Loop::TimerId drain_timer_{};
 };

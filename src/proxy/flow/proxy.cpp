@@ -208,9 +208,24 @@ std::vector<std::string> Proxy::reload(Config config) {
   return changes;
 }
 
-void Proxy::drain() {
+void Proxy::inherit_clients(std::vector<Descriptor> channels, std::uint64_t generation) {
+  constexpr int ids_of_a_process = 40;  // bits
+  limits_.first_id = generation << ids_of_a_process;
+  for (std::size_t i = 0; i < channels.size(); ++i)
+    workers_[i % workers_.size()]->inherit(std::move(channels[i]));
+}
+
+void Proxy::drain(std::vector<Descriptor> to_successor) {
   pools_.clear();  // our own descriptors of the listening sockets
-  for (auto& worker : workers_) worker->run([&] { worker->drain(patience_of(config_)); });
+  to_successor.resize(workers_.size());
+  for (std::size_t i = 0; i < workers_.size(); ++i)
+    workers_[i]->run([&] { workers_[i]->drain(patience_of(config_), std::move(to_successor[i])); });
+}
+
+std::size_t Proxy::handed_over() const {
+  std::size_t sum = 0;
+  for (const auto& worker : workers_) worker->run([&] { sum += worker->handed_over(); });
+  return sum;
 }
 
 std::int64_t Proxy::memory() const noexcept {

@@ -40,11 +40,19 @@ class Proxy {
   std::vector<std::string> reload(Config config);
   const Config& config() const noexcept { return config_; }
 
+  /// The channels at which the workers of a predecessor hand their clients over, before start(). Of
+  /// that process and its own predecessors there were `generation`.
+  void inherit_clients(std::vector<Descriptor> channels, std::uint64_t generation);
+
   /// New connections are refused. Clients that were accepted are served until they are quiet, and
   /// after half of drain_timeout until they have nothing under way. A connection that the kernel
   /// had taken but no worker had accepted is reset: nothing that was asked on it is done.
-  void drain();
+  /// `to_successor`: a channel for each worker, to a process that accepts at the same sockets; then
+  /// clients go there as soon as they are at rest.
+  void drain(std::vector<Descriptor> to_successor = {});
   bool is_drained() const noexcept;
+  /// Clients that the successor has taken.
+  std::size_t handed_over() const;
 
   /// The clients that are connected, `most` at most. The thread that starts and reloads; each
   /// worker is asked in its turn.

@@ -124,9 +124,10 @@ Upstream& Server::upstream(const ConnectionMode& mode, std::size_t client) {
       connections.upstreams.push_back(
           std::make_unique<Upstream>(pool_.loop(), *this, handshake(mode)));
   }
+  const auto count = connections.upstreams.size();
+  // The ids of a worker's clients are as far apart as there are workers.
   return *connections
-              .upstreams[connections.upstreams.size() == 1 ? 0
-                                                           : client % connections.upstreams.size()];
+              .upstreams[count == 1 ? 0 : client / pool_.context().registry.workers() % count];
 }
 
 BorrowedUpstream Server::borrow(const ConnectionMode& mode) {

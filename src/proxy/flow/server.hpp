@@ -90,6 +90,10 @@ class Server final : private Receiver {
   /// Empty: there are exclusive_connections already.
   BorrowedUpstream borrow(const ConnectionMode& mode);
 
+  /// That its notifications of keys are missing, and that they come again.
+  RareLine& lost_told() noexcept { return lost_told_; }
+  RareLine& heard_told() noexcept { return heard_told_; }
+
   const Addresses& addresses() const noexcept { return addresses_; }
   void skip(const net::Address& address) noexcept { addresses_.skip(address); }
   /// A connection failed: the name may have other addresses by now.
@@ -150,6 +154,7 @@ class Server final : private Receiver {
   ServerSettings settings_;
   std::shared_ptr<SharedServer> shared_state_;
   std::shared_ptr<watch::ServerWatch> watch_;
+  RareLine lost_told_, heard_told_;
   bool is_name_;
   Addresses addresses_;
   bool asking_ = false;

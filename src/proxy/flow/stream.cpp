@@ -27,6 +27,11 @@ void Stream::replace(std::unique_ptr<net::Transport> transport) {
   attach(std::move(transport));
 }
 
+void Stream::set_unread(std::string_view bytes) {
+  in_.keep(bytes);
+  if (!bytes.empty()) loop_.again(*this);
+}
+
 void Stream::detach() noexcept {
   ++generation_;
   if (transport_) loop_.remove(transport_->descriptor());
@@ -60,9 +65,11 @@ void Stream::resume() {
 
 bool Stream::take_leftovers() {
   const auto before = generation_;
+  loop_.set_in_hand(&in_);
   const auto used = consume(in_.view());
+  loop_.set_in_hand(nullptr);
   if (before != generation_) return false;
-  in_.drop(used);
+  if (!in_.empty()) in_.drop(used);  // empty: another stream has taken it over
   return !paused_;
 }
 

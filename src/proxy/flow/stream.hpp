@@ -22,6 +22,8 @@ class Stream : public EventHandler {
   bool closed() const noexcept { return transport_ == nullptr; }
   /// What waits to be written.
   std::size_t unsent() const noexcept { return out_.size(); }
+  /// What was read and not consumed.
+  std::string_view unread() const noexcept { return in_.view(); }
   std::size_t memory() const noexcept { return in_.size() + out_.size(); }
   int descriptor() const noexcept { return transport_ ? transport_->descriptor() : -1; }
 
@@ -33,13 +35,31 @@ class Stream : public EventHandler {
   /// Closes the descriptor and forgets what was to be written; the derived class buries the object.
   void detach() noexcept;
 
+  /// It is consumed before what comes from the connection. REQUIRES: nothing was read.
+  void set_unread(std::string_view bytes);
+  /// Nothing of the connection lies behind its descriptor, as TLS does: another process could go on
+  /// with it.
+  bool is_bare() const noexcept { return transport_ && transport_->short_read_drains(); }
+
   /// Another connection in place of one that failed to connect; what is to be written stays.
   /// Throws as attach().
   void replace(std::unique_ptr<net::Transport> transport);
 
   void write(std::string_view bytes) {
-    out_.append(bytes);
+    append(out_, bytes);
     loop_.flush_later(*this);
+  }
+  /// All of a buffer, which is empty then.
+  void write(Buffer& bytes) {
+    if (!out_.take_over(bytes, bytes.view())) out_.append(bytes.view());
+    bytes.release();
+    loop_.flush_later(*this);
+  }
+  /// To the end of a buffer of this loop; not copied, if they are huge and all that another stream
+  /// has in hand.
+  void append(Buffer& buffer, std::string_view bytes) {
+    if (bytes.size() < huge || !loop_.in_hand() || !buffer.take_over(*loop_.in_hand(), bytes))
+      buffer.append(bytes);
   }
   /// Reading stops after the message in hand, until resume().
   void pause() noexcept { paused_ = true; }
@@ -74,6 +94,9 @@ class Stream : public EventHandler {
   Loop& loop_;
 
  private:
+  // From here on a message is worth the trouble of handing its memory on.
+  static constexpr std::size_t huge = std::size_t{1} << 20;
+
   void read();
   bool take_leftovers();
 

@@ -43,7 +43,8 @@ Upstream::Upstream(Loop& loop, Server& server, Handshake handshake)
     : Stream(loop),
       server_(server),
       handshake_(std::move(handshake)),
-      reader_(server.pool().protocol().reply_reader()) {}
+      reader_(server.pool().protocol().reply_reader()),
+      behind_handshake_(loop.blocks()) {}
 
 Upstream::~Upstream() {
   while (!queue_.empty()) loop_.requests().drop(queue_.pop());  // close() has told their receivers
@@ -76,7 +77,7 @@ void Upstream::send_aside(std::string_view bytes) {
 
 void Upstream::say(std::string_view bytes) {
   if (handshake_left_ != 0 && !server_.pool().is_strict())
-    behind_handshake_.append(bytes);
+    append(behind_handshake_, bytes);
   else
     write(bytes);
   if (unsent() > most_unsent) set_full(true);
@@ -320,7 +321,7 @@ void Upstream::disconnect() noexcept {
   if (std::exchange(has_descriptor_, false)) server_.pool().context().limits.descriptors.leave();
   phase_ = Phase::closed;
   detach();
-  behind_handshake_ = {};
+  behind_handshake_.release();
   set_full(false);
   handshake_left_ = 0;
   reader_ = server_.pool().protocol().reply_reader();
@@ -401,7 +402,7 @@ void Upstream::replied(Request& request, std::string_view reply) {
   if (!server_.pool().protocol().is_welcome(reply)) {
     turn_away(reply);
   } else if (handshake_left_ != 0 && --handshake_left_ == 0 && !behind_handshake_.empty()) {
-    write(std::exchange(behind_handshake_, {}));
+    write(behind_handshake_);
   }
 }
 

@@ -134,7 +134,7 @@ class Upstream final : public Stream, private Receiver {
   UpstreamQueue queue_;
   LoadedScripts scripts_;
   PushReceiver* push_receiver_ = nullptr;
-  std::string behind_handshake_;      // bytes that wait until it is accepted
+  Buffer behind_handshake_;           // bytes that wait until it is accepted
   std::uint32_t handshake_left_ = 0;  // replies to it that have not come
   bool untimed_ = false;
   bool is_full_ = false;

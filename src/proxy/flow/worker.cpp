@@ -40,6 +40,7 @@ Worker::~Worker() {
   ending_.store(true, std::memory_order_release);
   loop_.post([] {});
   if (thread_.joinable()) thread_.join();
+  heritages_.clear();
   served_.clear();
   leaving_.clear();
 }
@@ -58,7 +59,7 @@ void Worker::turn(std::chrono::milliseconds patience) {
   if (const bool room = loop_.blocks().has_room(); !std::exchange(had_room_, room) && room)
     for_each_pool([](Pool& pool) { pool.clients().there_is_room(); });
   if (!draining_) return;
-  std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
+  drop_idle();
   if (leaving_.empty()) drained_.store(true, std::memory_order_release);
 }
 
@@ -102,12 +103,43 @@ void Worker::close(std::vector<std::unique_ptr<Acceptor>>& acceptors) {
 
 void Worker::retire(ServedPool served, std::chrono::nanoseconds patience) {
   close(served.acceptors);
-  served.pool->clients().drain(patience);
+  served.pool->clients().drain(patience, handover_.get());
   leaving_.push_back(std::move(served.pool));
 }
 
-void Worker::drain(std::chrono::nanoseconds patience) {
+void Worker::inherit(Descriptor channel) {
+  heritages_.push_back(std::make_unique<ClientHeritage>(
+      loop_, std::move(channel), [this](const HandedClient& client) { return heirs_of(client); }));
+}
+
+bool Worker::has_predecessor() const noexcept {
+  return std::ranges::any_of(heritages_, [](const auto& heritage) { return heritage->is_open(); });
+}
+
+/// In an upgrade behind another the pools stay until the predecessor has no more clients for them:
+/// these go on to the successor.
+void Worker::drop_idle() {
+  if (draining_ && has_predecessor()) return;
+  std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
+}
+
+PoolClients* Worker::heirs_of(const HandedClient& client) const {
+  PoolClients* by_address = nullptr;
+  PoolClients* by_name = nullptr;
+  for_each_pool([&](Pool& pool) {
+    const auto& settings = pool.settings();
+    if (settings.redis != client.redis) return;
+    const bool has_address = net::to_string(settings.listen.endpoint) == client.listen;
+    if (has_address && !by_address) by_address = &pool.clients();
+    if (settings.name == client.pool && !by_name) by_name = &pool.clients();
+  });
+  return by_address ? by_address : by_name;
+}
+
+void Worker::drain(std::chrono::nanoseconds patience, Descriptor to_successor) {
   draining_ = true;
+  if (to_successor.is_open())
+    handover_ = std::make_unique<ClientHandover>(loop_, std::move(to_successor));
   for (auto& [name, served] : std::exchange(served_, {})) retire(std::move(served), patience);
 }
 
@@ -166,7 +198,7 @@ Client* Worker::greediest() const noexcept {
 
 void Worker::tick() {
   for_each_pool([](Pool& pool) { pool.tick(); });
-  std::erase_if(leaving_, [](const auto& pool) { return pool->is_idle(); });
+  drop_idle();
   end_standstill();
   // After a burst half of the unused memory is given back each time.
   const bool blocks = loop_.blocks().trim();

@@ -11,7 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "net/server_socket.hpp"
+#include "proxy/flow/handover.hpp"
 #include "proxy/flow/pool.hpp"
 
 namespace sluice::proxy::flow {
@@ -42,9 +44,13 @@ class Worker {
   void set_memory_limit(std::size_t bytes) noexcept { loop_.blocks().set_limit(bytes); }
   /// Bytes of buffers in use. Any thread.
   std::int64_t memory() const noexcept { return loop_.blocks().in_use(); }
-  /// No more clients are accepted; those that are connected leave as PoolClients::drain() says. In
-  /// the worker's thread.
-  void drain(std::chrono::nanoseconds patience);
+  /// A predecessor hands clients over by this channel. Before start().
+  void inherit(Descriptor channel);
+  /// No more clients are accepted; those that are connected leave as PoolClients::drain() says,
+  /// with a channel to the successor if there is one. In the worker's thread.
+  void drain(std::chrono::nanoseconds patience, Descriptor to_successor = {});
+  /// Clients that the successor has taken. In the worker's thread.
+  std::size_t handed_over() const noexcept { return handover_ ? handover_->taken() : 0; }
   /// No client is left after drain(). Any thread.
   bool is_drained() const noexcept { return drained_.load(std::memory_order_acquire); }
 
@@ -72,6 +78,9 @@ class Worker {
   void retire(ServedPool served, std::chrono::nanoseconds patience);
   template <class Visit>
   void for_each_pool(Visit visit) const;
+  PoolClients* heirs_of(const HandedClient& client) const;
+  bool has_predecessor() const noexcept;
+  void drop_idle();
 
   Resolver& resolver_;
   watch::Registry& registry_;
@@ -79,8 +88,10 @@ class Worker {
   std::size_t number_;
   std::size_t mbuf_size_;
   Loop loop_;
-  std::map<std::string, ServedPool> served_;    // by the pool's name
-  std::vector<std::unique_ptr<Pool>> leaving_;  // with clients or requests from before
+  std::unique_ptr<ClientHandover> handover_;                // while it drains in an upgrade
+  std::vector<std::unique_ptr<ClientHeritage>> heritages_;  // of workers of the predecessor
+  std::map<std::string, ServedPool> served_;                // by the pool's name
+  std::vector<std::unique_ptr<Pool>> leaving_;              // with clients or requests from before
   bool draining_ = false;
   bool had_room_ = true;             // in memory, at the end of the last turn
   std::int64_t used_when_full_ = 0;  // at the last tick, if it was full then

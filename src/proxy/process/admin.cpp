@@ -170,7 +170,8 @@ constexpr AdminCommand commands[] = {
      .replies_json = true},
     {"LOGLEVEL", "loglevel", "Tell or set the level of its log", log_level, "LEVEL", "0 to 11"},
     {"DRAIN", "drain", "Accept no more clients, answer what is asked, and end", drain},
-    {"UPGRADE", "upgrade", "Start its binary anew and hand it the sockets", upgrade},
+    {"UPGRADE", "upgrade", "Start its binary anew and hand it the sockets and the clients",
+     upgrade},
     {"PING", "", "PONG", ping},
     {"HELP", "", "This table", help},
 };

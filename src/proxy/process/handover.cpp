@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "proxy/flow/handover.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::proxy::process {
@@ -68,15 +70,25 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 enum class Start { serves, ended, timed_out };
 
-Start wait_for_start(int descriptor) {
+/// `version`: of the handover of clients, when it serves.
+Start wait_for_start(int descriptor, char& version) {
   pollfd wait{descriptor, POLLIN, 0};
   int came = 0;
   do {
     came = ::poll(&wait, 1, static_cast<int>(start_patience.count()));
   } while (came < 0 && errno == EINTR);
   if (came <= 0) return Start::timed_out;
-  char byte = 0;
-  return ::read(descriptor, &byte, 1) == 1 ? Start::serves : Start::ended;
+  return ::read(descriptor, &version, 1) == 1 ? Start::serves : Start::ended;
+}
+
+/// A channel for clients: our end, and the successor's.
+std::pair<Descriptor, Descriptor> make_channel() {
+  int ends[2]{-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+    throw Error{Errc::connection,
+                fmt::format("not upgraded, this process goes on: no channel for clients: {}",
+                            std::strerror(errno))};
+  return {Descriptor{ends[0]}, Descriptor{ends[1]}};
 }
 
 [[noreturn]] void refuse(pid_t successor, Start start) {
@@ -120,6 +132,10 @@ InheritedSockets InheritedSockets::take() {
     for (const auto& [name, descriptor] : json.at("doors").items())
       inherited.services_.emplace(
           name, ListeningSocket{net::ServerSocket{inherited_descriptor(descriptor)}});
+    for (const auto& descriptor : json.value("clients", nlohmann::json::array()))
+      inherited.channels_.emplace_back(inherited_descriptor(descriptor));
+    inherited.gets_clients_ = !inherited.channels_.empty();
+    inherited.generation_ = json.value("generation", std::uint64_t{0});
     inherited.ready_ = Descriptor{inherited_descriptor(json.at("ready"))};
   } catch (const nlohmann::json::exception& bad) {
     throw Error{Errc::bad_argument, fmt::format("{}: {}", variable, bad.what())};
@@ -138,33 +154,48 @@ ListeningSocket InheritedSockets::open(std::string_view what, const net::Endpoin
 
 void InheritedSockets::ready() noexcept {
   if (!is_successor()) return;
-  static_cast<void>(!::write(ready_.number(), "\0", 1));  // the predecessor may be gone
+  const char version = gets_clients_ ? flow::ClientHandover::version : 0;
+  static_cast<void>(!::write(ready_.number(), &version, 1));  // the predecessor may be gone
   ready_.close();
 }
 
-int start_successor(const std::string& path, const std::vector<std::string>& arguments,
-                    const Handover& handover) {
+Successor start_successor(const std::string& path, const std::vector<std::string>& arguments,
+                          const Handover& handover) {
   Pipe ready = make_pipe();
+  Successor successor;
+  std::vector<Descriptor> its_channels;
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < handover.channels; ++i) {
+    auto [ours, its] = make_channel();
+    numbers.push_back(its.number());
+    successor.channels.push_back(std::move(ours));
+    its_channels.push_back(std::move(its));
+  }
   SpawnPlan plan;
   plan.unblock_signals();
   plan.keep(ready.write.number());
   for (const auto& [listen, descriptors] : handover.pools)
     for (const int descriptor : descriptors) plan.keep(descriptor);
   for (const auto& [name, descriptor] : handover.services) plan.keep(descriptor);
-  const nlohmann::json inherited{
-      {"ready", ready.write.number()}, {"pools", handover.pools}, {"doors", handover.services}};
+  for (const int descriptor : numbers) plan.keep(descriptor);
+  const nlohmann::json inherited{{"ready", ready.write.number()},
+                                 {"pools", handover.pools},
+                                 {"doors", handover.services},
+                                 {"clients", numbers},
+                                 {"generation", handover.generation}};
   auto words = arguments;
   auto environment = environment_with(inherited.dump());
-  pid_t successor = -1;
-  const int failure = ::posix_spawn(&successor, path.c_str(), &plan.files, &plan.attributes,
+  const int failure = ::posix_spawn(&successor.process, path.c_str(), &plan.files, &plan.attributes,
                                     pointers(words).data(), pointers(environment).data());
   if (failure != 0)
     throw Error{Errc::connection,
                 fmt::format("not upgraded, this process goes on: '{}' cannot be started: {}", path,
                             std::strerror(failure))};
   ready.write.close();
-  const auto start = wait_for_start(ready.read.number());
-  if (start != Start::serves) refuse(successor, start);
+  char version = 0;
+  const auto start = wait_for_start(ready.read.number(), version);
+  if (start != Start::serves) refuse(successor.process, start);
+  if (version == 0) successor.channels.clear();
   return successor;
 }
 

@@ -27,6 +27,7 @@
 #include "proxy/process/daemon.hpp"
 #include "proxy/process/handover.hpp"
 #include "proxy/process/log_file.hpp"
+#include "proxy/process/notice.hpp"
 #include "proxy/process/services.hpp"
 #include "proxy/process/signals.hpp"
 #include "sluice/error.hpp"
@@ -113,6 +114,14 @@ class TaskQueue {
   bool ended_ = false;
 };
 
+/// The service manager is told that a reload begins and, however it goes, that it is over.
+struct ReloadNotice {
+  ReloadNotice() { tell_manager("RELOADING=1"); }
+  ~ReloadNotice() { tell_manager("READY=1"); }
+  ReloadNotice(const ReloadNotice&) = delete;
+  ReloadNotice& operator=(const ReloadNotice&) = delete;
+};
+
 /// What it is given by its process.
 struct ProcessParts {
   LogFile& log;
@@ -130,6 +139,7 @@ class Serving {
         program_(program),
         log_(parts.log),
         signals_(parts.signals),
+        generation_(parts.inherited.generation()),
         actions_(actions()),
         proxy_(system_clock(), std::move(config), options.mbuf_size, parts.inherited.take_pools()) {
     const auto open = [&](std::string_view what, const net::Endpoint& endpoint) {
@@ -141,6 +151,7 @@ class Serving {
         open_services(options_, proxy_.config().process,
                       {proxy_.registry(), actions_, system_clock(), program.version}, open);
     apply(plan_descriptors(proxy_.config()));
+    proxy_.inherit_clients(parts.inherited.take_channels(), generation_);
     proxy_.start();
     management_.emplace(std::move(services), system_clock());
   }
@@ -169,14 +180,19 @@ class Serving {
     log_.write(LogSeverity::alert, fmt::format("the log level is {} now", log_.level()));
   }
 
-  void drain(std::string_view why) {
+  void drain(std::string_view why, std::vector<Descriptor> to_successor = {}) {
     if (drained_by_) return;
     const auto patience = proxy_.config().process.drain_timeout;
     log_.write(LogSeverity::notice,
                fmt::format("{}: no more clients are accepted, those that are here have {} ms", why,
                            patience.count()));
     drained_by_ = system_clock().steady() + patience;
-    proxy_.drain();
+    proxy_.drain(std::move(to_successor));
+  }
+
+  void stop(std::string_view why) {
+    if (!drained_by_) tell_manager("STOPPING=1");
+    drain(why);
   }
 
   void apply(const DescriptorPlan& plan) noexcept {
@@ -191,11 +207,16 @@ class Serving {
 
   std::string upgrade() {
     if (drained_by_) throw Error{Errc::closed, "it is ending, or has a successor already"};
-    const int successor = start_successor(program_.path, program_.arguments,
-                                          {.pools = proxy_.listening(), .services = services_});
+    auto successor = start_successor(program_.path, program_.arguments,
+                                     {.pools = proxy_.listening(),
+                                      .services = services_,
+                                      .channels = proxy_.config().process.workers,
+                                      .generation = generation_ + 1});
     management_->hand_on();
-    auto text = fmt::format("upgraded: process {} serves, {} leaves", successor, ::getpid());
-    drain(text);
+    tell_manager(fmt::format("MAINPID={}", successor.process));
+    auto text =
+        fmt::format("upgraded: process {} serves, {} leaves", successor.process, ::getpid());
+    drain(text, std::move(successor.channels));
     return text;
   }
 
@@ -203,6 +224,7 @@ class Serving {
   const Program& program_;
   LogFile& log_;
   Signals& signals_;
+  const std::uint64_t generation_;  // how many processes were before this one, upgrade by upgrade
   TaskQueue tasks_;
   AdminActions actions_;
   Proxy proxy_;
@@ -222,7 +244,7 @@ AdminActions Serving::actions() {
   actions.upgrade = [this] { return tasks_.ask([this] { return upgrade(); }); };
   actions.drain = [this] {
     static_cast<void>(tasks_.ask([this] {
-      drain("asked to drain");
+      stop("asked to drain");
       return std::string{};
     }));
   };
@@ -244,6 +266,8 @@ int Serving::run() {
     if (!proxy_.is_drained() && !late) continue;
     log_.write(LogSeverity::notice, late ? "drain_timeout is over: the clients that are left go now"
                                          : "drained: no client is left");
+    if (const auto handed_over = proxy_.handed_over(); handed_over != 0)
+      log_.write(LogSeverity::notice, fmt::format("{} clients went to the successor", handed_over));
     exit_code_ = 0;
   }
   return *exit_code_;
@@ -256,7 +280,7 @@ void Serving::obey(const Signal& signal) {
       if (drained_by_)
         exit_code_ = 1;  // the second TERM
       else
-        drain("told to end");
+        stop("told to end");
       break;
     case SignalAction::reopen:
       log_.reopen();
@@ -271,6 +295,7 @@ void Serving::obey(const Signal& signal) {
 
 std::string Serving::reload() {
   if (drained_by_) throw Error{Errc::closed, "it is ending: there is nothing to reload for"};
+  const ReloadNotice notice;
   const Config before = proxy_.config();
   auto config = config::check(options_.conf_file);
   const auto descriptors = plan_descriptors(config);
@@ -336,6 +361,7 @@ int serve(const Options& options, const Program& program, LogFile& log) {
   std::optional<PidFile> pid_file;
   if (!options.pid_file.empty()) pid_file.emplace(options.pid_file);
   if (daemon) daemon->ready();
+  if (!inherited.is_successor()) tell_manager("READY=1");  // of a successor its predecessor tells
   inherited.ready();
   const int code = serving.run();
   log.write(LogSeverity::notice, "done");

@@ -246,8 +246,9 @@ void RedisProtocol::append_failure(std::string& out, Failure failure) const {
 Effect RedisProtocol::effect_of(const Plan& plan, Words) const {
   const auto specs = resp::all_commands();
   if (plan.command == specs.size()) return {};
-  const auto& spec =
-      plan.command < specs.size() ? specs[plan.command] : taught_[plan.command - specs.size() - 1];
+  const auto& spec = plan.command < specs.size()
+                         ? specs[plan.command]
+                         : taught_.all()[plan.command - TaughtCommands::first_index()];
   using enum Effect::Kind;
   const bool alike = !is_among(unlike_commands, spec.name);
   const bool writes = plan.command < specs.size()

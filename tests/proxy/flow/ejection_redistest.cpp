@@ -1,15 +1,10 @@
 // What becomes of the keys of a server that fails.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <memory>
-#include <mutex>
-#include <vector>
-
 #include "proxy/flow/two_servers.hpp"
+#include "proxy/support/collected_log.hpp"
 #include "proxy/support/listening.hpp"
 #include "proxy/support/memcached.hpp"
-#include "sluice/log.hpp"
 
 namespace sluice::test {
 namespace {
@@ -103,28 +98,6 @@ TEST(OnFailureRehash, KeysMoveToTheOthersAndComeBack) {
   EXPECT_TRUE(made.comes_back(client, "GET " + made.key, "$4 home"));
   EXPECT_GT(totals(made.proxy, 0).health_checks, 0);
 }
-
-/// What the proxy logs, from here on. It outlives the proxy, whose threads write.
-class CollectedLog {
- public:
-  CollectedLog() {
-    set_log_sink([this](LogLevel, std::string_view text) {
-      const std::lock_guard lock{mutex_};
-      lines_.emplace_back(text);
-    });
-  }
-  ~CollectedLog() { set_log_sink({}); }
-
-  std::size_t count(std::string_view part) const {
-    const std::lock_guard lock{mutex_};
-    return static_cast<std::size_t>(std::ranges::count_if(
-        lines_, [part](const std::string& line) { return line.find(part) != line.npos; }));
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
 
 TEST(Frictions, U17_TheLogAndTheStatisticsSayWhenAServerIsEjectedAndWhenItIsBack) {
   CollectedLog log;

@@ -7,11 +7,14 @@
 #include <memory>
 #include <optional>
 
+#include "net/server_socket.hpp"
 #include "proxy/flow/random_load.hpp"
+#include "proxy/support/asking.hpp"
 #include "proxy/support/memcached.hpp"
 #include "proxy/support/proxy_under_test.hpp"
 #include "resp/writer.hpp"
 #include "support/fault_proxy.hpp"
+#include "support/free_port.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
 
@@ -321,6 +324,24 @@ TEST(Failure, AServerOfAnotherLanguageFailsItsOwnRequests) {
     EXPECT_GE(totals(proxy, 0).server_err, 3);
     EXPECT_EQ(totals(proxy, 1).server_err, 0);
   }
+}
+
+/// Nothing that has a reply is under way, and so nothing else that has a time.
+TEST(Failure, X13_AConnectionWithNoreplyAloneIsGivenUpToo) {
+  VirtualClock clock;
+  const auto port = free_port();
+  // The kernel takes the connection, and nobody shakes hands on it.
+  const auto silent = net::ServerSocket::open({.host = "127.0.0.1", .port = port}, {});
+  ProxyUnderTest proxy{PoolLines{{"server_tls: true", "connect_timeout: 200ms",
+                                  "servers:", fmt::format(" - 127.0.0.1:{}:1 a", port)}},
+                       {},
+                       clock};
+  PlainClient client{proxy.port()};
+  client.send("set k 0 0 1 noreply\r\nx\r\n");
+  EXPECT_TRUE(comes_true([&] {
+    proxy.pass(100ms);
+    return totals(proxy, 0).server_timedout > 0;
+  }));
 }
 
 TEST(Failure, AReplyThatIsTooLongFailsItsRequestAlone) {

@@ -70,6 +70,24 @@ TEST_F(SluiceProxyTest, U34_ACheckThatFailsExitsWith1) {
   EXPECT_EQ(run({sluice, "proxy", "lint", "-c", "good.yml"}).first, 0);
 }
 
+TEST_F(SluiceProxyTest, X15_CheckAndLintRefuseWhatLetsNobodyIn) {
+  const std::string pool =
+      "alpha:\n  listen: 127.0.0.1:1\n  redis: true\n  servers:\n   - 127.0.0.1:2:1\n";
+  const struct {
+    std::string lines, said;
+  } rows[] = {{"  compat: strict\n  users: [{name: u, password: p}]\n", "AUTH takes one password"},
+              {"  allow: [flushal]\n", "'flushal' in allow"},
+              {"  allow: [shutdown]\n", "'shutdown' in allow"}};
+  for (const auto& row : rows) {
+    std::ofstream{folder_ / "vain.yml"} << pool << row.lines;
+    for (const auto* const verb : {"check", "lint"}) {
+      const auto [code, text] = run({built_path("sluice"), "proxy", verb, "-c", "vain.yml"});
+      EXPECT_NE(code, 0) << verb;
+      EXPECT_NE(text.find(row.said), std::string::npos) << verb << ": " << text;
+    }
+  }
+}
+
 TEST_F(SluiceProxyTest, ALinkNamedNutcrackerIsOne) {
   const auto link = folder_ / "nutcracker";
   for (const auto* const program : {"sluice", "sluice-proxy"}) {

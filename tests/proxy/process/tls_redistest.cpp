@@ -185,5 +185,18 @@ TEST_F(TlsTest, X13_AHandshakeThatNeverEndsIsGivenUp) {
   EXPECT_NE(said.find("Connection timed out"), std::string::npos) << said;
 }
 
+TEST_F(TlsTest, X22_AnUpgradeClosesAClientOverTlsWhenItIsQuiet) {
+  RedisServer server;
+  ProxyProgram proxy{pool(with_tls_of_its_own(), server.port()),
+                     {.process = {"drain_timeout: 600000"}, .arguments = {}}};
+  PlainClient has_begun{proxy.port()};
+  has_begun.send("\x16");
+  ASSERT_EQ(cli(proxy.port(), "SET k v").second, "OK\n");
+  ASSERT_FALSE(proxy.ask({"UPGRADE"}).is_error()) << proxy.log();
+  EXPECT_EQ(has_begun.read_raw(), "") << "not handed over: the new process could not go on with it";
+  EXPECT_EQ(proxy.process().wait_for(60s), 0) << proxy.log();
+  EXPECT_EQ(cli(proxy.port(), "GET k").second, "v\n");
+}
+
 }  // namespace
 }  // namespace sluice::test

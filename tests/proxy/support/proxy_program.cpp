@@ -56,7 +56,7 @@ bool ProxyProgram::try_start(const std::vector<std::string>& pool) {
   if (options_.descriptors != 0)
     argv.insert(argv.begin(), {"prlimit", "--nofile=" + std::to_string(options_.descriptors)});
   process_.emplace(argv, ProcessOptions{.directory = directory_.path(),
-                                        .environment = {},
+                                        .environment = options_.environment,
                                         .output = directory_ / "output"});
   if (comes_to_listen(*process_, port_) && has_started()) return true;
   process_->kill();

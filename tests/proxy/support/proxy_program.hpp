@@ -18,6 +18,7 @@ struct ProgramOptions {
   bool as_nutcracker = false;          ///< through a link of that name
   int descriptors = 0;                 ///< that it may have; 0: as we
   std::string program = {};            ///< a sluice-proxy; empty: that of this tree
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to ours
 };
 
 class ProxyProgram {

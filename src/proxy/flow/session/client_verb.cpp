@@ -73,11 +73,33 @@ void ClientSession::keep(std::string_view what, std::string_view value) {
   told_ = std::move(all);
 }
 
-std::string ClientSession::info() const {
-  return fmt::format("id={} name={} db={} resp={} multi={} user={} lib-name={} lib-ver={}\n",
-                     pool().clients().id_of(client_), told("name"), client_.mode().db,
-                     client_.mode().resp, is_in_transaction() ? 0 : -1, user(), told("lib-name"),
-                     told("lib-ver"));
+std::string_view Client::user() const noexcept {
+  return session_ ? session_->user() : default_user;
+}
+
+bool Client::is_subscribed() const noexcept { return session_ && session_->is_subscribed(); }
+
+std::string Client::line() const {
+  const auto told = [&](std::string_view what) {
+    return session_ ? session_->told(what) : std::string_view{};
+  };
+  const auto seconds = [&](SteadyTime since) {
+    return std::chrono::floor<std::chrono::seconds>(loop_.now() - since).count();
+  };
+  const bool in_transaction = session_ && session_->is_in_transaction();
+  const auto address = peer();
+  return fmt::format(
+      "id={} addr={} name={} age={} idle={} flags={} db={} sub={} psub={} multi={} qbuf={} obl={} "
+      "tot-mem={} user={} resp={} lib-name={} lib-ver={}\n",
+      id_, address == "unix" ? pool_.settings().listen.endpoint.unix_path + ":0" : address,
+      told("name"), seconds(stranger_since_), seconds(last_active_),
+      is_subscribed()                      ? "P"
+      : in_transaction                     ? "x"
+      : session_ && session_->is_blocked() ? "b"
+                                           : "N",
+      session_state_.mode.db, session_ ? session_->subscribed(false) : 0,
+      session_ ? session_->subscribed(true) : 0, in_transaction ? 0 : -1, unread().size(), unsent(),
+      holds(), user(), session_state_.mode.resp, told("lib-name"), told("lib-ver"));
 }
 
 void ClientSession::set_reply_mode(std::string_view mode) {
@@ -135,6 +157,7 @@ void ClientSession::client(Words words, std::string_view, const Plan&) {
       return answer(!text.off.empty() && resp::is_word(words[2], "off") ? text.off : text.on);
 
   if (is("reply")) return set_reply_mode(words[2]);
+  if (is("list")) return list(words);
   if (is("setname")) {
     if (tell("name", words[2])) answer(ok);
     return;
@@ -149,9 +172,9 @@ void ClientSession::client(Words words, std::string_view, const Plan&) {
   std::string reply;
   resp::ReplyWriter writer{reply, client_.mode().resp};
   if (is("id")) {
-    writer.integer(static_cast<std::int64_t>(pool().clients().id_of(client_)));
+    writer.integer(static_cast<std::int64_t>(client_.id()));
   } else if (is("info")) {
-    writer.verbatim(info());
+    writer.verbatim(client_.line());
   } else if (is("getname")) {
     const auto name = told("name");
     name.empty() ? writer.null() : writer.bulk(name);

@@ -138,7 +138,7 @@ void ClientSession::append_greeting(std::string& out) const {
   resp::ReplyWriter writer{out, client_.mode().resp};
   writer.map(7);
   writer.items("server", "sluice", "version", SLUICE_VERSION, "proto", client_.mode().resp, "id",
-               pool().clients().id_of(client_), "mode", "proxy", "role", "master", "modules");
+               client_.id(), "mode", "proxy", "role", "master", "modules");
   writer.array(0);
 }
 

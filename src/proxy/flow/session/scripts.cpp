@@ -137,7 +137,7 @@ void ClientSession::load_script(Upstream& upstream, std::string_view sha) {
 void ClientSession::evalsha(Words words, std::string_view bytes, const Plan& plan) {
   Server* const home = client_.home_or_answer(words, plan);
   if (!home) return;
-  load_script(home->upstream(client_.mode(), client_.number()), words[1]);
+  load_script(home->upstream(client_.mode(), client_.id()), words[1]);
   client_.send(*home, words, bytes, plan);
 }
 
@@ -159,7 +159,7 @@ bool ClientSession::heal(Request& request, std::string_view error) {
     return false;
   request.retried = true;
   pool().counters().healed_scripts.add();
-  auto& upstream = home->upstream(client_.mode(), client_.number());
+  auto& upstream = home->upstream(client_.mode(), client_.id());
   load_script(upstream, sha);
   upstream.send(request, *request.body);
   return true;

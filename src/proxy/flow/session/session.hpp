@@ -35,12 +35,23 @@ class ClientSession {
   bool is_blocked() const noexcept { return blocked_ != nullptr; }
   /// It has subscribed to channels: that it sends nothing does not mean that it is idle.
   bool is_subscribed() const noexcept;
+  std::size_t subscribed(bool to_patterns) const noexcept;
   /// Between MULTI and EXEC or DISCARD.
   bool is_in_transaction() const noexcept;
   /// What should have been queued in a transaction was answered with an error.
   void spoil();
   /// The connection of its transaction has more to send than the server takes.
   bool meets_full_server() const noexcept;
+  /// A connection to a server is the client's alone, or an answer is delayed: what it is amid of
+  /// cannot be gone on with in another process.
+  bool is_amid() const noexcept {
+    return transaction_ || blocked_ || delayed_ != nullptr || is_subscribed();
+  }
+  /// What the client has said of itself: its "name", "user", "lib-name" or "lib-ver".
+  std::string_view told(std::string_view what) const noexcept;
+  /// All of it, "name=x lib-name=y ...", for a successor.
+  const std::string& all_told() const noexcept { return told_; }
+  void set_all_told(const std::string& told) { told_ = told; }
   /// As whom it has logged in.
   std::string_view user() const noexcept;
   /// A client in a blocking command waits no more, and is told why.
@@ -71,12 +82,12 @@ class ClientSession {
   void append_greeting(std::string& out) const;
   // client_verb.cpp
   Serve client;
-  std::string_view told(std::string_view what) const noexcept;
   /// False: the client has been told why.
   bool tell(std::string_view what, std::string_view value);
   void keep(std::string_view what, std::string_view value);
   void set_reply_mode(std::string_view mode);
-  std::string info() const;
+  // client_list.cpp
+  void list(Words words);
   // transaction.cpp
   Serve transact;
   // side_request.cpp

@@ -13,7 +13,7 @@ SideRequest::SideRequest(Client& client, const Plan& plan)
     : pool_(client.pool()),
       whole_(client.enqueue(plan)),
       mode_(client.mode()),
-      client_(client.number()) {}
+      client_(client.id()) {}
 
 void SideRequest::ask(Server& server, std::string_view bytes, std::uint32_t place,
                       std::size_t parts, std::string_view key) {

@@ -16,7 +16,17 @@
 namespace sluice::proxy::flow {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::size_t name_cost = 64;  // beside its bytes
+constexpr auto between_tries = 1s;     // to hear a server again
+
+/// A channel on which each server tells of its own keys, or a pattern of such.
+bool is_notification(Subscriptions::Kind kind, std::string_view name) noexcept {
+  if (kind == Subscriptions::Kind::pattern) return name.starts_with("__key");
+  return kind == Subscriptions::Kind::channel &&
+         (name.starts_with("__keyspace@") || name.starts_with("__keyevent@"));
+}
 
 /// "subscribe" and its like.
 std::string_view verb_of(Subscriptions::Kind kind, bool begin) noexcept {
@@ -33,16 +43,11 @@ std::string_view word_of_push(std::string_view push) noexcept {
 
 }  // namespace
 
-/// The client's connection to one home of what it has subscribed to.
+/// The client's connection to one home of what it has subscribed to. One that carries notifications
+/// of keys alone may be lost, and is made again.
 class Subscriptions::Connection final : public PushReceiver {
  public:
-  Connection(Subscriptions& owner, Server& server)
-      : owner_(owner),
-        server_(server),
-        connection_(
-            owner.client_.borrow(server, {.resp = 3, .db = owner.pool_.settings().redis_db})) {
-    if (connection_) connection_->set_push_receiver(this);
-  }
+  Connection(Subscriptions& owner, Server& server) : owner_(owner), server_(server) { begin(); }
   ~Connection() override { close(); }
 
   Server& server() const noexcept { return server_; }
@@ -52,8 +57,32 @@ class Subscriptions::Connection final : public PushReceiver {
     verb_ = verb_of(kind, begin);  // the same for all names of a request
     unsent_.emplace_back(name);
     expected_.push_back(number);
-    used_ = begin ? used_ + 1 : used_ - 1;
+    count(begin);
   }
+  void count(bool begin) noexcept { used_ = begin ? used_ + 1 : used_ - 1; }
+
+  /// What is subscribed everywhere, as if it had been from the beginning: its confirmations are not
+  /// the client's. May lose the connection again.
+  void make_up() {
+    if (!connection_) begin();
+    if (!connection_) return close();
+    used_ = 0;
+    for (const auto kind : {Kind::channel, Kind::pattern})
+      for (const auto& [name, home] : owner_.names(kind)) used_ += home ? 0 : 1;
+    for (const auto kind : {Kind::channel, Kind::pattern}) {
+      if (is_lost_) return;
+      verb_ = verb_of(kind, true);
+      for (const auto& [name, home] : owner_.names(kind)) {
+        if (home) continue;
+        unsent_.push_back(name);
+        expected_.push_back(made_up);
+      }
+      send();
+    }
+  }
+  bool is_lost() const noexcept { return is_lost_; }
+  /// It was begun long enough ago to be begun again.
+  bool may_begin(SteadyTime now) const noexcept { return now - begun_ >= between_tries; }
 
   /// May lose the connection.
   void send() {
@@ -75,25 +104,40 @@ class Subscriptions::Connection final : public PushReceiver {
     expected_.pop_front();
     return number;
   }
+  /// The confirmation of what make_up() has asked for.
+  static constexpr std::uint64_t made_up = UINT64_MAX;
 
   /// Nothing is subscribed on it, or will be.
   bool is_unused() const noexcept { return used_ == 0; }
   void give_back() {
+    if (!connection_) return;
     connection_->set_push_receiver(nullptr);
     connection_.give_back();
   }
   void close() noexcept {
     if (connection_) connection_->set_push_receiver(nullptr);
     connection_.reset();
+    is_lost_ = true;
+    unsent_.clear();
   }
 
   void pushed(std::string_view message) override { owner_.pushed(*this, message); }
-  void lost(std::string_view reply) override { owner_.end(reply); }
+  void lost(std::string_view reply) override { owner_.lost(*this, reply); }
 
  private:
+  void begin() {
+    begun_ = owner_.pool_.loop().now();
+    is_lost_ = false;
+    connection_ =
+        owner_.client_.borrow(server_, {.resp = 3, .db = owner_.pool_.settings().redis_db});
+    if (connection_) connection_->set_push_receiver(this);
+  }
+
   Subscriptions& owner_;
   Server& server_;
   BorrowedUpstream connection_;
+  SteadyTime begun_{};
+  bool is_lost_ = false;
   std::size_t used_ = 0;  // subscriptions
   std::deque<std::uint64_t> expected_;
   std::vector<std::string> unsent_;
@@ -106,11 +150,29 @@ Subscriptions::Subscriptions(Client& client, Pool& pool) : client_(client), pool
 
 Subscriptions::~Subscriptions() {
   pool_.servers().remove_subscriber(*this);
-  pool_.loop().cancel(timer_);
+  for (const auto& timer : {timer_, make_up_timer_}) pool_.loop().cancel(timer);
 }
 
-bool Subscriptions::is_everywhere(Kind kind) const noexcept {
-  return kind == Kind::pattern || pool_.settings().distribution == Distribution::random;
+bool Subscriptions::is_everywhere(Kind kind, std::string_view name) const noexcept {
+  return kind == Kind::pattern || is_notification(kind, name) ||
+         pool_.settings().distribution == Distribution::random;
+}
+
+bool Subscriptions::hears_notifications_only(const Connection& connection) const noexcept {
+  for (const auto kind : {Kind::channel, Kind::pattern, Kind::sharded})
+    for (const auto& [name, home] : names_[static_cast<std::size_t>(kind)])
+      if ((!home || home == &connection.server()) && !is_notification(kind, name)) return false;
+  return true;
+}
+
+bool Subscriptions::hears_notifications_everywhere() const noexcept {
+  bool any = false;
+  for (const auto kind : {Kind::channel, Kind::pattern})
+    for (const auto& [name, home] : names_[static_cast<std::size_t>(kind)]) {
+      if (!home && !is_notification(kind, name)) return false;
+      any = any || !home;
+    }
+  return any;
 }
 
 /// All or nothing: if one name cannot be subscribed, none is.
@@ -120,7 +182,7 @@ bool Subscriptions::may_subscribe(Kind kind, Words wanted) {
     bytes += name.size() + name_cost;
     if (names(kind).contains(name)) continue;
     const bool has_home =
-        is_everywhere(kind)
+        is_everywhere(kind, name)
             ? std::ranges::any_of(pool_.servers(),
                                   [](const auto& server) { return server->health().well(); })
             : pool_.servers().home_of(name) != nullptr;
@@ -162,11 +224,13 @@ void Subscriptions::change(Kind kind, std::string_view name, bool begin) {
   if (begin == (known != names(kind).end())) return;
   awaited.changes = true;
   const auto ask = [&](Connection& connection) {
+    if (connection.is_lost() && is_notification(kind, name)) return connection.count(begin);
+    if (connection.is_lost()) return end(pool_.protocol().reply_for(Failure::refused));
     connection.add(kind, name, begin, number);
     ++awaited.missing;
   };
   Server* home = nullptr;
-  if (begin && !is_everywhere(kind)) home = pool_.servers().home_of(name);
+  if (begin && !is_everywhere(kind, name)) home = pool_.servers().home_of(name);
   if (!begin) home = known->second;
   if (home) {
     ask(connection_to(*home));
@@ -244,6 +308,48 @@ void Subscriptions::all_announced() {
   if (std::exchange(holds_, false)) client_.release();
 }
 
+/// Of one that carries notifications of keys alone the client keeps what the other servers tell.
+void Subscriptions::lost(Connection& connection, std::string_view reply) {
+  if (ended_) return;
+  if (!hears_notifications_only(connection)) return end(reply);
+  auto& server = connection.server();
+  if (server.lost_told().is_due(pool_.loop().now()))
+    log(LogLevel::warning,
+        fmt::format("pool '{}': server '{}' is lost: subscribers miss its notifications of keys "
+                    "until it is back",
+                    pool_.settings().name, server.settings().name));
+  forgo(connection);
+  make_up_later();
+}
+
+/// What it has not confirmed counts as confirmed.
+void Subscriptions::forgo(Connection& connection) {
+  connection.close();
+  while (const auto number = connection.take_expected())
+    if (*number != Connection::made_up) --awaited_[*number - first_awaited_].missing;
+}
+
+void Subscriptions::make_up_later() {
+  if (make_up_timer_.second == 0)
+    make_up_timer_ = pool_.loop().at(pool_.loop().now(), [this] { make_up(); });
+}
+
+/// Not in lost(), whose caller is in the middle of its work.
+void Subscriptions::make_up() {
+  make_up_timer_ = {};
+  if (ended_) return;
+  announce();
+  const auto is_lost = [](const auto& connection) { return connection->is_lost(); };
+  for (const auto& connection : connections_)
+    if (is_lost(connection) && connection->may_begin(pool_.loop().now()) &&
+        pool_.servers().contains(&connection->server()) && connection->server().health().well())
+      connection->make_up();
+  pool_.loop().cancel(make_up_timer_);  // of one that is lost again
+  make_up_timer_ = {};
+  if (std::ranges::any_of(connections_, is_lost))
+    make_up_timer_ = pool_.loop().after(between_tries, [this] { make_up(); });
+}
+
 void Subscriptions::pushed(Connection& connection, std::string_view message) {
   if (ended_ || client_.is_closing()) return;
   if (message.front() != '>') return end(message);  // an error: the server refuses
@@ -258,6 +364,14 @@ void Subscriptions::pushed(Connection& connection, std::string_view message) {
 void Subscriptions::confirmed(Connection& connection) {
   const auto number = connection.take_expected();
   if (!number) return end({});  // the server has ended a subscription by itself
+  if (*number == Connection::made_up) {
+    auto& server = connection.server();
+    if (server.heard_told().is_due(pool_.loop().now()))
+      log(LogLevel::warning,
+          fmt::format("pool '{}': server '{}' is subscribed to again for notifications of keys",
+                      pool_.settings().name, server.settings().name));
+    return;
+  }
   --awaited_[*number - first_awaited_].missing;
   announce();
 }
@@ -288,12 +402,27 @@ void Subscriptions::close_if_slow() {
   client_.close();
 }
 
+/// Connections to servers that the pool has no more, and on which there were notifications alone.
+void Subscriptions::leave_retired() {
+  const auto is_left = [&](const auto& connection) {
+    return !pool_.servers().contains(&connection->server()) &&
+           hears_notifications_only(*connection);
+  };
+  for (const auto& connection : connections_)
+    if (is_left(connection)) forgo(*connection);
+  std::erase_if(connections_, is_left);
+}
+
 bool Subscriptions::check_homes() {
+  leave_retired();
   const auto& servers = pool_.servers();
   const auto has_line = [&](const Server* server) {
     return std::ranges::any_of(
         connections_, [&](const auto& connection) { return &connection->server() == server; });
   };
+  if (hears_notifications_everywhere())
+    for (const auto& server : servers)
+      if (server->health().well() && !has_line(server.get())) connection_to(*server).make_up();
   bool same = std::ranges::all_of(connections_, [&](const auto& connection) {
     return servers.contains(&connection->server());
   });
@@ -309,7 +438,7 @@ bool Subscriptions::check_homes() {
         });
       }
     }
-  if (!same) end({});
+  same ? make_up_later() : end({});
   return same;
 }
 
@@ -354,6 +483,10 @@ const SubscribeVerbs* find(SessionVerb verb) noexcept {
 Subscriptions& ClientSession::subscriptions() {
   if (!subscriptions_) subscriptions_ = std::make_unique<Subscriptions>(client_, pool());
   return *subscriptions_;
+}
+
+std::size_t ClientSession::subscribed(bool to_patterns) const noexcept {
+  return subscriptions_ ? subscriptions_->count(to_patterns) : 0;
 }
 
 bool ClientSession::is_subscribed() const noexcept {
