@@ -4,7 +4,7 @@
 namespace sluice {
 
 /// Returns when the callback that runs now, if one does, has returned: what it uses may end then.
-/// It waits for nothing on a thread that others depend on (see NoBlocking), such as the timers' own.
+/// Returns at once on a thread that others depend on (see NoBlocking), such as the timers' own.
 void await_running_timer() noexcept;
 
 }  // namespace sluice

@@ -32,8 +32,8 @@ class Client {
   /// Starts the thread, which keeps `self` while it runs, and waits for the server's greeting.
   void open(std::shared_ptr<Client> self);
   /// Waits up to 500 ms for the replies to calls that were sent, and for what threads of the Store
-  /// are inside of: it may give something back. Every call under way ends with Errc::closed then. The
-  /// thread has ended after this, unless it is the caller.
+  /// are inside of: it may give something back. Every call under way ends with Errc::closed then.
+  /// The thread has ended after this, unless it is the caller.
   void close();
 
   /// A connection of one's own for a blocking command; first come, first served. Throws Error when

@@ -188,9 +188,8 @@ void Link::settle(Finished& finished) {
 /// Another thread that reads may be handing out a reply, after which something is given back.
 bool Link::awaits_last_replies() const noexcept {
   if (!is_open()) return false;
-  return kind_ == Kind::shared || kind_ == Kind::durable
-             ? !flight_.empty() || reading_
-             : flight_.count(ReadBy::next_reader) > 0;
+  return kind_ == Kind::shared || kind_ == Kind::durable ? !flight_.empty() || reading_
+                                                         : flight_.count(ReadBy::next_reader) > 0;
 }
 
 /// Replies to calls that no caller waits for are there, or on their way: to releases, and to an

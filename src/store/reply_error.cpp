@@ -159,7 +159,8 @@ Error error_of_script(std::string_view reply, const Script& script, Words keys,
                       std::optional<Effect> effect) {
   const Error error = error_of_reply(reply);
   if (!effect) effect = effect_by_text(error, reply, script.text);
-  return with_place(with_forbidden_verb(error, reply, script.text), script.name, keys.empty() ? std::string_view{} : keys.front(), *effect);
+  return with_place(with_forbidden_verb(error, reply, script.text), script.name,
+                    keys.empty() ? std::string_view{} : keys.front(), *effect);
 }
 
 Error closed_by_fork() {

@@ -13,8 +13,8 @@ TEST_F(Rights, WhatIsForbiddenIsNamed) {
   };
   const auto failure = [&](std::string_view verb, const auto& work) {
     forbid(verb);
-    const auto store = open_patiently("redis://app:word@127.0.0.1:" +
-                                      std::to_string(server_.port()));
+    const auto store =
+        open_patiently("redis://app:word@127.0.0.1:" + std::to_string(server_.port()));
     try {
       work(*store);
     } catch (const Error& error) {
@@ -41,9 +41,7 @@ TEST_F(Rights, WhatIsForbiddenIsNamed) {
   EXPECT_EQ(side_.command({"EXISTS", "stock"}).as_integer(), 0) << "it is not defined either";
   RateLimiter{*store_, "stock", rate}.try_acquire().get();
   is_named("HMGET", [&](Store& store) { RateLimiter{store, "stock", rate}.try_acquire().get(); });
-  is_named("HGET", [&](Store& store) {
-    RateLimiter{store, "stock", rate}.set_rate(6, 1s).get();
-  });
+  is_named("HGET", [&](Store& store) { RateLimiter{store, "stock", rate}.set_rate(6, 1s).get(); });
   side_.command({"DEL", "stock"});
 
   Mutex mutex{*store_, "stock"};
