@@ -17,6 +17,7 @@
 #include "base/event.hpp"
 #include "base/process.hpp"
 #include "base/thread.hpp"
+#include "base/timers.hpp"
 
 namespace sluice {
 namespace {
@@ -72,6 +73,12 @@ class Timers {
     }
     if (std::this_thread::get_id() != runner_) idle_.wait(lock, [&] { return running_ != timer; });
     return false;
+  }
+
+  void await_running() {
+    std::unique_lock lock{mutex_};
+    const TimerId now = running_;
+    idle_.wait(lock, [&] { return now == 0 || running_ != now; });
   }
 
   unsigned forks() const noexcept { return forks_; }
@@ -148,6 +155,11 @@ class RealClock final : public Clock {
   }
   bool cancel(TimerId timer) override { return timers().cancel(timer); }
 
+  void await_running() noexcept {
+    Timers* const now = timers_.load(std::memory_order_acquire);
+    if (now && now->forks() == fork_count()) now->await_running();
+  }
+
  private:
   /// Of this process. A child leaves those of its parent alone: their mutex may be locked for ever,
   /// by a thread that it does not have.
@@ -163,11 +175,17 @@ class RealClock final : public Clock {
   std::atomic<Timers*> timers_{nullptr};
 };
 
-}  // namespace
-
-Clock& system_clock() {
+RealClock& real_clock() {
   static auto* const clock = new RealClock;  // never destroyed, like its timers
   return *clock;
+}
+
+}  // namespace
+
+Clock& system_clock() { return real_clock(); }
+
+void await_running_timer() noexcept {
+  if (!NoBlocking::duty_of_this_thread()) real_clock().await_running();
 }
 
 struct VirtualClock::State {

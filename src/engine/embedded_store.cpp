@@ -4,6 +4,7 @@
 
 #include "base/event.hpp"
 #include "base/process.hpp"
+#include "base/timers.hpp"
 #include "engine/embedded/locked_engine.hpp"
 #include "engine/embedded/rewriter.hpp"
 #include "engine/log/append_log.hpp"
@@ -139,7 +140,12 @@ struct State {
     report = persistence->log.report();
   }
   ~State() {
+    await_running_timer();
     callbacks->end();
+    if (persistence) {
+      persistence->rewriter.stop();
+      persistence->committer.stop();  // coroutines may give something back: it is logged
+    }
     engine.close();  // before its log is destroyed
   }
 

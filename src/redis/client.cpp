@@ -3,10 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
+#include "base/timers.hpp"
 #include "store/reply_error.hpp"
 
 namespace sluice::redis {
+namespace {
+
+/// How often close() waits for a millisecond. Not how long: a process may stand still meanwhile.
+constexpr int last_rounds = 500;
+constexpr std::chrono::milliseconds round_time{1};
+
+}  // namespace
 
 Client::Client(RedisOptions options)
     : options_(std::move(options)),
@@ -21,9 +30,22 @@ void Client::open(std::shared_ptr<Client> self) {
   link_->wait_for_greeting();
 }
 
+/// Until no link awaits a reply, and no thread is inside of what may send something.
+void Client::read_last(const Links& links, int& rounds) {
+  do {
+    // Before the links are asked: they know what a thread that is idle since then has sent.
+    const bool busy = reactor_.is_busy_elsewhere() || callbacks_->is_busy_elsewhere();
+    bool waited = false;
+    for (const auto& link : links)
+      waited |= link->read_last(waited ? std::chrono::milliseconds{0} : round_time);
+    if (!busy && !waited) return;
+    if (!waited) std::this_thread::sleep_for(round_time);
+  } while (--rounds > 0);
+}
+
 void Client::close() {
-  // The listener first: what has waited to hear a channel gives back what it has, by the other.
-  std::vector<std::shared_ptr<Link>> links{listener_, link_};
+  await_running_timer();
+  Links links{listener_};
   std::list<std::shared_ptr<Borrower>> borrowers;
   {
     const std::lock_guard lock{mutex_};
@@ -34,8 +56,16 @@ void Client::close() {
     for (const auto& borrower : borrowers_) borrower->link = lend();
     borrowers.swap(borrowers_);
   }
+  int rounds = last_rounds;
+  links.push_back(link_);
+  read_last(links, rounds);
+  // What has waited on another link gives back what it has by the shared one.
+  links.pop_back();
   for (const auto& link : links) link->close();
+  read_last({link_}, rounds);
+  link_->close();
   for (const auto& borrower : borrowers) borrower->called.complete();
+  await_running_timer();
   reactor_.stop();
   callbacks_->end();
 }
@@ -118,7 +148,7 @@ std::shared_ptr<DurableLine> Client::durable_line(const DurableLine::Wait& wait)
   if (durable_lines_.size() >= most_durable_lines && !durable_lines_.contains(wait))
     end_idle_durable_lines();
   auto& line = durable_lines_[wait];
-  if (!line) line = std::make_shared<DurableLine>(*this, wait, make_link(Link::Kind::lent));
+  if (!line) line = std::make_shared<DurableLine>(*this, wait, make_link(Link::Kind::durable));
   return line;
 }
 

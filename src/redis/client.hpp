@@ -31,8 +31,9 @@ class Client {
 
   /// Starts the thread, which keeps `self` while it runs, and waits for the server's greeting.
   void open(std::shared_ptr<Client> self);
-  /// Every call under way ends with Errc::closed. The thread has ended after this, unless it is the
-  /// caller.
+  /// Waits up to 500 ms for the replies to calls that were sent, and for what threads of the Store
+  /// are inside of: it may give something back. Every call under way ends with Errc::closed then.
+  /// The thread has ended after this, unless it is the caller.
   void close();
 
   /// A connection of one's own for a blocking command; first come, first served. Throws Error when
@@ -55,6 +56,9 @@ class Client {
   std::shared_ptr<Link> lend();
   std::shared_ptr<Link> make_link(Link::Kind kind);
   void end_idle_durable_lines();
+
+  using Links = std::vector<std::shared_ptr<Link>>;
+  void read_last(const Links& links, int& rounds);
 
   const RedisOptions options_;
   const unsigned forks_ = fork_count();

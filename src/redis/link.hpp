@@ -42,6 +42,7 @@ class Link final : public Source, public Driver {
     shared,    ///< always kept connected
     listener,  ///< hears the channels: a server closes what has subscribed for a large reply
     lent,      ///< for blocking commands: connected only while there is something to send
+    durable,   ///< for what replicas have to have; connected as `lent`
   };
 
   Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Kind kind);
@@ -51,8 +52,10 @@ class Link final : public Source, public Driver {
   void submit(Operation& operation);
   /// Blocks until the first connection is there. Throws the Error of the first attempt.
   void wait_for_greeting();
-  /// Every operation under way fails with Errc::closed; new ones too. Waits up to 500 ms for
-  /// the replies to calls that were sent.
+  /// Before close(): waits up to `most` for replies to calls that were sent, and reads what is
+  /// there. False: there are none to wait for.
+  bool read_last(std::chrono::milliseconds most);
+  /// Every operation under way fails with Errc::closed; new ones too.
   void close();
   /// No call is under way, not even one that its caller has given up.
   bool is_free();
@@ -70,7 +73,6 @@ class Link final : public Source, public Driver {
   std::exception_ptr refusal(const Operation& operation) const;
   void ping(ReadBy reader);
   void drop_front();
-  void read_last(Lock& lock);
   bool awaits_last_replies() const noexcept;
   bool may_have_run(const Operation& operation, bool in_flight) const noexcept;
   void expire(SteadyTime now, Finished& finished);

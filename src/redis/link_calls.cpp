@@ -18,8 +18,6 @@ namespace {
 
 /// How long a reply that no caller waits for may lie in the socket.
 constexpr std::chrono::milliseconds unread_for{10};
-/// How long close() waits for replies.
-constexpr std::chrono::milliseconds last_replies{500};
 
 std::exception_ptr failure(Errc code, const std::string& message, Effect effect) {
   if (effect == Effect::unknown) count(metrics().redis_unknown);
@@ -190,39 +188,34 @@ void Link::settle(Finished& finished) {
 /// Another thread that reads may be handing out a reply, after which something is given back.
 bool Link::awaits_last_replies() const noexcept {
   if (!is_open()) return false;
-  return kind_ == Kind::shared ? !flight_.empty() || reading_
-                               : flight_.count(ReadBy::next_reader) > 0;
+  return kind_ == Kind::shared || kind_ == Kind::durable ? !flight_.empty() || reading_
+                                                         : flight_.count(ReadBy::next_reader) > 0;
 }
 
 /// Replies to calls that no caller waits for are there, or on their way: to releases, and to an
 /// acquire whose caller has left. A grant that comes now is given back, and that is waited for,
-/// too: else nobody would have the lock until its lease ends. The reactor's thread may be inside of
-/// what gives something back, having read about it by another connection.
-void Link::read_last(Lock& lock) {
-  if (is_digesting_here() || state_ == State::idle) return;
-  const auto until = system_clock().steady() + last_replies;
-  auto left = std::chrono::nanoseconds{last_replies};  // once all is taken, however late it is
-  for (; left.count() > 0 && (awaits_last_replies() || reactor_.is_busy_elsewhere());
-       left = until - system_clock().steady()) {
-    const bool reads = awaits_last_replies() && !std::exchange(reading_, true);
-    lock.unlock();
-    if (reads) {
-      pollfd socket{socket_->descriptor(), POLLIN, 0};
-      const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-      if (::poll(&socket, 1, static_cast<int>(ms)) > 0) digest(socket_->read_some(buffer_));
-      stop_reading();
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds{1});  // another thread is at it
-    }
-    lock.lock();
+/// too: else nobody would have the lock until its lease ends.
+bool Link::read_last(std::chrono::milliseconds most) {
+  bool reads = false;
+  {
+    const Lock lock{mutex_};
+    if (is_digesting_here() || !awaits_last_replies()) return false;
+    reads = !std::exchange(reading_, true);
   }
+  if (reads) {
+    pollfd socket{socket_->descriptor(), POLLIN, 0};
+    if (::poll(&socket, 1, static_cast<int>(most.count())) > 0) digest(socket_->read_some(buffer_));
+    stop_reading();
+  } else {
+    std::this_thread::sleep_for(most);  // another thread is at it
+  }
+  return true;
 }
 
 void Link::close() {
   Finished finished;
   {
-    Lock lock{mutex_};
-    read_last(lock);
+    const Lock lock{mutex_};
     if (state_ == State::closed) return;
     state_ = State::closed;
     const auto end = [&](Operation* operation, bool in_flight) {

@@ -99,6 +99,7 @@ void Reactor::forget(int descriptor) noexcept {
 
 void Reactor::run() {
   const NoBlocking serving{"reads the replies of a Store and connects it"};
+  busy_.store(true, std::memory_order_seq_cst);
   while (!ending_.load(std::memory_order_acquire)) {
     // A caller that sets an earlier deadline while the sources are asked finds this and wakes us.
     sleeps_until_.store(SteadyTime::max().time_since_epoch().count(), std::memory_order_seq_cst);

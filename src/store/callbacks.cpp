@@ -29,11 +29,18 @@ void Callbacks::run() {
     if (waiting_.empty()) return;
     auto next = std::move(waiting_.front());
     waiting_.pop_front();
+    running_ = true;
     lock.unlock();
     next();
     next = nullptr;  // what it holds may call back into this class
     lock.lock();
+    running_ = false;
   }
+}
+
+bool Callbacks::is_busy_elsewhere() {
+  const std::lock_guard lock{mutex_};
+  return (running_ || !waiting_.empty()) && thread_.get_id() != std::this_thread::get_id();
 }
 
 void Callbacks::end() {

@@ -22,6 +22,8 @@ class Callbacks : public std::enable_shared_from_this<Callbacks> {
   /// Runs `callback` soon; at once, if `executor` is run_at_once. What it throws is logged. False:
   /// the executor has thrown instead.
   bool call(std::function<void()> callback) noexcept;
+  /// Whether the thread of its own has callbacks to run, and is not the caller's.
+  bool is_busy_elsewhere();
   /// Waits for the callbacks on the thread of its own, unless it is called there. Those that come
   /// later are dropped.
   void end();
@@ -45,6 +47,7 @@ class Callbacks : public std::enable_shared_from_this<Callbacks> {
   std::mutex mutex_;
   std::condition_variable called_;
   std::deque<std::function<void()>> waiting_;
+  bool running_ = false;  // one of them
   bool ending_ = false;
   std::thread thread_;
 };

@@ -44,6 +44,7 @@ std::size_t line_of(std::string_view reply) {
 struct Calls {
   int all = 0;
   bool write = false;
+  std::string_view verb{};  ///< of the last; empty: it is no text
 };
 
 /// The calls of `redis` in one line of Lua.
@@ -58,8 +59,9 @@ Calls calls_in(std::string_view line) {
     verb.remove_prefix(std::min(verb.find_first_not_of("( "), verb.size()));
     const bool is_text = verb.starts_with('\'') || verb.starts_with('"');
     if (is_text) verb.remove_prefix(1);
-    const auto* const spec =
-        resp::find_command(verb.substr(0, std::min(verb.find_first_of("'\""), verb.size())));
+    calls.verb = is_text ? verb.substr(0, std::min(verb.find_first_of("'\""), verb.size()))
+                         : std::string_view{};
+    const auto* const spec = resp::find_command(calls.verb);
     // PUBLISH writes nothing, but it is heard. Some commands write by their second word (XGROUP).
     calls.write |= !is_text || !spec || spec->has(resp::flag_write) ||
                    spec->has(resp::flag_pubsub) || spec->has(resp::flag_container);
@@ -80,6 +82,22 @@ bool has_word(std::string_view line, std::string_view word) {
     if (begins && ends) return true;
   }
   return false;
+}
+
+std::string_view text_of_line(std::string_view script, std::size_t line) {
+  for (; line > 1 && !script.empty(); --line)
+    script.remove_prefix(std::min(script.find('\n') + 1, script.size()));
+  return script.substr(0, script.find('\n'));
+}
+
+/// A server before 7.2 does not say what in a script the user may not do.
+Error with_forbidden_verb(const Error& error, std::string_view reply, std::string_view script) {
+  const auto line = line_of(reply);
+  if (error.errc() != Errc::authentication || line == 0) return error;
+  const Calls calls = calls_in(text_of_line(script, line));
+  if (calls.all != 1 || calls.verb.empty()) return error;
+  return {error.errc(), "NOPERM " + std::string{calls.verb} + ": " + error.message(),
+          error.effect()};
 }
 
 }  // namespace
@@ -141,7 +159,8 @@ Error error_of_script(std::string_view reply, const Script& script, Words keys,
                       std::optional<Effect> effect) {
   const Error error = error_of_reply(reply);
   if (!effect) effect = effect_by_text(error, reply, script.text);
-  return with_place(error, script.name, keys.empty() ? std::string_view{} : keys.front(), *effect);
+  return with_place(with_forbidden_verb(error, reply, script.text), script.name,
+                    keys.empty() ? std::string_view{} : keys.front(), *effect);
 }
 
 Error closed_by_fork() {

@@ -103,6 +103,12 @@ Foreign hold(Mutex& mutex, bool& in) {
   in = true;
 }
 
+template <class Acquire>
+Foreign wait_for(Acquire acquire) {
+  auto asked = acquire();
+  [[maybe_unused]] const auto held = co_await asked;
+}
+
 Foreign hold_and_ask(Mutex& mutex, Store& store, bool& in) {
   const std::scoped_lock lock{mutex};
   in = true;
@@ -220,6 +226,56 @@ TEST_P(LifetimesContract, K21_ADestroyedWaiterMayLeaveItsMutexBehind) {
   mutex.reset();
   store_of_all.reset();
   EXPECT_FALSE(in);
+}
+
+TEST_P(LifetimesContract, K21_ADestroyedWaiterLeavesItsQueue) {
+  Semaphore desks{store(), name("desks")};
+  PermitSemaphore permits{store(), name("permits")};
+  MultiLock locks{store(), {name("lock")}};
+  Mutex lock{store(), name("lock")};
+  desks.try_set_permits(1).get();
+  permits.try_set_permits(1).get();
+  const auto desk = desks.try_acquire().get();
+  const auto permit = permits.try_acquire().get();
+  const auto held = lock.try_acquire().get();
+  ASSERT_TRUE(desk && permit && held);
+  const auto waiters = [&] {
+    return desks.info().get().waiters.size() + permits.info().get().waiters.size() +
+           lock.info().get().waiters.size();
+  };
+  const Foreign all[] = {wait_for([&] { return desks.acquire(); }),
+                         wait_for([&] { return desks.try_acquire(1, 1h); }),
+                         wait_for([&] { return permits.acquire(); }),
+                         wait_for([&] { return permits.try_acquire(1h); }),
+                         wait_for([&] { return permits.try_acquire_many(1, 1h); }),
+                         wait_for([&] { return permits.take(1min, 1h); }),
+                         wait_for([&] { return locks.acquire(); }),
+                         wait_for([&] { return locks.try_acquire(1h); })};
+  EXPECT_TRUE(comes_true([&] { return waiters() == std::size(all); }));
+  for (const Foreign& waiter : all) waiter.coroutine.destroy();
+  EXPECT_TRUE(comes_true([&] { return waiters() == 0; }));
+}
+
+TEST_P(LifetimesContract, K21_ADestroyedWaiterMayLeaveItsSemaphoreBehind) {
+  auto store_of_all = has_second() ? second() : open("embedded:");
+  auto desks = std::make_unique<Semaphore>(*store_of_all, name("desks"));
+  auto permits = std::make_unique<PermitSemaphore>(*store_of_all, name("permits"));
+  desks->try_set_permits(1).get();
+  permits->try_set_permits(1).get();
+  for (const bool at_once : {true, false}) {
+    auto desk = desks->try_acquire(1, 30s).get();
+    auto permit = permits->try_acquire(30s).get();
+    const Foreign both[] = {wait_for([&] { return desks->acquire(); }),
+                            wait_for([&] { return permits->acquire(); })};
+    EXPECT_TRUE(at_once || comes_true([&] {
+                  return desks->info().get().waiters.size() == 1 &&
+                         permits->info().get().waiters.size() == 1;
+                }));
+    for (const Foreign& waiter : both) waiter.coroutine.destroy();
+  }
+  desks.reset();
+  permits.reset();
+  store_of_all.reset();
 }
 
 TEST_P(LifetimesContract, K20_AStaticDestroyedAfterMainLocksAndReleases) {

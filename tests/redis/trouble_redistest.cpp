@@ -316,6 +316,60 @@ TEST(Closed, WhatTheStoresThreadIsInsideOfIsStillSent) {
   EXPECT_EQ(admin.command({"EXISTS", "given-back"}).as_integer(), 1);
 }
 
+/// As a Store's callback that has just learnt of a loss, and then gives something back.
+TEST(Closed, WhatACallbackIsInsideOfIsStillSent) {
+  test::RedisServer server;
+  test::PlainClient admin{server.port()};
+  auto store = redis::open_redis(at(server));
+  std::latch called{1};
+  store->call_back([&, at = store.get()] {
+    called.count_down();
+    std::this_thread::sleep_for(100ms);  // the Store closes meanwhile
+    at->run({"SET", "given-back", "1"}).get();
+  });
+  called.wait();
+  store.reset();
+  EXPECT_EQ(admin.command({"EXISTS", "given-back"}).as_integer(), 1);
+}
+
+/// As an acquire with Durability whose caller has left: what it is granted, it gives back.
+TEST(Closed, WhatWaitsForReplicasIsAwaited) {
+  test::RedisServer server;
+  test::PlainClient admin{server.port()};
+  auto store = redis::open_redis(at(server));
+  const auto grant_and_give_back = [](Store& from) -> Task<void> {
+    Batch batch;
+    batch.add({"SET", "granted", "1"}).add({"WAIT", "1", "100"});  // there is no replica
+    auto granting = from.run(std::move(batch));
+    co_await granting;
+    auto given_back = from.run({"DEL", "granted"}, {.unhurried = true});
+    co_await given_back;
+  };
+  spawn(grant_and_give_back(*store));
+  while (admin.command({"EXISTS", "granted"}).as_integer() == 0) std::this_thread::yield();
+  store.reset();
+  EXPECT_EQ(admin.command({"EXISTS", "granted"}).as_integer(), 0);
+}
+
+/// As a wait whose time is up, and which then gives up its place.
+TEST(Closed, WhatATimerIsInsideOfIsStillSent) {
+  test::RedisServer server;
+  test::PlainClient admin{server.port()};
+  auto store = redis::open_redis(at(server));
+  std::latch fired{1};
+  system_clock().after(1ms, [&, at = store.get()] {
+    fired.count_down();
+    std::this_thread::sleep_for(100ms);  // the Store closes meanwhile
+    spawn([](Store& to) -> Task<void> {
+      auto given_back = to.run({"SET", "given-back", "1"}, {.unhurried = true});
+      co_await given_back;
+    }(*at));
+  });
+  fired.wait();
+  store.reset();
+  EXPECT_EQ(admin.command({"EXISTS", "given-back"}).as_integer(), 1);
+}
+
 TEST(Forked, AChildIsToldToOpenItsOwn) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer does not support what a child of a threaded process does";

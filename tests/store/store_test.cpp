@@ -122,6 +122,11 @@ TEST(ReplyError, WhatAUserMayNotDoInAScriptIsNotPermitted) {
     EXPECT_EQ(effect_of(reply, "redis.call('set', 'k', 1)\nredis.call('publish', 'c', 'm')"),
               Effect::unknown)
         << reply;
+    const Script script{
+        .name = "s", .text = "redis.call('get', 'k')\nredis.call('publish', 'c', 'm')", .sha1 = {}};
+    const Error error = error_of_script(reply, script, {});
+    EXPECT_TRUE(error.message().starts_with("s: NOPERM publish: ERR ")) << error.message();
+    EXPECT_EQ(error.effect(), Effect::none) << reply;
   }
 }
 

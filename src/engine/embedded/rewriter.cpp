@@ -47,14 +47,17 @@ class DraftGuard {
 
 }  // namespace
 
-LogRewriter::~LogRewriter() {
-  giving_up_ = true;
+void LogRewriter::stop() {
+  {
+    const std::lock_guard lock{mutex_};
+    giving_up_ = true;
+  }
   if (thread_.joinable()) thread_.join();
 }
 
 void LogRewriter::start() {
   const std::lock_guard lock{mutex_};
-  if (running_) return;
+  if (running_ || giving_up_) return;
   if (thread_.joinable()) thread_.join();
   error_ = nullptr;
   running_ = true;

@@ -20,8 +20,7 @@ class LogRewriter {
  public:
   LogRewriter(LockedEngine& engine, AppendLog& log, LogCommitter& committer)
       : engine_(engine), log_(log), committer_(committer) {}
-  /// Gives up a rewrite under way.
-  ~LogRewriter();
+  ~LogRewriter() { stop(); }
 
   /// Starts one, unless one is under way. Its failure is logged, and kept for wait().
   void start();
@@ -30,6 +29,8 @@ class LogRewriter {
   void start_when_due(std::uint64_t above, unsigned percent);
   /// Waits for the end of the one under way; throws what ended it.
   void wait();
+  /// Gives up a rewrite under way; none starts after this.
+  void stop();
 
  private:
   void run();

@@ -15,10 +15,12 @@ namespace {
 
 constexpr std::chrono::seconds sync_interval{1};
 constexpr std::size_t largest_idle_buffer = std::size_t{4} << 20;
+/// How long stop() goes on with coroutines.
+constexpr std::chrono::milliseconds last_commits{500};
 
 }  // namespace
 
-LogCommitter::~LogCommitter() {
+void LogCommitter::stop() {
   std::optional<Clock::TimerId> timer;
   {
     const Lock lock{mutex_};
@@ -28,18 +30,27 @@ LogCommitter::~LogCommitter() {
   }
   if (timer) clock_.cancel(*timer);
   if (thread_.joinable()) thread_.join();
-  Lock lock{mutex_};
-  if (!failed_ && !(is_committed(appended_) && !unsynced_)) {
-    leading_ = true;
-    take_gathered();
-    write_gathered(lock, policy_ != Fsync::never);
-  }
-  // Waits of coroutines that no thread waits for, as the release of a lock by its guard.
-  const auto done = take_done();
-  lock.unlock();
-  for (Wait* const wait : done) {
-    if (wait->error_) wait->error_.emplace(Errc::closed, wait->error_->message(), Effect::unknown);
-    wait->done_.complete();
+  const auto until = system_clock().steady() + last_commits;
+  for (Lock lock{mutex_};; lock.lock()) {
+    if (!failed_ && !(is_committed(appended_) && !unsynced_)) {
+      leading_ = true;
+      take_gathered();
+      write_gathered(lock, policy_ != Fsync::never);
+      leading_ = false;
+    }
+    stopped_ = stopped_ || system_clock().steady() >= until;
+    // Waits of coroutines that no thread waits for, as the release of a lock by its guard.
+    const auto done = take_done();
+    if (done.empty()) {
+      stopped_ = true;
+      return;
+    }
+    lock.unlock();
+    for (Wait* const wait : done) {
+      if (wait->error_)
+        wait->error_.emplace(Errc::closed, wait->error_->message(), Effect::unknown);
+      wait->done_.complete();
+    }
   }
 }
 
@@ -73,6 +84,10 @@ bool LogCommitter::enroll(Wait& wait) {
   if (is_committed(wait.position_)) return false;
   if (failed_) {
     wait.error_ = failure_;
+    return false;
+  }
+  if (stopped_) {
+    wait.error_.emplace(Errc::closed, "the Store was closed", Effect::unknown);
     return false;
   }
   waits_.push_back(&wait);
@@ -185,6 +200,7 @@ void LogCommitter::fail(const std::system_error& error) {
 // --- the background thread ---
 
 void LogCommitter::wake_thread() {
+  if (stopping_) return;  // stop() commits it
   commit_wanted_ = true;
   if (!thread_.joinable()) thread_ = start_thread([this] { run_thread(); });
   thread_wanted_.notify_one();
@@ -214,7 +230,7 @@ void LogCommitter::sync_later() {
     const Lock lock{mutex_};
     sync_timer_.reset();
     sync_due_ = true;
-    if (!stopping_) wake_thread();
+    wake_thread();
   });
 }
 

@@ -41,8 +41,8 @@ class LogCommitter final : public Driver {
  public:
   LogCommitter(AppendLog& log, Fsync policy, Clock& clock)
       : log_(log), policy_(policy), clock_(clock) {}
-  /// Commits what is left. REQUIRES: no thread waits.
-  ~LogCommitter() override;
+  /// REQUIRES: no thread waits.
+  ~LogCommitter() override { stop(); }
 
   /// Gathers the records of one execution. REQUIRES: the engine's lock. Gives position().
   std::uint64_t append(const std::vector<std::vector<std::string>>& effects);
@@ -79,6 +79,11 @@ class LogCommitter final : public Driver {
 
   /// No caller waits for what was appended: the background thread commits it.
   void commit_soon();
+
+  /// Ends the background thread, and commits what is left. Coroutines that no thread waits for go
+  /// on here; what they append is committed too, for up to 500 ms. What is waited for afterwards
+  /// fails with Errc::closed.
+  void stop();
 
   void drive(Waiter& waiter) override;
 
@@ -145,6 +150,7 @@ class LogCommitter final : public Driver {
   std::condition_variable thread_wanted_;
   bool commit_wanted_ = false;
   bool stopping_ = false;
+  bool stopped_ = false;  // the waits after this fail
   std::thread thread_;
 
   std::shared_ptr<File> unsynced_;  // written to since the last sync (everysec)

@@ -42,9 +42,10 @@ if not holds and call('EXISTS', KEYS[1]) == 0 then
   end
   holds = call('HGET', KEYS[1], 'sluice:request')
 elseif type(holds) ~= 'string' then
+-- include lock/hold/parts.lua denied
 -- include lock/hold/parts.lua is_lock
-  if not is_lock(KEYS[1], 64) then
-    return redis.error_reply(no_lock)
+  if type(holds) == 'table' or not is_lock(KEYS[1], 64) then
+    return redis.error_reply(denied(holds, 'HGET', no_lock))
   end
 end
 local left = free_until and free_until - server_time() or call('PTTL', KEYS[1])
@@ -153,6 +154,7 @@ return 0
 -- include lock/wait/queue.lua processes
 -- include lock/fair/fair_mutex.lua queue
 -- include lock/fair/hand_over.lua
+-- include lock/hold/parts.lua denied
 -- include lock/hold/parts.lua is_lock
 if redis.call('EXISTS', KEYS[1]) == 1 and not is_lock(KEYS[1]) then
   return redis.error_reply(no_lock)

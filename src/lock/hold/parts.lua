@@ -37,7 +37,17 @@ local function next_token(counter, many)
   return token
 end
 
+-- part denied
+-- Why a script refuses a key at which it has looked by `verb`: `text`, unless the answer was that
+-- the user may not look.
+local function denied(answer, verb, text)
+  local why = type(answer) == 'table' and answer.err or 'WRONGTYPE'
+  return string.find(why, 'WRONGTYPE', 1, true) and text
+    or 'NOPERM ' .. verb .. ' of the key: ' .. why .. '; nothing was written'
+end
+
 -- part is_lock
+local no_lock = 'WRONGTYPE the key of this name is not a lock; nothing was written'
 -- Whether a hash is a lock: one of ours, or one of Redisson, which has the fields "mode" (of a
 -- read-write lock) and <uuid>:<number>, <uuid>:<number>:write or, in its transactions,
 -- <uuid>:<number>:<hex>, with a count; the number is any long that a Java program chose. Nothing
@@ -46,6 +56,7 @@ end
 local function is_lock(key, most)
   local is_ours = redis.pcall('HEXISTS', key, 'sluice:request')
   if is_ours ~= 0 then
+    no_lock = denied(is_ours, 'HEXISTS', no_lock)
     return is_ours == 1  -- else it is no hash
   end
   if most and redis.call('HLEN', key) > most then
@@ -67,4 +78,3 @@ local function is_lock(key, most)
   end
   return known
 end
-local no_lock = 'WRONGTYPE the key of this name is not a lock; nothing was written'

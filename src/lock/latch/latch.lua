@@ -14,7 +14,7 @@ local no_latch = 'WRONGTYPE the key of this name is not a latch; nothing was wri
 local function count()
   local text = redis.pcall('GET', KEYS[1])
   if type(text) == 'table' or text and not string.match(text, '^%-?%d+$') then
-    return nil, redis.error_reply(no_latch)
+    return nil, redis.error_reply(denied(text, 'GET', no_latch))
   end
   return text and tonumber(text)
 end
@@ -52,10 +52,12 @@ end
 -- script look
 -- What a waiter wants to know.
 -- Reply: {count, 0: there is none; number of the last opening, 0: none that is remembered}
+-- include lock/hold/parts.lua denied
 -- include lock/latch/latch.lua count
 local left, refused = count()
 -- LLEN raises WRONGTYPE where the key holds no number.
-local opening = tonumber(call('GET', KEYS[3]) or 0) or call('LLEN', KEYS[3])
+local opening = tonumber(call('GET', KEYS[3]) or 0)
+  or call('LLEN', KEYS[3])
 return refused or {math.max(left or 0, 0), opening}
 
 -- script set
@@ -63,6 +65,7 @@ return refused or {math.max(left or 0, 0), opening}
 -- ARGV[7] 1: whatever the count is now
 -- Reply: 1 set, now or by an earlier copy; 0 the latch is not open.
 -- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua denied
 -- include lock/latch/latch.lua count
 -- include lock/latch/latch.lua once
 local before, refused = count()
@@ -89,6 +92,7 @@ return 1
 -- ARGV[7] name of a part, which counts once; empty: none
 -- Reply: the count that is left, 0: open.
 -- include lock/hold/parts.lua server_time
+-- include lock/hold/parts.lua denied
 -- include lock/latch/latch.lua count
 -- include lock/latch/latch.lua once
 local left, refused = count()

@@ -27,6 +27,7 @@ end
 --        {'wait', us until there are enough, or may be, rate, strangers}: 1 if programs that are
 --        not ours take permits too
 --        {'mismatch', rate, interval, kind} · {'above', rate}: never so many
+-- include lock/hold/parts.lua denied
 -- include lock/limiter/limiter.lua define
 local form = '<Bc0I4'
 local step = 1000  -- entries that one call reads of a long log, or forgets
@@ -52,8 +53,8 @@ end
 local defined = redis.pcall('HMGET', KEYS[1], 'rate', 'interval', 'type', 'keepAliveTime',
                             'sluice:counted')
 if not (defined[1] or defined[2] or defined[3]) then
-  if call('EXISTS', KEYS[1]) == 1 then
-    return redis.error_reply(no_limiter)
+  if defined.err or call('EXISTS', KEYS[1]) == 1 then
+    return redis.error_reply(denied(defined, 'HMGET', no_limiter))
   end
   check_keys()
   define()
@@ -182,10 +183,11 @@ return {reply, reply == 'wait' and wait or math.max(free, 0), rate, strangers}
 -- script set_rate
 -- Change the rate of a limiter, or define it. The next acquire counts the free permits anew.
 -- Reply: 1 done; 0 it is of another kind.
+-- include lock/hold/parts.lua denied
 -- include lock/limiter/limiter.lua define
 local kind = redis.pcall('HGET', KEYS[1], 'type')
 if type(kind) == 'table' or not kind and call('EXISTS', KEYS[1]) == 1 then
-  return redis.error_reply(no_limiter)
+  return redis.error_reply(denied(kind, 'HGET', no_limiter))
 end
 if kind and kind ~= ARGV[3] then
   return 0

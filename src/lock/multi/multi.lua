@@ -14,6 +14,7 @@
 local call = redis.call
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
+-- include lock/hold/parts.lua denied
 -- include lock/hold/parts.lua is_lock
 -- include lock/wait/queue.lua leaving
 -- include lock/wait/queue.lua inbox
@@ -31,8 +32,8 @@ for i = 1, many do
   local key = KEYS[4 * i - 3]
   held_by[i] = redis.pcall('HGET', key, 'sluice:request')
   free[i] = not held_by[i] and call('EXISTS', key) == 0
-  if type(held_by[i]) ~= 'string' and not free[i] and not is_lock(key, 64) then
-    return redis.error_reply(no_lock)
+  if type(held_by[i]) == 'table' or not (held_by[i] or free[i] or is_lock(key, 64)) then
+    return redis.error_reply(denied(held_by[i], 'HGET', no_lock))
   end
   if not way and free[i] then
     chance_left = left_to_strangers(KEYS[4 * i])

@@ -52,7 +52,9 @@ MultiLock::MultiLock(std::vector<MultiName> names, MultiLockOptions options)
 MultiLock::~MultiLock() = default;
 
 Task<MultiHeld> MultiLock::acquire() {
-  auto held = co_await try_acquire(lock::for_ever, {});
+  lock::StopOrDrop stopping{{}};
+  std::stop_token stop = co_await stopping;
+  auto held = co_await try_acquire(lock::for_ever, std::move(stop));
   co_return std::move(held).value();
 }
 
@@ -74,6 +76,8 @@ Task<std::unique_ptr<lock::MultiHold>> MultiLock::enter_each(std::optional<Stead
 
 Task<std::optional<MultiHeld>> MultiLock::try_acquire(milliseconds wait, std::stop_token stop) {
   const SteadyTime began = clock_.steady();
+  lock::StopOrDrop stopping{stop};
+  stop = co_await stopping;
   std::optional<SteadyTime> until;
   if (wait > milliseconds{0} && !stop.stop_requested()) until = Clock::add(clock_.steady(), wait);
   for (;;) {

@@ -50,9 +50,10 @@ if request == ARGV[3] then
   return tonumber(call('GET', KEYS[2])) or next_token(KEYS[2], 1)  -- this hold is the latest
 end
 if held and type(request) ~= 'string' then
+-- include lock/hold/parts.lua denied
 -- include lock/hold/parts.lua is_lock
-  if not is_lock(lock, 64) then
-    return redis.error_reply(no_lock)
+  if type(request) == 'table' or not is_lock(lock, 64) then
+    return redis.error_reply(denied(request, 'HGET', no_lock))
   end
 end
 local left = held and call('PTTL', lock) or chance_left
@@ -193,6 +194,7 @@ return {next_look(KEYS[3], KEYS[4], ARGV[6], left), server_time(), 0}
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over
+-- include lock/hold/parts.lua denied
 -- include lock/hold/parts.lua is_lock
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 0

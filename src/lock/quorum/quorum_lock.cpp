@@ -108,6 +108,8 @@ Task<std::shared_ptr<Hold>> QuorumCore::try_until(SteadyTime until, std::stop_to
 Task<std::optional<Held>> QuorumCore::enter(milliseconds wait, std::stop_token stop) {
   Clock& clock = watchdog_->clock();
   const SteadyTime began = clock.steady();
+  StopOrDrop stopping{stop};
+  stop = co_await stopping;
   auto hold = co_await try_until(Clock::add(clock.steady(), wait), std::move(stop));
   if (!hold) {
     count(metrics().lock_refused);
@@ -128,7 +130,9 @@ QuorumLock::~QuorumLock() = default;
 const std::string& QuorumLock::name() const noexcept { return core_->name(); }
 
 Task<Held> QuorumLock::acquire() {
-  auto held = co_await core_->enter(lock::for_ever, {});
+  lock::StopOrDrop stopping{{}};
+  std::stop_token stop = co_await stopping;
+  auto held = co_await core_->enter(lock::for_ever, std::move(stop));
   co_return std::move(held).value();
 }
 

@@ -20,7 +20,7 @@ local no_semaphore = 'WRONGTYPE the key of this name is not a semaphore; nothing
 local function refusal()
   local text = redis.pcall('GET', KEYS[1])
   if type(text) == 'table' or text and not string.match(text, '^%-?%d+$') then
-    return redis.error_reply(no_semaphore)
+    return redis.error_reply(denied(text, 'GET', no_semaphore))
   end
 end
 

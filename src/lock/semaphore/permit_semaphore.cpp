@@ -31,12 +31,16 @@ Task<void> PermitSemaphore::set_permits(std::uint32_t permits) {
 // --- permits that are held here ---
 
 Task<HeldPermit> PermitSemaphore::acquire() {
-  auto permits = co_await try_acquire_many(1, lock::for_ever, {});
-  co_return std::move(permits.front());
+  lock::StopOrDrop stopping{{}};
+  std::stop_token stop = co_await stopping;
+  auto permits = co_await try_acquire_many(1, lock::for_ever, std::move(stop));
+  co_return std::move(permits.at(0));  // throws in a Task that was dropped
 }
 
 Task<std::optional<HeldPermit>> PermitSemaphore::try_acquire(milliseconds wait,
                                                              std::stop_token stop) {
+  lock::StopOrDrop stopping{stop};
+  stop = co_await stopping;
   auto permits = co_await try_acquire_many(1, wait, std::move(stop));
   if (permits.empty()) co_return std::nullopt;
   co_return std::move(permits.front());
@@ -46,8 +50,10 @@ Task<std::vector<HeldPermit>> PermitSemaphore::try_acquire_many(std::uint32_t pe
                                                                 milliseconds wait,
                                                                 std::stop_token stop) {
   lock::check_range("the number of permits to acquire at once", permits, 1, most_at_once);
-  const auto queue = queue_;
+  const auto queue = queue_;  // this PermitSemaphore may be gone before a Task that was dropped
   const SteadyTime began = store_.clock().steady();
+  lock::StopOrDrop stopping{stop};
+  stop = co_await stopping;
   lock::Identity who{
       {},
       lock::new_permit_request(),
@@ -77,7 +83,7 @@ Task<std::vector<HeldPermit>> PermitSemaphore::try_acquire_many(std::uint32_t pe
     lock::take_back(*queue, who);
     throw lock::granted_too_late(*queue, queue->terms());
   }
-  metrics().lock_wait.observe(store_.clock().steady() - began);
+  metrics().lock_wait.observe(queue->store().clock().steady() - began);
   co_return std::move(held);
 }
 
@@ -87,6 +93,8 @@ Task<std::optional<PermitId>> PermitSemaphore::take(milliseconds lease, millisec
                                                     std::stop_token stop) {
   check_lease(lease);
   const auto queue = queue_;
+  lock::StopOrDrop stopping{stop};
+  stop = co_await stopping;
   const lock::Terms terms{.lease = lease, .margin = {}, .watched = false};
   lock::Identity who{{},
                      lock::new_permit_request(),

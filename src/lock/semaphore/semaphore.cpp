@@ -68,15 +68,19 @@ Task<void> Semaphore::release_unowned(std::uint32_t permits, std::string request
 }
 
 Task<Held> Semaphore::acquire(std::uint32_t permits) {
-  auto held = co_await try_acquire(permits, lock::for_ever, {});
+  lock::StopOrDrop stopping{{}};
+  std::stop_token stop = co_await stopping;
+  auto held = co_await try_acquire(permits, lock::for_ever, std::move(stop));
   co_return std::move(held).value();
 }
 
 Task<std::optional<Held>> Semaphore::try_acquire(std::uint32_t permits, milliseconds wait,
                                                  std::stop_token stop) {
   lock::check_range("the permits of a hold", permits, 1, most);
-  const auto queue = queue_;
+  const auto queue = queue_;  // this Semaphore may be gone before a Task that was dropped
   const SteadyTime began = store_.clock().steady();
+  lock::StopOrDrop stopping{stop};
+  stop = co_await stopping;
   const std::string request = lock::new_request_id();
   lock::Identity who{
       request, request,
@@ -94,7 +98,7 @@ Task<std::optional<Held>> Semaphore::try_acquire(std::uint32_t permits, millisec
     count(metrics().lock_refused);
     co_return std::nullopt;
   }
-  metrics().lock_wait.observe(store_.clock().steady() - began);
+  metrics().lock_wait.observe(queue->store().clock().steady() - began);
   co_return lock::Internals::held(std::move(hold));
 }
 

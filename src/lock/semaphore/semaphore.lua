@@ -14,6 +14,7 @@
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
+-- include lock/hold/parts.lua denied
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local refused = refusal()
@@ -60,6 +61,7 @@ return {stand(KEYS[3], KEYS[5], ticket, left), server_time(), leads and 1 or 0}
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
+-- include lock/hold/parts.lua denied
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local before = KEYS[6] and call('GET', KEYS[6])
@@ -96,6 +98,7 @@ return ended
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
+-- include lock/hold/parts.lua denied
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local changes = {}
@@ -186,6 +189,7 @@ return prolonged
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
+-- include lock/hold/parts.lua denied
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local back = reclaim()

@@ -19,6 +19,7 @@
 -- include lock/wait/queue.lua tickets
 -- include lock/shared/holds.lua survey
 -- include lock/shared/settle.lua
+-- include lock/hold/parts.lua denied
 -- include lock/hold/parts.lua is_lock
 local request, kind, owner, holder, ticket = ARGV[6], ARGV[7], ARGV[8], ARGV[10], ARGV[11]
 local lease = tonumber(ARGV[9])
@@ -59,7 +60,7 @@ end
 local mode = redis.pcall('HGET', KEYS[1], 'mode')
 -- Every lock ends some time: only what has no end needs a closer look.
 if type(mode) == 'table' or mode and call('PTTL', KEYS[1]) == -1 and not is_lock(KEYS[1]) then
-  return redis.error_reply(no_lock)
+  return redis.error_reply(denied(mode, 'HGET', no_lock))
 end
 local writes = call('HEXISTS', KEYS[1], owner .. ':write') == 1
 local foreign = false

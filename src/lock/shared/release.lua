@@ -93,6 +93,7 @@ return 1
 -- include lock/wait/queue.lua processes
 -- include lock/wait/queue.lua tickets
 -- include lock/shared/settle.lua
+-- include lock/hold/parts.lua denied
 -- include lock/hold/parts.lua is_lock
 local mode = redis.pcall('HGET', KEYS[1], 'mode')
 if call('EXISTS', KEYS[1]) == 1 and not is_lock(KEYS[1]) then

@@ -104,15 +104,8 @@ Task<Granted> Entrance::acquire(std::shared_ptr<OwnerState> owner, milliseconds 
   const SteadyTime began = clock.steady();
   const SteadyTime until = Clock::add(began, wait);
   const bool waits = wait > milliseconds{0} && !stop.stop_requested();
-  std::stop_source ended{std::nostopstate};
-  std::optional<std::stop_callback<std::function<void()>>> on_stop;
-  if (waits && !Waiter::current()) {  // a thread that waits in get() cannot drop the Task
-    ended = std::stop_source{};
-    on_stop.emplace(std::exchange(stop, ended.get_token()),
-                    [ended]() mutable { ended.request_stop(); });
-    OnDrop on_drop{[ended]() mutable { ended.request_stop(); }};
-    co_await on_drop;
-  }
+  StopOrDrop stopping{stop};
+  if (waits) stop = co_await stopping;
   const auto own_hold = [&] {
     return owner ? owner->find(resource->watchdog(), *resource) : nullptr;
   };

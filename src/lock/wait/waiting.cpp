@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "sluice/when_all.hpp"
+#include "store/waiter.hpp"
 
 namespace sluice::lock {
 
@@ -21,6 +22,8 @@ Task<ListenerBesideStrangers> listen_beside_strangers(Store& store, std::string 
   std::vector<Listener> listeners = co_await listening;
   co_return ListenerBesideStrangers{std::move(listeners[0]), std::move(listeners[1])};
 }
+
+bool StopOrDrop::await_ready() const noexcept { return Waiter::current() != nullptr; }
 
 bool is_outage(const Error& failure) noexcept {
   switch (failure.errc()) {

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <coroutine>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -24,6 +27,32 @@ inline constexpr std::chrono::milliseconds longest_rest = std::chrono::seconds{3
 /// Suspends until `call` is complete, until the time `until`, or until `stop` is requested.
 Task<void> wait_or_stop(std::shared_ptr<Completion> call, Clock& clock, SteadyTime until,
                         std::stop_token stop);
+
+/// The stop of a verb that waits, which is requested, too, when the verb's Task is dropped:
+///
+///     StopOrDrop stopping{stop};
+///     stop = co_await stopping;
+///
+/// A thread that waits in get() cannot drop the Task, and is spared the cost.
+class StopOrDrop {
+ public:
+  explicit StopOrDrop(std::stop_token stop) : token_(std::move(stop)) {}
+
+  bool await_ready() const noexcept;
+  template <class T>
+  bool await_suspend(std::coroutine_handle<detail::Promise<T>> coroutine) {
+    std::stop_source ended;
+    const auto end = [ended]() mutable { ended.request_stop(); };
+    on_stop_.emplace(std::exchange(token_, ended.get_token()), end);
+    coroutine.promise().on_drop(end);
+    return false;
+  }
+  std::stop_token await_resume() const { return token_; }
+
+ private:
+  std::stop_token token_;
+  std::optional<std::stop_callback<std::function<void()>>> on_stop_;
+};
 
 /// Whether the server may be away only for a while: not reached, silent, loading, or a replica now.
 bool is_outage(const Error& failure) noexcept;

@@ -93,6 +93,53 @@ TEST(GroupCommit, CommitsWhatATaskDidThatWasDropped) {
   EXPECT_NE(disk.content(increment).find("SET"), std::string::npos);
 }
 
+/// As a lock that is granted as its Store closes, and whose caller has left.
+TEST(GroupCommit, WhatIsGivenBackAsTheStoreClosesIsOnDisk) {
+  MemoryDisk disk;
+  auto store = open_embedded({}, disk.folder());
+  disk.hold_syncs();
+  const auto grant_and_give_back = [](Store& from) -> Task<void> {
+    auto granting = from.run({"SET", "granted", "1"});
+    co_await granting;
+    auto given_back = from.run({"DEL", "granted"});
+    co_await given_back;
+  };
+  spawn(grant_and_give_back(*store));
+  await([&] { return disk.is_syncing(); });
+  std::thread later{[&] {
+    std::this_thread::sleep_for(50ms);  // the Store closes meanwhile
+    disk.release_syncs();
+  }};
+  store.reset();
+  later.join();
+  store = open_embedded({}, disk.folder());
+  EXPECT_EQ(store->run({"EXISTS", "granted"}).get(), Value::integer(0));
+}
+
+/// It has no caller to stop it.
+TEST(GroupCommit, ACoroutineWithoutAnEndDoesNotKeepTheStoreOpen) {
+  MemoryDisk disk;
+  auto store = open_embedded({}, disk.folder());
+  std::atomic<int> calls{0};
+  std::optional<Errc> end;
+  const auto work = [&](Store& at) -> Task<void> {
+    for (;; ++calls) {
+      auto asked = at.run({"INCR", "n"});
+      co_await asked;
+    }
+  };
+  spawn(work(*store), [&](std::exception_ptr failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const Error& error) {
+      end = error.errc();
+    }
+  });
+  await([&] { return calls > 2; });
+  store.reset();
+  EXPECT_EQ(end, Errc::closed);
+}
+
 TEST(GroupCommit, HoldsBackAReadOfWhatIsNotOnDisk) {
   MemoryDisk disk;
   const auto store = open_embedded({}, disk.folder());
