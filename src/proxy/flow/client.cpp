@@ -58,10 +58,6 @@ void Client::take_limits() {
   limits_->apply(pool_.settings(), session_state_.logged_in ? user() : std::string_view{});
 }
 
-std::string_view Client::user() const noexcept {
-  return session_ ? session_->user() : default_user;
-}
-
 void Client::close() noexcept {
   if (closed()) return;
   abandon_queue();
