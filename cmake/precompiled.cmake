@@ -1,4 +1,4 @@
-# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), programs or tests; with small_ before it: compiled for size
+# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), programs or tests; with small_ or fuzzed_ before it: see sluice_folder()
 #   The headers of the standard library and of fmt that nearly every file includes are compiled once: two fifths of the
 #   time to build. They hide a missing #include of theirs: floors_test finds those. None of our own
 #   headers: ccache tells a precompiled header by the one that it replaces, so a changed header may be answered by a stale one.
@@ -21,8 +21,8 @@ function(sluice_precompile target)
       target_link_libraries(${owner} PRIVATE GTest::gtest)
       list(APPEND headers <filesystem> <fstream> <random> <gtest/gtest.h>)
     endif()
-    if(kind MATCHES "^small_")
-      target_compile_options(${owner} PRIVATE -Os)
+    if(kind MATCHES "^(small|fuzzed)_")
+      target_compile_options(${owner} PRIVATE ${sluice_${CMAKE_MATCH_1}_options})
     endif()
     target_link_libraries(${owner} PRIVATE fmt::fmt sluice_flags)
     target_precompile_headers(${owner} PRIVATE ${headers})

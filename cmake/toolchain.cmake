@@ -1,5 +1,5 @@
 # Flags of this build alone; nothing here is handed on to users of the library.
-if(SLUICE_SANITIZE MATCHES "address" AND NOT SLUICE_FUZZ)
+if(SLUICE_SANITIZE MATCHES "address")
   set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")  # half the time to compile, and that is most of what the tree takes
 else()
   set(CMAKE_CXX_FLAGS_DEBUG "-Og -g1")
@@ -40,7 +40,4 @@ if(SLUICE_SANITIZE)
   if(SLUICE_SANITIZE MATCHES "thread")
     add_compile_options(-Wno-tsan)
   endif()
-endif()
-if(SLUICE_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
