@@ -112,8 +112,8 @@ void zmscore(Context&, Words words, SortedSet* zset, Reply& reply) {
 template <bool reverse>
 void rank(Context&, Words words, SortedSet* zset, Reply& reply) {
   const bool with_score = words.size() > 3;
-  if (words.size() > 4) refuse_arity(reverse ? "zrevrank" : "zrank");
-  if (with_score && !is_word(words[3], "withscore")) return reply.error(syntax_error);
+  if (words.size() > 4 || (with_score && !is_word(words[3], "withscore")))
+    refuse_arity(reverse ? "zrevrank" : "zrank");  // as 7.0, which knows no such option
   const auto place = zset ? zset->rank(words[2]) : std::nullopt;
   if (!place) return with_score ? reply.null_array() : reply.null();
   if (with_score) reply.array(2);

@@ -21,6 +21,7 @@ using resp::KeyUse;
   throw Error{Errc::bad_argument, fmt::format("acl: '{}' {}", word, why)};
 }
 
+constexpr std::size_t most_words = 4096;
 constexpr std::string_view blanks = " \t\r\n";
 
 /// Takes the next word. Empty: there is none.
@@ -168,7 +169,10 @@ Rights::Rights(std::string_view words, const TaughtCommands& taught) : taught_(t
   };
   add_selector();
   bool inside = false;
+  std::size_t count = 0;
   for (auto word = take_word(words); !word.empty(); word = take_word(words)) {
+    if (++count > most_words)
+      refuse(word, fmt::format("is beyond the {} words of an ACL", most_words));
     if (!inside && word.front() == '(') {
       inside = true;
       add_selector();

@@ -156,7 +156,7 @@ constexpr CommandCase server[] = {
     {"COMMAND GETKEYS MSET a 1 b 2", "[\"a\", \"b\"]"},
     {"COMMAND GETKEYS ECHO a", "(error) ERR The command has no key arguments"},
     {"COMMAND GETKEYS NOSUCH a", "(error) ERR Invalid command specified"},
-    {"COMMAND GETKEYS PING", "(error) ERR The command has no key arguments"},
+    {"COMMAND GETKEYS PING x", "(error) ERR The command has no key arguments"},
     {"CONFIG SET slowlog-max-len 10", "OK"},
     {"CONFIG GET slowlog-max-len", "map[\"slowlog-max-len\", \"10\"]"},
     {"CONFIG GET nothing", "map[]"},

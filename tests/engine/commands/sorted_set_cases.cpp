@@ -31,11 +31,6 @@ constexpr CommandCase members[] = {
     {"ZRANK z b", "(integer) 1"},
     {"ZRANK z none", "(nil)"},
     {"ZREVRANK z b", "(integer) 3"},
-    {"ZRANK z a WITHSCORE", "[(integer) 3, (double) 4.5]"},
-    {"ZREVRANK z a withscore", "[(integer) 1, (double) 4.5]"},
-    {"ZRANK z none WITHSCORE", "(nil)"},
-    {"ZRANK z a WITHSCORES", "(error) ERR syntax error"},
-    {"ZRANK z a WITHSCORE x", "(error) ERR wrong number of arguments for 'zrank' command"},
     {"ZREM z b none", "(integer) 1", "="},
     {"ZREM z a c d e", "(integer) 4", "="},
     {"EXISTS z", "(integer) 0"},
@@ -142,11 +137,23 @@ constexpr CommandCase queues[] = {
     {"ZPOPMIN s", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
 };
 
+/// Since Redis 7.2.
+constexpr CommandCase ranks_with_scores[] = {
+    {"ZADD z 1 a 4.5 b", "(integer) 2", "="},
+    {"ZRANK z b WITHSCORE", "[(integer) 1, (double) 4.5]"},
+    {"ZREVRANK z b withscore", "[(integer) 0, (double) 4.5]"},
+    {"ZRANK z none WITHSCORE", "(nil)"},
+    {"ZREVRANK none b WITHSCORE", "(nil)"},
+    {"ZRANK z b WITHSCORES", "(error) ERR wrong number of arguments for 'zrank' command"},
+    {"ZRANK z b WITHSCORE x", "(error) ERR wrong number of arguments for 'zrank' command"},
+};
+
 constexpr CommandTable tables[] = {
     {"members", members},
     {"ranges", ranges},
     {"combinations", combinations},
     {"queues", queues},
+    {"ranks_with_scores", ranks_with_scores, false},
 };
 
 }  // namespace

@@ -84,6 +84,13 @@ TEST(Rights, WhatIsWrongIsSaidWithTheRemedy) {
   for (const auto& [acl, fault] : rows) EXPECT_EQ(fault_of(acl), fault);
 }
 
+TEST(Rights, WordsHaveALimit) {
+  std::string many;
+  for (int i = 0; i < 4096; ++i) many += "~a ";
+  EXPECT_EQ(fault_of(many), "");
+  EXPECT_EQ(fault_of(many + "~b"), "acl: '~b' is beyond the 4096 words of an ACL");
+}
+
 bool covers(std::string_view now, std::string_view before) {
   return Rights{now, taught}.covers(Rights{before, taught});
 }
