@@ -230,21 +230,20 @@ void Client::serve(Words words, std::string_view bytes) {
   if (pool_.servers().has_full() && meets_full_server(words, plan))
     return wait_for_room(Pause::server);
   if (pool_.mirror()) [[unlikely]]
-    dispatch_and_mirror(plan, words, bytes);
-  else
-    dispatch(plan, words, bytes);
+    serve_and_mirror(plan, words, bytes);
+  else if (!is_watched() || !is_intercepted(plan, words, bytes))
+    serve(plan, words, bytes);
   if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
 }
 
-void Client::dispatch(const Plan& plan, Words words, std::string_view bytes) {
-  const bool is_watched = !session_state_.logged_in || session_;
-  if (!is_watched || plan.route == Route::close || !session().intercept(words, bytes, plan))
-    serve(plan, words, bytes);
+/// Whether its session has seen to the request.
+bool Client::is_intercepted(const Plan& plan, Words words, std::string_view bytes) {
+  return plan.route != Route::close && session().intercept(words, bytes, plan);
 }
 
 /// What was sent to a server of the pool is sent to the mirror, too: not what was refused, or waits
 /// for its turn. A transaction sees to itself.
-void Client::dispatch_and_mirror(const Plan& plan, Words words, std::string_view bytes) {
+void Client::serve_and_mirror(const Plan& plan, Words words, std::string_view bytes) {
   using enum Effect::Kind;
   const auto effect = pool_.protocol().effect_of(plan, words);
   const bool is_alone = !session_ || !session_->is_in_transaction();
@@ -253,7 +252,7 @@ void Client::dispatch_and_mirror(const Plan& plan, Words words, std::string_view
   const auto key = first_key(words, plan);
   const std::string kept{plan.forward};  // the next plan would take its place
   const Request* const before = queue_.tail();
-  dispatch(plan, words, bytes);
+  if (!is_watched() || !is_intercepted(plan, words, bytes)) serve(plan, words, bytes);
   if (!is_wanted || closed() || state_.is_postponed()) return;
   Request* const sent = queue_.tail();
   const bool is_sent = sent != nullptr && sent != before && !sent->answered;

@@ -122,7 +122,7 @@ class Client final : public Stream, public Receiver {
     Failure failure = Failure::refused;
   };
   Home home_for(Words words, const Plan& plan) const;
-  /// Null: the client has been told why.
+  /// Null: the client has been told why, if it wants a reply.
   Server* home_or_answer(Words words, const Plan& plan);
   void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
   /// Its next requests are not read until release().
@@ -152,8 +152,10 @@ class Client final : public Stream, public Receiver {
 
   void serve(Words words, std::string_view bytes);
   void serve(const Plan& plan, Words words, std::string_view bytes);
-  void dispatch(const Plan& plan, Words words, std::string_view bytes);
-  void dispatch_and_mirror(const Plan& plan, Words words, std::string_view bytes);
+  /// Whether its session looks at every request.
+  bool is_watched() const noexcept { return !session_state_.logged_in || session_; }
+  bool is_intercepted(const Plan& plan, Words words, std::string_view bytes);
+  void serve_and_mirror(const Plan& plan, Words words, std::string_view bytes);
   void tell_mirror(Request& request, std::string_view reply);
   void forward(Words words, std::string_view bytes, const Plan& plan);
   void scatter(Words words, std::string_view bytes, const Plan& plan);

@@ -270,14 +270,14 @@ void Server::weigh_failure(SteadyTime since, Failure failure) {
   const auto policy = health().policy();
   if (!health().failed(since, pool_.loop().now())) return;
   const auto now = pool_.loop().clock().wall();
+  const auto& settings = pool_.settings();
+  const bool keys_move = settings.on_failure == OnFailure::rehash && settings.servers.size() > 1;
   watch_->status->eject(now, text_of(failure));
   log_change(fmt::format(
-      "is ejected after {} failures, the last: {}; it is {} in {} ms, and until "
-      "then {}",
-      policy.failure_limit, text_of(failure), policy.checked ? "checked" : "tried again",
-      policy.retry.count(),
-      pool_.settings().on_failure == OnFailure::rehash ? "its keys go to the other servers"
-                                                       : "requests for its keys get an error"));
+      "is ejected after {} failures, the last: {}; it is {} in {} ms, and until then {}",
+      std::max<std::size_t>(policy.failure_limit, 1), text_of(failure),
+      policy.checked ? "checked" : "tried again", policy.retry.count(),
+      keys_move ? "its keys go to the other servers" : "requests for its keys get an error"));
   pool_.counters().server_ejects.add();
   counters().server_ejected_at.set(now.time_since_epoch().count());
   pool_.servers().refresh();

@@ -118,5 +118,26 @@ TEST_F(TopTest, U17_AServersStateIsShownWithItsCauseAndForHowLong) {
   EXPECT_FALSE(of_server().contains("cause"));
 }
 
+TEST_F(TopTest, APoolsLineTellsOfLimitsAndOfItsMirror) {
+  const auto before = statistics();
+  EXPECT_EQ(top_text(top_frame("", before)).find("/s beyond"), std::string::npos);
+  clock.advance(2s);
+  pool().counters.limited_requests.add(20);
+  pool().counters.delayed_requests.add(4);
+  pool().counters.mirror_mismatches.add(6);
+  pool().counters.mirror_dropped.add(1);
+  pool().counters.mirror_failures.add(3);
+  const auto frame = top_frame(before, statistics());
+  const auto text = top_text(frame);
+  EXPECT_NE(
+      text.find("  12/s beyond rate_limit, 3/s differ in the mirror, 2/s lost to the mirror\n"),
+      std::string::npos)
+      << text;
+  const auto json = nlohmann::json::parse(top_json(frame))["pools"][0];
+  EXPECT_EQ(json["limited_per_second"], 12.0);
+  EXPECT_EQ(json["mirror_mismatches_per_second"], 3.0);
+  EXPECT_EQ(json["mirror_lost_per_second"], 2.0);
+}
+
 }  // namespace
 }  // namespace sluice::proxy::watch
