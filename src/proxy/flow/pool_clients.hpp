@@ -29,6 +29,7 @@ class PoolClients {
   /// A connection that was accepted. Takes it over, or closes it when there are too many.
   void accept(net::Socket socket);
   bool empty() const noexcept { return clients_.empty(); }
+  std::size_t size() const noexcept { return clients_.size(); }
   /// Up to `most` in all are added to `figures`.
   void list(std::vector<ClientFigures>& figures, std::size_t most) const;
   /// A number of the client that no other of the process has.

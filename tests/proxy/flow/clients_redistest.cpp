@@ -201,11 +201,11 @@ class Sender {
 TEST(WithoutReplies, AServerThatStandsStillTakesNoMemory) {
   VirtualClock clock;
   Memcached first, second;
-  ProxyUnderTest proxy{PoolLines{memcached_pool({first.port(), second.port()})},
-                       {"memory_limit: 32mb"},
-                       clock};
+  ProxyUnderTest proxy{
+      PoolLines{memcached_pool({first.port(), second.port()})}, {"memory_limit: 32mb"}, clock};
   const auto key = proxy.key_at(0);
-  const auto set = fmt::format("set {} 0 0 500000 noreply\r\n{}\r\n", key, std::string(500'000, 'x'));
+  const auto set =
+      fmt::format("set {} 0 0 500000 noreply\r\n{}\r\n", key, std::string(500'000, 'x'));
   const auto set_other = fmt::format("set {} 0 0 1\r\nx\r\n", proxy.key_at(1));
   PlainClient other{proxy.port()};
   const auto expect_service = [&] {
