@@ -110,15 +110,20 @@ void zmscore(Context&, Words words, SortedSet* zset, Reply& reply) {
 }
 
 template <bool reverse>
-void rank(Context&, Words words, SortedSet* zset, Reply& reply) {
+void rank_of(Context&, Words words, SortedSet* zset, Reply& reply) {
   const bool with_score = words.size() > 3;
-  if (words.size() > 4 || (with_score && !is_word(words[3], "withscore")))
-    refuse_arity(reverse ? "zrevrank" : "zrank");  // as 7.0, which knows no such option
   const auto place = zset ? zset->rank(words[2]) : std::nullopt;
   if (!place) return with_score ? reply.null_array() : reply.null();
   if (with_score) reply.array(2);
   reply.count(reverse ? zset->size() - 1 - *place : *place);
   if (with_score) reply_score(zset, words[2], reply);
+}
+
+template <bool reverse>
+void rank(Context& context, Words words, Reply& reply) {
+  if (words.size() > 4 || (words.size() > 3 && !is_word(words[3], "withscore")))
+    refuse_arity(reverse ? "zrevrank" : "zrank");  // as 7.0, which knows no such option
+  on<SortedSet, rank_of<reverse>>(context, words, reply);
 }
 
 // --- as a priority queue; what waits is logged as the command that does not ---
@@ -190,9 +195,9 @@ constexpr CommandRow rows[] = {
     {"zpopmax", pop<Extreme::max>},
     {"zpopmin", pop<Extreme::min>},
     {"zrandmember", random_elements<SortedSet>},
-    {"zrank", on<SortedSet, rank<false>>},
+    {"zrank", rank<false>},
     {"zrem", on<SortedSet, remove_elements>},
-    {"zrevrank", on<SortedSet, rank<true>>},
+    {"zrevrank", rank<true>},
     {"zscan", scan_elements<SortedSet>},
     {"zscore", on<SortedSet, zscore>},
 };

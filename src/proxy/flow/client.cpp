@@ -50,12 +50,19 @@ Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint6
 
 Client::~Client() = default;
 
+ClientLimits* Client::limits() const noexcept { return session_ ? session_->limits() : nullptr; }
+
 /// Those of its address, and of its user once it has logged in.
 void Client::take_limits() {
-  if (is_mirror_ || !ClientLimits::are_needed(pool_.settings())) return limits_.reset();
-  if (!limits_)
-    limits_ = std::make_unique<ClientLimits>(pool_.shared().rates, net::network_of(descriptor()));
-  limits_->apply(pool_.settings(), session_state_.logged_in ? user() : std::string_view{});
+  if (is_mirror_) return;
+  if (!ClientLimits::are_needed(pool_.settings())) {
+    if (session_) session_->set_limits(nullptr);
+    return;
+  }
+  if (!limits())
+    session().set_limits(
+        std::make_unique<ClientLimits>(pool_.shared().rates, net::network_of(descriptor())));
+  limits()->apply(pool_.settings(), session_state_.logged_in ? user() : std::string_view{});
 }
 
 void Client::close() noexcept {
@@ -102,7 +109,7 @@ void Client::trust() noexcept {
   is_mirror_ = true;
   session_state_.logged_in = true;
   expected_ = 0;
-  limits_.reset();
+  if (session_) session_->set_limits(nullptr);
 }
 
 void Client::apply(const PoolSettings& before) {
@@ -137,7 +144,7 @@ void Client::set_rights(SessionState state, bool wanted_login) {
 void Client::set_session_state(const SessionState& state) noexcept {
   if (session_state_.logged_in && !state.logged_in) stranger_since_ = loop_.now();
   session_state_ = state;
-  if (limits_) take_limits();
+  if (limits()) take_limits();
 }
 
 void Client::flushed() {
@@ -209,7 +216,7 @@ std::size_t Client::serve_all(std::string_view bytes) {
     if (const auto words = reader.words(); !words.empty()) {
       serve(words, reader.wire(rest));
       if (state_.is_postponed()) {
-        if (limits_) limits_->note_paid();
+        if (auto* const by = limits()) by->note_paid();
         break;
       }
       pool_.counters().requests.add();
@@ -226,7 +233,7 @@ void Client::serve(Words words, std::string_view bytes) {
   const Plan plan = pool_.protocol().plan(words);
   if (!plan.forward.empty()) bytes = plan.forward;
   if (plan.route == Route::refused && is_http(words)) return turn_away_http();
-  if (limits_ && !is_within_limits(plan, bytes.size())) return;
+  if (limits() && !is_within_limits(plan, bytes.size())) return;
   if (pool_.servers().has_full() && meets_full_server(words, plan))
     return wait_for_room(Pause::server);
   if (pool_.mirror()) [[unlikely]]
@@ -304,14 +311,14 @@ void Client::turn_away_http() {
 
 /// False: the request has been refused, or waits. What ends something is never refused.
 bool Client::is_within_limits(const Plan& plan, std::size_t bytes) {
-  if (limits_->was_paid()) return true;
+  if (limits()->was_paid()) return true;
   const bool in_transaction = session_ && session_->is_in_transaction();
   if (plan.route == Route::close) return true;
   if (in_transaction && (plan.verb == SessionVerb::exec || plan.verb == SessionVerb::discard))
     return true;
   const bool waits = pool_.settings().rate_limit.action == LimitAction::delay;
-  const auto wait = limits_->take({std::max<std::size_t>(plan.keys.size(), 1), bytes}, loop_.now(),
-                                  waits ? TokenBucket::longest_wait : std::chrono::seconds{0});
+  const auto wait = limits()->take({std::max<std::size_t>(plan.keys.size(), 1), bytes}, loop_.now(),
+                                   waits ? TokenBucket::longest_wait : std::chrono::seconds{0});
   if (wait == std::chrono::nanoseconds{0}) return true;
   if (wait) {
     pool_.counters().delayed_requests.add();

@@ -177,6 +177,8 @@ class Client final : public Stream, public Receiver {
   bool keep_within_budget(std::size_t unread);
   void turn_away_http();
   void take_limits();
+  /// Null: the pool has none.
+  ClientLimits* limits() const noexcept;
   bool is_within_limits(const Plan& plan, std::size_t bytes);
   void tell_limited();
   bool is_silent(Quiet quiet, std::string_view reply) const noexcept;
@@ -202,7 +204,6 @@ class Client final : public Stream, public Receiver {
   std::uint32_t reader_bytes_ = 0;          // that reader_ keeps beside the buffer
   std::uint32_t budgeted_ = 0;              // taken of the strangers' budget
   std::unique_ptr<ClientSession> session_;  // made when it is first needed
-  std::unique_ptr<ClientLimits> limits_;    // null: the pool has none
   ClientState state_;
   ReplyMode reply_mode_;
   bool keeps_alive_ = false;

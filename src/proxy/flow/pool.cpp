@@ -130,7 +130,7 @@ void Pool::observe(Server& server, const Request& request, std::string_view repl
     server.watch().latency.observe(took);
   }
   auto& notes = context_.registry.worker(context_.worker);
-  if (!waited && notes.slow_log.is_slow(took))
+  if (!waited && notes.slow_log.is_slow(took) && notes.slow_log.may_note(loop().now()))
     notes.slow_log.note({.took = took,
                          .pool = settings_->name,
                          .command = protocol_->command_name(request.command),

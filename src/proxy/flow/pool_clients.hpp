@@ -40,6 +40,7 @@ class PoolClients {
   void take_back(const HandedClient& client, net::Socket socket);
   /// So many more (or, negative, fewer) may be given back.
   void expect_back(int clients) noexcept { on_their_way_ += clients; }
+  std::size_t size() const noexcept { return clients_.size(); }
   /// But for mirrors that have nothing under way.
   bool empty() const noexcept;
   template <class Visit>

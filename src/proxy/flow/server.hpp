@@ -21,9 +21,10 @@ class Pool;
 
 /// What a client has chosen of its connection. Clients with different modes share no connection to
 /// a server.
+/// Four bytes, since each client has one.
 struct ConnectionMode {
-  int resp = 2;
-  int db = 0;
+  int resp : 4 = 2;
+  int db : 28 = 0;
   bool operator==(const ConnectionMode&) const = default;
 };
 

@@ -196,6 +196,17 @@ Client* Worker::greediest() const noexcept {
   return greediest;
 }
 
+/// Since it was last so: what they kept, each a little, is worth giving back.
+bool Worker::many_have_left() noexcept {
+  constexpr std::size_t many = 1000;
+  std::size_t clients = 0;
+  for_each_pool([&](const Pool& pool) { clients += pool.clients().size(); });
+  most_clients_ = std::max(most_clients_, clients);
+  const bool have_left = most_clients_ - clients >= many;
+  if (have_left) most_clients_ = clients;
+  return have_left;
+}
+
 void Worker::tick() {
   for_each_pool([](Pool& pool) { pool.tick(); });
   drop_idle();
@@ -203,7 +214,7 @@ void Worker::tick() {
   // After a burst half of the unused memory is given back each time.
   const bool blocks = loop_.blocks().trim();
   const bool requests = loop_.requests().trim();
-  if (blocks || requests) ::malloc_trim(0);
+  if (many_have_left() || blocks || requests) ::malloc_trim(0);
   loop_.after(tick_interval, [this] { tick(); });
 }
 

@@ -70,6 +70,7 @@ class Worker {
 
   void serve();
   void tick();
+  bool many_have_left() noexcept;
   void end_standstill();
   void make_room();
   Pool* find_pool(std::string_view name) const;
@@ -94,6 +95,7 @@ class Worker {
   std::vector<std::unique_ptr<Pool>> leaving_;              // with clients or requests from before
   bool draining_ = false;
   bool had_room_ = true;             // in memory, at the end of the last turn
+  std::size_t most_clients_ = 0;     // since many left
   std::int64_t used_when_full_ = 0;  // at the last tick, if it was full then
   std::atomic<bool> drained_{false};
   std::atomic<bool> ending_{false};

@@ -37,15 +37,26 @@ struct SlowRequest {
   std::string_view pool, command, key, client, server;
 };
 
-/// Threads: any; note() is for one.
+/// Threads: any; note() and may_note() are for one.
 class SlowLog {
  public:
+  static constexpr std::size_t most_a_second = 128;
+
   SlowLog(std::size_t entries, std::chrono::microseconds threshold)
       : most_(entries), threshold_ns_(std::chrono::nanoseconds{threshold}.count()) {}
 
   /// The hot path asks this before it makes a SlowRequest.
   bool is_slow(std::chrono::nanoseconds took) const noexcept {
     return took.count() >= threshold_ns_.load(std::memory_order_relaxed);
+  }
+  /// So many of a second are noted and no more: when all requests are slow, telling who they are
+  /// of would make them slower still.
+  bool may_note(SteadyTime now) noexcept {
+    if (now - second_ >= std::chrono::seconds{1}) {
+      second_ = now;
+      noted_ = 0;
+    }
+    return noted_++ < most_a_second;
   }
   void note(const SlowRequest& request, WallTime now);
 
@@ -58,6 +69,8 @@ class SlowLog {
   std::size_t most_;
   std::atomic<std::int64_t> threshold_ns_;
   std::deque<SlowEntry> entries_;  // newest first
+  SteadyTime second_{};            // when it began
+  std::size_t noted_ = 0;          // in it
 };
 
 struct BigValue {

@@ -66,11 +66,15 @@ class Libraries : public testing::Test {
   }
 
   Texts redis() {
-    auto lines = redis_pool({first_.port(), second_.port()});
-    const Texts more{"timeout: 10000", "users:", " - {name: ann, password: sesame}",
-                     " - {name: eve, password: look, read_only: true}"};
-    lines.insert(lines.begin(), more.begin(), more.end());
-    return lines;
+    // Named: where the scripts' keys are does not hang on free ports.
+    return {"redis: true",
+            "timeout: 10000",
+            "users:",
+            " - {name: ann, password: sesame}",
+            " - {name: eve, password: look, read_only: true}",
+            "servers:",
+            fmt::format(" - 127.0.0.1:{}:1 one", first_.port()),
+            fmt::format(" - 127.0.0.1:{}:1 two", second_.port())};
   }
 
   TempDir directory_;

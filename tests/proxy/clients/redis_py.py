@@ -91,7 +91,7 @@ class RedisPy(unittest.TestCase):
     def test_transaction_over_servers_is_refused(self):
         with self.redis.pipeline() as pipe:
             for i in range(20):
-                pipe.set(f"spread:{i}", i)
+                pipe.set(f"{i * 7919} spread", i)
             with self.assertRaises(redis.ResponseError):
                 pipe.execute()
         self.assertTrue(self.redis.ping())

@@ -30,7 +30,8 @@ alpha:
   commands: {MY.*: keys 1 -1 2 read, "*": key 1}
   server_tls: {ca: /etc/ca.pem, verify: false}
   client_idle_timeout: 90s
-  rate_limit: {per_user: 60/m burst 100, per_address: none, bytes_per_address: 10mb/s, action: delay}
+  rate_limit: {per_user: 60/m burst 100, per_address: none, bytes_per_address: 10mb/s,
+    action: delay}
   request_size_limit: 3mb
   servers:
    - h:11211:1

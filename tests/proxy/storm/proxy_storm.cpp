@@ -6,20 +6,23 @@
 
 #include "cli/command_line/command.hpp"
 #include "proxy/storm/storm.hpp"
+#include "proxy/storm/strangers.hpp"
 
 int main(int count, char** words) {
   using sluice::cli::into;
   using namespace sluice::test;
   StormOptions options;
   bool keeps = false, chaos = false;
-  std::size_t hostile = 0;
+  std::size_t hostile = 0, strangers = 0;
   std::chrono::milliseconds pause{20};
   const auto run = [&] {
+    const auto tell = [](const std::string& text) {
+      std::printf("%s\n", text.c_str());
+      std::fflush(stdout);
+    };
+    if (strangers != 0) return weigh_strangers(strangers, options.stage.program, tell) ? 0 : 1;
     options.shrinks = !keeps;
-    Storm storm{options, [](const std::string& text) {
-                  std::printf("%s\n", text.c_str());
-                  std::fflush(stdout);
-                }};
+    Storm storm{options, tell};
     if (hostile != 0) {
       storm.compare_latencies(hostile, pause);
       return 0;
@@ -50,7 +53,9 @@ int main(int count, char** words) {
               "Compares how long canaries wait with and without so many hostile clients",
               into(hostile, 1, 1000)},
              {"--pause", "TIME", "Between two batches of such a client", into(pause)},
-             {"--program", "PATH", "A sluice-proxy for --chaos and --hostile",
+             {"--strangers", "N", "Weighs the proxy with so many clients that do not log in",
+              into(strangers, 1, 100'000)},
+             {"--program", "PATH", "A sluice-proxy for --chaos, --hostile and --strangers",
               into(options.stage.program)},
              {"--raw", "", "Tells a finding without shrinking it", into(keeps)}},
         .action = run},

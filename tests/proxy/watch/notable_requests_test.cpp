@@ -23,6 +23,15 @@ TEST(SlowLog, TheThresholdItselfIsSlow) {
   EXPECT_FALSE(log.is_slow(10ms));
 }
 
+TEST(SlowLog, NotesSoManyInASecondAndNoMore) {
+  SlowLog log{4, 10ms};
+  for (const SteadyTime second : {SteadyTime{5s}, SteadyTime{6s}}) {
+    for (std::size_t i = 0; i < SlowLog::most_a_second; ++i) EXPECT_TRUE(log.may_note(second));
+    EXPECT_FALSE(log.may_note(second));
+    EXPECT_FALSE(log.may_note(second + 999ms));
+  }
+}
+
 TEST(SlowLog, KeepsTheNewestAndNoMoreThanItMay) {
   SlowLog log{2, 10ms};
   for (const auto* key : {"a", "b", "c"}) log.note(request(key), now);

@@ -4,6 +4,7 @@
 
 #include "base/integer.hpp"
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/rate_limit.hpp"
 #include "proxy/flow/session/side_request.hpp"
 #include "proxy/flow/session/subscription.hpp"
 #include "proxy/flow/session/transaction.hpp"
@@ -56,6 +57,10 @@ ClientSession::~ClientSession() {
   if (!delayed_) return;
   pool().loop().cancel(delay_);
   pool().loop().requests().drop(*delayed_);
+}
+
+void ClientSession::set_limits(std::unique_ptr<ClientLimits> limits) noexcept {
+  limits_ = std::move(limits);
 }
 
 const ClientSession::Verb& ClientSession::row_of(SessionVerb verb) noexcept {

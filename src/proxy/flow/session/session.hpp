@@ -15,6 +15,7 @@
 namespace sluice::proxy::flow {
 
 class BlockingRequest;
+class ClientLimits;
 class Subscriptions;
 class Transaction;
 
@@ -33,6 +34,9 @@ class ClientSession {
 
   /// It waits in a blocking command.
   bool is_blocked() const noexcept { return blocked_ != nullptr; }
+  /// How many requests it may send; null: the pool has no limits.
+  ClientLimits* limits() const noexcept { return limits_.get(); }
+  void set_limits(std::unique_ptr<ClientLimits> limits) noexcept;
   /// It has subscribed to channels: that it sends nothing does not mean that it is idle.
   bool is_subscribed() const noexcept;
   std::size_t subscribed(bool to_patterns) const noexcept;
@@ -113,6 +117,7 @@ class ClientSession {
   std::string told_;  // "name=x lib-name=y ...": what the client has said of itself
   std::unique_ptr<Transaction> transaction_;  // from MULTI or WATCH on
   std::unique_ptr<Subscriptions> subscriptions_;
+  std::unique_ptr<ClientLimits> limits_;
   std::unique_ptr<BlockingRequest> blocked_;  // while it waits in a blocking command
 };
 
