@@ -65,8 +65,8 @@ Pool::Pool(PoolContext context, std::shared_ptr<const PoolSettings> settings,
 }
 
 Pool::~Pool() {
-  shared_->parts->leave(*this);
   clients_.close_all();
+  shared_->parts->leave(*this);  // behind it: another part drops requests of clients that are gone
 }
 
 void Pool::apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls) {
