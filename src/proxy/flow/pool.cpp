@@ -66,8 +66,8 @@ Pool::Pool(PoolContext context, std::shared_ptr<const PoolSettings> settings,
 }
 
 Pool::~Pool() {
-  shared_->parts->leave(*this);
   clients_.close_all();
+  shared_->parts->leave(*this);  // behind it: another part drops requests of clients that are gone
   end_mirror();
 }
 

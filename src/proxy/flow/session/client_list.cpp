@@ -58,9 +58,35 @@ Filter read_filter(Words words) {
   return filter;
 }
 
+/// A request of the asker's client, on its way back to the asker. It is deleted when the asker is
+/// gone, and its client before.
+struct Returning {
+  explicit Returning(Request* which) : request(which) {}
+  ~Returning() { delete request; }
+  Returning(const Returning&) = delete;
+  Returning& operator=(const Returning&) = delete;
+
+  void answer(Pool& asker, std::string_view reply) {
+    Request& answered = *std::exchange(request, nullptr);
+    if (answered.receiver)
+      answered.receiver->replied(answered, reply);
+    else
+      asker.loop().requests().drop(answered);
+  }
+
+  Request* request;
+};
+
 /// What the parts of the pool have told so far. The last one answers.
 struct Census {
-  ~Census() { delete request; }  // its worker has ended: nobody waits for it
+  /// With a request that has no answer: a part has ended and does not tell.
+  ~Census() {
+    if (!request) return;
+    auto back = std::make_shared<Returning>(request);
+    parts->post_to(asker, [back](Pool* there) {
+      if (there) back->answer(*there, "-ERR the proxy is ending\r\n");
+    });
+  }
 
   std::shared_ptr<PoolParts> parts;
   const Pool* asker = nullptr;  // whose client has asked
@@ -79,11 +105,7 @@ void give(Census& census, Pool& asker) {
   std::string text, reply;
   for (const auto& [id, line] : census.lines) text += line;
   resp::ReplyWriter{reply, census.resp}.verbatim(text);
-  Request& request = *std::exchange(census.request, nullptr);
-  if (request.receiver)
-    request.receiver->replied(request, reply);
-  else
-    asker.loop().requests().drop(request);
+  Returning{std::exchange(census.request, nullptr)}.answer(asker, reply);
 }
 
 void collect(const std::shared_ptr<Census>& census, Pool* part) {
