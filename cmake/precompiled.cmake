@@ -1,4 +1,4 @@
-# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), programs or tests; with small_ or fuzzed_ before it: see sluice_folder()
+# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), programs or tests; small_ or fuzzed_ before it: sluice_folder()
 #   The headers of the standard library and of fmt that nearly every file includes are compiled once: two fifths of the
 #   time to build. They hide a missing #include of theirs: floors_test finds those. None of our own
 #   headers: ccache tells a precompiled header by the one that it replaces, so a changed header may be answered by a stale one.
