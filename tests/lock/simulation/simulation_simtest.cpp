@@ -98,6 +98,9 @@ TEST(Seed, WhatWasFoundBefore) {
       {"fair", 2, "tickets stay for ten minutes", "snapshot"},
       {"fair", 41, "the same", "promotion"},
       {"mutex", 5112, "the end of a grant comes when its question was asked again", "durable"},
+      {"multi", 166, "a name is ended while the grant is on its way: the others end, too",
+       "blocked"},
+      {"semaphore", 658, "a Java program dies with a permit, which has no lease", "guests"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =

@@ -46,12 +46,19 @@ void Stranger::start() {
   timer_ = clock_.after(rest, [this] { ask(); });
 }
 
+/// A permit of Redisson's has no lease: of a program that dies with it, it would be lost for ever.
+void Stranger::give_back() {
+  if (is_in_ && (primitive_ == "semaphore" || primitive_ == "permit")) leave();
+}
+
 void Stranger::stand_still() {
+  give_back();
   still_ = true;
   clock_.cancel(timer_);
 }
 
 void Stranger::forget() {
+  give_back();
   stop();
   clock_.cancel(timer_);
   listener_ = {};
@@ -114,6 +121,7 @@ void Stranger::ask_soon() {
 
 void Stranger::enter() {
   ++entries_;
+  is_in_ = true;
   clock_.cancel(timer_);
   waits_ = false;
   listener_ = {};
@@ -122,6 +130,7 @@ void Stranger::enter() {
 }
 
 void Stranger::leave() {
+  is_in_ = false;
   const std::string channel = channel_of(primitive_, name_);
   if (primitive_ == "fair") {
     const std::string queue = key_with_prefix("redisson_lock_queue", name_);

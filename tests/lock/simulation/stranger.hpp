@@ -36,6 +36,7 @@ class Stranger {
   std::optional<std::chrono::milliseconds> try_to_enter();
   void enter();
   void leave();
+  void give_back();
 
   const std::string who_;
   const std::string_view primitive_;
@@ -49,6 +50,7 @@ class Stranger {
   Clock::TimerId timer_ = 0;
   bool goes_on_ = true;
   bool waits_ = false;
+  bool is_in_ = false;
   bool still_ = false;
   std::size_t entries_ = 0;
   std::size_t visits_ = 0;

@@ -53,6 +53,10 @@ class Workload::Stay {
     for (auto* ledger : acquisition.ledgers)
       stays_.emplace_back(ledger, ledger->enter(acquisition.who, actor.machine.process,
                                                 actor.machine.store, held, mode, permits));
+    // One of its names may have been ended while the grant was on its way.
+    for (const auto* ledger : acquisition.ledgers)
+      for (const auto* hold : ledger->ended_outside())
+        for (auto* other : acquisition.ledgers) other->excuse(hold);
   }
   ~Stay() {
     for (const auto& [ledger, stay] : stays_) ledger->leave(stay);
