@@ -11,9 +11,9 @@
 namespace sluice::redis {
 namespace {
 
-/// How often close() waits for a millisecond. Not how long: a process may stand still meanwhile.
-constexpr int last_rounds = 500;
-constexpr std::chrono::milliseconds round_time{1};
+using std::chrono::milliseconds;
+
+constexpr milliseconds round_time{1};
 
 }  // namespace
 
@@ -31,16 +31,21 @@ void Client::open(std::shared_ptr<Client> self) {
 }
 
 /// Until no link awaits a reply, and no thread is inside of what may send something.
-void Client::read_last(const Links& links, int& rounds) {
+void Client::read_last(const Links& links, Patience& patience) {
   do {
     // Before the links are asked: they know what a thread that is idle since then has sent.
     const bool busy = reactor_.is_busy_elsewhere() || callbacks_->is_busy_elsewhere();
     bool waited = false;
-    for (const auto& link : links)
-      waited |= link->read_last(waited ? std::chrono::milliseconds{0} : round_time);
+    bool read = false;
+    for (const auto& link : links) {
+      const auto last = link->read_last(waited ? milliseconds{0} : round_time);
+      waited |= last != Link::Last::none_awaited;
+      read |= last == Link::Last::read;
+    }
     if (!busy && !waited) return;
     if (!waited) std::this_thread::sleep_for(round_time);
-  } while (--rounds > 0);
+    if (read) patience.quiet_rounds = Patience{}.quiet_rounds;
+  } while (--patience.rounds > 0 && --patience.quiet_rounds > 0);
 }
 
 void Client::close() {
@@ -56,13 +61,13 @@ void Client::close() {
     for (const auto& borrower : borrowers_) borrower->link = lend();
     borrowers.swap(borrowers_);
   }
-  int rounds = last_rounds;
+  Patience patience;
   links.push_back(link_);
-  read_last(links, rounds);
+  read_last(links, patience);
   // What has waited on another link gives back what it has by the shared one.
   links.pop_back();
   for (const auto& link : links) link->close();
-  read_last({link_}, rounds);
+  read_last({link_}, patience);
   link_->close();
   for (const auto& borrower : borrowers) borrower->called.complete();
   await_running_timer();

@@ -31,8 +31,9 @@ class Client {
 
   /// Starts the thread, which keeps `self` while it runs, and waits for the server's greeting.
   void open(std::shared_ptr<Client> self);
-  /// Waits up to 500 ms for the replies to calls that were sent, and for what threads of the Store
-  /// are inside of: it may give something back. Every call under way ends with Errc::closed then.
+  /// Waits for the replies to calls that were sent, until none has come for 500 ms, and for what
+  /// threads of the Store are inside of: it may give something back. Every call under way ends with
+  /// Errc::closed then.
   /// The thread has ended after this, unless it is the caller.
   void close();
 
@@ -58,7 +59,12 @@ class Client {
   void end_idle_durable_lines();
 
   using Links = std::vector<std::shared_ptr<Link>>;
-  void read_last(const Links& links, int& rounds);
+  /// How often close() waits for a millisecond. Not how long: a process may stand still meanwhile.
+  struct Patience {
+    int quiet_rounds = 500;  ///< in a row, in which no reply came
+    int rounds = 10'000;     ///< a coroutine may send for ever
+  };
+  void read_last(const Links& links, Patience& patience);
 
   const RedisOptions options_;
   const unsigned forks_ = fork_count();

@@ -53,8 +53,9 @@ class Link final : public Source, public Driver {
   /// Blocks until the first connection is there. Throws the Error of the first attempt.
   void wait_for_greeting();
   /// Before close(): waits up to `most` for replies to calls that were sent, and reads what is
-  /// there. False: there are none to wait for.
-  bool read_last(std::chrono::milliseconds most);
+  /// there.
+  enum class Last { none_awaited, none_came, read };
+  Last read_last(std::chrono::milliseconds most);
   /// Every operation under way fails with Errc::closed; new ones too.
   void close();
   /// No call is under way, not even one that its caller has given up.

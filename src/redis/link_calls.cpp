@@ -195,21 +195,22 @@ bool Link::awaits_last_replies() const noexcept {
 /// Replies to calls that no caller waits for are there, or on their way: to releases, and to an
 /// acquire whose caller has left. A grant that comes now is given back, and that is waited for,
 /// too: else nobody would have the lock until its lease ends.
-bool Link::read_last(std::chrono::milliseconds most) {
+Link::Last Link::read_last(std::chrono::milliseconds most) {
   bool reads = false;
   {
     const Lock lock{mutex_};
-    if (is_digesting_here() || !awaits_last_replies()) return false;
+    if (is_digesting_here() || !awaits_last_replies()) return Last::none_awaited;
     reads = !std::exchange(reading_, true);
   }
-  if (reads) {
-    pollfd socket{socket_->descriptor(), POLLIN, 0};
-    if (::poll(&socket, 1, static_cast<int>(most.count())) > 0) digest(socket_->read_some(buffer_));
-    stop_reading();
-  } else {
-    std::this_thread::sleep_for(most);  // another thread is at it
+  if (!reads) {  // another thread is at it
+    std::this_thread::sleep_for(most);
+    return Last::none_came;
   }
-  return true;
+  pollfd socket{socket_->descriptor(), POLLIN, 0};
+  const bool came = ::poll(&socket, 1, static_cast<int>(most.count())) > 0;
+  if (came) digest(socket_->read_some(buffer_));
+  stop_reading();
+  return came ? Last::read : Last::none_came;
 }
 
 void Link::close() {

@@ -77,7 +77,7 @@ TEST_P(FairMutexContract, EightThreadsCountExactly) {
 }
 
 TEST_P(FairMutexContract, HandedOverHoldIsRenewedAndEndsWithItsRelease) {
-  FairMutex mutex{store(), name("lock"), {.lease = 2400ms}};
+  FairMutex mutex{store(), name("lock"), {.lease = 4s}};
   auto first = mutex.acquire().get();
   auto waiting = std::async(std::launch::async, [&] { return mutex.acquire().get(); });
   await_waiters(mutex, 1);
@@ -112,7 +112,7 @@ TEST_P(FairMutexContract, OwnerEntersAgain) {
 }
 
 TEST_P(FairMutexContract, ForcedReleaseIsNoticed) {
-  FairMutex mutex{store(), name("lock"), {.lease = 2400ms}};
+  FairMutex mutex{store(), name("lock"), {.lease = 4s}};
   auto held = mutex.acquire().get();
   std::promise<LostCause> told;
   held.on_lost([&](LostCause cause) { told.set_value(cause); });

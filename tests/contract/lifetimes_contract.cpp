@@ -35,8 +35,8 @@ using test::Foreign;
 
 class LifetimesContract : public test::StoreContract {
  protected:
-  /// A hold that is renewed each 600 ms, and outlives that a process stands still for a while.
-  static inline const MutexOptions brief{.lease = 2400ms};
+  /// A hold that is renewed each second, and outlives that a process stands still for a while.
+  static inline const MutexOptions brief{.lease = 4s};
 };
 SLUICE_EVERY_STORE(LifetimesContract);
 

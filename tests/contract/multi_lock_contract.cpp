@@ -77,7 +77,7 @@ TEST_P(MultiLockContract, PhilosophersAllEat) {
 }
 
 TEST_P(MultiLockContract, HoldsAreRenewedAndTheirLossIsNoticed) {
-  MultiLock lock{store(), {name("a"), name("b")}, {.lease = 2400ms}};
+  MultiLock lock{store(), {name("a"), name("b")}, {.lease = 4s}};
   auto held = lock.acquire().get();
   std::promise<LostCause> told;
   held.on_lost([&](LostCause cause) { told.set_value(cause); });

@@ -57,7 +57,7 @@ TEST_P(MutexContract, EightThreadsCountExactly) {
 }
 
 TEST_P(MutexContract, HoldIsRenewedAndEndsWithItsRelease) {
-  Mutex mutex{store(), name("lock"), {.lease = 2400ms}};
+  Mutex mutex{store(), name("lock"), {.lease = 4s}};
   auto held = mutex.acquire().get();
   EXPECT_TRUE(is_renewed(name("lock")));
   EXPECT_FALSE(mutex.try_acquire().get());
@@ -88,7 +88,7 @@ TEST_P(MutexContract, OwnerEntersAgain) {
 }
 
 TEST_P(MutexContract, ForcedReleaseIsNoticed) {
-  Mutex mutex{store(), name("lock"), {.lease = 2400ms}};
+  Mutex mutex{store(), name("lock")};
   auto held = mutex.acquire().get();
   std::promise<LostCause> told;
   held.on_lost([&](LostCause cause) { told.set_value(cause); });

@@ -85,7 +85,7 @@ TEST_P(SemaphoreContract, EightThreadsShareThreePermits) {
 }
 
 TEST_P(SemaphoreContract, HoldIsRenewedAndFixedLeaseEnds) {
-  Semaphore desks{store(), name("desks"), {.lease = 2400ms}};
+  Semaphore desks{store(), name("desks"), {.lease = 4s}};
   desks.try_set_permits(1).get();
   auto held = desks.acquire().get();
   const auto renewals = metrics().lock_renewals.load();
@@ -106,12 +106,13 @@ TEST_P(SemaphoreContract, PermitsHaveNames) {
   auto held = keys.try_acquire_many(3).get();
   ASSERT_EQ(held.size(), 3U);
   EXPECT_TRUE(keys.try_acquire_many(2).get().empty());
-  const auto brief = keys.take(300ms).get();
+  const auto brief = keys.take(20s).get();
   ASSERT_TRUE(brief);
   const auto info = keys.info().get();
   ASSERT_EQ(info.holders.size(), 4U);
   EXPECT_EQ(info.holders[0].id, brief->text()) << "whose end comes first";
   EXPECT_GT(info.holders[0].data.pid, 0);
+  EXPECT_TRUE(keys.update_lease(*brief, 100ms).get());
   EXPECT_TRUE(keys.try_acquire(30s).get());
   EXPECT_FALSE(keys.release(*brief).get());
   EXPECT_EQ(held[1].release().get().kind, Kind::released);

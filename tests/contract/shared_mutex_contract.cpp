@@ -87,7 +87,7 @@ TEST_P(SharedMutexContract, ThreadsCountExactly) {
 }
 
 TEST_P(SharedMutexContract, HoldsAreRenewedAndEndWithTheirRelease) {
-  SharedMutex mutex{store(), name("lock"), {.lease = 2400ms}};
+  SharedMutex mutex{store(), name("lock"), {.lease = 4s}};
   auto reading = mutex.acquire_shared().get();
   EXPECT_TRUE(is_renewed(name("lock")));
   EXPECT_FALSE(mutex.try_acquire().get());

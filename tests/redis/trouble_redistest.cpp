@@ -6,6 +6,7 @@
 #include <latch>
 #include <thread>
 
+#include "base/sha1.hpp"
 #include "redis/at_server.hpp"
 #include "sluice/when_all.hpp"
 #include "support/free_port.hpp"
@@ -314,6 +315,33 @@ TEST(Closed, WhatTheStoresThreadIsInsideOfIsStillSent) {
   heard.wait();
   store.reset();
   EXPECT_EQ(admin.command({"EXISTS", "given-back"}).as_integer(), 1);
+}
+
+/// As the releases of many locks.
+TEST(Closed, ASlowServerIsAwaitedAsLongAsItAnswers) {
+  constexpr std::string_view text =
+      "local function now() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end\n"
+      "local ends = now() + 20\n"
+      "while now() < ends do end\n"
+      "return redis.call('INCR', KEYS[1])";
+  constexpr int many = 60;
+  const std::string sha = sha1_hex(text);
+  const Script slow{.name = "slow", .text = text, .sha1 = sha};
+  test::RedisServer server;
+  test::PlainClient admin{server.port()};
+  auto store = redis::open_redis(at(server));
+  const auto release = [](Store& to, const Script& script) -> Task<void> {
+    // So large that the server reads two at once, and answers these.
+    const std::string much(8000, 'x');
+    auto released = to.run(script, {"released"}, {much}, {.unhurried = true});
+    co_await released;
+  };
+  std::atomic<int> failed{0};
+  for (int i = 0; i < many; ++i)
+    spawn(release(*store, slow), [&](std::exception_ptr) { ++failed; });
+  store.reset();
+  EXPECT_EQ(failed, 0) << "of " << many;
+  EXPECT_EQ(admin.command({"GET", "released"}).as_text(), std::to_string(many));
 }
 
 /// As a Store's callback that has just learnt of a loss, and then gives something back.
