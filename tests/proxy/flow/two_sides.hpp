@@ -92,11 +92,17 @@ class TwoSides {
     for (auto* side : {&theirs_, &ours_}) side->client.reset();
   }
 
-  /// What it says to these bytes on a connection of their own until it closes it.
-  std::string all_said_by_theirs(std::string_view bytes) const {
-    return all_said(theirs_.port, bytes);
+  /// What ours says to these bytes on a connection of their own until it closes it.
+  std::string all_said_by_ours(std::string_view bytes) const {
+    return all_said(ours_.port, bytes, [](const std::string&) { return patience; });
   }
-  std::string all_said_by_ours(std::string_view bytes) const { return all_said(ours_.port, bytes); }
+  /// The same of theirs. At times it leaves open what its client has closed amid a request, so that
+  /// what it says beyond `ours` is awaited for a moment alone.
+  std::string all_said_by_theirs(std::string_view bytes, std::string_view ours) const {
+    return all_said(theirs_.port, bytes, [ours](const std::string& said) {
+      return said.size() < ours.size() ? patience : std::chrono::milliseconds{100};
+    });
+  }
 
   /// The last comparison says nothing: another request has timed out on one side than on the other.
   bool was_late() const noexcept { return was_late_; }
@@ -114,10 +120,10 @@ class TwoSides {
 
   /// Asks each side until it answers so: until it has noticed what has become of the server.
   void await_reply(const std::string& request, std::string_view reply) {
-    constexpr int patience = 2000;
+    constexpr int times = 2000;
     for (auto* side : {&theirs_, &ours_}) {
       std::string last;
-      for (int left = patience; left > 0 && last != reply; --left) {
+      for (int left = times; left > 0 && last != reply; --left) {
         const auto said = answers(*side, {request, {request}});
         last = said.replies.empty() ? "closed" : said.replies[0];
         if (last != reply) std::this_thread::sleep_for(std::chrono::milliseconds{5});
@@ -155,14 +161,24 @@ class TwoSides {
     return lines;
   }
 
-  static std::string all_said(std::uint16_t port, std::string_view bytes) {
+  static constexpr std::chrono::milliseconds patience{20'000};
+
+  template <class PatienceAfter>
+  static std::string all_said(std::uint16_t port, std::string_view bytes, PatienceAfter after) {
     PlainClient client{port};
     std::string all;
     try {
       client.send(bytes);
       client.finish_sending();
-      for (auto more = client.read_raw(); !more.empty(); more = client.read_raw()) all += more;
+      for (;;) {
+        client.patience = after(all);
+        const auto more = client.read_raw();
+        if (more.empty()) return all;
+        all += more;
+      }
     } catch (const std::system_error& error) {
+      if (error.code() == std::errc::timed_out)
+        return client.patience == patience ? all + " and then nothing" : all;
       if (error.code() != std::errc::connection_reset && error.code() != std::errc::broken_pipe)
         throw;
     }

@@ -246,8 +246,9 @@ TEST(RunTest, X26_AHugeValueIsHeldOnce) {
   EXPECT_EQ(client.command({"HELLO", "3"}).is_error(), false);
   EXPECT_EQ(client.command({"SET", "huge", value}).as_text(), "OK") << "behind a handshake";
   EXPECT_EQ(client.command({"GET", "huge"}).as_text() == value, true);
-  if (!is_sanitized)  // whose realloc() copies
+  if (!is_sanitized) {  // whose realloc() copies
     EXPECT_LT(peak_of(proxy.process().pid()) - before, value.size() * 5 / 4);
+  }
 }
 
 /// What one client after the other gets, as text.
