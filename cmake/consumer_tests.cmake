@@ -37,3 +37,9 @@ add_test(NAME ${SLUICE_TREE}consumer:subproject
     grep -q src/lock/ ${whole}.inputs
     ! grep -E 'src/(proxy|cli)/|sluice/tests/|/bench/' ${whole}.inputs")
 set_tests_properties(${SLUICE_TREE}consumer:subproject PROPERTIES TIMEOUT 120)
+
+# What ./run builds is configured, with the benchmarks beside it.
+set(release ${PROJECT_BINARY_DIR}/consumer-release)
+add_test(NAME ${SLUICE_TREE}consumer:release
+  COMMAND sh -ec "cd ${PROJECT_SOURCE_DIR} && ${CMAKE_COMMAND} --preset release -B ${release} && ninja -C ${release} -n sluice_program lock_bench")
+set_tests_properties(${SLUICE_TREE}consumer:release PROPERTIES TIMEOUT 120)

@@ -32,6 +32,9 @@ endfunction()
 #   NEEDS: programs that it starts. SERIAL: nothing else runs meanwhile. COST: what its longest case takes: the long ones
 #   begin first, so that no core is idle at the end. The target `tests` builds every program.
 function(sluice_test name)
+  if(NOT SLUICE_TESTS)  # the benchmarks take tests/support alone
+    return()
+  endif()
   cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;COST" "SOURCES;LIBS;NEEDS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
