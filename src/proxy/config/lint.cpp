@@ -295,6 +295,12 @@ void check_mirrors(const Config& config, std::vector<Finding>& findings) {
   for (const auto& pool : config.pools) {
     const auto second = std::ranges::find(config.pools, pool.mirror.pool, &PoolSettings::name);
     if (second == config.pools.end()) continue;
+    if (config.process.workers > 1)
+      findings.push_back(about(
+          pool, Severity::warning, "mirror-order", "several workers send to its mirror",
+          "what two connections write to one key may come to the second pool the other way round, "
+          "also when one has waited for the other: it keeps the older value.",
+          "Write workers: 1 while data are moved."));
     for (const auto& command : pool.allow)
       if (std::ranges::find(second->allow, command) == second->allow.end())
         findings.push_back(about(

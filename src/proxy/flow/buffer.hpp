@@ -42,6 +42,7 @@ class BlockPool {
 
   /// Beyond so many bytes in use is_full(); 0: never.
   void set_limit(std::size_t bytes) noexcept { limit_ = static_cast<std::int64_t>(bytes); }
+  std::size_t limit() const noexcept { return static_cast<std::size_t>(limit_); }
   bool is_full() const noexcept { return limit_ != 0 && in_use_.get() > limit_; }
   bool is_overfull() const noexcept { return limit_ != 0 && in_use_.get() > 2 * limit_; }
   /// Whether there is room for all that is in use and all that is expected.

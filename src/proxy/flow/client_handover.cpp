@@ -14,6 +14,8 @@ void Client::take_over(const HandedClient& client) {
   if (!client.told.empty()) session().set_all_told(client.told);
   reply_mode_.set_muted(client.muted);
   set_unread(client.unread);
+  stranger_since_ -= std::chrono::milliseconds{client.age};
+  last_active_ -= std::chrono::milliseconds{client.idle};
   set_rights(state, client.wants_login);
 }
 
@@ -44,6 +46,10 @@ bool Client::hand_over() {
 HandedClient Client::handed() const {
   const auto& settings = pool_.settings();
   const auto& mode = session_state_.mode;
+  const auto ms_since = [this](SteadyTime time) {
+    const auto ms = std::chrono::floor<std::chrono::milliseconds>(loop_.now() - time).count();
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(ms, 0));
+  };
   HandedClient client{.pool = settings.name,
                       .listen = net::to_string(settings.listen.endpoint),
                       .redis = settings.redis,
@@ -53,6 +59,8 @@ HandedClient Client::handed() const {
                       .wants_login = settings.wants_login(),
                       .logged_in = session_state_.logged_in,
                       .muted = reply_mode_.muted(),
+                      .age = ms_since(stranger_since_),
+                      .idle = ms_since(last_active_),
                       .told = session_ ? session_->all_told() : "",
                       .unread = std::string{unread()}};
   if (mode.db != settings.redis_db) client.db = mode.db;

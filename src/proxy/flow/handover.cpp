@@ -35,6 +35,8 @@ void for_each_field(Client& client, Visit visit) {
   visit("wants_login", client.wants_login);
   visit("logged_in", client.logged_in);
   visit("muted", client.muted);
+  visit("age", client.age);
+  visit("idle", client.idle);
   visit("told", client.told);
   visit("unread", client.unread);
 }

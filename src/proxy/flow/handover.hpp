@@ -43,6 +43,8 @@ struct HandedClient {
   bool wants_login = false;  ///< the pool
   bool logged_in = false;
   std::uint8_t muted = 0;  ///< ReplyMode::muted()
+  std::uint64_t age = 0;   ///< ms since it has come, or has been logged out
+  std::uint64_t idle = 0;  ///< ms since it was heard or written to
   std::string told;        ///< what it has said of itself, its user among it
   std::string unread;      ///< what was read and not yet served
 

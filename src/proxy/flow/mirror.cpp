@@ -10,6 +10,7 @@
 
 #include "net/socket.hpp"
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/session/transaction.hpp"
 #include "resp/writer.hpp"
 #include "sluice/log.hpp"
 
@@ -34,7 +35,12 @@ Mirror::Mirror(Pool& pool, std::uint64_t first)
 
 Mirror::~Mirror() { end(); }
 
-std::size_t Mirror::limit() const noexcept { return pool_.settings().mirror.queue; }
+/// The clients need the worker's memory: a mirror has a quarter of it at most.
+std::size_t Mirror::limit() const noexcept {
+  const auto memory = loop_.blocks().limit();
+  const auto queue = pool_.settings().mirror.queue;
+  return memory == 0 ? queue : std::min(queue, memory / 4);
+}
 
 bool Mirror::is_sampled(std::string_view key) const noexcept {
   const auto one_in = pool_.settings().mirror.sample;
@@ -70,7 +76,8 @@ void Mirror::send(const ConnectionMode& mode, const MirroredBody& body, std::uin
 /// Whether there is a connection with room for so much more; else that is dropped.
 bool Mirror::is_ready(std::size_t bytes, std::size_t requests) {
   const auto waiting = std::max(under_way_, unsent()) + entries_.size() * sizeof(Entry);
-  if (waiting + bytes <= limit() && (!closed() || connect())) return true;
+  const bool fits = waiting + bytes <= limit() && loop_.blocks().has_room();
+  if (fits && (!closed() || connect())) return true;
   drop(requests);
   return false;
 }
@@ -190,7 +197,13 @@ std::size_t Mirror::consume(std::string_view bytes) {
     auto& entry = entries_[next_reply_++ - first_];
     under_way_ -= entry.bytes;
     entry.second = outcome_of(reply);
-    if (entry.second.is_failure && !entry.is_ours) pool_.counters().mirror_failures.add();
+    if (entry.is_ours) {
+      misses_part_ |=
+          entry.second.is_failure;  // what comes behind it is done wrongly, or not at all
+    } else {
+      entry.second.is_failure |= std::exchange(misses_part_, false) || is_lost_transaction(reply);
+      if (entry.second.is_failure) pool_.counters().mirror_failures.add();
+    }
     settle(entry);
   }
   return used;
@@ -241,6 +254,7 @@ void Mirror::end() noexcept {
   first_ = next_reply_ = next();
   entries_.clear();
   under_way_ = 0;
+  misses_part_ = false;
 }
 
 }  // namespace sluice::proxy::flow

@@ -109,6 +109,7 @@ class Mirror final : public Stream {
   std::size_t under_way_ = 0;  // bytes that it has not answered
   ConnectionMode mode_;        // of the connection
   bool has_descriptor_ = false;
+  bool misses_part_ = false;  // something of the transaction in hand was not answered by a server
   RareLine drops_told_, differences_told_, losses_told_;
 };
 

@@ -169,6 +169,7 @@ void PoolClients::drain(std::chrono::nanoseconds patience, ClientHandover* to) {
 
 void PoolClients::drain_quiet() {
   const bool is_late = loop_.now() >= drain_until_;
+  const bool is_alone = handover_ && !handover_->is_open();  // the successor is gone: serve on
   for (auto place = clients_.size(); place-- > 0;) {
     Client& client = *clients_[place];  // which may leave, and the last one gets its place
     if (client.is_mirror()) continue;   // it ends behind those whose requests it says again
@@ -176,7 +177,7 @@ void PoolClients::drain_quiet() {
     if (client.closed()) continue;
     if (is_late)
       client.drain_now();
-    else if (!waits)
+    else if (!waits && !is_alone)
       client.drain();
   }
   drain_timer_ = empty() ? Loop::TimerId{} : loop_.after(drain_look, [this] { drain_quiet(); });

@@ -73,6 +73,9 @@ TEST(Lint, EveryRuleFindsItsCase) {
       {"mirror-allow", quiet + "  allow: [flushall]\n  mirror: {pool: b}\n" + three +
                            "b:\n  listen: h:1\n  redis: true\n  hash_tag: \"{}\"\n  timeout: 1\n"
                            "  servers:\n   - h:9:1\n"},
+      {"mirror-order", "sluice:\n  workers: 2\n" + quiet + "  mirror: {pool: b}\n" + three +
+                           "b:\n  listen: h:1\n  redis: true\n  hash_tag: \"{}\"\n  timeout: 1\n"
+                           "  servers:\n   - h:9:1\n"},
       {"loop", quiet + "  servers:\n   - 127.0.0.1:22121:1\n"},
   };
   for (const auto& [rule, yaml] : cases) EXPECT_THAT(rules_of(yaml), Contains(rule)) << yaml;

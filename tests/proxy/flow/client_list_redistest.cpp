@@ -62,6 +62,11 @@ TEST_F(ClientList, X26_HasTheClientsOfThePoolOfAllWorkers) {
     for (const auto* field : {"id", "addr", "name", "db", "user", "resp", "flags"})
       EXPECT_EQ(of_id[0].at(field), own.at(field)) << field;
     EXPECT_EQ(own.at("addr").substr(0, 10), "127.0.0.1:");
+    // Libraries read each of these as a number.
+    for (const auto* field :
+         {"fd", "age", "idle", "db", "sub", "psub", "ssub", "multi", "qbuf", "qbuf-free",
+          "argv-mem", "multi-mem", "rbs", "rbp", "obl", "oll", "omem", "tot-mem", "redir"})
+      EXPECT_NO_THROW(static_cast<void>(std::stol(own.at(field)))) << field;
   }
 }
 

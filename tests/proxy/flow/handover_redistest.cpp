@@ -115,6 +115,12 @@ TEST_F(Handover, X22_TheSuccessorDiesInTheMiddle) {
     EXPECT_TRUE(comes_true([&] { return pending(taken.at(i)) == "PING\r\n"; }))
         << "the proxy reads no more";
   }
+  clock.advance(std::chrono::seconds{1});
+  for (int i = 0; i < 30; ++i)
+    if (!taken.contains(i)) {
+      EXPECT_EQ(ask(clients[static_cast<std::size_t>(i)], "PING"), "+PONG")
+          << "it was quiet, and nobody else serves it";
+    }
 }
 
 TEST_F(Handover, X22_ARequestThatHasBegunGoesWithItsClient) {

@@ -192,6 +192,23 @@ TEST_F(Mirrored, AMirrorThatIsStoppedHoldsUpNobodyAndItsQueueIsBounded) {
   EXPECT_EQ(ask(second, "GET after"), "$2 it");
 }
 
+TEST_F(Mirrored, AMirrorThatIsStoppedTakesNoMemoryOfTheClients) {
+  ProxyUnderTest proxy{pools("{pool: second_pool, queue: 64mb}"), {"memory_limit: 4mb"}};
+  std::vector<PlainClient> clients;
+  for (int i = 0; i < 4; ++i) clients.emplace_back(proxy.port());
+  c.stop();
+  d.stop();
+  const std::string value(50'000, 'x');
+  for (int i = 0; i < 100; ++i)
+    for (auto& client : clients)
+      ASSERT_EQ(ask(client, fmt::format("SET k{} {}", i, value)), "+OK") << i;
+  EXPECT_GT(figures(proxy, 0).totals.mirror_dropped, 0);
+  EXPECT_LT(proxy.proxy().memory(), 3 << 20);
+  EXPECT_EQ(figures(proxy, 0).totals.client_evictions, 0);
+  c.cont();
+  d.cont();
+}
+
 TEST_F(Mirrored, AMirrorThatWasKilledFailsAloneAndComesBack) {
   const Texts ejecting{"auto_eject_hosts: true", "server_failure_limit: 1",
                        "server_retry_timeout: 100", "timeout: 20000"};
@@ -200,8 +217,13 @@ TEST_F(Mirrored, AMirrorThatWasKilledFailsAloneAndComesBack) {
   c.kill();
   d.kill();
   for (int i = 0; i < 500; ++i) ASSERT_EQ(ask(client, fmt::format("SET k{} {}", i, i)), "+OK") << i;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(ask(client, "MULTI"), "+OK");
+    EXPECT_EQ(ask(client, fmt::format("SET k{} again", i)), "+QUEUED");
+    EXPECT_EQ(ask(client, "EXEC"), "*1 +OK");
+  }
   ASSERT_TRUE(comes_to_rest(proxy));
-  EXPECT_GT(figures(proxy, 0).totals.mirror_failures, 0);
+  EXPECT_EQ(figures(proxy, 0).totals.mirror_failures, 505);
   EXPECT_EQ(figures(proxy, 0).totals.mirror_mismatches, 0);
   EXPECT_EQ(figures(proxy, 0).totals.server_ejects, 0);
   EXPECT_EQ(figures(proxy, 0).totals.forward_error, 0);

@@ -88,11 +88,15 @@ std::string Client::line() const {
   };
   const bool in_transaction = session_ && session_->is_in_transaction();
   const auto address = peer();
+  const auto& endpoint = pool_.settings().listen.endpoint;
+  const auto unix_address = endpoint.unix_path + ":0";
   return fmt::format(
-      "id={} addr={} name={} age={} idle={} flags={} db={} sub={} psub={} multi={} qbuf={} obl={} "
-      "tot-mem={} user={} resp={} lib-name={} lib-ver={}\n",
-      id_, address == "unix" ? pool_.settings().listen.endpoint.unix_path + ":0" : address,
-      told("name"), seconds(stranger_since_), seconds(last_active_),
+      "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub=0 "
+      "multi={} qbuf={} qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll=0 omem=0 "
+      "tot-mem={} events=r cmd=NULL user={} redir=-1 resp={} lib-name={} lib-ver={}\n",
+      id_, address == "unix" ? unix_address : address,
+      endpoint.is_unix() ? unix_address : net::to_string(endpoint), descriptor(), told("name"),
+      seconds(stranger_since_), seconds(last_active_),
       is_subscribed()                      ? "P"
       : in_transaction                     ? "x"
       : session_ && session_->is_blocked() ? "b"

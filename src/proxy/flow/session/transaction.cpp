@@ -42,6 +42,10 @@ bool can_be_queued(const Pool& pool, const Plan& plan) {
 
 }  // namespace
 
+bool is_lost_transaction(std::string_view reply) noexcept {
+  return reply == aborted_by_loss || reply == lost_connection || reply == unknown_outcome;
+}
+
 Transaction::Transaction(Client& client, std::unique_ptr<Transaction>& self)
     : client_(client), self_(self) {}
 

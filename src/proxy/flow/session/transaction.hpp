@@ -28,6 +28,9 @@
 
 namespace sluice::proxy::flow {
 
+/// EXEC's reply where the connection to the server was lost.
+bool is_lost_transaction(std::string_view reply) noexcept;
+
 class Transaction final : public Receiver {
  public:
   /// `self` owns it, and is reset when the transaction is over.
