@@ -102,7 +102,7 @@ struct UserSettings {
   std::string name, password;
   bool read_only = false;
   std::optional<Rate> rate, byte_rate;  ///< instead of those of rate_limit
-  std::string acl;  ///< empty: no word of it; see rights.hpp
+  std::string acl;                      ///< empty: no word of it; see rights.hpp
   FilePlace place;
 
   bool operator==(const UserSettings&) const = default;

@@ -209,7 +209,7 @@ TEST_F(Login, WhatAClientTellsOfItself) {
   EXPECT_EQ(ask(client, "CLIENT GETNAME"), "$3 two");
   const auto info = ask(client, "CLIENT INFO");
   for (const auto* part : {" name=two ", " db=0 ", " flags=N ", " multi=-1 ",
-                           " user=default resp=2 lib-name=lib lib-ver=1.2"})
+                           " user=default redir=-1 resp=2 lib-name=lib lib-ver=1.2"})
     EXPECT_NE(info.find(part), std::string::npos) << info;
   EXPECT_EQ(ask(client, "CLIENT SETINFO LIB-AGE 1"), "-ERR Unrecognized option 'LIB-AGE'");
   EXPECT_EQ(ask(client, "CLIENT SETNAME " + std::string(257, 'x')),
