@@ -114,6 +114,31 @@ TEST(Resolution, K11_OpenEndsByItsTimeAndAsksOnce) {
   name_service().set(true);
 }
 
+/// Where a second connection is needed: a blocking command, a subscription, a batch with WAIT.
+TEST(Resolution, E10_ASlowNameServiceHoldsUpNoOtherConnection) {
+  test::FakeServer server{[](test::FakeServer::Peer& peer, int) { serve_pings(peer); },
+                          test::FakeServer::Serves::at_once};
+  auto options = by_name(server);
+  options.command_timeout = 200ms;
+  options.connect_timeout = 60s;
+  const auto store = redis::open_redis(options);
+  name_service().set(false);
+  const auto expect_in_time = [](const char* what, auto call) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(test::failure_of(call).effect(), Effect::none) << what;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s) << what;
+  };
+  expect_in_time("BLPOP", [&] { store->run({"BLPOP", "q", "0.01"}).get(); });
+  expect_in_time("listen", [&] { store->listen("c", [](const Message&) {}).get(); });
+  expect_in_time("WAIT", [&] {
+    Batch batch;
+    batch.add({"SET", "k", "v"}).add({"WAIT", "1", "10"});
+    store->run(std::move(batch)).get();
+  });
+  EXPECT_EQ(store->run({"PING"}).get().as_text(), "PONG") << "the first connection goes on";
+  name_service().set(true);
+}
+
 }  // namespace
 }  // namespace sluice
 #endif
