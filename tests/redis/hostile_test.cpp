@@ -14,6 +14,7 @@
 
 #include "redis/fake_server.hpp"
 #include "redis/odd_replies.hpp"
+#include "resp/reply_parser.hpp"
 #include "sluice/store.hpp"
 #include "support/sanitized.hpp"
 
@@ -80,10 +81,20 @@ class HostileServer {
     options.command_timeout = 300ms;  // so long a silent connection is kept
     return options;
   }
+  /// Everything that clients sent before they left has been executed.
+  void await_end_of_clients() const {
+    while (serving_ > 0) std::this_thread::yield();
+  }
   int executed(const std::string& key) const { return executed_.count(key); }
 
  private:
   void serve(FakeServer::Peer& peer, int number) {
+    ++serving_;
+    answer_all(peer, number);
+    --serving_;
+  }
+
+  void answer_all(FakeServer::Peer& peer, int number) {
     Dice dice{seed_ + static_cast<std::uint64_t>(number)};
     if (number > 0 && dice.chance(10)) return refuse(peer, dice);
     if (!peer.greet()) return;
@@ -101,7 +112,7 @@ class HostileServer {
 
   static void refuse(FakeServer::Peer& peer, Dice& dice) {
     if (peer.command().empty()) return;
-    peer.send(dice.chance(50) ? test::mutated_reply(dice) : "-LOADING not yet\r\n");
+    peer.send(dice.chance(50) ? test::random_reply(dice) : "-LOADING not yet\r\n");
   }
 
   /// False: the connection is over.
@@ -124,6 +135,7 @@ class HostileServer {
   }
 
   const std::uint64_t seed_;
+  std::atomic<int> serving_{0};
   Executed executed_;
   FakeServer server_;
 };
@@ -152,6 +164,8 @@ class Caller {
 
  private:
   static constexpr std::chrono::milliseconds patience = 30s;
+  /// A server that says nothing costs so much.
+  static constexpr std::chrono::milliseconds brief = 200ms;
 
   void expect_own(const Value& reply, const std::string& key) {
     EXPECT_EQ(to_string(reply, 200), '"' + key + '"') << "the reply to another call";
@@ -176,7 +190,7 @@ class Caller {
   void mixed_batch(const std::string& key) try {
     Batch batch;
     batch.add({"GET", key + "a"}).add({"GET", "odd" + key}).add({"GET", key + "b"});
-    const auto replies = store_.run(std::move(batch), {.timeout = patience}).get();
+    const auto replies = store_.run(std::move(batch), {.timeout = brief}).get();
     ASSERT_EQ(replies.size(), 3U);
     expect_own(replies[0], key + "a");
     expect_own(replies[2], key + "b");
@@ -184,14 +198,14 @@ class Caller {
     expect_said(error);
   }
   void read_oddly(const std::string& key) try {
-    (void)store_.run({"GET", key}, {.timeout = 5s}).get();
+    (void)store_.run({"GET", key}, {.timeout = brief}).get();
   } catch (const Error& error) {
     expect_said(error);
   }
   void write(const std::string& key) {
     Told told{.key = key, .repeatable = dice_.chance(30)};
     try {
-      store_.run({"SET", key, "v"}, {.timeout = 5s, .repeatable = told.repeatable}).get();
+      store_.run({"SET", key, "v"}, {.timeout = brief, .repeatable = told.repeatable}).get();
     } catch (const Error& error) {
       told.failed = error.effect();
       told.why = error.what();
@@ -217,25 +231,41 @@ std::uint64_t first_seed() {
 
 void play(std::uint64_t seed) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::optional<HostileServer> server{seed};
-  auto store = redis::open_redis(server->options());
+  const HostileServer server{seed};
+  auto store = redis::open_redis(server.options());
   std::vector<Caller> callers;
+  callers.reserve(4);
   for (int i = 0; i < 4; ++i) callers.emplace_back(*store, seed + 1000 + static_cast<std::uint64_t>(i), i);
   {
     std::vector<std::jthread> threads;
     for (auto& caller : callers) threads.emplace_back([&caller] { caller.call(40); });
   }
   store.reset();
+  server.await_end_of_clients();
   for (const auto& caller : callers)
     for (const auto& told : caller.told())
-      EXPECT_TRUE(is_truthful(told, server->executed(told.key)))
+      EXPECT_TRUE(is_truthful(told, server.executed(told.key)))
           << told.key << (told.failed ? " failed: " + told.why : " was answered") << ", executed "
-          << server->executed(told.key) << " times";
+          << server.executed(told.key) << " times";
 }
 
 TEST(Hostile, OddRepliesHarmNoNeighbour) {
   const auto begin = first_seed();
-  for (std::uint64_t i = 0; i < rounds(10U) && !HasFailure(); ++i) play(begin + i * 10'000);
+  for (std::uint64_t i = 0; i < rounds(5U) && !HasFailure(); ++i) play(begin + i * 10'000);
+}
+
+/// Whether a call that is answered so ends, and what is left over cannot be taken for the beginning
+/// of a push that the next reply belongs to.
+bool may_go_on(std::string_view bytes) {
+  resp::ReplyParser parser;
+  bool is_answered = false;
+  try {
+    while (const auto value = parser.next(bytes))
+      is_answered |= value->type() != Value::Type::push;
+    return is_answered && (parser.idle() || parser.is_in_reply());
+  } catch (const Error&) {
+    return true;  // it is not RESP
+  }
 }
 
 /// A call alone, whose reply may be followed by bytes of a further one; then one that must be
@@ -246,32 +276,23 @@ void play_alone(std::uint64_t seed) {
     Dice dice{seed + static_cast<std::uint64_t>(number)};
     if (!peer.greet()) return;
     for (auto words = peer.command(); !words.empty(); words = peer.command()) {
-      if (words.back() == "odd") {
-        peer.send(test::mutated_reply(dice));
-        if (dice.chance(50)) return;
-      } else {
+      if (words.back() != "odd") {
         peer.send(bulk(words.back()));
+        continue;
       }
+      const auto reply = test::mutated_reply(dice);
+      peer.send(reply);
+      if (!may_go_on(reply) || dice.chance(20)) return;
     }
   }};
-  auto options = server.options();
-  options.command_timeout = 50ms;
-  const auto store = redis::open_redis(options);
-  for (int i = 0; i < 10; ++i) {
+  const auto store = redis::open_redis(server.options());
+  for (int i = 0; i < 20; ++i) {
     try {
-      (void)store->run({"GET", "odd"}, {.timeout = 10ms}).get();
+      (void)store->run({"GET", "odd"}).get();
     } catch (const Error&) {
     }
     const std::string canary = "canaryX" + std::to_string(i) + "X";
-    const auto deadline = std::chrono::steady_clock::now() + 30s;
-    for (bool answered = false; !answered;) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "it never recovers";
-      try {
-        ASSERT_EQ(to_string(store->run({"GET", canary}).get(), 200), '"' + canary + '"') << i;
-        answered = true;
-      } catch (const Error&) {
-      }
-    }
+    ASSERT_EQ(to_string(store->run({"GET", canary}).get(), 200), '"' + canary + '"') << i;
   }
 }
 

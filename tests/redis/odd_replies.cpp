@@ -79,7 +79,7 @@ std::string unfinished(Dice& dice) {
 }  // namespace
 
 std::string random_reply(Dice& dice, int depth) {
-  if (dice.chance(5)) return fmt::format("|1\r\n{}{}", leaf(dice), random_reply(dice, depth));
+  if (dice.chance(5)) return "|1\r\n" + leaf(dice) + leaf(dice) + random_reply(dice, depth);
   if (depth > 5 || dice.chance(60)) {
     if (depth > 0 && dice.chance(10)) return random_error(dice);
     return leaf(dice);
@@ -101,13 +101,13 @@ OddReply odd_reply(Dice& dice) {
   if (kind < 65) return {.bytes = nest(dice)};
   if (kind < 70) return {.bytes = "+" + std::string(70'000, 's') + "\r\n"};
   if (kind < 75) return {.bytes = {}, .never_ends = true, .then = Then::close};
-  if (kind < 77) return {.bytes = {}, .never_ends = true, .then = Then::wait};
+  if (kind < 76) return {.bytes = {}, .never_ends = true, .then = Then::wait};
   OddReply reply{.bytes = unfinished(dice), .never_ends = true};
   if (dice.chance(50)) {
     reply.bytes += "\x01nonsense\r\n";  // a simple string ends with it
     reply.never_ends = false;
   }
-  reply.then = dice.chance(90) ? Then::close : Then::wait;
+  reply.then = dice.chance(95) ? Then::close : Then::wait;
   return reply;
 }
 

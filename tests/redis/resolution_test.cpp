@@ -7,6 +7,7 @@
 #include <cstring>
 #include <latch>
 #include <mutex>
+#include <thread>
 
 #include "redis/at_server.hpp"
 #include "redis/fake_server.hpp"
@@ -25,6 +26,10 @@ struct NameService {
     ++asked;
     changed.notify_all();
     changed.wait(lock, [this] { return answers; });
+  }
+  int times_asked() {
+    const std::lock_guard lock{mutex};
+    return asked;
   }
   void set(bool now) {
     const std::lock_guard lock{mutex};
@@ -123,6 +128,7 @@ TEST(Resolution, E10_ASlowNameServiceHoldsUpNoOtherConnection) {
   options.connect_timeout = 60s;
   const auto store = redis::open_redis(options);
   name_service().set(false);
+  const int asked = name_service().times_asked();
   const auto expect_in_time = [](const char* what, auto call) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_EQ(test::failure_of(call).effect(), Effect::none) << what;
@@ -136,6 +142,13 @@ TEST(Resolution, E10_ASlowNameServiceHoldsUpNoOtherConnection) {
     store->run(std::move(batch)).get();
   });
   EXPECT_EQ(store->run({"PING"}).get().as_text(), "PONG") << "the first connection goes on";
+  std::vector<std::jthread> many;
+  for (int i = 0; i < 16; ++i)
+    many.emplace_back([&] {
+      expect_in_time("BLPOP", [&] { store->run({"BLPOP", "q", "0.01"}).get(); });
+    });
+  many.clear();
+  EXPECT_EQ(name_service().times_asked(), asked + 1) << "one question for all connections";
   name_service().set(true);
 }
 

@@ -220,7 +220,7 @@ TEST(Wire, E12_AScriptMayAnswerAsDeepAsRedisCan) {
     try {
       Value reply = store->run(script, {}, {depth}).get();
       int levels = 0;
-      for (; reply.is_aggregate(); ++levels) reply = Value{reply.as_items().at(0)};
+      for (; reply.is_aggregate(); ++levels) reply = Value{std::move(reply.as_items().at(0))};
       EXPECT_TRUE(levels == std::atoi(depth) || reply.is_error()) << levels << " of " << depth;
     } catch (const Error& error) {  // a Lua with too small a stack says so
       EXPECT_EQ(error.errc(), Errc::script) << depth << error.message();

@@ -253,7 +253,7 @@ TEST(ReplyParser, E12_ScriptsMayAnswerAsDeepAsTheyCan) {
   std::string bytes;
   for (int i = 0; i < depth; ++i) bytes += "*1\r\n";
   Value value = parse_one(bytes + ":7\r\n");
-  for (int i = 0; i < depth; ++i) value = Value{value.as_items().at(0)};
+  for (int i = 0; i < depth; ++i) value = Value{std::move(value.as_items().at(0))};
   EXPECT_EQ(value, Value::integer(7));
   EXPECT_TRUE(parse_one("*1\r\n" + bytes + ":7\r\n").is_error());
 }
