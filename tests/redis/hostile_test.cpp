@@ -208,7 +208,7 @@ class Caller {
       store_.run({"SET", key, "v"}, {.timeout = brief, .repeatable = told.repeatable}).get();
     } catch (const Error& error) {
       told.failed = error.effect();
-      told.why = error.what();
+      told.why = error.message().substr(0, 200);
       expect_said(error);
     }
     told_.push_back(std::move(told));

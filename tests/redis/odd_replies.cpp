@@ -115,6 +115,10 @@ std::string mutated_reply(Dice& dice) {
   static constexpr std::string_view bytes = "$*%~>|+-:_#,(=!;.?0129\r\nx\x80";
   std::string reply = dice.chance(20) ? random_error(dice) : random_reply(dice);
   reply.resize(std::min<std::size_t>(reply.size(), 1000));
+  if (dice.chance(20)) {
+    const std::string more = random_reply(dice);
+    return reply + more.substr(0, dice.below(std::min<std::size_t>(more.size(), 1000)));
+  }
   const auto changes = dice.below(3);
   for (std::uint64_t i = 0; i <= changes && !reply.empty(); ++i) {
     const auto at = dice.below(reply.size());

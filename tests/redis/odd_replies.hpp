@@ -23,7 +23,7 @@ std::string random_reply(Dice& dice, int depth = 0);
 /// only where that is RESP: what followed would be taken for the reply to another call.
 OddReply odd_reply(Dice& dice);
 
-/// A reply of which a few bytes were changed, dropped or put in.
+/// A reply of which a few bytes were changed, dropped or put in, or with the beginning of another.
 std::string mutated_reply(Dice& dice);
 
 /// What may stand between replies.

@@ -84,6 +84,20 @@ TEST(Wire, AWriteThatMayBeRepeatedIs) {
   EXPECT_EQ(store->run({"SET", "k", "v"}, repeatable).get().as_text(), "OK");
 }
 
+TEST(Wire, ARefusalOfAWriteThatWasSentAgainSaysNothingOfTheFirst) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet() || peer.command().empty() || number == 0) return;
+    peer.send("-OOM command not allowed\r\n");
+    peer.wait_for_end();
+  }};
+  const auto store = redis::open_redis(server.options());
+  const auto error = failure_of([&] {
+    store->run({"SET", "k", "v"}, {.repeatable = true}).get();
+  });
+  EXPECT_EQ(error.errc(), Errc::out_of_space);
+  EXPECT_EQ(error.effect(), Effect::unknown);
+}
+
 TEST(Wire, ABatchOfWhichOnlyAPartWasAnsweredIsUnknownOrRepeatedAsAWhole) {
   FakeServer server{[](FakeServer::Peer& peer, int number) {
     if (!peer.greet() || peer.command().empty()) return;
