@@ -23,9 +23,7 @@ std::string shown(char byte) {
                                     : fmt::format("byte 0x{:02x}", code);
 }
 
-std::string too_large(std::size_t limit) {
-  return fmt::format("larger than {} bytes", limit);
-}
+std::string too_large(std::size_t limit) { return fmt::format("larger than {} bytes", limit); }
 
 std::string long_line(std::size_t limit) {
   return fmt::format("a line longer than {} bytes", limit);

@@ -45,9 +45,7 @@ class ReplyParser {
   std::optional<Value> next(std::string_view& input);
 
   /// True between replies: nothing has begun.
-  bool idle() const noexcept {
-    return line_.empty() && frames_.empty() && !bulk_type_ && !excess_;
-  }
+  bool idle() const noexcept { return line_.empty() && frames_.empty() && !bulk_type_ && !excess_; }
   /// What has begun is a push.
   bool is_in_push() const noexcept;
   /// What has begun is none, and no attribute.
@@ -101,8 +99,8 @@ class ReplyParser {
   std::optional<Value::Type> bulk_type_;  // a string that was cut:
   std::string bulk_;                      // what is there of it
   std::size_t bulk_left_ = 0;             // what is missing, with its line end
-  std::uint64_t items_ = 0;   // of the reply in hand, in all its aggregates
-  std::uint64_t began_ = 0;   // where the reply in hand did
+  std::uint64_t items_ = 0;               // of the reply in hand, in all its aggregates
+  std::uint64_t began_ = 0;               // where the reply in hand did
   std::uint64_t offset_ = 0;  // of the element in hand, since the connection began; for messages
   std::uint64_t taken_ = 0;   // bytes before the ones in hand
 };

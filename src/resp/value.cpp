@@ -67,8 +67,7 @@ void append_leaf(std::string& out, const Value& value) {
 }
 
 bool is_nest(const Value& value) {
-  return value.is_aggregate() &&
-         std::ranges::any_of(value.as_items(), [](const Value& item) {
+  return value.is_aggregate() && std::ranges::any_of(value.as_items(), [](const Value& item) {
            return item.is_aggregate() && !item.as_items().empty();
          });
 }

@@ -235,7 +235,8 @@ void play(std::uint64_t seed) {
   auto store = redis::open_redis(server.options());
   std::vector<Caller> callers;
   callers.reserve(4);
-  for (int i = 0; i < 4; ++i) callers.emplace_back(*store, seed + 1000 + static_cast<std::uint64_t>(i), i);
+  for (int i = 0; i < 4; ++i)
+    callers.emplace_back(*store, seed + 1000 + static_cast<std::uint64_t>(i), i);
   {
     std::vector<std::jthread> threads;
     for (auto& caller : callers) threads.emplace_back([&caller] { caller.call(40); });
@@ -260,8 +261,7 @@ bool may_go_on(std::string_view bytes) {
   resp::ReplyParser parser;
   bool is_answered = false;
   try {
-    while (const auto value = parser.next(bytes))
-      is_answered |= value->type() != Value::Type::push;
+    while (const auto value = parser.next(bytes)) is_answered |= value->type() != Value::Type::push;
     return is_answered && (parser.idle() || parser.is_in_reply());
   } catch (const Error&) {
     return true;  // it is not RESP
@@ -316,8 +316,7 @@ TEST(Hostile, HugeAnnouncementsTakeNoMemory) {
     return used.ru_maxrss;  // KiB
   };
   const auto before = peak();
-  for (int i = 0; i < 4; ++i)
-    EXPECT_THROW(store->run({"SET", "k", "v"}).get(), Error);
+  for (int i = 0; i < 4; ++i) EXPECT_THROW(store->run({"SET", "k", "v"}).get(), Error);
   EXPECT_LT(peak() - before, 64 << 10);
 }
 

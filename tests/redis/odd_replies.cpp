@@ -19,18 +19,35 @@ std::string bulk(std::string_view text, char type = '$') {
 }
 
 std::string random_text(Dice& dice) {
-  static constexpr std::string_view texts[] = {"",    "OK",   "message",     "subscribe", "\r\n:1\r\n",
-                                               "txt", "QUEUED", "a\0b", "-ERR no",   "+PONG\r\n"};
+  static constexpr std::string_view texts[] = {"",           "OK",       "message", "subscribe",
+                                               "\r\n:1\r\n", "txt",      "QUEUED",  "a\0b",
+                                               "-ERR no",    "+PONG\r\n"};
   if (dice.chance(90)) return std::string{texts[dice.below(std::size(texts))]};
   return std::string(dice.below(100'000), 'x');  // beyond what one read takes
 }
 
 std::string leaf(Dice& dice) {
-  static constexpr const char* leaves[] = {
-      "_\r\n",      "$-1\r\n", "*-1\r\n",    "#t\r\n",    "#f\r\n", ":0\r\n", ":-9223372036854775808\r\n",
-      ",1.5\r\n",   ",inf\r\n", ",-inf\r\n", ",nan\r\n",  ",1e308\r\n", ":+7\r\n", "+\r\n",
-      "+OK\r\n",    "+QUEUED\r\n", "*0\r\n", "%0\r\n",    "~0\r\n", "$0\r\n\r\n",
-      "(3492890328409238509324850943850943825024385\r\n"};
+  static constexpr const char* leaves[] = {"_\r\n",
+                                           "$-1\r\n",
+                                           "*-1\r\n",
+                                           "#t\r\n",
+                                           "#f\r\n",
+                                           ":0\r\n",
+                                           ":-9223372036854775808\r\n",
+                                           ",1.5\r\n",
+                                           ",inf\r\n",
+                                           ",-inf\r\n",
+                                           ",nan\r\n",
+                                           ",1e308\r\n",
+                                           ":+7\r\n",
+                                           "+\r\n",
+                                           "+OK\r\n",
+                                           "+QUEUED\r\n",
+                                           "*0\r\n",
+                                           "%0\r\n",
+                                           "~0\r\n",
+                                           "$0\r\n\r\n",
+                                           "(3492890328409238509324850943850943825024385\r\n"};
   switch (dice.below(6)) {
     case 0: return bulk(random_text(dice));
     case 1: return bulk("txt:" + random_text(dice), '=');
@@ -40,12 +57,22 @@ std::string leaf(Dice& dice) {
 }
 
 std::string random_error(Dice& dice) {
-  static constexpr const char* errors[] = {
-      "ERR no", "WRONGTYPE no", "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381",
-      "LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script",
-      "READONLY You can't write against a read only replica.", "NOSCRIPT No matching script.",
-      "OOM command not allowed", "NOPERM no", "NOAUTH Authentication required.",
-      "MISCONF no", "CLUSTERDOWN no", "TRYAGAIN no", "", " "};
+  static constexpr const char* errors[] = {"ERR no",
+                                           "WRONGTYPE no",
+                                           "MOVED 3999 127.0.0.1:6381",
+                                           "ASK 3999 127.0.0.1:6381",
+                                           "LOADING Redis is loading the dataset in memory",
+                                           "BUSY Redis is busy running a script",
+                                           "READONLY You can't write against a read only replica.",
+                                           "NOSCRIPT No matching script.",
+                                           "OOM command not allowed",
+                                           "NOPERM no",
+                                           "NOAUTH Authentication required.",
+                                           "MISCONF no",
+                                           "CLUSTERDOWN no",
+                                           "TRYAGAIN no",
+                                           "",
+                                           " "};
   const std::string text = dice.one_of(errors);
   if (dice.chance(10)) return "-ERR " + std::string(70'000 + dice.below(100'000), 'e') + "\r\n";
   return dice.chance(80) ? "-" + text + "\r\n" : bulk(text, '!');
@@ -60,15 +87,30 @@ std::string nest(Dice& dice) {
 
 /// More than one reply may have, or what only begins.
 std::string unfinished(Dice& dice) {
-  static constexpr const char* begun[] = {
-      "$536870913\r\nabc",         "$99999999999\r\n",    "$99999999999999999999\r\n",
-      "*2147483647\r\n:1\r\n",      "*2147483648\r\n",     "%1073741823\r\n+a\r\n",
-      "*9223372036854775807\r\n",   "$-2\r\n",             "*-2\r\n",
-      "%-1\r\n",                    "$?\r\n;4\r\nabcd\r\n;0\r\n", "*?\r\n:1\r\n.\r\n",
-      "%?\r\n+a\r\n:1\r\n.\r\n",    "|1\r\n+a\r\n",        "=3\r\nabc\r\n",
-      "#x\r\n",                     "_x\r\n",              ",1,5\r\n",
-      ":1 \r\n",                    "(\n",                 "+OK\n",
-      "\r\n",                       "HTTP/1.1 400 Bad Request\r\n", "\x16\x03\x01"};
+  static constexpr const char* begun[] = {"$536870913\r\nabc",
+                                          "$99999999999\r\n",
+                                          "$99999999999999999999\r\n",
+                                          "*2147483647\r\n:1\r\n",
+                                          "*2147483648\r\n",
+                                          "%1073741823\r\n+a\r\n",
+                                          "*9223372036854775807\r\n",
+                                          "$-2\r\n",
+                                          "*-2\r\n",
+                                          "%-1\r\n",
+                                          "$?\r\n;4\r\nabcd\r\n;0\r\n",
+                                          "*?\r\n:1\r\n.\r\n",
+                                          "%?\r\n+a\r\n:1\r\n.\r\n",
+                                          "|1\r\n+a\r\n",
+                                          "=3\r\nabc\r\n",
+                                          "#x\r\n",
+                                          "_x\r\n",
+                                          ",1,5\r\n",
+                                          ":1 \r\n",
+                                          "(\n",
+                                          "+OK\n",
+                                          "\r\n",
+                                          "HTTP/1.1 400 Bad Request\r\n",
+                                          "\x16\x03\x01"};
   if (dice.chance(20)) return repeated("*2147483647\r\n", dice.below(20'000));
   if (dice.chance(20)) return ":" + std::string(70'000, '1');
   if (dice.chance(50)) return dice.one_of(begun);
@@ -133,18 +175,17 @@ std::string mutated_reply(Dice& dice) {
 }
 
 std::string random_push(Dice& dice) {
-  static constexpr const char* pushes[] = {
-      ">0\r\n",
-      ">1\r\n+message\r\n",
-      ">3\r\n+message\r\n:1\r\n:2\r\n",
-      ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n*1\r\n:1\r\n",
-      ">3\r\n+message\r\n+c\r\n+m\r\n",
-      ">3\r\n+subscribe\r\n+c\r\n:1\r\n",
-      ">2\r\n+subscribe\r\n:1\r\n",
-      ">2\r\n+invalidate\r\n_\r\n",
-      ">1\r\n:1\r\n",
-      ">1\r\n_\r\n",
-      "|1\r\n+a\r\n+b\r\n>1\r\n+x\r\n"};
+  static constexpr const char* pushes[] = {">0\r\n",
+                                           ">1\r\n+message\r\n",
+                                           ">3\r\n+message\r\n:1\r\n:2\r\n",
+                                           ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n*1\r\n:1\r\n",
+                                           ">3\r\n+message\r\n+c\r\n+m\r\n",
+                                           ">3\r\n+subscribe\r\n+c\r\n:1\r\n",
+                                           ">2\r\n+subscribe\r\n:1\r\n",
+                                           ">2\r\n+invalidate\r\n_\r\n",
+                                           ">1\r\n:1\r\n",
+                                           ">1\r\n_\r\n",
+                                           "|1\r\n+a\r\n+b\r\n>1\r\n+x\r\n"};
   if (dice.chance(5)) return ">1\r\n" + repeated("*1\r\n", 20'000) + ":1\r\n";
   return dice.one_of(pushes);
 }

@@ -91,9 +91,7 @@ TEST(Wire, ARefusalOfAWriteThatWasSentAgainSaysNothingOfTheFirst) {
     peer.wait_for_end();
   }};
   const auto store = redis::open_redis(server.options());
-  const auto error = failure_of([&] {
-    store->run({"SET", "k", "v"}, {.repeatable = true}).get();
-  });
+  const auto error = failure_of([&] { store->run({"SET", "k", "v"}, {.repeatable = true}).get(); });
   EXPECT_EQ(error.errc(), Errc::out_of_space);
   EXPECT_EQ(error.effect(), Effect::unknown);
 }
@@ -499,16 +497,17 @@ TEST(Wire, AReplyThatWasLostDoesNotShiftTheOthersForEver) {
 }
 
 TEST(Wire, PushesThatAreNoMessagesHarmNothing) {
-  FakeServer server{[](FakeServer::Peer& peer, int) {
-                      if (!peer.greet()) return;
-                      for (auto words = peer.command(); !words.empty(); words = peer.command()) {
-                        peer.send(">3\r\n+message\r\n:1\r\n:2\r\n>0\r\n>1\r\n_\r\n");
-                        peer.send(words[0] == "SUBSCRIBE"
-                                      ? ">3\r\n+subscribe\r\n:1\r\n:1\r\n>3\r\n+message\r\n:1\r\n_\r\n"
-                                      : "+OK\r\n");
-                      }
-                    },
-                    FakeServer::Serves::at_once};
+  FakeServer server{
+      [](FakeServer::Peer& peer, int) {
+        if (!peer.greet()) return;
+        for (auto words = peer.command(); !words.empty(); words = peer.command()) {
+          peer.send(">3\r\n+message\r\n:1\r\n:2\r\n>0\r\n>1\r\n_\r\n");
+          peer.send(words[0] == "SUBSCRIBE"
+                        ? ">3\r\n+subscribe\r\n:1\r\n:1\r\n>3\r\n+message\r\n:1\r\n_\r\n"
+                        : "+OK\r\n");
+        }
+      },
+      FakeServer::Serves::at_once};
   const auto store = redis::open_redis(server.options());
   const auto listener = store->listen("c", [](const Message&) {}).get();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), "OK");

@@ -172,8 +172,9 @@ TEST(ReplyParser, NamesTheByte) {
 
 TEST(ReplyParser, TakesWhatIsWithinItsLimits) {
   const ReplyLimits limits{.bulk = 5, .line = 10, .items = 4, .depth = 2};
-  for (const char* const bytes : {"$5\r\nhello\r\n", "+1234567\r\n", "*4\r\n:1\r\n:1\r\n:1\r\n:1\r\n",
-                                  "%2\r\n:1\r\n:1\r\n:1\r\n:1\r\n", "*1\r\n*1\r\n:1\r\n"}) {
+  for (const char* const bytes :
+       {"$5\r\nhello\r\n", "+1234567\r\n", "*4\r\n:1\r\n:1\r\n:1\r\n:1\r\n",
+        "%2\r\n:1\r\n:1\r\n:1\r\n:1\r\n", "*1\r\n*1\r\n:1\r\n"}) {
     const auto values = parse(bytes, 3, limits);
     ASSERT_EQ(values.size(), 1U) << bytes;
     EXPECT_FALSE(values[0].is_error()) << bytes;
@@ -185,15 +186,14 @@ TEST(ReplyParser, RefusesWhatHasNoEndInSight) {
   EXPECT_NE(refusal("*5\r\n", limits).find("over the limit of 4"), std::string::npos);
   EXPECT_NE(refusal("%3\r\n", limits).find("over the limit of 2"), std::string::npos);
   EXPECT_NE(refusal("$8\r\n", limits).find("over the limit of 7"), std::string::npos);
-  EXPECT_NE(refusal(":12345678901", limits).find("a line longer than 10 bytes"),
-            std::string::npos);
+  EXPECT_NE(refusal(":12345678901", limits).find("a line longer than 10 bytes"), std::string::npos);
   const ReplyLimits flat{.items = 4, .depth = 1, .passed_over = 7};
   EXPECT_NE(refusal("*4\r\n*4\r\n*4\r\n*4\r\n", flat).find("elements to come are over"),
             std::string::npos);
 }
 
-/// What is given for `bytes` by a parser with small limits, in pieces of any size; what comes behind
-/// them must be untouched.
+/// What is given for `bytes` by a parser with small limits, in pieces of any size; what comes
+/// behind them must be untouched.
 Value passed_over(std::string bytes, ReplyLimits limits) {
   bytes += ":42\r\n";
   const auto whole = parse(bytes, bytes.size(), limits);
@@ -230,9 +230,8 @@ TEST(ReplyParser, E12_WhatIsBeyondALimitIsPassedOver) {
 TEST(ReplyParser, E12_APushBeyondALimitIsStillNoReply) {
   const ReplyLimits limits{.bulk = 5, .line = 10, .items = 4, .depth = 2};
   const auto push = Value::aggregate(Value::Type::push, {});
-  for (const char* const bytes :
-       {">1\r\n*1\r\n*1\r\n:1\r\n", ">2\r\n+a\r\n$6\r\nhello!\r\n",
-        "|1\r\n+a\r\n*1\r\n*1\r\n:1\r\n>1\r\n,1\r\n"})
+  for (const char* const bytes : {">1\r\n*1\r\n*1\r\n:1\r\n", ">2\r\n+a\r\n$6\r\nhello!\r\n",
+                                  "|1\r\n+a\r\n*1\r\n*1\r\n:1\r\n>1\r\n,1\r\n"})
     EXPECT_EQ(passed_over(bytes, limits), push) << bytes;
 }
 

@@ -33,20 +33,13 @@ struct Outcome {
 };
 
 // Small limits, so that the fuzzer reaches them.
-constexpr ReplyLimits reply_limits{.bulk = 64,
-                                   .line = 64,
-                                   .items = 256,
-                                   .depth = 8,
-                                   .whole = 4096,
-                                   .passed_over = 100'000};
+constexpr ReplyLimits reply_limits{
+    .bulk = 64, .line = 64, .items = 256, .depth = 8, .whole = 4096, .passed_over = 100'000};
 constexpr RequestLimits request_limits{.bulk = 4096, .words = 64, .line = 64, .whole = 8192};
 
 // Those that matter for where a reply ends are the same.
-constexpr ReplyLimits large_limits{.bulk = 100'000,
-                                   .line = 64,
-                                   .items = 256,
-                                   .depth = 100'000,
-                                   .passed_over = 100'000};
+constexpr ReplyLimits large_limits{
+    .bulk = 100'000, .line = 64, .items = 256, .depth = 100'000, .passed_over = 100'000};
 
 Outcome<Value> replies(std::string_view bytes, std::size_t step, ReplyLimits limits) {
   Outcome<Value> outcome;
