@@ -25,7 +25,7 @@ enum class Errc {
   wrong_type,        ///< The key holds another kind of value.
   script,            ///< A script raised an error.
   server,            ///< Any other error reply.
-  protocol,          ///< Bytes that are not RESP.
+  protocol,          ///< Bytes that are not RESP, or a reply of another kind or size than any.
   read_only,         ///< The server, the engine or the database takes no writes now.
   out_of_space,      ///< Disk or memory is full; nothing was acknowledged.
   corrupt,           ///< Damaged data on disk.

@@ -1,6 +1,10 @@
 /// A reply of a Store, whatever it came from: RESP2, RESP3 or the embedded engine.
+///
+/// Aggregates may be nested as deep as memory allows: nothing here calls itself for what lies
+/// inside.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +35,13 @@ class Value {
   using Items = std::vector<Value>;
 
   Value() = default;
+  Value(const Value& other);
+  Value(Value&& other) noexcept = default;
+  Value& operator=(const Value& other) { return *this = Value{other}; }
+  Value& operator=(Value&& other) noexcept = default;
+  ~Value() {
+    if (is_aggregate()) take_apart();
+  }
   static Value boolean(bool value) { return {Type::boolean, value}; }
   static Value integer(std::int64_t value) { return {Type::integer, value}; }
   static Value number(double value) { return {Type::number, value}; }
@@ -60,9 +71,11 @@ class Value {
   const Items& as_items() const;
   Items& as_items();
 
-  friend bool operator==(const Value&, const Value&) = default;
+  friend bool operator==(const Value& one, const Value& other);
 
  private:
+  void take_apart() noexcept;
+
   template <class Content>
   Value(Type type, Content content) : type_(type), content_(std::move(content)) {}
 
@@ -70,12 +83,14 @@ class Value {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Items> content_;
 };
 
-/// As redis-cli would show it, on one line; for messages and tests. Long text is cut at 200 bytes.
-std::string to_string(const Value& value);
+/// As redis-cli would show it, on one line; for messages and tests. Long text is cut at 200 bytes,
+/// and the whole behind `most`.
+std::string to_string(const Value& value, std::size_t most = std::string::npos);
 
 /// The Error that an error reply stands for ("-WRONGTYPE ...", "-NOAUTH ..."). Effect: none, but
 /// unknown for an error in the middle of a script, unless it is one of those (READONLY, OOM,
-/// NOREPLICAS, MISCONF) that a server gives only before a script has written anything.
+/// NOREPLICAS, MISCONF) that a server gives only before a script has written anything; done for a
+/// reply that is beyond the client's limits. The message is one line of 4 KiB at most.
 Error error_of_reply(std::string_view reply);
 
 }  // namespace sluice

@@ -61,7 +61,7 @@ class Examination {
     }
     write_by_script();
     messages();
-    clock();
+    attempt("clock", [this] { clock(); });
     return std::move(findings_);
   }
 
@@ -70,16 +70,29 @@ class Examination {
     try {
       info_ = parse_info(store_.run({"INFO"}).get().as_text());
     } catch (const Error& error) {
-      if (error.errc() != Errc::authentication) throw;
-      return add("server", Severity::unknown, "this user may not run INFO",
-                 "ask as a user who may run INFO and CONFIG GET");
+      if (error.errc() == Errc::authentication)
+        return add("server", Severity::unknown, "this user may not run INFO",
+                   "ask as a user who may run INFO and CONFIG GET");
+      return add("server", Severity::danger, error.message(),
+                 "what kind of server this is cannot be told: find out who answers there");
     }
     version();
     cluster();
-    eviction();
-    persistence();
-    replicas();
+    attempt("eviction", [this] { eviction(); });
+    attempt("persistence", [this] { persistence(); });
+    attempt("replicas", [this] { replicas(); });
     role();
+  }
+
+  /// What was found before is told, whatever the server answers to this.
+  template <class Check>
+  void attempt(const std::string& name, Check check) try {
+    check();
+  } catch (const Error& error) {
+    add(name, Severity::danger, error.message(),
+        error.errc() == Errc::authentication
+            ? "the users of locks, numbers and sales need this, too"
+            : "this is no server, line or proxy to trust: find out who answers there");
   }
 
   /// How an embedded store is kept stands in its URL; it has no CONFIG SET.

@@ -3,6 +3,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -59,6 +60,11 @@ int connect_error(int descriptor) noexcept {
   int error = 0;
   socklen_t size = sizeof error;
   return ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+bool Socket::is_readable() const noexcept {
+  pollfd one{descriptor(), POLLIN, 0};
+  return ::poll(&one, 1, 0) > 0;
 }
 
 Transfer Socket::read_some(std::span<char> into) noexcept {

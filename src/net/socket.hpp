@@ -22,6 +22,8 @@ class Socket final : public Transport {
   /// 10 s.
   void keep_alive() noexcept;
 
+  /// There is something to read, or the end.
+  bool is_readable() const noexcept;
   int connect_error() const noexcept { return net::connect_error(descriptor()); }
 
   Transfer read_some(std::span<char> into) noexcept override;

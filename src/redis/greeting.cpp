@@ -41,11 +41,13 @@ void Greeting::add(Step step, std::vector<std::string_view> words) {
 bool Greeting::take(const Value& reply) {
   // Messages of a channel may come before the last confirmation; they are older than the gap that
   // will be told.
+  const Step step = steps_[taken_];
   if (reply.type() == Value::Type::push) {
     const auto& items = reply.as_items();
-    if (items.empty() || !items[0].is_text() || items[0].as_text() != "subscribe") return false;
+    if (step != Step::subscribe || items.empty() || !items[0].is_text() ||
+        items[0].as_text() != "subscribe")
+      return false;
   }
-  const Step step = steps_[taken_];
   if (step == Step::password) {
     if (reply.is_error() && reply.as_text().find("without any password") != std::string::npos)
       warning_ = fmt::format(
@@ -54,13 +56,30 @@ bool Greeting::take(const Value& reply) {
   } else if (reply.is_error()) {
     refuse(step, reply.as_text());
   }
+  check_kind(step, reply);
   if (step == Step::hello) check_mode(reply);
   return ++taken_ == steps_.size();
 }
 
+/// A server that is one reply behind would answer each call with the reply to another.
+void Greeting::check_kind(Step step, const Value& reply) const {
+  const bool is_right = [&] {
+    switch (step) {
+      case Step::hello: return reply.type() == Value::Type::map;
+      case Step::password: return reply.is_error() || reply == Value::simple_string("OK");
+      case Step::select: return reply == Value::simple_string("OK");
+      case Step::subscribe: return reply.type() == Value::Type::push;
+      case Step::ping: return reply == Value::simple_string("PONG");
+    }
+    return false;
+  }();
+  if (!is_right)
+    throw Error{Errc::protocol, fmt::format("{} does not greet as a Redis server does: {}", server_,
+                                            to_string(reply, 200))};
+}
+
 /// HELLO tells what kind of server it is, among other things.
 void Greeting::check_mode(const Value& hello) const {
-  if (hello.type() != Value::Type::map) return;
   const auto& items = hello.as_items();
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     if (!items[i].is_text() || items[i].as_text() != "mode" || !items[i + 1].is_text()) continue;

@@ -30,6 +30,7 @@ class Greeting {
  private:
   enum class Step { hello, password, select, subscribe, ping };
   void add(Step step, std::vector<std::string_view> words);
+  void check_kind(Step step, const Value& reply) const;
   void check_mode(const Value& hello) const;
   [[noreturn]] void refuse(Step step, const std::string& reply) const;
 

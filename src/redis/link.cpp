@@ -100,7 +100,7 @@ void Link::begin_attempt() {
       std::ranges::reverse(addresses_);
       return try_next_address();
     }
-    resolution_ = Resolution::start(options_.endpoint, reactor_.waker());
+    resolution_ = reactor_.resolve(options_.endpoint);
   } catch (const Error& failure) {
     lose(failure.message(), failure.errc());
   } catch (const std::exception& failure) {  // no thread for the question

@@ -73,10 +73,14 @@ class Link final : public Source, public Driver {
   void take(Operation& operation);
   std::exception_ptr refusal(const Operation& operation) const;
   void ping(ReadBy reader);
+  void hear_first(Lock& lock);
   void drop_front();
   bool awaits_last_replies() const noexcept;
+  bool is_unsent(const Operation& operation) const noexcept;
+  static bool may_repeat(const Operation& operation) noexcept;
   bool may_have_run(const Operation& operation, bool in_flight) const noexcept;
   void expire(SteadyTime now, Finished& finished);
+  void refuse_reply(const std::string& why, Finished& finished);
   void settle(Finished& finished);
   void send_pending();
 
@@ -86,7 +90,7 @@ class Link final : public Source, public Driver {
   bool sleep(Waiter& waiter);
   net::Transfer spin(const Waiter& waiter, SteadyTime end);
   bool digest(net::Transfer transfer);
-  void take_all();
+  void take_all(const std::optional<std::string>& nonsense);
   void note_state_of_server(const std::string& error);
   bool is_digesting_here() const noexcept;
   void take_one(Value& value, Finished& finished);
@@ -144,7 +148,7 @@ class Link final : public Source, public Driver {
   SteadyTime ready_since_{};
   SteadyTime last_heard_{};
   SteadyTime silent_until_ =
-      SteadyTime::max();  // a call timed out: hear something by then, or connect anew
+      SteadyTime::max();  // a call timed out: answer one in time by then, or connect anew
   bool pinged_ = false;
 
   std::string out_;      // to be sent next

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <thread>
+#include <utility>
 
 #include "base/process.hpp"
 #include "redis/link.hpp"
@@ -18,6 +19,10 @@ namespace {
 
 /// How long a reply that no caller waits for may lie in the socket.
 constexpr std::chrono::milliseconds unread_for{10};
+
+/// A connection on which nothing came for so long is looked at before a call is sent. Less costs a
+/// system call more often.
+constexpr std::chrono::milliseconds quiet_for{1};
 
 std::exception_ptr failure(Errc code, const std::string& message, Effect effect) {
   if (effect == Effect::unknown) count(metrics().redis_unknown);
@@ -41,6 +46,7 @@ void Link::submit(Operation& operation) {
     operation.read_by = ReadBy::caller;
   {
     Lock lock{mutex_};
+    hear_first(lock);
     if (auto refused = refusal(operation)) {
       finished.fail(operation, std::move(refused));
     } else {
@@ -85,14 +91,29 @@ void Link::take(Operation& operation) {
   if (operation.messages_first) ping(operation.read_by);
   const auto before = out_.size();
   operation.request.append_to(out_, known_);
-  operation.starts_at = appended_;
+  operation.runs_at = appended_ + 1;
   operation.answered = 0;
   appended_ += out_.size() - before;
+  if (operation.request.commands() == 1) operation.runs_at = appended_;
   flight_.push({&operation, operation.request.commands(), operation.request.answered_by(),
                 operation.read_by});
   if (operation.read_by == ReadBy::next_reader && look_at_ == SteadyTime::max())
     look_at_ = system_clock().steady() + unread_for;
   count(metrics().redis_commands, operation.request.commands());
+}
+
+/// What has come while no call was under way is no reply to the next one: that the server has
+/// closed, or what it says to nobody.
+void Link::hear_first(Lock& lock) {
+  if (state_ != State::ready || kind_ == Kind::listener || !flight_.empty() || reading_ ||
+      is_digesting_here() || system_clock().steady() - last_heard_ < quiet_for ||
+      !socket_->is_readable())
+    return;
+  reading_ = true;
+  lock.unlock();
+  digest(socket_->read_some(buffer_));
+  stop_reading();
+  lock.lock();
 }
 
 void Link::ping(ReadBy reader) {
@@ -116,8 +137,13 @@ void Link::send_pending() {
   pending_bytes_ = 0;
 }
 
+/// Of what is written just now all may have been sent.
+bool Link::is_unsent(const Operation& operation) const noexcept {
+  return operation.runs_at > sent_ + (writing_ ? sending_.size() - sent_of_sending_ : 0);
+}
+
 bool Link::may_have_run(const Operation& operation, bool in_flight) const noexcept {
-  return operation.was_sent || (in_flight && operation.starts_at < sent_);
+  return operation.was_sent || (in_flight && !is_unsent(operation));
 }
 
 void Link::expire(SteadyTime now, Finished& finished) {
@@ -163,7 +189,7 @@ void Link::settle(Finished& finished) {
     Operation* const operation = flight_.front().operation;
     if (!operation) continue;
     operation->was_sent = may_have_run(*operation, true);
-    if (operation->was_sent && !operation->repeatable && !operation->request.only_reads()) {
+    if (!may_repeat(*operation)) {
       finished.fail(*operation,
                     failure(Errc::connection,
                             fmt::format("lost the connection to {} before the reply: {}", server_,
@@ -183,6 +209,27 @@ void Link::settle(Finished& finished) {
     pending_.clear();
     pending_bytes_ = 0;
   }
+}
+
+bool Link::may_repeat(const Operation& operation) noexcept {
+  return !operation.was_sent || operation.repeatable || operation.request.only_reads();
+}
+
+/// What comes is not RESP, and where the next reply begins is not known. The call that awaited it
+/// is sent again once at most: it would end one connection after the other.
+void Link::refuse_reply(const std::string& why, Finished& finished) {
+  if (!is_open() || flight_.empty() || parser_.is_in_push())
+    return lose("it sent something that is not RESP: " + why, Errc::protocol);
+  Operation*& odd = flight_.front().operation;
+  const auto call = odd ? odd->request.name(odd->answered) : "a call that was given up";
+  const auto what = fmt::format("its reply to {} is not RESP: {}", call, why);
+  lose(what, Errc::protocol);
+  if (!odd) return;
+  odd->was_sent = may_have_run(*odd, true);
+  if (!std::exchange(odd->met_nonsense, true) && may_repeat(*odd)) return;
+  finished.fail(*odd, failure(Errc::protocol, fmt::format("{}: {}", server_, what),
+                              odd->was_sent ? Effect::unknown : Effect::none));
+  odd = nullptr;
 }
 
 /// Another thread that reads may be handing out a reply, after which something is given back.

@@ -39,7 +39,8 @@ bool is_push_of(const Value& value, std::string_view kind) {
 }
 
 bool is_message(const Value& value) {
-  return is_push_of(value, "message") && value.as_items().size() == 3;
+  return is_push_of(value, "message") && value.as_items().size() == 3 &&
+         value.as_items()[1].is_text() && value.as_items()[2].is_text();
 }
 
 }  // namespace
@@ -173,57 +174,73 @@ bool Link::digest(net::Transfer transfer) {
   } catch (const Error& error) {
     nonsense = error.message();
   }
-  take_all();
+  take_all(nonsense);
   Lock lock{mutex_};
-  if (nonsense) lose("it sent something that is not RESP: " + *nonsense, Errc::protocol);
+  if (is_open() && flight_.empty() && parser_.is_in_reply())
+    lose("it sent a reply to no request", Errc::protocol);
   flush(lock);
   return is_wired();
 }
 
-void Link::take_all() {
+void Link::take_all(const std::optional<std::string>& nonsense) {
   const NoBlocking reading{"reads the replies of a Store"};
   const auto* const before = std::exchange(digesting, this);
+  // On other links nobody has subscribed.
+  const auto delivers = [&](const Value& value) {
+    return kind_ == Kind::listener && is_message(value);
+  };
   for (std::size_t i = 0; i < inbox_.size();) {
     Finished finished;
     {
       const Lock lock{mutex_};
       last_heard_ = system_clock().steady();
-      silent_until_ = SteadyTime::max();
       pinged_ = false;
-      while (i < inbox_.size() && !is_message(inbox_[i])) take_one(inbox_[i++], finished);
+      while (i < inbox_.size() && !delivers(inbox_[i])) take_one(inbox_[i++], finished);
     }
     for (const auto& channel : newly_confirmed_) channels_.confirm(channel);
     newly_confirmed_.clear();
     if (std::exchange(resubscribing_, false)) channels_.deliver_gap(resubscribed_);
     if (std::exchange(reconnecting_, false)) channels_.tell_reconnected();
     finished.complete_all();
-    for (; i < inbox_.size() && is_message(inbox_[i]); ++i) {
+    for (; i < inbox_.size() && delivers(inbox_[i]); ++i) {
       auto& items = inbox_[i].as_items();
       channels_.deliver(
           {Message::Kind::published, std::move(items[1].as_text()), std::move(items[2].as_text())});
     }
   }
   inbox_.clear();
+  if (nonsense) {
+    Finished finished;
+    {
+      const Lock lock{mutex_};
+      refuse_reply(*nonsense, finished);
+    }
+    finished.complete_all();
+  }
   digesting = before;
 }
 
 void Link::take_one(Value& value, Finished& finished) {
   if (state_ == State::greeting) return take_greeting(value);
   if (value.type() != Value::Type::push) return answer(value, finished);
+  if (value.as_items().empty() && hears())  // it was passed over, and may have been a message
+    return lose("it sent a push beyond the limits of this client", Errc::protocol);
   // A push answers the command at the front, or no command at all.
   if (flight_.empty() || !is_push_of(value, flight_.front().answered_by)) return;
   // A caller that has given up may have unsubscribed since.
   if (flight_.front().operation && flight_.front().answered_by == "subscribe" &&
-      value.as_items().size() > 1)
+      value.as_items().size() > 1 && value.as_items()[1].is_text())
     newly_confirmed_.push_back(value.as_items()[1].as_text());
   answer(value, finished);
 }
 
 void Link::answer(Value& reply, Finished& finished) {
   if (flight_.empty()) {
-    if (is_open()) lose("it sent a reply to no request: " + to_string(reply), Errc::protocol);
+    if (is_open()) lose("it sent a reply to no request: " + to_string(reply, 200), Errc::protocol);
     return;
   }
+  if (flight_.front().operation && is_unsent(*flight_.front().operation))
+    return lose("it sent a reply before the request: " + to_string(reply, 200), Errc::protocol);
   if (reply.is_error()) note_state_of_server(reply.as_text());
   InFlight::Slot& slot = flight_.front();
   Operation* const operation = slot.operation;
@@ -231,6 +248,9 @@ void Link::answer(Value& reply, Finished& finished) {
   if (--slot.replies_left > 0) return;
   drop_front();
   if (operation) finished.add(*operation);
+  // A reply to a call that was given up says that the server lives; but if one reply was lost, each
+  // comes to the call before its own.
+  if (operation || flight_.empty()) silent_until_ = SteadyTime::max();
   if (state_ == State::draining && flight_.empty()) lose("it became a replica");
 }
 

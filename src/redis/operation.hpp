@@ -42,9 +42,11 @@ struct Operation {
 
   // The link's own, under its lock.
   std::size_t answered = 0;
-  std::uint64_t starts_at = 0;  ///< its first byte's place in the connection's output
-  bool was_sent = false;        ///< on an earlier connection; it may have taken effect there
-  Operation* next = nullptr;    ///< in a list of operations to be completed
+  /// When so many bytes of the connection's output were sent, the server may have a command of it.
+  std::uint64_t runs_at = 0;
+  bool met_nonsense = false;  ///< a reply that was perhaps its own was not RESP
+  bool was_sent = false;      ///< on an earlier connection; it may have taken effect there
+  Operation* next = nullptr;  ///< in a list of operations to be completed
 };
 
 /// Operations whose outcome is known, to be completed when no lock is held.

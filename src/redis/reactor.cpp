@@ -97,6 +97,12 @@ void Reactor::forget(int descriptor) noexcept {
   static_cast<void>(::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr));
 }
 
+std::shared_ptr<Resolution> Reactor::resolve(const net::Endpoint& server) {
+  if (!resolution_ || resolution_->answer())
+    resolution_ = Resolution::start(server, [wakeup = wakeup_] { wakeup->set(); });
+  return resolution_;
+}
+
 void Reactor::run() {
   const NoBlocking serving{"reads the replies of a Store and connects it"};
   busy_.store(true, std::memory_order_seq_cst);

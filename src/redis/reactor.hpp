@@ -8,12 +8,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "redis/resolution.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::redis {
@@ -50,12 +50,12 @@ class Reactor {
   void rearm(int descriptor, Source& source, std::uint32_t events) noexcept;
   void forget(int descriptor) noexcept;
 
+  /// Asks for the addresses of the server of all sources; what is under way for one is for all.
+  /// Sources are ticked when the answer is there. By the reactor's thread alone.
+  std::shared_ptr<Resolution> resolve(const net::Endpoint& server);
+
   /// All sources are ticked soon.
   void wake() noexcept { wakeup_->set(); }
-  /// Does the same, also when the Reactor is gone.
-  std::function<void()> waker() const {
-    return [wakeup = wakeup_] { wakeup->set(); };
-  }
   /// The same, unless they are ticked before `when` anyway.
   void wake_before(SteadyTime when) noexcept {
     if (when.time_since_epoch().count() < sleeps_until_.load(std::memory_order_acquire)) wake();
@@ -93,6 +93,7 @@ class Reactor {
   std::mutex mutex_;
   std::vector<std::shared_ptr<Source>> sources_;
   std::vector<std::shared_ptr<Source>> ticked_;  // the thread's copy
+  std::shared_ptr<Resolution> resolution_;       // the last
   std::thread thread_;
 };
 

@@ -32,31 +32,40 @@ SteadyTime deadline_of(const Client& client, const CallOptions& options,
 
 // The coroutines below hold the Client themselves: the Store may be gone before they end.
 
-Task<void> exchange(Link& link, const Request& request, std::span<Value> replies,
+/// True: it was sent on an earlier connection, too, and may have taken effect there.
+Task<bool> exchange(Link& link, const Request& request, std::span<Value> replies,
                     SteadyTime deadline, CallOptions options) {
   Operation operation{request, replies, deadline, options, &link};
   link.submit(operation);
   co_await operation.done;
   if (operation.failure) std::rethrow_exception(operation.failure);
+  co_return operation.was_sent;
 }
 
-Value checked(const Request& request, Value reply) {
-  if (reply.is_error()) throw request.error_of(reply.as_text());
-  return reply;
+/// `was_sent`: before, without a reply. That the server refuses it now says nothing about then.
+Value checked(const Request& request, Value reply, bool was_sent) {
+  if (!reply.is_error()) return reply;
+  const Error refused = request.error_of(reply.as_text());
+  if (!was_sent || refused.effect() != Effect::none || request.only_reads()) throw refused;
+  throw Error{refused.errc(),
+              refused.message() + " (as it was sent again; the first reply was lost)",
+              Effect::unknown};
 }
 
 Task<Value> call(ClientPtr client, Request request, CallOptions options) {
   const auto deadline = deadline_of(*client, options);
+  bool was_sent = false;
   for (int repeat = 0;; ++repeat) {
     Value reply;
     Operation operation{request, {&reply, 1}, deadline, options, &client->link()};
     client->link().submit(operation);
     co_await operation.done;
     if (operation.failure) std::rethrow_exception(operation.failure);
+    was_sent |= operation.was_sent;
     // A forgotten script was not executed; the next time it travels with its text.
     if (request.has_script() && is_forgotten_script(reply) && repeat < most_script_repeats)
       continue;
-    co_return checked(request, std::move(reply));
+    co_return checked(request, std::move(reply), was_sent);
   }
 }
 
@@ -66,8 +75,9 @@ Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks
   Loan loan{client, co_await borrowing};
   const auto deadline = deadline_of(*client, options, blocks_for);
   Value reply;
-  co_await exchange(loan.link(), request, std::span{&reply, 1}, deadline, options);
-  co_return checked(request, std::move(reply));
+  const bool was_sent =
+      co_await exchange(loan.link(), request, std::span{&reply, 1}, deadline, options);
+  co_return checked(request, std::move(reply), was_sent);
 }
 
 /// The WAIT at the end of a batch.
@@ -146,7 +156,7 @@ Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
   Value reply;
   co_await exchange(client->listener(), request, std::span{&reply, 1}, deadline_of(*client, {}),
                     {.repeatable = true});
-  checked(request, std::move(reply));
+  checked(request, std::move(reply), false);
 }
 
 class Registration final : public Listener::Registration {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "resp/command_table.hpp"
-#include "resp/reply_parser.hpp"
+#include "resp/request_parser.hpp"
 #include "resp/writer.hpp"
 #include "store/reply_error.hpp"
 
@@ -86,18 +86,41 @@ void Request::append_to(std::string& out, KnownScripts& known) const {
   out.append(bytes_, copied);
 }
 
-Error Request::error_of(std::string_view reply) const {
-  resp::ReplyParser parser;  // a request is an array of texts, as a reply may be
-  std::string_view bytes{bytes_};
-  const auto request = parser.next(bytes);
-  std::vector<std::string_view> words;
-  if (request)
-    for (const auto& word : request->as_items()) words.push_back(word.as_text());
-  if (scripts_.empty()) return error_of_command(reply, words);
+namespace {
+
+std::vector<std::string_view> words_of(std::string_view requests, std::size_t nth) {
+  constexpr std::size_t any = std::size_t{1} << 40;
+  resp::RequestParser parser{{.bulk = any, .words = any, .line = 64, .whole = any}};
+  while (parser.parse(requests) == resp::RequestParser::State::complete) {
+    if (nth-- == 0) return {parser.words().begin(), parser.words().end()};
+    requests.remove_prefix(parser.size());
+  }
+  return {};
+}
+
+/// The first key of an EVALSHA, if it has one.
+Words key_of_script(Words words) {
   constexpr std::size_t first_key = 3;  // behind EVALSHA, the SHA-1 and the number of keys
   const bool has_keys = words.size() > first_key && words[first_key - 1] != "0";
-  return error_of_script(reply, scripts_.front().script,
-                         has_keys ? Words{words}.subspan(first_key, 1) : Words{});
+  return has_keys ? words.subspan(first_key, 1) : Words{};
+}
+
+}  // namespace
+
+Error Request::error_of(std::string_view reply) const {
+  const auto words = words_of(bytes_, 0);
+  if (scripts_.empty()) return error_of_command(reply, words);
+  return error_of_script(reply, scripts_.front().script, key_of_script(words));
+}
+
+std::string Request::name(std::size_t nth) const {
+  const auto words = words_of(bytes_, nth);
+  const auto called = std::ranges::find_if(scripts_, [&](const Call& call) {
+    return words.size() > 1 && words[0] == "EVALSHA" && words[1] == call.script.sha1;
+  });
+  if (called == scripts_.end()) return name_of_command(words);
+  const auto key = key_of_script(words);
+  return name_of_call(called->script.name, key.empty() ? std::string_view{} : key.front());
 }
 
 namespace {

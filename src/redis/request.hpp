@@ -54,6 +54,8 @@ class Request {
 
   /// The Error of an error reply to a request of one command or script.
   Error error_of(std::string_view reply) const;
+  /// Its nth command or script, as messages call it.
+  std::string name(std::size_t nth) const;
 
   /// The push that answers in place of a reply, as for SUBSCRIBE; empty: an ordinary reply.
   std::string_view answered_by() const noexcept { return answered_by_; }

@@ -12,7 +12,8 @@ namespace sluice::resp {
 namespace {
 
 constexpr std::string_view line_end = "\r\n";
-/// No announced size makes us reserve more than this; the rest grows as it comes.
+/// No announced size makes us reserve more than this (in an aggregate within n others an nth); the
+/// rest grows as it comes.
 constexpr std::size_t most_items_reserved = 1024;
 constexpr std::size_t most_bytes_reserved = 1 << 20;
 
@@ -22,14 +23,33 @@ std::string shown(char byte) {
                                     : fmt::format("byte 0x{:02x}", code);
 }
 
+std::string too_large(std::size_t limit) { return fmt::format("larger than {} bytes", limit); }
+
+std::string long_line(std::size_t limit) {
+  return fmt::format("a line longer than {} bytes", limit);
+}
+
 }  // namespace
+
+bool ReplyParser::is_in_push() const noexcept {
+  if (excess_) return excess_->is_push.value_or(false);
+  return !frames_.empty() && !frames_.front().attribute &&
+         frames_.front().type == Value::Type::push;
+}
+
+bool ReplyParser::is_in_reply() const noexcept {
+  if (excess_) return !excess_->is_push.value_or(true);
+  if (!frames_.empty()) return !frames_.front().attribute && !is_in_push();
+  const bool in_line = !line_.empty() && !line_done_;
+  return bulk_type_ || (in_line && line_.front() != '>' && line_.front() != '|');
+}
 
 void ReplyParser::reset() { *this = ReplyParser{limits_}; }
 
 std::optional<Value> ReplyParser::next(std::string_view& input) {
   for (;;) {
     Value value;
-    switch (element(input, value)) {
+    switch (excess_ ? pass_over(input, value) : element(input, value)) {
       case Got::nothing: return std::nullopt;
       case Got::opened: break;
       case Got::value:
@@ -42,6 +62,11 @@ std::optional<Value> ReplyParser::next(std::string_view& input) {
 /// is a whole reply.
 bool ReplyParser::place(Value& value) {
   while (!frames_.empty()) {
+    ++items_;
+    if (held() > limits_.whole) {
+      --exceed(too_large(limits_.whole), value.type()).elements;
+      return false;
+    }
     auto& frame = frames_.back();
     frame.items.push_back(std::move(value));
     if (--frame.left > 0) return false;
@@ -60,6 +85,14 @@ ReplyParser::Got ReplyParser::element(std::string_view& input, Value& value) {
   if (line->empty()) refuse("expected a type, found an empty line");
   const auto text = line->substr(1);
   using Type = Value::Type;
+  if (line_too_long_) {
+    if (line->front() != '-') {
+      --exceed(long_line(limits_.line), Type::simple_string).elements;
+      return Got::opened;
+    }
+    value = Value::error(std::string{text} + "...");
+    return Got::value;
+  }
   switch (line->front()) {
     case '$': return begin_bulk(Type::bulk_string, text, input, value);
     case ':': value = Value::integer(number<std::int64_t>(text, "integer")); return Got::value;
@@ -96,16 +129,29 @@ ReplyParser::Got ReplyParser::open(Value::Type type, bool attribute, std::string
     value = Value::aggregate(type, {});
     return Got::value;
   }
-  if (frames_.size() >= limits_.depth) refuse(fmt::format("nested deeper than {}", limits_.depth));
+  if (frames_.size() >= limits_.depth) {
+    auto& excess = exceed(fmt::format("nested deeper than {}", limits_.depth), type, attribute);
+    excess.elements += size - (attribute ? 0 : 1);
+    return Got::opened;
+  }
   auto& frame = frames_.emplace_back(Frame{type, attribute, size, {}});
-  frame.items.reserve(std::min(size, most_items_reserved));
+  frame.items.reserve(std::min(size, most_items_reserved / frames_.size()));
   return Got::opened;
 }
 
 ReplyParser::Got ReplyParser::begin_bulk(Value::Type type, std::string_view digits,
                                          std::string_view& input, Value& value) {
   if (type == Value::Type::bulk_string && digits == "-1") return Got::value;  // RESP2's null
-  const auto size = length(digits, limits_.bulk, "bulk length");
+  const auto size = length(digits, limits_.passed_over, "bulk length");
+  if (size > limits_.bulk || held() + size > limits_.whole) {
+    auto& excess = exceed(size > limits_.bulk
+                              ? fmt::format("a string of {} bytes, above {}", size, limits_.bulk)
+                              : too_large(limits_.whole),
+                          type);
+    excess.bytes = size;
+    excess.in_string = true;
+    return Got::opened;
+  }
   if (input.size() >= size + line_end.size()) {
     if (input.substr(size, line_end.size()) != line_end)
       refuse("expected a line end after a string");
@@ -147,22 +193,105 @@ Value ReplyParser::whole_bulk(Value::Type type, std::string_view text) const {
   return Value::text(type, std::string{text});
 }
 
+/// From here on the reply in hand is passed over; `type` is that of the element in hand, which is
+/// still to come.
+ReplyParser::Excess& ReplyParser::exceed(std::string why, Value::Type type, bool attribute) {
+  const bool in_attribute = frames_.empty() ? attribute : frames_.front().attribute;
+  if (!frames_.empty()) type = frames_.front().type;
+  std::uint64_t elements = 1;  // the reply itself
+  for (const auto& frame : frames_) elements += frame.left - (frame.attribute ? 0 : 1);
+  frames_.clear();
+  excess_ = Excess{.why = std::move(why), .is_push = {}, .elements = elements};
+  if (!in_attribute) excess_->is_push = type == Value::Type::push;
+  return *excess_;
+}
+
+ReplyParser::Got ReplyParser::pass_over(std::string_view& input, Value& value) {
+  while (excess_->elements > 0)
+    if (!(excess_->in_string ? pass_over_string(input) : pass_over_head(input)))
+      return Got::nothing;
+  value = excess_->is_push.value_or(false)
+              ? Value::aggregate(Value::Type::push, {})
+              : Value::error(fmt::format("{}{}", beyond_a_limit, excess_->why));
+  excess_.reset();
+  return Got::value;
+}
+
+/// False: its end is not there yet.
+bool ReplyParser::pass_over_string(std::string_view& input) {
+  const auto part = std::min<std::uint64_t>(excess_->bytes, input.size());
+  input.remove_prefix(part);
+  taken_ += part;
+  excess_->bytes -= part;
+  if (excess_->bytes > 0) return false;
+  const auto end = take_line(input);
+  if (!end) return false;
+  if (!end->empty()) refuse("expected a line end after a string");
+  excess_->in_string = false;
+  --excess_->elements;
+  return true;
+}
+
+/// The line with which an element begins. False: it is not there yet.
+bool ReplyParser::pass_over_head(std::string_view& input) {
+  const auto line = take_line(input);
+  if (!line) return false;
+  if (line->empty()) refuse("expected a type, found an empty line");
+  auto& excess = *excess_;
+  if (excess.elements == 1 && !excess.is_push && line->front() != '|')
+    excess.is_push = line->front() == '>';
+  const auto text = line->substr(1);
+  const auto items = [&](std::size_t per_count) {
+    return length(text, limits_.items / per_count, "aggregate length") * per_count;
+  };
+  const bool is_null = text == "-1" && (line->front() == '$' || line->front() == '*');
+  switch (is_null ? '_' : line->front()) {
+    case '$':
+    case '=':
+    case '!':
+      excess.bytes = length(text, limits_.passed_over, "bulk length");
+      excess.in_string = true;
+      return true;
+    case '*':
+    case '~':
+    case '>': excess.elements += items(1); break;
+    case '%': excess.elements += items(2); break;
+    case '|': excess.elements += items(2) + 1; break;
+    case ':':
+    case '+':
+    case '-':
+    case ',':
+    case '(':
+    case '_':
+    case '#': break;
+    default: refuse("expected a type, found " + shown(line->front()));
+  }
+  if (--excess.elements > limits_.passed_over)
+    refuse(fmt::format("{} elements to come are over the limit of {}", excess.elements,
+                       limits_.passed_over));
+  return true;
+}
+
 /// The next line without its end; it stays good until the parser is asked again.
 std::optional<std::string_view> ReplyParser::take_line(std::string_view& input) {
   if (line_done_) {
     line_.clear();
-    line_done_ = false;
+    line_done_ = line_too_long_ = false;
   }
   if (line_.empty()) offset_ = taken_;
+  if (offset_ == taken_ && frames_.empty() && !excess_) {
+    began_ = taken_;
+    items_ = 0;
+  }
   if (input.empty()) return std::nullopt;
   const auto* found = static_cast<const char*>(std::memchr(input.data(), '\n', input.size()));
   const auto part =
       found != nullptr ? static_cast<std::size_t>(found - input.data()) + 1 : input.size();
-  if (line_.size() + part > limits_.line)
-    refuse(fmt::format("a line longer than {} bytes", limits_.line));
   std::string_view line = input.substr(0, part);
   input.remove_prefix(part);
   taken_ += part;
+  if (line_too_long_ || line_.size() + part > limits_.line)
+    return take_long_line(line, found != nullptr);
   if (found == nullptr || !line_.empty()) {
     line_ += line;
     if (found == nullptr) return std::nullopt;
@@ -172,6 +301,22 @@ std::optional<std::string_view> ReplyParser::take_line(std::string_view& input) 
   if (!line.ends_with(line_end)) refuse("a line that ends without CR LF");
   line.remove_suffix(line_end.size());
   return line;
+}
+
+/// The next piece of a line of which only the beginning is kept, and only of text.
+std::optional<std::string_view> ReplyParser::take_long_line(std::string_view piece, bool ends) {
+  if (!line_too_long_) {
+    if (!line_.empty()) line_last_ = line_.back();
+    line_ += piece.substr(0, limits_.line - line_.size());
+    if (line_.front() != '+' && line_.front() != '-') refuse(long_line(limits_.line));
+    line_too_long_ = true;
+  }
+  const char before_last = piece.size() > 1 ? piece[piece.size() - 2] : line_last_;
+  line_last_ = piece.back();
+  if (!ends) return std::nullopt;
+  if (before_last != '\r') refuse("a line that ends without CR LF");
+  line_done_ = true;
+  return line_;
 }
 
 std::size_t ReplyParser::length(std::string_view digits, std::size_t most,

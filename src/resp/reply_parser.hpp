@@ -3,6 +3,10 @@
 /// The parser takes all bytes and keeps its place: each byte is read once, however the reply is
 /// cut, and the caller keeps none. Long strings go straight into their Value. Attributes are
 /// skipped. Streamed strings and aggregates, which no server sends, are refused.
+///
+/// A reply that is RESP and passes a limit is passed over to its end: an error that begins with
+/// `beyond_a_limit` stands for it, for a push an empty push, and the connection goes on. While it
+/// is passed over, nothing is kept of it but how much is to come.
 #pragma once
 
 #include <cstddef>
@@ -16,26 +20,36 @@
 
 namespace sluice::resp {
 
-/// How much memory a server may make the client use. Smaller: a broken or hostile server is refused
-/// sooner.
+/// How much memory a server may make the client use.
 struct ReplyLimits {
   std::size_t bulk = 512 << 20;     ///< bytes of one string (Redis: proto-max-bulk-len)
-  std::size_t line = 64 << 10;      ///< bytes of a simple string, an error, a number
-  std::size_t items = 0x7fff'ffff;  ///< elements of one aggregate
-  std::size_t depth = 128;          ///< aggregates inside aggregates
+  std::size_t line = 64 << 10;      ///< bytes of a simple string or error; of an error so many are
+                                    ///< kept. A longer number is no RESP
+  std::size_t items = 0x7fff'ffff;  ///< elements of one aggregate; more is no RESP
+  std::size_t depth = 10'000;       ///< aggregates inside aggregates; scripts of Redis answer up to
+                                    ///< 8,000
+  std::size_t whole = std::size_t{4} << 30;  ///< bytes of one reply, as it came and as a Value
+  /// Bytes of a string that is passed over, and elements of such a reply; more is no RESP.
+  std::size_t passed_over = std::size_t{1} << 40;
 };
+
+constexpr std::string_view beyond_a_limit = "ERR the reply is beyond a limit of this client: ";
 
 class ReplyParser {
  public:
   explicit ReplyParser(ReplyLimits limits = {}) : limits_(limits) {}
 
   /// Takes bytes from the front of `input`: up to the end of one reply or push, which it gives, or,
-  /// giving nothing, all of them. Throws Error{protocol} for bytes that are not RESP or pass a
-  /// limit; the connection is of no more use then, nor is the parser until reset().
+  /// giving nothing, all of them. Throws Error{protocol} for bytes that are not RESP; the
+  /// connection is of no more use then, nor is the parser until reset().
   std::optional<Value> next(std::string_view& input);
 
   /// True between replies: nothing has begun.
-  bool idle() const noexcept { return line_.empty() && frames_.empty() && !bulk_type_; }
+  bool idle() const noexcept { return line_.empty() && frames_.empty() && !bulk_type_ && !excess_; }
+  /// What has begun is a push.
+  bool is_in_push() const noexcept;
+  /// What has begun is none, and no attribute.
+  bool is_in_reply() const noexcept;
   void reset();
 
  private:
@@ -44,6 +58,14 @@ class ReplyParser {
     bool attribute;
     std::size_t left;
     Value::Items items;
+  };
+  /// A reply that is passed over.
+  struct Excess {
+    std::string why;
+    std::optional<bool> is_push;  // nothing: an attribute before it is in hand
+    std::uint64_t elements;       // to come, in all aggregates together
+    std::uint64_t bytes = 0;      // of the string in hand
+    bool in_string = false;
   };
   enum class Got { nothing, value, opened };
 
@@ -54,8 +76,14 @@ class ReplyParser {
   Got go_on_with_bulk(std::string_view& input, Value& value);
   Value whole_bulk(Value::Type type, std::string_view text) const;
   bool place(Value& value);
+  Excess& exceed(std::string why, Value::Type type, bool attribute = false);
+  Got pass_over(std::string_view& input, Value& value);
+  bool pass_over_string(std::string_view& input);
+  bool pass_over_head(std::string_view& input);
+  std::uint64_t held() const noexcept { return taken_ - began_ + items_ * sizeof(Value); }
 
   std::optional<std::string_view> take_line(std::string_view& input);
+  std::optional<std::string_view> take_long_line(std::string_view piece, bool ends);
   std::size_t length(std::string_view digits, std::size_t most, std::string_view what) const;
   template <class Number>
   Number number(std::string_view text, std::string_view what) const;
@@ -63,11 +91,16 @@ class ReplyParser {
 
   ReplyLimits limits_;
   std::vector<Frame> frames_;
-  std::string line_;                      // a line that was cut
+  std::optional<Excess> excess_;
+  std::string line_;                      // a line that was cut, or is too long: its beginning
   bool line_done_ = false;                // ... has been used, and goes with the next one
+  bool line_too_long_ = false;            // the rest of it is dropped
+  char line_last_ = 0;                    // ... of which this was the last byte
   std::optional<Value::Type> bulk_type_;  // a string that was cut:
   std::string bulk_;                      // what is there of it
   std::size_t bulk_left_ = 0;             // what is missing, with its line end
+  std::uint64_t items_ = 0;               // of the reply in hand, in all its aggregates
+  std::uint64_t began_ = 0;               // where the reply in hand did
   std::uint64_t offset_ = 0;  // of the element in hand, since the connection began; for messages
   std::uint64_t taken_ = 0;   // bytes before the ones in hand
 };

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
+#include <utility>
 
 #include "base/integer.hpp"
+#include "resp/reply_parser.hpp"
 
 namespace sluice {
 namespace {
@@ -18,10 +21,12 @@ std::string_view name_of(Value::Type type) {
   return names[static_cast<std::size_t>(type)];
 }
 
+constexpr std::size_t most_shown = 1000;
+
 [[noreturn]] void not_a(std::string_view wanted, const Value& value) {
   throw Error{Errc::protocol,
               fmt::format("expected {} in a reply, found {} {}", wanted, name_of(value.type()),
-                          to_string(value)),
+                          to_string(value, most_shown)),
               Effect::done};
 }
 
@@ -42,7 +47,8 @@ void append_text(std::string& out, std::string_view text) {
   if (text.size() > longest) out += fmt::format("... ({} bytes)", text.size());
 }
 
-void append(std::string& out, const Value& value) {
+/// What is no aggregate.
+void append_leaf(std::string& out, const Value& value) {
   switch (value.type()) {
     case Value::Type::null: out += "(nil)"; return;
     case Value::Type::boolean: out += value.as_boolean() ? "true" : "false"; return;
@@ -56,19 +62,84 @@ void append(std::string& out, const Value& value) {
     case Value::Type::array:
     case Value::Type::set:
     case Value::Type::map:
-    case Value::Type::push: break;
+    case Value::Type::push: return;
   }
-  out += value.type() == Value::Type::array ? "[" : fmt::format("{}[", name_of(value.type()));
-  bool first = true;
-  for (const auto& item : value.as_items()) {
-    if (!first) out += ", ";
-    first = false;
-    append(out, item);
-  }
-  out += ']';
+}
+
+bool is_nest(const Value& value) {
+  return value.is_aggregate() && std::ranges::any_of(value.as_items(), [](const Value& item) {
+           return item.is_aggregate() && !item.as_items().empty();
+         });
 }
 
 }  // namespace
+
+Value::Value(const Value& other) : type_(other.type_) {
+  if (!other.is_aggregate()) {
+    content_ = other.content_;
+    return;
+  }
+  // Where each copy goes stays in its place: the room for all items is made before.
+  std::vector<std::pair<const Items*, Items*>> left;
+  const auto begin = [&left](const Value& from, Value& to) {
+    const auto& items = from.as_items();
+    auto& copies = to.content_.emplace<Items>();
+    copies.reserve(items.size());
+    if (!items.empty()) left.emplace_back(&items, &copies);
+  };
+  begin(other, *this);
+  while (!left.empty()) {
+    const auto [items, copies] = left.back();
+    left.pop_back();
+    for (const Value& item : *items) {
+      if (item.is_aggregate()) {
+        Value& copy = copies->emplace_back();
+        copy.type_ = item.type_;
+        begin(item, copy);
+      } else {
+        copies->push_back(item);
+      }
+    }
+  }
+}
+
+/// Takes aggregates within aggregates out of each other, so that no end of one ends another.
+void Value::take_apart() noexcept {
+  std::vector<Value> nests;
+  const auto take = [&nests](Items& items) {
+    for (Value& item : items)
+      if (is_nest(item)) nests.push_back(std::move(item));
+  };
+  try {
+    take(std::get<Items>(content_));
+    while (!nests.empty()) {
+      Value nest = std::move(nests.back());
+      nests.pop_back();
+      take(std::get<Items>(nest.content_));
+    }
+  } catch (const std::bad_alloc&) {  // then they end inside each other
+  }
+}
+
+bool operator==(const Value& one, const Value& other) {
+  const auto same_but_items = [](const Value& a, const Value& b) {
+    if (a.type_ != b.type_ || a.content_.index() != b.content_.index()) return false;
+    return a.is_aggregate() ? a.as_items().size() == b.as_items().size() : a.content_ == b.content_;
+  };
+  if (!same_but_items(one, other)) return false;
+  if (!one.is_aggregate()) return true;
+  std::vector<std::pair<const Value::Items*, const Value::Items*>> left{
+      {&one.as_items(), &other.as_items()}};
+  while (!left.empty()) {
+    const auto [a, b] = left.back();
+    left.pop_back();
+    for (std::size_t i = 0; i < a->size(); ++i) {
+      if (!same_but_items((*a)[i], (*b)[i])) return false;
+      if ((*a)[i].is_aggregate()) left.emplace_back(&(*a)[i].as_items(), &(*b)[i].as_items());
+    }
+  }
+  return true;
+}
 
 std::int64_t Value::as_integer() const {
   if (const auto* number = std::get_if<std::int64_t>(&content_)) return *number;
@@ -112,11 +183,47 @@ Value::Items& Value::as_items() {
   not_a("an array", *this);
 }
 
-std::string to_string(const Value& value) {
+std::string to_string(const Value& value, std::size_t most) {
+  struct Open {
+    const Value::Items& items;
+    std::size_t next;
+  };
   std::string text;
-  append(text, value);
-  return text;
+  std::vector<Open> open;
+  const auto show = [&](const Value& one) {
+    if (!one.is_aggregate()) return append_leaf(text, one);
+    if (one.type() != Value::Type::array) text += name_of(one.type());
+    text += '[';
+    open.push_back({one.as_items(), 0});
+  };
+  show(value);
+  while (!open.empty() && text.size() <= most) {
+    auto& [items, next] = open.back();
+    if (next == items.size()) {
+      text += ']';
+      open.pop_back();
+      continue;
+    }
+    if (next > 0) text += ", ";
+    show(items[next++]);
+  }
+  if (text.size() <= most) return text;
+  text.resize(most);
+  return text + "...";
 }
+
+namespace {
+
+/// One line that a terminal may be shown, of a length for a message.
+std::string one_line(std::string_view reply) {
+  constexpr std::size_t longest = 4096;
+  std::string text{reply.substr(0, longest)};
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return reply.size() > longest ? text + "..." : text;
+}
+
+}  // namespace
 
 Error error_of_reply(std::string_view reply) {
   struct Row {
@@ -145,6 +252,8 @@ Error error_of_reply(std::string_view reply) {
   static constexpr std::string_view unanswered[] = {
       "ERR Connection timed out", "ERR Connection reset by peer", "ERR unknown",
       "ERR the server's reply is beyond reply_size_limit"};
+  if (reply.starts_with(resp::beyond_a_limit))  // the server has answered
+    return {Errc::protocol, one_line(reply.substr(reply.find(' ') + 1)), Effect::done};
   // Since 7.0 a script's error ends with " script: SHA, on @user_script:LINE."; that tail is for
   // programs. What the script wrote before the error stays.
   // Redis 6 begins with "ERR Error running script (call to f_SHA): ".
@@ -152,7 +261,7 @@ Error error_of_reply(std::string_view reply) {
   const bool in_script = tail != std::string_view::npos ||
                          reply.find("@user_script:") != std::string_view::npos ||
                          reply.starts_with("ERR Error running script");
-  std::string text{reply.substr(0, tail)};
+  std::string text = one_line(reply.substr(0, tail));
   auto code = reply;
   if (const auto at = reply.find(": -");
       reply.starts_with("ERR Error running script") && at != std::string_view::npos)

@@ -149,6 +149,26 @@ void ReplyWriter::map(std::size_t pairs) {
 void ReplyWriter::push(std::size_t size) { header(resp3() ? '>' : '*', size); }
 
 void ReplyWriter::value(const Value& value) {
+  std::vector<std::span<const Value>> open;  // of the aggregates in hand, what is to be written
+  const auto write = [&](const Value& one) {
+    head(one);
+    if (one.is_aggregate()) open.emplace_back(one.as_items());
+  };
+  write(value);
+  while (!open.empty()) {
+    auto& items = open.back();
+    if (items.empty()) {
+      open.pop_back();
+      continue;
+    }
+    const Value& next = items.front();
+    items = items.subspan(1);
+    write(next);
+  }
+}
+
+/// All of a value but its items.
+void ReplyWriter::head(const Value& value) {
   switch (value.type()) {
     case Value::Type::null: return null();
     case Value::Type::boolean: return boolean(value.as_boolean());
@@ -159,12 +179,11 @@ void ReplyWriter::value(const Value& value) {
     case Value::Type::bulk_string: return bulk(value.as_text());
     case Value::Type::verbatim: return verbatim(value.as_text());
     case Value::Type::error: return error(value.as_text());
-    case Value::Type::array: array(value.as_items().size()); break;
-    case Value::Type::set: set(value.as_items().size()); break;
-    case Value::Type::map: map(value.as_items().size() / 2); break;
-    case Value::Type::push: push(value.as_items().size()); break;
+    case Value::Type::array: return array(value.as_items().size());
+    case Value::Type::set: return set(value.as_items().size());
+    case Value::Type::map: return map(value.as_items().size() / 2);
+    case Value::Type::push: return push(value.as_items().size());
   }
-  for (const auto& item : value.as_items()) this->value(item);
 }
 
 }  // namespace sluice::resp

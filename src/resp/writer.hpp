@@ -69,6 +69,7 @@ class ReplyWriter {
   void item(std::string_view text) { bulk(text); }
   void item(std::integral auto number) { integer(static_cast<std::int64_t>(number)); }
   bool resp3() const noexcept { return protocol_ >= 3; }
+  void head(const Value& value);
   void line(char type, std::string_view text);
   void header(char type, std::uint64_t size);
 

@@ -11,16 +11,8 @@ namespace {
 constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz";
 
 /// "HSET of 'user:42': WRONGTYPE ...".
-Error with_place(const Error& error, std::string_view verb, std::string_view key, Effect effect) {
-  constexpr std::size_t longest = 100;
-  std::string text{verb.substr(0, longest)};
-  if (!key.empty()) {
-    text += " of '";
-    for (const char c : key.substr(0, longest))
-      text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-    text += key.size() > longest ? "...'" : "'";
-  }
-  return {error.errc(), text + ": " + error.message(), effect};
+Error with_place(const Error& error, const std::string& call, Effect effect) {
+  return {error.errc(), call + ": " + error.message(), effect};
 }
 
 std::string_view key_of(Words command) {
@@ -136,6 +128,7 @@ constexpr std::string_view nothing_was_written = "; nothing was written";
 
 /// What the text of a script tells of its failure.
 Effect effect_by_text(const Error& error, std::string_view reply, std::string_view script) {
+  if (error.effect() == Effect::done) return Effect::done;
   if (reply.ends_with(nothing_was_written) || is_refused_whole(error, reply)) return Effect::none;
   const auto line = line_of(reply);
   // A script may return an error, which names no line, at its end.
@@ -149,18 +142,34 @@ Effect effect_by_text(const Error& error, std::string_view reply, std::string_vi
 
 }  // namespace
 
+std::string name_of_call(std::string_view verb, std::string_view key) {
+  constexpr std::size_t longest = 100;
+  std::string text{verb.substr(0, longest)};
+  if (!key.empty()) {
+    text += " of '";
+    for (const char c : key.substr(0, longest))
+      text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    text += key.size() > longest ? "...'" : "'";
+  }
+  return text;
+}
+
+std::string name_of_command(Words command) {
+  return name_of_call(command.empty() ? "a command" : command.front(), key_of(command));
+}
+
 Error error_of_command(std::string_view reply, Words command, std::optional<Effect> effect) {
   const Error error = error_of_reply(reply);
-  return with_place(error, command.empty() ? "a command" : command.front(), key_of(command),
-                    effect.value_or(error.effect()));
+  return with_place(error, name_of_command(command), effect.value_or(error.effect()));
 }
 
 Error error_of_script(std::string_view reply, const Script& script, Words keys,
                       std::optional<Effect> effect) {
   const Error error = error_of_reply(reply);
   if (!effect) effect = effect_by_text(error, reply, script.text);
-  return with_place(with_forbidden_verb(error, reply, script.text), script.name,
-                    keys.empty() ? std::string_view{} : keys.front(), *effect);
+  return with_place(with_forbidden_verb(error, reply, script.text),
+                    name_of_call(script.name, keys.empty() ? std::string_view{} : keys.front()),
+                    *effect);
 }
 
 Error closed_by_fork() {

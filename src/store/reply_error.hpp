@@ -3,11 +3,16 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "sluice/store.hpp"
 
 namespace sluice {
+
+/// "HSET of 'user:42'", as messages call a command or script.
+std::string name_of_call(std::string_view verb, std::string_view key);
+std::string name_of_command(Words command);
 
 /// `effect`: where the caller knows it.
 Error error_of_command(std::string_view reply, Words command, std::optional<Effect> effect = {});

@@ -29,7 +29,7 @@ bool wait_readable(int descriptor, int stop) {
 
 }  // namespace
 
-FakeServer::FakeServer(std::function<void(Peer&, int)> serve)
+FakeServer::FakeServer(std::function<void(Peer&, int)> serve, Serves how)
     : listener_(checked(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")),
       stop_(checked(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
   sockaddr_in address{};
@@ -41,7 +41,7 @@ FakeServer::FakeServer(std::function<void(Peer&, int)> serve)
   checked(::listen(listener_, 16), "listen");
   checked(::getsockname(listener_, name, &size), "getsockname");
   port_ = ntohs(address.sin_port);
-  thread_ = std::thread{[this, serve = std::move(serve)] { run(serve); }};
+  thread_ = std::thread{[this, how, serve = std::move(serve)] { run(serve, how); }};
 }
 
 FakeServer::~FakeServer() {
@@ -62,15 +62,23 @@ redis::RedisOptions FakeServer::options() const {
   return options;
 }
 
-void FakeServer::run(const std::function<void(Peer&, int)>& serve) const {
+void FakeServer::run(const std::function<void(Peer&, int)>& serve, Serves how) const {
+  std::vector<std::jthread> served;
   for (int number = 0; wait_readable(listener_, stop_); ++number) {
     const int accepted = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (accepted < 0) continue;
     const int on = 1;
     ::setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    Peer peer{accepted, stop_};
-    serve(peer, number);
-    ::close(accepted);
+    const auto serve_one = [this, &serve, accepted, number] {
+      Peer peer{accepted, stop_};
+      serve(peer, number);
+      ::close(accepted);
+    };
+    if (how == Serves::at_once) {
+      served.emplace_back(serve_one);
+    } else {
+      serve_one();
+    }
   }
 }
 

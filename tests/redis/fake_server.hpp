@@ -1,5 +1,5 @@
-/// A server that does what a test tells it to: cut replies, nonsense, silence. One thread, one
-/// connection at a time.
+/// A server that does what a test tells it to: cut replies, nonsense, silence. One connection at a
+/// time, unless the test says otherwise.
 #pragma once
 
 #include <functional>
@@ -36,9 +36,12 @@ class FakeServer {
     resp::RequestParser parser_;
   };
 
+  enum class Serves { one_by_one, at_once };
+
   /// `serve` is called for each connection, with its number from 0; the connection is closed when
-  /// it returns.
-  explicit FakeServer(std::function<void(Peer&, int number)> serve);
+  /// it returns. At once: each in a thread of its own.
+  explicit FakeServer(std::function<void(Peer&, int number)> serve,
+                      Serves how = Serves::one_by_one);
   ~FakeServer();
   FakeServer(const FakeServer&) = delete;
   FakeServer& operator=(const FakeServer&) = delete;
@@ -48,7 +51,7 @@ class FakeServer {
   redis::RedisOptions options() const;
 
  private:
-  void run(const std::function<void(Peer&, int)>& serve) const;
+  void run(const std::function<void(Peer&, int)>& serve, Serves how) const;
 
   int listener_ = -1;
   int stop_ = -1;  // an eventfd

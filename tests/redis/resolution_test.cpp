@@ -7,6 +7,7 @@
 #include <cstring>
 #include <latch>
 #include <mutex>
+#include <thread>
 
 #include "redis/at_server.hpp"
 #include "redis/fake_server.hpp"
@@ -25,6 +26,10 @@ struct NameService {
     ++asked;
     changed.notify_all();
     changed.wait(lock, [this] { return answers; });
+  }
+  int times_asked() {
+    const std::lock_guard lock{mutex};
+    return asked;
   }
   void set(bool now) {
     const std::lock_guard lock{mutex};
@@ -111,6 +116,39 @@ TEST(Resolution, K11_OpenEndsByItsTimeAndAsksOnce) {
   const auto failure = test::failure_of([&] { redis::open_redis(options); });
   EXPECT_EQ(failure.errc(), Errc::timeout);
   EXPECT_NE(failure.message().find("name service"), std::string::npos) << failure.message();
+  name_service().set(true);
+}
+
+/// Where a second connection is needed: a blocking command, a subscription, a batch with WAIT.
+TEST(Resolution, E10_ASlowNameServiceHoldsUpNoOtherConnection) {
+  test::FakeServer server{[](test::FakeServer::Peer& peer, int) { serve_pings(peer); },
+                          test::FakeServer::Serves::at_once};
+  auto options = by_name(server);
+  options.command_timeout = 200ms;
+  options.connect_timeout = 60s;
+  const auto store = redis::open_redis(options);
+  name_service().set(false);
+  const int asked = name_service().times_asked();
+  const auto expect_in_time = [](const char* what, auto call) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(test::failure_of(call).effect(), Effect::none) << what;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s) << what;
+  };
+  expect_in_time("BLPOP", [&] { store->run({"BLPOP", "q", "0.01"}).get(); });
+  expect_in_time("listen", [&] { store->listen("c", [](const Message&) {}).get(); });
+  expect_in_time("WAIT", [&] {
+    Batch batch;
+    batch.add({"SET", "k", "v"}).add({"WAIT", "1", "10"});
+    store->run(std::move(batch)).get();
+  });
+  EXPECT_EQ(store->run({"PING"}).get().as_text(), "PONG") << "the first connection goes on";
+  std::vector<std::jthread> many;
+  for (int i = 0; i < 16; ++i)
+    many.emplace_back([&] {
+      expect_in_time("BLPOP", [&] { store->run({"BLPOP", "q", "0.01"}).get(); });
+    });
+  many.clear();
+  EXPECT_EQ(name_service().times_asked(), asked + 1) << "one question for all connections";
   name_service().set(true);
 }
 

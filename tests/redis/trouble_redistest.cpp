@@ -208,6 +208,27 @@ TEST(Restarted, ManyThreadsReadingNoticeNothing) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(Wire, E12_AScriptMayAnswerAsDeepAsRedisCan) {
+  constexpr std::string_view text =
+      "local nested = 1 for _ = 1, tonumber(ARGV[1]) do nested = {nested} end return nested";
+  const std::string sha = sha1_hex(text);
+  const Script script{.name = "test/nest", .text = text, .sha1 = sha};
+  const test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  const auto connection = store->run({"CLIENT", "ID"}).get().as_integer();
+  for (const char* const depth : {"127", "129", "2000", "8000", "100000"}) {
+    try {
+      Value reply = store->run(script, {}, {depth}).get();
+      int levels = 0;
+      for (; reply.is_aggregate(); ++levels) reply = Value{std::move(reply.as_items().at(0))};
+      EXPECT_TRUE(levels == std::atoi(depth) || reply.is_error()) << levels << " of " << depth;
+    } catch (const Error& error) {  // a Lua with too small a stack says so
+      EXPECT_EQ(error.errc(), Errc::script) << depth << error.message();
+    }
+  }
+  EXPECT_EQ(store->run({"CLIENT", "ID"}).get().as_integer(), connection);
+}
+
 TEST(Blocking, CommandsHoldUpNobody) {
   test::RedisServer server;
   const auto store = redis::open_redis(at(server));

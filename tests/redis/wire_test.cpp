@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <memory>
+#include <thread>
 
 #include "base/event.hpp"
 #include "redis/at_server.hpp"
@@ -80,6 +82,18 @@ TEST(Wire, AWriteThatMayBeRepeatedIs) {
   const auto store = redis::open_redis(server.options());
   const CallOptions repeatable{.repeatable = true};
   EXPECT_EQ(store->run({"SET", "k", "v"}, repeatable).get().as_text(), "OK");
+}
+
+TEST(Wire, ARefusalOfAWriteThatWasSentAgainSaysNothingOfTheFirst) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet() || peer.command().empty() || number == 0) return;
+    peer.send("-OOM command not allowed\r\n");
+    peer.wait_for_end();
+  }};
+  const auto store = redis::open_redis(server.options());
+  const auto error = failure_of([&] { store->run({"SET", "k", "v"}, {.repeatable = true}).get(); });
+  EXPECT_EQ(error.errc(), Errc::out_of_space);
+  EXPECT_EQ(error.effect(), Effect::unknown);
 }
 
 TEST(Wire, ABatchOfWhichOnlyAPartWasAnsweredIsUnknownOrRepeatedAsAWhole) {
@@ -307,6 +321,208 @@ TEST(Frictions, U19_APortThatExpectsTlsIsGuessedAt) {
     }};
     const auto failure = test::failure_of([&] { redis::open_redis(server.options()); });
     EXPECT_NE(failure.message().find("expects TLS"), std::string::npos) << failure.message();
+  }
+}
+
+std::string nest(std::size_t depth) {
+  std::string bytes;
+  for (std::size_t i = 0; i < depth; ++i) bytes += "*1\r\n";
+  return bytes + ":1\r\n";
+}
+
+/// Calls that are made together, so that one connection carries them.
+class Together {
+ public:
+  explicit Together(Store& store) : store_(store) {}
+
+  void add(std::vector<std::string> words, CallOptions options = {}) {
+    answers_.push_back(std::make_unique<Answer>());
+    calls_.push_back(call(store_, std::move(words), options, *answers_.back()));
+  }
+  void run() { when_all(std::move(calls_)).get(); }
+  const Value& reply(std::size_t i) const { return answers_[i]->reply; }
+  Error error(std::size_t i) const {
+    return failure_of([&] {
+      if (answers_[i]->failure) std::rethrow_exception(answers_[i]->failure);
+    });
+  }
+
+ private:
+  struct Answer {
+    Value reply;
+    std::exception_ptr failure;
+  };
+  static Task<void> call(Store& store, std::vector<std::string> words, CallOptions options,
+                         Answer& answer) {
+    const std::vector<std::string_view> views{words.begin(), words.end()};
+    try {
+      auto asked = store.run(views, options);
+      answer.reply = co_await asked;
+    } catch (const Error&) {
+      answer.failure = std::current_exception();
+    }
+  }
+
+  Store& store_;
+  std::vector<std::unique_ptr<Answer>> answers_;
+  std::vector<Task<void>> calls_;
+};
+
+TEST(Wire, E12_AReplyNestedTooDeepCostsItsCallAloneAndNoConnection) {
+  std::atomic<int> connections{0};
+  FakeServer server{[&](FakeServer::Peer& peer, int) {
+    ++connections;
+    if (!peer.greet()) return;
+    for (auto words = peer.command(); !words.empty(); words = peer.command())
+      peer.send(words[1] == "deep" ? nest(20'000) : "+" + words[1] + "\r\n");
+  }};
+  const auto store = redis::open_redis(server.options());
+  Together calls{*store};
+  calls.add({"SET", "a", "1"});
+  calls.add({"SET", "deep", "1"});
+  calls.add({"SET", "b", "1"});
+  calls.run();
+  EXPECT_EQ(calls.reply(0).as_text(), "a");
+  EXPECT_EQ(calls.reply(2).as_text(), "b");
+  const auto error = calls.error(1);
+  EXPECT_EQ(error.errc(), Errc::protocol);
+  EXPECT_EQ(error.effect(), Effect::done);
+  EXPECT_NE(error.message().find("SET of 'deep'"), std::string::npos) << error.message();
+  EXPECT_NE(error.message().find("nested deeper than 10000"), std::string::npos) << error.message();
+  EXPECT_EQ(connections, 1);
+}
+
+TEST(Wire, E12_NeighboursOfAReplyThatIsNotRespAreRepeatedOrToldWhy) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    for (int i = 0; number == 0 && i < 4; ++i)
+      if (peer.command().empty()) return;
+    if (number == 0) peer.send("?!\r\n");
+    for (auto words = peer.command(); !words.empty(); words = peer.command())
+      peer.send("+" + words[1] + "\r\n");
+  }};
+  const auto store = redis::open_redis(server.options());
+  Together calls{*store};
+  calls.add({"SET", "odd", "1"});
+  calls.add({"GET", "a"});
+  calls.add({"SET", "b", "1"}, {.repeatable = true});
+  calls.add({"SET", "c", "1"});
+  calls.run();
+  const auto odd = calls.error(0);
+  EXPECT_EQ(odd.errc(), Errc::protocol);
+  EXPECT_EQ(odd.effect(), Effect::unknown);
+  EXPECT_NE(odd.message().find("SET of 'odd' is not RESP"), std::string::npos) << odd.message();
+  EXPECT_EQ(calls.reply(1).as_text(), "a");
+  EXPECT_EQ(calls.reply(2).as_text(), "b");
+  const auto neighbour = calls.error(3);
+  EXPECT_EQ(neighbour.errc(), Errc::connection);
+  EXPECT_EQ(neighbour.effect(), Effect::unknown);
+  EXPECT_NE(neighbour.message().find("its reply to SET of 'odd' is not RESP"), std::string::npos)
+      << neighbour.message();
+}
+
+TEST(Wire, E12_AReadWhoseReplyIsNeverRespEndsTwoConnectionsAtMost) {
+  std::atomic<int> asked{0};
+  FakeServer server{[&](FakeServer::Peer& peer, int) {
+    if (!peer.greet() || peer.command().empty()) return;
+    ++asked;
+    peer.send("?!\r\n");
+    peer.wait_for_end();
+  }};
+  const auto store = redis::open_redis(server.options());
+  const auto error = failure_of([&] { store->run({"GET", "k"}).get(); });
+  EXPECT_EQ(error.errc(), Errc::protocol);
+  EXPECT_EQ(asked, 2);
+}
+
+TEST(Wire, ACommandOfWhichTheServerHasOnlyAPartIsSentAgain) {
+  Event waiting;
+  FakeServer server{[&](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    if (number == 0) return waiting.wait();  // closed with much of the command unread
+    while (!peer.command().empty()) peer.send("+OK\r\n");
+  }};
+  const auto store = redis::open_redis(server.options());
+  const std::string much(64 << 20, 'x');
+  auto asked = store->run({"SET", "k", much});
+  std::jthread later{[&] {
+    const auto before = metrics().redis_writes.load();
+    while (metrics().redis_writes.load() < before + 2) std::this_thread::yield();
+    waiting.set();
+  }};
+  EXPECT_EQ(asked.get().as_text(), "OK");
+}
+
+TEST(Wire, WhatComesWhileNothingIsAskedIsNoReplyToTheNextCall) {
+  Event speak;
+  Event spoken;
+  FakeServer server{[&](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    if (number == 0) {
+      speak.wait();
+      peer.send("+surprise\r\n");
+      spoken.set();
+    }
+    while (!peer.command().empty()) peer.send(":7\r\n");
+  }};
+  const auto store = redis::open_redis(server.options());
+  const auto quiet_until = std::chrono::steady_clock::now() + 5ms;
+  speak.set();
+  spoken.wait();
+  while (std::chrono::steady_clock::now() < quiet_until) std::this_thread::yield();
+  EXPECT_EQ(store->run({"INCR", "k"}).get().as_integer(), 7);
+}
+
+TEST(Wire, AReplyThatWasLostDoesNotShiftTheOthersForEver) {
+  FakeServer server{[](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    if (number == 0 && peer.command().empty()) return;  // not answered
+    for (auto words = peer.command(); !words.empty(); words = peer.command())
+      peer.send("+" + words[1] + "\r\n");
+  }};
+  auto options = server.options();
+  options.command_timeout = 50ms;
+  const auto store = redis::open_redis(options);
+  std::string answer;
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  for (int i = 0; answer.empty() && std::chrono::steady_clock::now() < deadline; ++i) {
+    const auto key = "k" + std::to_string(i);
+    try {
+      answer = store->run({"SET", key, "v"}).get().as_text();
+      EXPECT_EQ(answer, key);
+    } catch (const Error&) {
+    }
+  }
+  EXPECT_NE(answer, "");
+}
+
+TEST(Wire, PushesThatAreNoMessagesHarmNothing) {
+  FakeServer server{
+      [](FakeServer::Peer& peer, int) {
+        if (!peer.greet()) return;
+        for (auto words = peer.command(); !words.empty(); words = peer.command()) {
+          peer.send(">3\r\n+message\r\n:1\r\n:2\r\n>0\r\n>1\r\n_\r\n");
+          peer.send(words[0] == "SUBSCRIBE"
+                        ? ">3\r\n+subscribe\r\n:1\r\n:1\r\n>3\r\n+message\r\n:1\r\n_\r\n"
+                        : "+OK\r\n");
+        }
+      },
+      FakeServer::Serves::at_once};
+  const auto store = redis::open_redis(server.options());
+  const auto listener = store->listen("c", [](const Message&) {}).get();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(store->run({"GET", "k"}).get().as_text(), "OK");
+}
+
+TEST(Wire, AServerThatIsOneReplyBehindIsNotTrusted) {
+  for (const char* const surprise : {"+OK\r\n", "%1\r\n+a\r\n+b\r\n"}) {
+    FakeServer server{[&](FakeServer::Peer& peer, int) {
+      peer.send(surprise);
+      if (peer.greet()) peer.wait_for_end();
+    }};
+    const auto error = failure_of([&] { redis::open_redis(server.options()); });
+    EXPECT_EQ(error.errc(), Errc::protocol) << error.message();
+    EXPECT_NE(error.message().find("does not greet as a Redis server does"), std::string::npos)
+        << error.message();
   }
 }
 

@@ -170,26 +170,97 @@ TEST(ReplyParser, NamesTheByte) {
       << refusal("+OK\r\n*2\r\n:1\r\n?\r\n");
 }
 
-TEST(ReplyParser, HoldsItsLimits) {
+TEST(ReplyParser, TakesWhatIsWithinItsLimits) {
   const ReplyLimits limits{.bulk = 5, .line = 10, .items = 4, .depth = 2};
-  EXPECT_EQ(parse("$5\r\nhello\r\n", 3, limits).size(), 1U);
-  EXPECT_NE(refusal("$6\r\n", limits).find("bulk length 6 is over the limit of 5"),
-            std::string::npos);
-  EXPECT_EQ(parse("+1234567\r\n", 3, limits).size(), 1U);
-  EXPECT_NE(refusal("+12345678\r\n", limits).find("a line longer than 10 bytes"),
-            std::string::npos);
-  EXPECT_NE(refusal("+12345678901", limits).find("a line longer than 10 bytes"), std::string::npos);
-  EXPECT_EQ(parse("%2\r\n:1\r\n:1\r\n:1\r\n:1\r\n", 3, limits).size(), 1U);
+  for (const char* const bytes :
+       {"$5\r\nhello\r\n", "+1234567\r\n", "*4\r\n:1\r\n:1\r\n:1\r\n:1\r\n",
+        "%2\r\n:1\r\n:1\r\n:1\r\n:1\r\n", "*1\r\n*1\r\n:1\r\n"}) {
+    const auto values = parse(bytes, 3, limits);
+    ASSERT_EQ(values.size(), 1U) << bytes;
+    EXPECT_FALSE(values[0].is_error()) << bytes;
+  }
+}
+
+TEST(ReplyParser, RefusesWhatHasNoEndInSight) {
+  const ReplyLimits limits{.line = 10, .items = 4, .passed_over = 7};
   EXPECT_NE(refusal("*5\r\n", limits).find("over the limit of 4"), std::string::npos);
   EXPECT_NE(refusal("%3\r\n", limits).find("over the limit of 2"), std::string::npos);
-  EXPECT_EQ(parse("*1\r\n*1\r\n:1\r\n", 3, limits).size(), 1U);
-  EXPECT_NE(refusal("*1\r\n*1\r\n*1\r\n", limits).find("nested deeper than 2"), std::string::npos);
+  EXPECT_NE(refusal("$8\r\n", limits).find("over the limit of 7"), std::string::npos);
+  EXPECT_NE(refusal(":12345678901", limits).find("a line longer than 10 bytes"), std::string::npos);
+  const ReplyLimits flat{.items = 4, .depth = 1, .passed_over = 7};
+  EXPECT_NE(refusal("*4\r\n*4\r\n*4\r\n*4\r\n", flat).find("elements to come are over"),
+            std::string::npos);
+}
+
+/// What is given for `bytes` by a parser with small limits, in pieces of any size; what comes
+/// behind them must be untouched.
+Value passed_over(std::string bytes, ReplyLimits limits) {
+  bytes += ":42\r\n";
+  const auto whole = parse(bytes, bytes.size(), limits);
+  for (std::size_t step = 1; step < bytes.size(); ++step)
+    EXPECT_EQ(parse(bytes, step, limits), whole) << bytes << step;
+  EXPECT_EQ(whole.size(), 2U) << bytes;
+  EXPECT_EQ(whole.back(), Value::integer(42)) << bytes;
+  return whole.front();
+}
+
+TEST(ReplyParser, E12_WhatIsBeyondALimitIsPassedOver) {
+  const ReplyLimits limits{.bulk = 5, .line = 10, .items = 4, .depth = 2};
+  const std::pair<const char*, const char*> rows[] = {
+      {"*1\r\n*1\r\n*1\r\n:1\r\n", "nested deeper than 2"},
+      {"*2\r\n*2\r\n*1\r\n:1\r\n:2\r\n$-1\r\n", "nested deeper than 2"},
+      {"%1\r\n+a\r\n~2\r\n*2\r\n%1\r\n+a\r\n*0\r\n_\r\n*-1\r\n", "nested deeper than 2"},
+      {"*2\r\n:1\r\n*1\r\n|1\r\n+a\r\n*1\r\n*1\r\n:1\r\n#t\r\n", "nested deeper than 2"},
+      {"|1\r\n+a\r\n*1\r\n*1\r\n:1\r\n*1\r\n,1\r\n", "nested deeper than 2"},
+      {"$6\r\nhello!\r\n", "a string of 6 bytes, above 5"},
+      {"*2\r\n!6\r\nhello!\r\n=5\r\ntxt:a\r\n", "a string of 6 bytes, above 5"},
+      {"+12345678\r\n", "a line longer than 10 bytes"},
+      {"*3\r\n:1\r\n+123456789012345678901\r\n-ERR too long as well\r\n", "a line longer than 10"},
+  };
+  for (const auto& [bytes, reason] : rows) {
+    const Value value = passed_over(bytes, limits);
+    ASSERT_TRUE(value.is_error()) << bytes;
+    EXPECT_TRUE(value.as_text().starts_with(beyond_a_limit)) << value.as_text();
+    EXPECT_NE(value.as_text().find(reason), std::string::npos) << value.as_text();
+    EXPECT_EQ(error_of_reply(value.as_text()).effect(), Effect::done);
+    EXPECT_EQ(error_of_reply(value.as_text()).errc(), Errc::protocol);
+  }
+}
+
+TEST(ReplyParser, E12_APushBeyondALimitIsStillNoReply) {
+  const ReplyLimits limits{.bulk = 5, .line = 10, .items = 4, .depth = 2};
+  const auto push = Value::aggregate(Value::Type::push, {});
+  for (const char* const bytes : {">1\r\n*1\r\n*1\r\n:1\r\n", ">2\r\n+a\r\n$6\r\nhello!\r\n",
+                                  "|1\r\n+a\r\n*1\r\n*1\r\n:1\r\n>1\r\n,1\r\n"})
+    EXPECT_EQ(passed_over(bytes, limits), push) << bytes;
+}
+
+TEST(ReplyParser, ALongErrorIsCut) {
+  EXPECT_EQ(passed_over("-ERR 456789 0\r\n", {.line = 10}), Value::error("ERR 45678..."));
+}
+
+TEST(ReplyParser, AWholeReplyHasALimit) {
+  std::string bytes = "*100\r\n";
+  for (int i = 0; i < 100; ++i) bytes += "$3\r\nabc\r\n";
+  EXPECT_EQ(parse(bytes, 64, {.whole = 10'000}).front().as_items().size(), 100U);
+  const Value value = passed_over(bytes, {.whole = 3'000});
+  EXPECT_EQ(value.as_text(), std::string{beyond_a_limit} + "larger than 3000 bytes");
+}
+
+TEST(ReplyParser, E12_ScriptsMayAnswerAsDeepAsTheyCan) {
+  constexpr int depth = 10'000;
+  std::string bytes;
+  for (int i = 0; i < depth; ++i) bytes += "*1\r\n";
+  Value value = parse_one(bytes + ":7\r\n");
+  for (int i = 0; i < depth; ++i) value = Value{std::move(value.as_items().at(0))};
+  EXPECT_EQ(value, Value::integer(7));
+  EXPECT_TRUE(parse_one("*1\r\n" + bytes + ":7\r\n").is_error());
 }
 
 TEST(ReplyParser, ReservesLittleForBigAnnouncements) {
   ReplyParser parser;
   std::string bytes;
-  for (int i = 0; i < 128; ++i) bytes += "*2147483647\r\n";
+  for (int i = 0; i < 9'999; ++i) bytes += "*2147483647\r\n";
   bytes += "$536870912\r\n";
   std::string_view input = bytes;
   EXPECT_EQ(parser.next(input), std::nullopt);  // would need terabytes if it believed them

@@ -33,12 +33,17 @@ struct Outcome {
 };
 
 // Small limits, so that the fuzzer reaches them.
-constexpr ReplyLimits reply_limits{.bulk = 4096, .line = 64, .items = 256, .depth = 8};
+constexpr ReplyLimits reply_limits{
+    .bulk = 64, .line = 64, .items = 256, .depth = 8, .whole = 4096, .passed_over = 100'000};
 constexpr RequestLimits request_limits{.bulk = 4096, .words = 64, .line = 64, .whole = 8192};
 
-Outcome<Value> replies(std::string_view bytes, std::size_t step) {
+// Those that matter for where a reply ends are the same.
+constexpr ReplyLimits large_limits{
+    .bulk = 100'000, .line = 64, .items = 256, .depth = 100'000, .passed_over = 100'000};
+
+Outcome<Value> replies(std::string_view bytes, std::size_t step, ReplyLimits limits) {
   Outcome<Value> outcome;
-  ReplyParser parser{reply_limits};
+  ReplyParser parser{limits};
   try {
     for (; !bytes.empty(); bytes.remove_prefix(std::min(step, bytes.size()))) {
       auto piece = bytes.substr(0, step);
@@ -81,9 +86,27 @@ std::string written(const std::vector<Value>& values, int protocol) {
   return wire;
 }
 
+bool is_passed_over(const Value& value) {
+  if (value.is_error()) return value.as_text().starts_with(beyond_a_limit);
+  return value == Value::aggregate(Value::Type::push, {});
+}
+
+/// A reply beyond a limit ends where it ends for a parser that takes it.
+void check_ends(const std::vector<Value>& small, std::string_view bytes) {
+  const auto large = replies(bytes, bytes.size() + 1, large_limits);
+  for (std::size_t i = 0; i < std::min(small.size(), large.items.size()); ++i)
+    require(is_passed_over(small[i]) || written({small[i]}, 3) == written({large.items[i]}, 3),
+            "a reply differs from that of a parser with larger limits");
+  // Of what is passed over, numbers are not read.
+  require(large.refused.empty() ? large.items.size() == small.size()
+                                : large.items.size() <= small.size(),
+          "a reply is lost behind one that is passed over");
+}
+
 void check_replies(std::string_view bytes, std::size_t step) {
-  const auto whole = replies(bytes, bytes.size() + 1);
-  const auto pieces = replies(bytes, step);
+  const auto whole = replies(bytes, bytes.size() + 1, reply_limits);
+  const auto pieces = replies(bytes, step, reply_limits);
+  if (whole.refused.empty()) check_ends(whole.items, bytes);
   const auto wire = written(whole.items, 3);
   require(written(pieces.items, 3) == wire, "replies differ when they are cut");
   require(pieces.refused.empty() == whole.refused.empty(), "a refusal depends on the cut");

@@ -66,6 +66,41 @@ TEST(Value, IsShownOnOneLine) {
             '"' + std::string(200, 'x') + "\"... (1000 bytes)");
 }
 
+Value nested(std::size_t depth, Value inner) {
+  for (std::size_t i = 0; i < depth; ++i) {
+    Value::Items items;
+    items.push_back(std::move(inner));
+    items.push_back(Value::integer(1));
+    inner = Value::array(std::move(items));
+  }
+  return inner;
+}
+
+TEST(Value, E12_DeepOnesAreCopiedComparedShownAndEnded) {
+  constexpr std::size_t depth = 200'000;
+  const Value deep = nested(depth, Value::bulk_string("x"));
+  Value copy = deep;
+  EXPECT_TRUE(copy == deep);
+  EXPECT_FALSE(nested(depth, Value::bulk_string("y")) == deep);
+  EXPECT_FALSE(nested(depth - 1, Value::bulk_string("x")) == deep);
+  const auto text = to_string(deep);
+  EXPECT_TRUE(text.starts_with("[[[["));
+  EXPECT_TRUE(text.ends_with("(integer) 1], (integer) 1]"));
+  EXPECT_EQ(to_string(deep, 10), std::string(10, '[') + "...");
+  copy = Value{copy.as_items()[0]};
+  copy = copy.as_items()[1];
+  EXPECT_EQ(copy, Value::integer(1));
+  EXPECT_LT(refusal([&] { (void)deep.as_integer(); }).size(), 2000U);
+}
+
+TEST(Value, MayBeAssignedAPartOfItself) {
+  Value value = Value::array({Value::array({Value::integer(1)}), Value::integer(2)});
+  value = value.as_items()[0];
+  EXPECT_EQ(value, Value::array({Value::integer(1)}));
+  value = Value{std::move(value.as_items()[0])};
+  EXPECT_EQ(value, Value::integer(1));
+}
+
 TEST(ErrorOfReply, KnowsRedisCodes) {
   const std::pair<const char*, Errc> rows[] = {
       {"WRONGTYPE Operation against a key holding the wrong kind of value", Errc::wrong_type},
@@ -88,6 +123,11 @@ TEST(ErrorOfReply, KnowsRedisCodes) {
     EXPECT_EQ(error_of_reply(reply).effect(), Effect::none) << reply;
     EXPECT_EQ(error_of_reply(reply).message(), reply);
   }
+}
+
+TEST(ErrorOfReply, IsOneLineWhateverTheServerSays) {
+  EXPECT_EQ(error_of_reply("ERR \x1b[2Jno\r\nmore\x7f").message(), "ERR ?[2Jno??more?");
+  EXPECT_LT(error_of_reply("ERR " + std::string(1'000'000, 'x')).message().size(), 5000U);
 }
 
 TEST(ErrorOfReply, AScriptThatFailsMayHaveWritten) {

@@ -33,7 +33,7 @@ class AdminClient {
   std::string address_;
   std::chrono::milliseconds patience_;
   net::Socket socket_;
-  resp::ReplyParser parser_;
+  resp::ReplyParser parser_{{.depth = 16}};
 };
 
 }  // namespace sluice::proxy::process
