@@ -24,7 +24,7 @@ void synced(File& file) {
 
 std::unique_ptr<Folder> open_log_folder(const std::string& folder) {
   auto above = open_folder(folder);
-  auto logs = open_folder(folder + "/appendonlydir");
+  auto logs = open_folder(folder + "/appendonlydir", Links::refused);
   const auto single = fmt::format("{}/{}", folder, single_file);
   const auto manifest = fmt::format("{}/{}", logs->path(), Manifest::file_name);
   if (::access(single.c_str(), F_OK) != 0 || ::access(manifest.c_str(), F_OK) == 0) return logs;

@@ -73,8 +73,9 @@ class FencedSql : public testing::Test {
 TEST_F(FencedSql, UpdateRefusesASmallerToken) {
   database_.run("INSERT INTO books (id, total) VALUES (1, 0)");
   const auto sql = fenced_sql::update("books", "total = :total", "id = :id");
-  EXPECT_EQ(sql,
-            "UPDATE books SET total = :total, token = :token WHERE (id = :id) AND token <= :token");
+  EXPECT_EQ(
+      sql,
+      "UPDATE books SET total = :total\n, token = :token WHERE (id = :id\n) AND token <= :token");
   const std::int64_t recent = (std::int64_t{1} << 53) - 1;
   const auto write = [&](std::int64_t amount, std::int64_t with) {
     return database_.run(sql, {{"total", amount}, {"id", 1}, {"token", with}});
@@ -130,6 +131,59 @@ TEST(FencedSqlText, WhatIsNoNameIsRefused) {
   EXPECT_THROW((void)fenced_sql::update("t", "a = 1", "  "), Error) << "every row by mistake";
   EXPECT_THROW((void)fenced_sql::upsert("t", {}, {"a"}), Error);
   EXPECT_NO_THROW((void)fenced_sql::update("shop.books_2", "a = 1", "b = 1"));
+}
+
+TEST(FencedSqlText, N07_TextThatTakesTheTokenOutOfTheStatementIsRefused) {
+  for (const std::string_view assignments : {"total = 5 -- adjust",
+                                             "total = 5 /* adjust",
+                                             "total = 5 /* adjust */",
+                                             "total = 5 # adjust",
+                                             "total = 5; DROP TABLE books",
+                                             "total = 'it",
+                                             "total = \"it",
+                                             "total = `it",
+                                             "total = [it",
+                                             "total = (5",
+                                             "total = 5)",
+                                             "total = 'a\\', x = '",
+                                             "total = $$a",
+                                             "total = $q$ a",
+                                             "total = 5 \\",
+                                             "total = [a ' b]",
+                                             "total",
+                                             "total 5",
+                                             "total == 5",
+                                             "= 5",
+                                             "total =",
+                                             "total = 5,",
+                                             "5 = 5",
+                                             ", total = 5",
+                                             "total >= 5",
+                                             "token = 0",
+                                             "total = 1, \"Token\" = 0",
+                                             "books.token = 0",
+                                             "total = ']'--",
+                                             "total = '\xff'"})
+    EXPECT_THROW((void)fenced_sql::update("books", assignments, "id = 1"), Error) << assignments;
+  EXPECT_THROW((void)fenced_sql::update("books", std::string_view{"a = 1\0", 6}, "id = 1"), Error);
+  for (const std::string_view where :
+       {"1) OR (1", "id = 1 -- one", "id = 1 /*", "id = 1;", "id = '1",
+        "id = 1 # (\n) OR (1 = 1 # )\n", "(id = 1", "id = 'a\\' OR 1) OR ('", "id = $$",
+        "id = [ ' ] OR 1) OR (1 = [ ' ]"})
+    EXPECT_THROW((void)fenced_sql::update("books", "total = 5", where), Error) << where;
+}
+
+TEST_F(FencedSql, N07_SqlThatIsWhatItSeemsIsTaken) {
+  database_.run("INSERT INTO books (id, total, token) VALUES (1, 0, 9), (2, 0, 9)");
+  const auto sql = fenced_sql::update(
+      "books", "total = CASE WHEN total > 4 THEN (total - -1) ELSE 5 END, \"id\" = id",
+      "id IN (1, 2) AND 'it''s; -- # /*' <> ')' AND [total] = 0");
+  EXPECT_EQ(database_.run(sql, {{"token", 8}}), 0);
+  EXPECT_EQ(database_.run(sql, {{"token", 9}}), 2);
+  EXPECT_EQ(total(), 5);
+  for (const std::string_view assignments :
+       {"(a, b) = (SELECT 1, 2)", "a[1] = 5", "shop.a = $1, b = $name, `c` = :c", "\"größe\" = 5"})
+    EXPECT_NO_THROW((void)fenced_sql::update("books", assignments, "id = 1")) << assignments;
 }
 
 }  // namespace
