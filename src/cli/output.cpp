@@ -18,8 +18,9 @@ void print(const Json& json) { print(true, json, {}); }
 void print(bool as_json, const Json& json, const std::string& text) {
   const std::string& line = as_json ? json.text() : text;
   put("{}\n", line);
-  // It may tell what cannot be had a second time: the order that was bought.
-  if (!flush_output()) complain("not written: {}", line);
+  // It may tell what cannot be had a second time: the order that was bought. A long one is a list.
+  constexpr std::size_t most_told = 1000;
+  if (!flush_output() && line.size() <= most_told) complain("not written: {}", line);
 }
 
 TakenList::TakenList(bool as_json, std::string_view name) : as_json_(as_json) {

@@ -128,6 +128,10 @@ if not told and not given then return answer('unknown') end
 if last <= now and given and (told or given) == given then return answer('sound') end
 if ARGV[own + 7] == '1' then return answer('repaired', told) end
 
+redis.call('xadd', KEYS[#KEYS], 'MAXLEN', '1000', '*',
+           'from_last', string.format('%.0f', last), 'from_day', day, 'from_taken', taken,
+           'last', string.format('%.0f', now), 'day', today,
+           'taken', string.format('%.0f', told or given), 'by', ARGV[own + 2], 'why', ARGV[own + 3])
 if day ~= '' and day ~= today then
   redis.call('hset', KEYS[1], day, state[4])
 elseif day == '' then
@@ -138,8 +142,4 @@ if not state[5] then redis.call('hset', KEYS[1], 'since', today) end
 redis.call('hdel', KEYS[1], today)
 redis.call('hset', KEYS[1], 'definition', ARGV[own + 5], 'last', string.format('%.0f', now),
            'day', today, 'taken', string.format('%.0f', told or given))
-redis.call('xadd', KEYS[#KEYS], 'MAXLEN', '1000', '*',
-           'from_last', string.format('%.0f', last), 'from_day', day, 'from_taken', taken,
-           'last', string.format('%.0f', now), 'day', today,
-           'taken', string.format('%.0f', told or given), 'by', ARGV[own + 2], 'why', ARGV[own + 3])
 return answer('repaired', told)

@@ -49,8 +49,9 @@ class SetClockStore final : public Store {
 
   void set(WallTime now) {
     const auto us = now.time_since_epoch().count();
-    store_.run({"HSET", "clock", "s", std::to_string(us / 1'000'000), "us",
-                std::to_string(us % 1'000'000)})
+    store_
+        .run({"HSET", "clock", "s", std::to_string(us / 1'000'000), "us",
+              std::to_string(us % 1'000'000)})
         .get();
     own_.emplace(now);
   }
@@ -413,8 +414,9 @@ TEST_F(SeriesAttacks, E08_WhereACountIsUnknownNothingIsRepaired) {
   EXPECT_EQ(Series::repair(server_, "nobody").get().outcome, RepairOutcome::no_series);
 }
 
-/// Clients whose tz databases differ by hours, a clock that jumps, days that are forgotten, repairs:
-/// whatever comes, no number comes twice, and none is smaller than one before but after a repair.
+/// Clients whose tz databases differ by hours, a clock that jumps, days that are forgotten,
+/// repairs: whatever comes, no number comes twice, and none is smaller than one before but after a
+/// repair.
 TEST_F(SeriesAttacks, N05_WhateverClientsAndClockDoNumbersRiseAndNoneComesTwice) {
   const Calendar calendar{"Asia/Shanghai"};
   std::mt19937 random{20260102};
@@ -444,8 +446,7 @@ TEST_F(SeriesAttacks, N05_WhateverClientsAndClockDoNumbersRiseAndNoneComesTwice)
         }
         ASSERT_EQ(parts[0].as_text(), "issued");
         for (std::int64_t i = 0; i < parts[4].as_integer(); ++i) {
-          const auto number =
-              fmt::format("{}{:04}", parts[2].as_text(), parts[3].as_integer() + i);
+          const auto number = fmt::format("{}{:04}", parts[2].as_text(), parts[3].as_integer() + i);
           ASSERT_TRUE(given.insert(number).second) << number << " again";
           ASSERT_LT(latest, number);
           latest = number;

@@ -83,6 +83,8 @@ void AppendLog::load_file(const Manifest::LogFile& entry, bool last, const Repla
   std::shared_ptr<File> file;
   try {
     file = folder_->open(entry.name);
+  } catch (const Error&) {
+    throw;
   } catch (const std::system_error& error) {
     throw Error{Errc::corrupt,
                 fmt::format("{}, which {} lists: {}; restore it from a backup", error.what(),
