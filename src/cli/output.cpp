@@ -41,6 +41,7 @@ void TakenList::add(std::string_view taken) {
 
 void TakenList::end(const Json& members) {
   if (as_json_) put("],{}\n", members.text().substr(1));
+  flush_output();  // before anything is said on stderr
 }
 
 bool is_utf8(std::string_view text) noexcept {

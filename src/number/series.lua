@@ -14,7 +14,8 @@
 local function started(now, least, days)
   local label, at
   for i = 1, days do
-    if now >= tonumber(ARGV[2 * i]) and ARGV[2 * i + 1] >= least then label, at = ARGV[2 * i + 1], i end
+    local day = ARGV[2 * i + 1]
+    if now >= tonumber(ARGV[2 * i]) and day >= least then label, at = day, i end
   end
   return label, at
 end
@@ -54,7 +55,9 @@ if today == state[4] then
   taken = tonumber(state[5])
 else
   local known, of_old = redis.call('hget', KEYS[1], today), redis.call('get', KEYS[1 + at])
-  if last >= tonumber(ARGV[2 * at]) and not (state[4] or of_old) then return {'lost', now, today} end
+  if last >= tonumber(ARGV[2 * at]) and not (state[4] or of_old) then
+    return {'lost', now, today}
+  end
   taken = math.max(tonumber(known or 0), tonumber(of_old or 0))
 end
 local granted = math.min(tonumber(ARGV[own + 1]), tonumber(ARGV[own + 2]) - taken)
