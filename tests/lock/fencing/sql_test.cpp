@@ -4,6 +4,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <random>
 #include <variant>
 
 #include "sluice/fencing.hpp"
@@ -25,6 +27,19 @@ class Database {
     const auto statement = prepare(sql, parameters);
     EXPECT_EQ(sqlite3_step(statement.get()), SQLITE_DONE) << sqlite3_errmsg(database_);
     return sqlite3_changes(database_);
+  }
+  /// How many rows it changed with this token, all other parameters NULL; empty: it is no SQL.
+  std::optional<int> run_if_it_compiles(std::string_view sql, std::int64_t token) {
+    sqlite3_stmt* made = nullptr;
+    const int code =
+        sqlite3_prepare_v2(database_, sql.data(), static_cast<int>(sql.size()), &made, nullptr);
+    const Statement statement{made, sqlite3_finalize};
+    if (code != SQLITE_OK || !made) return std::nullopt;
+    const int before = sqlite3_total_changes(database_);
+    if (const int at = sqlite3_bind_parameter_index(made, ":token"); at != 0)
+      sqlite3_bind_int64(made, at, token);
+    sqlite3_step(made);
+    return sqlite3_total_changes(database_) - before;
   }
   std::int64_t number(std::string_view sql) {
     const auto statement = prepare(sql, {});
@@ -184,6 +199,39 @@ TEST_F(FencedSql, N07_SqlThatIsWhatItSeemsIsTaken) {
   for (const std::string_view assignments :
        {"(a, b) = (SELECT 1, 2)", "a[1] = 5", "shop.a = $1, b = $name, `c` = :c", "\"größe\" = 5"})
     EXPECT_NO_THROW((void)fenced_sql::update("books", assignments, "id = 1")) << assignments;
+}
+
+/// Pieces of SQL in any order: what is accepted, and SQLite understands, changes no row of a newer
+/// token.
+TEST_F(FencedSql, N07_NoTextGetsPastTheToken) {
+  static constexpr std::string_view pieces[] = {
+      "total", "= 5",      "=",   "id",      "1",  "1",   "OR", "AND",   "(",      ")",
+      ",",     "'",        "''",  "\"",      "`",  "[",   "]",  "--",    "-",      "/*",
+      "*/",    "#",        ";",   "\n",      "$$", "$q$", "\\", "x",     "SELECT", "1=1",
+      "WHERE", "1) OR (1", "\\'", "'it''s'", ":q", "$",   "?",  "token", "9",      "IN"};
+  database_.run("INSERT INTO books (id, total, token) VALUES (1, 0, 9), (2, 0, 9)");
+  std::mt19937 random{7};
+  const auto text = [&](std::string begin, unsigned most) {
+    for (auto left = random() % most; left > 0; --left)
+      (begin += random() % 3 == 0 ? "" : " ") += pieces[random() % std::size(pieces)];
+    return begin;
+  };
+  int accepted = 0;
+  for (int round = 0; round < 60'000; ++round) {
+    const auto assignments = text("total = 5", 6);
+    const auto where = text("id = 1", 8);
+    std::string sql;
+    try {
+      sql = fenced_sql::update("books", assignments, where);
+    } catch (const Error&) {
+      continue;
+    }
+    if (const auto changed = database_.run_if_it_compiles(sql, 8)) {
+      ++accepted;
+      ASSERT_EQ(*changed, 0) << sql;
+    }
+  }
+  EXPECT_GT(accepted, 100) << "too few statements were SQL for this to show anything";
 }
 
 }  // namespace
