@@ -17,6 +17,8 @@ constexpr std::pair<std::string_view, RepairOutcome> outcomes[] = {
     {"unknown", RepairOutcome::count_unknown},
     {"fewer", RepairOutcome::more_were_given}};
 
+constexpr std::int64_t year_10000 = 253'402'300'800'000'000;
+
 /// "day;ZONE;DIGITS", and ";2" behind it or not.
 struct Definition {
   std::string zone;
@@ -74,7 +76,7 @@ Task<SeriesRepair> Series::repair(Store& store, std::string name, RepairOptions 
     const auto [zone, digits] = definition_of(name, stored);
     const std::string last = fields[1].is_null() ? "0" : fields[1].as_text();
     const auto last_us = parse_integer<std::int64_t>(last);
-    if (!last_us)
+    if (!last_us || *last_us < 0 || *last_us >= year_10000)
       throw Error{Errc::corrupt,
                   fmt::format("'last' of series '{}' in the store is '{}', no instant in "
                               "microseconds",
