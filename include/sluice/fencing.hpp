@@ -137,8 +137,11 @@ inline constexpr std::string_view assignment = "token = :token";
 inline constexpr std::string_view condition = "token <= :token";
 
 /// UPDATE table SET assignments, token = :token WHERE (where) AND token <= :token
-/// Throws Error (bad_argument) for a table that is no identifier, and for empty text. The rest is
-/// your SQL, as it is: never put input into it but by parameters.
+/// with a line end behind your text. Throws Error (bad_argument) for a table that is no identifier;
+/// for assignments that are not `column = value, ...`, or set the token; for text that is empty, or
+/// could end or change what stands behind it: comments, ';', parentheses or quotes that are not
+/// closed, a '\' between quotes, '#', text in '$'. It cannot tell a condition that you meant from
+/// one that a stranger wrote: never put input into it but by parameters.
 std::string update(std::string_view table, std::string_view assignments, std::string_view where);
 
 /// INSERT of a row, or its update if the key is there and the token admits it. Parameters are named

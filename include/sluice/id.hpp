@@ -4,8 +4,11 @@
 /// Guarantee: unique and strictly rising in real time over all instances, while the store keeps its
 ///   data: an id asked for after another was returned is larger. Time is the store's TIME and never
 ///   goes back.
-/// Not guaranteed: uniqueness after the store lost its data within the same second. Ids fit a
-///   signed 64-bit column, but not a JavaScript number: send them as text.
+///   A store that lost its data is told by each IdWorker what it has given: no id that this object
+///   got comes again, and none smaller.
+/// Not guaranteed: that ids which other processes alone got do not come again after the store lost
+///   its data, within the same second or while its clock is behind. Ids fit a signed 64-bit column,
+///   but not a JavaScript number: send them as text.
 /// End of life: 2092-01-19T03:14:08Z, by an Error and not by a negative id. At most 2^32 - 1 ids a
 /// (UTC) day.
 /// Threads: any. Calls made at the same time travel together, one round trip for all.

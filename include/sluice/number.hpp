@@ -11,15 +11,17 @@
 ///   FLUSHALL) goes on where it was: keep a unique index on the number in your database.
 /// Threads: any. Calls made at the same time travel together: N callers cost one round trip and
 ///   exactly N numbers.
-/// In Redis: hash {NAME}:s (last instant, definition, prefix), no TTL; string {NAME}:yyyymmdd for
-/// each day,
-///   TTL `keep` after the day's end. One round trip, one script.
+/// In Redis: hash {NAME}:s (definition, prefix, last instant, day and count, and the counts of the
+///   days that were left), no TTL; stream {NAME}:repairs if there were any, no TTL. One round trip,
+///   one script. A series of the first layout, whose days had strings {NAME}:yyyymmdd, is taken
+///   over.
 ///
 ///     Series orders{store, "MT", {.zone = "Asia/Shanghai"}};
 ///     if (auto number = orders.next().get()) print(number->text);   // MT202601020001
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "sluice/expected.hpp"
@@ -37,8 +39,8 @@ struct SeriesOptions {
   /// Width of the counter, 1 to 15. More numbers a day with more; the day is *full* after 10^digits
   /// - 1.
   int digits = 4;
-  /// How long the counter of a day is kept after the day's end. Housekeeping alone; nothing depends
-  /// on it.
+  /// Of how many days, at most, that gave numbers and were left, the count stays: one for each 24
+  /// hours, of 1 to 3,660 days. `repair` needs it; no number hangs on it.
   std::chrono::hours keep{24 * 35};
 };
 
@@ -56,9 +58,39 @@ struct SeriesFull {
   WallTime refused_at;
 };
 
+enum class RepairOutcome {
+  repaired,         ///< the series is at the present day
+  sound,            ///< it was: nothing was done
+  no_series,        ///< nobody has drawn a number of this name
+  count_unknown,    ///< nobody knows how many numbers of the day were given: tell `given`
+  more_were_given,  ///< than `given`: nothing was done
+};
+
+struct RepairOptions {
+  /// How many numbers of the present day were given, from your own books, where the store does not
+  /// know it, or not all. Never less than it knows.
+  std::optional<std::int64_t> given = {};
+  std::string by = {};     ///< who repairs, for the journal
+  std::string why = {};    ///< the same
+  bool only_look = false;  ///< answer as if, and do nothing
+};
+
+struct SeriesRepair {
+  RepairOutcome outcome;
+  WallTime now{};                               ///< by the store's clock
+  WallTime last{};                              ///< of the last number, as it was
+  std::string last_period = {};                 ///< the day that it was of; empty: not known
+  std::optional<std::int64_t> last_sequence{};  ///< how many that day has given
+  std::string period = {};                      ///< the day the series is at
+  std::optional<std::int64_t> given{};          ///< numbers of it; the next one comes after them
+  std::string prefix = {};
+  int digits = 0;
+};
+
 class Series {
  public:
-  /// Throws Error{bad_argument} for an empty name, an unknown zone, digits out of range.
+  /// Throws Error{bad_argument} for an empty name, braces that are no whole tag, an unknown zone,
+  /// digits or `keep` out of range.
   Series(Store& store, std::string name, SeriesOptions options = {});
   ~Series();
   Series(Series&&) noexcept;
@@ -66,9 +98,18 @@ class Series {
 
   /// The next number, or SeriesFull.
   /// Throws Error: config_mismatch (effect none) when the series exists with another zone, width or
-  /// prefix; what the store throws otherwise: with effect `unknown` a number may have been taken
-  /// that no caller got.
+  /// prefix; corrupt (effect none) when a series of the first layout has lost the count of the
+  /// present day; what the store throws otherwise: with effect `unknown` a number may have been
+  /// taken that no caller got.
   Task<Expected<Number, SeriesFull>> next();
+
+  /// Takes a series back to the present day when a glitch of the store's clock has thrown it into
+  /// the future. No number is given twice: the day goes on behind what it has given, and so will
+  /// the days of the future. Numbers that come are smaller than those of the glitch. Each repair
+  /// is written into the stream {NAME}:repairs (the latest 1,000). It may run while programs draw.
+  /// Two round trips. Throws Error: bad_argument for a `given` that no day has; corrupt for a
+  /// state that makes no sense; what the store throws.
+  static Task<SeriesRepair> repair(Store& store, std::string name, RepairOptions how = {});
 
  private:
   class Impl;

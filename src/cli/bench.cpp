@@ -8,6 +8,7 @@
 #include "base/latency.hpp"
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/streams.hpp"
 #include "cli/output.hpp"
 #include "sluice/id.hpp"
 #include "sluice/lock.hpp"
@@ -111,14 +112,13 @@ int bench(const Globals& globals, const BenchArgs& args) {
     for (const int threads : {1, args.threads}) workload.measure_all(args.each, threads, rows);
   }
   if (!globals.json)
-    fmt::print("{}\n{:<40} {:>12} {:>12} {:>12}\n", store->describe(), "", "a second", "p50, us",
-               "p99, us");
+    put("{}\n{:<40} {:>12} {:>12} {:>12}\n", store->describe(), "", "a second", "p50, us",
+        "p99, us");
   Json json = Json::array();
   for (const auto& row : rows) {
     const auto p50 = row.latencies.quantile(0.5).count();
     const auto p99 = row.latencies.quantile(0.99).count();
-    if (!globals.json)
-      fmt::print("{:<40} {:>12.0f} {:>12} {:>12}\n", row.name, row.per_second, p50, p99);
+    if (!globals.json) put("{:<40} {:>12.0f} {:>12} {:>12}\n", row.name, row.per_second, p50, p99);
     json.add(Json::object(
         {{"name", row.name}, {"per_second", row.per_second}, {"p50_us", p50}, {"p99_us", p99}}));
   }

@@ -9,11 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <initializer_list>
 #include <system_error>
 
 #include "base/descriptor.hpp"
+#include "cli/command_line/streams.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::cli {
@@ -21,9 +23,6 @@ namespace {
 
 constexpr std::initializer_list<int> passed_on = {SIGINT,  SIGTERM, SIGHUP,
                                                   SIGQUIT, SIGUSR1, SIGUSR2};
-
-/// What this process inherited; its child gets it back.
-::sighandler_t sigpipe_before = SIG_DFL;
 
 sigset_t child_signals() {
   sigset_t signals;
@@ -38,7 +37,7 @@ int become(char* const* words, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, sigpipe_before);
+  restore_signals();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(128 + SIGKILL);  // it died before the kernel was told
   ::execvp(words[0], words);
@@ -69,16 +68,36 @@ pid_t start(const std::vector<std::string>& command) {
   throw std::system_error{why, std::generic_category(), command[0]};
 }
 
-/// False while the child runs.
-bool has_ended(pid_t pid, ChildResult& result) {
-  int status = 0;
-  const pid_t ended = ::waitpid(pid, &status, WNOHANG);
-  if (ended < 0 && errno != EINTR)
-    throw std::system_error{errno, std::generic_category(), "waitpid"};
-  if (ended != pid) return false;
-  result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  return true;
-}
+/// Runs until it has ended: it is killed where that is not awaited, since nothing may be given back
+/// while it runs.
+class Running {
+ public:
+  explicit Running(const std::vector<std::string>& command) : pid_(start(command)) {}
+  ~Running() {
+    if (pid_ < 0) return;
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  void send(int signal) const noexcept { ::kill(pid_, signal); }
+  /// False while it runs.
+  bool has_ended(ChildResult& result) {
+    int status = 0;
+    const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+    if (ended < 0 && errno != EINTR)
+      throw std::system_error{errno, std::generic_category(), "waitpid"};
+    if (ended != pid_) return false;
+    pid_ = -1;
+    result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return true;
+  }
+
+ private:
+  pid_t pid_;
+};
 
 }  // namespace
 
@@ -88,7 +107,7 @@ void prepare_signals() {
   ::signal(SIGCHLD, SIG_DFL);
   const sigset_t signals = child_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  sigpipe_before = ::signal(SIGPIPE, SIG_IGN);
+  prepare_streams();
 }
 
 ChildResult run_child(const std::vector<std::string>& command, std::stop_token end,
@@ -96,7 +115,7 @@ ChildResult run_child(const std::vector<std::string>& command, std::stop_token e
   const sigset_t watched = child_signals();
   const Descriptor signals{::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd"};
   const Descriptor asked{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"};
-  const pid_t pid = start(command);
+  Running child{command};
   const std::stop_callback on_end{end, [&] {
                                     const std::uint64_t one = 1;
                                     [[maybe_unused]] const auto written =
@@ -104,27 +123,28 @@ ChildResult run_child(const std::vector<std::string>& command, std::stop_token e
                                   }};
   ChildResult result;
   SteadyTime kill_at = SteadyTime::max();
-  while (!has_ended(pid, result)) {
+  while (!child.has_ended(result)) {
     pollfd waiting[] = {{signals.number(), POLLIN, 0}, {asked.number(), POLLIN, 0}};
     int patience = -1;
     if (kill_at != SteadyTime::max()) {
       const auto left =
           std::chrono::ceil<std::chrono::milliseconds>(kill_at - system_clock().steady());
-      patience = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+      patience = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
     }
-    if (::poll(waiting, result.ended_by_us ? 1 : 2, patience) == 0) {
-      ::kill(pid, SIGKILL);
+    if (::poll(waiting, result.ended_by_us ? 1 : 2, patience) == 0 &&
+        system_clock().steady() >= kill_at) {
+      child.send(SIGKILL);
       kill_at = SteadyTime::max();
     }
     signalfd_siginfo signal{};
     while (::read(signals.number(), &signal, sizeof signal) == sizeof signal) {
       // What the terminal sends goes to the whole foreground group, so the child has it already.
       if (signal.ssi_signo != SIGCHLD && signal.ssi_code != SI_KERNEL)
-        ::kill(pid, static_cast<int>(signal.ssi_signo));
+        child.send(static_cast<int>(signal.ssi_signo));
     }
     if (!result.ended_by_us && end.stop_requested()) {
       result.ended_by_us = true;
-      ::kill(pid, SIGTERM);
+      child.send(SIGTERM);
       kill_at = system_clock().steady() + grace;
     }
   }

@@ -13,8 +13,8 @@ struct ChildResult {
   bool ended_by_us = false;
 };
 
-/// Blocks the signals that run_child() reads itself, and ignores SIGPIPE: a message that nobody
-/// reads must not end the holder of a lock. Call before any thread is started.
+/// Blocks the signals that run_child() reads itself, and prepares the streams: a message that
+/// nobody reads must not end the holder of a lock. Call before any thread is started.
 void prepare_signals();
 
 /// Runs `command` with this program's input and output. INT, TERM, HUP, QUIT, USR1 and USR2 are

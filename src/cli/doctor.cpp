@@ -9,6 +9,7 @@
 #include "base/random.hpp"
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/streams.hpp"
 #include "cli/output.hpp"
 #include "sluice/open.hpp"
 #include "sluice/store.hpp"
@@ -278,8 +279,8 @@ int examine(const Globals& globals, const std::string& given) {
                            {"found", finding.found},
                            {"advice", finding.advice}}));
     if (globals.json) continue;
-    fmt::print("{:<8} {:<12} {}\n", name_of(finding.severity), finding.check, finding.found);
-    if (!finding.advice.empty()) fmt::print("{:<21} -> {}\n", "", finding.advice);
+    put("{:<8} {:<12} {}\n", name_of(finding.severity), finding.check, finding.found);
+    if (!finding.advice.empty()) put("{:<21} -> {}\n", "", finding.advice);
   }
   if (globals.json)
     print(Json::object({{"ok", !danger}, {"store", store->describe()}, {"findings", rows}}));

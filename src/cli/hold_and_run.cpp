@@ -25,7 +25,7 @@ constexpr milliseconds least_for_a_store{500};
 std::string told_by(const std::function<std::string()>& obstacle) {
   try {
     return obstacle();
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return {};  // the command itself meets the same failure, and tells it
   }
 }

@@ -32,15 +32,15 @@ int draw(const Globals& globals, const IdArgs& args) {
   const auto store = open_store(globals);
   IdWorker ids{*store, args.name};
   warn_if_in_memory(globals, "the ids");
-  Json all = Json::array();
-  for (std::size_t i = 0; i < args.count; ++i) {
-    const std::int64_t id = ids.next().get();
-    if (globals.json)
-      all.add(std::to_string(id));  // as text: a JSON number holds 53 bits
-    else
-      fmt::print("{}\n", id);
+  TakenList taken{globals.json, "ids"};
+  try {
+    // As text, since a JSON number holds 53 bits.
+    for (std::size_t i = 0; i < args.count; ++i) taken.add(std::to_string(ids.next().get()));
+  } catch (const std::exception& failure) {
+    taken.end(Json::object({{"ok", false}, {"error", failure.what()}}));
+    throw;
   }
-  if (globals.json) print(Json::object({{"ok", true}, {"ids", all}}));
+  taken.end(Json::object({{"ok", true}}));
   return exit_ok;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
+#include "cli/command_line/streams.hpp"
 #include "cli/lock_text.hpp"
 #include "cli/output.hpp"
 #include "sluice/lock.hpp"
@@ -69,14 +70,14 @@ int print_graph(const Globals& globals, const LocksArgs& args, LockWatch& watch)
   if (globals.json)
     print(json_of(report));
   else
-    fmt::print("{}", args.dot ? dot_of(report) : text_of(report));
+    put("{}", args.dot ? dot_of(report) : text_of(report));
   return report.deadlocks.empty() ? exit_ok : exit_deadlock;
 }
 
 int print_list(const Globals& globals, const LocksArgs& args, const LockList& list) {
   say_if_cut(list.complete, args);
   if (!globals.json) {
-    fmt::print("{}", table_of(list.locks));
+    put("{}", table_of(list.locks));
     return exit_ok;
   }
   Json rows = Json::array();
@@ -92,8 +93,8 @@ int show_one(const Globals& globals, const LocksArgs& args, LockWatch& watch) {
     if (lock) list.locks.push_back(*lock);
     return print_list(globals, args, list);
   }
-  fmt::print("{}", lock ? detail_of(*lock)
-                        : fmt::format("{}: nobody holds it or waits for it\n", args.name));
+  put("{}",
+      lock ? detail_of(*lock) : fmt::format("{}: nobody holds it or waits for it\n", args.name));
   return exit_ok;
 }
 
@@ -114,9 +115,9 @@ int show_for_ever(const Globals& globals, const LocksArgs& args, LockWatch& watc
   const bool terminal = ::isatty(STDOUT_FILENO) == 1 && !globals.json;
   int code = exit_ok;
   do {
-    if (terminal) fmt::print("\x1b[H\x1b[2J");
+    if (terminal) put("\x1b[H\x1b[2J");
     code = show(globals, args, watch);
-    if (std::fflush(stdout) != 0) break;
+    if (!flush_output()) break;
   } while (stop.sleep_for(std::chrono::seconds{1}));
   return code;
 }

@@ -11,6 +11,7 @@
 
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/streams.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::cli {
@@ -92,6 +93,7 @@ int exec_proxy(std::span<char* const> words) {
   const auto here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   const auto libexec = here.parent_path() / "libexec" / "sluice";
   int failure = ENOENT;
+  restore_signals();
   for (const auto& folder : {here, libexec, fs::path{}}) {
     const auto program = folder / "sluice-proxy";  // without a folder: on PATH
     ::execvp(program.c_str(), words.data());
@@ -141,6 +143,7 @@ std::vector<char*> words_for_proxy(std::span<char* const> line) {
 
 int main(int argc, char** argv) {
   using namespace sluice::cli;
+  prepare_streams();
   sluice::set_log_sink(log_to_stderr);
   try {
     if (auto words = words_for_proxy({argv, argv + argc}); !words.empty()) {

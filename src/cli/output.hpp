@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.hpp"
@@ -12,8 +13,29 @@
 namespace sluice::cli {
 
 void print(const Json& json);
-/// The last line of a command: the object with --json, else the text.
+/// The last line of a command: the object with --json, else the text. If it cannot be written, it
+/// is told on stderr.
 void print(bool as_json, const Json& json, const std::string& text);
+
+/// Values that nobody can have a second time: each is in the output before the next one is taken.
+/// With --json they are the first member of one object.
+class TakenList {
+ public:
+  /// Throws Error{out_of_space} when stdout is known to take nothing: take nothing either.
+  TakenList(bool as_json, std::string_view name);
+
+  /// Throws Error{out_of_space} (effect done), naming it, when it could not be written.
+  void add(std::string_view taken);
+  /// The rest of the object. REQUIRES: an object with members.
+  void end(const Json& members);
+
+ private:
+  const bool as_json_;
+  bool first_ = true;
+};
+
+/// JSON can tell no other text as it is.
+bool is_utf8(std::string_view text) noexcept;
 
 /// A line that is drawn over itself on a terminal; elsewhere plain lines, at most one a second.
 class Progress {
@@ -29,6 +51,8 @@ class Progress {
   void finish(const std::string& line);
 
  private:
+  void draw(const std::string& line, const char* end);
+
   std::FILE* const output_;
   const bool silent_;
   const bool terminal_;

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "base/integer.hpp"
 #include "base/random.hpp"
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
+#include "cli/command_line/streams.hpp"
 #include "cli/output.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
@@ -93,11 +95,18 @@ int close(const Globals& globals, const SaleArgs& args) {
   return exit_ok;
 }
 
+/// "1767369600000-0", as the letters are listed; a server calls others an error of its own.
+bool is_letter_id(std::string_view id) {
+  const auto dash = id.find('-');
+  return dash != id.npos && parse_integer<std::uint64_t>(id.substr(0, dash)) &&
+         parse_integer<std::uint64_t>(id.substr(dash + 1));
+}
+
 int dead_letters(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
   if (!args.revive.empty()) {
-    const bool found = sale.revive(args.revive).get();
+    const bool found = is_letter_id(args.revive) && sale.revive(args.revive).get();
     print(globals.json, Json::object({{"ok", found}}),
           found ? "sent to the workers again" : "there is no such dead letter");
     return found ? exit_ok : exit_refused;
@@ -110,7 +119,7 @@ int dead_letters(const Globals& globals, const SaleArgs& args) {
       after = letter.id;
       const std::string number = letter.order ? letter.order->number : "not an order";
       all.add(Json::object({{"id", letter.id}, {"reason", letter.reason}, {"number", number}}));
-      if (!globals.json) fmt::print("{}  {}  {}\n", letter.id, number, letter.reason);
+      if (!globals.json) put("{}  {}  {}\n", letter.id, number, letter.reason);
     }
   }
   if (globals.json) print(Json::object({{"ok", after.empty()}, {"dead_letters", all}}));

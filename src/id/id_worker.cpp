@@ -25,13 +25,14 @@ class IdWorker::Impl {
 
   Task<std::vector<std::int64_t>> draw(std::size_t count) {
     const Value reply = co_await ask(count);
-    const auto& parts = reply.as_items();
-    const auto& outcome = parts.at(0).as_text();
-    if (outcome != "issued") fail(outcome, parts.at(1).as_integer());
-    const IdParts first{epoch + std::chrono::seconds{parts.at(1).as_integer()},
-                        static_cast<std::uint32_t>(parts.at(2).as_integer())};
+    const auto& items = reply.as_items();
+    const auto& outcome = items.at(0).as_text();
+    if (outcome != "issued") fail(outcome, items.at(1).as_integer());
+    const IdParts first{epoch + std::chrono::seconds{items.at(1).as_integer()},
+                        static_cast<std::uint32_t>(items.at(2).as_integer())};
     std::vector<std::int64_t> ids(count);
     for (std::size_t i = 0; i < count; ++i) ids[i] = compose(first) + static_cast<std::int64_t>(i);
+    latest_ = parts(ids.back());
     sluice::count(metrics().ids_issued, count);
     co_return ids;
   }
@@ -41,7 +42,9 @@ class IdWorker::Impl {
     const std::string how_many = fmt::to_string(count);
     const std::string start = fmt::to_string(epoch.time_since_epoch().count());
     const std::string largest = fmt::to_string(std::numeric_limits<std::uint32_t>::max());
-    return store_.run(scripts::id_next, {key}, {how_many, start, largest});
+    const std::string second = fmt::to_string(latest_.issued_at.time_since_epoch().count());
+    const std::string sequence = fmt::to_string(latest_.sequence);
+    return store_.run(scripts::id_next, {key}, {how_many, start, largest, second, sequence});
   }
 
   [[noreturn]] void fail(const std::string& outcome, std::int64_t now) const {
@@ -56,6 +59,7 @@ class IdWorker::Impl {
 
   Store& store_;
   const std::string name_;
+  IdParts latest_{};  // used by one batch at a time
   Combiner<Ask, std::int64_t> combiner_;
 };
 

@@ -5,10 +5,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "sluice/error.hpp"
 
 namespace sluice {
+namespace {
+
+constexpr std::string_view letters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-/";
+
+/// A name that means the same on every machine. Not a path, not what the machine's owner has set,
+/// and not the copies of all zones that count leap seconds.
+bool is_iana_name(std::string_view name) noexcept {
+  constexpr std::size_t longest = 64;
+  if (name.empty() || name.size() > longest || name.find_first_not_of(letters) != name.npos)
+    return false;
+  if (name.front() == '/' || name.back() == '/' || name.contains("//")) return false;
+  if (name.starts_with("posix/") || name.starts_with("right/")) return false;
+  return name != "localtime" && name != "posixrules" && name != "Factory";
+}
+
+}  // namespace
 
 struct Calendar::Zone {
   cctz::time_zone zone;
@@ -30,6 +48,11 @@ const Period& PeriodTable::at(WallTime instant) const noexcept {
 }
 
 Calendar::Calendar(const std::string& zone) : zone_(std::make_unique<Zone>()) {
+  if (!is_iana_name(zone))
+    throw Error{Errc::bad_argument,
+                fmt::format("time zone '{}' is no IANA name, and may be another zone on another "
+                            "machine; use a name such as 'Asia/Shanghai'",
+                            zone.substr(0, 200))};
   if (!cctz::load_time_zone(zone, &zone_->zone))
     throw Error{
         Errc::bad_argument,

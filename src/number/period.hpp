@@ -34,7 +34,8 @@ struct PeriodTable {
 /// The days of an IANA zone.
 class Calendar {
  public:
-  /// Throws Error{bad_argument} where the machine's tz database has no such zone.
+  /// Throws Error{bad_argument} for what is no IANA name ('localtime', a path), and where the
+  /// machine's tz database has no such zone.
   explicit Calendar(const std::string& zone);
   ~Calendar();
   Calendar(Calendar&&) noexcept;

@@ -2,23 +2,36 @@
 
 #include <optional>
 
-#include "number/next.lua.hpp"
+#include "number/layout.hpp"
 #include "number/period.hpp"
+#include "number/series.lua.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/number.hpp"
 #include "store/combiner.hpp"
-#include "store/key_name.hpp"
 
 namespace sluice {
 namespace {
 
-std::int64_t largest_of(int digits) {
-  std::int64_t largest = 1;
-  for (int i = 0; i < digits; ++i) largest *= 10;
-  return largest - 1;
+/// A day of records is some 30 bytes.
+constexpr std::chrono::hours least_kept{24};
+constexpr std::chrono::hours most_kept{24 * 3660};
+
+std::string shown(std::string_view name) {
+  return name.size() <= 200 ? std::string{name} : fmt::format("{}...", name.substr(0, 200));
 }
 
-std::string text_of(WallTime instant) { return fmt::to_string(instant.time_since_epoch().count()); }
+/// Braces mark what Redis Cluster puts into one slot; all keys of a series must lie in the same.
+void check_tag(std::string_view name) {
+  const auto opens = name.find('{');
+  const auto closes = name.find('}', opens == name.npos ? 0 : opens + 1);
+  const bool is_whole =
+      opens == name.npos ? closes == name.npos : closes != name.npos && closes > opens + 1;
+  if (!is_whole)
+    throw Error{Errc::bad_argument,
+                fmt::format("series '{}': braces in a name are a whole tag, as in '{{shop}}:INV', "
+                            "or its keys would lie in different slots of a cluster",
+                            shown(name))};
+}
 
 }  // namespace
 
@@ -31,8 +44,8 @@ class Series::Impl {
         name_(std::move(name)),
         options_(std::move(options)),
         calendar_(options_.zone),
-        largest_(largest_of(options_.digits)),
-        definition_(fmt::format("day;{};{}", options_.zone, options_.digits)),
+        largest_(number::largest_of(options_.digits)),
+        definition_(number::definition_of(options_.zone, options_.digits)),
         combiner_(store.driver(), most_together,
                   [this](std::vector<Ask> asks) { return draw(asks.size()); }) {
     if (options_.prefix.empty()) options_.prefix = name_;
@@ -58,10 +71,16 @@ class Series::Impl {
       }
       if (outcome == "issued") co_return deal(parts, count);
       if (outcome == "full") co_return refuse(parts, count);
+      if (outcome == "lost")
+        throw Error{Errc::corrupt,
+                    fmt::format("series '{}' in {} has given numbers of {}, and their count is "
+                                "lost: find the last one in your own books, and tell it with "
+                                "'sluice number {} repair --given N'",
+                                name_, store_.describe(), parts.at(2).as_text(), name_)};
       throw Error{
           Errc::config_mismatch,
           fmt::format("series '{}' is defined as '{}' with prefix '{}' in {}, and here as "
-                      "'{}' with prefix '{}' (period;zone;digits): use the same options, or "
+                      "'{}' with prefix '{}' (period;zone;digits;layout): use the same options, or "
                       "another name",
                       name_, parts.at(1).as_text(), parts.at(2).as_text(), store_.describe(),
                       definition_, options_.prefix)};
@@ -71,18 +90,14 @@ class Series::Impl {
   }
 
   Task<Value> ask(std::size_t count) {
-    std::vector<std::string> keys{key_with_suffix(name_, "s")};
-    std::vector<std::string> args{fmt::to_string(count), fmt::to_string(largest_), definition_,
-                                  fmt::to_string(std::chrono::milliseconds{options_.keep}.count())};
-    for (const auto& period : table_->periods) {
-      keys.push_back(key_with_suffix(name_, period.label));
-      args.push_back(text_of(period.start));
-    }
-    args.push_back(text_of(table_->end));
-    args.push_back(options_.prefix);
-    const std::vector<std::string_view> key_words{keys.begin(), keys.end()};
-    const std::vector<std::string_view> arg_words{args.begin(), args.end()};
-    return store_.run(scripts::number_next, Words{key_words}, Words{arg_words});
+    number::DayWords words{name_, *table_};
+    words.args.insert(words.args.end(),
+                      {fmt::to_string(count), fmt::to_string(largest_), definition_,
+                       options_.prefix, number::definition_before(options_.zone, options_.digits),
+                       fmt::to_string(options_.keep / std::chrono::hours{24})});
+    const std::vector<std::string_view> keys{words.keys.begin(), words.keys.end()};
+    const std::vector<std::string_view> args{words.args.begin(), words.args.end()};
+    return store_.run(scripts::number_next, Words{keys}, Words{args});
   }
 
   static WallTime instant_of(const Value& microseconds) {
@@ -90,9 +105,7 @@ class Series::Impl {
   }
 
   SeriesFull full(const Value& now, const Value& period) const {
-    return {.period = table_->periods.at(static_cast<std::size_t>(period.as_integer() - 1)).label,
-            .largest = largest_,
-            .refused_at = instant_of(now)};
+    return {.period = period.as_text(), .largest = largest_, .refused_at = instant_of(now)};
   }
 
   std::vector<Outcome> deal(const Value::Items& parts, std::size_t count) const {
@@ -133,8 +146,13 @@ class Series::Impl {
 Series::Series(Store& store, std::string name, SeriesOptions options) {
   if (name.empty()) throw Error{Errc::bad_argument, "a series needs a name"};
   if (options.digits < 1 || options.digits > 15)
+    throw Error{Errc::bad_argument, fmt::format("series '{}': digits is {}, it must be 1 to 15",
+                                                shown(name), options.digits)};
+  if (options.keep < least_kept || options.keep > most_kept)
     throw Error{Errc::bad_argument,
-                fmt::format("series '{}': digits is {}, it must be 1 to 15", name, options.digits)};
+                fmt::format("series '{}': keep is {} hours, it must be {} to {}", shown(name),
+                            options.keep.count(), least_kept.count(), most_kept.count())};
+  check_tag(name);
   impl_ = std::make_unique<Impl>(store, std::move(name), std::move(options));
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/duration.hpp"
@@ -36,6 +37,12 @@ milliseconds positive_ms(std::string_view text, std::string_view what) {
   return std::chrono::duration_cast<milliseconds>(time);
 }
 
+/// What CLIENT SETNAME takes.
+void check_client_name(std::string_view name) {
+  if (!std::ranges::all_of(name, [](char c) { return c >= '!' && c <= '~'; }))
+    refuse("the name of a connection has letters, digits and punctuation of ASCII, and no blanks");
+}
+
 redis::RedisOptions server_options(const Url& url, const OpenOptions& options) {
   static constexpr std::string_view known[] = {"name", "db", "timeout", "connect_timeout", "spin"};
   refuse_unknown_settings(url, known);
@@ -50,6 +57,7 @@ redis::RedisOptions server_options(const Url& url, const OpenOptions& options) {
     if (name == "spin") server.spin = time_of(value, "spin");
   }
   server.name = options.name.value_or(std::move(server.name));
+  check_client_name(server.name);
   server.command_timeout = options.command_timeout.value_or(server.command_timeout);
   server.connect_timeout = options.connect_timeout.value_or(server.connect_timeout);
   server.open_timeout = options.open_timeout.value_or(server.open_timeout);

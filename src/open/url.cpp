@@ -39,6 +39,14 @@ std::string decode(std::string_view text, std::string_view what) {
   return plain;
 }
 
+/// Of a part that the system takes, for which a text ends at a NUL.
+std::string decode_printable(std::string_view text, std::string_view what) {
+  std::string plain = decode(text, what);
+  if (std::ranges::any_of(plain, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    refuse(fmt::format("the {} of the URL has a control character in it", what));
+  return plain;
+}
+
 /// Cuts `text` at the first `mark`; what comes after it, or nothing.
 std::optional<std::string_view> cut(std::string_view& text, char mark) {
   const auto at = text.find(mark);
@@ -52,10 +60,10 @@ void parse_query(std::string_view query, Url& url) {
   while (!query.empty()) {
     const auto next = cut(query, '&');
     const auto value = cut(query, '=');
-    const auto name = decode(query, "settings");
+    const auto name = decode_printable(query, "settings");
     if (!value)
       refuse(fmt::format("the setting '{}' of the URL has no value: write {}=VALUE", name, name));
-    if (!url.query.emplace(name, decode(*value, "settings")).second)
+    if (!url.query.emplace(name, decode_printable(*value, "settings")).second)
       refuse(fmt::format("the setting '{}' stands twice in the URL", name));
     query = next.value_or("");
   }
@@ -80,7 +88,7 @@ void parse_host(std::string_view text, Url& url) {
     port = cut(text, ':');
     if (port && port->find(':') != std::string_view::npos)
       refuse("the host of the URL has several ':'; an IPv6 address stands in brackets: [::1]");
-    url.host = decode(text, "host");
+    url.host = decode_printable(text, "host");
   }
   if (port) {
     // It is not shown: it may be a part of a password.
@@ -123,10 +131,16 @@ Url parse_url(std::string_view text) {
     url.has_authority = true;
     hierarchy.remove_prefix(2);
     const auto slash = std::min(hierarchy.find('/'), hierarchy.size());
+    // What stands before it is the rest of a password, and what is not shown cannot be wrong.
+    if (hierarchy.find('@', slash) != std::string_view::npos ||
+        (query && query->find('@') != std::string_view::npos))
+      refuse(
+          "the URL has an '@' behind its host; in a password write '/' as %2F, '?' as %3F and '@' "
+          "as %40, and elsewhere '@' as %40");
     parse_authority(hierarchy.substr(0, slash), url);
     hierarchy.remove_prefix(slash);
   }
-  url.path = decode(hierarchy, "path");
+  url.path = decode_printable(hierarchy, "path");
   if (query) parse_query(*query, url);
   return url;
 }

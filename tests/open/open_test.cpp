@@ -64,6 +64,14 @@ TEST(Open, AMessageShowsNoPartOfAPassword) {
   }
 }
 
+TEST(Open, N12_ANameThatTheServerWouldRefuseIsABadArgument) {
+  for (const auto* const name : {"a b", "tab\there", "größe"}) {
+    const auto error = failure_of("redis://127.0.0.1:1", {.name = name});
+    EXPECT_EQ(error.errc(), Errc::bad_argument) << error.message();
+  }
+  EXPECT_EQ(failure_of("redis://127.0.0.1:1?name=a%20b").errc(), Errc::bad_argument);
+}
+
 TEST(Open, WaitsNoLongerThanItIsTold) {
   const test::SilentPort silent;
   const auto said = [&](const std::string& setting, const OpenOptions& options) {

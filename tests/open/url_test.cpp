@@ -61,5 +61,28 @@ TEST(Url, WhatIsWrongIsSaidWithoutThePassword) {
   }
 }
 
+TEST(Url, N11_NoPartOfAPasswordIsShown) {
+  for (const auto* const text :
+       {"redis://user:pa/hush@h", "redis://user:63/hush@h:1", "redis://:12/hush@h/0",
+        "redis://user:63?hush@h", "redis://user:63?name=hush@h", "redis://user:63/hush?x@h",
+        "redis://user:63#hush@h", "redis://user:pa?hush@h", "redis+unix://u:1/hush@/run/r.sock"}) {
+    try {
+      parse_url(text);
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::bad_argument);
+      EXPECT_EQ(error.message().find("hush"), std::string::npos) << error.message();
+    }
+  }
+  EXPECT_EQ(parse_url("embedded:/var/lib/app@2").path, "/var/lib/app@2") << "there is no password";
+}
+
+TEST(Url, N12_ControlCharactersAreRefused) {
+  for (const auto* const text : {"redis://127.0.0.1%00evil", "redis://h%0a", "redis+unix:///a%00b",
+                                 "redis://h?name=a%00b", "redis://h?na%00me=a", "embedded:/a%00b"})
+    EXPECT_THROW(parse_url(text), Error) << text;
+  EXPECT_EQ(parse_url("redis://u:a%00b@h").password, (std::string{"a\0b", 3}));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace sluice::cli {
@@ -29,6 +30,30 @@ constexpr ExitCodeRow rows[] = {
     {exit_not_executable, "lock, semaphore, latch: the command could not be executed"},
     {exit_not_found, "lock, semaphore, latch: the command was not found"},
 };
+
+/// Those of URLs that a user wrote: up to the last '@' before a blank, since a password may hold
+/// what it should not.
+std::string without_passwords(std::string_view message) {
+  std::string line{message};
+  for (std::size_t at = 0; (at = line.find("://", at)) != std::string::npos; ++at) {
+    const auto begin = at + 3;
+    const auto end = std::min(line.find_first_of(" \t\r\n", begin), line.size());
+    const auto host = line.substr(begin, end - begin).rfind('@');
+    const auto colon = line.find(':', begin);
+    if (host != std::string::npos && colon < begin + host)
+      line.replace(colon + 1, begin + host - colon - 1, "***");
+  }
+  return line;
+}
+
+void write_to_stderr(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
 
 }  // namespace
 
@@ -59,18 +84,18 @@ std::span<const ExitCodeRow> exit_code_rows() noexcept { return rows; }
 void complain_line(std::string_view message) noexcept {
   try {
     std::string line = "sluice: ";
-    line.append(message).append("\n");
-    for (std::string_view rest = line; !rest.empty();) {
-      const auto written = ::write(STDERR_FILENO, rest.data(), rest.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return;
-      rest.remove_prefix(static_cast<std::size_t>(written));
-    }
-  } catch (const std::bad_alloc&) {  // there is nobody left to tell
+    line.append(without_passwords(message)).append("\n");
+    write_to_stderr(line);
+  } catch (const std::bad_alloc&) {
+    write_to_stderr("sluice: memory is full\n");
   }
 }
 
-ExitCode report(const std::exception& failure, std::string_view where) {
+ExitCode report(const std::exception& failure, std::string_view where) noexcept {
+  if (dynamic_cast<const std::bad_alloc*>(&failure)) {
+    complain_line("memory is full");
+    return exit_no_space;
+  }
   const auto* const error = dynamic_cast<const Error*>(&failure);
   const std::string_view message = error ? std::string_view{error->message()} : failure.what();
   const bool unknown = error && error->effect() == Effect::unknown;

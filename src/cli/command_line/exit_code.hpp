@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <new>
 #include <span>
 #include <string_view>
 
@@ -40,16 +41,20 @@ struct ExitCodeRow {
 /// All codes with what they mean; the help, the man pages and the documentation print this table.
 std::span<const ExitCodeRow> exit_code_rows() noexcept;
 
-/// One line on stderr. What cannot be written is dropped: a message must never end a program that
-/// holds a lock.
+/// One line on stderr, without the passwords of URLs. What cannot be written is dropped: a message
+/// must never end a program that holds a lock.
 void complain_line(std::string_view message) noexcept;
 template <class... Args>
-void complain(fmt::format_string<Args...> form, Args&&... args) {
-  complain_line(fmt::format(form, std::forward<Args>(args)...));
+void complain(fmt::format_string<Args...> form, Args&&... args) noexcept {
+  try {
+    complain_line(fmt::format(form, std::forward<Args>(args)...));
+  } catch (const std::bad_alloc&) {
+    complain_line("memory is full");
+  }
 }
 
 /// Complains of `failure`: where (unless that is empty), what, what to do, and whether the effect
 /// may have happened. The code to exit with.
-ExitCode report(const std::exception& failure, std::string_view where = {});
+ExitCode report(const std::exception& failure, std::string_view where = {}) noexcept;
 
 }  // namespace sluice::cli

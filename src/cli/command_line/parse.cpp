@@ -1,10 +1,7 @@
 /// Words become calls of Target::set, by getopt_long(3).
-#include <fcntl.h>
 #include <getopt.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <list>
 #include <memory>
 #include <optional>
@@ -16,6 +13,7 @@
 #include "base/text.hpp"
 #include "cli/command_line/command.hpp"
 #include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/streams.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -156,7 +154,7 @@ class Reader {
         // `latch set 3`: the name was forgotten. `latch set show` is about a latch called "set".
         if (!dashes && find_command(command, word) && !(next && find_command(command, next)))
           throw bad(fmt::format("{} is missing before '{}'", argument.name, word));
-        if (!first_argument_) first_argument_ = word;
+        if (!first_argument_ && argument.name != "URL") first_argument_ = word;  // no password
         set(argument.target, argument.name, word);
         command_words_ = argument.target.takes == Target::Takes::many_words;
         if (!command_words_) ++argument_;
@@ -232,7 +230,7 @@ Command help_command(const Program& program) {
             const auto text = asked->markdown ? markdown(program.root)
                               : asked->man    ? man_page(program, asked->words)
                                               : help_text(program.root, asked->words);
-            fmt::print("{}", text);
+            put("{}", text);
             return exit_ok;
           },
   };
@@ -245,30 +243,14 @@ Command completion_command(const Command& root) {
           .arguments = {{"SHELL", "bash, zsh or fish", into(*shell)}},
           .details = fmt::format("  eval \"$({} completion bash)\"     # in ~/.bashrc", root.name),
           .action = [&root, shell] {
-            fmt::print("{}", completion_script(root, *shell));
+            put("{}", completion_script(root, *shell));
             return exit_ok;
           }};
 }
 
-/// What was written to stdout may still lie in its buffer; a full disk shows only now.
-int with_output_written(int code) {
-  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
-  if (!failed) return code;
-  complain("the output could not be written");
-  return code == exit_ok ? exit_no_space : code;
-}
-
-/// A descriptor that the caller closed would be given to the next file that is opened, a store's
-/// log, and output would go there. Opened the wrong way round, its use fails as it should.
-void occupy_standard_descriptors() {
-  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(number, F_GETFD) < 0)
-      static_cast<void>(::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY));
-}
-
 int answer_completion(const Command& root, std::span<char* const> words) {
   for (const auto& line : completions(root, std::vector<std::string>{words.begin(), words.end()}))
-    fmt::print("{}\n", line);
+    put("{}\n", line);
   return with_output_written(exit_ok);
 }
 
@@ -345,7 +327,7 @@ Target into_integer(std::function<void(std::int64_t)> set, std::string preset, s
 }
 
 int run_program(Program program, std::span<char* const> words) {
-  occupy_standard_descriptors();
+  prepare_streams();
   Command& root = program.root;
   bool help = false;
   bool version = false;
@@ -371,14 +353,13 @@ int run_program(Program program, std::span<char* const> words) {
     complain("{} (see '{} --help')", wrong.message(), line);
     return exit_usage;
   }
-  if (version) fmt::print("sluice {}\n", program.version);
-  if (!version && help) fmt::print("{}", help_text(root, reader.path()));
+  if (version) put("sluice {}\n", program.version);
+  if (!version && help) put("{}", help_text(root, reader.path()));
   if (!chosen) return with_output_written(exit_ok);
   try {
     return with_output_written(chosen->action());
   } catch (const std::exception& failure) {
-    if (std::ferror(stdout) != 0) return with_output_written(exit_ok);
-    return report(failure, reader.subject(failure.what()));
+    return with_output_written(report(failure, reader.subject(failure.what())));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
+#include "cli/command_line/streams.hpp"
 #include "cli/demo/crowd.hpp"
 #include "cli/output.hpp"
 #include "sluice/clock.hpp"
@@ -53,6 +54,32 @@ class Folder {
   std::filesystem::path path_;
 };
 
+/// Removes the keys of the demo's sale from a server that others use, however the demo ends.
+class Tidy {
+ public:
+  /// Null: nothing is to be done.
+  Tidy(Store* store, std::string name) : store_(store), name_(std::move(name)) {}
+  ~Tidy() {
+    if (!store_) return;
+    try {
+      std::vector<std::string> keys;
+      for (const char* const suffix : {"sale", "buyers", "requests", "orders", "dead"})
+        keys.push_back(fmt::format("{{{}}}:{}", name_, suffix));
+      std::vector<std::string_view> words{"DEL"};
+      words.insert(words.end(), keys.begin(), keys.end());
+      store_->run(Words{words}).get();
+    } catch (const std::exception& failure) {
+      complain("the keys of sale '{}' stay: {}", name_, failure.what());
+    }
+  }
+  Tidy(const Tidy&) = delete;
+  Tidy& operator=(const Tidy&) = delete;
+
+ private:
+  Store* const store_;
+  const std::string name_;
+};
+
 struct Figure {
   std::string name;   ///< in JSON
   std::string label;  ///< in the table
@@ -81,15 +108,16 @@ class Demo {
 
   int run() {
     const auto store = open(url_);
-    Sale sale = Sale::create(*store, definition()).get();
     const auto orders = open_order_store(args_.orders);
+    const SaleDefinition planned = definition();
+    const Tidy tidy{is_embedded() ? nullptr : store.get(), planned.name};
+    Sale sale = Sale::create(*store, planned).get();
     if (!globals_.json)
-      fmt::print("{} bottles of {}, {} buyers, store {}, orders {}\n", args_.stock,
-                 sale.definition().name, args_.buyers, store->describe(), orders->describe());
+      put("{} bottles of {}, {} buyers, store {}, orders {}\n", args_.stock, sale.definition().name,
+          args_.buyers, store->describe(), orders->describe());
     hold(*store, sale, *orders);
     verify(*store, sale, *orders);
     measure(sale.status().get());
-    if (!is_embedded()) tidy(*store, sale.definition().name);
     return report();
   }
 
@@ -197,15 +225,6 @@ class Demo {
     };
   }
 
-  static void tidy(Store& store, const std::string& name) {
-    std::vector<std::string> keys;
-    for (const char* const suffix : {"sale", "buyers", "requests", "orders", "dead"})
-      keys.push_back(fmt::format("{{{}}}:{}", name, suffix));
-    std::vector<std::string_view> words{"DEL"};
-    words.insert(words.end(), keys.begin(), keys.end());
-    store.run(Words{words}).get();
-  }
-
   int report() {
     const bool ok = all_ok(checks_);
     globals_.json ? print_json(ok) : print_text(ok);
@@ -221,15 +240,15 @@ class Demo {
   }
 
   void print_text(bool ok) {
-    fmt::print("\n");
+    put("\n");
     for (const auto& figure : figures_)
-      fmt::print("  {:<44} {:>12.{}f}\n", figure.label, figure.value, figure.decimals);
-    fmt::print("\nverified from the database and the store:\n");
+      put("  {:<44} {:>12.{}f}\n", figure.label, figure.value, figure.decimals);
+    put("\nverified from the database and the store:\n");
     print_checks(checks_);
     if (!ok) folder_.keep();
-    fmt::print("\n{}\n", ok ? "every check passed"
-                            : fmt::format("A CHECK FAILED; what is on disk stays in {}",
-                                          folder_.path().string()));
+    put("\n{}\n",
+        ok ? "every check passed"
+           : fmt::format("A CHECK FAILED; what is on disk stays in {}", folder_.path().string()));
   }
 
   const Globals& globals_;

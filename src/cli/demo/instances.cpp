@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/descriptor.hpp"
+#include "cli/command_line/streams.hpp"
 #include "cli/demo/crowd.hpp"
 #include "sluice/open.hpp"
 #include "sluice/store.hpp"
@@ -128,13 +129,13 @@ int serve_instance(const std::string& store_url, const std::string& name, const 
   auto sale = Sale::load(*store, name).get();
   if (!sale)
     throw Error{Errc::bad_argument, fmt::format("{} knows no sale '{}'", store->describe(), name)};
-  fmt::print("ready\n");
-  std::fflush(stdout);
+  put_text("ready\n");
+  flush_output();
   char nothing = 0;
   while (::read(STDIN_FILENO, &nothing, 1) > 0) {
   }
   std::atomic<std::uint64_t> answered{0};
-  fmt::print("{}\n", line_of(hold_sale(*sale, store->clock(), crowd, answered)));
+  put("{}\n", line_of(hold_sale(*sale, store->clock(), crowd, answered)));
   return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/json.hpp"
 #include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/streams.hpp"
 #include "cli/proxy/commands.hpp"
 #include "proxy/config/read.hpp"
 #include "proxy/process/admin_client.hpp"
@@ -43,11 +44,11 @@ std::string plain(const Value& value) {
 void print(const Value& reply, bool as_json, bool is_json) {
   if (as_json) {
     const auto result = Json::object({{"ok", true}, {"result", json_of(reply, is_json)}});
-    fmt::print("{}\n", result.text());
+    put("{}\n", result.text());
   } else if (reply.is_aggregate()) {
-    for (const auto& row : reply.as_items()) fmt::print("{}\n", plain(row));
+    for (const auto& row : reply.as_items()) put("{}\n", plain(row));
   } else {
-    fmt::print("{}\n", plain(reply));
+    put("{}\n", plain(reply));
   }
 }
 

@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <optional>
 
 #include "base/json.hpp"
 #include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/streams.hpp"
 #include "cli/proxy/commands.hpp"
 #include "proxy/config/read.hpp"
 #include "proxy/process/options.hpp"
@@ -32,7 +34,7 @@ struct InspectArgs {
 
 namespace config = proxy::config;
 
-void print(const Json& json) { fmt::print("{}\n", json.text()); }
+void print(const Json& json) { put("{}\n", json.text()); }
 
 /// As `nutcracker -t`, and says what is wrong.
 int check(bool json, const InspectArgs& args) {
@@ -44,7 +46,7 @@ int check(bool json, const InspectArgs& args) {
   }
   const bool ok = problem.empty();
   if (!ok) complain("{}", problem);
-  fmt::print(stderr, "{}\n", proxy::process::test_conf_text(args.file, ok));
+  std::fputs((proxy::process::test_conf_text(args.file, ok) + '\n').c_str(), stderr);
   if (json) print(Json::object({{"ok", ok}, {"problem", problem}}));
   return ok ? exit_ok : exit_check_failed;
 }
@@ -69,7 +71,7 @@ int explain(bool json, const InspectArgs& args) {
     const auto explanation = config::explain(pool, key);
     found = true;
     all.add(json_of(explanation));
-    if (!json) fmt::print("{}\n", text_of(explanation));
+    if (!json) put("{}\n", text_of(explanation));
   }
   if (!found)
     throw Error{Errc::bad_argument, fmt::format("{} has no pool '{}'", args.file, args.pool)};
@@ -95,7 +97,7 @@ int diff(bool json, const InspectArgs& args) {
   if (json)
     print(json_of(difference));
   else
-    fmt::print("{}", text_of(difference));
+    put("{}", text_of(difference));
   return exit_ok;
 }
 
@@ -111,7 +113,7 @@ int lint(bool json, const InspectArgs& args) {
   if (json)
     print(config::json_of(findings));
   else
-    fmt::print("{}", config::text_of(findings, args.file));
+    put("{}", config::text_of(findings, args.file));
   const bool is_bad = std::ranges::any_of(findings, [](const config::Finding& finding) {
     return finding.severity != config::Severity::note;
   });
@@ -120,14 +122,14 @@ int lint(bool json, const InspectArgs& args) {
 
 int describe(bool json, const InspectArgs& args) {
   if (args.markdown) {
-    fmt::print("{}", config::settings_as_markdown());
+    put("{}", config::settings_as_markdown());
     return exit_ok;
   }
   const auto loaded = config::load(args.file);
   if (json)
     print(config::json_of(loaded));
   else
-    fmt::print("{}", config::describe(loaded));
+    put("{}", config::describe(loaded));
   return exit_ok;
 }
 

@@ -2,10 +2,12 @@
 /// nutcracker, looks at its file, and speaks with a running one.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <string_view>
 #include <utility>
 
 #include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/streams.hpp"
 #include "cli/proxy/commands.hpp"
 #include "proxy/process/options.hpp"
 #include "proxy/process/run.hpp"
@@ -15,7 +17,7 @@ namespace sluice::cli {
 namespace {
 
 void log_to_stderr(LogLevel level, std::string_view message) {
-  if (level >= LogLevel::warning) fmt::print(stderr, "sluice: {}\n", message);
+  if (level >= LogLevel::warning) complain_line(message);
 }
 
 /// How many words of the line stand before the proxy's own: the program's name, and "proxy" where
@@ -36,7 +38,7 @@ bool asks_to_run(std::string_view program, std::string_view first_word) {
 int run_proxy(int argc, char** argv, int begin) {
   namespace process = proxy::process;
   const auto line = process::parse_command_line(argc - begin + 1, argv + begin - 1, SLUICE_VERSION);
-  fmt::print(stderr, "{}", line.text);
+  std::fputs(line.text.c_str(), stderr);
   if (line.exit_code) return *line.exit_code;
   return process::run(line.options,
                       {.version = SLUICE_VERSION, .arguments = {argv, argv + argc}, .path = {}});
@@ -61,6 +63,7 @@ int run_command(int argc, char** argv, int begin) {
 
 int main(int argc, char** argv) {
   using namespace sluice::cli;
+  prepare_streams();
   sluice::set_log_sink(log_to_stderr);
   const int begin = own_words_begin(argc, argv);
   try {

@@ -9,6 +9,7 @@
 #include "base/integer.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
+#include "cli/command_line/streams.hpp"
 #include "cli/proxy/commands.hpp"
 #include "proxy/process/admin_client.hpp"
 
@@ -44,14 +45,15 @@ std::vector<HotKey> hot_keys(AdminClient& client, std::size_t most) {
   return keys;
 }
 
-void draw(const TopFrame& frame, bool json, bool terminal) {
+/// False: nobody can read it.
+bool draw(const TopFrame& frame, bool json, bool terminal) {
   constexpr std::string_view home_and_clear = "\x1b[H\x1b[2J";
   if (json) {
-    fmt::print("{}\n", top_json(frame));
+    put("{}\n", top_json(frame));
   } else {
-    fmt::print("{}{}", terminal ? home_and_clear : "", top_text(frame));
+    put("{}{}", terminal ? home_and_clear : "", top_text(frame));
   }
-  std::fflush(stdout);
+  return flush_output();
 }
 
 int run(bool json, const TopArgs& args) {
@@ -65,8 +67,7 @@ int run(bool json, const TopArgs& args) {
     std::string now = ask(client, {"STATS"}).as_text();
     auto frame = top_frame(before, now);
     frame.hot_keys = hot_keys(client, args.keys);
-    draw(frame, json, terminal);
-    if (args.once) break;
+    if (!draw(frame, json, terminal) || args.once) break;
     before = std::move(now);
   }
   return exit_ok;

@@ -24,7 +24,7 @@ void synced(File& file) {
 
 std::unique_ptr<Folder> open_log_folder(const std::string& folder) {
   auto above = open_folder(folder);
-  auto logs = open_folder(folder + "/appendonlydir");
+  auto logs = open_folder(folder + "/appendonlydir", Links::refused);
   const auto single = fmt::format("{}/{}", folder, single_file);
   const auto manifest = fmt::format("{}/{}", logs->path(), Manifest::file_name);
   if (::access(single.c_str(), F_OK) != 0 || ::access(manifest.c_str(), F_OK) == 0) return logs;
@@ -83,6 +83,8 @@ void AppendLog::load_file(const Manifest::LogFile& entry, bool last, const Repla
   std::shared_ptr<File> file;
   try {
     file = folder_->open(entry.name);
+  } catch (const Error&) {
+    throw;
   } catch (const std::system_error& error) {
     throw Error{Errc::corrupt,
                 fmt::format("{}, which {} lists: {}; restore it from a backup", error.what(),

@@ -23,6 +23,52 @@ namespace {
   throw std::system_error{errno, std::generic_category(), fmt::format("cannot {} {}", what, path)};
 }
 
+/// A log must not lie where a program writes that has closed its standard streams.
+Descriptor beyond_standard(int number) {
+  if (number < 0 || number > STDERR_FILENO) return Descriptor{number};
+  const Descriptor standard{number};
+  return Descriptor{::fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+}
+
+[[noreturn]] void refuse_link(const std::string& path) {
+  throw Error{Errc::bad_argument,
+              fmt::format("{} is a symbolic link, which is not followed; put what it names in its "
+                          "place, or open the folder that it leads to",
+                          path)};
+}
+
+/// What another user can exchange is not trusted with data.
+void check_owner(const Descriptor& opened, const std::string& path) {
+  struct stat status {};
+  if (::fstat(opened.number(), &status) != 0) fail("stat", path);
+  if (status.st_uid != ::geteuid() && status.st_uid != 0)
+    throw Error{Errc::bad_argument,
+                fmt::format("{} belongs to the user with the id {}, and this process runs as {}: "
+                            "run it as that user, or give it a folder of its own",
+                            path, status.st_uid, ::geteuid())};
+  if (S_ISDIR(status.st_mode) && (status.st_mode & S_IWOTH) != 0)
+    throw Error{
+        Errc::bad_argument,
+        fmt::format("every user of this machine can write into the folder {}: chmod o-w {}, "
+                    "or give the process a folder of its own below it",
+                    path, path)};
+}
+
+/// Opens a file, and no other thing, that no link leads to.
+Descriptor open_plain(int folder, const std::string& name, int flags, std::string_view verb,
+                      const std::string& path) {
+  Descriptor opened = beyond_standard(::openat(
+      folder, name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!opened.is_open() && errno == ELOOP) refuse_link(path);
+  if (!opened.is_open()) fail(verb, path);
+  struct stat status {};
+  if (::fstat(opened.number(), &status) != 0) fail("stat", path);
+  if (!S_ISREG(status.st_mode))
+    throw Error{Errc::bad_argument, fmt::format("{} is no file; move it out of the way", path)};
+  check_owner(opened, path);
+  return opened;
+}
+
 class RealFile final : public File {
  public:
   RealFile(Descriptor descriptor, std::string path)
@@ -75,10 +121,12 @@ class RealFolder final : public Folder {
       : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
 
   std::unique_ptr<File> create(const std::string& name) override {
-    return open_with(name, O_RDWR | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, "create");
+    auto file = open_with(name, O_RDWR | O_APPEND | O_CREAT, "create");
+    if (file->size() != 0) file->truncate(0);
+    return file;
   }
   std::unique_ptr<File> open(const std::string& name) override {
-    return open_with(name, O_RDWR | O_APPEND | O_CLOEXEC, "open");
+    return open_with(name, O_RDWR | O_APPEND, "open");
   }
 
   void rename(const std::string& from, const std::string& to) override {
@@ -104,17 +152,16 @@ class RealFolder final : public Folder {
   std::string full(const std::string& name) const { return path_ + "/" + name; }
 
   std::unique_ptr<File> open_with(const std::string& name, int flags, std::string_view verb) {
-    const int number = ::openat(descriptor_.number(), name.c_str(), flags, S_IRUSR | S_IWUSR);
-    if (number < 0) fail(verb, full(name));
-    return std::make_unique<RealFile>(Descriptor{number}, full(name));
+    return std::make_unique<RealFile>(
+        open_plain(descriptor_.number(), name, flags, verb, full(name)), full(name));
   }
 
   Descriptor descriptor_;
   std::string path_;
 };
 
-Descriptor open_directory(const std::string& path) {
-  return Descriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+Descriptor open_directory(const std::string& path, int flags = 0) {
+  return beyond_standard(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
 }
 
 void make_directory(const std::string& path) {
@@ -147,18 +194,23 @@ std::string refusal(const std::string& folder, pid_t holder) {
 
 }  // namespace
 
-std::unique_ptr<Folder> open_folder(const std::string& given) {
+std::unique_ptr<Folder> open_folder(const std::string& given, Links links) {
   std::string path = given;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  Descriptor descriptor = open_directory(path);
-  if (descriptor.number() >= 0) return std::make_unique<RealFolder>(std::move(descriptor), path);
-  if (errno == ENOTDIR)
+  const int flags = links == Links::refused ? O_NOFOLLOW : 0;
+  Descriptor folder = open_directory(path, flags);
+  if (!folder.is_open() && errno == ENOENT) {
+    make_directory(path);
+    folder = open_directory(path, flags);
+  }
+  if (!folder.is_open() && (errno == ENOTDIR || errno == ELOOP)) {
+    std::error_code ignored;
+    if (links == Links::refused && std::filesystem::is_symlink(path, ignored)) refuse_link(path);
     throw Error{Errc::bad_argument, fmt::format("{} is not a folder; name another", path)};
-  if (errno != ENOENT) fail("open folder", path);
-  make_directory(path);
-  Descriptor made = open_directory(path);
-  if (made.number() < 0) fail("open folder", path);
-  return std::make_unique<RealFolder>(std::move(made), path);
+  }
+  if (!folder.is_open()) fail("open folder", path);
+  check_owner(folder, path);
+  return std::make_unique<RealFolder>(std::move(folder), path);
 }
 
 Error error_of_disk(const std::system_error& error) {
@@ -188,9 +240,8 @@ std::string read_all(const File& file, const std::string& name, std::size_t most
 // apart, and the kernel drops it when the process dies, so a stale file locks nothing.
 FolderLock::FolderLock(const std::string& folder) {
   const auto path = fmt::format("{}/{}", folder, lock_name);
-  descriptor_ = Descriptor{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)};
+  descriptor_ = open_plain(AT_FDCWD, path, O_RDWR | O_CREAT, "open", path);
   const int file = descriptor_.number();
-  if (file < 0) fail("open", path);
   if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) throw Error{Errc::in_use, refusal(folder, holder_of(file))};
     fail("lock", path);

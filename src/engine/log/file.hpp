@@ -33,7 +33,8 @@ class File {
   virtual std::size_t read(std::uint64_t offset, std::span<char> into) const = 0;
 };
 
-/// One directory. Names are bare.
+/// One directory. Names are bare. A file that is a symbolic link, no plain file, or another user's
+/// is an Error{bad_argument}.
 class Folder {
  public:
   virtual ~Folder() = default;
@@ -50,9 +51,14 @@ class Folder {
   virtual const std::string& path() const noexcept = 0;
 };
 
+/// Whether the last part of a path may be a symbolic link.
+enum class Links { followed, refused };
+
 /// Opens a directory, and makes it (mode 0700, durably) where only its parent exists.
-/// Throws Error{bad_argument} where the parent is missing too or `path` is no directory.
-std::unique_ptr<Folder> open_folder(const std::string& path);
+/// Throws Error{bad_argument} where the parent is missing too, `path` is no directory or a link
+/// that is refused, or others could exchange what is in it: it belongs to another user (but root),
+/// or every user can write into it.
+std::unique_ptr<Folder> open_folder(const std::string& path, Links links = Links::followed);
 
 /// As an Error: out_of_space, or corrupt where the disk itself fails, or bad_argument where the
 /// user may not use it.
@@ -64,7 +70,8 @@ std::string read_all(const File& file, const std::string& name, std::size_t most
 /// Holds a folder against every other engine, in this process and in others, until it is destroyed.
 class FolderLock {
  public:
-  /// Throws Error{in_use}, naming the folder and the process that has it.
+  /// Throws Error{in_use}, naming the folder and the process that has it; bad_argument for a lock
+  /// that is a symbolic link, no plain file, or another user's.
   explicit FolderLock(const std::string& folder);
 
  private:

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 
@@ -106,7 +107,8 @@ void LogFile::set_level(int level) noexcept {
 }
 
 void LogFile::reopen() {
-  if (file_ && !file_->reopen()) fmt::print(stderr, "{}, ignored\n", file_->failure("reopening"));
+  if (file_ && !file_->reopen())
+    std::fputs((file_->failure("reopening") + ", ignored\n").c_str(), stderr);
 }
 
 void LogFile::take_library_log() {

@@ -317,7 +317,10 @@ void Serving::try_reload() {
   }
 }
 
-void say(std::string_view text) { fmt::print(stderr, "{}", text); }
+/// A failed write is no reason to end.
+void say(std::string_view text) {
+  [[maybe_unused]] const auto written = std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 /// Empty: the file is bad, and the log says why.
 std::optional<Config> configuration(const std::string& file, Config (*read)(const std::string&)) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -114,6 +115,99 @@ TEST(Folder, IsMadeForItsUserAlone) {
   EXPECT_EQ(mode("/sluice.lock"), 0600U);
   EXPECT_EQ(mode("/appendonlydir/appendonly.aof.1.incr.aof"), 0600U);
   EXPECT_EQ(mode("/appendonlydir/appendonly.aof.manifest"), 0600U);
+}
+
+/// What opening the folder says is wrong.
+std::string refusal_of(const TempDir& folder) {
+  try {
+    open_embedded({.path = folder.str()});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::bad_argument) << error.message();
+    return error.message();
+  }
+  return "it was opened";
+}
+
+TEST(FolderAttacks, N01_TheLogTakesNoStandardDescriptor) {
+  const TempDir folder;
+  Process writer{[&] {
+    for (const int number : {0, 1, 2}) ::close(number);
+    const auto store = open_embedded({.path = folder.str()});
+    for (const int number : {0, 1, 2})
+      if (::write(number, "x", 1) >= 0) return 1;
+    store->run({"SET", "k", "v"}).get();
+    return 0;
+  }};
+  EXPECT_EQ(writer.wait(), 0);
+  EXPECT_EQ(open_embedded({.path = folder.str()})->run({"GET", "k"}).get().as_text(), "v");
+}
+
+TEST(FolderAttacks, N08_LinksAreNotFollowed) {
+  const TempDir other;
+  const std::string victim = other / "victim";
+  std::ofstream{victim} << "precious";
+  const auto is_whole = [&] {
+    std::ifstream file{victim};
+    std::string text;
+    return std::getline(file, text) && text == "precious";
+  };
+  for (const char* const name : {"sluice.lock", "appendonlydir"}) {
+    const TempDir folder;
+    std::filesystem::create_symlink(std::string{name} == "sluice.lock" ? victim : other.str(),
+                                    folder / name);
+    const auto said = refusal_of(folder);
+    EXPECT_NE(said.find(name), std::string::npos) << said;
+    EXPECT_NE(said.find("symbolic link"), std::string::npos) << said;
+    EXPECT_TRUE(is_whole());
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator{other.path()}, {}), 1);
+  }
+  for (const char* const name :
+       {"appendonly.aof.1.incr.aof", "temp-appendonly.aof.manifest", "appendonly.aof.manifest"}) {
+    const TempDir folder;
+    std::filesystem::create_directory(folder / "appendonlydir");
+    std::filesystem::create_symlink(victim, folder / "appendonlydir" / name);
+    EXPECT_NE(refusal_of(folder).find("symbolic link"), std::string::npos) << name;
+    EXPECT_TRUE(is_whole()) << name;
+  }
+}
+
+TEST(FolderAttacks, N08_AFolderThatItsUserNamesMayBeALink) {
+  const TempDir folder;
+  std::filesystem::create_directory(folder / "data");
+  std::filesystem::create_directory_symlink(folder / "data", folder / "link");
+  open_embedded({.path = folder / "link"})->run({"SET", "k", "v"}).get();
+  EXPECT_EQ(open_embedded({.path = folder / "data"})->run({"GET", "k"}).get().as_text(), "v");
+}
+
+TEST(FolderAttacks, N08_WhatEveryUserCanWriteIsRefused) {
+  for (const char* const name : {"", "appendonlydir"}) {
+    const TempDir folder;
+    open_embedded({.path = folder.str()});
+    for (const mode_t mode : {0777U, 0707U, 01777U}) {
+      ASSERT_EQ(::chmod((folder / name).c_str(), mode), 0);
+      EXPECT_NE(refusal_of(folder).find("chmod o-w"), std::string::npos) << name << mode;
+    }
+    ASSERT_EQ(::chmod((folder / name).c_str(), 0770), 0);
+    EXPECT_EQ(refusal_of(folder), "it was opened") << "its group was chosen";
+  }
+}
+
+TEST(FolderAttacks, N08_WhatIsAnotherUsersIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  for (const char* const name : {"", "appendonlydir", "sluice.lock"}) {
+    const TempDir folder;
+    open_embedded({.path = folder.str()});
+    ASSERT_EQ(::chown((folder / name).c_str(), 65534, 65534), 0);
+    EXPECT_NE(refusal_of(folder).find("belongs to the user with the id 65534"), std::string::npos)
+        << name;
+    ASSERT_EQ(::chown((folder / name).c_str(), 0, 0), 0);
+  }
+}
+
+TEST(FolderAttacks, N08_ALockThatIsNoFileIsRefused) {
+  const TempDir folder;
+  ASSERT_EQ(::mkfifo((folder / "sluice.lock").c_str(), 0600), 0);
+  EXPECT_NE(refusal_of(folder).find("is no file"), std::string::npos);
 }
 
 TEST(Folder, NeedsAParentAndIsNoFile) {

@@ -1,0 +1,148 @@
+-- The scripts of Series. A series is one hash without a TTL:
+--   definition, prefix   what it is
+--   last                 when the last number was given, microseconds UTC
+--   day, taken           the day of the last number, and how many that day has given
+--   20260102 ...         how many a day has given that was left, of the latest days
+--   since                from this day on one that is not there has given none
+-- Before there was `day`, each day had a counter in a key of its own, which expired. That layout is
+-- taken over with the first number of a day.
+-- In both: KEYS[1] state hash   KEYS[2..p+1] the counters of p consecutive days, of old
+-- ARGV[1] where the last of these days ends, microseconds UTC
+-- ARGV[2..2p+1] two for each day: where it starts, its label
+
+-- part days
+local function started(now, least, days)
+  local label, at
+  for i = 1, days do
+    local day = ARGV[2 * i + 1]
+    if now >= tonumber(ARGV[2 * i]) and day >= least then label, at = day, i end
+  end
+  return label, at
+end
+local function outside(now, days)
+  return now < tonumber(ARGV[2]) or now >= tonumber(ARGV[1])
+end
+
+-- script next
+-- Take the next numbers of a series, all of one day.
+-- ARGV[2p+2] how many   [2p+3] largest number of a day   [2p+4] definition   [2p+5] prefix
+-- ARGV[2p+6] the definition as it was before   [2p+7] how many days that were left are remembered
+-- Reply: {'issued', now_us, day, first, how many} (fewer than asked: the day is full)
+--        {'full', now_us, day}   {'range', now_us} (outside the days)
+--        {'lost', now_us, day} (numbers of it were given, and nobody knows how many)
+--        {'mismatch', stored definition, stored prefix}
+-- include number/series.lua days
+local days = #KEYS - 1
+local own = 2 * days + 1
+local definition, prefix, before = ARGV[own + 3], ARGV[own + 4], ARGV[own + 5]
+local state = redis.call('hmget', KEYS[1], 'definition', 'prefix', 'last', 'day', 'taken')
+-- A series that was made before prefixes were stored takes that of its next caller.
+if (state[1] and state[1] ~= definition and state[1] ~= before)
+   or (state[2] and state[2] ~= prefix) then
+  return {'mismatch', state[1], state[2] or prefix}
+end
+
+local time = redis.call('time')
+local last = tonumber(state[3] or 0)
+local now = math.max(time[1] * 1000000 + time[2], last)
+if outside(now, days) then return {'range', now} end
+-- Never an earlier day than before, also if clients disagree on where days begin.
+local today, at = started(now, state[4] or '', days)
+today = today or state[4]
+
+local taken
+if today == state[4] then
+  taken = tonumber(state[5])
+else
+  local known, of_old = redis.call('hget', KEYS[1], today), redis.call('get', KEYS[1 + at])
+  if last >= tonumber(ARGV[2 * at]) and not (state[4] or of_old) then
+    return {'lost', now, today}
+  end
+  taken = math.max(tonumber(known or 0), tonumber(of_old or 0))
+end
+local granted = math.min(tonumber(ARGV[own + 1]), tonumber(ARGV[own + 2]) - taken)
+if granted <= 0 then return {'full', now, today} end
+
+if today ~= state[4] then
+  if state[4] then
+    redis.call('hset', KEYS[1], state[4], state[5])
+    local labels = {}
+    for _, field in ipairs(redis.call('hkeys', KEYS[1])) do
+      if string.find(field, '^%d+$') and field < today then labels[#labels + 1] = field end
+    end
+    table.sort(labels)
+    local surplus = #labels - tonumber(ARGV[own + 6])
+    for i = 1, surplus do redis.call('hdel', KEYS[1], labels[i]) end
+    if surplus > 0 then redis.call('hset', KEYS[1], 'since', labels[surplus + 1] or today) end
+  else
+    redis.call('hset', KEYS[1], 'since', state[1] and today or '0')
+  end
+  redis.call('hset', KEYS[1], 'definition', definition, 'prefix', prefix, 'day', today)
+end
+redis.call('hset', KEYS[1], 'last', string.format('%.0f', now),
+           'taken', string.format('%.0f', taken + granted))
+return {'issued', now, today, taken + 1, granted}
+
+-- script repair
+-- Take a series back from the future into which a glitch of the clock has thrown it.
+-- KEYS[p+2] the counter of the day of the last number, of old   KEYS[p+3] journal, a stream
+-- ARGV[2p+2] how many numbers of today were given, by the caller's own books; '' not told
+-- ARGV[2p+3] who repairs   [2p+4] why   [2p+5] the stored definition, as the days were made for it
+-- ARGV[2p+6] the definition of this layout   [2p+7] largest number of a day
+-- ARGV[2p+8] '1': only look   [2p+9] last_us, as the caller saw it   [2p+10] its day
+-- Reply: {'range', now_us}   {'changed'} (since the caller saw it)
+--        {outcome, now_us, last_us, day, taken, today, given}; outcome:
+--        'repaired'   'sound' (nothing to repair)   'fewer' (more than told were given)
+--        'unknown' (nobody knows how many of today were given)   -1: not known
+-- include number/series.lua days
+local days = #KEYS - 3
+local own = 2 * days + 1
+local state = redis.call('hmget', KEYS[1], 'definition', 'last', 'day', 'taken', 'since')
+if state[1] ~= ARGV[own + 4] or (not state[3] and (state[2] or '0') ~= ARGV[own + 8]) then
+  return {'changed'}
+end
+
+local time = redis.call('time')
+local now = time[1] * 1000000 + time[2]
+if outside(now, days) then return {'range', now} end
+local today, at = started(now, '', days)
+local last, day, taken = tonumber(state[2] or 0), state[3] or '', tonumber(state[4] or -1)
+-- Another client's midnight may come before ours; that is no glitch.
+if last <= now and day > today then today = day end
+
+local given
+if today == day then
+  given = taken
+else
+  local known, of_old = redis.call('hget', KEYS[1], today), redis.call('get', KEYS[1 + at])
+  if known or of_old then
+    given = math.max(tonumber(known or 0), tonumber(of_old or 0))
+  elseif last < tonumber(ARGV[2 * at]) or (state[5] and today >= state[5]) then
+    given = 0
+  end
+end
+local function answer(outcome, count)
+  return {outcome, now, last, day, taken, today, count or given or -1}
+end
+
+local told = tonumber(ARGV[own + 1])
+if told and told < (given or 0) then return answer('fewer') end
+if not told and not given then return answer('unknown') end
+if last <= now and given and (told or given) == given then return answer('sound') end
+if ARGV[own + 7] == '1' then return answer('repaired', told) end
+
+redis.call('xadd', KEYS[#KEYS], 'MAXLEN', '1000', '*',
+           'from_last', string.format('%.0f', last), 'from_day', day, 'from_taken', taken,
+           'last', string.format('%.0f', now), 'day', today,
+           'taken', string.format('%.0f', told or given), 'by', ARGV[own + 2], 'why', ARGV[own + 3])
+if day ~= '' and day ~= today then
+  redis.call('hset', KEYS[1], day, state[4])
+elseif day == '' then
+  local of_old = redis.call('get', KEYS[#KEYS - 1])
+  if of_old then redis.call('hset', KEYS[1], ARGV[own + 9], of_old) end
+end
+if not state[5] then redis.call('hset', KEYS[1], 'since', today) end
+redis.call('hdel', KEYS[1], today)
+redis.call('hset', KEYS[1], 'definition', ARGV[own + 5], 'last', string.format('%.0f', now),
+           'day', today, 'taken', string.format('%.0f', told or given))
+return answer('repaired', told)
