@@ -138,6 +138,7 @@ struct State {
     engine.log_to(&persistence->committer);
     engine.engine().start_rewrite = [this] { persistence->rewriter.start(); };
     report = persistence->log.report();
+    engine.go_on_from(report.last_second);
   }
   ~State() {
     await_running_timer();
