@@ -41,10 +41,13 @@ class SipHash {
 
   /// The hash of `text` as a whole.
   static std::uint64_t of(const SipKey& key, std::string_view text) noexcept {
-    SipHash hash{key};
-    hash.size_ = text.size();
-    text.remove_prefix(hash.take_words(text));
-    return hash.end(tail(text.data(), text.size()));
+    return SipHash{key}.end_with(text);
+  }
+  /// The same of one that was just made. Nothing may be added or asked any more.
+  std::uint64_t end_with(std::string_view text) noexcept {
+    size_ = text.size();
+    text.remove_prefix(take_words(text));
+    return end(tail(text.data(), text.size()));
   }
 
  private:

@@ -56,8 +56,9 @@ class EmbeddedStore : public Store {
   virtual void rewrite() = 0;
 };
 
-/// Throws Error: bad_argument (the path; a log that is not for this engine), in_use (another process has the folder, named with its
-/// pid), corrupt (which file, at which byte, and what to do), out_of_space.
+/// Throws Error: bad_argument (the path; a log that is not for this engine), in_use (another
+/// process has the folder, named with its pid), corrupt (which file, at which byte, and what to
+/// do), out_of_space.
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options = {});
 /// The same on any Folder, for tests. `folder` null: memory.
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options,

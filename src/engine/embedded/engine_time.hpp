@@ -1,15 +1,15 @@
 /// The engine's time: the wall's, but for a wall clock that is set.
 ///
 /// It is counted on the steady clock and follows the wall. A difference of up to a second is taken
-/// over at once: forward by a jump, back by standing still. A larger one is a clock that was set, by
-/// an administrator or by a failure. It is believed when it has lasted for a minute, and then the
-/// time is the wall's again in one step; a glitch that is over before is never seen. Meanwhile the
-/// time goes on with the steady clock; where the wall was set back by 30 seconds or less at half
-/// pace, so that no step is needed.
+/// over at once: forward by a jump, back by standing still. A larger one is a clock that was set,
+/// by an administrator or by a failure. It is believed when it has lasted for a minute, and then
+/// the time is the wall's again in one step; a glitch that is over before is never seen. Meanwhile
+/// the time goes on with the steady clock; where the wall was set back by 30 seconds or less at
+/// half pace, so that no step is needed.
 ///
 /// Guarantee: it goes back only by a step, after the wall has been behind by more than 30 seconds
-///   for a minute, and only to the wall. A minute after the first look at a clock that was set it is
-///   the wall's.
+///   for a minute, and only to the wall. A minute after the first look at a clock that was set it
+///   is the wall's.
 /// Threads: under the engine's lock.
 #pragma once
 

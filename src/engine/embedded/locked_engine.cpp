@@ -93,8 +93,7 @@ void LockedEngine::log_to(LogCommitter* committer) {
 }
 
 void LockedEngine::replay(Words words) {
-  if (!engine_.offered(resp::find_command(words)))
-    throw Error{Errc::bad_argument, name_of(words)};
+  if (!engine_.offered(resp::find_command(words))) throw Error{Errc::bad_argument, name_of(words)};
   const ClassicNumbers numbers;
   Context context{engine_, session_, time_.now_us()};
   ValueReply reply;
@@ -123,8 +122,9 @@ void LockedEngine::keep_time_left(std::int64_t step_us, std::int64_t now_us) {
   Context context{engine_, session_, now_us};
   for (int database = 0; database < Engine::databases; ++database) {
     engine_.keyspace(database).move_expiries(by_ms, [&](const Entry& entry) {
-      engine_.log(context, database, std::array<std::string_view, 3>{
-                                         "PEXPIREAT", entry.key(), IntegerText{entry.expiry_ms}});
+      engine_.log(
+          context, database,
+          std::array<std::string_view, 3>{"PEXPIREAT", entry.key(), IntegerText{entry.expiry_ms}});
       if (!committer_ || context.effects().size() < keys_a_record) return;
       committer_->append(context.effects(), now_us);
       context.effects().clear();
@@ -164,13 +164,19 @@ ExecutionResult LockedEngine::Section::run(Run&& run) {
   return result;
 }
 
-ExecutionResult LockedEngine::Section::run_command(Words words) {
-  return run(
-      [&](Context& context, Reply& reply) { locked_.engine_.execute(context, words, reply); });
+ExecutionResult LockedEngine::Section::run_command(Words words, const resp::CommandSpec* spec) {
+  return run([&](Context& context, Reply& reply) {
+    auto& engine = locked_.engine_;
+    const auto* const command = engine.offered(spec);
+    if (command && command->handler && spec->arity_fits(words.size()))
+      engine.run(context, *command, words, reply);
+    else
+      engine.execute(context, words, reply);
+  });
 }
 
-ExecutionResult LockedEngine::Section::execute(Words words) {
-  auto result = run_command(words);
+ExecutionResult LockedEngine::Section::execute(Words words, const resp::CommandSpec* spec) {
+  auto result = run_command(words, spec);
   serve_waiting();
   return result;
 }

@@ -95,7 +95,8 @@ class LockedEngine {
     explicit Section(LockedEngine& locked) : locked_(locked), lock_(locked.mutex_) {}
     ~Section();
 
-    ExecutionResult execute(Words words);
+    /// `spec` rules the words; null: it is looked up.
+    ExecutionResult execute(Words words, const resp::CommandSpec* spec = nullptr);
     ExecutionResult execute(const Script& script, Words keys, Words args);
     /// Executes; a call that has to wait is entered among the waiting calls.
     void execute_or_wait(const WaitingCalls::Call& call);
@@ -108,7 +109,7 @@ class LockedEngine {
     friend class LockedEngine;
     template <class Run>
     ExecutionResult run(Run&& run);
-    ExecutionResult run_command(Words words);
+    ExecutionResult run_command(Words words, const resp::CommandSpec* spec = nullptr);
     void serve(const WaitingCalls::Call& call, ExecutionResult&& result);
     void serve_waiting();
 

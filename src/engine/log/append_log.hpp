@@ -29,8 +29,8 @@ namespace sluice::engine {
 /// its base.
 std::unique_ptr<Folder> open_log_folder(const std::string& folder);
 
-/// Runs one command of the log. Throws Error where it cannot be run; bad_argument: the engine has no
-/// such command.
+/// Runs one command of the log. Throws Error where it cannot be run; bad_argument: the engine has
+/// no such command.
 using Replay = std::function<void(Words)>;
 
 /// What opening a folder found.
@@ -48,8 +48,8 @@ struct OpenReport {
 
 /// Runs every command of `file`. Gives the size up to which it is whole: smaller than the file's
 /// where the tail is torn, which is allowed in the `last` file alone.
-/// Throws Error{corrupt} with the offset of the damage; Error{bad_argument} for what is sound and not
-/// for this engine: a snapshot in Redis's RDB form, a command that it does not know.
+/// Throws Error{corrupt} with the offset of the damage; Error{bad_argument} for what is sound and
+/// not for this engine: a snapshot in Redis's RDB form, a command that it does not know.
 std::uint64_t load_log_file(const File& file, const std::string& name, bool last,
                             const Replay& replay, OpenReport& report);
 

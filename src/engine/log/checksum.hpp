@@ -43,9 +43,9 @@ class ChecksumReader {
   bool has_key() const noexcept { return sum_.has_value(); }
 
   enum class Line {
-    other,   ///< no line of ours
-    key,     ///< sums begin here
-    right,   ///< what came since the key is as it was written
+    other,  ///< no line of ours
+    key,    ///< sums begin here
+    right,  ///< what came since the key is as it was written
     wrong,
   };
   /// A comment, with its line end.

@@ -135,9 +135,9 @@ class LogCommitter final : public Driver {
   Clock& clock_;
 
   mutable std::mutex mutex_;
-  std::string buffer_;    // gathered, not yet taken
+  std::string buffer_;       // gathered, not yet taken
   std::int64_t second_ = 0;  // of the latest timestamp in this file
-  std::string gathered_;  // the leader's
+  std::string gathered_;     // the leader's
   std::uint64_t gathered_to_ = 0;
   std::atomic<std::uint64_t> appended_{0};
   std::atomic<std::uint64_t> committed_{0};

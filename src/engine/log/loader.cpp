@@ -95,7 +95,8 @@ class Loader {
       transaction_.clear();
       transaction_at_.reset();
     } else if (transaction_at_) {
-      transaction_.emplace_back(window_.offset(), std::vector<std::string>{words.begin(), words.end()});
+      transaction_.emplace_back(window_.offset(),
+                                std::vector<std::string>{words.begin(), words.end()});
     } else {
       run(words, window_.offset());
     }
@@ -109,8 +110,9 @@ class Loader {
       return checksums_.add(comment);
     }
     if (line == ChecksumReader::Line::wrong)
-      throw damage(right_to_, fmt::format("the checksum at byte {} does not fit what is written from here on",
-                                          window_.offset()));
+      throw damage(right_to_,
+                   fmt::format("the checksum at byte {} does not fit what is written from here on",
+                               window_.offset()));
     if (refusal_) throw *refusal_;
     right_to_ = window_.offset() + size;
   }
@@ -148,11 +150,12 @@ class Loader {
   std::uint64_t whole() const noexcept { return transaction_at_.value_or(window_.offset()); }
 
   Error damage(std::uint64_t offset, std::string_view why) const {
-    return Error{Errc::corrupt,
-                 fmt::format("{} is damaged at byte {}: {}; nothing was changed. Restore it from a "
-                             "backup. If there is none, look at byte {} of a copy: 'redis-check-aof "
-                             "--fix' would drop the {} bytes from there on",
-                             name_, offset, why, offset, window_.file_size() - offset)};
+    return Error{
+        Errc::corrupt,
+        fmt::format("{} is damaged at byte {}: {}; nothing was changed. Restore it from a "
+                    "backup. If there is none, look at byte {} of a copy: 'redis-check-aof "
+                    "--fix' would drop the {} bytes from there on",
+                    name_, offset, why, offset, window_.file_size() - offset)};
   }
   Error unknown(std::uint64_t offset, std::string_view command) const {
     return Error{Errc::bad_argument,
@@ -176,7 +179,7 @@ class Loader {
   std::optional<std::uint64_t> transaction_at_;  // where the open MULTI begins
   std::vector<std::pair<std::uint64_t, std::vector<std::string>>> transaction_;  // with offsets
   ChecksumReader checksums_;
-  std::uint64_t right_to_ = 0;   // behind the latest key or checksum
+  std::uint64_t right_to_ = 0;    // behind the latest key or checksum
   std::optional<Error> refusal_;  // of a command that no checksum has confirmed yet
 };
 

@@ -6,8 +6,8 @@
 namespace sluice::engine {
 
 std::uint64_t hash_of(std::string_view text) noexcept {
-  static const SipKey key = random_128();
-  return SipHash::of(key, text);
+  static const SipHash begun{random_128()};
+  return SipHash{begun}.end_with(text);
 }
 
 }  // namespace sluice::engine

@@ -147,8 +147,8 @@ TEST(AppendLogAndRedis, WeLoadTheFolderOfARealServer) {
 std::pair<int, std::string> check_by_redis(const std::filesystem::path& manifest) {
   const TempDir folder;
   const auto said = folder.path() / "said";
-  const int code =
-      std::system(("redis-check-aof " + manifest.string() + " > " + said.string() + " 2>&1").c_str());
+  const int code = std::system(
+      ("redis-check-aof " + manifest.string() + " > " + said.string() + " 2>&1").c_str());
   std::ifstream file{said};
   return {code, {std::istreambuf_iterator<char>{file}, {}}};
 }

@@ -203,8 +203,9 @@ TEST(AppendLog, E09_WhatWasWrittenWithoutChecksumsGoesOnWithThem) {
   disk.put(increment, disk.content(increment) + "*3\r\n$3\r\nSET\r\n$7\r\nwithout\r\n$1\r\n2\r\n");
   open_on(disk)->run({"SET", "again", "3"}).get();
   auto content = disk.content(increment);
-  EXPECT_EQ(open_on(disk)->run({"MGET", "with", "without", "again"}).get(),
-            Value::array({Value::bulk_string("1"), Value::bulk_string("2"), Value::bulk_string("3")}));
+  EXPECT_EQ(
+      open_on(disk)->run({"MGET", "with", "without", "again"}).get(),
+      Value::array({Value::bulk_string("1"), Value::bulk_string("2"), Value::bulk_string("3")}));
   content[content.find("again")] = 'A';
   EXPECT_FALSE(Opener{}.load(content));
 }

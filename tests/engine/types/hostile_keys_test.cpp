@@ -2,6 +2,7 @@
 // others: counted in comparisons, of all the tables that hold keys from outside.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 #include <set>
 #include <string>
@@ -81,8 +82,7 @@ std::vector<Attack> attacks() {
       {"one such block", made([](auto i) { return bytes_of(odd1) + bytes_of(i); })},
       {"the second half is what the hash is then",
        made([&](auto i) { return bytes_of(i) + bytes_of(start) + "the tail"; })},
-      {"members of one level",
-       made([](auto i) {
+      {"members of one level", made([](auto i) {
          auto key = "order-" + std::to_string(1'000'000 + i);
          return levels(key) == 1 ? key : "";
        })},

@@ -409,7 +409,8 @@ TEST_F(Quorum, WrongNodesAreSaid) {
 
 /// Clients that come and go: two are never certain at once, and tokens rise; though they lose,
 /// double and delay what they say, or though the clock of one node of five goes ahead again and
-/// again, and all leases there with it, as on a redis-server. (Not both: a hold of three nodes cannot spare one that forgets it.)
+/// again, and all leases there with it, as on a redis-server. (Not both: a hold of three nodes
+/// cannot spare one that forgets it.)
 class Storm {
  public:
   enum class Weather { faults, clock_jumps };
