@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <random>
 #include <system_error>
@@ -28,6 +29,10 @@ std::string to_hex(const std::array<std::uint8_t, 16>& bytes) {
 }
 
 }  // namespace
+
+std::array<std::uint64_t, 2> random_128() {
+  return std::bit_cast<std::array<std::uint64_t, 2>>(random_16());
+}
 
 std::string random_hex_128() { return to_hex(random_16()); }
 

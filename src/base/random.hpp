@@ -3,14 +3,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <string>
 
 namespace sluice {
 
-/// 16 random bytes of the kernel as 32 hex digits. Throws std::system_error where the kernel has
-/// none.
+/// 16 random bytes of the kernel. Throws std::system_error where it has none.
+std::array<std::uint64_t, 2> random_128();
+/// The same as 32 hex digits.
 std::string random_hex_128();
 /// A random (version 4) UUID: 36 characters, lower case.
 std::string random_uuid();

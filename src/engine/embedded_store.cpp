@@ -81,9 +81,9 @@ Task<T> failed(Error error) {
   co_return T{};
 }
 
-std::optional<Error> refusal_of(Words command) {
+/// `spec` rules the words; null: nothing is known of them.
+std::optional<Error> refusal_of(Words command, const resp::CommandSpec* spec) {
   if (command.empty()) return Error{Errc::bad_argument, "a command without words"};
-  const auto* const spec = resp::find_command(command);
   if (!spec || !spec->has(resp::flag_stateful)) return std::nullopt;
   return Error{
       Errc::bad_argument,
@@ -138,6 +138,7 @@ struct State {
     engine.log_to(&persistence->committer);
     engine.engine().start_rewrite = [this] { persistence->rewriter.start(); };
     report = persistence->log.report();
+    engine.go_on_from(report.last_second);
   }
   ~State() {
     await_running_timer();
@@ -221,11 +222,12 @@ class ProcessStore final : public EmbeddedStore {
 
 Task<Value> ProcessStore::run(Words command, CallOptions) {
   if (!is_ours()) return closed<Value>();
-  if (auto refused = refusal_of(command)) return failed<Value>(*std::move(refused));
+  const auto* const spec = resp::find_command(command);
+  if (auto refused = refusal_of(command, spec)) return failed<Value>(*std::move(refused));
   std::optional<ExecutionResult> result;
   {
     Section section{state_->engine};
-    result = section.execute(command);
+    result = section.execute(command, spec);
   }
   if (result->block) return wait_for_keys({command.begin(), command.end()});
   std::optional<Error> error;
@@ -333,7 +335,8 @@ Task<std::vector<Value>> ProcessStore::run(Batch batch, CallOptions) {
   for (const auto& item : batch.items()) {
     const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
     if (item.script) continue;
-    if (auto refused = refusal_of(words)) return failed<std::vector<Value>>(*std::move(refused));
+    if (auto refused = refusal_of(words, resp::find_command(words)))
+      return failed<std::vector<Value>>(*std::move(refused));
   }
   std::vector<Value> values;
   values.reserve(batch.size());

@@ -31,8 +31,7 @@ struct EmbeddedOptions {
   /// What a reply promises. `always` is safe and costs one fdatasync for each round of concurrent
   /// callers; `everysec` loses a second and the time of a sync in a power cut.
   Fsync fsync = Fsync::always;
-  /// Gives TIME and decides expiry; null: system_clock(). When wall time goes back, the engine's
-  /// time stands still until it is reached again.
+  /// Gives TIME and decides expiry; null: system_clock(). When the wall is set, see EngineTime.
   Clock* clock = nullptr;
   /// The file is rewritten in the background when it is larger than this ...
   std::uint64_t rewrite_above_bytes = std::uint64_t{64} << 20;
@@ -57,8 +56,9 @@ class EmbeddedStore : public Store {
   virtual void rewrite() = 0;
 };
 
-/// Throws Error: bad_argument (the path), in_use (another process has the folder, named with its
-/// pid), corrupt (which file, at which byte, and what to do), out_of_space.
+/// Throws Error: bad_argument (the path; a log that is not for this engine), in_use (another
+/// process has the folder, named with its pid), corrupt (which file, at which byte, and what to
+/// do), out_of_space.
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options = {});
 /// The same on any Folder, for tests. `folder` null: memory.
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options,

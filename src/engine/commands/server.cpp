@@ -197,7 +197,40 @@ void config_resetstat(Context& context, Words, Reply& reply) {
 
 // --- COMMAND tells what this engine answers, not all that its table knows ---
 
-using Command = Engine::Command;
+using Specs = std::vector<const resp::CommandSpec*>;
+
+bool is_subcommand(const resp::CommandSpec& spec) {
+  return spec.name.find('|') != std::string_view::npos;
+}
+
+/// All that is answered, with subcommands. Not SELECT: the callers share a connection, and only a
+/// script can select.
+Specs answered(const Engine& engine) {
+  Specs specs;
+  for (const auto& command : engine.commands())
+    if (command.is_offered() && !command.spec->has(resp::flag_stateful))
+      specs.push_back(command.spec);
+  return specs;
+}
+
+Specs top_level(const Engine& engine) {
+  auto specs = answered(engine);
+  std::erase_if(specs, [](const auto* spec) { return is_subcommand(*spec); });
+  return specs;
+}
+
+Specs subcommands_of(const Engine& engine, const resp::CommandSpec& container) {
+  auto specs = answered(engine);
+  std::erase_if(specs, [&](const auto* spec) {
+    return !is_subcommand(*spec) || spec->name.substr(0, spec->name.find('|')) != container.name;
+  });
+  return specs;
+}
+
+const resp::CommandSpec* answered(const Engine& engine, std::string_view name) {
+  const auto* command = engine.offered(resp::find_command(name));
+  return command && !command->spec->has(resp::flag_stateful) ? command->spec : nullptr;
+}
 
 /// The ten elements of Redis 7; ACL categories, tips and key specifications are not in the table.
 void describe(const Engine& engine, const resp::CommandSpec& spec, Reply& reply) {
@@ -213,22 +246,9 @@ void describe(const Engine& engine, const resp::CommandSpec& spec, Reply& reply)
   reply.integer(spec.last_key);
   reply.integer(spec.key_step);
   for (int unknown = 0; unknown < 3; ++unknown) reply.set(0);
-  const auto is_sub = [&](const Command& other) {
-    const auto name = other.spec->name;
-    return other.handler && name.substr(0, name.find('|')) == spec.name && name != spec.name;
-  };
-  reply.set(static_cast<std::size_t>(std::ranges::count_if(engine.commands(), is_sub)));
-  for (const auto& sub : engine.commands())
-    if (is_sub(sub)) describe(engine, *sub.spec, reply);
-}
-
-/// All that is offered, without subcommands.
-std::vector<const resp::CommandSpec*> top_level(const Engine& engine) {
-  std::vector<const resp::CommandSpec*> specs;
-  for (const auto& command : engine.commands())
-    if (command.is_offered() && command.spec->name.find('|') == std::string_view::npos)
-      specs.push_back(command.spec);
-  return specs;
+  const auto subcommands = subcommands_of(engine, spec);
+  reply.set(subcommands.size());
+  for (const auto* sub : subcommands) describe(engine, *sub, reply);
 }
 
 void command_count(Context& context, Words, Reply& reply) {
@@ -245,13 +265,14 @@ void command_info(Context& context, Words words, Reply& reply) {
   }
   reply.array(words.size() - 2);
   for (const auto& name : words.subspan(2)) {
-    const auto* command = engine.offered(resp::find_command(name));
-    command ? describe(engine, *command->spec, reply) : reply.null_array();
+    const auto* spec = answered(engine, name);
+    spec ? describe(engine, *spec, reply) : reply.null_array();
   }
 }
 
+/// With subcommands, as Redis's.
 void command_list(Context& context, Words words, Reply& reply) {
-  auto specs = top_level(context.engine());
+  auto specs = answered(context.engine());
   if (words.size() > 2) {
     if (words.size() != 5 || !is_word(words[2], "filterby") || !is_word(words[3], "pattern"))
       return reply.error(syntax_error);
@@ -276,14 +297,24 @@ void command_getkeys(Context& context, Words words, Reply& reply) {
 }
 
 /// The table holds no descriptions: the names alone.
-void command_docs(Context& context, Words words, Reply& reply) {
-  auto specs =
-      words.size() > 2 ? std::vector<const resp::CommandSpec*>{} : top_level(context.engine());
-  for (const auto& name : words.subspan(2))
-    if (const auto* command = context.engine().offered(resp::find_command(name)))
-      specs.push_back(command->spec);
+void document(const Engine& engine, const Specs& specs, Reply& reply) {
   reply.map(specs.size());
-  for (const auto* spec : specs) reply.bulk(spec->name), reply.map(0);
+  for (const auto* spec : specs) {
+    reply.bulk(spec->name);
+    const auto subcommands = subcommands_of(engine, *spec);
+    reply.map(subcommands.empty() ? 0 : 1);
+    if (subcommands.empty()) continue;
+    reply.bulk("subcommands");
+    document(engine, subcommands, reply);
+  }
+}
+
+void command_docs(Context& context, Words words, Reply& reply) {
+  const auto& engine = context.engine();
+  auto specs = words.size() > 2 ? Specs{} : top_level(engine);
+  for (const auto& name : words.subspan(2))
+    if (const auto* spec = answered(engine, name)) specs.push_back(spec);
+  document(engine, specs, reply);
 }
 
 constexpr CommandRow rows[] = {

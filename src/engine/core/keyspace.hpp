@@ -1,8 +1,10 @@
 /// One database: names to objects, each with an optional time of expiry.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -70,6 +72,17 @@ class ExpiryIndex {
 
   /// Enters, moves or (with Keyspace::never) removes `entry`, whose time becomes `at_ms`. O(log n).
   void set(Entry& entry, std::int64_t at_ms);
+  /// Moves all times by as much; one that is moved before 1970 or beyond what can be said stays
+  /// there. `visit(const Entry&)`: each. O(n).
+  template <class Visit>
+  void move(std::int64_t by_ms, Visit&& visit) {
+    for (auto& item : heap_) {
+      if (__builtin_add_overflow(item.at_ms, by_ms, &item.at_ms))
+        item.at_ms = std::numeric_limits<std::int64_t>::max();
+      item.entry->expiry_ms = item.at_ms = std::max<std::int64_t>(item.at_ms, 0);
+      visit(*item.entry);
+    }
+  }
   void clear() noexcept { heap_.clear(); }
 
  private:
@@ -116,6 +129,12 @@ class Keyspace {
   void set_expiry_ms(Entry& entry, std::int64_t at_ms) {
     expiries_.set(entry, at_ms);
     if (at_ms != never && at_ms < soonest_ms_) soonest_ms_ = at_ms;
+  }
+
+  /// As ExpiryIndex::move().
+  template <class Visit>
+  void move_expiries(std::int64_t by_ms, Visit&& visit) {
+    expiries_.move(by_ms, visit);
   }
 
   std::size_t size() const noexcept { return table_.size(); }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <locale.h>
 
+#include "engine/core/command.hpp"
 #include "engine/core/keyspace.hpp"
 #include "engine/core/reply.hpp"
 #include "engine/embedded/snapshot.hpp"
 #include "engine/lua/scripts.hpp"
+#include "resp/command_table.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -17,9 +19,18 @@ constexpr std::size_t expired_at_once = 8;
 constexpr std::size_t expired_by_timer = 2000;
 constexpr std::int64_t expiry_grain_ms = 100;
 constexpr std::int64_t expiry_backlog_ms = 10;
+constexpr std::size_t keys_a_record = 1000;  // whose times of expiry are logged together
 
 std::vector<std::string_view> views(const std::vector<std::string>& words) {
   return {words.begin(), words.end()};
+}
+
+/// Of a command, with its subcommand, for a message.
+std::string name_of(Words words) {
+  const auto* const spec = resp::find_command(words[0]);
+  const bool two = spec && spec->has(resp::flag_container) && words.size() > 1;
+  return two ? fmt::format("'{} {}'", shown(words[0]), shown(words[1]))
+             : fmt::format("'{}'", shown(words[0]));
 }
 
 /// While it lives, numbers have a point in this thread, as scripts and commands write them, though
@@ -40,7 +51,8 @@ class ClassicNumbers {
 
 }  // namespace
 
-LockedEngine::LockedEngine(Clock& clock, const ScriptLimits& scripts) : clock_(clock) {
+LockedEngine::LockedEngine(Clock& clock, const ScriptLimits& scripts)
+    : clock_(clock), time_(clock) {
   ScriptLimits limits = scripts;
   if (!limits.clock) limits.clock = &clock;
   engine_.scripts().set_limits(limits);
@@ -60,6 +72,13 @@ void LockedEngine::close() {
   for (const auto& timer : timers) clock_.cancel(*timer);
 }
 
+void LockedEngine::go_on_from(std::int64_t last_second) {
+  const Section section{*this};
+  const auto now = now_us();
+  const auto step = now - last_second * 1'000'000;
+  if (last_second > 0 && step < -1'000'000) keep_time_left(step, now);
+}
+
 void LockedEngine::log_to(LogCommitter* committer) {
   committer_ = committer;
   engine_.keeps_log = committer != nullptr;
@@ -74,8 +93,9 @@ void LockedEngine::log_to(LogCommitter* committer) {
 }
 
 void LockedEngine::replay(Words words) {
+  if (!engine_.offered(resp::find_command(words))) throw Error{Errc::bad_argument, name_of(words)};
   const ClassicNumbers numbers;
-  Context context{engine_, session_, now_us()};
+  Context context{engine_, session_, time_.now_us()};
   ValueReply reply;
   engine_.execute(context, words, reply);
   const Value value = reply.take();
@@ -86,11 +106,33 @@ void LockedEngine::replay(Words words) {
 void LockedEngine::end_replay() {
   session_ = {};
   engine_.loading = false;
+  time_.begin();
 }
 
 std::int64_t LockedEngine::now_us() {
-  last_us_ = std::max(last_us_, std::int64_t{clock_.wall().time_since_epoch().count()});
-  return last_us_;
+  const auto now = time_.now_us();
+  if (const auto step = time_.take_step_us(); step != 0) keep_time_left(step, now);
+  return now;
+}
+
+/// The time has stepped, and each key ends when it would have ended. The log says so: its times are
+/// the wall's.
+void LockedEngine::keep_time_left(std::int64_t step_us, std::int64_t now_us) {
+  const auto by_ms = step_us / 1000;
+  Context context{engine_, session_, now_us};
+  for (int database = 0; database < Engine::databases; ++database) {
+    engine_.keyspace(database).move_expiries(by_ms, [&](const Entry& entry) {
+      engine_.log(
+          context, database,
+          std::array<std::string_view, 3>{"PEXPIREAT", entry.key(), IntegerText{entry.expiry_ms}});
+      if (!committer_ || context.effects().size() < keys_a_record) return;
+      committer_->append(context.effects(), now_us);
+      context.effects().clear();
+    });
+  }
+  if (committer_) committer_->append(context.effects(), now_us);
+  engine_.find_soonest_expiry();
+  if (expiry_planned_ms_ > 0) expiry_planned_ms_ += by_ms;
 }
 
 std::optional<std::string> LockedEngine::before_write(const resp::CommandSpec& spec, Words words) {
@@ -122,13 +164,19 @@ ExecutionResult LockedEngine::Section::run(Run&& run) {
   return result;
 }
 
-ExecutionResult LockedEngine::Section::run_command(Words words) {
-  return run(
-      [&](Context& context, Reply& reply) { locked_.engine_.execute(context, words, reply); });
+ExecutionResult LockedEngine::Section::run_command(Words words, const resp::CommandSpec* spec) {
+  return run([&](Context& context, Reply& reply) {
+    auto& engine = locked_.engine_;
+    const auto* const command = engine.offered(spec);
+    if (command && command->handler && spec->arity_fits(words.size()))
+      engine.run(context, *command, words, reply);
+    else
+      engine.execute(context, words, reply);
+  });
 }
 
-ExecutionResult LockedEngine::Section::execute(Words words) {
-  auto result = run_command(words);
+ExecutionResult LockedEngine::Section::execute(Words words, const resp::CommandSpec* spec) {
+  auto result = run_command(words, spec);
   serve_waiting();
   return result;
 }
@@ -147,7 +195,7 @@ void LockedEngine::finish(Context& context, ExecutionResult& result) {
       context.changes() > 0 || !context.effects().empty() || !context.published().empty();
   // After the log has failed nothing is committed any more, so a read must not wait for it.
   if (committer_ && (result.wrote || refusal_.empty()))
-    result.position = committer_->append(context.effects());
+    result.position = committer_->append(context.effects(), context.now_us());
   channels_->post(context.published());
   auto& signalled = context.signalled();
   if (!waiting_.empty()) std::ranges::move(signalled, std::back_inserter(signalled_));
@@ -212,7 +260,7 @@ void LockedEngine::expire(std::int64_t now_us, std::size_t most) {
   Context context{engine_, session_, now_us};
   engine_.expire_some(context, most);
   engine_.find_soonest_expiry();
-  if (committer_) committer_->append(context.effects());
+  if (committer_) committer_->append(context.effects(), now_us);
 }
 
 void LockedEngine::plan_expiry(std::int64_t now_us) {

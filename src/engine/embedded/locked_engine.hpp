@@ -16,6 +16,7 @@
 
 #include "engine/commands/redis_engine.hpp"
 #include "engine/embedded/channels.hpp"
+#include "engine/embedded/engine_time.hpp"
 #include "engine/embedded/turn_mutex.hpp"
 #include "engine/log/committer.hpp"
 #include "engine/lua/script_run.hpp"
@@ -94,7 +95,8 @@ class LockedEngine {
     explicit Section(LockedEngine& locked) : locked_(locked), lock_(locked.mutex_) {}
     ~Section();
 
-    ExecutionResult execute(Words words);
+    /// `spec` rules the words; null: it is looked up.
+    ExecutionResult execute(Words words, const resp::CommandSpec* spec = nullptr);
     ExecutionResult execute(const Script& script, Words keys, Words args);
     /// Executes; a call that has to wait is entered among the waiting calls.
     void execute_or_wait(const WaitingCalls::Call& call);
@@ -107,7 +109,7 @@ class LockedEngine {
     friend class LockedEngine;
     template <class Run>
     ExecutionResult run(Run&& run);
-    ExecutionResult run_command(Words words);
+    ExecutionResult run_command(Words words, const resp::CommandSpec* spec = nullptr);
     void serve(const WaitingCalls::Call& call, ExecutionResult&& result);
     void serve_waiting();
 
@@ -122,22 +124,27 @@ class LockedEngine {
   /// One command of a log that is being loaded. Throws Error{corrupt}.
   void replay(Words words);
   void begin_replay() noexcept { engine_.loading = true; }
+  /// The time begins at the wall's.
   void end_replay();
 
   /// Stops its timers, and logs no more. REQUIRES: as for the destructor.
   void close();
   /// From now on effects are logged. REQUIRES: nothing is executed meanwhile.
   void log_to(LogCommitter* committer);
+  /// The log was written up to that time. If the wall is behind it, one of the two is wrong, and
+  /// each key keeps the time that it had left. REQUIRES: log_to().
+  void go_on_from(std::int64_t last_second);
   /// The next effects go to a new file. REQUIRES: a Section.
   void begin_file() noexcept { engine_.log_database = -1; }
   Engine& engine() noexcept { return engine_; }
   /// The snapshot sees each key before it changes; null: there is none. REQUIRES: a Section.
   void set_snapshot(Snapshot* snapshot) noexcept { snapshot_ = snapshot; }
-  std::int64_t now_us();  ///< never goes back. REQUIRES: a Section.
+  std::int64_t now_us();  ///< see EngineTime. REQUIRES: a Section.
 
  private:
   std::optional<std::string> before_write(const resp::CommandSpec& spec, Words words);
   void note_failure();
+  void keep_time_left(std::int64_t step_us, std::int64_t now_us);
   void finish(Context& context, ExecutionResult& result);
   void expire(std::int64_t now_us, std::size_t most);
   void plan_expiry(std::int64_t now_us);
@@ -147,7 +154,7 @@ class LockedEngine {
   TurnMutex mutex_;
   RedisEngine engine_;
   Session session_;
-  std::int64_t last_us_ = 0;
+  EngineTime time_;
   LogCommitter* committer_ = nullptr;
   Snapshot* snapshot_ = nullptr;
   std::string refusal_;  // the error for writes after the log has failed; else empty

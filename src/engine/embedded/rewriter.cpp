@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/thread.hpp"
+#include "engine/log/checksum.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -126,17 +127,20 @@ bool LogRewriter::begin(Snapshot& snapshot) {
 }
 
 void LogRewriter::write_base(Snapshot& snapshot, File& base) {
+  ChecksumWriter checksums;
   for (bool more = true; more;) {
     std::string records;
     {
       LockedEngine::Section section{engine_};
+      append_timestamp(records, engine_.now_us() / 1'000'000);
       more = snapshot.collect(bytes_a_slice);
-      records = snapshot.take();
+      records += snapshot.take();
       if (snapshot.is_spoilt())
         throw Error{Errc::server,
                     "a database was emptied or swapped meanwhile; it will be tried again"};
     }
     if (giving_up_) throw Error{Errc::closed, "the Store is being closed"};
+    checksums.seal(records);
     base.append(records);
   }
   base.sync();

@@ -106,11 +106,17 @@ void AppendLog::load_file(const Manifest::LogFile& entry, bool last, const Repla
   }
   size_ += whole;
   if (!last || manifest_.increments.empty()) return;
-  current_ = std::move(file);
-  current_size_ = whole;
+  begin_appending(std::move(file), whole);
 }
 
-void AppendLog::append(std::string_view bytes, bool sync) {
+void AppendLog::begin_appending(std::shared_ptr<File> file, std::uint64_t size) {
+  current_ = std::move(file);
+  current_size_ = size;
+  checksums_ = {};
+}
+
+void AppendLog::append(std::string& bytes, bool sync) {
+  checksums_.seal(bytes);
   try {
     current_->append(bytes);
     if (sync) synced(*current_);
@@ -148,8 +154,7 @@ void AppendLog::use_increment(const Draft& increment, bool& broken) {
   manifest.history.clear();
   manifest.increments.push_back(increment.entry);
   replace_manifest(std::move(manifest), broken);
-  current_ = increment.file;
-  current_size_ = 0;
+  begin_appending(increment.file, 0);
 }
 
 void AppendLog::use_base(const Draft& base, const Draft* increment, bool& broken) {
@@ -157,10 +162,7 @@ void AppendLog::use_base(const Draft& base, const Draft* increment, bool& broken
   manifest.base = base.entry;
   manifest.increments.push_back(increment ? increment->entry : manifest_.increments.back());
   replace_manifest(std::move(manifest), broken);
-  if (increment) {
-    current_ = increment->file;
-    current_size_ = 0;
-  }
+  if (increment) begin_appending(increment->file, 0);
   base_size_ = base.file->size();
   size_ = base_size_ + current_size_;
   count(metrics().engine_rewrites);

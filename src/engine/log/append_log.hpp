@@ -8,7 +8,7 @@
 /// The manifest alone says which files count, and is replaced by rename: a crash leaves the old
 /// list or the new one, and the next opening removes files that it does not name. A rewrite lists a
 /// new increment, writes a base that holds exactly what the older files say, and then lists that
-/// base and the new increment alone.
+/// base and the new increment alone. What is written has checksums: see checksum.hpp.
 #pragma once
 
 #include <atomic>
@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/log/checksum.hpp"
 #include "engine/log/file.hpp"
 #include "engine/log/manifest.hpp"
 #include "sluice/store.hpp"
@@ -28,7 +29,8 @@ namespace sluice::engine {
 /// its base.
 std::unique_ptr<Folder> open_log_folder(const std::string& folder);
 
-/// Runs one command of the log. Throws Error where it cannot be run.
+/// Runs one command of the log. Throws Error where it cannot be run; bad_argument: the engine has
+/// no such command.
 using Replay = std::function<void(Words)>;
 
 /// What opening a folder found.
@@ -40,20 +42,22 @@ struct OpenReport {
   std::string cut_file;
   std::uint64_t cut_at = 0;
   std::uint64_t cut_bytes = 0;
+  /// Up to when it was written, in the seconds of the process that wrote it; 0: it does not say.
+  std::int64_t last_second = 0;
 };
 
 /// Runs every command of `file`. Gives the size up to which it is whole: smaller than the file's
 /// where the tail is torn, which is allowed in the `last` file alone.
-/// Throws Error{corrupt} with the offset of the damage, Error{bad_argument} for a snapshot in
-/// Redis's RDB form.
+/// Throws Error{corrupt} with the offset of the damage; Error{bad_argument} for what is sound and
+/// not for this engine: a snapshot in Redis's RDB form, a command that it does not know.
 std::uint64_t load_log_file(const File& file, const std::string& name, bool last,
                             const Replay& replay, OpenReport& report);
 
 /// Threads: one at a time; `current()` may be synced by another.
 class AppendLog {
  public:
-  /// Replays what is there, cuts a torn tail, and gets ready to append. Throws Error{corrupt} and
-  /// std::system_error.
+  /// Replays what is there, cuts a torn tail, and gets ready to append. Throws as
+  /// load_log_file(), and std::system_error.
   AppendLog(std::unique_ptr<Folder> folder, const Replay& replay);
 
   const OpenReport& report() const noexcept { return report_; }
@@ -62,9 +66,10 @@ class AppendLog {
   std::uint64_t base_size() const noexcept { return base_size_; }
   std::string path() const;  ///< of the file that is appended to
 
-  /// Appends all of `bytes`, durably where `sync`. When it throws std::system_error the file is cut
-  /// back to what it was (as far as the disk lets it), and must not be appended to any more.
-  void append(std::string_view bytes, bool sync);
+  /// Appends all of `bytes` with their checksum, which is put into `bytes`; durably where `sync`.
+  /// When it throws std::system_error the file is cut back to what it was (as far as the disk lets
+  /// it), and must not be appended to any more.
+  void append(std::string& bytes, bool sync);
   std::shared_ptr<File> current() const noexcept { return current_; }
 
   /// A file that waits to be listed.
@@ -87,6 +92,7 @@ class AppendLog {
   Manifest read_manifest(const std::vector<std::string>& names);
   void load(const Replay& replay);
   void load_file(const Manifest::LogFile& entry, bool last, const Replay& replay);
+  void begin_appending(std::shared_ptr<File> file, std::uint64_t size);
   void replace_manifest(Manifest manifest, bool& broken);
   void remove_unlisted() noexcept;
 
@@ -94,6 +100,7 @@ class AppendLog {
   Manifest manifest_;
   std::shared_ptr<File> current_;
   std::uint64_t current_size_ = 0;
+  ChecksumWriter checksums_;  // of current_
   std::atomic<std::uint64_t> size_ = 0;
   std::atomic<std::uint64_t> base_size_ = 0;
   OpenReport report_;

@@ -54,10 +54,13 @@ void LogCommitter::stop() {
   }
 }
 
-std::uint64_t LogCommitter::append(const std::vector<std::vector<std::string>>& effects) {
+std::uint64_t LogCommitter::append(const std::vector<std::vector<std::string>>& effects,
+                                   std::int64_t now_us) {
   if (effects.empty()) return position();
   const Lock lock{mutex_};
   const auto before = buffer_.size();
+  if (const auto second = now_us / 1'000'000; second != std::exchange(second_, second))
+    append_timestamp(buffer_, second);
   append_execution(buffer_, effects);
   appended_ += buffer_.size() - before;
   if (failed_) buffer_.clear();
@@ -275,6 +278,7 @@ LogCommitter::Lead::~Lead() {
 void LogCommitter::Lead::cut() {
   const Lock lock{committer_.mutex_};
   committer_.take_gathered();
+  committer_.second_ = 0;
 }
 
 bool LogCommitter::Lead::flush() {
@@ -293,6 +297,7 @@ void LogCommitter::Lead::recover() {
   const Lock lock{committer_.mutex_};
   if (!committer_.failed_) return;
   committer_.buffer_.clear();
+  committer_.second_ = 0;
   committer_.failure_.reset();
   committer_.committed_.store(committer_.appended_);
   committer_.failed_ = false;

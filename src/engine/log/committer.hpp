@@ -44,8 +44,9 @@ class LogCommitter final : public Driver {
   /// REQUIRES: no thread waits.
   ~LogCommitter() override { stop(); }
 
-  /// Gathers the records of one execution. REQUIRES: the engine's lock. Gives position().
-  std::uint64_t append(const std::vector<std::vector<std::string>>& effects);
+  /// Gathers the records of one execution, and when it was. REQUIRES: the engine's lock. Gives
+  /// position().
+  std::uint64_t append(const std::vector<std::vector<std::string>>& effects, std::int64_t now_us);
   /// All that was executed so far lies before it.
   std::uint64_t position() const noexcept { return appended_.load(std::memory_order_acquire); }
   bool is_committed(std::uint64_t position) const noexcept {
@@ -134,8 +135,9 @@ class LogCommitter final : public Driver {
   Clock& clock_;
 
   mutable std::mutex mutex_;
-  std::string buffer_;    // gathered, not yet taken
-  std::string gathered_;  // the leader's
+  std::string buffer_;       // gathered, not yet taken
+  std::int64_t second_ = 0;  // of the latest timestamp in this file
+  std::string gathered_;     // the leader's
   std::uint64_t gathered_to_ = 0;
   std::atomic<std::uint64_t> appended_{0};
   std::atomic<std::uint64_t> committed_{0};

@@ -1,15 +1,19 @@
 #include "engine/log/record.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <limits>
 
+#include "base/integer.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::engine {
 namespace {
 
 constexpr std::size_t longest_comment = 1024;
+constexpr std::string_view timestamp_mark = "#TS:";
 
 ParsedRecord parse_comment(std::string_view bytes) {
   const auto end = bytes.substr(0, longest_comment).find('\n');
@@ -40,21 +44,14 @@ ParsedRecord parse_record(std::string_view bytes, resp::RequestParser& parser) {
   return {ParsedRecord::Kind::record, parser.size(), ""};
 }
 
-bool hides_records(std::string_view incomplete) {
-  const auto next_line = [&](std::size_t from) { return incomplete.find("\r\n*", from); };
-  for (auto line = next_line(0); line != std::string_view::npos; line = next_line(line + 1)) {
-    resp::RequestParser parser{record_limits()};
-    auto rest = incomplete.substr(line + 2);
-    auto parsed = parse_record(rest, parser);
-    if (parsed.kind != ParsedRecord::Kind::record) continue;
-    while (parsed.kind == ParsedRecord::Kind::record ||
-           parsed.kind == ParsedRecord::Kind::comment) {
-      rest.remove_prefix(parsed.size);
-      parsed = parse_record(rest, parser);
-    }
-    if (parsed.kind == ParsedRecord::Kind::incomplete) return true;
-  }
-  return false;
+void append_timestamp(std::string& out, std::int64_t second) {
+  out += fmt::format("{}{}\r\n", timestamp_mark, second);
+}
+
+std::optional<std::int64_t> timestamp_of(std::string_view comment) noexcept {
+  if (!comment.starts_with(timestamp_mark) || !comment.ends_with("\r\n")) return std::nullopt;
+  comment.remove_prefix(timestamp_mark.size());
+  return parse_integer<std::int64_t>(comment.substr(0, comment.size() - 2));
 }
 
 void append_execution(std::string& out, const std::vector<std::vector<std::string>>& effects) {

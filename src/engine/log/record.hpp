@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,9 +32,10 @@ resp::RequestLimits record_limits() noexcept;
 /// after an incomplete one it goes on where it was, with more bytes behind the same ones.
 ParsedRecord parse_record(std::string_view bytes, resp::RequestParser& parser);
 
-/// Whether an incomplete record hides damage: complete records follow inside it up to the end, so
-/// it is more likely that a length was damaged than that the file was torn here.
-bool hides_records(std::string_view incomplete);
+/// The engine's time in seconds, in the comment that Redis makes of it: "#TS:1700000000\r\n".
+void append_timestamp(std::string& out, std::int64_t second);
+/// Of such a comment.
+std::optional<std::int64_t> timestamp_of(std::string_view comment) noexcept;
 
 /// The effects of one execution: a single one bare, several as MULTI ... EXEC, so that a torn tail
 /// takes all or none. A SELECT beside a single effect needs no MULTI.

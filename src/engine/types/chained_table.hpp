@@ -5,6 +5,10 @@
 /// emptied from the front. A scan goes through the buckets in the order of their reversed bits: in
 /// that order a bucket is next to all buckets that it splits into, so a cursor stays good however
 /// the table is resized (Pieter Noordhuis's algorithm, from Redis's dict.c).
+///
+/// Texts come from outside, so the hash has a key that each process draws: a chain is as long as
+/// chance makes it, whatever the texts are. So the order of a table is another in each process, and
+/// a cursor is good in the process that gave it.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +24,7 @@
 
 namespace sluice::engine {
 
+/// SipHash-1-3 with the key of this process.
 std::uint64_t hash_of(std::string_view text) noexcept;
 
 inline std::string_view key_of(const std::string& text) noexcept { return text; }

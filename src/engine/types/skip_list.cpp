@@ -1,24 +1,15 @@
 #include "engine/types/skip_list.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <new>
 
+#include "engine/types/chained_table.hpp"
+
 namespace sluice::engine {
-namespace {
 
-/// One more level with a chance of 1/4: two bits of a mixed hash for each.
-std::uint32_t levels_for(std::uint64_t hash) noexcept {
-  const auto mixed = (hash ^ (hash >> 31)) * 0x94d049bb133111ebULL;
-  const auto zeros = std::countl_zero(mixed | 1);
-  return std::min<std::uint32_t>(1 + static_cast<std::uint32_t>(zeros) / 2, SkipList::most_levels);
-}
-
-}  // namespace
-
-Ranked* Ranked::make(std::string_view member, std::uint64_t hash, double score) {
-  const auto levels = levels_for(hash);
+Ranked* Ranked::make(std::string_view member, std::uint64_t hash, double score,
+                     std::uint32_t levels) {
   void* memory = ::operator new(sizeof(Ranked) + levels * sizeof(Link) + member.size());
   auto* node = new (memory)
       Ranked{.hash = hash, .score = score, .levels = levels, .member_size = member.size()};
@@ -29,7 +20,15 @@ Ranked* Ranked::make(std::string_view member, std::uint64_t hash, double score) 
 
 void Ranked::destroy(Ranked* node) noexcept { ::operator delete(node); }
 
-SkipList::SkipList() = default;
+/// The seed is a secret of the process.
+SkipList::SkipList() : random_(hash_of("levels")) {}
+
+/// One more with a chance of 1/4.
+std::uint32_t SkipList::draw_levels() noexcept {
+  std::uint32_t levels = 1;
+  while (levels < most_levels && random_.below(4) == 0) ++levels;
+  return levels;
+}
 
 void SkipList::insert(Ranked* node) {
   // By level: the node whose link passes the new node's place, and its rank, from 1; 0: the head.

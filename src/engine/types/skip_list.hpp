@@ -2,13 +2,16 @@
 /// they pass.
 ///
 /// W. Pugh, "Skip lists: a probabilistic alternative to balanced trees", 1990, with the widths of
-/// his "cookbook"; the levels are drawn from the hash of the member, so that a run is reproducible.
+/// his "cookbook". Levels are drawn, not made from members: a caller who chooses the members does
+/// not choose how high they stand.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "engine/types/random.hpp"
 
 namespace sluice::engine {
 
@@ -33,7 +36,8 @@ struct Ranked {
     return {reinterpret_cast<const char*>(links() + levels), member_size};
   }
 
-  static Ranked* make(std::string_view member, std::uint64_t hash, double score);
+  static Ranked* make(std::string_view member, std::uint64_t hash, double score,
+                      std::uint32_t levels);
   static void destroy(Ranked* node) noexcept;
 };
 
@@ -49,6 +53,9 @@ class SkipList {
   static constexpr std::size_t most_levels = 32;
 
   SkipList();
+
+  /// For a new node.
+  std::uint32_t draw_levels() noexcept;
 
   std::size_t size() const noexcept { return size_; }
   Ranked* last() const noexcept { return last_; }
@@ -74,6 +81,7 @@ class SkipList {
   }
 
  private:
+  SeededRandom random_;
   std::array<Ranked::Link, most_levels> head_{};
   std::uint32_t levels_ = 1;
   std::size_t size_ = 0;

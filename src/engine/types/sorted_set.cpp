@@ -105,7 +105,7 @@ void SortedSet::insert_few(std::string_view member, double score) {
 }
 
 void SortedSet::insert_many(std::string_view member, double score) {
-  Ranked* node = Ranked::make(member, hash_of(member), score);
+  Ranked* node = Ranked::make(member, hash_of(member), score, many_->order.draw_levels());
   many_->by_member.insert(node);
   many_->order.insert(node);
 }

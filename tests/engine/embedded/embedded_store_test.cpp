@@ -75,6 +75,24 @@ TEST(EmbeddedStore, RefusesCommandsThatChangeAConnection) {
   EXPECT_THROW(store->run(Words{}).get(), Error);
 }
 
+TEST(EmbeddedStore, E13_RefusesNoCommandThatItNames) {
+  const auto store = memory();
+  const Value names = store->run({"COMMAND", "LIST"}).get();
+  EXPECT_GT(names.as_items().size(), 100U);
+  for (const auto& name : names.as_items()) {
+    const auto& text = name.as_text();
+    const auto bar = text.find('|');
+    std::vector<std::string_view> words{std::string_view{text}.substr(0, bar)};
+    if (bar != text.npos) words.push_back(std::string_view{text}.substr(bar + 1));
+    try {
+      store->run(words).get();
+    } catch (const Error& error) {  // of its arguments
+      EXPECT_NE(error.errc(), Errc::bad_argument) << text << ": " << error.message();
+      EXPECT_EQ(error.message().find("unknown"), std::string::npos) << error.message();
+    }
+  }
+}
+
 TEST(EmbeddedStore, KeepsErrorsOfABatchInTheirPlace) {
   const auto store = memory();
   Batch batch;

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <random>
 #include <thread>
 
 #include "engine/embedded_store.hpp"
@@ -138,6 +140,89 @@ TEST(AppendLogAndRedis, WeLoadTheFolderOfARealServer) {
     EXPECT_GT(expected.size(), 10U);
     EXPECT_EQ(test::difference(test::dump(*open_embedded({.path = folder.str()})), expected), "")
         << (rewrite ? "rewritten" : "plain");
+  }
+}
+
+/// What a program says of a file, and its exit code.
+std::pair<int, std::string> check_by_redis(const std::filesystem::path& manifest) {
+  const TempDir folder;
+  const auto said = folder.path() / "said";
+  const int code = std::system(
+      ("redis-check-aof " + manifest.string() + " > " + said.string() + " 2>&1").c_str());
+  std::ifstream file{said};
+  return {code, {std::istreambuf_iterator<char>{file}, {}}};
+}
+
+TEST(AppendLogAndRedis, E09_RedisAndItsCheckerTakeOurChecksumsForComments) {
+  const TempDir folder;
+  Dump ours;
+  {
+    const auto store = open_embedded({.path = folder.str(), .fsync = Fsync::never});
+    fill(asking(*store));
+    store->rewrite();
+    store->run({"SET", "after", "1"}).get();
+    ours = test::dump(*store);
+  }
+  const auto [code, said] = check_by_redis(folder.path() / "appendonlydir/appendonly.aof.manifest");
+  EXPECT_EQ(code, 0) << said;
+  EXPECT_EQ(test::difference(loaded_by_redis(folder.str()), ours), "");
+}
+
+TEST(AppendLogAndRedis, E09_ALogGoesFromHandToHand) {
+  const TempDir folder;
+  for (int round = 0; round < 3; ++round) {
+    const auto number = std::to_string(round);
+    {
+      const auto store = open_embedded({.path = folder.str(), .fsync = Fsync::never});
+      EXPECT_EQ(store->run({"DBSIZE"}).get(), Value::integer(2 * round));
+      store->run({"SET", "ours" + number, "v"}).get();
+    }
+    const RedisServer server{{"dir " + folder.str(), "appendonly yes", "appendfsync always",
+                              "aof-use-rdb-preamble no", "aof-load-truncated no"}};
+    PlainClient client{server.port()};
+    EXPECT_EQ(client.command({"DBSIZE"}).as_integer(), 2 * round + 1);
+    client.command({"SET", "theirs" + number, "v"});
+  }
+}
+
+/// A log as a server writes it, without checksums.
+std::string written_by_redis() {
+  const TempDir folder;
+  const RedisServer server{{"dir " + folder.str(), "appendonly yes", "appendfsync always"}};
+  PlainClient client{server.port()};
+  client.command({"SET", "text", "*2\r\n$3\r\nDEL\r\n$4\r\nhash\r\n*1\r\n$8\r\nFLUSHALL\r\n"});
+  client.command({"HSET", "hash", "f", "v"});
+  client.command({"EVAL", "redis.call('INCR', 'n') redis.call('RPUSH', 'list', 'a')", "0"});
+  client.command({"APPEND", "text", "more\r\n*1\r\n$4\r\nPING\r\n"});
+  std::ifstream file{folder.path() / "appendonlydir/appendonly.aof.1.incr.aof"};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+TEST(AppendLogAndRedis, E09_WhatRedisLoadsOfADamagedLogWeLoadOrRefuse) {
+  const auto whole = written_by_redis();
+  ASSERT_GT(whole.size(), 200U);
+  std::mt19937 random{7};
+  for (int i = 0; i < 24; ++i) {
+    auto content = whole;
+    if (i % 2 == 0)
+      content.resize(1 + random() % whole.size());  // torn
+    else
+      content[random() % whole.size()] ^= static_cast<char>(1 << random() % 7);
+    const TempDir ours;
+    const TempDir theirs;
+    for (const auto* folder : {&ours, &theirs})
+      std::ofstream{folder->path() / "appendonly.aof", std::ios::binary} << content;
+    Dump loaded;
+    try {
+      loaded = test::dump(*open_embedded({.path = ours.str()}));
+    } catch (const Error& error) {
+      EXPECT_NE(i % 2, 0) << "a torn log is loaded: " << error.message();
+      EXPECT_NE(error.message().find("at byte"), std::string::npos) << error.message();
+      continue;
+    }
+    const RedisServer server{{"dir " + theirs.str(), "appendonly yes"}};
+    PlainClient client{server.port()};
+    EXPECT_EQ(test::difference(loaded, test::dump(asking(client))), "") << i;
   }
 }
 

@@ -69,14 +69,6 @@ TEST(AppendLogRecord, SaysWhereTheDamageIs) {
   }
 }
 
-TEST(AppendLogRecord, TellsADamagedLengthFromATornTail) {
-  auto bytes = record({"SET", "k", "v"}) + record({"SET", "l", "w"});
-  bytes[bytes.find("$1") + 1] = '9';  // the key's length: $9
-  bytes.replace(bytes.find("$9"), 2, "$999");
-  EXPECT_TRUE(hides_records(bytes));
-  EXPECT_FALSE(hides_records(record({"SET", "k", "value"}).substr(0, 25)));
-}
-
 TEST(AppendLogRecord, PutsSeveralEffectsIntoATransaction) {
   std::string one;
   append_execution(one, {{"SELECT", "0"}, {"SET", "k", "v"}});

@@ -408,8 +408,9 @@ TEST_F(Quorum, WrongNodesAreSaid) {
 }
 
 /// Clients that come and go: two are never certain at once, and tokens rise; though they lose,
-/// double and delay what they say, or though one node of five sets its clock forward again and
-/// again. (Not both: a hold of three nodes cannot spare one that forgets it.)
+/// double and delay what they say, or though the clock of one node of five goes ahead again and
+/// again, and all leases there with it, as on a redis-server. (Not both: a hold of three nodes
+/// cannot spare one that forgets it.)
 class Storm {
  public:
   enum class Weather { faults, clock_jumps };
@@ -430,7 +431,7 @@ class Storm {
     for (int step = 0; step < 400; ++step) {
       nodes_.advance(std::chrono::milliseconds{5 * below(8)});
       if (clock_jumps_ && below(20) == 0)
-        nodes_.nodes[2].clock.jump_wall(std::chrono::milliseconds{below(2000)});
+        nodes_.nodes[2].clock.advance(std::chrono::milliseconds{below(2000)});
       let_go();
       for (std::size_t i = 0; i < locks_.size(); ++i) act(i);
       if (const auto wrong = look(); !wrong.empty()) return wrong;
