@@ -104,6 +104,27 @@ int protected_call(lua_State* lua) {
   return lua_gettop(lua);
 }
 
+/// xpcall. Lua's own calls the handler where the error is raised: inside the hook, when that ends
+/// the script, and there no hook ends the handler. Without the library "debug" nobody can tell that
+/// it is called later.
+int handled_call(lua_State* lua) {
+  luaL_checkany(lua, 2);
+  lua_settop(lua, 2);
+  lua_insert(lua, 1);
+  if (lua_pcall(lua, 0, LUA_MULTRET, 0) == 0) {
+    lua_pushboolean(lua, 1);
+    lua_replace(lua, 1);
+    return lua_gettop(lua);
+  }
+  if (lua_pcall(lua, 1, 1, 0) != 0) {
+    lua_pop(lua, 1);
+    lua_pushliteral(lua, "error in error handling");
+  }
+  lua_pushboolean(lua, 0);
+  lua_insert(lua, 1);
+  return 2;
+}
+
 /// Up to 18 decimal digits; nothing: the text is something else.
 std::optional<std::uint64_t> digits_in(std::string_view text) noexcept {
   if (text.empty() || text.size() > 18) return std::nullopt;
@@ -284,6 +305,7 @@ void open_sandbox(lua_State* lua) {
   wrap(lua, "getmetatable", get_metatable);
   replace_iteration(lua);
   set_function(lua, "pcall", protected_call);
+  set_function(lua, "xpcall", handled_call);
   set_function(lua, "loadstring", load_string);
   set_function(lua, "load", load_pieces);
   set_function(lua, "collectgarbage", collect_garbage);

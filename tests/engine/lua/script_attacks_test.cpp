@@ -224,7 +224,8 @@ TEST_F(ScriptAttacks, E03_NoFunctionOutlastsItsScript) {
         "local t = {} for i = 1, 15 do t = {t, t, t, t, t} end return cmsgpack.pack(t)",
         "while true do loadstring('return ' .. string.rep('1 + ', 10000) .. '1') end",
         "local f f = function() while true do end end coroutine.wrap(f)()",
-        "while true do pcall(coroutine.wrap(function() while true do end end)) end"})
+        "while true do pcall(coroutine.wrap(function() while true do end end)) end",
+        "xpcall(function() while true do end end, function() while true do end end)"})
     EXPECT_TRUE(is_ended(script)) << script;
   EXPECT_NE(eval("table.insert({}, -2147483648, 1)").find("position out of bounds"),
             std::string::npos);
