@@ -60,9 +60,8 @@ void spop(Context& context, Words words, Reply& reply) {
   const auto [set, count] = find_to_pop<Set>(context, words);
   if (!set) return several ? reply.set(0) : reply.null();
   auto& rng = context.engine().rng;
-  const auto picked =
-      several ? pick(context, *set, static_cast<std::int64_t>(count))
-              : std::vector{set->random(rng)};
+  const auto picked = several ? pick(context, *set, static_cast<std::int64_t>(count))
+                              : std::vector{set->random(rng)};
   if (several) reply.set(picked.size());
   for (const auto& member : picked) reply.bulk(member);
   remove_picked(context, words[1], *set, picked);
@@ -142,7 +141,8 @@ void tell(Context& context, Words words, Reply& reply) {
 
 template <Operation operation>
 void store(Context& context, Words words, Reply& reply) {
-  store_result(context, words[1], operation(context, find_sets(context, words.subspan(2))), false, reply);
+  store_result(context, words[1], operation(context, find_sets(context, words.subspan(2))), false,
+               reply);
 }
 
 void sintercard(Context& context, Words words, Reply& reply) {

@@ -185,11 +185,10 @@ void zrangestore(Context& context, Words words, Reply& reply) {
   auto result = std::make_unique<SortedSet>();
   if (zset) {
     const auto part = query.in(*zset);
-    zset->for_range(part.first, part.last, false,
-                    [&](const Scored& item) {
-                      context.spend(1);
-                      result->set(item.member, item.score);
-                    });
+    zset->for_range(part.first, part.last, false, [&](const Scored& item) {
+      context.spend(1);
+      result->set(item.member, item.score);
+    });
   }
   store_result(context, words[1], std::move(result), true, reply);
 }

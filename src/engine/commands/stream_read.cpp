@@ -191,7 +191,8 @@ void deliver_fresh(Context& context, const Read& read, const WantedStream& wante
   wanted.group->expect_move(context.undo());
   for (const auto& entry : entries) {
     move_group(*wanted.stream, *wanted.group, entry.id());
-    if (!read.noack) wanted.group->assign(entry.id(), consumer, context.now_ms(), 1, context.undo());
+    if (!read.noack)
+      wanted.group->assign(entry.id(), consumer, context.now_ms(), 1, context.undo());
   }
   if (entries.empty()) return;
   context.changed(entries.size());

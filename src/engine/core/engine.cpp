@@ -43,7 +43,8 @@ void Engine::add(CommandRows rows) {
 }
 
 Engine::Engine(std::uint64_t seed) : rng(seed) {
-  for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading, soonest_ms_, undo_);
+  for (auto& keyspace : keyspaces_)
+    keyspace = std::make_unique<Keyspace>(loading, soonest_ms_, undo_);
   commands_.reserve(resp::all_commands().size());
   for (const auto& spec : resp::all_commands()) commands_.push_back({&spec});
   for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[rng.below(16)];
@@ -178,7 +179,7 @@ void Engine::take_back() noexcept {
 Undo* Context::undo() noexcept { return engine_.undo(); }
 
 Context::Mark Context::mark() const noexcept {
-  return {changes_,        effects_.size(), signalled_.size(), block_.size(),
+  return {changes_,          effects_.size(), signalled_.size(),   block_.size(),
           published_.size(), replaced_,       engine_.log_database};
 }
 

@@ -138,7 +138,7 @@ Object& Keyspace::put(std::string_view key, Object object) {
   return entry->object;
 }
 
-void Keyspace::replace(Entry& entry, Object object) {
+void Keyspace::replace(Entry& entry, Object&& object) {
   if (undo_) {
     undo_->expect();
     undo_->wrote(size_about(object));

@@ -114,7 +114,7 @@ class Keyspace {
   /// Inserts or replaces; the expiry is cleared.
   Object& put(std::string_view key, Object object);
   /// Another object at a key that is there; the expiry stays.
-  void replace(Entry& entry, Object object);
+  void replace(Entry& entry, Object&& object);
   /// The object goes to `key` of `target`, with its expiry; what was there is replaced.
   Object& move(Entry& entry, Keyspace& target, std::string_view key);
   bool erase(std::string_view key);

@@ -107,8 +107,10 @@ struct LuaMemory {
 
  private:
   bool allows(std::size_t old_size, std::size_t new_size) noexcept {
-    if (used + (new_size - old_size) > limit) refused = true;
-    else if (new_size < large || !allow_large || allow_large(owner, new_size)) return true;
+    if (used + (new_size - old_size) > limit)
+      refused = true;
+    else if (new_size < large || !allow_large || allow_large(owner, new_size))
+      return true;
     return false;
   }
 

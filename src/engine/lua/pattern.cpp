@@ -129,7 +129,9 @@ bool LuaPattern::matches_single(const char* at, const char* pattern, const char*
   switch (*pattern) {
     case '.': return true;
     case escape: return in_class(c, static_cast<unsigned char>(pattern[1]));
-    case '[': step(static_cast<std::size_t>(single_end - pattern) / 8); return in_set(c, pattern, single_end - 1);
+    case '[':
+      step(static_cast<std::size_t>(single_end - pattern) / 8);
+      return in_set(c, pattern, single_end - 1);
     default: return static_cast<unsigned char>(*pattern) == c;
   }
 }

@@ -99,15 +99,14 @@ bool call_command(lua_State* lua) {
     push_error(lua, reason);
     return true;
   }
-  const int top = lua_gettop(lua);
   LuaReply reply(lua, run.protocol, *run.context);
   const auto blocks = run.context->blocks().size();
   if (!spend(run, steps_per_call)) {
-    run.engine->undo()->wrote(size_of(words));
+    if (command->spec->has(resp::flag_write)) run.engine->undo()->wrote(size_of(words));
     run_command(run, *command, words, reply);
   }
   if (run.ended()) {
-    lua_settop(lua, top);
+    lua_settop(lua, count);
     raise_end(lua, run);
   }
   if (!reply.complete()) {  // it would wait: inside a script its time is up at once

@@ -77,10 +77,7 @@ class Sha1Text {
 class InScript {
  public:
   InScript(Context& context, ScriptRun& run, bool read_only)
-      : context_(context),
-        run_(run),
-        session_(context.session()),
-        outer_(context.allowance()) {
+      : context_(context), run_(run), session_(context.session()), outer_(context.allowance()) {
     run_.context = &context;
     run_.read_only = read_only;
     run_.protocol = 2;

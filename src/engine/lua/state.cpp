@@ -49,9 +49,7 @@ int interval_with(std::size_t used) {
 
 void on_count(lua_State* lua, lua_Debug*);
 
-void watch(lua_State* lua, int interval) {
-  lua_sethook(lua, on_count, LUA_MASKCOUNT, interval);
-}
+void watch(lua_State* lua, int interval) { lua_sethook(lua, on_count, LUA_MASKCOUNT, interval); }
 
 void on_count(lua_State* lua, lua_Debug*) {
   const int interval = lua_gethookcount(lua);
@@ -161,9 +159,9 @@ std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
   if (text.starts_with(LUA_SIGNATURE[0]))
     return std::unexpected("ERR Error compiling script (new function): bytecode is not allowed");
   if (text.size() > longest_chunk)
-    return std::unexpected(fmt::format(
-        "ERR Error compiling script (new function): it has {} bytes, more than {}", text.size(),
-        longest_chunk));
+    return std::unexpected(
+        fmt::format("ERR Error compiling script (new function): it has {} bytes, more than {}",
+                    text.size(), longest_chunk));
   run_.start();
   make_room();
   memory_.lenient = false;

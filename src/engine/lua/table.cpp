@@ -151,8 +151,8 @@ int for_each_index(lua_State* lua) {
 }
 
 constexpr luaL_Reg functions[] = {
-    {"concat", concat},   {"foreach", for_each}, {"foreachi", for_each_index},
-    {"insert", insert},   {"remove", remove},    {nullptr, nullptr},
+    {"concat", concat}, {"foreach", for_each}, {"foreachi", for_each_index},
+    {"insert", insert}, {"remove", remove},    {nullptr, nullptr},
 };
 
 }  // namespace

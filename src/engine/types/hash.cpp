@@ -68,8 +68,10 @@ bool Hash::set(std::string_view name, std::string_view value, Undo* undo) {
   if (undo) undo->expect(2);
   if (!table_ && (name.size() > short_text || value.size() > short_text)) become_table(undo);
   const auto replace = [&](std::string& old) {
-    if (undo) undo->keep(std::exchange(old, std::string{value}));
-    else old.assign(value);
+    if (undo)
+      undo->keep(std::exchange(old, std::string{value}));
+    else
+      old.assign(value);
   };
   if (!table_) {
     for (std::size_t i = 0; i < few_.size(); ++i) {

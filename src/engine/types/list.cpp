@@ -87,7 +87,8 @@ void List::push(End end, std::string_view item, Undo* undo) {
     items_.emplace_front(item);
   else
     items_.emplace_back(item);
-  if (undo) undo->add(end == End::left ? Inverse::push<End::left> : Inverse::push<End::right>, this);
+  if (undo)
+    undo->add(end == End::left ? Inverse::push<End::left> : Inverse::push<End::right>, this);
 }
 
 std::string List::pop(End end, Undo* undo) {

@@ -79,8 +79,7 @@ bool Set::add(std::string_view member, Undo* undo) {
       if (place != numbers_.end() && *place == *number) return false;
       const auto index = place - numbers_.begin();
       numbers_.insert(place, *number);
-      if (undo)
-        undo->add(Inverse::add_number, this, nullptr, {static_cast<std::uint64_t>(index)});
+      if (undo) undo->add(Inverse::add_number, this, nullptr, {static_cast<std::uint64_t>(index)});
       return true;
     }
     if (number && std::ranges::binary_search(numbers_, *number)) return false;

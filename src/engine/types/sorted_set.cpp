@@ -163,8 +163,7 @@ void SortedSet::erase_few(std::size_t rank, Undo* undo) {
   auto& item = few_[rank];
   if (undo) {
     undo->keep(std::move(item.member));
-    undo->add(Inverse::erase_few, this, nullptr,
-              {rank, std::bit_cast<std::uint64_t>(item.score)});
+    undo->add(Inverse::erase_few, this, nullptr, {rank, std::bit_cast<std::uint64_t>(item.score)});
   }
   few_.erase(few_.begin() + static_cast<std::ptrdiff_t>(rank));
 }

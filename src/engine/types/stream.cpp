@@ -120,9 +120,7 @@ struct StreamGroup::Inverse {
     of(step).consumers_.insert(std::move(erased->consumer));
     for (auto& node : erased->pending) of(step).pending_.insert(std::move(node));
   }
-  static void assign_new(Undo&, Undo::Step& step, Undo::Way) {
-    of(step).acknowledge(id(step));
-  }
+  static void assign_new(Undo&, Undo::Step& step, Undo::Way) { of(step).acknowledge(id(step)); }
   /// Also of acknowledge(): `other` had it.
   static void assign(Undo&, Undo::Step& step, Undo::Way) {
     of(step).assign(id(step), *static_cast<Consumer*>(step.other),

@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t few_steps = 1024;  // room for so many is kept until the next script
 
 template <class T>
-void make_room(std::vector<T>& items, std::size_t more) {
+void reserve(std::vector<T>& items, std::size_t more) {
   if (items.capacity() - items.size() < more)
     items.reserve(std::max({items.capacity() * 2, items.size() + more, std::size_t{16}}));
 }
@@ -23,9 +23,9 @@ void take_text_back(Undo& undo, Undo::Step& step, Undo::Way) {
 
 }  // namespace
 
-void Undo::expect(std::size_t steps) {
-  make_room(steps_, steps);
-  make_room(texts_, 2 * steps);
+void Undo::make_room(std::size_t steps) {
+  reserve(steps_, steps);
+  reserve(texts_, 2 * steps);
 }
 
 void Undo::take_back() noexcept {

@@ -37,7 +37,11 @@ class Undo {
   };
 
   /// Before the change, so that add() and keep() cannot fail after it: room for so many steps.
-  void expect(std::size_t steps = 1);
+  void expect(std::size_t steps = 1) {
+    if (steps_.capacity() - steps_.size() < steps || texts_.capacity() - texts_.size() < 2 * steps)
+        [[unlikely]]
+      make_room(steps);
+  }
   void add(Play play, void* target, void* other = nullptr, Numbers numbers = {}) noexcept {
     steps_.push_back({play, target, other, false, numbers});
   }
@@ -75,6 +79,7 @@ class Undo {
   }
 
  private:
+  void make_room(std::size_t steps);
   void forget_steps() noexcept;
   void clear() noexcept;
 

@@ -14,9 +14,7 @@ class ScriptAttacks : public testing::Test {
 
   void limit(const ScriptLimits& limits) { session_.engine.scripts().set_limits(limits); }
   /// Against what steps do not tell. Nothing asserts how long it takes; what is not ended hangs.
-  void limit_time() {
-    limit({.time = std::chrono::milliseconds{30}, .clock = &system_clock()});
-  }
+  void limit_time() { limit({.time = std::chrono::milliseconds{30}, .clock = &system_clock()}); }
 
   std::string eval(const std::string& script) {
     return to_string(session_.run(Line{"EVAL", script, "0"}));
@@ -94,18 +92,19 @@ TEST_F(ScriptAttacks, E01_NoFinalizerOfAScriptRuns) {  // CVE-2024-46981
 }
 
 TEST_F(ScriptAttacks, E01_NestingEndsBeforeTheStackDoes) {
-  for (const char* script :
-       {"local function f() return coroutine.wrap(f)() end return f()",
-        "local function f() local c = coroutine.create(f) return coroutine.resume(c) end return f()",
-        "local function f() return pcall(f) end return f()",
-        "local function f() return pcall(string.gsub, 'a', 'a', f) end return f()",
-        "local function f() return table.sort({1, 2}, f) end return f()",
-        "local function f() return table.foreach({1}, f) end return f()",
-        "local function f() return xpcall(f, f) end return f()",
-        "local t = setmetatable({}, {}) getmetatable(t).__index = function(t, k) return t[k] end "
-        "return t.x",
-        "local t = setmetatable({}, {}) getmetatable(t).__concat = function(a, b) return a .. b end "
-        "return t .. t"})
+  for (
+      const char* script :
+      {"local function f() return coroutine.wrap(f)() end return f()",
+       "local function f() local c = coroutine.create(f) return coroutine.resume(c) end return f()",
+       "local function f() return pcall(f) end return f()",
+       "local function f() return pcall(string.gsub, 'a', 'a', f) end return f()",
+       "local function f() return table.sort({1, 2}, f) end return f()",
+       "local function f() return table.foreach({1}, f) end return f()",
+       "local function f() return xpcall(f, f) end return f()",
+       "local t = setmetatable({}, {}) getmetatable(t).__index = function(t, k) return t[k] end "
+       "return t.x",
+       "local t = setmetatable({}, {}) getmetatable(t).__concat = function(a, b) return a .. b end "
+       "return t .. t"})
     EXPECT_FALSE(eval(script).empty()) << script;
 }
 
@@ -125,9 +124,10 @@ TEST_F(ScriptAttacks, E02_WhatAnEndedScriptWroteIsUndone) {
 }
 
 TEST_F(ScriptAttacks, E02_NobodyHearsOfAnEndedScript) {
-  EXPECT_TRUE(is_ended("redis.call('select', 3) redis.call('rpush', 'list', 1) "
-                       "redis.call('publish', 'channel', 'm') redis.call('select', 0) "
-                       "while true do end"));
+  EXPECT_TRUE(
+      is_ended("redis.call('select', 3) redis.call('rpush', 'list', 1) "
+               "redis.call('publish', 'channel', 'm') redis.call('select', 0) "
+               "while true do end"));
   EXPECT_EQ(session_.effects_text(), "");
   EXPECT_TRUE(session_.signalled.empty());
   EXPECT_TRUE(session_.published.empty());
@@ -179,8 +179,9 @@ TEST_F(ScriptAttacks, E02_AJumpOfTheClockIsNoRunningTime) {
 TEST_F(ScriptAttacks, E02_UndoingCostsWhatWasChanged) {
   for (int i = 0; i < 2000; ++i) session_.run(Line{"HSET", "h", std::to_string(i), "v"});
   session_.run("SETBIT bits 80000000 1");
-  EXPECT_TRUE(is_ended("redis.call('hset', 'h', 7, 'other') redis.call('setbit', 'bits', 9, 1) "
-                       "redis.call('append', 'bits', 'x') while true do end"));
+  EXPECT_TRUE(
+      is_ended("redis.call('hset', 'h', 7, 'other') redis.call('setbit', 'bits', 9, 1) "
+               "redis.call('append', 'bits', 'x') while true do end"));
   EXPECT_EQ(to_string(session_.run("HGET h 7")), "\"v\"");
   EXPECT_EQ(to_string(session_.run("BITCOUNT bits")), "(integer) 1");
   EXPECT_EQ(to_string(session_.run("STRLEN bits")), "(integer) 10000001");
@@ -249,14 +250,27 @@ TEST_F(ScriptAttacks, E03_MemoryOfCFunctionsCounts) {
 TEST_F(ScriptAttacks, E04_WhatScriptsShareIsReadOnly) {  // CVE-2022-24735, CVE-2025-46818
   for (const char* script :
        {"getmetatable('').__index.format = function() return 'MT1' end",
-        "getmetatable('').__index = {}", "getmetatable('').__add = 1",
-        "setmetatable(getmetatable('').__index, {})", "rawset(getmetatable('').__index, 'x', 1)",
-        "rawset(getmetatable(''), '__index', {})", "for k, v in pairs(getmetatable('')) do v.x = 1 end",
+        "getmetatable('').__index = {}",
+        "getmetatable('').__add = 1",
+        "setmetatable(getmetatable('').__index, {})",
+        "rawset(getmetatable('').__index, 'x', 1)",
+        "rawset(getmetatable(''), '__index', {})",
+        "for k, v in pairs(getmetatable('')) do v.x = 1 end",
         "for k, v in pairs(_G) do if type(v) == 'table' and k ~= 'KEYS' and k ~= 'ARGV' then v.x = "
         "1 end end",
-        "local s = string s.x = 1", "math.x = 1", "cjson.x = 1", "coroutine.x = 1", "bit.x = 1",
-        "struct.x = 1", "cmsgpack.x = 1", "redis.x = 1", "_G.string.x = 1", "_G._G.x = 1",
-        "table.insert(string, 1)", "table.sort(string)", "table.remove(table)"})
+        "local s = string s.x = 1",
+        "math.x = 1",
+        "cjson.x = 1",
+        "coroutine.x = 1",
+        "bit.x = 1",
+        "struct.x = 1",
+        "cmsgpack.x = 1",
+        "redis.x = 1",
+        "_G.string.x = 1",
+        "_G._G.x = 1",
+        "table.insert(string, 1)",
+        "table.sort(string)",
+        "table.remove(table)"})
     EXPECT_NE(eval(script).find("readonly table"), std::string::npos)
         << script << " -> " << eval(script);
   EXPECT_EQ(eval("return string.format('%d', 7) .. ('x'):rep(2) .. ('%s'):format('y')"),
@@ -267,9 +281,10 @@ TEST_F(ScriptAttacks, E04_WhatScriptsShareIsReadOnly) {  // CVE-2022-24735, CVE-
 TEST_F(ScriptAttacks, E04_SettingsOfALibraryEndWithTheScript) {
   const std::string ask = "return cjson.encode({0.123456789, {}})";
   const auto before = eval(ask);
-  eval("cjson.encode_number_precision(3) cjson.encode_max_depth(1) cjson.decode_max_depth(1) "
-       "cjson.encode_sparse_array(true, 1, 1) cjson.encode_invalid_numbers(true) "
-       "cjson.decode_invalid_numbers(false) cjson.encode_keep_buffer(false)");
+  eval(
+      "cjson.encode_number_precision(3) cjson.encode_max_depth(1) cjson.decode_max_depth(1) "
+      "cjson.encode_sparse_array(true, 1, 1) cjson.encode_invalid_numbers(true) "
+      "cjson.decode_invalid_numbers(false) cjson.encode_keep_buffer(false)");
   EXPECT_EQ(eval(ask), before);
   EXPECT_EQ(eval("return cjson.decode('[[1]]')[1][1]"), "(integer) 1");
   eval("redis.setresp(3) math.randomseed(7) math.random()");

@@ -1,9 +1,10 @@
 // Random scripts; lua_script_fuzz looks for more of them.
+#include "engine/lua/script_maker.hpp"
+
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "engine/lua/script_maker.hpp"
 #include "support/sanitized.hpp"
 
 namespace sluice::test {
@@ -18,7 +19,8 @@ TEST_P(RandomScripts, NoneIsSeenByTheNextAndAnEndedOneHasDoneNothing) {
     std::vector<std::uint8_t> bytes(random() % 120);
     for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
     const auto script = script_of(bytes);
-    ASSERT_EQ(stage.run(script), "") << "seed " << GetParam() << ", script " << i << ":\n" << script;
+    ASSERT_EQ(stage.run(script), "") << "seed " << GetParam() << ", script " << i << ":\n"
+                                     << script;
   }
 }
 

@@ -127,7 +127,7 @@ TEST(Containers, AScanMissesNothingHoweverTheTableIsResized) {
   for (const bool grow : {true, false}) {
     std::int64_t soonest_ms = Engine::no_expiry;
     Undo* undo = nullptr;
-  Keyspace keys{loading, soonest_ms, undo};
+    Keyspace keys{loading, soonest_ms, undo};
     for (std::uint64_t i = 0; i < 3000; ++i) keys.put(member(i), std::string{"v"});
     std::set<std::string, std::less<>> seen;
     std::uint64_t cursor = 0, round = 0;
