@@ -110,7 +110,11 @@ std::string content_of(EngineSession& session, const std::string& key, const std
 
 }  // namespace
 
-std::string dump(EngineSession& session) {
+namespace {
+
+/// `tell(name, type)` gives the line of a key.
+template <class Tell>
+std::string all_keys(EngineSession& session, Tell&& tell) {
   std::vector<std::string> lines;
   const int selected = session.session.database;
   for (session.session.database = 0; session.session.database < Engine::databases;
@@ -120,13 +124,34 @@ std::string dump(EngineSession& session) {
       const auto& name = key.as_text();
       const auto type = session.run(Line{"TYPE", name}).as_text();
       lines.push_back(fmt::format("{}:{} {} {} @{}", session.session.database, quoted(name), type,
-                                  content_of(session, name, type),
+                                  tell(name, type),
                                   session.run(Line{"PEXPIRETIME", name}).as_integer()));
     }
   }
   session.session.database = selected;
   std::ranges::sort(lines);
   return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+}  // namespace
+
+std::string dump(EngineSession& session) {
+  return all_keys(session, [&](const std::string& name, const std::string& type) {
+    return content_of(session, name, type);
+  });
+}
+
+std::string state_of(EngineSession& session) {
+  return all_keys(session, [&](const std::string& name, const std::string& type) {
+    if (type == "stream")
+      return to_string(session.run(Line{"XINFO", "STREAM", name, "FULL", "COUNT", "0"}));
+    const auto encoding = session.run(Line{"OBJECT", "ENCODING", name}).as_text();
+    auto text = encoding + ' ' + content_of(session, name, type);
+    if (encoding != "listpack") return text;
+    if (type == "hash") text += to_string(session.run(Line{"HGETALL", name}));
+    if (type == "set") text += to_string(session.run(Line{"SMEMBERS", name}));
+    return text;
+  });
 }
 
 }  // namespace sluice::engine

@@ -43,5 +43,7 @@ class EngineSession {
 
 /// All that is in the databases, sorted, one line a key, with its time of expiry.
 std::string dump(EngineSession& session);
+/// The same, and what it leaves open: encodings, the order within small values, streams in full.
+std::string state_of(EngineSession& session);
 
 }  // namespace sluice::engine

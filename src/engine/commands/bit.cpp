@@ -21,6 +21,9 @@ std::size_t read_bit_offset(std::string_view word, std::int64_t width) {
   return static_cast<std::size_t>(offset);
 }
 
+/// What a script is charged for.
+constexpr std::size_t bits_a_step = 1024;
+
 bool bit_at(std::string_view text, std::size_t i) {
   return (static_cast<unsigned char>(text[i / 8]) >> (7 - i % 8) & 1) != 0;
 }
@@ -32,6 +35,7 @@ void setbit(Context& context, Words words, Reply& reply) {
   auto* text = find_as<std::string>(context, words[1]);
   if (!text) text = &make<std::string>(context, words[1]);
   const auto before = text->size();
+  expect_change(context.undo(), *text, place / 8, 1);
   if (before <= place / 8) text->resize(place / 8 + 1);
   const bool old = bit_at(*text, place);
   const bool wanted = words[3] == "1";
@@ -98,6 +102,7 @@ void bitcount(Context& context, Words words, Reply& reply) {
   const auto* text = find_as<std::string>(context, words[1]);
   if (!text || range.is_backward()) return reply.integer(0);
   const auto part = range.in(text->size());
+  context.spend(part.size() / bits_a_step);
   reply.integer(ones_between(*text, part.first, part.last));
 }
 
@@ -126,6 +131,7 @@ void bitpos(Context& context, Words words, Reply& reply) {
   if (!text) return reply.integer(wanted ? -1 : 0);
   const auto part = range.in(text->size());
   if (part.size() == 0) return reply.integer(-1);
+  context.spend(part.size() / bits_a_step);
   const auto place = find_bit(*text, wanted, part.first, part.last);
   // Behind the string all bits are 0, unless the caller said where to stop.
   if (place == part.last && (wanted || range.end_given)) return reply.integer(-1);
@@ -169,6 +175,7 @@ void bitop(Context& context, Words words, Reply& reply) {
   for (const auto& key : words.subspan(3)) {
     const auto* text = find_as<std::string>(context, key);
     texts.push_back(text ? std::string_view{*text} : std::string_view{});
+    context.spend(texts.back().size() * 8 / bits_a_step);
   }
   store_result(context, words[2], combined(texts, operation->combine), false, reply);
 }
@@ -292,6 +299,9 @@ void perform(Context& context, const Step& step, std::string* text, Reply& reply
                            : static_cast<Wide>(step.operand);
   const auto value = fitted(step.verb == Verb::add ? Wide{old} + operand : operand, step);
   if (!value) return reply.null();
+  const auto first = step.offset / 8;
+  const auto last = (step.offset + static_cast<std::size_t>(step.type.width) - 1) / 8;
+  expect_change(context.undo(), *text, first, last - first + 1);
   put_at(*text, step, *value);
   context.changed();
   reply.integer(step.verb == Verb::add ? *value : old);
@@ -307,6 +317,7 @@ void bitfield(Context& context, Words words, Reply& reply) {
       needed = std::max(needed, (step.offset + static_cast<std::size_t>(step.type.width) + 7) / 8);
   if (needed > 0 && !text) text = &make<std::string>(context, words[1]);
   if (needed > 0 && text->size() < needed) {
+    expect_change(context.undo(), *text, text->size(), needed - text->size());
     text->resize(needed);
     context.changed();  // also where every step fails; Redis forgets to log it then
   }

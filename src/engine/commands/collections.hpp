@@ -22,7 +22,8 @@ template <class T>
 void remove_elements(Context& context, Words words, T* value, Reply& reply) {
   std::size_t removed = 0;
   if (value) {
-    for (const auto& element : words.subspan(2)) removed += value->erase(element) ? 1U : 0U;
+    for (const auto& element : words.subspan(2))
+      removed += value->erase(element, context.undo()) ? 1U : 0U;
     drop_if_empty(context, words[1], *value);
   }
   context.changed(removed);
@@ -68,6 +69,7 @@ void scan_elements(Context& context, Words words, Reply& reply) {
   if (!value) return reply_scan(reply, 0, found);
   const auto options = read_scan(words, 2, false);
   const auto cursor = scan_some(*value, options, [&](const auto& element) {
+    context.spend(1);
     if constexpr (std::is_same_v<T, Hash>) {
       if (options.matches(element.name)) found.insert(found.end(), {element.name, element.value});
     } else if constexpr (std::is_same_v<T, SortedSet>) {
@@ -124,14 +126,24 @@ inline std::string kept(std::string_view member) { return std::string{member}; }
 inline const Hash::Field* kept(const Hash::Field& field) { return &field; }
 inline Scored kept(const Scored& item) { return item; }
 
+/// A script that asks for more repeats than it has memory for runs out of steps before.
+constexpr std::uint64_t repeat_steps = 200;
+
 /// `count` different elements, or all; a negative count: as many, with repeats.
 /// REQUIRES: `value` is not empty.
 template <class T>
-auto pick(const T& value, std::int64_t count, SeededRandom& rng) {
+auto pick(Context& context, const T& value, std::int64_t count) {
+  auto& rng = context.engine().rng;
   std::vector<decltype(kept(value.random(rng)))> all, picked;
-  for (; count < 0; ++count) picked.push_back(kept(value.random(rng)));
+  for (; count < 0; ++count) {
+    context.spend(repeat_steps);
+    picked.push_back(kept(value.random(rng)));
+  }
   if (!picked.empty() || count == 0) return picked;
-  value.for_each([&](const auto& element) { all.push_back(kept(element)); });
+  value.for_each([&](const auto& element) {
+    context.spend(1);
+    all.push_back(kept(element));
+  });
   const auto most = std::min(all.size(), static_cast<std::size_t>(count));
   for (const auto index : distinct_indexes(all.size(), most, rng))
     picked.push_back(std::move(all[index]));
@@ -149,7 +161,7 @@ void random_elements(Context& context, Words words, Reply& reply) {
   auto& rng = context.engine().rng;
   if (words.size() == 2) return value ? reply.bulk(name_of(value->random(rng))) : reply.null();
   if (!value) return reply.array(0);
-  const auto picked = pick(*value, count, rng);
+  const auto picked = pick(context, *value, count);
   PairReply pairs{reply, picked.size(), values, nests_pairs(context)};
   for (const auto& element : picked) pairs.add(element);
 }

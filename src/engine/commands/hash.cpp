@@ -14,7 +14,7 @@ std::int64_t set_fields(Context& context, Words words, std::string_view name) {
   hash.expect((words.size() - 2) / 2);
   std::int64_t created = 0;
   for (std::size_t i = 2; i < words.size(); i += 2)
-    created += hash.set(words[i], words[i + 1]) ? 1 : 0;
+    created += hash.set(words[i], words[i + 1], context.undo()) ? 1 : 0;
   context.changed();
   return created;
 }
@@ -29,7 +29,7 @@ void hmset(Context& context, Words words, Reply& reply) {
 
 void hsetnx(Context& context, Words words, Hash* hash, Reply& reply) {
   if (hash && hash->find(words[2])) return reply.integer(0);
-  value_or_new(context, words[1], hash).set(words[2], words[3]);
+  value_or_new(context, words[1], hash).set(words[2], words[3], context.undo());
   context.changed();
   reply.integer(1);
 }
@@ -71,7 +71,7 @@ void hincrby(Context& context, Words words, Reply& reply) {
   const auto* old = hash ? hash->find(words[2]) : nullptr;
   auto value = old ? read_integer(*old, "ERR hash value is not an integer") : 0;
   if (__builtin_add_overflow(value, by, &value)) return reply.error(increment_overflows);
-  value_or_new(context, words[1], hash).set(words[2], IntegerText{value});
+  value_or_new(context, words[1], hash).set(words[2], IntegerText{value}, context.undo());
   context.changed();
   reply.integer(value);
 }
@@ -87,7 +87,7 @@ void hincrbyfloat(Context& context, Words words, Reply& reply) {
   const auto sum = *value + *by;
   if (std::isnan(sum) || std::isinf(sum)) return reply.error(increment_not_finite);
   const auto result = text_of(sum);
-  value_or_new(context, words[1], hash).set(words[2], result);
+  value_or_new(context, words[1], hash).set(words[2], result, context.undo());
   context.changed();
   context.log_instead({"HSET", words[1], words[2], result});
   reply.bulk(result);

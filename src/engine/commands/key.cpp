@@ -42,11 +42,7 @@ bool rename_key(Context& context, Words words, bool only_new) {
   if (!entry) refuse(no_such_key);
   if (words[1] == words[2]) return !only_new;
   if (only_new && find(context, words[2])) return false;
-  const auto at_ms = entry->expiry_ms;
-  Object moved = std::move(entry->object);
-  keys.erase(words[1]);
-  signal_if_waited_for(context, words[2], keys.put(words[2], std::move(moved)));
-  keys.set_expiry_ms(words[2], at_ms);
+  signal_if_waited_for(context, words[2], keys.move(*entry, keys, words[2]));
   context.changed();
   return true;
 }
@@ -93,6 +89,7 @@ void copy(Context& context, Words words, Reply& reply) {
   if (!entry || (exists_in(context, database, words[2]) && !replace)) return reply.integer(0);
   auto& target = context.engine().keyspace(database);
   const auto at_ms = entry->expiry_ms;
+  context.spend(size_about(entry->object) / 64);
   signal_if_waited_for(context, words[2], target.put(words[2], copy_of(entry->object)));
   target.set_expiry_ms(words[2], at_ms);
   context.changed();
@@ -106,9 +103,7 @@ void move(Context& context, Words words, Reply& reply) {
   Entry* entry = context.keys().find_entry(words[1], context.now_ms());
   if (!entry || exists_in(context, database, words[1])) return reply.integer(0);
   auto& target = context.engine().keyspace(database);
-  signal_if_waited_for(context, words[1], target.put(words[1], std::move(entry->object)));
-  target.set_expiry_ms(words[1], entry->expiry_ms);
-  context.keys().erase(words[1]);
+  signal_if_waited_for(context, words[1], context.keys().move(*entry, target, words[1]));
   context.changed();
   reply.integer(1);
 }
@@ -209,6 +204,7 @@ void scan(Context& context, Words words, Reply& reply) {
   const auto options = read_scan(words, 1, true);
   std::vector<std::string> found;
   const auto cursor = scan_some(context.keys(), options, [&](const Entry& entry) {
+    context.spend(1);
     const bool type_fits = options.type.empty() || is_word(options.type, type_name(entry.object));
     if (type_fits && options.matches(entry.key())) found.emplace_back(entry.key());
   });
@@ -219,6 +215,7 @@ void scan(Context& context, Words words, Reply& reply) {
 void keys_matching(Context& context, Words words, Reply& reply) {
   std::vector<std::string> found;
   context.keys().for_each([&](const Entry& entry) {
+    context.spend(1 + entry.key().size() / 16);
     if (words[1] == "*" || glob_matches(words[1], entry.key())) found.emplace_back(entry.key());
   });
   drop_expired(context, found);

@@ -14,7 +14,7 @@ void push(Context& context, Words words, List* list, Reply& reply) {
     list = &make<List>(context, words[1]);
     context.signal(words[1]);
   }
-  for (const auto& item : words.subspan(2)) list->push(end, item);
+  for (const auto& item : words.subspan(2)) list->push(end, item, context.undo());
   context.changed(words.size() - 2);
   reply.count(list->size());
 }
@@ -24,7 +24,7 @@ std::string_view pop_name(End end) { return end == End::left ? "LPOP" : "RPOP"; 
 /// Pops `count` items and replies them. REQUIRES: count <= size.
 void pop_items(Context& context, std::string_view key, List& list, End end, std::size_t count,
                Reply& reply) {
-  for (std::size_t i = 0; i < count; ++i) reply.bulk(list.pop(end));
+  for (std::size_t i = 0; i < count; ++i) reply.bulk(list.pop(end, context.undo()));
   context.changed(count);
   drop_if_empty(context, key, list);
 }
@@ -60,7 +60,7 @@ void lset(Context& context, Words words, List* list, Reply& reply) {
   const auto place = read_integer(words[2]);
   const auto i = list->index_of(place);
   if (!i) return reply.error("ERR index out of range");
-  list->set(*i, words[3]);
+  list->set(*i, words[3], context.undo());
   context.changed();
   reply.ok();
 }
@@ -68,7 +68,8 @@ void lset(Context& context, Words words, List* list, Reply& reply) {
 void lrem(Context& context, Words words, Reply& reply) {
   const auto count = read_integer(words[2]);
   auto* list = find_as<List>(context, words[1]);
-  const auto removed = list ? list->remove(words[3], count) : 0;
+  if (list) context.spend(list->size() / 8);
+  const auto removed = list ? list->remove(words[3], count, context.undo()) : 0;
   if (removed > 0) {
     context.changed(removed);
     drop_if_empty(context, words[1], *list);
@@ -82,7 +83,7 @@ void ltrim(Context& context, Words words, Reply& reply) {
   if (list) {
     const auto before = list->size();
     const auto kept = interval_of(start, end, before);
-    list->trim(kept.first, kept.last);
+    list->trim(kept.first, kept.last, context.undo());
     if (list->size() != before) context.changed(before - list->size());
     drop_if_empty(context, words[1], *list);
   }
@@ -94,10 +95,11 @@ void linsert(Context& context, Words words, Reply& reply) {
   if (!after && !is_word(words[2], "before")) return reply.error(syntax_error);
   auto* list = find_as<List>(context, words[1]);
   if (!list) return reply.integer(0);
+  context.spend(list->size() / 8);
   std::size_t i = 0;
   while (i < list->size() && (*list)[i] != words[3]) ++i;
   if (i == list->size()) return reply.integer(-1);
-  list->insert(after ? i + 1 : i, words[4]);
+  list->insert(after ? i + 1 : i, words[4], context.undo());
   context.changed();
   reply.count(list->size());
 }
@@ -147,6 +149,7 @@ void lpos(Context& context, Words words, Reply& reply) {
                           ? size
                           : static_cast<std::size_t>(std::max<std::int64_t>(options.count, 1));
   std::vector<std::int64_t> places;
+  context.spend(compared / 8);
   for (std::size_t i = 0; i < compared && places.size() < wanted; ++i) {
     const auto place = backward ? size - 1 - i : i;
     if ((*list)[place] == words[2] && skip-- <= 0)
@@ -172,12 +175,12 @@ bool move_one(Context& context, std::string_view from, std::string_view to, End 
   auto* source = find_as<List>(context, from);
   if (!source) return false;
   auto* target = find_as<List>(context, to);
-  const auto item = source->pop(take);
+  const auto item = source->pop(take, context.undo());
   if (!target) {
     target = &make<List>(context, to);
     context.signal(to);
   }
-  target->push(give, item);
+  target->push(give, item, context.undo());
   drop_if_empty(context, from, *source);
   context.changed();
   reply.bulk(item);

@@ -10,7 +10,7 @@ namespace {
 void sadd(Context& context, Words words, Set* found, Reply& reply) {
   auto& set = value_or_new(context, words[1], found);
   std::size_t added = 0;
-  for (const auto& member : words.subspan(2)) added += set.add(member) ? 1U : 0U;
+  for (const auto& member : words.subspan(2)) added += set.add(member, context.undo()) ? 1U : 0U;
   context.changed(added);
   reply.count(added);
 }
@@ -35,9 +35,9 @@ void smove(Context& context, Words words, Reply& reply) {
   if (!from) return reply.integer(0);
   auto* to = find_as<Set>(context, words[2]);
   if (from == to) return reply.integer(from->contains(member) ? 1 : 0);
-  if (!from->erase(member)) return reply.integer(0);
+  if (!from->erase(member, context.undo())) return reply.integer(0);
   drop_if_empty(context, words[1], *from);
-  value_or_new(context, words[2], to).add(member);
+  value_or_new(context, words[2], to).add(member, context.undo());
   context.changed();
   reply.integer(1);
 }
@@ -46,7 +46,7 @@ void remove_picked(Context& context, std::string_view key, Set& set,
                    const std::vector<std::string>& picked) {
   std::vector<std::string_view> log{"SREM", key};
   for (const auto& member : picked) {
-    set.erase(member);
+    set.erase(member, context.undo());
     log.push_back(member);
   }
   drop_if_empty(context, key, set);
@@ -60,8 +60,8 @@ void spop(Context& context, Words words, Reply& reply) {
   const auto [set, count] = find_to_pop<Set>(context, words);
   if (!set) return several ? reply.set(0) : reply.null();
   auto& rng = context.engine().rng;
-  const auto picked =
-      several ? pick(*set, static_cast<std::int64_t>(count), rng) : std::vector{set->random(rng)};
+  const auto picked = several ? pick(context, *set, static_cast<std::int64_t>(count))
+                              : std::vector{set->random(rng)};
   if (several) reply.set(picked.size());
   for (const auto& member : picked) reply.bulk(member);
   remove_picked(context, words[1], *set, picked);
@@ -74,7 +74,7 @@ void srandmember(Context& context, Words words, Reply& reply) {
   auto& rng = context.engine().rng;
   if (words.size() == 2) return set ? reply.bulk(set->random(rng)) : reply.null();
   if (!set) return reply.array(0);
-  const auto picked = pick(*set, count, rng);
+  const auto picked = pick(context, *set, count);
   reply.array(picked.size());
   for (const auto& member : picked) reply.bulk(member);
 }
@@ -90,52 +90,59 @@ std::vector<const Set*> find_sets(Context& context, Words keys) {
 
 /// Visits the members of the intersection until `visit` says false. Starts from the smallest set.
 template <class Visit>
-void intersect(std::vector<const Set*> sets, Visit&& visit) {
+void intersect(Context& context, std::vector<const Set*> sets, Visit&& visit) {
   if (std::ranges::find(sets, nullptr) != sets.end()) return;
   std::ranges::sort(sets, {}, &Set::size);
   bool more = true;
   sets.front()->for_each([&](std::string_view member) {
+    context.spend(sets.size());
     if (more && std::all_of(sets.begin() + 1, sets.end(),
                             [&](const Set* set) { return set->contains(member); }))
       more = visit(member);
   });
 }
 
-std::unique_ptr<Set> intersection(const std::vector<const Set*>& sets) {
+std::unique_ptr<Set> intersection(Context& context, const std::vector<const Set*>& sets) {
   auto result = std::make_unique<Set>();
-  intersect(sets, [&](std::string_view member) { return result->add(member), true; });
+  intersect(context, sets, [&](std::string_view member) { return result->add(member), true; });
   return result;
 }
 
-std::unique_ptr<Set> union_of(const std::vector<const Set*>& sets) {
+std::unique_ptr<Set> union_of(Context& context, const std::vector<const Set*>& sets) {
   auto result = std::make_unique<Set>();
   for (const auto* set : sets)
-    if (set) set->for_each([&](std::string_view member) { result->add(member); });
+    if (set)
+      set->for_each([&](std::string_view member) {
+        context.spend(1);
+        result->add(member);
+      });
   return result;
 }
 
-std::unique_ptr<Set> difference(const std::vector<const Set*>& sets) {
+std::unique_ptr<Set> difference(Context& context, const std::vector<const Set*>& sets) {
   auto result = std::make_unique<Set>();
   if (!sets.front()) return result;
   sets.front()->for_each([&](std::string_view member) {
+    context.spend(sets.size());
     const auto has = [&](const Set* set) { return set && set->contains(member); };
     if (std::none_of(sets.begin() + 1, sets.end(), has)) result->add(member);
   });
   return result;
 }
 
-using Operation = std::unique_ptr<Set> (*)(const std::vector<const Set*>& sets);
+using Operation = std::unique_ptr<Set> (*)(Context&, const std::vector<const Set*>& sets);
 
 template <Operation operation>
 void tell(Context& context, Words words, Reply& reply) {
-  const auto result = operation(find_sets(context, words.subspan(1)));
+  const auto result = operation(context, find_sets(context, words.subspan(1)));
   reply.set(result->size());
   result->for_each([&](std::string_view member) { reply.bulk(member); });
 }
 
 template <Operation operation>
 void store(Context& context, Words words, Reply& reply) {
-  store_result(context, words[1], operation(find_sets(context, words.subspan(2))), false, reply);
+  store_result(context, words[1], operation(context, find_sets(context, words.subspan(2))), false,
+               reply);
 }
 
 void sintercard(Context& context, Words words, Reply& reply) {
@@ -151,7 +158,7 @@ void sintercard(Context& context, Words words, Reply& reply) {
     limit = read_integer_between(options[i + 1], 0, largest_integer, "ERR LIMIT can't be negative");
   }
   std::int64_t found = 0;
-  intersect(find_sets(context, keys), [&](std::string_view) { return ++found != limit; });
+  intersect(context, find_sets(context, keys), [&](std::string_view) { return ++found != limit; });
   reply.integer(found);
 }
 

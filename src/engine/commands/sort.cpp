@@ -50,16 +50,20 @@ SortOptions read_options(Words words, bool may_store) {
 /// What is sorted. `ordered`: it has an order of its own.
 std::vector<std::string> elements_at(Context& context, std::string_view key, bool& ordered) {
   std::vector<std::string> elements;
+  const auto add = [&](std::string_view element) {
+    context.spend(1);
+    elements.emplace_back(element);
+  };
   Object* object = find(context, key);
   if (!object) return elements;
   ordered = true;
   if (const auto* list = as<List>(*object)) {
-    for (std::size_t i = 0; i < list->size(); ++i) elements.push_back((*list)[i]);
+    for (std::size_t i = 0; i < list->size(); ++i) add((*list)[i]);
   } else if (const auto* set = as<Set>(*object)) {
     ordered = false;
-    set->for_each([&](std::string_view member) { elements.emplace_back(member); });
+    set->for_each(add);
   } else if (const auto* zset = as<SortedSet>(*object)) {
-    zset->for_each([&](const Scored& item) { elements.emplace_back(item.member); });
+    zset->for_each([&](const Scored& item) { add(item.member); });
   } else {
     refuse(wrong_type);
   }
@@ -69,6 +73,7 @@ std::vector<std::string> elements_at(Context& context, std::string_view key, boo
 /// What `pattern` means for an element: "#" the element, "key_*" a string, "key_*->field" a field.
 std::optional<std::string> looked_up(Context& context, std::string_view pattern,
                                      const std::string& element) {
+  context.spend(10);
   if (pattern == "#") return element;
   const auto star = pattern.find('*');
   if (star == std::string_view::npos) return std::nullopt;
@@ -126,7 +131,11 @@ std::vector<std::string> sorted(Context& context, const SortOptions& options,
     item.element = std::move(element);
     if (!options.unsorted) weigh(context, options, item);
   }
-  if (sort) std::ranges::sort(items, comes_first);
+  if (sort)
+    std::ranges::sort(items, [&](const Weighted& one, const Weighted& other) {
+      context.spend(1);
+      return comes_first(one, other);
+    });
   if (options.descending && (sort || ordered)) std::ranges::reverse(items);
   const auto first =
       std::min(items.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.offset, 0)));

@@ -47,7 +47,7 @@ struct Added {
 
 /// Adds or moves one member. False: the sum would not be a number.
 bool add_one(SortedSet& zset, std::string_view member, double score, const AddOptions& options,
-             Added& added) {
+             Added& added, Undo* undo) {
   const auto old = zset.score(member);
   added.score = old;
   if (old ? options.only_new : options.only_present) return added.score.reset(), true;
@@ -57,7 +57,7 @@ bool add_one(SortedSet& zset, std::string_view member, double score, const AddOp
     return added.score.reset(), true;
   added.score = score;
   if (old && *old == score) return true;
-  zset.set(member, score);
+  zset.set(member, score, undo);
   ++(old ? added.updated : added.created);
   return true;
 }
@@ -75,7 +75,7 @@ Added add_all(Context& context, std::string_view key, Words pairs, const AddOpti
   Added added;
   bool good = true;
   for (std::size_t i = 0; i < scores.size() && good; ++i)
-    good = add_one(*zset, pairs[2 * i + 1], scores[i], options, added);
+    good = add_one(*zset, pairs[2 * i + 1], scores[i], options, added, context.undo());
   if (added.created + added.updated > 0) context.changed(added.created + added.updated);
   drop_if_empty(context, key, *zset);
   if (!good) refuse("ERR resulting score is not a number (NaN)");
@@ -142,7 +142,7 @@ void take(Context& context, std::string_view key, SortedSet& zset, Extreme extre
   const bool reverse = extreme == Extreme::max;
   const Interval part = reverse ? Interval{zset.size() - count, zset.size()} : Interval{0, count};
   zset.for_range(part.first, part.last, reverse, tell);
-  zset.erase_range(part.first, part.last);
+  zset.erase_range(part.first, part.last, context.undo());
   if (count > 0) context.changed(count);
   drop_if_empty(context, key, zset);
 }

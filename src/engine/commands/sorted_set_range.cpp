@@ -185,8 +185,10 @@ void zrangestore(Context& context, Words words, Reply& reply) {
   auto result = std::make_unique<SortedSet>();
   if (zset) {
     const auto part = query.in(*zset);
-    zset->for_range(part.first, part.last, false,
-                    [&](const Scored& item) { result->set(item.member, item.score); });
+    zset->for_range(part.first, part.last, false, [&](const Scored& item) {
+      context.spend(1);
+      result->set(item.member, item.score);
+    });
   }
   store_result(context, words[1], std::move(result), true, reply);
 }
@@ -208,7 +210,8 @@ template <By by>
 void remove_range(Context& context, Words words, Reply& reply) {
   const auto [zset, part] = find_part<by>(context, words);
   if (part.size() > 0) {
-    zset->erase_range(part.first, part.last);
+    context.spend(part.size());
+    zset->erase_range(part.first, part.last, context.undo());
     drop_if_empty(context, words[1], *zset);
     context.changed(part.size());
   }

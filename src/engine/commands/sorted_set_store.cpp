@@ -53,7 +53,7 @@ struct Combination {
 
 /// What a command does with its inputs, and which options it knows.
 struct Form {
-  void (*combine)(const Combination& from, SortedSet& result);
+  void (*combine)(Context& context, const Combination& from, SortedSet& result);
   std::string_view name;
   bool weights = true;  ///< WEIGHTS and AGGREGATE
   bool scores = true;   ///< WITHSCORES
@@ -102,9 +102,10 @@ Combination read(Context& context, Words words, const Form& form) {
   return out;
 }
 
-void unite(const Combination& from, SortedSet& result) {
+void unite(Context& context, const Combination& from, SortedSet& result) {
   for (const auto& input : from.inputs)
     input.for_each([&](const Scored& item) {
+      context.spend(2);
       const auto old = result.score(item.member);
       const auto score = input.weighted(item.score);
       result.set(item.member, old ? aggregated(from.aggregate, *old, score) : score);
@@ -112,11 +113,12 @@ void unite(const Combination& from, SortedSet& result) {
 }
 
 /// Stops at `from.limit` members where it is not 0.
-void intersect(const Combination& from, SortedSet& result) {
+void intersect(Context& context, const Combination& from, SortedSet& result) {
   auto inputs = from.inputs;
   std::ranges::stable_sort(inputs, {}, &Input::size);
   const auto limit = from.limit == 0 ? SIZE_MAX : static_cast<std::size_t>(from.limit);
   inputs.front().for_each([&](const Scored& item) {
+    context.spend(inputs.size());
     if (result.size() >= limit) return;
     double sum = inputs.front().weighted(item.score);
     for (std::size_t i = 1; i < inputs.size(); ++i) {
@@ -128,8 +130,9 @@ void intersect(const Combination& from, SortedSet& result) {
   });
 }
 
-void subtract(const Combination& from, SortedSet& result) {
+void subtract(Context& context, const Combination& from, SortedSet& result) {
   from.inputs.front().for_each([&](const Scored& item) {
+    context.spend(from.inputs.size());
     const auto has = [&](const Input& input) { return input.score(item.member).has_value(); };
     if (std::none_of(from.inputs.begin() + 1, from.inputs.end(), has))
       result.set(item.member, item.score);
@@ -148,7 +151,7 @@ template <const Form& form>
 void tell(Context& context, Words words, Reply& reply) {
   const auto from = read(context, words.subspan(1), form);
   SortedSet result;
-  form.combine(from, result);
+  form.combine(context, from, result);
   PairReply pairs{reply, result.size(), from.scores, nests_pairs(context)};
   result.for_each([&](const Scored& item) { pairs.add(item); });
 }
@@ -157,13 +160,13 @@ template <const Form& form>
 void store(Context& context, Words words, Reply& reply) {
   const auto from = read(context, words.subspan(2), form);
   auto result = std::make_unique<SortedSet>();
-  form.combine(from, *result);
+  form.combine(context, from, *result);
   store_result(context, words[1], std::move(result), true, reply);
 }
 
 void zintercard(Context& context, Words words, Reply& reply) {
   SortedSet result;
-  intersect(read(context, words.subspan(1), cardinalities), result);
+  intersect(context, read(context, words.subspan(1), cardinalities), result);
   reply.count(result.size());
 }
 

@@ -93,8 +93,8 @@ void xadd(Context& context, Words words, Reply& reply) {
   settle_id(stream ? *stream : empty, context, add);
   if (!stream) stream = &make<Stream>(context, words[1]);
 
-  stream->append(add.id, words.subspan(add.id_at + 1));
-  stream->trim(add.options.trim);
+  stream->append(add.id, words.subspan(add.id_at + 1), context.undo());
+  stream->trim(add.options.trim, context.undo());
   context.changed();
   context.signal(words[1]);
   if (add.any_id || add.any_seq || add.options.wanted()) log_add(context, words, add, *stream);
@@ -130,8 +130,9 @@ void xdel(Context& context, Words words, Reply& reply) {
   if (!stream) return reply.integer(0);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = read_stream_id(words[i + 2]);
   std::int64_t deleted = 0;
+  stream->expect_count(context.undo());
   for (const auto id : ids) {
-    if (!stream->erase(id)) continue;
+    if (!stream->erase(id, context.undo())) continue;
     stream->max_deleted_id = std::max(stream->max_deleted_id, id);
     ++deleted;
   }
@@ -149,7 +150,7 @@ void xtrim(Context& context, Words words, Reply& reply) {
   if (!options.wanted())
     return reply.error("ERR syntax error, XTRIM must be called with either MAXLEN or MINID");
   auto* stream = find_as<Stream>(context, words[1]);
-  const auto deleted = stream ? stream->trim(options.trim) : 0;
+  const auto deleted = stream ? stream->trim(options.trim, context.undo()) : 0;
   context.changed(deleted);
   if (deleted > 0 && options.trim.approximate) {
     const IntegerText length{static_cast<std::int64_t>(stream->size())};
@@ -193,6 +194,7 @@ void xsetid(Context& context, Words words, Reply& reply) {
       return reply.error(
           "ERR The entries_added specified in XSETID is smaller than the target stream length");
   }
+  stream.expect_count(context.undo());
   stream.last_id = set.id;
   if (set.added >= 0) stream.entries_added = static_cast<std::uint64_t>(set.added);
   if (set.max_deleted != StreamId{}) stream.max_deleted_id = set.max_deleted;

@@ -190,12 +190,12 @@ Claim read_claim(Context& context, Words words) {
 }
 
 /// The entry goes to the consumer; null: it was not pending, or not idle for long enough.
-StreamGroup::Pending* claim_one(const Context& context, StreamGroup& group,
+StreamGroup::Pending* claim_one(Context& context, StreamGroup& group,
                                 StreamGroup::Consumer& consumer, const Claim& claim, StreamId id) {
   auto* pending = group.find_pending(id);
   if (!pending) {
     if (!claim.force) return nullptr;
-    pending = &group.assign(id, consumer, claim.delivered_ms, 1);
+    pending = &group.assign(id, consumer, claim.delivered_ms, 1, context.undo());
   } else if (claim.min_idle > 0 && idle_ms(context, *pending) < claim.min_idle) {
     return nullptr;
   }
@@ -205,7 +205,7 @@ StreamGroup::Pending* claim_one(const Context& context, StreamGroup& group,
   } else if (!claim.just_id) {
     ++deliveries;
   }
-  return &group.assign(id, consumer, claim.delivered_ms, deliveries);
+  return &group.assign(id, consumer, claim.delivered_ms, deliveries, context.undo());
 }
 
 void reply_claimed(Reply& reply, const Stream& stream, const std::vector<StreamId>& claimed,
@@ -219,6 +219,7 @@ void xclaim(Context& context, Words words, Reply& reply) {
   const auto [stream, group] = find_group(context, words[1], words[2]);
   const auto claim = read_claim(context, words);
   const bool moved = claim.last_id > group.last_id;
+  if (moved) group.expect_move(context.undo());
   if (moved) group.last_id = claim.last_id;
 
   auto& consumer = consumer_of(context, group, words[1], words[2], words[3]);
@@ -226,7 +227,7 @@ void xclaim(Context& context, Words words, Reply& reply) {
   std::vector<StreamId> claimed;
   for (const auto id : claim.ids) {
     if (!stream.contains(id)) {
-      if (!group.acknowledge(id)) continue;
+      if (!group.acknowledge(id, context.undo())) continue;
       log.dropped(id);
       context.changed();
       continue;
@@ -287,7 +288,7 @@ void xautoclaim(Context& context, Words words, Reply& reply) {
     const auto id = at->first;
     ++at;
     if (!stream.contains(id)) {
-      group.acknowledge(id);
+      group.acknowledge(id, context.undo());
       log.dropped(id);
       deleted.push_back(id);
       --left;

@@ -56,9 +56,8 @@ void xgroup_create(Context& context, Words words, Reply& reply) {
     stream = &make<Stream>(context, words[2]);
     context.signal(words[2]);
   }
-  const auto [place, made] =
-      stream->groups.try_emplace(std::string{words[3]}, id, create.entries_read);
-  if (!made) return reply.error("BUSYGROUP Consumer Group name already exists");
+  if (!stream->add_group(words[3], id, create.entries_read, context.undo()))
+    return reply.error("BUSYGROUP Consumer Group name already exists");
   context.changed();
   reply.ok();
 }
@@ -66,7 +65,9 @@ void xgroup_create(Context& context, Words words, Reply& reply) {
 void xgroup_setid(Context& context, Words words, Reply& reply) {
   const auto create = read_create(words, false);
   const auto [stream, group] = find_named(context, words);
-  group.last_id = read_group_id(words[4], &stream);
+  const auto id = read_group_id(words[4], &stream);
+  group.expect_move(context.undo());
+  group.last_id = id;
   group.entries_read = create.entries_read;
   context.changed();
   reply.ok();
@@ -74,7 +75,7 @@ void xgroup_setid(Context& context, Words words, Reply& reply) {
 
 void xgroup_destroy(Context& context, Words words, Reply& reply) {
   auto& stream = find_stream(context, words[2], no_stream);
-  if (stream.groups.erase(std::string{words[3]}) == 0) return reply.integer(0);
+  if (!stream.erase_group(words[3], context.undo())) return reply.integer(0);
   context.changed();
   context.signal(words[2]);  // a blocked XREADGROUP of this group ends with an error
   reply.integer(1);
@@ -83,7 +84,7 @@ void xgroup_destroy(Context& context, Words words, Reply& reply) {
 void xgroup_createconsumer(Context& context, Words words, Reply& reply) {
   auto& group = find_named(context, words).group;
   if (group.find_consumer(words[4])) return reply.integer(0);
-  group.add_consumer(words[4], context.now_ms());
+  group.add_consumer(words[4], context.now_ms(), context.undo());
   context.changed();
   reply.integer(1);
 }
@@ -91,7 +92,7 @@ void xgroup_createconsumer(Context& context, Words words, Reply& reply) {
 void xgroup_delconsumer(Context& context, Words words, Reply& reply) {
   auto& group = find_named(context, words).group;
   if (!group.find_consumer(words[4])) return reply.integer(0);
-  reply.count(group.erase_consumer(words[4]));
+  reply.count(group.erase_consumer(words[4], context.undo()));
   context.changed();
 }
 
@@ -101,8 +102,8 @@ void xack(Context& context, Words words, Reply& reply) {
   auto* group = group_of(stream, words[2]);
   if (!group) return reply.integer(0);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = read_stream_id(words[i + 3]);
-  const auto acknowledged =
-      std::ranges::count_if(ids, [&](StreamId id) { return group->acknowledge(id); });
+  const auto acknowledged = std::ranges::count_if(
+      ids, [&](StreamId id) { return group->acknowledge(id, context.undo()); });
   context.changed(static_cast<std::size_t>(acknowledged));
   reply.integer(acknowledged);
 }

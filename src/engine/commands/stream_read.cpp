@@ -150,6 +150,7 @@ void reply_history(Context& context, const Read& read, const WantedStream& wante
   for (at = begin; count > 0; ++at, --count) {
     const auto entry = wanted.stream->find(at->first);
     if (entry) {
+      StreamGroup::expect_delivery(*at->second, context.undo());
       at->second->delivered_ms = context.now_ms();
       ++at->second->deliveries;
       reply_entry(reply, *entry);
@@ -187,9 +188,11 @@ void deliver_fresh(Context& context, const Read& read, const WantedStream& wante
                    StreamGroup::Consumer& consumer, Reply& reply) {
   const auto entries = entries_after(*wanted.stream, wanted.after, most(read));
   reply_entries(reply, entries);
+  wanted.group->expect_move(context.undo());
   for (const auto& entry : entries) {
     move_group(*wanted.stream, *wanted.group, entry.id());
-    if (!read.noack) wanted.group->assign(entry.id(), consumer, context.now_ms(), 1);
+    if (!read.noack)
+      wanted.group->assign(entry.id(), consumer, context.now_ms(), 1, context.undo());
   }
   if (entries.empty()) return;
   context.changed(entries.size());

@@ -108,10 +108,11 @@ StreamGroup::Consumer& consumer_of(Context& context, StreamGroup& group, std::st
                                    std::string_view group_name, std::string_view name) {
   auto* consumer = group.find_consumer(name);
   if (!consumer) {
-    consumer = &group.add_consumer(name, context.now_ms());
+    consumer = &group.add_consumer(name, context.now_ms(), context.undo());
     context.changed();
     context.log_instead({"XGROUP", "CREATECONSUMER", key, group_name, name});
   }
+  StreamGroup::expect_sight(*consumer, context.undo());
   consumer->seen_ms = context.now_ms();
   return *consumer;
 }

@@ -34,7 +34,9 @@ void add(Context& context, std::string_view key, std::int64_t by, Reply& reply) 
   auto* text = find_as<std::string>(context, key);
   auto value = text ? read_integer(*text) : 0;
   if (__builtin_add_overflow(value, by, &value)) return reply.error(increment_overflows);
-  value_or_new(context, key, text).assign(IntegerText{value}.view());
+  auto& number = value_or_new(context, key, text);
+  expect_change(context.undo(), number);
+  number.assign(IntegerText{value}.view());
   context.changed();
   reply.integer(value);
 }
@@ -58,7 +60,9 @@ void incrbyfloat(Context& context, Words words, std::string* text, Reply& reply)
   const auto sum = *value + *by;
   if (std::isnan(sum) || std::isinf(sum)) return reply.error(increment_not_finite);
   const auto result = text_of(sum);
-  value_or_new(context, words[1], text) = result;
+  auto& number = value_or_new(context, words[1], text);
+  expect_change(context.undo(), number);
+  number = result;
   context.changed();
   context.log_instead({"SET", words[1], result, "KEEPTTL"});  // another machine may round otherwise
   reply.bulk(result);
@@ -67,6 +71,7 @@ void incrbyfloat(Context& context, Words words, std::string* text, Reply& reply)
 void append(Context& context, Words words, std::string* found, Reply& reply) {
   auto& text = value_or_new(context, words[1], found);
   if (text.size() + words[2].size() > longest_string) return reply.error(string_too_long);
+  expect_change(context.undo(), text, text.size(), words[2].size());
   text.append(words[2]);
   context.changed();
   reply.count(text.size());
@@ -82,6 +87,7 @@ void setrange(Context& context, Words words, Reply& reply) {
   if (begin > longest_string || begin + piece.size() > longest_string)
     return reply.error(string_too_long);
   if (!text) text = &make<std::string>(context, words[1]);
+  expect_change(context.undo(), *text, begin, piece.size());
   if (text->size() < begin + piece.size()) text->resize(begin + piece.size());
   text->replace(begin, piece.size(), piece);
   context.changed();
@@ -129,10 +135,8 @@ void put(Context& context, std::string_view key, std::string_view value,
   auto& keys = context.keys();
   context.changed();
   if (options.keep_ttl) {
-    if (Object* object = find(context, key)) {
-      *object = std::string{value};
-      return;
-    }
+    if (Entry* entry = keys.find_entry(key, context.now_ms()))
+      return keys.replace(*entry, std::string{value});
   }
   keys.put(key, std::string{value});
   if (!options.at_ms) return;

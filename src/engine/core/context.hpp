@@ -15,6 +15,17 @@ namespace sluice::engine {
 
 class Engine;
 class Keyspace;
+class Undo;
+
+/// What a script may still spend. A command that works on many elements asks it now and then.
+class Allowance {
+ public:
+  /// Throws where nothing is left.
+  virtual void spend(std::uint64_t steps) = 0;
+
+ protected:
+  ~Allowance() = default;
+};
 
 /// State of one connection. The embedded Store has one for all its callers.
 struct Session {
@@ -45,8 +56,18 @@ class Context {
   std::int64_t now_us() const noexcept { return now_us_; }
   std::int64_t now_ms() const noexcept { return now_us_ / 1000; }
 
-  bool in_script() const noexcept { return in_script_; }
-  void set_in_script(bool value) noexcept { in_script_ = value; }
+  bool in_script() const noexcept { return allowance_ != nullptr; }
+  /// Null: no script runs.
+  Allowance* allowance() const noexcept { return allowance_; }
+  void set_allowance(Allowance* allowance) noexcept { allowance_ = allowance; }
+  /// Called before or while so many steps are made, each about as long as looking at an element.
+  /// In a script it throws when the script has spent all it may: then all is undone, so it may
+  /// be called in the middle of a change.
+  void spend(std::uint64_t steps) {
+    if (allowance_) allowance_->spend(steps);
+  }
+  /// Told of each change of the data. Null: nobody asks for them back.
+  Undo* undo() noexcept;
 
   /// A write command calls this for what it changed; without it nothing is logged. O(1).
   void changed(std::size_t by = 1) noexcept { changes_ += by; }
@@ -74,6 +95,15 @@ class Context {
   /// Number of receivers. Delivered after the execution, in order.
   std::size_t publish(std::string_view channel, std::string_view payload);
 
+  /// All that was noted so far, to come back to.
+  struct Mark {
+    std::size_t changes, effects, signalled, blocks, published;
+    bool replaced;
+    int log_database;
+  };
+  Mark mark() const noexcept;
+  void return_to(const Mark& mark) noexcept;
+
   // For the engine alone, between commands:
   bool take_replaced() noexcept { return std::exchange(replaced_, false); }
   std::vector<std::vector<std::string>>& effects() noexcept { return effects_; }
@@ -89,7 +119,7 @@ class Context {
   Engine& engine_;
   Session& session_;
   std::int64_t now_us_;
-  bool in_script_ = false;
+  Allowance* allowance_ = nullptr;
   bool replaced_ = false;
   std::size_t changes_ = 0;
   std::vector<std::vector<std::string>> effects_;

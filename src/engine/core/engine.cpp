@@ -43,7 +43,8 @@ void Engine::add(CommandRows rows) {
 }
 
 Engine::Engine(std::uint64_t seed) : rng(seed) {
-  for (auto& keyspace : keyspaces_) keyspace = std::make_unique<Keyspace>(loading, soonest_ms_);
+  for (auto& keyspace : keyspaces_)
+    keyspace = std::make_unique<Keyspace>(loading, soonest_ms_, undo_);
   commands_.reserve(resp::all_commands().size());
   for (const auto& spec : resp::all_commands()) commands_.push_back({&spec});
   for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[rng.below(16)];
@@ -148,11 +149,52 @@ void Engine::find_soonest_expiry() noexcept {
   }
 }
 
+namespace {
+
+void swap_back(Undo&, Undo::Step& step, Undo::Way) {
+  static_cast<Engine*>(step.target)
+      ->swap_databases(static_cast<int>(step.numbers[0]), static_cast<int>(step.numbers[1]));
+}
+
+}  // namespace
+
 void Engine::swap_databases(int one, int other) noexcept {
+  if (undo_) {
+    undo_->expect();
+    undo_->add(swap_back, this, nullptr,
+               {static_cast<std::uint64_t>(one), static_cast<std::uint64_t>(other)});
+  }
   std::swap(keyspaces_[static_cast<std::size_t>(one)], keyspaces_[static_cast<std::size_t>(other)]);
 }
 
+void Engine::take_back() noexcept {
+  undo_ = nullptr;
+  steps_.take_back();
+  rng = rng_before_;
+  for (const auto& keyspace : keyspaces_) static_cast<void>(keyspace->take_expired());
+}
+
 // --- Context ---
+
+Undo* Context::undo() noexcept { return engine_.undo(); }
+
+Context::Mark Context::mark() const noexcept {
+  return {changes_,          effects_.size(), signalled_.size(),   block_.size(),
+          published_.size(), replaced_,       engine_.log_database};
+}
+
+void Context::return_to(const Mark& mark) noexcept {
+  const auto cut = [](auto& items, std::size_t size) {
+    items.erase(items.begin() + static_cast<std::ptrdiff_t>(size), items.end());
+  };
+  changes_ = mark.changes;
+  cut(effects_, mark.effects);
+  cut(signalled_, mark.signalled);
+  cut(block_, mark.blocks);
+  cut(published_, mark.published);
+  replaced_ = mark.replaced;
+  engine_.log_database = mark.log_database;
+}
 
 Keyspace& Context::keys() noexcept { return engine_.keyspace(session_.database); }
 

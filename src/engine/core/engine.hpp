@@ -18,6 +18,7 @@
 #include "engine/core/context.hpp"
 #include "engine/core/reply.hpp"
 #include "engine/types/random.hpp"
+#include "engine/types/undo.hpp"
 
 namespace sluice::resp {
 struct CommandSpec;
@@ -55,6 +56,21 @@ class Engine {
   /// Runs a command that was found and notes its effect. REQUIRES: it has a handler, and its arity
   /// and flags allow it.
   void run(Context& context, const Command& command, Words words, Reply& reply);
+
+  /// From now on each change can be taken back. REQUIRES: not begun.
+  void begin_undo() noexcept {
+    undo_ = &steps_;
+    rng_before_ = rng;
+  }
+  /// Takes back what was changed since begin_undo().
+  void take_back() noexcept;
+  /// What was changed stays.
+  void end_undo() noexcept {
+    undo_ = nullptr;
+    steps_.forget();
+  }
+  /// Null: nobody asks for it.
+  Undo* undo() noexcept { return undo_; }
 
   Keyspace& keyspace(int database) noexcept {
     return *keyspaces_[static_cast<std::size_t>(database)];
@@ -124,6 +140,9 @@ class Engine {
 
  private:
   std::int64_t soonest_ms_ = no_expiry;
+  Undo steps_;
+  Undo* undo_ = nullptr;
+  SeededRandom rng_before_{0};
   std::array<std::unique_ptr<Keyspace>, databases> keyspaces_;
   ScriptRunner* scripts_ = nullptr;
   std::vector<Command> commands_;  // by CommandSpec::index

@@ -36,6 +36,17 @@ Object copy_of(const Object& object) {
   return std::visit([](const auto& value) { return Object{copy(value)}; }, object);
 }
 
+std::size_t size_about(const Object& object) noexcept {
+  constexpr std::size_t element = 64;
+  if (const auto* text = std::get_if<std::string>(&object)) return text->size();
+  return std::visit(
+      [](const auto& value) -> std::size_t {
+        if constexpr (requires { value->size(); }) return value ? value->size() * element : 0;
+        return 0;
+      },
+      object);
+}
+
 std::string_view encoding_of(const Object& object) noexcept {
   return std::visit([](const auto& value) { return encoding(value); }, object);
 }
@@ -55,29 +66,117 @@ void Entry::destroy(Entry* entry) noexcept {
   ::operator delete(entry);
 }
 
-Keyspace::Keyspace(const bool& keep_expired, std::int64_t& soonest_ms)
-    : keep_expired_(keep_expired), soonest_ms_(soonest_ms) {}
+/// The steps that take changes of the keys back.
+struct Keyspace::Inverse {
+  /// All that clear() removes.
+  struct Cleared {
+    ChainedTable<Entry> table;
+    ExpiryIndex expiries;
+  };
+
+  static Keyspace& of(Undo::Step& step) { return *static_cast<Keyspace*>(step.target); }
+  static Entry& entry(Undo::Step& step) { return *static_cast<Entry*>(step.other); }
+  static std::int64_t expiry(const Undo::Step& step) {
+    return static_cast<std::int64_t>(step.numbers[0]);
+  }
+
+  static void put_new(Undo&, Undo::Step& step, Undo::Way) {
+    auto& placed = entry(step);
+    of(step).expiries_.set(placed, never);
+    of(step).table_.remove(placed.key(), placed.hash);
+    Entry::destroy(&placed);
+  }
+  static void set_expiry(Undo&, Undo::Step& step, Undo::Way) {
+    of(step).expiries_.set(entry(step), expiry(step));
+  }
+  static void erase(Undo&, Undo::Step& step, Undo::Way way) {
+    if (way == Undo::Way::forget) return Entry::destroy(&entry(step));
+    of(step).table_.insert(&entry(step));
+    of(step).expiries_.set(entry(step), expiry(step));
+  }
+  /// `target`: the entry.
+  static void replace_text(Undo& undo, Undo::Step& step, Undo::Way) {
+    static_cast<Entry*>(step.target)->object = undo.take();
+  }
+  static void replace(Undo&, Undo::Step& step, Undo::Way way) {
+    const std::unique_ptr<Object> object{static_cast<Object*>(step.other)};
+    if (way == Undo::Way::back) static_cast<Entry*>(step.target)->object = std::move(*object);
+  }
+  /// From entry `other` back to entry `target`.
+  static void move(Undo&, Undo::Step& step, Undo::Way) {
+    static_cast<Entry*>(step.target)->object =
+        std::exchange(entry(step).object, Object{std::string{}});
+  }
+  static void clear(Undo&, Undo::Step& step, Undo::Way way) {
+    const std::unique_ptr<Cleared> cleared{static_cast<Cleared*>(step.other)};
+    if (way == Undo::Way::forget) return;
+    of(step).table_.swap(cleared->table);
+    of(step).expiries_.swap(cleared->expiries);
+  }
+};
+
+Keyspace::Keyspace(const bool& keep_expired, std::int64_t& soonest_ms, Undo* const& undo)
+    : keep_expired_(keep_expired), soonest_ms_(soonest_ms), undo_(undo) {}
 Keyspace::~Keyspace() = default;
 
 Object& Keyspace::put(std::string_view key, Object object) {
   const auto hash = hash_of(key);
   Entry* entry = table_.find(key, hash);
   if (entry) {
-    expiries_.set(*entry, never);
-    entry->object = std::move(object);
-  } else {
-    entry = Entry::make(key, hash, std::move(object));
-    table_.insert(entry);
+    if (entry->expiry_ms != never) {
+      if (undo_) expect_expiry(*entry);
+      expiries_.set(*entry, never);
+    }
+    replace(*entry, std::move(object));
+    return entry->object;
   }
+  if (undo_) undo_->expect();
+  if (undo_) undo_->wrote(size_about(object));
+  entry = Entry::make(key, hash, std::move(object));
+  table_.insert(entry);
+  if (undo_) undo_->add(Inverse::put_new, this, entry);
   return entry->object;
 }
 
+void Keyspace::replace(Entry& entry, Object&& object) {
+  if (undo_) {
+    undo_->expect();
+    undo_->wrote(size_about(object));
+    if (auto* text = as<std::string>(entry.object)) {
+      undo_->keep(std::move(*text));
+      undo_->add(Inverse::replace_text, &entry);
+    } else {
+      auto kept = std::make_unique<Object>(std::move(entry.object));
+      const auto bytes = size_about(*kept);
+      undo_->add_keeping(Inverse::replace, &entry, kept.release(), bytes);
+    }
+  }
+  entry.object = std::move(object);
+}
+
 bool Keyspace::erase(std::string_view key) {
+  if (undo_) undo_->expect();
   Entry* entry = table_.remove(key, hash_of(key));
   if (!entry) return false;
+  const auto expiry = static_cast<std::uint64_t>(entry->expiry_ms);
   expiries_.set(*entry, never);
-  Entry::destroy(entry);
+  if (undo_)
+    undo_->add_keeping(Inverse::erase, this, entry, size_about(entry->object), {expiry});
+  else
+    Entry::destroy(entry);
   return true;
+}
+
+Object& Keyspace::move(Entry& entry, Keyspace& target, std::string_view key) {
+  const auto at_ms = entry.expiry_ms;
+  if (undo_) undo_->expect(4);
+  auto& placed = target.put(key, std::string{});
+  auto& there = *target.table_.find(key);
+  placed = std::exchange(entry.object, Object{std::string{}});
+  if (undo_) undo_->add(Inverse::move, &entry, &there);
+  target.set_expiry_ms(there, at_ms);
+  erase(entry.key());
+  return placed;
 }
 
 std::int64_t Keyspace::expiry_ms(std::string_view key) const {
@@ -90,8 +189,22 @@ void Keyspace::set_expiry_ms(std::string_view key, std::int64_t at_ms) {
 }
 
 void Keyspace::clear() {
+  if (undo_) {
+    undo_->expect();
+    const auto cleared_bytes = size() * sizeof(Entry);
+    auto cleared = std::make_unique<Inverse::Cleared>();
+    cleared->table.swap(table_);
+    cleared->expiries.swap(expiries_);
+    undo_->add_keeping(Inverse::clear, this, cleared.release(), cleared_bytes);
+    return;
+  }
   expiries_.clear();
   table_.clear();
+}
+
+void Keyspace::expect_expiry(Entry& entry) {
+  undo_->expect();
+  undo_->add(Inverse::set_expiry, this, &entry, {static_cast<std::uint64_t>(entry.expiry_ms)});
 }
 
 Entry* Keyspace::expire(Entry* entry) {

@@ -30,6 +30,8 @@ std::string_view type_name(const Object& object) noexcept;
 /// As OBJECT ENCODING answers.
 std::string_view encoding_of(const Object& object) noexcept;
 Object copy_of(const Object& object);
+/// Bytes that an object takes, about, without looking at its elements.
+std::size_t size_about(const Object& object) noexcept;
 
 /// The value, if it is of type T; null: it is of another.
 template <class T>
@@ -84,6 +86,7 @@ class ExpiryIndex {
     }
   }
   void clear() noexcept { heap_.clear(); }
+  void swap(ExpiryIndex& other) noexcept { heap_.swap(other.heap_); }
 
  private:
   struct Item {
@@ -104,8 +107,9 @@ class Keyspace {
   static constexpr std::int64_t never = -1;
 
   /// While `keep_expired` is true (a log is loaded) keys live on until their DEL comes.
-  /// `soonest_ms` is lowered to each time of expiry that is before it.
-  Keyspace(const bool& keep_expired, std::int64_t& soonest_ms);
+  /// `soonest_ms` is lowered to each time of expiry that is before it. `undo` is told of each
+  /// change while it is not null.
+  Keyspace(const bool& keep_expired, std::int64_t& soonest_ms, Undo* const& undo);
   ~Keyspace();
 
   /// Null: no such key, or it is past its time at `now_ms` (it is deleted then, and reported to
@@ -122,11 +126,16 @@ class Keyspace {
   }
   /// Inserts or replaces; the expiry is cleared.
   Object& put(std::string_view key, Object object);
+  /// Another object at a key that is there; the expiry stays.
+  void replace(Entry& entry, Object&& object);
+  /// The object goes to `key` of `target`, with its expiry; what was there is replaced.
+  Object& move(Entry& entry, Keyspace& target, std::string_view key);
   bool erase(std::string_view key);
   /// `never` where there is none, or no such key.
   std::int64_t expiry_ms(std::string_view key) const;
   void set_expiry_ms(std::string_view key, std::int64_t at_ms);
   void set_expiry_ms(Entry& entry, std::int64_t at_ms) {
+    if (undo_) expect_expiry(entry);
     expiries_.set(entry, at_ms);
     if (at_ms != never && at_ms < soonest_ms_) soonest_ms_ = at_ms;
   }
@@ -168,10 +177,14 @@ class Keyspace {
   std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
 
  private:
+  struct Inverse;
+
   Entry* expire(Entry* entry);  ///< gives null
+  void expect_expiry(Entry& entry);
 
   const bool& keep_expired_;
   std::int64_t& soonest_ms_;
+  Undo* const& undo_;
   ChainedTable<Entry> table_;
   ExpiryIndex expiries_;
   std::vector<std::string> expired_;

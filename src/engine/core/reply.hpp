@@ -29,6 +29,8 @@ class Reply {
   virtual void array(std::size_t size) = 0;
   virtual void set(std::size_t size) = 0;   ///< an array in RESP2
   virtual void map(std::size_t pairs) = 0;  ///< an array of twice the size in RESP2
+  /// What was replied so far is dropped: something else is replied instead.
+  virtual void restart() = 0;
 
   void ok() { simple("OK"); }
   void count(std::size_t value) { integer(static_cast<std::int64_t>(value)); }
@@ -43,6 +45,7 @@ class ValueReply final : public Reply {
   /// The reply so far; the object is ready for another one then.
   Value take();
   bool empty() const noexcept { return !complete_; }
+  void restart() override { static_cast<void>(take()); }
 
   void null() override { add({}); }
   void null_array() override { add({}); }

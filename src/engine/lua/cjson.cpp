@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "engine/lua/libraries.hpp"
+#include "engine/lua/memory.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -37,10 +38,11 @@ class Encoder {
  public:
   Encoder(lua_State* lua, const CjsonConfig& config) : lua_(lua), config_(config) {}
 
-  const std::string& text() const noexcept { return text_; }
+  std::string_view text() const noexcept { return text_; }
 
   /// Writes the value at the top of the stack.
   void value(int depth) {
+    if (++values_ % values_a_charge == 0) spend_steps(lua_, values_a_charge * 4);
     if (text_.size() > longest_text)
       luaL_error(lua_, "Cannot serialise: more than %d bytes", int{longest_text});
     switch (lua_type(lua_, -1)) {
@@ -71,10 +73,10 @@ class Encoder {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const char* escape = escapes[bytes[i]];
       if (*escape == '\0') continue;
-      text_.append(bytes, plain, i - plain).append(escape);
+      text_.append(bytes.substr(plain, i - plain)).append(escape);
       plain = i + 1;
     }
-    text_.append(bytes, plain);
+    text_.append(bytes.substr(plain));
     text_ += '"';
   }
 
@@ -160,8 +162,11 @@ class Encoder {
   }
 
   lua_State* lua_;
+  static constexpr std::size_t values_a_charge = 100;
+
   const CjsonConfig& config_;
-  std::string text_;
+  ScriptString text_{ScriptAllocator<char>{lua_}};
+  std::size_t values_ = 0;
 };
 
 int encode(lua_State* lua) {
@@ -261,10 +266,10 @@ constexpr luaL_Reg functions[] = {
 
 }  // namespace
 
-void push_cjson_library(lua_State* lua) {
+CjsonConfig* push_cjson_library(lua_State* lua) {
   lua_newtable(lua);
   // Trivially destroyed, so it needs no __gc.
-  new (lua_newuserdata(lua, sizeof(CjsonConfig))) CjsonConfig;
+  auto* config = new (lua_newuserdata(lua, sizeof(CjsonConfig))) CjsonConfig;
   for (const auto& function : functions) {
     lua_pushvalue(lua, -1);
     lua_pushcclosure(lua, function.func, 1);
@@ -275,6 +280,7 @@ void push_cjson_library(lua_State* lua) {
   lua_setfield(lua, -2, "null");
   set_text(lua, "_NAME", "cjson");
   set_text(lua, "_VERSION", "2.1.0");
+  return config;
 }
 
 }  // namespace sluice::engine

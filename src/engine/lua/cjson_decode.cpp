@@ -7,6 +7,7 @@
 #include "base/integer.hpp"
 #include "engine/lua/cjson.hpp"
 #include "engine/lua/libraries.hpp"
+#include "engine/lua/memory.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -33,11 +34,12 @@ constexpr const char* names[] = {"T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_A
 /// Cuts JSON into tokens. The text ends with a zero byte, as every Lua string does.
 class Lexer {
  public:
-  Lexer(std::string_view text, bool invalid_numbers)
+  Lexer(lua_State* lua, std::string_view text, bool invalid_numbers)
       : begin_(text.data()),
         at_(text.data()),
         end_(text.data() + text.size()),
-        invalid_numbers_(invalid_numbers) {}
+        invalid_numbers_(invalid_numbers),
+        decoded_(ScriptAllocator<char>{lua}) {}
 
   Token next() {
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
@@ -193,14 +195,14 @@ class Lexer {
   double number_ = 0;
   bool boolean_ = false;
   std::string_view text_;
-  std::string decoded_;
+  ScriptString decoded_;
   const char* error_ = nullptr;
 };
 
 class Decoder {
  public:
   Decoder(lua_State* lua, std::string_view text, const CjsonConfig& config)
-      : lua_(lua), config_(config), lexer_(text, config.decode_invalid) {}
+      : lua_(lua), config_(config), lexer_(lua, text, config.decode_invalid) {}
 
   void whole() {
     value(lexer_.next());
@@ -216,6 +218,7 @@ class Decoder {
 
   /// Pushes the value that begins with `token`.
   void value(Token token) {
+    if (++values_ % values_a_charge == 0) spend_steps(lua_, values_a_charge * 4);
     switch (token) {
       case Token::string: push_text(lua_, lexer_.text()); return;
       case Token::number: lua_pushnumber(lua_, lexer_.number()); return;
@@ -271,8 +274,11 @@ class Decoder {
 
   lua_State* lua_;
   const CjsonConfig& config_;
+  static constexpr std::size_t values_a_charge = 100;
+
   Lexer lexer_;
   int depth_ = 0;
+  std::size_t values_ = 0;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/lua/libraries.hpp"
+#include "engine/lua/memory.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -20,10 +21,11 @@ constexpr std::size_t longest = 128UL << 20;
 class Packer {
  public:
   explicit Packer(lua_State* lua) : lua_(lua) {}
-  const std::string& bytes() const noexcept { return bytes_; }
+  std::string_view bytes() const noexcept { return bytes_; }
 
   /// Appends the value at the top of the stack.
   void value(int depth) {
+    if (++values_ % values_a_charge == 0) spend_steps(lua_, values_a_charge * 4);
     if (bytes_.size() > longest) luaL_error(lua_, "cmsgpack: more than %d bytes", int{longest});
     switch (lua_type(lua_, -1)) {
       case LUA_TSTRING: return string();
@@ -120,8 +122,11 @@ class Packer {
     }
   }
 
+  static constexpr std::size_t values_a_charge = 100;
+
   lua_State* lua_;
-  std::string bytes_;
+  ScriptString bytes_{ScriptAllocator<char>{lua_}};
+  std::size_t values_ = 0;
 };
 
 class Unpacker {
@@ -133,6 +138,7 @@ class Unpacker {
 
   /// Pushes the next value.
   void value(int depth = 0) {
+    if (++values_ % values_a_charge == 0) spend_steps(lua_, values_a_charge * 4);
     const auto tag = number<std::uint8_t>();
     if (tag < 0x80) return lua_pushnumber(lua_, tag);
     if (tag >= 0xE0) return lua_pushnumber(lua_, static_cast<std::int8_t>(tag));
@@ -209,8 +215,11 @@ class Unpacker {
     }
   }
 
+  static constexpr std::size_t values_a_charge = 100;
+
   lua_State* lua_;
   std::string_view rest_;
+  std::size_t values_ = 0;
 };
 
 int pack(lua_State* lua) {

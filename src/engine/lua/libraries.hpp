@@ -9,6 +9,8 @@
 
 namespace sluice::engine {
 
+struct CjsonConfig;
+
 // --- the sandbox ---
 //
 // Stock Lua has no read-only tables. A protected table is therefore an empty one (a view) with a
@@ -26,7 +28,8 @@ void close_sandbox(lua_State* lua);
 // --- the libraries, each in a file of its own; each function leaves its table on the stack ---
 
 void push_bit_library(lua_State* lua);
-void push_cjson_library(lua_State* lua);
+/// Gives its settings, which live as long as the state.
+CjsonConfig* push_cjson_library(lua_State* lua);
 void push_cmsgpack_library(lua_State* lua);
 void push_struct_library(lua_State* lua);
 /// The table `redis`. Its functions use `run`, which has to outlive the state.
@@ -45,14 +48,26 @@ void replace_random(lua_State* lua, LuaRandom& random);
 /// Replaces functions of the string library at the top of the stack that could run for ever or
 /// exhaust the C stack.
 void replace_string_functions(lua_State* lua);
+/// The same for the table library.
+void replace_table_functions(lua_State* lua);
+/// unpack, whose number of results overflows in Lua's own (CVE-2025-46817).
+int unpack_table(lua_State* lua);
 
 // --- what they share ---
 
 /// Instructions between two looks at the limits: some 50 us.
 constexpr int lua_hook_interval = 10'000;
+/// The same for a script that may work for long in few instructions.
+constexpr int close_hook_interval = 100;
+void watch_closely(lua_State* lua);
 /// Charges the running script for work inside a C function; raises an error where it has spent all
 /// it may.
 void spend_steps(lua_State* lua, std::uint64_t steps);
+/// Raises the error of a script that was ended; nothing in it can go on.
+[[noreturn]] void raise_end(lua_State* lua, const ScriptRun& run);
+
+/// Lua's compiler counts some things in int.
+constexpr std::size_t longest_chunk = 64UL << 20;
 
 /// Enters C functions into the table at the top of the stack.
 void add_functions(lua_State* lua, const luaL_Reg* functions);

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <lua.hpp>
 #include <new>
+#include <string>
 #include <utility>
 
 namespace sluice::engine {
@@ -75,15 +78,18 @@ class SmallPieces {
 };
 
 /// Lua raises "not enough memory" where an allocation would pass the limit. While `lenient` the
-/// limit does not hold: in the middle of a command, which must not be torn apart, and where no
-/// script is there to catch the error.
+/// limit does not hold: where no script is there to catch the error.
 struct LuaMemory {
   std::size_t used = 0;
   std::size_t limit = 0;
   bool lenient = true;
+  bool refused = false;  ///< an allocation passed the limit; the one who asks resets it
   SmallPieces small;
 
-  bool exceeded() const noexcept { return used > limit; }
+  /// Asked before each large allocation, which may stand for much work; false refuses it.
+  static constexpr std::size_t large = 64UL << 10;
+  bool (*allow_large)(void* owner, std::size_t size) = nullptr;
+  void* owner = nullptr;
 
   static void* allocate(void* self, void* old, std::size_t old_size, std::size_t new_size) {
     auto& memory = *static_cast<LuaMemory*>(self);
@@ -92,8 +98,7 @@ struct LuaMemory {
       memory.release(old, old_size);
       return nullptr;
     }
-    if (new_size > old_size && !memory.lenient &&
-        memory.used + (new_size - old_size) > memory.limit)
+    if (new_size > old_size && !memory.lenient && !memory.allows(old_size, new_size))
       return nullptr;
     void* moved = memory.resize(old, old_size, new_size);
     if (moved != nullptr) memory.used += new_size - old_size;
@@ -101,6 +106,14 @@ struct LuaMemory {
   }
 
  private:
+  bool allows(std::size_t old_size, std::size_t new_size) noexcept {
+    if (used + (new_size - old_size) > limit)
+      refused = true;
+    else if (new_size < large || !allow_large || allow_large(owner, new_size))
+      return true;
+    return false;
+  }
+
   static bool is_small(std::size_t size) noexcept { return size <= SmallPieces::largest; }
 
   void release(void* old, std::size_t size) noexcept {
@@ -121,19 +134,44 @@ struct LuaMemory {
   }
 };
 
-/// Lifts the limit for a while.
-class LenientMemory {
+/// Memory of a script that is not Lua's, but counts as such: for what a C function puts together.
+/// Raises Lua's error where the limit is passed.
+template <class T>
+class ScriptAllocator {
  public:
-  explicit LenientMemory(LuaMemory& memory) noexcept : memory_(memory), before_(memory.lenient) {
-    memory.lenient = true;
+  using value_type = T;
+
+  explicit ScriptAllocator(lua_State* lua) noexcept : lua_(lua) {}
+  template <class U>
+  ScriptAllocator(const ScriptAllocator<U>& other) noexcept : lua_(other.lua()) {}
+
+  T* allocate(std::size_t count) {
+    void* piece = nullptr;
+    if (count <= SIZE_MAX / sizeof(T))
+      piece = LuaMemory::allocate(&memory(), nullptr, 0, count * sizeof(T));
+    if (piece == nullptr) {
+      lua_pushliteral(lua_, "not enough memory");
+      lua_error(lua_);
+    }
+    return static_cast<T*>(piece);
   }
-  ~LenientMemory() { memory_.lenient = before_; }
-  LenientMemory(const LenientMemory&) = delete;
-  LenientMemory& operator=(const LenientMemory&) = delete;
+  void deallocate(T* piece, std::size_t count) noexcept {
+    LuaMemory::allocate(&memory(), piece, count * sizeof(T), 0);
+  }
+  lua_State* lua() const noexcept { return lua_; }
+  friend bool operator==(const ScriptAllocator& one, const ScriptAllocator& other) noexcept {
+    return one.lua_ == other.lua_;
+  }
 
  private:
-  LuaMemory& memory_;
-  bool before_;
+  LuaMemory& memory() const noexcept {
+    void* memory = nullptr;
+    lua_getallocf(lua_, &memory);
+    return *static_cast<LuaMemory*>(memory);
+  }
+
+  lua_State* lua_;
 };
+using ScriptString = std::basic_string<char, std::char_traits<char>, ScriptAllocator<char>>;
 
 }  // namespace sluice::engine

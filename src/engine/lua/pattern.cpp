@@ -113,11 +113,13 @@ const char* LuaPattern::single_end(const char* pattern) {
     return pattern + 2;
   }
   if (*pattern++ != '[') return pattern;
+  const char* const set = pattern;
   if (*pattern == '^') ++pattern;
   do {  // a ']' that comes first belongs to the set
     if (*pattern == '\0') luaL_error(lua_, "malformed pattern (missing ']')");
     if (*pattern++ == escape && *pattern != '\0') ++pattern;
   } while (*pattern != ']');
+  step(static_cast<std::size_t>(pattern - set) / 8);
   return pattern + 1;
 }
 
@@ -127,7 +129,9 @@ bool LuaPattern::matches_single(const char* at, const char* pattern, const char*
   switch (*pattern) {
     case '.': return true;
     case escape: return in_class(c, static_cast<unsigned char>(pattern[1]));
-    case '[': return in_set(c, pattern, single_end - 1);
+    case '[':
+      step(static_cast<std::size_t>(single_end - pattern) / 8);
+      return in_set(c, pattern, single_end - 1);
     default: return static_cast<unsigned char>(*pattern) == c;
   }
 }
@@ -192,6 +196,7 @@ const char* LuaPattern::balanced(const char* at, const char* pattern) {
 const char* LuaPattern::frontier(const char* at, const char* pattern) {
   if (*pattern != '[') luaL_error(lua_, "missing '[' after '%%f' in pattern");
   const char* after = single_end(pattern);
+  step(static_cast<std::size_t>(after - pattern) / 8);
   const auto before = static_cast<unsigned char>(at == begin_ ? '\0' : at[-1]);
   if (in_set(before, pattern, after - 1) ||
       !in_set(static_cast<unsigned char>(*at), pattern, after - 1))
@@ -206,6 +211,7 @@ const char* LuaPattern::same_as_capture(const char* at, char digit) {
   const auto& capture = captures_[static_cast<std::size_t>(index)];
   const auto size = capture.size < 0 ? std::ptrdiff_t{-1} : capture.size;
   if (size < 0 || end_ - at < size) return nullptr;
+  step(static_cast<std::size_t>(size) / 8);
   return std::memcmp(capture.begin, at, static_cast<std::size_t>(size)) == 0 ? at + size : nullptr;
 }
 

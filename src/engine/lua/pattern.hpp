@@ -59,8 +59,9 @@ class LuaPattern {
   const char* balanced(const char* at, const char* pattern);
   const char* frontier(const char* at, const char* pattern);
   const char* same_as_capture(const char* at, char digit);
-  void step() {
-    if (++steps_ >= 10'000) settle();
+  void step(std::size_t steps = 1) {
+    steps_ += steps;
+    if (steps_ >= 10'000) settle();
   }
 
   lua_State* lua_;

@@ -1,6 +1,5 @@
 #include <exception>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -52,21 +51,36 @@ std::string_view refusal(const ScriptRun& run, const Engine::Command* command, W
   return {};
 }
 
-/// Runs a command; an exception in it becomes an error of the script.
+/// Runs a command. What is thrown out of it, by Lua where its memory is at its limit too, may have
+/// left it half done: then the script is ended, and all is undone.
 void run_command(ScriptRun& run, const Engine::Command& command, Words words, LuaReply& reply) {
-  std::optional<std::string> failure;
+  const auto end = [&](ScriptRun::End why) {
+    if (!run.ended()) run.end = why;
+  };
   try {
     run.engine->run(*run.context, command, words, reply);
-    return;
-  } catch (const std::exception& error) {  // not what Lua throws
-    failure.emplace(error.what());
+  } catch (const ScriptEnded&) {
+  } catch (const std::bad_alloc&) {
+    end(ScriptRun::End::memory);
+  } catch (const std::exception& error) {
+    run.failure = error.what();
+    end(ScriptRun::End::failure);
+  } catch (...) {
+    end(ScriptRun::End::memory);
   }
-  reply.error("ERR " + *failure);
+}
+
+/// Bytes that a command may add to the data.
+std::size_t size_of(Words words) noexcept {
+  std::size_t size = 0;
+  for (const auto& word : words) size += word.size();
+  return size;
 }
 
 /// Leaves the reply on the stack; true: it is an error.
 bool call_command(lua_State* lua) {
   ScriptRun& run = run_of(lua);
+  if (run.ended()) raise_end(lua, run);
   const int count = lua_gettop(lua);
   if (count == 0) {
     push_error(lua, "ERR Please specify at least one argument for this redis lib call");
@@ -85,18 +99,20 @@ bool call_command(lua_State* lua) {
     push_error(lua, reason);
     return true;
   }
-  spend(run, steps_per_call);
-  LuaReply reply(lua, run.protocol);
+  LuaReply reply(lua, run.protocol, *run.context);
   const auto blocks = run.context->blocks().size();
-  {
-    const LenientMemory whole(*run.memory);  // a command is not torn apart by the limit
+  if (!spend(run, steps_per_call)) {
+    if (command->spec->has(resp::flag_write)) run.engine->undo()->wrote(size_of(words));
     run_command(run, *command, words, reply);
-    if (!reply.complete()) {  // it would wait: inside a script its time is up at once
-      run.context->blocks().resize(blocks);
-      reply.null_array();
-    }
   }
-  if (run.memory->exceeded()) luaL_error(lua, "not enough memory");
+  if (run.ended()) {
+    lua_settop(lua, count);
+    raise_end(lua, run);
+  }
+  if (!reply.complete()) {  // it would wait: inside a script its time is up at once
+    run.context->blocks().resize(blocks);
+    reply.null_array();
+  }
   return reply.is_error();
 }
 
@@ -149,7 +165,7 @@ int log(lua_State* lua) {
   if (!lua_isnumber(lua, 1)) raise_error(lua, "ERR First argument must be a number (log level).");
   const double level = lua_tonumber(lua, 1);
   if (!(level >= 0 && level <= 3)) raise_error(lua, "ERR Invalid debug level.");
-  std::string line;
+  ScriptString line{ScriptAllocator<char>{lua}};
   for (int i = 2; i <= count; ++i) {
     if (i > 2) line += ' ';
     line += text_at(lua, i);

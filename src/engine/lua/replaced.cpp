@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
 
 #include "engine/lua/libraries.hpp"
+#include "engine/lua/memory.hpp"
 #include "engine/lua/pattern.hpp"
 
 namespace sluice::engine {
@@ -52,10 +54,11 @@ int rep(lua_State* lua) {
   if (!(count >= 1) || text.empty()) return push_text(lua, "");
   if (static_cast<double>(text.size()) * count > static_cast<double>(longest))
     return luaL_error(lua, "resulting string too large");
-  std::string repeated;
+  ScriptString repeated{ScriptAllocator<char>{lua}};
   const auto times = static_cast<std::size_t>(count);
   repeated.reserve(text.size() * times);
   for (std::size_t i = 0; i < times; ++i) repeated += text;
+  spend_steps(lua, times / 16);
   return push_text(lua, repeated);
 }
 
@@ -68,8 +71,12 @@ std::size_t start_at(lua_State* lua, std::size_t size) {
 }
 
 int find_plain(lua_State* lua, std::string_view text, std::string_view wanted, std::size_t start) {
-  const auto found = text.find(wanted, start);
-  if (found == std::string_view::npos) return 0;
+  // memmem takes no more steps than both texts are long, where find() takes their product.
+  spend_steps(lua, (text.size() - start) / 64);
+  const auto rest = text.substr(start);
+  const void* at = ::memmem(rest.data(), rest.size(), wanted.data(), wanted.size());
+  if (at == nullptr) return 0;
+  const auto found = static_cast<std::size_t>(static_cast<const char*>(at) - text.data());
   lua_pushinteger(lua, static_cast<lua_Integer>(found + 1));
   lua_pushinteger(lua, static_cast<lua_Integer>(found + wanted.size()));
   return 2;
@@ -132,8 +139,9 @@ int gmatch(lua_State* lua) {
 
 /// The third argument of gsub as a text: %0 to %9 stand for captures.
 void add_template(lua_State* lua, LuaPattern& pattern, const char* from, const char* to,
-                  std::string& out) {
+                  ScriptString& out) {
   const auto given = checked_text(lua, 3);
+  if (given.size() > 64) spend_steps(lua, given.size() / 16);
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i] != '%') {
       out += given[i];
@@ -153,9 +161,10 @@ void add_template(lua_State* lua, LuaPattern& pattern, const char* from, const c
 }
 
 void add_replacement(lua_State* lua, LuaPattern& pattern, const char* from, const char* to,
-                     std::string& out) {
+                     ScriptString& out) {
   switch (lua_type(lua, 3)) {
     case LUA_TFUNCTION:
+      if (lua_iscfunction(lua, 3) != 0) spend_steps(lua, 20);
       lua_pushvalue(lua, 3);
       lua_call(lua, pattern.push_captures(from, to), 1);
       break;
@@ -186,7 +195,7 @@ int gsub(lua_State* lua) {
   const auto most = luaL_optinteger(lua, 4, static_cast<lua_Integer>(text.size()) + 1);
   const bool anchored = wanted.starts_with('^');
   LuaPattern pattern(lua, text, anchored ? wanted.substr(1) : wanted);
-  std::string out;
+  ScriptString out{ScriptAllocator<char>{lua}};
   lua_Integer count = 0;
   const char* at = pattern.begin();
   while (count < most) {

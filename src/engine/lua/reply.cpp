@@ -91,6 +91,7 @@ bool LuaReply::add_to(Open& open) {
 }
 
 void LuaReply::done() {
+  if (++elements_ % elements_a_charge == 0) context_.spend(elements_a_charge);
   while (depth_ > 0) {
     Open& open = open_[depth_ - 1];
     if (!add_to(open)) return;
@@ -128,14 +129,18 @@ std::int64_t truncated(double number) noexcept {
 
 class Result {
  public:
-  Result(lua_State* lua, Reply& reply, int protocol)
-      : lua_(lua), reply_(reply), resp3_(protocol == 3) {}
+  Result(lua_State* lua, Reply& reply, int protocol, std::size_t most)
+      : lua_(lua), reply_(reply), resp3_(protocol == 3), left_(most) {}
+
+  bool is_too_large() const noexcept { return too_large_; }
 
   /// Replies the value at the top and pops it.
   void value(int depth) {
     const int at = lua_gettop(lua_);
+    if (too_large_) return lua_settop(lua_, at - 1);
+    take(sizeof(Value));
     switch (lua_type(lua_, at)) {
-      case LUA_TSTRING: reply_.bulk(text_at(lua_, -1)); break;
+      case LUA_TSTRING: bulk(text_at(lua_, -1)); break;
       case LUA_TNUMBER: reply_.integer(truncated(lua_tonumber(lua_, -1))); break;
       case LUA_TBOOLEAN: boolean(lua_toboolean(lua_, -1) != 0); break;
       case LUA_TTABLE: table(depth); break;
@@ -145,6 +150,15 @@ class Result {
   }
 
  private:
+  void take(std::size_t size) {
+    too_large_ = too_large_ || size > left_;
+    if (!too_large_) left_ -= size;
+  }
+  void bulk(std::string_view text) {
+    take(text.size());
+    if (!too_large_) reply_.bulk(text);
+  }
+
   void boolean(bool value) {
     if (resp3_) return reply_.boolean(value);
     value ? reply_.integer(1) : reply_.null();
@@ -186,7 +200,7 @@ class Result {
       lua_pop(lua_, 1);
     }
     reply_.array(static_cast<std::size_t>(size));
-    for (int i = 1; i <= size; ++i) {
+    for (int i = 1; i <= size && !too_large_; ++i) {
       lua_rawgeti(lua_, -1, i);
       value(depth + 1);
     }
@@ -201,6 +215,7 @@ class Result {
   void map(int depth) {
     reply_.map(count());
     for (lua_pushnil(lua_); lua_next(lua_, -2) != 0;) {
+      if (too_large_) return lua_pop(lua_, 2);
       lua_pushvalue(lua_, -2);
       value(depth + 1);
       value(depth + 1);
@@ -210,6 +225,7 @@ class Result {
   void set(int depth) {
     reply_.set(count());
     for (lua_pushnil(lua_); lua_next(lua_, -2) != 0;) {
+      if (too_large_) return lua_pop(lua_, 2);
       lua_pop(lua_, 1);
       lua_pushvalue(lua_, -1);
       value(depth + 1);
@@ -219,6 +235,8 @@ class Result {
   lua_State* lua_;
   Reply& reply_;
   bool resp3_;
+  std::size_t left_;
+  bool too_large_ = false;
   std::size_t values_ = 0;
 };
 
@@ -232,8 +250,10 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-void reply_result(lua_State* lua, Reply& reply, int protocol) {
-  Result{lua, reply, protocol}.value(0);
+bool reply_result(lua_State* lua, Reply& reply, int protocol, std::size_t most) {
+  Result result{lua, reply, protocol, most};
+  result.value(0);
+  return !result.is_too_large();
 }
 
 }  // namespace sluice::engine

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/core/context.hpp"
 #include "engine/core/reply.hpp"
 
 namespace sluice::engine {
@@ -15,7 +16,8 @@ namespace sluice::engine {
 /// null is nil and doubles, maps, sets and verbatim texts are tables with a field of that name.
 class LuaReply final : public Reply {
  public:
-  LuaReply(lua_State* lua, int protocol) noexcept : lua_(lua), resp3_(protocol == 3) {}
+  LuaReply(lua_State* lua, int protocol, Context& context) noexcept
+      : lua_(lua), resp3_(protocol == 3), context_(context) {}
 
   /// The whole reply is an error.
   bool is_error() const noexcept { return error_; }
@@ -33,6 +35,7 @@ class LuaReply final : public Reply {
   void error(std::string_view text) override;
   void array(std::size_t size) override { open(Kind::array, size); }
   void set(std::size_t size) override { open(resp3_ ? Kind::set : Kind::array, size); }
+  void restart() override {}  ///< whoever ends a command clears the stack
   void map(std::size_t pairs) override { open(resp3_ ? Kind::map : Kind::array, 2 * pairs); }
 
  private:
@@ -48,8 +51,12 @@ class LuaReply final : public Reply {
   bool add_to(Open& open);  ///< true: it was the last one
   void close(Kind kind);
 
+  static constexpr std::size_t elements_a_charge = 64;
+
   lua_State* lua_;
   bool resp3_;
+  Context& context_;
+  std::size_t elements_ = 0;
   bool error_ = false;
   bool complete_ = false;
   std::size_t depth_ = 0;
@@ -65,7 +72,8 @@ void push_error(lua_State* lua, std::string_view text);
 /// integer (truncated), a table an array up to its first nil, unless it has a field err, ok,
 /// double, map, set, big_number or verbatim_string; true is 1 and false null, unless the script has
 /// asked for RESP3.
-void reply_result(lua_State* lua, Reply& reply, int protocol);
+/// False: it is larger than `most` bytes, about, and `reply` has only its beginning.
+bool reply_result(lua_State* lua, Reply& reply, int protocol, std::size_t most);
 
 /// A status or error is one line: line ends become blanks.
 std::string one_line(std::string_view text);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "engine/lua/libraries.hpp"
+#include "engine/lua/memory.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -40,24 +41,35 @@ int refuse_global(lua_State* lua) {
 /// called in place.
 int original(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(2))(lua); }
 
-/// A new coroutine counts its instructions from nothing, so it costs beforehand what it may run
-/// unseen.
+/// The same for one that has some.
+int call_original(lua_State* lua) {
+  lua_pushvalue(lua, lua_upvalueindex(2));
+  lua_insert(lua, 1);
+  lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
+  return lua_gettop(lua);
+}
+
+/// A new coroutine counts its instructions from nothing, as closely as the one that makes it: so
+/// it costs beforehand what it may run unseen.
 int charge_coroutine(lua_State* lua) {
-  spend_steps(lua, lua_hook_interval);
+  watch_closely(lua);
+  spend_steps(lua, close_hook_interval);
   return original(lua);
 }
 
+template <lua_CFunction call>
 int refuse_view(lua_State* lua) {
   if (push_real(lua, 1)) {
     lua_pushstring(lua, readonly);
     return lua_error(lua);
   }
-  return original(lua);
+  return call(lua);
 }
 
+template <lua_CFunction call>
 int use_real(lua_State* lua) {
   if (push_real(lua, 1)) lua_replace(lua, 1);
-  return original(lua);
+  return call(lua);
 }
 
 /// pairs: upvalue 2 is the plain next, 3 the one that knows views.
@@ -92,6 +104,27 @@ int protected_call(lua_State* lua) {
   return lua_gettop(lua);
 }
 
+/// xpcall. Lua's own calls the handler where the error is raised: inside the hook, when that ends
+/// the script, and there no hook ends the handler. Without the library "debug" nobody can tell that
+/// it is called later.
+int handled_call(lua_State* lua) {
+  luaL_checkany(lua, 2);
+  lua_settop(lua, 2);
+  lua_insert(lua, 1);
+  if (lua_pcall(lua, 0, LUA_MULTRET, 0) == 0) {
+    lua_pushboolean(lua, 1);
+    lua_replace(lua, 1);
+    return lua_gettop(lua);
+  }
+  if (lua_pcall(lua, 1, 1, 0) != 0) {
+    lua_pop(lua, 1);
+    lua_pushliteral(lua, "error in error handling");
+  }
+  lua_pushboolean(lua, 0);
+  lua_insert(lua, 1);
+  return 2;
+}
+
 /// Up to 18 decimal digits; nothing: the text is something else.
 std::optional<std::uint64_t> digits_in(std::string_view text) noexcept {
   if (text.empty() || text.size() > 18) return std::nullopt;
@@ -123,6 +156,12 @@ int compile(lua_State* lua, int index, const char* name) {
     lua_pushliteral(lua, "bytecode is not allowed in scripts");
     return 2;
   }
+  if (text.size() > longest_chunk) {
+    lua_pushnil(lua);
+    lua_pushliteral(lua, "chunk is too long");
+    return 2;
+  }
+  spend_steps(lua, text.size());  // the compiler runs unseen
   if (luaL_loadbuffer(lua, text.data(), text.size(), name) == 0) return 1;
   lua_pushnil(lua);
   lua_insert(lua, -2);
@@ -139,7 +178,7 @@ int load_string(lua_State* lua) {
 int load_pieces(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TFUNCTION);
   const char* name = luaL_optstring(lua, 2, "=(load)");
-  std::string text;
+  ScriptString text{ScriptAllocator<char>{lua}};
   for (;;) {
     lua_pushvalue(lua, 1);
     lua_call(lua, 0, 1);
@@ -148,7 +187,7 @@ int load_pieces(lua_State* lua) {
     if (piece == nullptr && !lua_isnil(lua, -1))
       return luaL_error(lua, "reader function must return a string");
     if (size == 0) break;
-    if (text.size() + size > (64UL << 20)) return luaL_error(lua, "chunk is too long");
+    if (text.size() + size > longest_chunk) return luaL_error(lua, "chunk is too long");
     text.append(piece, size);
     lua_pop(lua, 1);
   }
@@ -161,7 +200,11 @@ int load_pieces(lua_State* lua) {
 int collect_garbage(lua_State* lua) {
   static constexpr const char* options[] = {"collect", "count",    "step",       "stop",
                                             "restart", "setpause", "setstepmul", nullptr};
-  switch (luaL_checkoption(lua, 1, "collect", options)) {
+  const int option = luaL_checkoption(lua, 1, "collect", options);
+  constexpr std::uint64_t steps_a_kilobyte = 10;
+  if (option == 0 || option == 2)
+    spend_steps(lua, static_cast<std::uint64_t>(lua_gc(lua, LUA_GCCOUNT, 0)) * steps_a_kilobyte);
+  switch (option) {
     case 0: lua_gc(lua, LUA_GCCOLLECT, 0); break;
     case 1:
       lua_pushnumber(lua, lua_gc(lua, LUA_GCCOUNT, 0) + lua_gc(lua, LUA_GCCOUNTB, 0) / 1024.0);
@@ -200,7 +243,7 @@ void replace_iteration(lua_State* lua) {
   lua_getfield(lua, -2, "next");
   lua_pushvalue(lua, -2);
   lua_pushvalue(lua, -2);
-  lua_pushcclosure(lua, use_real, 2);
+  lua_pushcclosure(lua, use_real<original>, 2);
   lua_pushvalue(lua, -1);
   lua_setfield(lua, -5, "next");
   lua_pushcclosure(lua, pairs, 3);  // of the views and both forms of next
@@ -255,19 +298,24 @@ void open_sandbox(lua_State* lua) {
   // script would stay changed.
   remove(lua,
          {"dofile", "loadfile", "print", "newproxy", "setfenv", "getfenv", "module", "require"});
-  for (const char* name : {"rawset", "setmetatable"}) wrap(lua, name, refuse_view);
-  wrap(lua, "rawget", use_real);
+  for (const char* name : {"rawset", "setmetatable"}) wrap(lua, name, refuse_view<original>);
+  wrap(lua, "rawget", use_real<original>);
+  set_function(lua, "unpack", unpack_table);
   wrap(lua, "tonumber", to_number);
   wrap(lua, "getmetatable", get_metatable);
   replace_iteration(lua);
   set_function(lua, "pcall", protected_call);
+  set_function(lua, "xpcall", handled_call);
   set_function(lua, "loadstring", load_string);
   set_function(lua, "load", load_pieces);
   set_function(lua, "collectgarbage", collect_garbage);
 
   lua_getfield(lua, -1, "table");
-  for (const char* name : {"insert", "remove", "sort", "setn"}) wrap(lua, name, refuse_view);
-  for (const char* name : {"foreach", "foreachi", "maxn", "getn"}) wrap(lua, name, use_real);
+  replace_table_functions(lua);
+  for (const char* name : {"insert", "remove", "setn"}) wrap(lua, name, refuse_view<original>);
+  wrap(lua, "sort", refuse_view<call_original>);
+  for (const char* name : {"foreach", "foreachi", "maxn", "getn"})
+    wrap(lua, name, use_real<original>);
   set_protected(lua, "table");
 
   lua_getfield(lua, -1, "string");
@@ -277,9 +325,11 @@ void open_sandbox(lua_State* lua) {
   for (const char* name : {"create", "wrap"}) wrap(lua, name, charge_coroutine);
   set_protected(lua, "coroutine");
 
-  lua_pushliteral(lua, "");  // the metatable that all strings share
+  lua_pushliteral(lua, "");  // the metatable that all strings share: a script gets another
   lua_getmetatable(lua, -1);
-  lua_pushvalue(lua, -1);
+  lua_createtable(lua, 0, 1);
+  lua_getfield(lua, -4, "string");
+  lua_setfield(lua, -2, "__index");
   set_protected(lua, "__metatable");
   lua_pop(lua, 2);
 }

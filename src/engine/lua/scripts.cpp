@@ -77,20 +77,17 @@ class Sha1Text {
 class InScript {
  public:
   InScript(Context& context, ScriptRun& run, bool read_only)
-      : context_(context),
-        run_(run),
-        session_(context.session()),
-        was_in_script_(context.in_script()) {
+      : context_(context), run_(run), session_(context.session()), outer_(context.allowance()) {
     run_.context = &context;
     run_.read_only = read_only;
     run_.protocol = 2;
     context.session().protocol = 2;
-    context.set_in_script(true);
+    context.set_allowance(&run);
   }
   ~InScript() {
     run_.context = nullptr;
     context_.session() = session_;  // SELECT inside a script holds until its end
-    context_.set_in_script(was_in_script_);
+    context_.set_allowance(outer_);
   }
   InScript(const InScript&) = delete;
   InScript& operator=(const InScript&) = delete;
@@ -99,7 +96,32 @@ class InScript {
   Context& context_;
   ScriptRun& run_;
   Session session_;
-  bool was_in_script_;
+  Allowance* outer_;
+};
+
+/// What is written while it lives is undone at its end, unless it is settled.
+class Undoable {
+ public:
+  explicit Undoable(Context& context) : context_(context), mark_(context.mark()) {
+    context.engine().begin_undo();
+  }
+  ~Undoable() {
+    if (settled_) return;
+    context_.engine().take_back();
+    context_.return_to(mark_);
+  }
+  Undoable(const Undoable&) = delete;
+  Undoable& operator=(const Undoable&) = delete;
+
+  void settle() noexcept {
+    settled_ = true;
+    context_.engine().end_undo();
+  }
+
+ private:
+  Context& context_;
+  const Context::Mark mark_;
+  bool settled_ = false;
 };
 
 }  // namespace
@@ -202,15 +224,22 @@ void ScriptRunner::execute(Context& context, Scripts::iterator script, const Cal
     return reply.error("ERR Can not execute a script with write flag using *_ro command.");
   if (!compiled.kept) recent_.splice(recent_.begin(), recent_, compiled.use);
 
+  Undoable writes{context};
   const auto outcome = [&] {
     const InScript in_script{context, run_, call.read_only || compiled.no_writes};
     return lua_->call(compiled.script, call.keys, call.args);
   }();
   if (outcome) {
-    reply_result(lua_->lua(), reply, run_.protocol);
+    if (!reply_result(lua_->lua(), reply, run_.protocol, run_.limits.memory))
+      run_.end = ScriptRun::End::memory;
     lua_->pop();
-    return;
   }
+  if (run_.ended()) {
+    reply.restart();
+    return reply.error(run_.end_text());
+  }
+  writes.settle();
+  if (outcome) return;
   auto text = fmt::format("{} script: {}", outcome.error(), sha1);
   if (run_.error_line >= 0) text += fmt::format(", on {}:{}.", run_.error_source, run_.error_line);
   reply.error(one_line(text));

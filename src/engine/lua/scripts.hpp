@@ -1,7 +1,9 @@
 /// Lua scripts: EVAL, EVALSHA, SCRIPT and the fast path of Store::run(Script).
 ///
 /// A script runs on its caller's thread, under the engine's lock, at one frozen time. Its writes
-/// are the effects of one execution; those made before an error stay, as in Redis.
+/// are the effects of one execution; those made before an error stay, as in Redis. But a script
+/// that is ended, by a limit or a failure of the engine, has done nothing: its writes are undone,
+/// and nothing of it is logged, published or signalled.
 #pragma once
 
 #include <expected>

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "engine/lua/cjson.hpp"
 #include "engine/lua/libraries.hpp"
 #include "engine/lua/reply.hpp"
 
@@ -15,13 +19,13 @@ enum StackSlot { slot_handler = 1, slot_globals, slot_keys, slot_args, slots = s
 // fields that a script adds and removes leave empty places, which every search passes.
 constexpr std::size_t few_words = 32;
 constexpr unsigned most_fills = 1000;
+constexpr std::size_t bytes_a_step = 64;
 
 struct Library {
   const char* name;
   void (*push)(lua_State*);
 };
 constexpr Library libraries[] = {{"bit", push_bit_library},
-                                 {"cjson", push_cjson_library},
                                  {"cmsgpack", push_cmsgpack_library},
                                  {"struct", push_struct_library}};
 
@@ -35,7 +39,26 @@ ScriptRun& run_of(lua_State* lua) {
   return run;
 }
 
-void on_count(lua_State* lua, lua_Debug*) { spend_steps(lua, lua_hook_interval); }
+/// Instructions until the next look. One may take as long as all memory is large (two texts are
+/// compared, a table is made anew), so the more is in use the closer a script is watched.
+int interval_with(std::size_t used) {
+  constexpr std::size_t little = 4UL << 20;
+  if (used < little) return lua_hook_interval;
+  return static_cast<int>(std::max<std::size_t>(little * close_hook_interval / used, 1));
+}
+
+void on_count(lua_State* lua, lua_Debug*);
+
+void watch(lua_State* lua, int interval) { lua_sethook(lua, on_count, LUA_MASKCOUNT, interval); }
+
+void on_count(lua_State* lua, lua_Debug*) {
+  const int interval = lua_gethookcount(lua);
+  ScriptRun& run = run_of(lua);
+  const int wanted = std::min(interval, interval_with(run.memory->used));
+  if (wanted < interval) watch(lua, wanted);
+  run.steps += static_cast<std::uint64_t>(interval);
+  if (look_at_limits(run)) raise_end(lua, run);
+}
 
 /// The message handler: an error of any type becomes its text; where it was raised is noted in the
 /// run.
@@ -70,13 +93,19 @@ int on_panic(lua_State*) { throw std::bad_alloc(); }
 
 void spend_steps(lua_State* lua, std::uint64_t steps) {
   ScriptRun& run = run_of(lua);
-  if (!spend(run, steps)) return;
+  if (spend(run, steps)) raise_end(lua, run);
+}
+
+void raise_end(lua_State* lua, const ScriptRun& run) {
   // The hook runs at every instruction from now on, so that pcall cannot go on.
-  lua_sethook(lua, on_count, LUA_MASKCOUNT, 1);
-  const auto text = fmt::format("ERR script ran longer than {} ms or {} steps and was ended",
-                                run.limits.time.count(), run.limits.steps);
-  push_error(lua, text);
+  watch(lua, 1);
+  push_error(lua, run.end_text());
   lua_error(lua);
+  std::unreachable();
+}
+
+void watch_closely(lua_State* lua) {
+  watch(lua, std::min(lua_gethookcount(lua), close_hook_interval));
 }
 
 LuaState::LuaState(ScriptRun& run)
@@ -88,6 +117,13 @@ LuaState::LuaState(ScriptRun& run)
   lua_atpanic(lua_, on_panic);
   run_.memory = &memory_;
   memory_.limit = run.limits.memory;
+  memory_.owner = this;
+  memory_.allow_large = [](void* self, std::size_t size) {
+    auto& state = *static_cast<LuaState*>(self);
+    const bool ended = spend(state.run_, size / bytes_a_step);
+    watch(state.lua_, ended ? 1 : interval_with(state.memory_.used + size));
+    return !ended;
+  };
 
   lua_pushlightuserdata(lua_, &run_key);
   lua_pushlightuserdata(lua_, &run_);
@@ -99,6 +135,8 @@ LuaState::LuaState(ScriptRun& run)
   set_protected(lua_, "math");
   push_redis_library(lua_, run_);
   set_protected(lua_, "redis");
+  cjson_ = push_cjson_library(lua_);
+  set_protected(lua_, "cjson");
   for (const auto& library : libraries) {
     library.push(lua_);
     set_protected(lua_, library.name);
@@ -120,7 +158,18 @@ LuaState::~LuaState() { lua_close(lua_); }
 std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
   if (text.starts_with(LUA_SIGNATURE[0]))
     return std::unexpected("ERR Error compiling script (new function): bytecode is not allowed");
-  if (luaL_loadbuffer(lua_, text.data(), text.size(), "@user_script") != 0) {
+  if (text.size() > longest_chunk)
+    return std::unexpected(
+        fmt::format("ERR Error compiling script (new function): it has {} bytes, more than {}",
+                    text.size(), longest_chunk));
+  run_.start();
+  make_room();
+  memory_.lenient = false;
+  lua_pushliteral(lua_, "@user_script");  // stays: the compiler itself does not hold on to it
+  const int status = luaL_loadbuffer(lua_, text.data(), text.size(), lua_tostring(lua_, -1));
+  memory_.lenient = true;
+  lua_remove(lua_, -2);
+  if (status != 0) {
     auto error =
         fmt::format("ERR Error compiling script (new function): {}", lua_tostring(lua_, -1));
     pop();
@@ -195,14 +244,13 @@ bool LuaState::holds_only(int slot, std::size_t size) {
 std::expected<void, std::string> LuaState::call(LuaScript& script, Words keys, Words args) {
   give(script, keys, args);
   random_.seed(0);
-  run_.steps = 0;
-  run_.ended = false;
-  run_.error_line = -1;
-  run_.looked_at = 0;
-  run_.deadline.reset();
-  lua_sethook(lua_, on_count, LUA_MASKCOUNT, lua_hook_interval);
+  run_.start();
+  *cjson_ = {};
+  make_room();
+  watch(lua_, interval_with(memory_.used));
 
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, script.function);
+  memory_.refused = false;
   memory_.lenient = false;
   const int status = lua_pcall(lua_, 0, 1, slot_handler);
   memory_.lenient = true;
@@ -214,9 +262,21 @@ std::expected<void, std::string> LuaState::call(LuaScript& script, Words keys, W
 std::string LuaState::failure(int status) {
   std::string text = lua_isstring(lua_, -1) ? lua_tostring(lua_, -1) : "execution failure";
   pop();
-  if (status == LUA_ERRRUN) return text;
-  lua_gc(lua_, LUA_GCCOLLECT, 0);  // the next script is to have the memory
-  return fmt::format("ERR Error running script: {}", text);
+  const bool out_of_memory =
+      status == LUA_ERRMEM || (memory_.refused && text == "ERR not enough memory");
+  if (out_of_memory && !run_.ended()) run_.end = ScriptRun::End::memory;
+  if (status != LUA_ERRRUN && !run_.ended()) {
+    run_.end = ScriptRun::End::failure;
+    run_.failure = text;
+  }
+  return run_.ended() ? run_.end_text() : text;
+}
+
+/// The next script is to have the memory that the one before has left.
+void LuaState::make_room() {
+  if (memory_.used <= garbage_at_) return;
+  lua_gc(lua_, LUA_GCCOLLECT, 0);
+  garbage_at_ = 2 * memory_.used + little_garbage;
 }
 
 }  // namespace sluice::engine

@@ -52,6 +52,9 @@ class LuaState {
   void fill(Given& given, Words words);
   bool holds_only(int slot, std::size_t size);
   std::string failure(int status);
+  void make_room();
+
+  static constexpr std::size_t little_garbage = 4UL << 20;
 
   ScriptRun& run_;
   LuaMemory memory_;
@@ -60,6 +63,8 @@ class LuaState {
   Given keys_;
   Given args_;
   int bottom_ = 0;
+  CjsonConfig* cjson_ = nullptr;  // a script's settings end with it
+  std::size_t garbage_at_ = little_garbage;
 };
 
 }  // namespace sluice::engine

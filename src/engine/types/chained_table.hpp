@@ -91,6 +91,11 @@ class ChainedTable {
     return nullptr;
   }
 
+  void swap(ChainedTable& other) noexcept {
+    for (int i = 0; i < 2; ++i) std::swap(halves_[i], other.halves_[i]);
+    std::swap(size_, other.size_);
+    std::swap(moved_, other.moved_);
+  }
   void clear() noexcept {
     for (auto& half : halves_) {
       for (std::size_t i = 0; i < half.count; ++i)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/types/chained_table.hpp"
+#include "engine/types/undo.hpp"
 
 namespace sluice::engine {
 
@@ -28,8 +29,8 @@ class Hash {
   /// So many fields are going to be set.
   void expect(std::size_t fields);
   /// True: the field is new.
-  bool set(std::string_view name, std::string_view value);
-  bool erase(std::string_view name);
+  bool set(std::string_view name, std::string_view value, Undo* undo = nullptr);
+  bool erase(std::string_view name, Undo* undo = nullptr);
 
   template <class Visit>  // visit(const Field&)
   void for_each(Visit&& visit) const {
@@ -54,7 +55,9 @@ class Hash {
   using Node = TableNode<Field>;
   friend std::string_view key_of(const Field& field) noexcept { return field.name; }
 
-  void become_table();
+  struct Inverse;
+
+  void become_table(Undo* undo);
 
   std::vector<Field> few_;
   std::unique_ptr<ChainedTable<Node>> table_;

@@ -10,6 +10,7 @@
 
 #include "engine/types/chained_table.hpp"
 #include "engine/types/text.hpp"
+#include "engine/types/undo.hpp"
 
 namespace sluice::engine {
 
@@ -24,8 +25,8 @@ class Set {
   }
   bool contains(std::string_view member) const noexcept;
   /// True: it was not there.
-  bool add(std::string_view member);
-  bool erase(std::string_view member);
+  bool add(std::string_view member, Undo* undo = nullptr);
+  bool erase(std::string_view member, Undo* undo = nullptr);
 
   template <class Visit>  // visit(std::string_view)
   void for_each(Visit&& visit) const {
@@ -52,8 +53,11 @@ class Set {
  private:
   using Node = TableNode<std::string>;
 
-  void leave_numbers(std::string_view coming);
-  void become_table();
+  struct Inverse;
+
+  void leave_numbers(std::string_view coming, Undo* undo);
+  void become_table(Undo* undo);
+  void keep_shape(Undo* undo);
 
   // At most one of the three is in use.
   std::vector<std::int64_t> numbers_;  // sorted

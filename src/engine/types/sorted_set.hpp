@@ -13,6 +13,7 @@
 
 #include "engine/types/chained_table.hpp"
 #include "engine/types/skip_list.hpp"
+#include "engine/types/undo.hpp"
 
 namespace sluice::engine {
 
@@ -31,10 +32,10 @@ class SortedSet {
   std::optional<double> score(std::string_view member) const noexcept;
   std::optional<std::size_t> rank(std::string_view member) const noexcept;
   /// Adds or moves. True: it was not there. REQUIRES: `score` is not NaN.
-  bool set(std::string_view member, double score);
-  bool erase(std::string_view member);
+  bool set(std::string_view member, double score, Undo* undo = nullptr);
+  bool erase(std::string_view member, Undo* undo = nullptr);
   /// Removes the ranks [first, last).
-  void erase_range(std::size_t first, std::size_t last);
+  void erase_range(std::size_t first, std::size_t last, Undo* undo = nullptr);
 
   /// How many at the front satisfy `before(Scored)`. REQUIRES: none does after one that does not.
   /// O(log n).
@@ -104,9 +105,14 @@ class SortedSet {
     SkipList order;
   };
 
-  void insert_few(std::string_view member, double score);
-  void insert_many(std::string_view member, double score);
-  void become_many();
+  struct Inverse;
+
+  void insert_few(std::string_view member, double score, Undo* undo);
+  void insert_many(std::string_view member, double score, Undo* undo);
+  void erase_few(std::size_t rank, Undo* undo);
+  void erase_many(Ranked* node, Undo* undo);
+  void move(Ranked* node, double score);
+  void become_many(Undo* undo);
 
   std::vector<Item> few_;
   std::unique_ptr<Many> many_;

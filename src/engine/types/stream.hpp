@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/types/text.hpp"
+#include "engine/types/undo.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {
@@ -69,6 +70,23 @@ class StreamBlock {
   /// `fields`: names and values in turn. REQUIRES: `id` is after the last.
   void append(StreamId id, Words fields);
   void erase(std::size_t first, std::size_t count);
+  void erase_last();  ///< what append() added
+
+  struct Entry {
+    StreamId id;
+    std::uint32_t place;  ///< in `bytes_`
+    bool same_names;
+  };
+  /// The entries [first, first + count), whose bytes stay when they are erased, and back again.
+  std::vector<Entry> entries(std::size_t first, std::size_t count) const {
+    const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(first);
+    return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+  }
+  void put_back(std::size_t first, const std::vector<Entry>& entries) {
+    entries_.insert(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries.begin(),
+                    entries.end());
+  }
+  std::size_t bytes() const noexcept { return bytes_.size() + entries_.size() * sizeof(Entry); }
 
   /// How many fields an entry has.
   std::size_t field_count(std::size_t index) const noexcept;
@@ -85,12 +103,6 @@ class StreamBlock {
   }
 
  private:
-  struct Entry {
-    StreamId id;
-    std::uint32_t place;  ///< in `bytes_`
-    bool same_names;
-  };
-
   /// Reads what append() wrote. Lengths take seven bits a byte, the low ones first.
   struct Reader {
     const char* at;
@@ -151,17 +163,24 @@ class StreamGroup {
   const Consumers& consumers() const noexcept { return consumers_; }
 
   Consumer* find_consumer(std::string_view name);
-  Consumer& add_consumer(std::string_view name, std::int64_t now_ms);
+  Consumer& add_consumer(std::string_view name, std::int64_t now_ms, Undo* undo = nullptr);
   /// How many pending entries went with it.
-  std::size_t erase_consumer(std::string_view name);
+  std::size_t erase_consumer(std::string_view name, Undo* undo = nullptr);
 
   Pending* find_pending(StreamId id);
   /// The entry is pending for `consumer` from now on; no longer for another.
   Pending& assign(StreamId id, Consumer& consumer, std::int64_t delivered_ms,
-                  std::uint64_t deliveries);
-  bool acknowledge(StreamId id);
+                  std::uint64_t deliveries, Undo* undo = nullptr);
+  bool acknowledge(StreamId id, Undo* undo = nullptr);
+
+  /// `last_id` and `entries_read` are about to change.
+  void expect_move(Undo* undo);
+  static void expect_sight(Consumer& consumer, Undo* undo);   ///< `seen_ms`
+  static void expect_delivery(Pending& pending, Undo* undo);  ///< its time and number
 
  private:
+  struct Inverse;
+
   AllPending pending_;
   Consumers consumers_;
 };
@@ -189,10 +208,10 @@ class Stream {
   StreamId first_id() const noexcept { return size_ == 0 ? StreamId{} : blocks_.front().id(0); }
 
   /// REQUIRES: `id` is after last_id. Amortised O(fields).
-  void append(StreamId id, Words fields);
+  void append(StreamId id, Words fields, Undo* undo = nullptr);
   std::optional<Entry> find(StreamId id) const;
   bool contains(StreamId id) const { return find(id).has_value(); }
-  bool erase(StreamId id);
+  bool erase(StreamId id, Undo* undo = nullptr);
 
   /// Calls visit(Entry) for the entries from `first` to `last`, forward or backward, until it gives
   /// false.
@@ -210,7 +229,14 @@ class Stream {
     std::size_t limit = 0;     ///< delete at most so many, 0: any number
   };
   /// Deletes from the front; the number deleted.
-  std::size_t trim(const Trim& trim);
+  std::size_t trim(const Trim& trim, Undo* undo = nullptr);
+
+  /// Null: a group of that name is there.
+  StreamGroup* add_group(std::string_view name, StreamId last, std::int64_t read,
+                         Undo* undo = nullptr);
+  bool erase_group(std::string_view name, Undo* undo = nullptr);
+  /// The ids below and `entries_added` are about to change.
+  void expect_count(Undo* undo);
 
   StreamId last_id;         ///< of the last entry ever added, or what XSETID says
   StreamId max_deleted_id;  ///< the largest id that XDEL has deleted; trimming leaves no gap
@@ -225,8 +251,11 @@ class Stream {
   std::optional<std::int64_t> lag(const StreamGroup& group) const noexcept;
 
  private:
+  struct Inverse;
+
   std::size_t block_of(StreamId id) const noexcept;
   bool may_go(const StreamBlock& block, const Trim& trim) const noexcept;
+  void erase_entries(std::size_t block, std::size_t first, std::size_t count, Undo* undo);
 
   std::deque<StreamBlock> blocks_;  // none is empty
   std::size_t size_ = 0;

@@ -126,7 +126,8 @@ TEST(Containers, AScanMissesNothingHoweverTheTableIsResized) {
   const bool loading = false;
   for (const bool grow : {true, false}) {
     std::int64_t soonest_ms = Engine::no_expiry;
-    Keyspace keys{loading, soonest_ms};
+    Undo* undo = nullptr;
+    Keyspace keys{loading, soonest_ms, undo};
     for (std::uint64_t i = 0; i < 3000; ++i) keys.put(member(i), std::string{"v"});
     std::set<std::string, std::less<>> seen;
     std::uint64_t cursor = 0, round = 0;
@@ -151,7 +152,8 @@ TEST(Containers, AScanMissesNothingHoweverTheTableIsResized) {
 TEST(Containers, KeysEndInTheOrderOfTheirTimes) {
   const bool loading = false;
   std::int64_t soonest_ms = Engine::no_expiry;
-  Keyspace keys{loading, soonest_ms};
+  Undo* undo = nullptr;
+  Keyspace keys{loading, soonest_ms, undo};
   SeededRandom rng{9};
   std::map<std::string, std::int64_t> times;
   grow_and_shrink(rng, [&](std::uint64_t i, bool add) {
