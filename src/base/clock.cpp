@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/callback.hpp"
+#include "base/cpu_time.hpp"
 #include "base/descriptor.hpp"
 #include "base/event.hpp"
 #include "base/process.hpp"
@@ -263,5 +264,7 @@ std::size_t VirtualClock::pending_timers() const {
   const std::lock_guard lock{state_->mutex};
   return state_->timers.size();
 }
+
+std::chrono::nanoseconds thread_cpu_time() noexcept { return time_of(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace sluice

@@ -1,23 +1,13 @@
 #include "engine/lua/script_run.hpp"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 
+#include "base/cpu_time.hpp"
 #include "engine/core/engine.hpp"
 
 namespace sluice::engine {
-namespace {
-
-/// Of this thread: it stands while the thread does not run, whatever is done to the clocks.
-std::chrono::nanoseconds cpu_time() noexcept {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
-}
-
-}  // namespace
 
 std::chrono::nanoseconds RunningTime::look(Clock& clock) {
   const auto now = clock.steady();
@@ -32,7 +22,7 @@ std::chrono::nanoseconds RunningTime::look(Clock& clock) {
   if (passed > longest_gap || last_cpu_) {
     // Asking costs a system call, so it is done from the first gap on; of that one the longest
     // that is not doubted counts.
-    const auto cpu = cpu_time();
+    const auto cpu = thread_cpu_time();
     if (passed > longest_gap) passed = last_cpu_ ? std::min(passed, cpu - *last_cpu_) : longest_gap;
     last_cpu_ = cpu;
   }
