@@ -109,7 +109,8 @@ std::size_t comparisons(const Table& table) {
 std::size_t of_keyspace(const Keys& keys) {
   const bool loading = false;
   std::int64_t soonest_ms = 0;
-  Keyspace keyspace{loading, soonest_ms};
+  Undo* const undo = nullptr;
+  Keyspace keyspace{loading, soonest_ms, undo};
   for (const auto& key : keys) keyspace.put(key, std::string{});
   return comparisons(keyspace);
 }

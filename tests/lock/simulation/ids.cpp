@@ -16,6 +16,9 @@ simulation::Dice& dice() {
 
 }  // namespace
 
+/// For the keys of hash tables, drawn once by the thread that happens to be the first.
+std::array<std::uint64_t, 2> random_128() { return {20260101, 20260102}; }
+
 std::string random_hex_128() { return fmt::format("{:016x}{:016x}", dice().next(), dice().next()); }
 
 std::string random_uuid() {
