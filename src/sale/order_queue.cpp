@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "base/integer.hpp"
 #include "sale/orders.lua.hpp"
 #include "sluice/id.hpp"
@@ -160,40 +158,42 @@ std::vector<OrderEntry> OrderQueue::read(std::size_t most, std::chrono::millisec
 }
 
 OrderQueue::Claimed OrderQueue::claim(std::chrono::milliseconds idle, const std::string& start,
-                                      std::size_t most) {
-  const auto least = fmt::to_string(idle.count());
-  const auto count = fmt::to_string(most);
+                                      std::size_t most, std::int64_t most_deliveries) {
   const auto reply =
-      store_.run({"XAUTOCLAIM", keys_.orders, group, consumer_, least, start, "COUNT", count})
+      store_
+          .run(scripts::sale_claim, {keys_.orders},
+               {group, consumer_, fmt::to_string(idle.count()), start, fmt::to_string(most),
+                fmt::to_string(most_deliveries)})
           .get();
   const auto& parts = reply.as_items();
   Claimed claimed{
-      .entries = entries_of(parts.at(1)), .deliveries = {}, .next = parts.at(0).as_text()};
-  claimed.deliveries = deliveries_of(claimed.entries);
+      .entries = entries_of(parts.at(1)), .suspects = {}, .next = parts.at(0).as_text()};
+  const auto& suspects = parts.at(2).as_items();
+  for (std::size_t i = 0; i + 1 < suspects.size(); i += 2)
+    claimed.suspects.push_back({suspects[i].as_text(), suspects[i + 1].as_integer()});
   return claimed;
 }
 
-std::vector<std::int64_t> OrderQueue::deliveries_of(const std::vector<OrderEntry>& entries) {
-  std::vector<std::int64_t> deliveries(entries.size(), 1);
-  if (entries.empty()) return deliveries;
-  const auto count = fmt::to_string(entries.size());
+std::optional<OrderEntry> OrderQueue::deliver(const std::string& id) {
+  auto entries =
+      entries_of(store_.run({"XCLAIM", keys_.orders, group, consumer_, "0", id}).get());
+  if (entries.empty()) return std::nullopt;
+  return std::move(entries.front());
+}
+
+OrderQueue::Adopted OrderQueue::adopt(const std::string& start, std::size_t most) {
   const auto reply = store_
-                         .run({"XPENDING", keys_.orders, group, entries.front().id,
-                               entries.back().id, count, consumer_})
+                         .run(scripts::sale_adopt, {keys_.orders},
+                              {group, consumer_, start, fmt::to_string(most)})
                          .get();
-  std::map<std::string_view, std::int64_t> known;
-  for (const auto& row : reply.as_items())
-    known[row.as_items().at(0).as_text()] = row.as_items().at(3).as_integer();
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    if (const auto found = known.find(entries[i].id); found != known.end())
-      deliveries[i] = found->second;
-  return deliveries;
+  const auto& parts = reply.as_items();
+  return {.entries = entries_of(parts.at(1)), .next = parts.at(0).as_text()};
 }
 
 void OrderQueue::keep(std::span<const std::string> ids) {
   std::vector<std::string_view> words{"XCLAIM", keys_.orders, group, consumer_, "0"};
   words.insert(words.end(), ids.begin(), ids.end());
-  words.push_back("JUSTID");
+  words.insert(words.end(), {"RETRYCOUNT", "1", "JUSTID"});
   store_.run(Words{words}, repeatable).get();
 }
 
@@ -205,6 +205,21 @@ bool OrderQueue::bury(const std::string& id, const std::string& reason) {
 
 void OrderQueue::leave() {
   store_.run(scripts::sale_leave, {keys_.orders}, {group, consumer_}, repeatable).get();
+}
+
+void OrderQueue::tidy(std::chrono::milliseconds idle) {
+  store_.run(scripts::sale_tidy, {keys_.orders}, {group, fmt::to_string(idle.count())}, repeatable)
+      .get();
+}
+
+bool OrderQueue::make_group() {
+  return store_.run(scripts::sale_regroup, {keys_.sale, keys_.orders}, {group}, repeatable)
+             .get()
+             .as_integer() == 1;
+}
+
+bool is_group_lost(const Error& failure) {
+  return failure.message().find("NOGROUP ") != std::string::npos;
 }
 
 }  // namespace sluice::sale

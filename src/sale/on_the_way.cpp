@@ -1,0 +1,51 @@
+#include "sale/on_the_way.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace sluice::sale {
+
+std::uint64_t fingerprint_of(const SaleOrder& order) {
+  return std::hash<std::string>{}(fmt::format(
+      "{} {} {} {} {} {}:{}{}", order.number, order.id, order.units, order.n,
+      order.issued_at.time_since_epoch().count(), order.buyer.value.size(), order.buyer.value,
+      order.request.value));
+}
+
+std::uint64_t fingerprint_of(const BuyerId& buyer) {
+  return std::hash<std::string>{}(buyer.value);
+}
+
+void OnTheWay::add(const SaleOrder& order) {
+  lines_.push_back({.id = order.id,
+                    .fingerprint = fingerprint_of(order),
+                    .buyer = fingerprint_of(order.buyer),
+                    .units = order.units});
+}
+
+void OnTheWay::sort() {
+  std::ranges::stable_sort(lines_, {}, &Line::id);
+  const auto again = std::ranges::unique(lines_, {}, &Line::id);
+  lines_.erase(again.begin(), again.end());
+  by_buyer_.resize(lines_.size());
+  std::iota(by_buyer_.begin(), by_buyer_.end(), 0U);
+  std::ranges::sort(by_buyer_, {}, [this](std::uint32_t at) { return lines_[at].buyer; });
+}
+
+const OnTheWay::Line* OnTheWay::find(std::int64_t id) const {
+  const auto found = std::ranges::lower_bound(lines_, id, {}, &Line::id);
+  return found != lines_.end() && found->id == id ? &*found : nullptr;
+}
+
+std::vector<OnTheWay::Line> OnTheWay::of(const BuyerId& buyer) const {
+  const auto same = std::ranges::equal_range(by_buyer_, fingerprint_of(buyer), {},
+                                             [this](std::uint32_t at) { return lines_[at].buyer; });
+  std::vector<Line> found;
+  for (const auto at : same) found.push_back(lines_[at]);
+  return found;
+}
+
+}  // namespace sluice::sale
