@@ -3,7 +3,8 @@
 /// Guarantee (of `open_order_store`): an insert is one transaction, on disk when it returns; an
 ///   order is inserted once, however often it is given; the units of the inserted orders are
 ///   exactly what the database's stock lost; the database itself refuses a second order under the
-///   same (sale, id), (sale, number) or (sale, buyer, n), and a stock below zero.
+///   same (sale, id), (sale, number) or (sale, buyer, n), and a stock below zero. An order ends
+///   once: its row says how, and gives its units back to the stock in the same transaction.
 /// Not guaranteed: anything about rows that other programs change.
 /// Threads: one at a time. Processes: as many as the database allows; each opens its own.
 ///
@@ -32,8 +33,30 @@ struct InsertResult {
 };
 
 struct DatabaseStock {
-  std::int64_t initial;
-  std::int64_t left;
+  std::int64_t initial;      ///< as the sale was defined
+  std::int64_t left;         ///< initial + changed, without the units of the orders that stand
+  std::int64_t changed = 0;  ///< by Sale::change_stock(), in sum
+};
+
+/// What became of an order that was to end.
+struct EndedOrder {
+  bool now = false;                ///< it ended with this call
+  std::optional<SaleOrder> order;  ///< as it stands now; empty: the database has no such order
+  std::string reason;              ///< given when it ended
+};
+
+/// Units of an order that the sale gets back.
+struct OrderReturn {
+  SaleOrder order;
+  std::int64_t seq = 1;  ///< among the returns of the order
+  std::int64_t units = 0;
+  bool done = false;  ///< the store has them, too
+};
+
+/// A change of a sale's stock. Of each sale one is pending at most.
+struct StockChange {
+  std::int64_t seq = 0;    ///< 1, 2, 3 ... of the sale
+  std::int64_t delta = 0;  ///< units more, or fewer
 };
 
 /// Every function throws Error when the database cannot be used now: database (locked, gone),
@@ -56,8 +79,34 @@ class OrderStore {
                                       std::size_t most) = 0;
   /// Empty: the database does not know the sale.
   virtual std::optional<DatabaseStock> stock(const std::string& sale) = 0;
-  /// How many buyers have more than `limit` orders in the database.
+  /// How many buyers have more than `limit` orders in the database that did not end.
   virtual std::int64_t buyers_above(const std::string& sale, std::int64_t limit) = 0;
+
+  /// The order with this number.
+  virtual std::optional<SaleOrder> find_number(const std::string& sale,
+                                               const std::string& number) = 0;
+
+  /// Ends an order that is `awaiting`: in one transaction it gets the state and the reason, the
+  /// stock its units, and a return is noted that the store does not know of yet.
+  virtual EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
+                               const std::string& reason) = 0;
+  /// Why an order ended; empty: it stands.
+  virtual std::string reason_of(const std::string& sale, std::int64_t id) = 0;
+  /// Up to `most` returns of orders with an id above `after`, ids rising; or those alone that the
+  /// store does not know of yet.
+  virtual std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after,
+                                           std::size_t most, bool only_pending) = 0;
+  /// The store has the units of this return.
+  virtual void return_done(const std::string& sale, std::int64_t id, std::int64_t seq) = 0;
+
+  /// Begins to change what the sale has to sell in all to `stock` units. More units are there at
+  /// once, fewer when the change ends. Empty: it has as many. Returns a change that is pending,
+  /// instead of this one, where there is one: end that first.
+  virtual std::optional<StockChange> begin_stock_change(const std::string& sale,
+                                                        std::int64_t stock) = 0;
+  virtual std::optional<StockChange> pending_stock_change(const std::string& sale) = 0;
+  /// Ends a pending change; `applied` is false where the store refused it.
+  virtual void end_stock_change(const std::string& sale, std::int64_t seq, bool applied) = 0;
 
   /// For messages: where it is, without a password.
   virtual std::string describe() const = 0;

@@ -52,16 +52,18 @@ struct RequestId {
 struct SaleDefinition {
   /// 1 to 128 bytes without braces.
   std::string name;
-  /// Units to sell, 0 to 10^12.
+  /// Units to sell, 0 to 10^12, and no more than a day has numbers (see `digits`): each may be an
+  /// order. Sale::change_stock() changes what is sold, not the definition.
   std::int64_t stock = 0;
   /// From when (inclusive) and until when (exclusive) the store's clock lets buyers in; empty: no
   /// such bound.
   std::optional<WallTime> opens_at = {};
   std::optional<WallTime> closes_at = {};
-  /// Orders a buyer may have; 0: as many as he likes (ordinary goods).
+  /// Orders a buyer may have, cancelled ones not counted; 0: as many as he likes (ordinary goods).
   std::int64_t limit = 1;
-  /// Units of the largest order; 0: only the stock bounds it. The limit counts orders: bound the
-  /// units here.
+  /// Units a buyer may have in all these orders; 0: no such limit.
+  std::int64_t unit_limit = 0;
+  /// Units of the largest order; 0: only the stock bounds it.
   std::int64_t largest_order = 0;
   /// What order numbers begin with: 1 to 16 letters, digits, '-' or '_'. There is no default: two
   /// sales of one type give the same numbers.
@@ -74,35 +76,48 @@ struct SaleDefinition {
   friend bool operator==(const SaleDefinition&, const SaleDefinition&) = default;
 };
 
+/// How an order stands. An order that ended otherwise than by being paid for gives its units back
+/// to the sale; its number is not used again.
+enum class OrderState {
+  awaiting,   ///< admitted, not paid yet
+  cancelled,  ///< before it was paid
+};
+std::string_view to_string(OrderState state) noexcept;
+
 struct SaleOrder {
   std::string number;  ///< "MT202601020001"
   std::int64_t id;     ///< layout of IdWorker: IdWorker::parts(id)
   std::int64_t units;
   BuyerId buyer;
-  std::int64_t n;      ///< the buyer's n-th order in this sale, from 1
+  std::int64_t n;      ///< the buyer's n-th order in this sale, from 1; cancelled ones count
   WallTime issued_at;  ///< by the store's clock
   RequestId request;
+  OrderState state = OrderState::awaiting;
 
   friend bool operator==(const SaleOrder&, const SaleOrder&) = default;
 };
 
 enum class SaleOutcome {
   admitted,
-  repeated,        ///< this request was admitted before; the same order again
-  other_units,     ///< this request was admitted before, for other units; that order
-  already_bought,  ///< the buyer has as many orders as the limit allows; his latest order
+  repeated,         ///< this request was admitted before; the same order again
+  other_units,      ///< this request was admitted before, for other units; that order
+  cancelled,        ///< this request was admitted before, and its order cancelled; that order
+  already_bought,   ///< the buyer has as many orders as the limit allows; his latest order
+  too_many_units,   ///< the buyer would have more units than the limit allows; his latest order
   sold_out,
   not_enough,  ///< some units are left, but fewer than asked
   full,        ///< the numbers of the day are used up; see SaleDefinition::digits
   not_started,
-  closed,
+  closed,      ///< also when the sale was archived
   not_loaded,  ///< the store does not know the sale (any more)
 };
 std::string_view to_string(SaleOutcome outcome) noexcept;
 
 struct Admission {
   SaleOutcome outcome;
-  std::optional<SaleOrder> order;  ///< of admitted, repeated, other_units and already_bought
+  /// Of admitted, repeated, other_units, cancelled and already_bought; of too_many_units where he
+  /// has one.
+  std::optional<SaleOrder> order;
 
   /// The buyer has what this request asked for.
   bool has_order() const noexcept {
@@ -110,7 +125,15 @@ struct Admission {
   }
 };
 
-enum class SaleState { not_loaded, not_started, open, sold_out, closed };
+enum class SaleState {
+  not_loaded,
+  not_started,
+  open,
+  sold_out,
+  full,  ///< the numbers of the day are used up; open again tomorrow
+  closed,
+  archived  ///< and its orders are in the database alone
+};
 std::string_view to_string(SaleState state) noexcept;
 
 struct SaleStatus {

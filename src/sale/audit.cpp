@@ -27,20 +27,6 @@ void for_each_entry(Store& store, const std::string& stream, Visit&& visit) {
   }
 }
 
-/// Calls `visit(field, value)` for a hash; some twice when the hash grows meanwhile.
-template <class Visit>
-void for_each_field(Store& store, const std::string& hash, Visit&& visit) {
-  const auto count = fmt::to_string(page_size);
-  std::string cursor = "0";
-  do {
-    const auto page = store.run({"HSCAN", hash, cursor, "COUNT", count}).get();
-    const auto& fields = page.as_items().at(1).as_items();
-    for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
-      visit(fields[i].as_text(), fields[i + 1].as_text());
-    cursor = page.as_items().at(0).as_text();
-  } while (cursor != "0");
-}
-
 class Auditor {
  public:
   Auditor(Store& store, const Sale& sale, OrderStore& orders)
@@ -81,6 +67,7 @@ class Auditor {
   std::int64_t sold_ = 0;
   std::int64_t counted_ = 0;            // orders, by the sale's own counter
   std::vector<LedgerLine> on_the_way_;  // stream and dead letters, ids rising
+  std::int64_t orders_of_buyers_ = 0;   // by the buyers' own counts
   std::int64_t poison_ = 0;
   std::int64_t database_units_ = 0;
 };
@@ -155,13 +142,25 @@ void Auditor::check_units() {
 void Auditor::check_orders() {
   std::int64_t missing = 0;
   std::vector<std::string> examples;
-  for_each_field(store_, keys_.requests, [&](const std::string&, const std::string& text) {
-    const auto order = order_of(text, "?");
-    if (order && ledger_.mark(order->id)) return;
+  const auto look_at = [&](const std::string& name, std::int64_t id) {
+    if (ledger_.mark(id)) return;
     ++missing;
-    if (examples.size() < most_examples) examples.push_back(order ? order->number : "?");
-  });
-  audit_.admitted = store_.run({"HLEN", keys_.requests}).get().as_integer();
+    if (examples.size() < most_examples) examples.push_back(name);
+  };
+  Records records{store_, sale_};
+  std::string from;
+  do {
+    const auto page = records.scan(from, page_size).get();
+    for (const auto& buyer : page.buyers) {
+      look_at(buyer.latest.number, buyer.latest.id);
+      orders_of_buyers_ += buyer.latest.n;
+    }
+    for (const auto& order : page.earlier) look_at(order.number, order.id);
+    for (const auto& damaged : page.damaged) look_at(damaged, -1);
+    from = page.next;
+  } while (!from.empty());
+  for (const auto& hash : {keys_.buyers, keys_.requests})
+    audit_.admitted += store_.run({"HLEN", hash}).get().as_integer();
   check("orders_admitted_but_nowhere", missing, 0,
         examples.empty() ? fmt::format("{} orders admitted", audit_.admitted)
                          : fmt::format("{}", fmt::join(examples, ", ")));
@@ -175,11 +174,7 @@ void Auditor::check_orders() {
 }
 
 void Auditor::check_buyers() {
-  std::int64_t orders = 0;
-  for_each_field(store_, keys_.buyers, [&](const std::string& buyer, const std::string& text) {
-    if (const auto latest = order_of(text, buyer)) orders += latest->n;
-  });
-  check("orders_of_all_buyers", orders, audit_.admitted, "the buyers' own counts add up");
+  check("orders_of_all_buyers", orders_of_buyers_, audit_.admitted, "the buyers' own counts add up");
   const auto above = sale_.limit > 0 ? orders_.buyers_above(sale_.name, sale_.limit) : 0;
   check("buyers_above_limit", above + ledger_.above_limit(), 0,
         sale_.limit > 0 ? fmt::format("limit {}", sale_.limit) : "no limit");

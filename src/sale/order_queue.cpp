@@ -2,42 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "base/integer.hpp"
 #include "sale/orders.lua.hpp"
-#include "sluice/id.hpp"
 
 namespace sluice::sale {
 namespace {
-
-/// Takes the words of a line off its front.
-class WordReader {
- public:
-  explicit WordReader(std::string_view text) : rest_(text) {}
-
-  std::string_view word() noexcept {
-    const auto end = rest_.find(' ');
-    if (end == std::string_view::npos) {
-      complete_ = false;
-      return {};
-    }
-    const auto word = rest_.substr(0, end);
-    rest_.remove_prefix(end + 1);
-    return word;
-  }
-
-  std::int64_t integer() noexcept {
-    const auto number = parse_integer<std::int64_t>(word()).value_or(-1);
-    if (number < 0) complete_ = false;
-    return number;
-  }
-
-  bool complete() const noexcept { return complete_; }
-  std::string_view rest() const noexcept { return rest_; }
-
- private:
-  std::string_view rest_;
-  bool complete_ = true;
-};
 
 const std::string* find_field(const Value::Items& fields, std::string_view name) {
   for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
@@ -53,31 +21,6 @@ std::optional<SaleOrder> order_of_fields(const Value::Items& fields) {
 }
 
 }  // namespace
-
-std::optional<SaleOrder> order_of(std::string_view text, std::string buyer) {
-  WordReader reader{text};
-  const auto n = reader.integer();
-  const auto seconds = reader.integer();
-  const auto sequence = reader.integer();
-  const auto number = reader.word();
-  const auto units = reader.integer();
-  const auto issued_us = reader.integer();
-  constexpr std::int64_t most_seconds = 0x7fff'ffff;
-  constexpr std::int64_t most_sequence = 0xffff'ffff;
-  const bool plausible =
-      n >= 1 && units >= 1 && seconds <= most_seconds && sequence <= most_sequence;
-  if (!reader.complete() || !plausible || number.empty() || buyer.empty() || reader.rest().empty())
-    return std::nullopt;
-  const IdParts parts{.issued_at = IdWorker::epoch + std::chrono::seconds{seconds},
-                      .sequence = static_cast<std::uint32_t>(sequence)};
-  return SaleOrder{.number = std::string{number},
-                   .id = IdWorker::compose(parts),
-                   .units = units,
-                   .buyer = {std::move(buyer)},
-                   .n = n,
-                   .issued_at = WallTime{std::chrono::microseconds{issued_us}},
-                   .request = {std::string{reader.rest()}}};
-}
 
 OrderEntry entry_of(const Value& entry) {
   const auto& parts = entry.as_items();

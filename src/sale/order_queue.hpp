@@ -1,5 +1,4 @@
-/// Orders on their way: an order as text ("n seconds sequence number units issued_us request", see
-/// admit.lua) and as an entry of a stream, and the consumer's side of that stream.
+/// Orders on their way: an order as an entry of a stream, and the consumer's side of that stream.
 #pragma once
 
 #include <chrono>
@@ -9,12 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sale/definition.hpp"
+#include "sale/records.hpp"
 
 namespace sluice::sale {
-
-/// Empty: the text is none that admit.lua writes.
-std::optional<SaleOrder> order_of(std::string_view text, std::string buyer);
 
 /// An entry of the orders stream.
 struct OrderEntry {

@@ -15,14 +15,21 @@ namespace {
 
 constexpr std::string_view order_columns = "id, number, buyer, n, units, issued_us, request";
 
+OrderState state_of(const std::string& text) {
+  for (const auto state : {OrderState::awaiting, OrderState::cancelled})
+    if (text == to_string(state)) return state;
+  throw Error{Errc::corrupt, "the database has an order in the state '" + text +
+                                 "', which this version of Sluice does not know"};
+}
+
 /// Orders as the columns that SOCI binds whole.
 struct Columns {
   std::vector<long long> sale, id, n, units, issued_us;
-  std::vector<std::string> number, buyer, request;
+  std::vector<std::string> number, buyer, request, state;
 
   void resize(std::size_t size) {
     for (auto* const column : {&sale, &id, &n, &units, &issued_us}) column->resize(size);
-    for (auto* const column : {&number, &buyer, &request}) column->resize(size);
+    for (auto* const column : {&number, &buyer, &request, &state}) column->resize(size);
   }
 
   void set(std::size_t at, const SaleOrder& order) {
@@ -42,7 +49,8 @@ struct Columns {
             .buyer = {from_column(buyer[at])},
             .n = n[at],
             .issued_at = WallTime{std::chrono::microseconds{issued_us[at]}},
-            .request = {from_column(request[at])}};
+            .request = {from_column(request[at])},
+            .state = state_of(state[at])};
   }
 };
 
@@ -73,6 +81,18 @@ class SqlOrderStore final : public OrderStore {
                               std::size_t most) override;
   std::optional<DatabaseStock> stock(const std::string& sale) override;
   std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override;
+  std::optional<SaleOrder> find_number(const std::string& sale,
+                                       const std::string& number) override;
+  EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
+                       const std::string& reason) override;
+  std::string reason_of(const std::string& sale, std::int64_t id) override;
+  std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most,
+                                   bool only_pending) override;
+  void return_done(const std::string& sale, std::int64_t id, std::int64_t seq) override;
+  std::optional<StockChange> begin_stock_change(const std::string& sale,
+                                                std::int64_t stock) override;
+  std::optional<StockChange> pending_stock_change(const std::string& sale) override;
+  void end_stock_change(const std::string& sale, std::int64_t seq, bool applied) override;
   std::string describe() const override { return dialect_.description; }
 
  private:
@@ -111,6 +131,8 @@ class SqlOrderStore final : public OrderStore {
   }
 
   Connection& connection();
+  void make_schema();
+  void add_column(const SqlColumn& column);
   Error error_of(const soci::soci_error& failure) const;
 
   long long id_of(Connection& at, const std::string& sale) const;
@@ -123,6 +145,9 @@ class SqlOrderStore final : public OrderStore {
   soci::statement insert_of(soci::session& sql, const Columns& rows) const;
   bool take_units(Connection& at, long long sale, std::int64_t units) const;
   static std::optional<SaleOrder> find(Connection& at, long long sale, std::int64_t id);
+  static std::string reason_of(Connection& at, long long sale, std::int64_t id);
+  static std::optional<StockChange> pending(Connection& at, long long sale);
+  static void change_stock(Connection& at, long long sale, long long delta);
 
   const SqlDialect dialect_;
   std::unique_ptr<Connection> connection_;
@@ -136,7 +161,7 @@ SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) 
   const auto give_up = system_clock().steady() + std::chrono::seconds{2};
   for (;;) {
     try {
-      for (const auto statement : dialect_.schema) connection().sql << std::string{statement};
+      make_schema();
       return;
     } catch (const soci::soci_error& failure) {
       const auto error = error_of(failure);
@@ -145,6 +170,30 @@ SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) 
       if (!dialect_.classify(failure).busy || system_clock().steady() >= give_up) throw error;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+}
+
+void SqlOrderStore::make_schema() {
+  for (const auto statement : dialect_.schema) connection().sql << std::string{statement};
+  for (const auto& column : dialect_.columns) add_column(column);
+}
+
+/// Unless the table has it; another process may add it at the same moment.
+void SqlOrderStore::add_column(const SqlColumn& column) {
+  const auto is_there = [&] {
+    try {
+      connection().sql << fmt::format("SELECT {} FROM {} LIMIT 0", column.name, column.table);
+      return true;
+    } catch (const soci::soci_error&) {
+      return false;
+    }
+  };
+  if (is_there()) return;
+  try {
+    connection().sql << fmt::format("ALTER TABLE {} ADD COLUMN {} {}", column.table, column.name,
+                                    column.type);
+  } catch (const soci::soci_error&) {
+    if (!is_there()) throw;
   }
 }
 
@@ -185,11 +234,12 @@ std::optional<DatabaseStock> SqlOrderStore::stock(const std::string& sale) {
   return guarded([&](Connection& at) -> std::optional<DatabaseStock> {
     long long initial = 0;
     long long remaining = 0;
+    long long changed = 0;
     const auto name = to_column(sale);
-    at.sql << "SELECT initial, remaining FROM sale_stock WHERE name = :name", soci::use(name),
-        soci::into(initial), soci::into(remaining);
+    at.sql << "SELECT initial, remaining, changed FROM sale_stock WHERE name = :name",
+        soci::use(name), soci::into(initial), soci::into(remaining), soci::into(changed);
     if (!at.sql.got_data()) return std::nullopt;
-    return DatabaseStock{.initial = initial, .left = remaining};
+    return DatabaseStock{.initial = initial, .left = remaining, .changed = changed};
   });
 }
 
@@ -288,7 +338,8 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Sale
     soci::statement one = insert_of(at.sql, row);
     one.execute(true);
     if (one.get_affected_rows() == 0) {
-      const auto there = find(at, sale, order.id);
+      auto there = find(at, sale, order.id);
+      if (there) there->state = order.state;  // it may have ended meanwhile
       if (there != order)
         return "another order in the database has its id, its number or its place (buyer, n)";
       ++result.repeated;
@@ -309,16 +360,19 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Sale
   return fmt::format("the database has {} units left, the order has {}", remaining, order.units);
 }
 
-/// Fetches orders: `statement` selects order_columns, and has two parameters, `sale` and `id`.
-std::vector<SaleOrder> fetch(soci::session& sql, const std::string& statement, long long sale,
-                             long long id, std::size_t most) {
+/// Fetches orders of a sale: `where` is a condition with one parameter, `key`.
+template <class Key>
+std::vector<SaleOrder> fetch(soci::session& sql, std::string_view where, long long sale,
+                             const Key& key, std::size_t most) {
   Columns rows;
   rows.resize(std::max<std::size_t>(
       most, 2));  // SOCI 4.0 takes the end behind a vector of one row for "no data"
   soci::statement select =
-      (sql.prepare << statement, soci::use(sale), soci::use(id), soci::into(rows.id),
-       soci::into(rows.number), soci::into(rows.buyer), soci::into(rows.n), soci::into(rows.units),
-       soci::into(rows.issued_us), soci::into(rows.request));
+      (sql.prepare << fmt::format("SELECT {}, state FROM sale_orders WHERE sale = :s AND {}",
+                                  order_columns, where),
+       soci::use(sale), soci::use(key), soci::into(rows.id), soci::into(rows.number),
+       soci::into(rows.buyer), soci::into(rows.n), soci::into(rows.units),
+       soci::into(rows.issued_us), soci::into(rows.request), soci::into(rows.state));
   std::vector<SaleOrder> orders;
   if (!select.execute(true)) return orders;
   orders.reserve(rows.id.size());
@@ -327,9 +381,8 @@ std::vector<SaleOrder> fetch(soci::session& sql, const std::string& statement, l
 }
 
 std::optional<SaleOrder> SqlOrderStore::find(Connection& at, long long sale, std::int64_t id) {
-  auto found = fetch(
-      at.sql, fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id = :i", order_columns),
-      sale, id, 1);
+  const long long key = id;
+  auto found = fetch(at.sql, "id = :k", sale, key, 1);
   if (found.empty()) return std::nullopt;
   return std::move(found.front());
 }
@@ -337,10 +390,9 @@ std::optional<SaleOrder> SqlOrderStore::find(Connection& at, long long sale, std
 std::vector<SaleOrder> SqlOrderStore::page(const std::string& sale, std::int64_t after,
                                            std::size_t most) {
   return guarded([&](Connection& at) {
-    const auto statement =
-        fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id > :i ORDER BY id LIMIT {}",
-                    order_columns, most);
-    return fetch(at.sql, statement, id_of(at, sale), after, most);
+    const long long key = after;
+    return fetch(at.sql, fmt::format("id > :k ORDER BY id LIMIT {}", most), id_of(at, sale), key,
+                 most);
   });
 }
 
@@ -349,11 +401,154 @@ std::int64_t SqlOrderStore::buyers_above(const std::string& sale, std::int64_t l
     long long buyers = 0;
     const long long most = limit;
     const long long id = id_of(at, sale);
-    at.sql << "SELECT COUNT(*) FROM (SELECT buyer FROM sale_orders WHERE sale = :s GROUP BY buyer "
-              "HAVING COUNT(*) > :m)"
-              " AS above",
+    at.sql << "SELECT COUNT(*) FROM (SELECT buyer FROM sale_orders WHERE sale = :s AND "
+              "state = 'awaiting' GROUP BY buyer HAVING COUNT(*) > :m) AS above",
         soci::use(id), soci::use(most), soci::into(buyers);
     return buyers;
+  });
+}
+
+std::optional<SaleOrder> SqlOrderStore::find_number(const std::string& sale,
+                                                    const std::string& number) {
+  return guarded([&](Connection& at) -> std::optional<SaleOrder> {
+    auto found = fetch(at.sql, "number = :k", id_of(at, sale), number, 1);
+    if (found.empty()) return std::nullopt;
+    return std::move(found.front());
+  });
+}
+
+EndedOrder SqlOrderStore::end_order(const std::string& sale, std::int64_t id, OrderState state,
+                                    const std::string& reason) {
+  EndedOrder ended;
+  in_transaction([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    const long long key = id;
+    const std::string to{to_string(state)};
+    const auto why = to_column(reason);
+    soci::statement end =
+        (at.sql.prepare << "UPDATE sale_orders SET state = :t, reason = :r, version = version + 1 "
+                           "WHERE sale = :s AND id = :i AND state = 'awaiting'",
+         soci::use(to), soci::use(why), soci::use(in_sale), soci::use(key));
+    end.execute(true);
+    ended = {.now = end.get_affected_rows() == 1, .order = find(at, in_sale, id), .reason = {}};
+    ended.reason = reason_of(at, in_sale, id);
+    if (!ended.now) return false;
+    const long long units = ended.order->units;
+    at.sql << "UPDATE sale_stock SET remaining = remaining + :u WHERE id = :s", soci::use(units),
+        soci::use(in_sale);
+    at.sql << "INSERT INTO sale_returns (sale, order_id, seq, units, done) "
+              "VALUES (:s, :i, 1, :u, 0)",
+        soci::use(in_sale), soci::use(key), soci::use(units);
+    return true;
+  });
+  return ended;
+}
+
+std::string SqlOrderStore::reason_of(Connection& at, long long sale, std::int64_t id) {
+  const long long key = id;
+  std::string reason;
+  at.sql << "SELECT reason FROM sale_orders WHERE sale = :s AND id = :i", soci::use(sale),
+      soci::use(key), soci::into(reason);
+  return from_column(reason);
+}
+
+std::string SqlOrderStore::reason_of(const std::string& sale, std::int64_t id) {
+  return guarded([&](Connection& at) { return reason_of(at, id_of(at, sale), id); });
+}
+
+std::vector<OrderReturn> SqlOrderStore::returns(const std::string& sale, std::int64_t after,
+                                                std::size_t most, bool only_pending) {
+  return guarded([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    const long long key = after;
+    const auto size = std::max<std::size_t>(most, 2);  // see fetch()
+    std::vector<long long> id(size), seq(size), units(size), done(size);
+    soci::statement select =
+        (at.sql.prepare << fmt::format(
+             "SELECT order_id, seq, units, done FROM sale_returns WHERE sale = :s AND "
+             "order_id > :k {} ORDER BY order_id, seq LIMIT {}",
+             only_pending ? "AND done = 0" : "", most),
+         soci::use(in_sale), soci::use(key), soci::into(id), soci::into(seq), soci::into(units),
+         soci::into(done));
+    if (!select.execute(true)) id.clear();
+    std::vector<OrderReturn> returns;
+    for (std::size_t i = 0; i < id.size(); ++i)
+      if (auto order = find(at, in_sale, id[i]))
+        returns.push_back({.order = std::move(*order),
+                           .seq = seq[i],
+                           .units = units[i],
+                           .done = done[i] != 0});
+    return returns;
+  });
+}
+
+void SqlOrderStore::return_done(const std::string& sale, std::int64_t id, std::int64_t seq) {
+  in_transaction([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    const long long key = id;
+    const long long of_order = seq;
+    at.sql << "UPDATE sale_returns SET done = 1 WHERE sale = :s AND order_id = :i AND seq = :q",
+        soci::use(in_sale), soci::use(key), soci::use(of_order);
+    return true;
+  });
+}
+
+std::optional<StockChange> SqlOrderStore::pending(Connection& at, long long sale) {
+  long long seq = 0;
+  long long delta = 0;
+  at.sql << "SELECT seq, delta FROM sale_changes WHERE sale = :s AND state = 'pending'",
+      soci::use(sale), soci::into(seq), soci::into(delta);
+  if (!at.sql.got_data()) return std::nullopt;
+  return StockChange{.seq = seq, .delta = delta};
+}
+
+std::optional<StockChange> SqlOrderStore::pending_stock_change(const std::string& sale) {
+  return guarded([&](Connection& at) { return pending(at, id_of(at, sale)); });
+}
+
+std::optional<StockChange> SqlOrderStore::begin_stock_change(const std::string& sale,
+                                                             std::int64_t stock) {
+  std::optional<StockChange> change;
+  in_transaction([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    change = pending(at, in_sale);
+    if (change) return false;
+    long long has = 0;
+    long long last = 0;
+    at.sql << "SELECT initial + changed FROM sale_stock WHERE id = :s", soci::use(in_sale),
+        soci::into(has);
+    if (has == stock) return false;
+    at.sql << "SELECT COALESCE(MAX(seq), 0) FROM sale_changes WHERE sale = :s", soci::use(in_sale),
+        soci::into(last);
+    const long long seq = last + 1;
+    const long long delta = stock - has;
+    at.sql << "INSERT INTO sale_changes (sale, seq, delta, state) VALUES (:s, :q, :d, 'pending')",
+        soci::use(in_sale), soci::use(seq), soci::use(delta);
+    if (delta > 0) change_stock(at, in_sale, delta);
+    change = StockChange{.seq = seq, .delta = delta};
+    return true;
+  });
+  return change;
+}
+
+void SqlOrderStore::change_stock(Connection& at, long long sale, long long delta) {
+  at.sql << "UPDATE sale_stock SET remaining = remaining + :d, changed = changed + :e "
+            "WHERE id = :s",
+      soci::use(delta), soci::use(delta), soci::use(sale);
+}
+
+void SqlOrderStore::end_stock_change(const std::string& sale, std::int64_t seq, bool applied) {
+  in_transaction([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    const auto change = pending(at, in_sale);
+    if (!change || change->seq != seq) return false;  // another process has ended it
+    const std::string state = applied ? "done" : "refused";
+    const long long key = seq;
+    at.sql << "UPDATE sale_changes SET state = :t WHERE sale = :s AND seq = :q", soci::use(state),
+        soci::use(in_sale), soci::use(key);
+    if (change->delta < 0 && applied) change_stock(at, in_sale, change->delta);
+    if (change->delta > 0 && !applied) change_stock(at, in_sale, -change->delta);
+    return true;
   });
 }
 

@@ -25,11 +25,19 @@ struct SqlFailure {
   bool refused = false;  ///< a constraint or trigger refused this row; the database itself is well
 };
 
+/// A column that a table got after its first release.
+struct SqlColumn {
+  std::string_view table;
+  std::string_view name;
+  std::string_view type;
+};
+
 struct SqlDialect {
   std::string description;  ///< "sqlite:/var/lib/shop/orders.db"
   std::function<void(soci::session&)> connect;
   std::vector<std::string_view> on_connect;
   std::vector<std::string_view> schema;
+  std::vector<SqlColumn> columns;  ///< added to the tables of `schema` where they are missing
   std::string_view begin;          ///< a transaction that will write
   std::string_view insert_prefix;  ///< "INSERT INTO" or "INSERT IGNORE INTO": with the suffix, a
                                    ///< repeat is no error

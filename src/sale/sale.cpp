@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/instant.hpp"
+#include "number/period.hpp"
 #include "sale/admission.hpp"
 #include "sale/definition.hpp"
 #include "sale/order_queue.hpp"
@@ -78,11 +80,26 @@ class Sale::Impl {
 
 namespace {
 
-SaleState state_of(const SaleDefinition& sale, const SaleStatus& status, bool closed,
-                   WallTime now) {
-  if (closed || (sale.closes_at && now >= *sale.closes_at)) return SaleState::closed;
-  if (sale.opens_at && now < *sale.opens_at) return SaleState::not_started;
-  return status.left() <= 0 ? SaleState::sold_out : SaleState::open;
+/// What the hash of a sale says beside its figures.
+struct Circumstances {
+  bool closed = false;
+  bool archived = false;
+  WallTime now{};
+  std::string day;         ///< of the last number
+  std::int64_t taken = 0;  ///< numbers of that day
+};
+
+SaleState state_of(const SaleDefinition& sale, const SaleStatus& status, const Circumstances& at) {
+  if (at.archived) return SaleState::archived;
+  if (at.closed || (sale.closes_at && at.now >= *sale.closes_at)) return SaleState::closed;
+  if (sale.opens_at && at.now < *sale.opens_at) return SaleState::not_started;
+  if (status.left() <= 0) return SaleState::sold_out;
+  if (at.taken < sale::numbers_of(sale)) return SaleState::open;
+  const auto days = Calendar{sale.zone}.around(at.now).periods;
+  const bool same_day = std::none_of(days.begin(), days.end(), [&](const auto& day) {
+    return day.start <= at.now && day.label > at.day;
+  });
+  return same_day ? SaleState::full : SaleState::open;
 }
 
 /// The items of a batch that must all have succeeded.
@@ -95,7 +112,8 @@ const Value& checked(const Value& reply) {
 
 Task<SaleStatus> Sale::Impl::status() {
   Batch batch;
-  batch.add({"TIME"}).add({"HMGET", keys_.sale, "stock", "sold", "orders", "last", "closed"});
+  batch.add({"TIME"}).add({"HMGET", keys_.sale, "capacity", "sold", "orders", "last",
+                           "closed", "archived", "day", "taken"});
   batch.add({"XLEN", keys_.orders}).add({"XLEN", keys_.dead});
   const std::vector<Value> replies = co_await store_.run(std::move(batch));
 
@@ -108,29 +126,58 @@ Task<SaleStatus> Sale::Impl::status() {
   status.sold = fields.at(1).as_integer();
   status.orders = fields.at(2).as_integer();
   const auto& time = checked(replies.at(0)).as_items();
-  WallTime now{std::chrono::seconds{time.at(0).as_integer()} +
-               std::chrono::microseconds{time.at(1).as_integer()}};
-  if (!fields.at(3).is_null())
-    now = std::max(now, WallTime{std::chrono::microseconds{fields.at(3).as_integer()}});
-  status.state = state_of(definition_, status, !fields.at(4).is_null(), now);
+  Circumstances at{.closed = !fields.at(4).is_null(),
+                   .archived = !fields.at(5).is_null(),
+                   .now = WallTime{std::chrono::seconds{time.at(0).as_integer()} +
+                                   std::chrono::microseconds{time.at(1).as_integer()}}};
+  if (!fields.at(3).is_null()) {
+    at.now = std::max(at.now, WallTime{std::chrono::microseconds{fields.at(3).as_integer()}});
+    at.day = fields.at(6).as_text();
+    at.taken = fields.at(7).as_integer();
+  }
+  status.state = state_of(definition_, status, at);
   co_return status;
 }
 
 std::string_view to_string(SaleState state) noexcept {
-  static constexpr std::string_view names[] = {"not loaded", "not started", "open", "sold out",
-                                               "closed"};
+  static constexpr std::string_view names[] = {"not loaded", "not started", "open",    "sold out",
+                                               "full",       "closed",      "archived"};
   return names[static_cast<std::size_t>(state)];
 }
 
 namespace {
 
-/// The lane of a sale in the ids: 1 to 4095, the next one for each new sale of the store. Lane 0 is
-/// that of sales made before there were lanes.
-Task<std::string> next_lane(Store& store) {
+/// Enters a new sale into the list of all. Returns its lane in the ids: 1 to 4095, the next one for
+/// each new sale of the store.
+Task<std::string> enter(Store& store, std::string name) {
   constexpr std::int64_t lanes = 4095;
-  auto asked = store.run({"INCR", "sluice:sales"}, {.repeatable = true});
+  auto asked = store.run({"INCR", sale::lanes_key}, {.repeatable = true});
   const Value count = co_await asked;
+  const auto place = fmt::to_string(count.as_integer());
+  auto entered = store.run({"ZADD", sale::names_key, "NX", place, name}, {.repeatable = true});
+  co_await entered;
   co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
+}
+
+/// Brings the definition in, or joins the sale that is there.
+Task<void> define(Store& store, SaleDefinition definition) {
+  const sale::SaleKeys keys{definition.name};
+  auto fields = sale::fields_of(definition);
+  const auto lane = co_await enter(store, definition.name);
+  const auto stock = fmt::to_string(definition.stock);
+  const auto closes =
+      definition.closes_at ? fmt::to_string(definition.closes_at->time_since_epoch().count()) : "";
+  std::vector<std::string_view> args{sale::group, closes, "format",   sale::format,
+                                     "lane",      lane,   "capacity", stock};
+  for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
+  const std::vector<std::string_view> names{keys.sale, keys.orders};
+  const Value late =
+      co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
+  if (late.is_null()) co_return;
+  throw Error{Errc::bad_argument,
+              fmt::format("sale '{}' closes at {}, and the clock of {} says {}: nobody could buy",
+                          definition.name, to_text(*definition.closes_at), store.describe(),
+                          to_text(WallTime{std::chrono::microseconds{late.as_integer()}}))};
 }
 
 }  // namespace
@@ -139,44 +186,31 @@ Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
   sale::check(definition);
   auto impl = std::make_unique<Impl>(
       store, definition);  // an unknown zone is told before anything is written
-  const sale::SaleKeys keys{definition.name};
-  const auto values = sale::values_of(definition);
-  std::vector<std::string_view> args{sale::group};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    args.push_back(sale::definition_fields()[i]);
-    args.push_back(values[i]);
+  auto there = co_await sale::read_definition(store, definition.name);
+  if (!there) {
+    auto defined = define(store, definition);
+    co_await defined;
+    there = co_await sale::read_definition(store, definition.name);
+  } else {  // a stream that was lost alone gets its group back
+    const sale::SaleKeys keys{definition.name};
+    auto joined = store.run(scripts::sale_join, {keys.sale, keys.orders}, {sale::group},
+                            sale::repeatable);
+    co_await joined;
   }
-  auto asked_for = store.run({"EXISTS", keys.sale});
-  const Value exists = co_await asked_for;
-  std::string lane;
-  if (exists.as_integer() == 0) {
-    lane = co_await next_lane(store);
-    args.insert(args.end(), {"lane", lane});
-  }
-  const std::vector<std::string_view> names{keys.sale, keys.orders};
-  const Value stored =
-      co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
-  if (!stored.as_items().empty()) {
-    const auto there = sale::definition_of(definition.name, stored.as_items());
-    if (there != definition)
-      throw Error{
-          Errc::config_mismatch,
-          fmt::format(
-              "sale '{}' is defined otherwise in {}: {}; use the same definition, or another name",
-              definition.name, store.describe(), sale::difference(there, definition))};
-  }
+  if (there && *there != definition)
+    throw Error{
+        Errc::config_mismatch,
+        fmt::format(
+            "sale '{}' is defined otherwise in {}: {}; use the same definition, or another name",
+            definition.name, store.describe(), sale::difference(*there, definition))};
   co_return Sale{std::move(impl)};
 }
 
 Task<std::optional<Sale>> Sale::load(Store& store, std::string name) {
   sale::check_name(name);
-  const sale::SaleKeys keys{name};
-  std::vector<std::string_view> words{"HMGET", keys.sale};
-  words.insert(words.end(), sale::definition_fields().begin(), sale::definition_fields().end());
-  const Value reply = co_await store.run(Words{words});
-  const auto& values = reply.as_items();
-  if (values.at(0).is_null()) co_return std::nullopt;
-  co_return Sale{std::make_unique<Impl>(store, sale::definition_of(std::move(name), values))};
+  auto definition = co_await sale::read_definition(store, std::move(name));
+  if (!definition) co_return std::nullopt;
+  co_return Sale{std::make_unique<Impl>(store, std::move(*definition))};
 }
 
 Sale::Sale(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}

@@ -1,18 +1,29 @@
+-- part group
+-- Make the group of the workers, unless it is there. KEYS[2] orders stream   ARGV[1] group
+local made = redis.pcall('xgroup', 'create', KEYS[2], ARGV[1], 0, 'mkstream')
+if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
+
 -- script create
 -- Define a sale, unless it is there already.
 -- KEYS[1] sale hash   KEYS[2] orders stream
--- ARGV[1] consumer group   then pairs: field, value of the definition
--- Reply: {} when it was created now, else the stored values of these fields, in their order
-local fields = {}
-for i = 2, #ARGV, 2 do fields[#fields + 1] = ARGV[i] end
+-- ARGV[1] consumer group   ARGV[2] the sale closes, microseconds UTC; or ''
+-- then pairs: field, value
+-- Reply: nil, the sale is there; or now, microseconds UTC, when it would be closed already
+if redis.call('exists', KEYS[1]) == 1 then return false end
+local time = redis.call('time')
+local now = time[1] * 1000000 + time[2]
+if now >= (tonumber(ARGV[2]) or math.huge) then return string.format('%.0f', now) end
+redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, unpack(ARGV, 3))
+-- include sale/sale.lua group
+return false
 
-local created = redis.call('exists', KEYS[1]) == 0
-if created then redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, unpack(ARGV, 2)) end
--- Always: a stream that was lost alone gets its group back.
-local made = redis.pcall('xgroup', 'create', KEYS[2], ARGV[1], 0, 'mkstream')
-if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
-if created then return {} end
-return redis.call('hmget', KEYS[1], unpack(fields))
+-- script join
+-- Give a stream that was lost alone its group back.
+-- KEYS[1] sale hash   KEYS[2] orders stream   ARGV[1] consumer group
+-- Reply: nil
+if redis.call('hexists', KEYS[1], 'archived') == 1 then return false end
+-- include sale/sale.lua group
+return false
 
 -- script close
 -- End a sale for good.
