@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/sale.hpp"
@@ -30,12 +31,31 @@ struct InsertResult {
   std::size_t inserted = 0;
   std::size_t repeated = 0;        ///< were there already, the same in all fields
   std::vector<Rejected> rejected;  ///< can never be inserted; all others were
+  bool stale = false;  ///< nothing was inserted: the sale was recovered since these orders were read
 };
 
 struct DatabaseStock {
   std::int64_t initial;      ///< as the sale was defined
   std::int64_t left;         ///< initial + changed, without the units of the orders that stand
   std::int64_t changed = 0;  ///< by Sale::change_stock(), in sum
+};
+
+/// All that the database has of a sale, at one instant.
+struct DatabaseTotals {
+  DatabaseStock stock{};
+  std::int64_t orders = 0;
+  std::int64_t units = 0;    ///< of orders that stand
+  std::int64_t odd = 0;      ///< orders whose version and reason do not fit their state
+  std::int64_t changes = 0;  ///< units by which changes of the stock changed it, by their list
+  std::int64_t epoch = 0;    ///< how often the sale was recovered
+};
+
+/// What the database has of a buyer.
+struct BuyerTotals {
+  BuyerId buyer;
+  std::int64_t orders = 0;
+  std::int64_t live = 0;   ///< of these, that stand
+  std::int64_t units = 0;  ///< of those that stand
 };
 
 /// What became of an order that was to end.
@@ -71,14 +91,32 @@ class OrderStore {
   virtual void add_sale(const std::string& sale, std::int64_t stock) = 0;
 
   /// Brings the orders of one sale in, and takes their units off its stock. Rejects one by one what
-  /// can never fit.
-  virtual InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders) = 0;
+  /// can never fit. Takes none that were read from the store in another epoch than the present one.
+  virtual InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
+                              std::int64_t epoch = 0) = 0;
+  /// Begins a new epoch, which it returns: from now on no order is inserted that was read before.
+  virtual std::int64_t begin_epoch(const std::string& sale) = 0;
 
   /// Up to `most` orders with an id above `after`, ids rising.
   virtual std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
                                       std::size_t most) = 0;
+  /// The orders with these ids, in no order; those that are not there are left out.
+  virtual std::vector<SaleOrder> find(const std::string& sale,
+                                      std::span<const std::int64_t> ids) = 0;
+  /// Of those of the buyers that have orders, in no order.
+  virtual std::vector<BuyerTotals> totals(const std::string& sale,
+                                          std::span<const BuyerId> buyers) = 0;
+  /// Looks at every order.
+  virtual DatabaseTotals totals(const std::string& sale) = 0;
   /// Empty: the database does not know the sale.
   virtual std::optional<DatabaseStock> stock(const std::string& sale) = 0;
+
+  /// Fields of the sale's definition and their values, as the store has them. The database keeps
+  /// the first value of each.
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+  virtual void keep_definition(const std::string& sale, const Fields& fields) = 0;
+  /// Empty: the database has none, or does not know the sale.
+  virtual Fields definition(const std::string& sale) = 0;
   /// How many buyers have more than `limit` orders in the database that did not end.
   virtual std::int64_t buyers_above(const std::string& sale, std::int64_t limit) = 0;
 

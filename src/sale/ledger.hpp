@@ -13,10 +13,8 @@ namespace sluice::sale {
 struct LedgerLine {
   std::int64_t id = 0;
   std::int64_t units = 0;
-  std::int64_t n = 0;
   std::int64_t day = 0;       ///< 20260102; 0: the number is not of this sale's shape
   std::int64_t sequence = 0;  ///< within the day
-  std::int64_t issued_us = 0;
 };
 
 LedgerLine line_of(const SaleOrder& order, const SaleDefinition& sale);

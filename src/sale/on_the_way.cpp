@@ -20,14 +20,11 @@ std::uint64_t fingerprint_of(const BuyerId& buyer) {
 }
 
 void OnTheWay::add(const SaleOrder& order) {
-  lines_.push_back({.id = order.id,
-                    .fingerprint = fingerprint_of(order),
-                    .buyer = fingerprint_of(order.buyer),
-                    .units = order.units});
+  lines_.push_back({line_of(order, sale_), fingerprint_of(order), fingerprint_of(order.buyer)});
 }
 
 void OnTheWay::sort() {
-  std::ranges::stable_sort(lines_, {}, &Line::id);
+  std::ranges::sort(lines_, {}, &Line::id);
   const auto again = std::ranges::unique(lines_, {}, &Line::id);
   lines_.erase(again.begin(), again.end());
   by_buyer_.resize(lines_.size());

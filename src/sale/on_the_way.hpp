@@ -1,12 +1,13 @@
 /// The orders that stand in the streams of a sale: on their way to the database, or dead letters.
-/// 32 bytes each.
+/// 52 bytes each.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string_view>
 #include <vector>
 
-#include "sluice/sale.hpp"
+#include "sale/ledger.hpp"
 
 namespace sluice::sale {
 
@@ -16,12 +17,12 @@ std::uint64_t fingerprint_of(const BuyerId& buyer);
 
 class OnTheWay {
  public:
-  struct Line {
-    std::int64_t id;
+  struct Line : LedgerLine {
     std::uint64_t fingerprint;
     std::uint64_t buyer;
-    std::int64_t units;
   };
+
+  explicit OnTheWay(const SaleDefinition& sale) : sale_(sale) {}
 
   void add(const SaleOrder& order);
   /// Call it before the functions below, and after the last add(). An order that stands there twice
@@ -31,12 +32,13 @@ class OnTheWay {
   /// Null: it is not on its way.
   const Line* find(std::int64_t id) const;
   /// Ids rising.
-  const std::vector<Line>& lines() const noexcept { return lines_; }
+  const std::deque<Line>& lines() const noexcept { return lines_; }
   /// The orders of one buyer.
   std::vector<Line> of(const BuyerId& buyer) const;
 
  private:
-  std::vector<Line> lines_;
+  const SaleDefinition& sale_;
+  std::deque<Line> lines_;
   std::vector<std::uint32_t> by_buyer_;  // places in lines_
 };
 

@@ -1,6 +1,7 @@
 #include "sale/order_store_sql.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,12 +15,22 @@ namespace sluice::sale {
 namespace {
 
 constexpr std::string_view order_columns = "id, number, buyer, n, units, issued_us, request";
+constexpr std::string_view stands = "state = 'awaiting'";
 
 OrderState state_of(const std::string& text) {
   for (const auto state : {OrderState::awaiting, OrderState::cancelled})
     if (text == to_string(state)) return state;
   throw Error{Errc::corrupt, "the database has an order in the state '" + text +
                                  "', which this version of Sluice does not know"};
+}
+
+/// A text that Sluice did not write is what it says: it is nobody's id, and an audit names it.
+std::string bytes_of(const std::string& column) {
+  try {
+    return from_column(column);
+  } catch (const Error&) {
+    return column;
+  }
 }
 
 /// Orders as the columns that SOCI binds whole.
@@ -46,10 +57,10 @@ struct Columns {
     return {.number = number[at],
             .id = id[at],
             .units = units[at],
-            .buyer = {from_column(buyer[at])},
+            .buyer = {bytes_of(buyer[at])},
             .n = n[at],
             .issued_at = WallTime{std::chrono::microseconds{issued_us[at]}},
-            .request = {from_column(request[at])},
+            .request = {bytes_of(request[at])},
             .state = state_of(state[at])};
   }
 };
@@ -68,6 +79,7 @@ struct Connection {
   Columns rows;
   long long take_units = 0;
   long long take_sale = 0;
+  long long take_epoch = 0;
   std::map<std::string, long long, std::less<>> sale_ids;
 };
 
@@ -76,10 +88,18 @@ class SqlOrderStore final : public OrderStore {
   explicit SqlOrderStore(SqlDialect dialect);
 
   void add_sale(const std::string& sale, std::int64_t stock) override;
-  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders) override;
+  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
+                      std::int64_t epoch) override;
+  std::int64_t begin_epoch(const std::string& sale) override;
   std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
                               std::size_t most) override;
+  std::vector<SaleOrder> find(const std::string& sale, std::span<const std::int64_t> ids) override;
+  std::vector<BuyerTotals> totals(const std::string& sale,
+                                  std::span<const BuyerId> buyers) override;
+  DatabaseTotals totals(const std::string& sale) override;
   std::optional<DatabaseStock> stock(const std::string& sale) override;
+  void keep_definition(const std::string& sale, const Fields& fields) override;
+  Fields definition(const std::string& sale) override;
   std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override;
   std::optional<SaleOrder> find_number(const std::string& sale,
                                        const std::string& number) override;
@@ -136,14 +156,18 @@ class SqlOrderStore final : public OrderStore {
   Error error_of(const soci::soci_error& failure) const;
 
   long long id_of(Connection& at, const std::string& sale) const;
+  static std::optional<long long> find_id(Connection& at, const std::string& sale);
   void prepare(Connection& at) const;
-  bool insert_together(Connection& at, long long sale, std::span<const SaleOrder> orders) const;
-  InsertResult insert_one_by_one(Connection& at, long long sale,
-                                 std::span<const SaleOrder> orders) const;
-  std::string insert_one(Connection& at, long long sale, const SaleOrder& order,
+  bool insert_together(Connection& at, long long sale, std::span<const SaleOrder> orders,
+                       std::int64_t epoch) const;
+  InsertResult insert_one_by_one(Connection& at, long long sale, std::span<const SaleOrder> orders,
+                                 std::int64_t epoch) const;
+  std::string insert_one(Connection& at, long long sale, const SaleOrder& order, std::int64_t epoch,
                          InsertResult& result) const;
   soci::statement insert_of(soci::session& sql, const Columns& rows) const;
-  bool take_units(Connection& at, long long sale, std::int64_t units) const;
+  bool take_units(Connection& at, long long sale, std::int64_t units, std::int64_t epoch) const;
+  static std::int64_t epoch_of(Connection& at, long long sale);
+  static DatabaseStock stock_of(Connection& at, long long sale);
   static std::optional<SaleOrder> find(Connection& at, long long sale, std::int64_t id);
   static std::string reason_of(Connection& at, long long sale, std::int64_t id);
   static std::optional<StockChange> pending(Connection& at, long long sale);
@@ -232,26 +256,34 @@ void SqlOrderStore::add_sale(const std::string& sale, std::int64_t stock) {
 
 std::optional<DatabaseStock> SqlOrderStore::stock(const std::string& sale) {
   return guarded([&](Connection& at) -> std::optional<DatabaseStock> {
-    long long initial = 0;
-    long long remaining = 0;
-    long long changed = 0;
-    const auto name = to_column(sale);
-    at.sql << "SELECT initial, remaining, changed FROM sale_stock WHERE name = :name",
-        soci::use(name), soci::into(initial), soci::into(remaining), soci::into(changed);
-    if (!at.sql.got_data()) return std::nullopt;
-    return DatabaseStock{.initial = initial, .left = remaining, .changed = changed};
+    const auto id = find_id(at, sale);
+    if (!id) return std::nullopt;
+    return stock_of(at, *id);
   });
 }
 
+DatabaseStock SqlOrderStore::stock_of(Connection& at, long long sale) {
+  long long initial = 0;
+  long long remaining = 0;
+  long long changed = 0;
+  at.sql << "SELECT initial, remaining, changed FROM sale_stock WHERE id = :s", soci::use(sale),
+      soci::into(initial), soci::into(remaining), soci::into(changed);
+  return {.initial = initial, .left = remaining, .changed = changed};
+}
+
 long long SqlOrderStore::id_of(Connection& at, const std::string& sale) const {
+  if (const auto id = find_id(at, sale)) return *id;
+  throw Error{Errc::database,
+              fmt::format("{}: sale '{}' is not in the database yet; its worker enters it",
+                          dialect_.description, sale)};
+}
+
+std::optional<long long> SqlOrderStore::find_id(Connection& at, const std::string& sale) {
   if (const auto known = at.sale_ids.find(sale); known != at.sale_ids.end()) return known->second;
   long long id = 0;
   const auto name = to_column(sale);
   at.sql << "SELECT id FROM sale_stock WHERE name = :name", soci::use(name), soci::into(id);
-  if (!at.sql.got_data())
-    throw Error{Errc::database,
-                fmt::format("{}: sale '{}' is not in the database yet; its worker enters it",
-                            dialect_.description, sale)};
+  if (!at.sql.got_data()) return std::nullopt;
   at.sale_ids.emplace(sale, id);
   return id;
 }
@@ -270,26 +302,50 @@ void SqlOrderStore::prepare(Connection& at) const {
   at.insert.emplace(insert_of(at.sql, at.rows));
   at.take.emplace(
       (at.sql.prepare
-           << "UPDATE sale_stock SET remaining = remaining - :u WHERE id = :s AND remaining >= :v",
-       soci::use(at.take_units), soci::use(at.take_sale), soci::use(at.take_units)));
+           << "UPDATE sale_stock SET remaining = remaining - :u WHERE id = :s AND remaining >= :v "
+              "AND epoch = :e",
+       soci::use(at.take_units), soci::use(at.take_sale), soci::use(at.take_units),
+       soci::use(at.take_epoch)));
 }
 
-InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const SaleOrder> orders) {
+InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const SaleOrder> orders,
+                                   std::int64_t epoch) {
   if (orders.empty()) return {};
-  if (in_transaction([&](Connection& at) { return insert_together(at, id_of(at, sale), orders); }))
+  if (in_transaction(
+          [&](Connection& at) { return insert_together(at, id_of(at, sale), orders, epoch); }))
     return {.inserted = orders.size(), .repeated = 0, .rejected = {}};
   // Repeats after a crash, or an order that does not fit: seldom, so it may cost more.
   InsertResult result;
   in_transaction([&](Connection& at) {
-    result = insert_one_by_one(at, id_of(at, sale), orders);
+    const auto id = id_of(at, sale);
+    result = {.stale = epoch_of(at, id) != epoch};
+    if (result.stale) return false;
+    result = insert_one_by_one(at, id, orders, epoch);
     return true;
   });
   return result;
 }
 
+std::int64_t SqlOrderStore::epoch_of(Connection& at, long long sale) {
+  long long epoch = 0;
+  at.sql << "SELECT epoch FROM sale_stock WHERE id = :s", soci::use(sale), soci::into(epoch);
+  return epoch;
+}
+
+std::int64_t SqlOrderStore::begin_epoch(const std::string& sale) {
+  std::int64_t epoch = 0;
+  in_transaction([&](Connection& at) {
+    const auto id = id_of(at, sale);
+    at.sql << "UPDATE sale_stock SET epoch = epoch + 1 WHERE id = :s", soci::use(id);
+    epoch = epoch_of(at, id);
+    return true;
+  });
+  return epoch;
+}
+
 /// True when every order was new and the stock was enough for all.
 bool SqlOrderStore::insert_together(Connection& at, long long sale,
-                                    std::span<const SaleOrder> orders) const {
+                                    std::span<const SaleOrder> orders, std::int64_t epoch) const {
   at.rows.resize(orders.size());
   for (std::size_t i = 0; i < orders.size(); ++i) {
     at.rows.sale[i] = sale;
@@ -306,11 +362,13 @@ bool SqlOrderStore::insert_together(Connection& at, long long sale,
   const auto units =
       std::accumulate(orders.begin(), orders.end(), std::int64_t{0},
                       [](std::int64_t sum, const SaleOrder& order) { return sum + order.units; });
-  return take_units(at, sale, units);
+  return take_units(at, sale, units, epoch);
 }
 
-bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t units) const {
+bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t units,
+                               std::int64_t epoch) const {
   prepare(at);
+  at.take_epoch = epoch;
   at.take_units = units;
   at.take_sale = sale;
   at.take->execute(true);
@@ -318,17 +376,18 @@ bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t unit
 }
 
 InsertResult SqlOrderStore::insert_one_by_one(Connection& at, long long sale,
-                                              std::span<const SaleOrder> orders) const {
+                                              std::span<const SaleOrder> orders,
+                                              std::int64_t epoch) const {
   InsertResult result;
   for (std::size_t i = 0; i < orders.size(); ++i)
-    if (auto reason = insert_one(at, sale, orders[i], result); !reason.empty())
+    if (auto reason = insert_one(at, sale, orders[i], epoch, result); !reason.empty())
       result.rejected.push_back({.index = i, .reason = std::move(reason)});
   return result;
 }
 
 /// Why the order can never be in the database; empty: it is.
 std::string SqlOrderStore::insert_one(Connection& at, long long sale, const SaleOrder& order,
-                                      InsertResult& result) const {
+                                      std::int64_t epoch, InsertResult& result) const {
   const long long id = order.id;
   Columns row;
   row.resize(1);
@@ -349,7 +408,7 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Sale
     if (!dialect_.classify(failure).refused) throw;
     return "the database refused it: " + failure.get_error_message();
   }
-  if (take_units(at, sale, order.units)) {
+  if (take_units(at, sale, order.units, epoch)) {
     ++result.inserted;
     return {};
   }
@@ -393,6 +452,112 @@ std::vector<SaleOrder> SqlOrderStore::page(const std::string& sale, std::int64_t
     const long long key = after;
     return fetch(at.sql, fmt::format("id > :k ORDER BY id LIMIT {}", most), id_of(at, sale), key,
                  most);
+  });
+}
+
+std::vector<SaleOrder> SqlOrderStore::find(const std::string& sale,
+                                           std::span<const std::int64_t> ids) {
+  if (ids.empty()) return {};
+  return guarded([&](Connection& at) {
+    const long long least = *std::ranges::min_element(ids);
+    return fetch(at.sql, fmt::format("id >= :k AND id IN ({})", fmt::join(ids, ",")),
+                 id_of(at, sale), least, ids.size());
+  });
+}
+
+std::vector<BuyerTotals> SqlOrderStore::totals(const std::string& sale,
+                                               std::span<const BuyerId> buyers) {
+  std::vector<BuyerTotals> totals;
+  if (buyers.empty()) return totals;
+  return guarded([&](Connection& at) {
+    const auto in_sale = id_of(at, sale);
+    std::vector<std::string> names;
+    std::string parameters;
+    for (const auto& buyer : buyers) {
+      parameters += fmt::format("{}:b{}", names.empty() ? "" : ",", names.size());
+      names.push_back(to_column(buyer.value));
+    }
+    const auto size = std::max<std::size_t>(names.size(), 2);  // see fetch()
+    std::vector<std::string> buyer(size);
+    std::vector<long long> orders(size), live(size), units(size);
+    soci::statement select{at.sql};
+    select.exchange(soci::use(in_sale));
+    for (const auto& name : names) select.exchange(soci::use(name));
+    select.exchange(soci::into(buyer));
+    for (auto* const column : {&orders, &live, &units}) select.exchange(soci::into(*column));
+    select.alloc();
+    select.prepare(fmt::format(
+        "SELECT buyer, COUNT(*), SUM({0}), SUM(units * ({0})) FROM sale_orders "
+        "WHERE sale = :s AND buyer IN ({1}) GROUP BY buyer",
+        stands, parameters));
+    select.define_and_bind();
+    if (!select.execute(true)) return totals;
+    for (std::size_t i = 0; i < buyer.size(); ++i)
+      totals.push_back({.buyer = {from_column(buyer[i])},
+                        .orders = orders[i],
+                        .live = live[i],
+                        .units = units[i]});
+    return totals;
+  });
+}
+
+DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
+  DatabaseTotals totals;
+  in_transaction([&](Connection& at) {
+    const auto in_sale = id_of(at, sale);
+    long long orders = 0;
+    long long units = 0;
+    long long odd = 0;
+    long long changes = 0;
+    at.sql << fmt::format(
+        "SELECT COUNT(*), COALESCE(SUM(units * ({0})), 0), COALESCE(SUM(CASE WHEN {0} THEN "
+        "version <> 0 OR reason <> '' ELSE version = 0 END), 0) FROM sale_orders WHERE sale = :s",
+        stands),
+        soci::use(in_sale), soci::into(orders), soci::into(units), soci::into(odd);
+    at.sql << "SELECT COALESCE(SUM(delta), 0) FROM sale_changes WHERE sale = :s AND "
+              "(state = 'done' OR (state = 'pending' AND delta > 0))",
+        soci::use(in_sale), soci::into(changes);
+    totals = {.stock = stock_of(at, in_sale),
+              .orders = orders,
+              .units = units,
+              .odd = odd,
+              .changes = changes,
+              .epoch = epoch_of(at, in_sale)};
+    return false;  // nothing was written
+  });
+  return totals;
+}
+
+void SqlOrderStore::keep_definition(const std::string& sale, const Fields& fields) {
+  in_transaction([&](Connection& at) {
+    const auto id = id_of(at, sale);
+    for (const auto& [field, value] : fields) {
+      const auto text = to_column(value);
+      at.sql << fmt::format(
+          "{} sale_definitions (sale, field, value) VALUES (:s, :f, :v) {}",
+          dialect_.insert_prefix, dialect_.insert_suffix),
+          soci::use(id), soci::use(field), soci::use(text);
+    }
+    return true;
+  });
+}
+
+OrderStore::Fields SqlOrderStore::definition(const std::string& sale) {
+  return guarded([&](Connection& at) {
+    Fields fields;
+    const auto id = find_id(at, sale);
+    if (!id) return fields;
+    constexpr std::size_t most = 100;
+    std::vector<std::string> field(most);
+    std::vector<std::string> value(most);
+    const long long in_sale = *id;
+    soci::statement select =
+        (at.sql.prepare << "SELECT field, value FROM sale_definitions WHERE sale = :s",
+         soci::use(in_sale), soci::into(field), soci::into(value));
+    if (!select.execute(true)) return fields;
+    for (std::size_t i = 0; i < field.size(); ++i)
+      fields.emplace_back(field[i], from_column(value[i]));
+    return fields;
   });
 }
 

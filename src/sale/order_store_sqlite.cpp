@@ -94,8 +94,12 @@ SqlDialect sqlite_dialect(const std::string& path) {
                  "CREATE TABLE IF NOT EXISTS sale_changes ("
                  "sale BIGINT NOT NULL REFERENCES sale_stock (id), seq BIGINT NOT NULL,"
                  " delta BIGINT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (sale, seq)) WITHOUT "
-                 "ROWID"},
-      .columns = {{"sale_stock", "changed", "BIGINT NOT NULL DEFAULT 0"},
+                 "ROWID",
+                 "CREATE TABLE IF NOT EXISTS sale_definitions ("
+                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), field TEXT NOT NULL,"
+                 " value TEXT NOT NULL, PRIMARY KEY (sale, field)) WITHOUT ROWID"},
+      .columns = {{"sale_stock", "epoch", "BIGINT NOT NULL DEFAULT 0"},
+                  {"sale_stock", "changed", "BIGINT NOT NULL DEFAULT 0"},
                   {"sale_orders", "state", "TEXT NOT NULL DEFAULT 'awaiting'"},
                   {"sale_orders", "reason", "TEXT NOT NULL DEFAULT ''"},
                   {"sale_orders", "version", "BIGINT NOT NULL DEFAULT 0"}},

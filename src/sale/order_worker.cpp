@@ -77,7 +77,8 @@ Task<void> wait_for(ReadAhead& ahead) { co_await ahead.finished; }
 class OrderWorker::Impl {
  public:
   Impl(Store& store, const Sale& sale, OrderStore& orders, OrderWorkerOptions options)
-      : clock_(store.clock()),
+      : store_(store),
+        clock_(store.clock()),
         driver_(store.driver()),
         sale_(sale.definition()),
         orders_(orders),
@@ -96,6 +97,7 @@ class OrderWorker::Impl {
   using Entries = std::vector<sale::OrderEntry>;
 
   void bring_in_all(const std::stop_token& stop, bool until_empty);
+  void enter_sale();
   void leave();
   void make_group();
   template <class Do>
@@ -111,6 +113,7 @@ class OrderWorker::Impl {
   Entries await_read_ahead();
   bool bring_in(Entries entries, const std::stop_token& stop, bool reads_ahead = true);
   InsertResult insert(const std::vector<SaleOrder>& orders, const std::vector<std::string>& ids);
+  bool begin_again(const std::stop_token& stop);
   void keep(const std::vector<std::string>& ids);
   void bury(const std::string& id, const std::string& reason);
 
@@ -120,6 +123,7 @@ class OrderWorker::Impl {
     change(progress_);
   }
 
+  Store& store_;
   Clock& clock_;
   Driver* const driver_;
   const SaleDefinition sale_;
@@ -128,6 +132,7 @@ class OrderWorker::Impl {
   sale::OrderQueue queue_;
   Backoff pauses_;
 
+  std::int64_t epoch_ = 0;              // of the entries that are read now
   std::vector<std::string> committed_;  // in the database, not yet acknowledged
   std::unique_ptr<ReadAhead> ahead_;
   SteadyTime next_claim_{};
@@ -155,13 +160,27 @@ void OrderWorker::Impl::work(const std::stop_token& stop, bool until_empty) {
 void OrderWorker::Impl::bring_in_all(const std::stop_token& stop, bool until_empty) {
   drains_ = until_empty;
   next_claim_ = clock_.steady();
-  bool ready = attempt(stop, [&] { orders_.add_sale(sale_.name, sale_.stock); });
+  bool ready = attempt(stop, [&] { enter_sale(); });
   while (ready && (!stop.stop_requested() || ahead_)) {
     Entries entries;
     ready = attempt(stop, [&] { entries = take(stop, !until_empty); });
     if (entries.empty() && until_empty) break;
     if (!entries.empty()) ready = ready && bring_in(std::move(entries), stop);
   }
+}
+
+/// Enters the sale into the database, with its definition, and learns its epoch.
+void OrderWorker::Impl::enter_sale() {
+  orders_.add_sale(sale_.name, sale_.stock);
+  const sale::SaleKeys keys{sale_.name};
+  const auto reply = store_.run({"HMGET", keys.sale, "format", "lane", "epoch"}).get();
+  const auto& there = reply.as_items();
+  if (there.at(0).is_null()) return;  // the sale is lost; make_group() says so
+  auto fields = sale::fields_of(sale_);
+  fields.emplace_back("format", there.at(0).as_text());
+  fields.emplace_back("lane", there.at(1).as_text());
+  orders_.keep_definition(sale_.name, fields);
+  epoch_ = there.at(2).is_null() ? 0 : there.at(2).as_integer();
 }
 
 void OrderWorker::Impl::leave() {
@@ -328,6 +347,7 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, b
   // turn.
   if (reads_ahead && !stop.stop_requested() && clock_.steady() < next_claim_) read_ahead();
   if (!attempt(stop, [&] { result = insert(orders, ids); })) return false;
+  if (result.stale) return begin_again(stop);
 
   for (const auto& rejected : result.rejected) {
     auto& id = ids.at(rejected.index);
@@ -348,11 +368,31 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, b
 InsertResult OrderWorker::Impl::insert(const std::vector<SaleOrder>& orders,
                                        const std::vector<std::string>& ids) {
   try {
-    return orders_.insert(sale_.name, orders);
+    return orders_.insert(sale_.name, orders, epoch_);
   } catch (const Error&) {
     keep(ids);
     throw;
   }
+}
+
+/// The sale was recovered since these entries were read, maybe from a store that is gone: drops
+/// them. Those that the store still has are pending there, and come again.
+bool OrderWorker::Impl::begin_again(const std::stop_token& stop) {
+  try {
+    if (ahead_) await_read_ahead();
+  } catch (const Error& failure) {
+    note_failure(failure);
+  }
+  committed_.clear();
+  const auto before = epoch_;
+  return attempt(stop, [&] {
+    enter_sale();
+    if (epoch_ == before)
+      throw Error{Errc::database,
+                  fmt::format("sale '{}' is being recovered; orders go into {} again when that has "
+                              "ended",
+                              sale_.name, orders_.describe())};
+  });
 }
 
 /// While the database is away the entries stay ours, so that no other worker takes them in vain;

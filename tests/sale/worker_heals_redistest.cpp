@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "sale/order_queue.hpp"
+#include "sale/watched_orders.hpp"
 #include "sale/worker_fixture.hpp"
 
 namespace sluice {
@@ -167,35 +168,22 @@ TEST_F(SaleGroup, E14_RestartsWhileTheDatabaseIsAwayBuryNoGoodOrder) {
 }
 
 /// A database whose client dies of one order.
-class Deadly final : public OrderStore {
+class Deadly final : public test::WatchedOrders {
  public:
   struct Death : std::runtime_error {
     Death() : std::runtime_error{"killed"} {}
   };
-  Deadly(OrderStore& orders, std::string buyer) : orders_(orders), buyer_(std::move(buyer)) {}
+  Deadly(OrderStore& orders, std::string buyer)
+      : WatchedOrders(orders), buyer_(std::move(buyer)) {}
 
-  void add_sale(const std::string& sale, std::int64_t stock) override {
-    orders_.add_sale(sale, stock);
-  }
-  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders) override {
+  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
+                      std::int64_t epoch) override {
     for (const auto& order : orders)
       if (order.buyer.value == buyer_) throw Death{};
-    return orders_.insert(sale, orders);
+    return WatchedOrders::insert(sale, orders, epoch);
   }
-  std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
-                              std::size_t most) override {
-    return orders_.page(sale, after, most);
-  }
-  std::optional<DatabaseStock> stock(const std::string& sale) override {
-    return orders_.stock(sale);
-  }
-  std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override {
-    return orders_.buyers_above(sale, limit);
-  }
-  std::string describe() const override { return orders_.describe(); }
 
  private:
-  OrderStore& orders_;
   const std::string buyer_;
 };
 
