@@ -57,6 +57,7 @@ struct OrderReturn {
 struct StockChange {
   std::int64_t seq = 0;    ///< 1, 2, 3 ... of the sale
   std::int64_t delta = 0;  ///< units more, or fewer
+  bool now = false;        ///< begun with this call
 };
 
 /// Every function throws Error when the database cannot be used now: database (locked, gone),

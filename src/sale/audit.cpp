@@ -174,7 +174,8 @@ void Auditor::check_orders() {
 }
 
 void Auditor::check_buyers() {
-  check("orders_of_all_buyers", orders_of_buyers_, audit_.admitted, "the buyers' own counts add up");
+  check("orders_of_all_buyers", orders_of_buyers_, audit_.admitted,
+        "the buyers' own counts add up");
   const auto above = sale_.limit > 0 ? orders_.buyers_above(sale_.name, sale_.limit) : 0;
   check("buyers_above_limit", above + ledger_.above_limit(), 0,
         sale_.limit > 0 ? fmt::format("limit {}", sale_.limit) : "no limit");

@@ -144,12 +144,13 @@ Task<std::optional<SaleDefinition>> read_definition(Store& store, std::string na
   const auto& there = values.at(0);
   if (there.is_null() && values.at(1).is_null()) co_return std::nullopt;
   if (there.is_null() || there.as_text() != format)
-    throw Error{Errc::config_mismatch,
-                fmt::format("sale '{}' lies in {} as {} version of Sluice keeps it (format {}, here "
-                            "{}): sell and audit it with that version to its end, and use another "
-                            "name here",
-                            name, store.describe(), there.is_null() ? "an older" : "another",
-                            there.is_null() ? "1" : there.as_text(), format)};
+    throw Error{
+        Errc::config_mismatch,
+        fmt::format("sale '{}' lies in {} as {} version of Sluice keeps it (format {}, here "
+                    "{}): sell and audit it with that version to its end, and use another "
+                    "name here",
+                    name, store.describe(), there.is_null() ? "an older" : "another",
+                    there.is_null() ? "1" : there.as_text(), format)};
   SaleDefinition definition{.name = std::move(name)};
   for (std::size_t i = 0; i < std::size(fields); ++i) {
     try {

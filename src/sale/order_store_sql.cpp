@@ -81,8 +81,7 @@ class SqlOrderStore final : public OrderStore {
                               std::size_t most) override;
   std::optional<DatabaseStock> stock(const std::string& sale) override;
   std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override;
-  std::optional<SaleOrder> find_number(const std::string& sale,
-                                       const std::string& number) override;
+  std::optional<SaleOrder> find_number(const std::string& sale, const std::string& number) override;
   EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
                        const std::string& reason) override;
   std::string reason_of(const std::string& sale, std::int64_t id) override;
@@ -474,10 +473,8 @@ std::vector<OrderReturn> SqlOrderStore::returns(const std::string& sale, std::in
     std::vector<OrderReturn> returns;
     for (std::size_t i = 0; i < id.size(); ++i)
       if (auto order = find(at, in_sale, id[i]))
-        returns.push_back({.order = std::move(*order),
-                           .seq = seq[i],
-                           .units = units[i],
-                           .done = done[i] != 0});
+        returns.push_back(
+            {.order = std::move(*order), .seq = seq[i], .units = units[i], .done = done[i] != 0});
     return returns;
   });
 }
@@ -525,7 +522,7 @@ std::optional<StockChange> SqlOrderStore::begin_stock_change(const std::string& 
     at.sql << "INSERT INTO sale_changes (sale, seq, delta, state) VALUES (:s, :q, :d, 'pending')",
         soci::use(in_sale), soci::use(seq), soci::use(delta);
     if (delta > 0) change_stock(at, in_sale, delta);
-    change = StockChange{.seq = seq, .delta = delta};
+    change = StockChange{.seq = seq, .delta = delta, .now = true};
     return true;
   });
   return change;

@@ -98,10 +98,27 @@ redis.call('hset', KEYS[2], ARGV[1],
 redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[2] - ARGV[5]))
 return 1
 
+-- script change_stock
+-- Change what there is to sell in all, once for each change; changes come one after another.
+-- KEYS[1] sale hash   ARGV[1] which change of the sale: 1, 2, 3 ...   ARGV[2] units more, or fewer
+-- Reply: 1 it is changed; 0 refused: more are sold, or the sale is archived; nil no such sale
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'changes', 'refused', 'archived')
+if not sale[1] then return false end
+if tonumber(ARGV[1]) <= tonumber(sale[3] or 0) then return sale[4] == ARGV[1] and 0 or 1 end
+local capacity = sale[1] + ARGV[2]
+local refused = sale[5] or (ARGV[2] + 0 < 0 and capacity < tonumber(sale[2]))
+if refused then
+  redis.call('hset', KEYS[1], 'changes', ARGV[1], 'refused', ARGV[1])
+  return 0
+end
+redis.call('hset', KEYS[1], 'changes', ARGV[1], 'capacity', string.format('%.0f', capacity))
+return 1
+
 -- script remove
 -- Delete some fields of a hash; one step of an archive.
 -- KEYS[1] a hash   ARGV[1] cursor   ARGV[2] about how many
--- Reply: the next cursor; '0' after the last field
+-- Reply: the next cursor; nil when the hash is gone
+if redis.call('exists', KEYS[1]) == 0 then return false end
 local page = redis.call('hscan', KEYS[1], ARGV[1], 'count', ARGV[2])
 local fields = {}
 for i = 1, #page[2], 2 do fields[#fields + 1] = page[2][i] end

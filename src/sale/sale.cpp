@@ -5,10 +5,12 @@
 #include "base/instant.hpp"
 #include "number/period.hpp"
 #include "sale/admission.hpp"
+#include "sale/archive.hpp"
 #include "sale/definition.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/orders.lua.hpp"
 #include "sale/sale.lua.hpp"
+#include "sale/settlement.hpp"
 
 namespace sluice {
 namespace {
@@ -54,6 +56,26 @@ class Sale::Impl {
       throw Error{Errc::server, fmt::format("sale '{}' is not in {} any more", definition_.name,
                                             store_.describe())};
   }
+
+  EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request,
+                    const std::string& reason) {
+    const sale::Wish wish{std::move(buyer), std::move(request)};
+    const auto found = sale::Records{store_, definition_}.find({&wish, 1}).get();
+    if (!found.front()) return {};
+    return sale::Settlement{store_, definition_, orders}.end(*found.front(), OrderState::cancelled,
+                                                             reason);
+  }
+
+  bool change_stock(OrderStore& orders, std::int64_t stock) {
+    auto changed = definition_;
+    changed.stock = stock;
+    sale::check(changed);
+    return sale::Settlement{store_, definition_, orders}.change_stock(stock);
+  }
+
+  void settle(OrderStore& orders) { sale::Settlement{store_, definition_, orders}.settle(); }
+
+  Store& store() const noexcept { return store_; }
 
   Task<std::vector<DeadLetter>> dead_letters(std::string after, std::size_t most) {
     const auto from = after.empty() ? std::string{"-"} : "(" + after;
@@ -112,8 +134,8 @@ const Value& checked(const Value& reply) {
 
 Task<SaleStatus> Sale::Impl::status() {
   Batch batch;
-  batch.add({"TIME"}).add({"HMGET", keys_.sale, "capacity", "sold", "orders", "last",
-                           "closed", "archived", "day", "taken"});
+  batch.add({"TIME"}).add({"HMGET", keys_.sale, "capacity", "sold", "orders", "last", "closed",
+                           "archived", "day", "taken"});
   batch.add({"XLEN", keys_.orders}).add({"XLEN", keys_.dead});
   const std::vector<Value> replies = co_await store_.run(std::move(batch));
 
@@ -193,8 +215,8 @@ Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
     there = co_await sale::read_definition(store, definition.name);
   } else {  // a stream that was lost alone gets its group back
     const sale::SaleKeys keys{definition.name};
-    auto joined = store.run(scripts::sale_join, {keys.sale, keys.orders}, {sale::group},
-                            sale::repeatable);
+    auto joined =
+        store.run(scripts::sale_join, {keys.sale, keys.orders}, {sale::group}, sale::repeatable);
     co_await joined;
   }
   if (there && *there != definition)
@@ -213,6 +235,19 @@ Task<std::optional<Sale>> Sale::load(Store& store, std::string name) {
   co_return Sale{std::make_unique<Impl>(store, std::move(*definition))};
 }
 
+Task<std::vector<std::string>> Sale::names(Store& store) {
+  constexpr std::int64_t page_size = 1000;
+  std::vector<std::string> names;
+  for (std::int64_t from = 0;; from += page_size) {
+    const auto first = fmt::to_string(from);
+    const auto last = fmt::to_string(from + page_size - 1);
+    auto asked = store.run({"ZRANGE", sale::names_key, first, last});
+    const Value page = co_await asked;
+    for (const auto& name : page.as_items()) names.push_back(name.as_text());
+    if (std::ssize(page.as_items()) < page_size) co_return names;
+  }
+}
+
 Sale::Sale(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Sale::~Sale() = default;
 Sale::Sale(Sale&&) noexcept = default;
@@ -224,6 +259,16 @@ Task<Admission> Sale::buy(BuyerId buyer, RequestId request, std::int64_t units) 
 }
 Task<SaleStatus> Sale::status() { return impl_->status(); }
 Task<void> Sale::close() { return impl_->close(); }
+EndedOrder Sale::cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason) {
+  return impl_->cancel(orders, std::move(buyer), std::move(request), reason);
+}
+bool Sale::change_stock(OrderStore& orders, std::int64_t stock) {
+  return impl_->change_stock(orders, stock);
+}
+void Sale::settle(OrderStore& orders) { impl_->settle(orders); }
+bool Sale::archive(OrderStore& orders, ArchiveOptions options, std::stop_token stop) {
+  return sale::archive(impl_->store(), *this, orders, options, stop);
+}
 Task<std::vector<DeadLetter>> Sale::dead_letters(std::string after, std::size_t most) {
   return impl_->dead_letters(std::move(after), most);
 }
