@@ -113,6 +113,7 @@ enum class SaleOutcome {
   full,        ///< the numbers of the day are used up; see SaleDefinition::digits
   not_started,
   closed,      ///< also when the sale was archived
+  recovering,  ///< the store lost orders, and gets them back from the database: ask again soon
   not_loaded,  ///< the store does not know the sale (any more)
 };
 std::string_view to_string(SaleOutcome outcome) noexcept;
@@ -136,6 +137,7 @@ enum class SaleState {
   sold_out,
   full,  ///< the numbers of the day are used up; open again tomorrow
   closed,
+  recovering,
   archived  ///< and its orders are in the database alone
 };
 std::string_view to_string(SaleState state) noexcept;
@@ -175,6 +177,8 @@ struct ArchiveOptions {
 /// under way valid.
 class Sale {
  public:
+  /// Throws Error where create() would, and creates nothing.
+  static Task<void> check(Store& store, SaleDefinition definition);
   /// Defines the sale in the store, or joins it where it is defined already, in the same words;
   /// also where it is over: an archived sale stays `closed` for ever. Throws Error: bad_argument (a
   /// field out of range, or a sale that could not sell its stock; says which and why),
@@ -237,6 +241,7 @@ class Sale {
  private:
   class Impl;
   explicit Sale(std::unique_ptr<Impl> impl) noexcept;
+  static Task<bool> is_there(Store& store, const SaleDefinition& definition);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -75,7 +75,7 @@ return written
 -- ARGV[1] buyer   ARGV[2] request   ARGV[3] number of the order   ARGV[4] id:seq of the return
 -- ARGV[5] units   ARGV[6] letter of the state in which the order ended; 'a': a part of it goes on
 -- Reply: 1 now, 0 before, -1 the store has no such order, -2 the sale is archived
-local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'archived')
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'archived', 'given_back')
 if sale[3] then return -2 end
 if redis.call('hexists', KEYS[4], ARGV[4]) == 1 then return 0 end
 local record = redis.call('hget', KEYS[2], ARGV[1])
@@ -95,7 +95,8 @@ if order == latest then latest = ended
 else redis.call('hset', KEYS[3], place, ended) end
 redis.call('hset', KEYS[2], ARGV[1],
            string.format('%d %.0f ', ARGV[6] == 'a' and live or live - 1, units - ARGV[5]) .. latest)
-redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[2] - ARGV[5]))
+redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[2] - ARGV[5]),
+           'given_back', string.format('%.0f', (sale[4] or 0) + ARGV[5]))
 return 1
 
 -- script change_stock

@@ -106,6 +106,7 @@ namespace {
 struct Circumstances {
   bool closed = false;
   bool archived = false;
+  bool recovering = false;
   WallTime now{};
   std::string day;         ///< of the last number
   std::int64_t taken = 0;  ///< numbers of that day
@@ -113,6 +114,7 @@ struct Circumstances {
 
 SaleState state_of(const SaleDefinition& sale, const SaleStatus& status, const Circumstances& at) {
   if (at.archived) return SaleState::archived;
+  if (at.recovering) return SaleState::recovering;
   if (at.closed || (sale.closes_at && at.now >= *sale.closes_at)) return SaleState::closed;
   if (sale.opens_at && at.now < *sale.opens_at) return SaleState::not_started;
   if (status.left() <= 0) return SaleState::sold_out;
@@ -150,6 +152,7 @@ Task<SaleStatus> Sale::Impl::status() {
   const auto& time = checked(replies.at(0)).as_items();
   Circumstances at{.closed = !fields.at(4).is_null(),
                    .archived = !fields.at(5).is_null(),
+                   .recovering = !fields.at(8).is_null(),
                    .now = WallTime{std::chrono::seconds{time.at(0).as_integer()} +
                                    std::chrono::microseconds{time.at(1).as_integer()}}};
   if (!fields.at(3).is_null()) {
@@ -162,8 +165,8 @@ Task<SaleStatus> Sale::Impl::status() {
 }
 
 std::string_view to_string(SaleState state) noexcept {
-  static constexpr std::string_view names[] = {"not loaded", "not started", "open",    "sold out",
-                                               "full",       "closed",      "archived"};
+  static constexpr std::string_view names[] = {
+      "not loaded", "not started", "open", "sold out", "full", "closed", "recovering", "archived"};
   return names[static_cast<std::size_t>(state)];
 }
 
@@ -181,50 +184,66 @@ Task<std::string> enter(Store& store, std::string name) {
   co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
 }
 
-/// Brings the definition in, or joins the sale that is there.
+/// Unless another process has done it.
 Task<void> define(Store& store, SaleDefinition definition) {
   const sale::SaleKeys keys{definition.name};
   auto fields = sale::fields_of(definition);
   const auto lane = co_await enter(store, definition.name);
   const auto stock = fmt::to_string(definition.stock);
-  const auto closes =
-      definition.closes_at ? fmt::to_string(definition.closes_at->time_since_epoch().count()) : "";
-  std::vector<std::string_view> args{sale::group, closes, "format",   sale::format,
-                                     "lane",      lane,   "capacity", stock};
+  std::vector<std::string_view> args{sale::group, "format",   sale::format, "lane",
+                                     lane,        "capacity", stock};
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
   const std::vector<std::string_view> names{keys.sale, keys.orders};
-  const Value late =
-      co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
-  if (late.is_null()) co_return;
-  throw Error{Errc::bad_argument,
-              fmt::format("sale '{}' closes at {}, and the clock of {} says {}: nobody could buy",
-                          definition.name, to_text(*definition.closes_at), store.describe(),
-                          to_text(WallTime{std::chrono::microseconds{late.as_integer()}}))};
+  co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
 }
 
 }  // namespace
 
-Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
+/// False: it is not there, and may be created.
+Task<bool> Sale::is_there(Store& store, const SaleDefinition& definition) {
   sale::check(definition);
-  auto impl = std::make_unique<Impl>(
-      store, definition);  // an unknown zone is told before anything is written
-  auto there = co_await sale::read_definition(store, definition.name);
-  if (!there) {
-    auto defined = define(store, definition);
-    co_await defined;
-    there = co_await sale::read_definition(store, definition.name);
-  } else {  // a stream that was lost alone gets its group back
-    const sale::SaleKeys keys{definition.name};
-    auto joined =
-        store.run(scripts::sale_join, {keys.sale, keys.orders}, {sale::group}, sale::repeatable);
-    co_await joined;
-  }
+  const auto there = co_await sale::read_definition(store, definition.name);
   if (there && *there != definition)
     throw Error{
         Errc::config_mismatch,
         fmt::format(
             "sale '{}' is defined otherwise in {}: {}; use the same definition, or another name",
             definition.name, store.describe(), sale::difference(*there, definition))};
+  if (there) co_return true;
+  if (definition.closes_at) {
+    auto asked = store.time();
+    const auto now = co_await asked;
+    if (now >= *definition.closes_at)
+      throw Error{Errc::bad_argument,
+                  fmt::format("sale '{}' closes at {}, and the clock of {} says {}: nobody could "
+                              "buy",
+                              definition.name, to_text(*definition.closes_at), store.describe(),
+                              to_text(now))};
+  }
+  co_return false;
+}
+
+Task<void> Sale::check(Store& store, SaleDefinition definition) {
+  const Calendar known_zone{definition.zone};
+  auto looked = is_there(store, definition);
+  co_await looked;
+}
+
+Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
+  auto impl = std::make_unique<Impl>(
+      store, definition);  // an unknown zone is told before anything is written
+  auto looked = is_there(store, definition);
+  if (co_await looked) {  // a stream that was lost alone gets its group back
+    const sale::SaleKeys keys{definition.name};
+    auto joined =
+        store.run(scripts::sale_join, {keys.sale, keys.orders}, {sale::group}, sale::repeatable);
+    co_await joined;
+  } else {
+    auto defined = define(store, definition);
+    co_await defined;
+    auto again = is_there(store, definition);  // another process may have been first
+    co_await again;
+  }
   co_return Sale{std::move(impl)};
 }
 

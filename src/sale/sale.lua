@@ -6,14 +6,10 @@ if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made
 -- script create
 -- Define a sale, unless it is there already.
 -- KEYS[1] sale hash   KEYS[2] orders stream
--- ARGV[1] consumer group   ARGV[2] the sale closes, microseconds UTC; or ''
--- then pairs: field, value
--- Reply: nil, the sale is there; or now, microseconds UTC, when it would be closed already
+-- ARGV[1] consumer group, then pairs: field, value
+-- Reply: nil
 if redis.call('exists', KEYS[1]) == 1 then return false end
-local time = redis.call('time')
-local now = time[1] * 1000000 + time[2]
-if now >= (tonumber(ARGV[2]) or math.huge) then return string.format('%.0f', now) end
-redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, unpack(ARGV, 3))
+redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, unpack(ARGV, 2))
 -- include sale/sale.lua group
 return false
 
