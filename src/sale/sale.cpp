@@ -114,8 +114,8 @@ struct Circumstances {
 
 SaleState state_of(const SaleDefinition& sale, const SaleStatus& status, const Circumstances& at) {
   if (at.archived) return SaleState::archived;
-  if (at.recovering) return SaleState::recovering;
   if (at.closed || (sale.closes_at && at.now >= *sale.closes_at)) return SaleState::closed;
+  if (at.recovering) return SaleState::recovering;
   if (sale.opens_at && at.now < *sale.opens_at) return SaleState::not_started;
   if (status.left() <= 0) return SaleState::sold_out;
   if (at.taken < sale::numbers_of(sale)) return SaleState::open;
@@ -137,7 +137,7 @@ const Value& checked(const Value& reply) {
 Task<SaleStatus> Sale::Impl::status() {
   Batch batch;
   batch.add({"TIME"}).add({"HMGET", keys_.sale, "capacity", "sold", "orders", "last", "closed",
-                           "archived", "day", "taken"});
+                           "archived", "day", "taken", "recovering"});
   batch.add({"XLEN", keys_.orders}).add({"XLEN", keys_.dead});
   const std::vector<Value> replies = co_await store_.run(std::move(batch));
 
