@@ -64,6 +64,7 @@ class Auditor {
   Ledger ledger_;
   SaleAudit audit_;
 
+  std::int64_t stock_ = 0;  // as it is now
   std::int64_t sold_ = 0;
   std::int64_t counted_ = 0;            // orders, by the sale's own counter
   std::vector<LedgerLine> on_the_way_;  // stream and dead letters, ids rising
@@ -73,11 +74,12 @@ class Auditor {
 };
 
 bool Auditor::read_store() {
-  const auto reply = store_.run({"HMGET", keys_.sale, "sold", "orders"}).get();
+  const auto reply = store_.run({"HMGET", keys_.sale, "sold", "orders", "capacity"}).get();
   const auto& fields = reply.as_items();
   if (fields.at(0).is_null()) return false;
   sold_ = fields.at(0).as_integer();
   counted_ = fields.at(1).as_integer();
+  stock_ = fields.at(2).as_integer();
   return true;
 }
 
@@ -119,7 +121,7 @@ void Auditor::read_database() {
       pass_waiting(order.id);
       ledger_.add(line_of(order, sale_));
       last = order.id;
-      database_units_ += order.units;
+      if (order.state == OrderState::awaiting) database_units_ += order.units;
     }
     audit_.in_database += static_cast<std::int64_t>(page.size());
     if (page.size() < page_size) break;
@@ -129,13 +131,13 @@ void Auditor::read_database() {
 }
 
 void Auditor::check_units() {
-  check("sold_plus_left_is_stock", ledger_.units() + (sale_.stock - sold_), sale_.stock,
-        fmt::format("{} units in orders, {} left", ledger_.units(), sale_.stock - sold_));
+  check("sold_plus_left_is_stock", ledger_.units() + (stock_ - sold_), stock_,
+        fmt::format("{} units in orders, {} left", ledger_.units(), stock_ - sold_));
   check("units_of_orders_are_sold", ledger_.units(), sold_,
         fmt::format("{} orders in the database, {} on the way or dead", audit_.in_database,
                     audit_.on_the_way));
-  check("units_oversold", std::max<std::int64_t>(sold_ - sale_.stock, 0), 0,
-        fmt::format("sold {} of {}", sold_, sale_.stock));
+  check("units_oversold", std::max<std::int64_t>(sold_ - stock_, 0), 0,
+        fmt::format("sold {} of {}", sold_, stock_));
 }
 
 /// The store's record of requests against the ledger, both ways.
@@ -190,7 +192,7 @@ void Auditor::check_numbers() {
 void Auditor::check_database() {
   const auto stock = orders_.stock(sale_.name);
   const auto initial = stock ? stock->initial : -1;
-  const auto taken = stock ? stock->initial - stock->left : -1;
+  const auto taken = stock ? stock->initial + stock->changed - stock->left : -1;
   check("database_stock_began_as_stock", initial, sale_.stock, orders_.describe());
   check("database_stock_lost_what_was_ordered", taken, database_units_,
         fmt::format("{} orders", audit_.in_database));

@@ -35,6 +35,8 @@ std::optional<WallTime> instant_of(std::string_view text) {
   return WallTime{std::chrono::microseconds{integer_of(text)}};
 }
 
+constexpr std::string_view defined = "defined";  // the stock: see `format`
+
 /// One row a field: its name in the hash, how it is written and read.
 struct Field {
   std::string_view name;
@@ -43,7 +45,7 @@ struct Field {
 };
 
 constexpr Field fields[] = {
-    {"defined", [](const Definition& d) { return fmt::to_string(d.stock); },
+    {defined, [](const Definition& d) { return fmt::to_string(d.stock); },
      [](Definition& d, const std::string& text) { d.stock = integer_of(text); }},
     {"opens", [](const Definition& d) { return text_of(d.opens_at); },
      [](Definition& d, const std::string& text) { d.opens_at = instant_of(text); }},
@@ -169,8 +171,8 @@ std::string difference(const SaleDefinition& there, const SaleDefinition& here) 
     const auto was = field.write(there);
     const auto is = field.write(here);
     if (was != is)
-      text += fmt::format("{}{} is '{}' there and '{}' here", text.empty() ? "" : ", ", field.name,
-                          was, is);
+      text += fmt::format("{}{} is '{}' there and '{}' here", text.empty() ? "" : ", ",
+                          field.name == defined ? "stock" : field.name, was, is);
   }
   return text;
 }

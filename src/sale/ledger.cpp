@@ -19,7 +19,8 @@ std::int64_t digits_of(std::string_view text) noexcept {
 }  // namespace
 
 LedgerLine line_of(const SaleOrder& order, const SaleDefinition& sale) {
-  LedgerLine line{.id = order.id, .units = order.units, .n = order.n};
+  LedgerLine line{.id = order.id, .units = 0, .n = order.n};
+  if (order.state == OrderState::awaiting) line.units = order.units;
   std::string_view number = order.number;
   const auto expected =
       sale.number_type.size() + label_size + static_cast<std::size_t>(sale.digits);
@@ -34,7 +35,7 @@ void Ledger::add(const LedgerLine& line) {
   ids_.push_back(line.id);
   marks_.push_back(false);
   units_ += line.units;
-  if (line.n < 1 || (sale_.limit > 0 && line.n > sale_.limit)) ++above_limit_;
+  if (line.n < 1) ++above_limit_;
 
   // Ids rise, so each number must follow the last one, or begin a later day with 1.
   const bool follows = line.day == last_.day && line.sequence == last_.sequence + 1;

@@ -13,7 +13,7 @@ namespace sluice::sale {
 /// What an audit has to know of an order.
 struct LedgerLine {
   std::int64_t id = 0;
-  std::int64_t units = 0;
+  std::int64_t units = 0;  ///< 0: it ended, and gave them back
   std::int64_t n = 0;
   std::int64_t day = 0;       ///< 20260102; 0: the number is not of this sale's shape
   std::int64_t sequence = 0;  ///< within the day

@@ -39,8 +39,8 @@ class Sale::Impl {
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units) {
     check_id("buyer", buyer.value, definition_.name);
     check_id("request id", request.value, definition_.name);
-    const auto most = definition_.largest_order > 0 ? definition_.largest_order
-                                                    : std::max<std::int64_t>(definition_.stock, 1);
+    const auto most =
+        definition_.largest_order > 0 ? definition_.largest_order : sale::numbers_of(definition_);
     if (units < 1 || units > most)
       throw Error{Errc::bad_argument,
                   fmt::format("sale '{}': an order of {} units, it must have 1 to {}",
