@@ -46,6 +46,8 @@ struct DatabaseTotals {
   std::int64_t orders = 0;
   std::int64_t units = 0;    ///< of orders that stand
   std::int64_t odd = 0;      ///< orders whose version and reason do not fit their state
+  std::int64_t applied = 0;      ///< units by which changes that ended changed the stock
+  std::int64_t last_change = 0;  ///< the last of these
   std::int64_t changes = 0;  ///< units by which changes of the stock changed it, by their list
   std::int64_t epoch = 0;    ///< how often the sale was recovered
 };
@@ -77,6 +79,7 @@ struct OrderReturn {
 struct StockChange {
   std::int64_t seq = 0;    ///< 1, 2, 3 ... of the sale
   std::int64_t delta = 0;  ///< units more, or fewer
+  bool now = false;        ///< begun with this call
 };
 
 /// Every function throws Error when the database cannot be used now: database (locked, gone),

@@ -29,6 +29,7 @@ constexpr OutcomeRow outcomes[] = {
     {SaleOutcome::full, 'F', "numbers used up"},
     {SaleOutcome::not_started, 'W', "not started"},
     {SaleOutcome::closed, 'C', "closed"},
+    {SaleOutcome::recovering, 'G', "recovering"},
     {SaleOutcome::not_loaded, 'N', "not loaded"},
 };
 

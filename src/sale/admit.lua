@@ -7,14 +7,17 @@
 --        with the order:  A admitted   R the same request again (see the order's state)
 --                         B bought already   U above the units of a buyer (none: his first)
 --        without:         S sold out   E fewer units left than asked   F numbers of the day used up
---                         W not started   C closed   N no such sale
+--                         W not started   C closed   G recovering   N no such sale
 -- How orders and buyers stand in the keys: see records.hpp. The sequence is lane * 2^20 + a count
 -- within the second.
+-- A sale knows its store: in one that was started again, or that took its master's place, orders may
+-- be missing, so nobody is admitted until the sale was recovered.
+-- include sale/recovery.lua store
 local id_epoch, id_lane = 1704067200, 1048576
 
 local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'limit', 'opens', 'closes', 'closed',
                         'type', 'digits', 'last', 'day', 'taken', 'second', 'sequence', 'orders',
-                        'lane', 'unit_limit')
+                        'lane', 'unit_limit', 'recovering', 'store')
 local days = tonumber(ARGV[1])
 local first = 3 + 2 * days
 local replies = {}
@@ -31,7 +34,8 @@ end
 
 local opens, closes = tonumber(sale[4]), tonumber(sale[5])
 local shut
-if sale[6] or (closes and now >= closes) then shut = 'C'
+if sale[17] or (sale[18] and sale[18] ~= store_now()) then shut = 'G'
+elseif sale[6] or (closes and now >= closes) then shut = 'C'
 elseif opens and now < opens then shut = 'W' end
 
 -- The label of today; never an earlier one than before, also if clients disagree on where days

@@ -127,6 +127,7 @@ class Auditor {
 
   void compare_definition();
   void compare_counters();
+  void check_gate();
   void report();
   void tell_what_is_unknown();
 
@@ -140,7 +141,7 @@ class Auditor {
 
   Counters counters_;
   std::int64_t cut_ = -1;  // the last id that they count
-  std::optional<Ledger> ledger_;
+  Ledger ledger_;
   OnTheWay on_the_way_{sale_};
   std::vector<LedgerLine> settled_;   // ended without having been in the database
   std::unordered_map<std::string, std::int64_t> settled_of_;  // orders of a buyer
@@ -369,7 +370,7 @@ void Auditor::walk_database() {
   const auto count = [&](const LedgerLine& line) {
     if (line.id <= last || line.id > cut_) return false;
     last = line.id;
-    ledger_->add(line);
+    ledger_.add(line);
     return true;
   };
   const auto count_below = [&](std::int64_t below) {
@@ -527,7 +528,7 @@ void Auditor::compare_counters() {
     note("capacity", counters_.text("capacity"),
          fmt::to_string(database_.stock.initial + database_.stock.changed));
   if (cut_ < 0) return;
-  const auto& last = ledger_->last();
+  const auto& last = ledger_.last();
   const auto parts = IdWorker::parts(last.id);
   note("second", counters_.text("second"),
        fmt::to_string(
@@ -545,20 +546,20 @@ void Auditor::report() {
   const auto sold = counters_.number("sold");
   const auto given_back = counters_.number("given_back");
   const auto capacity = counters_.number("capacity");
-  const auto taken = ledger_->units() - given_back;
+  const auto taken = ledger_.units() - given_back;
   check("sold_plus_left_is_stock", taken + (capacity - sold), capacity,
-        fmt::format("{} units in orders, {} given back, {} left", ledger_->units(), given_back,
+        fmt::format("{} units in orders, {} given back, {} left", ledger_.units(), given_back,
                     capacity - sold));
   check("units_of_orders_are_sold", taken, sold,
         fmt::format("{} orders in the database, {} on the way or dead", audit_.in_database,
                     audit_.on_the_way));
   check("units_oversold", std::max<std::int64_t>(sold - capacity, 0), 0,
         fmt::format("sold {} of {}", sold, capacity));
-  check("orders_counted", audit_.admitted, ledger_->orders(),
+  check("orders_counted", audit_.admitted, ledger_.orders(),
         "the sale's counter against the orders that there are");
-  check("numbers_dense_and_ids_rising", ledger_->in_place(), ledger_->orders(),
-        ledger_->first_fault().empty() ? "1, 2, 3 ... for each day, in the order of the ids"
-                                       : ledger_->first_fault());
+  check("numbers_dense_and_ids_rising", ledger_.in_place(), ledger_.orders(),
+        ledger_.first_fault().empty() ? "1, 2, 3 ... for each day, in the order of the ids"
+                                       : ledger_.first_fault());
   check(orders_differ, "every order of the database is as the store has it");
   check(strangers, "every order of the database is known to the store");
   check(nowhere, fmt::format("{} orders admitted", audit_.admitted));
@@ -597,13 +598,26 @@ void Auditor::tell_what_is_unknown() {
         "{} order(s) ended in the database, and the store was not told yet", ending_.size()));
 }
 
+/// Whether the store is the one that has admitted the orders so far.
+void Auditor::check_gate() {
+  const auto& known = counters_.text("store");
+  bool open = counters_.text("recovering").empty();
+  if (open && !known.empty()) {
+    const auto info = store_.run({"INFO", "replication"}).get();
+    open = info.as_text().find("master_replid:" + known) != std::string::npos;
+  }
+  check("store_is_the_same", open ? 1 : 0, 1,
+        open ? "no restart and no other server since the sale was created or recovered"
+             : "it was started again, or another server took its place: see 'sluice sale recover'");
+}
+
 SaleAudit Auditor::run() {
   counters_.read(store_, keys_);
   check("sale_is_loaded", counters_.exist() ? 1 : 0, 1, store_.describe());
   if (!counters_.exist()) return std::move(audit_);
+  check_gate();
   cut_ = counters_.last_id();
   audit_.admitted = counters_.number("orders");
-  ledger_.emplace(counters_.number("lane"));
   database_ = orders_.totals(sale_.name);
   audit_.in_database = database_.orders;
   read_ending();

@@ -35,6 +35,8 @@ std::optional<WallTime> instant_of(std::string_view text) {
   return WallTime{std::chrono::microseconds{integer_of(text)}};
 }
 
+constexpr std::string_view defined = "defined";  // the stock: see `format`
+
 /// One row a field: its name in the hash, how it is written and read.
 struct Field {
   std::string_view name;
@@ -43,7 +45,7 @@ struct Field {
 };
 
 constexpr Field fields[] = {
-    {"defined", [](const Definition& d) { return fmt::to_string(d.stock); },
+    {defined, [](const Definition& d) { return fmt::to_string(d.stock); },
      [](Definition& d, const std::string& text) { d.stock = integer_of(text); }},
     {"opens", [](const Definition& d) { return text_of(d.opens_at); },
      [](Definition& d, const std::string& text) { d.opens_at = instant_of(text); }},
@@ -144,22 +146,35 @@ Task<std::optional<SaleDefinition>> read_definition(Store& store, std::string na
   const auto& there = values.at(0);
   if (there.is_null() && values.at(1).is_null()) co_return std::nullopt;
   if (there.is_null() || there.as_text() != format)
-    throw Error{Errc::config_mismatch,
-                fmt::format("sale '{}' lies in {} as {} version of Sluice keeps it (format {}, here "
-                            "{}): sell and audit it with that version to its end, and use another "
-                            "name here",
-                            name, store.describe(), there.is_null() ? "an older" : "another",
-                            there.is_null() ? "1" : there.as_text(), format)};
+    throw Error{
+        Errc::config_mismatch,
+        fmt::format("sale '{}' lies in {} as {} version of Sluice keeps it (format {}, here "
+                    "{}): sell and audit it with that version to its end, and use another "
+                    "name here",
+                    name, store.describe(), there.is_null() ? "an older" : "another",
+                    there.is_null() ? "1" : there.as_text(), format)};
+  std::vector<std::pair<std::string, std::string>> all;
+  for (std::size_t i = 0; i < std::size(fields); ++i)
+    if (!values.at(2 + i).is_null()) all.emplace_back(fields[i].name, values[2 + i].as_text());
+  co_return definition_of(std::move(name), all);
+}
+
+SaleDefinition definition_of(std::string name,
+                             const std::vector<std::pair<std::string, std::string>>& all) {
   SaleDefinition definition{.name = std::move(name)};
-  for (std::size_t i = 0; i < std::size(fields); ++i) {
+  for (const auto& field : fields) {
     try {
-      fields[i].read(definition, values.at(2 + i).as_text());
+      const auto found = std::ranges::find(all, field.name, [](const auto& one) {
+        return std::string_view{one.first};
+      });
+      if (found == all.end()) throw Error{Errc::corrupt, "it is missing"};
+      field.read(definition, found->second);
     } catch (const Error& error) {
-      throw Error{Errc::corrupt, fmt::format("sale '{}': its field {} in the store is damaged: {}",
-                                             definition.name, fields[i].name, error.message())};
+      throw Error{Errc::corrupt, fmt::format("sale '{}': its field {} is damaged: {}",
+                                             definition.name, field.name, error.message())};
     }
   }
-  co_return definition;
+  return definition;
 }
 
 std::string difference(const SaleDefinition& there, const SaleDefinition& here) {
@@ -168,8 +183,8 @@ std::string difference(const SaleDefinition& there, const SaleDefinition& here) 
     const auto was = field.write(there);
     const auto is = field.write(here);
     if (was != is)
-      text += fmt::format("{}{} is '{}' there and '{}' here", text.empty() ? "" : ", ", field.name,
-                          was, is);
+      text += fmt::format("{}{} is '{}' there and '{}' here", text.empty() ? "" : ", ",
+                          field.name == defined ? "stock" : field.name, was, is);
   }
   return text;
 }

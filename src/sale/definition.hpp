@@ -55,6 +55,11 @@ void check_numbers(const SaleDefinition& definition, std::int64_t stock);
 /// The fields of the hash that hold the definition, and their values.
 std::vector<std::pair<std::string, std::string>> fields_of(const SaleDefinition& definition);
 
+/// The other way round; of other fields it takes no notice. Throws Error{corrupt} where a field is
+/// missing, or not what fields_of() writes.
+SaleDefinition definition_of(std::string name,
+                             const std::vector<std::pair<std::string, std::string>>& all);
+
 /// Reads the definition from the store. Empty: there is no such sale. Throws Error: config_mismatch
 /// (a sale of another format; says what to do), corrupt (a field that fields_of() does not write).
 Task<std::optional<SaleDefinition>> read_definition(Store& store, std::string name);

@@ -21,21 +21,18 @@ LedgerLine line_of(const SaleOrder& order, const SaleDefinition& sale);
 
 class Ledger {
  public:
-  explicit Ledger(std::int64_t lane) : lane_(lane) {}
-
   /// REQUIRES: ids rise from call to call.
   void add(const LedgerLine& line);
 
   std::int64_t orders() const noexcept { return orders_; }
   std::int64_t units() const noexcept { return units_; }
-  /// Orders whose number follows that of the order before, and whose id is of the sale's lane.
+  /// Orders whose number follows that of the order before.
   std::int64_t in_place() const noexcept { return in_place_; }
   /// The first order out of place; empty: none.
   const std::string& first_fault() const noexcept { return first_fault_; }
   const LedgerLine& last() const noexcept { return last_; }
 
  private:
-  const std::int64_t lane_;
   std::int64_t orders_ = 0;
   std::int64_t units_ = 0;
   std::int64_t in_place_ = 0;

@@ -101,8 +101,7 @@ class SqlOrderStore final : public OrderStore {
   void keep_definition(const std::string& sale, const Fields& fields) override;
   Fields definition(const std::string& sale) override;
   std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override;
-  std::optional<SaleOrder> find_number(const std::string& sale,
-                                       const std::string& number) override;
+  std::optional<SaleOrder> find_number(const std::string& sale, const std::string& number) override;
   EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
                        const std::string& reason) override;
   std::string reason_of(const std::string& sale, std::int64_t id) override;
@@ -517,10 +516,17 @@ DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
     at.sql << "SELECT COALESCE(SUM(delta), 0) FROM sale_changes WHERE sale = :s AND "
               "(state = 'done' OR (state = 'pending' AND delta > 0))",
         soci::use(in_sale), soci::into(changes);
+    long long applied = 0;
+    long long last_change = 0;
+    at.sql << "SELECT COALESCE(SUM(CASE WHEN state = 'done' THEN delta ELSE 0 END), 0), "
+              "COALESCE(MAX(seq), 0) FROM sale_changes WHERE sale = :s AND state <> 'pending'",
+        soci::use(in_sale), soci::into(applied), soci::into(last_change);
     totals = {.stock = stock_of(at, in_sale),
               .orders = orders,
               .units = units,
               .odd = odd,
+              .applied = applied,
+              .last_change = last_change,
               .changes = changes,
               .epoch = epoch_of(at, in_sale)};
     return false;  // nothing was written
@@ -639,10 +645,8 @@ std::vector<OrderReturn> SqlOrderStore::returns(const std::string& sale, std::in
     std::vector<OrderReturn> returns;
     for (std::size_t i = 0; i < id.size(); ++i)
       if (auto order = find(at, in_sale, id[i]))
-        returns.push_back({.order = std::move(*order),
-                           .seq = seq[i],
-                           .units = units[i],
-                           .done = done[i] != 0});
+        returns.push_back(
+            {.order = std::move(*order), .seq = seq[i], .units = units[i], .done = done[i] != 0});
     return returns;
   });
 }
@@ -690,7 +694,7 @@ std::optional<StockChange> SqlOrderStore::begin_stock_change(const std::string& 
     at.sql << "INSERT INTO sale_changes (sale, seq, delta, state) VALUES (:s, :q, :d, 'pending')",
         soci::use(in_sale), soci::use(seq), soci::use(delta);
     if (delta > 0) change_stock(at, in_sale, delta);
-    change = StockChange{.seq = seq, .delta = delta};
+    change = StockChange{.seq = seq, .delta = delta, .now = true};
     return true;
   });
   return change;

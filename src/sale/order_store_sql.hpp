@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sale/order_store_text.hpp"
 #include "sluice/order_store.hpp"
 
 namespace sluice::sale {
@@ -53,13 +54,5 @@ struct SqlDialect {
 SqlDialect sqlite_dialect(const std::string& path);
 
 std::unique_ptr<OrderStore> make_sql_order_store(SqlDialect dialect);
-
-// Ids of any bytes as text that every database takes: valid UTF-8 without NUL, one to one.
-
-/// Valid UTF-8 stays as it is, but for control characters and '%', which become %XX. In text that
-/// is not UTF-8 every byte above 0x7e becomes %XX too.
-std::string to_column(std::string_view bytes);
-/// The other way round. Throws Error{corrupt} for a '%' that to_column() does not write.
-std::string from_column(std::string_view text);
 
 }  // namespace sluice::sale

@@ -90,9 +90,10 @@ const Value& checked(const Value& reply) {
 std::optional<SaleOrder> order_of(std::string_view text, std::string buyer) {
   WordReader reader{text};
   const auto letter = reader.word();
-  const auto* const state = std::find_if(
-      std::begin(states), std::end(states),
-      [&](const StateRow& row) { return letter == std::string_view{&row.letter, 1}; });
+  const auto* const state =
+      std::find_if(std::begin(states), std::end(states), [&](const StateRow& row) {
+        return letter == std::string_view{&row.letter, 1};
+      });
   const auto n = reader.integer();
   const auto sequence = reader.integer();
   const auto number = reader.word();
@@ -102,10 +103,9 @@ std::optional<SaleOrder> order_of(std::string_view text, std::string buyer) {
   const auto second = std::chrono::floor<std::chrono::seconds>(issued_at);
   constexpr std::int64_t most_seconds = 0x7fff'ffff;
   constexpr std::int64_t most_sequence = 0xffff'ffff;
-  const bool plausible = state != std::end(states) && n >= 1 && units >= 1 &&
-                         second >= IdWorker::epoch &&
-                         (second - IdWorker::epoch).count() <= most_seconds &&
-                         sequence <= most_sequence;
+  const bool plausible =
+      state != std::end(states) && n >= 1 && units >= 1 && second >= IdWorker::epoch &&
+      (second - IdWorker::epoch).count() <= most_seconds && sequence <= most_sequence;
   if (!reader.complete() || !plausible || number.empty() || buyer.empty() || reader.rest().empty())
     return std::nullopt;
   const IdParts parts{.issued_at = second, .sequence = static_cast<std::uint32_t>(sequence)};
@@ -125,9 +125,8 @@ std::string text_of(const SaleOrder& order) {
                           parts.sequence, order.number, order.units,
                           order.issued_at.time_since_epoch().count(), order.request.value);
   if (order_of(text, order.buyer.value) != order)
-    throw Error{Errc::corrupt,
-                fmt::format("order {} with id {} is none that a sale gives", order.number,
-                            order.id)};
+    throw Error{Errc::corrupt, fmt::format("order {} with id {} is none that a sale gives",
+                                           order.number, order.id)};
   return text;
 }
 
@@ -260,19 +259,14 @@ Task<Records::Returned> Records::give_back(OrderReturn what) {
 Task<bool> Records::remove_some(std::size_t most) {
   const auto count = fmt::to_string(most);
   for (const auto* const hash : {&keys_.requests, &keys_.buyers, &keys_.returned}) {
-    auto asked_size = store_.run({"HLEN", *hash});
-    const Value size = co_await asked_size;
-    if (size.as_integer() == 0) continue;
     auto asked = store_.run(scripts::sale_remove, {*hash}, {remove_from_, count}, repeatable);
     const Value next = co_await asked;
-    remove_from_ = next.as_text();
-    co_return true;
+    remove_from_ = next.is_null() ? "0" : next.as_text();
+    if (!next.is_null()) co_return true;
   }
   co_return false;
 }
 
 }  // namespace sluice::sale
 
-std::string_view sluice::to_string(OrderState state) noexcept {
-  return sale::row_of(state).name;
-}
+std::string_view sluice::to_string(OrderState state) noexcept { return sale::row_of(state).name; }

@@ -57,10 +57,11 @@ class Records {
         keys_(sale.name) {}
 
   struct Page {
-    std::vector<BuyerRecord> buyers;   ///< each with his latest order
-    std::vector<SaleOrder> earlier;    ///< orders that are not their buyer's latest
-    std::vector<std::string> damaged;  ///< "buyers: ann", "requests: 3:annr1": no order stands there
-    std::string next;                  ///< where to go on; empty: the end was reached
+    std::vector<BuyerRecord> buyers;  ///< each with his latest order
+    std::vector<SaleOrder> earlier;   ///< orders that are not their buyer's latest
+    std::vector<std::string>
+        damaged;       ///< "buyers: ann", "requests: 3:annr1": no order stands there
+    std::string next;  ///< where to go on; empty: the end was reached
   };
   /// About `most` orders of all that the store has; `from` is empty, or Page::next. An order that
   /// is there from the first page to the last one is in one of them; some are in two while orders

@@ -75,7 +75,7 @@ return written
 -- ARGV[1] buyer   ARGV[2] request   ARGV[3] number of the order   ARGV[4] id:seq of the return
 -- ARGV[5] units   ARGV[6] letter of the state in which the order ended; 'a': a part of it goes on
 -- Reply: 1 now, 0 before, -1 the store has no such order, -2 the sale is archived
-local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'archived')
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'archived', 'given_back')
 if sale[3] then return -2 end
 if redis.call('hexists', KEYS[4], ARGV[4]) == 1 then return 0 end
 local record = redis.call('hget', KEYS[2], ARGV[1])
@@ -95,13 +95,31 @@ if order == latest then latest = ended
 else redis.call('hset', KEYS[3], place, ended) end
 redis.call('hset', KEYS[2], ARGV[1],
            string.format('%d %.0f ', ARGV[6] == 'a' and live or live - 1, units - ARGV[5]) .. latest)
-redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[2] - ARGV[5]))
+redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[2] - ARGV[5]),
+           'given_back', string.format('%.0f', (sale[4] or 0) + ARGV[5]))
+return 1
+
+-- script change_stock
+-- Change what there is to sell in all, once for each change; changes come one after another.
+-- KEYS[1] sale hash   ARGV[1] which change of the sale: 1, 2, 3 ...   ARGV[2] units more, or fewer
+-- Reply: 1 it is changed; 0 refused: more are sold, or the sale is archived; nil no such sale
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'changes', 'refused', 'archived')
+if not sale[1] then return false end
+if tonumber(ARGV[1]) <= tonumber(sale[3] or 0) then return sale[4] == ARGV[1] and 0 or 1 end
+local capacity = sale[1] + ARGV[2]
+local refused = sale[5] or (ARGV[2] + 0 < 0 and capacity < tonumber(sale[2]))
+if refused then
+  redis.call('hset', KEYS[1], 'changes', ARGV[1], 'refused', ARGV[1])
+  return 0
+end
+redis.call('hset', KEYS[1], 'changes', ARGV[1], 'capacity', string.format('%.0f', capacity))
 return 1
 
 -- script remove
 -- Delete some fields of a hash; one step of an archive.
 -- KEYS[1] a hash   ARGV[1] cursor   ARGV[2] about how many
--- Reply: the next cursor; '0' after the last field
+-- Reply: the next cursor; nil when the hash is gone
+if redis.call('exists', KEYS[1]) == 0 then return false end
 local page = redis.call('hscan', KEYS[1], ARGV[1], 'count', ARGV[2])
 local fields = {}
 for i = 1, #page[2], 2 do fields[#fields + 1] = page[2][i] end

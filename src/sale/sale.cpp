@@ -5,10 +5,12 @@
 #include "base/instant.hpp"
 #include "number/period.hpp"
 #include "sale/admission.hpp"
+#include "sale/archive.hpp"
 #include "sale/definition.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/orders.lua.hpp"
 #include "sale/sale.lua.hpp"
+#include "sale/settlement.hpp"
 
 namespace sluice {
 namespace {
@@ -37,8 +39,8 @@ class Sale::Impl {
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units) {
     check_id("buyer", buyer.value, definition_.name);
     check_id("request id", request.value, definition_.name);
-    const auto most = definition_.largest_order > 0 ? definition_.largest_order
-                                                    : std::max<std::int64_t>(definition_.stock, 1);
+    const auto most =
+        definition_.largest_order > 0 ? definition_.largest_order : sale::numbers_of(definition_);
     if (units < 1 || units > most)
       throw Error{Errc::bad_argument,
                   fmt::format("sale '{}': an order of {} units, it must have 1 to {}",
@@ -54,6 +56,26 @@ class Sale::Impl {
       throw Error{Errc::server, fmt::format("sale '{}' is not in {} any more", definition_.name,
                                             store_.describe())};
   }
+
+  EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request,
+                    const std::string& reason) {
+    const sale::Wish wish{std::move(buyer), std::move(request)};
+    const auto found = sale::Records{store_, definition_}.find({&wish, 1}).get();
+    if (!found.front()) return {};
+    return sale::Settlement{store_, definition_, orders}.end(*found.front(), OrderState::cancelled,
+                                                             reason);
+  }
+
+  bool change_stock(OrderStore& orders, std::int64_t stock) {
+    auto changed = definition_;
+    changed.stock = stock;
+    sale::check(changed);
+    return sale::Settlement{store_, definition_, orders}.change_stock(stock);
+  }
+
+  void settle(OrderStore& orders) { sale::Settlement{store_, definition_, orders}.settle(); }
+
+  Store& store() const noexcept { return store_; }
 
   Task<std::vector<DeadLetter>> dead_letters(std::string after, std::size_t most) {
     const auto from = after.empty() ? std::string{"-"} : "(" + after;
@@ -84,6 +106,7 @@ namespace {
 struct Circumstances {
   bool closed = false;
   bool archived = false;
+  bool recovering = false;
   WallTime now{};
   std::string day;         ///< of the last number
   std::int64_t taken = 0;  ///< numbers of that day
@@ -92,6 +115,7 @@ struct Circumstances {
 SaleState state_of(const SaleDefinition& sale, const SaleStatus& status, const Circumstances& at) {
   if (at.archived) return SaleState::archived;
   if (at.closed || (sale.closes_at && at.now >= *sale.closes_at)) return SaleState::closed;
+  if (at.recovering) return SaleState::recovering;
   if (sale.opens_at && at.now < *sale.opens_at) return SaleState::not_started;
   if (status.left() <= 0) return SaleState::sold_out;
   if (at.taken < sale::numbers_of(sale)) return SaleState::open;
@@ -110,10 +134,21 @@ const Value& checked(const Value& reply) {
 
 }  // namespace
 
+namespace {
+
+/// `remembered`: which store a sale knows; `info`: what the server says of itself.
+bool is_another_store(const Value& remembered, const Value& info) {
+  if (remembered.is_null() || info.is_error()) return false;
+  return info.as_text().find("master_replid:" + remembered.as_text()) == std::string::npos;
+}
+
+}  // namespace
+
 Task<SaleStatus> Sale::Impl::status() {
   Batch batch;
-  batch.add({"TIME"}).add({"HMGET", keys_.sale, "capacity", "sold", "orders", "last",
-                           "closed", "archived", "day", "taken"});
+  batch.add({"TIME"}).add({"HMGET", keys_.sale, "capacity", "sold", "orders", "last", "closed",
+                           "archived", "day", "taken", "recovering", "store"});
+  batch.add({"INFO", "replication"});
   batch.add({"XLEN", keys_.orders}).add({"XLEN", keys_.dead});
   const std::vector<Value> replies = co_await store_.run(std::move(batch));
 
@@ -128,6 +163,8 @@ Task<SaleStatus> Sale::Impl::status() {
   const auto& time = checked(replies.at(0)).as_items();
   Circumstances at{.closed = !fields.at(4).is_null(),
                    .archived = !fields.at(5).is_null(),
+                   .recovering = !fields.at(8).is_null() ||
+                                  is_another_store(fields.at(9), replies.at(4)),
                    .now = WallTime{std::chrono::seconds{time.at(0).as_integer()} +
                                    std::chrono::microseconds{time.at(1).as_integer()}}};
   if (!fields.at(3).is_null()) {
@@ -140,8 +177,8 @@ Task<SaleStatus> Sale::Impl::status() {
 }
 
 std::string_view to_string(SaleState state) noexcept {
-  static constexpr std::string_view names[] = {"not loaded", "not started", "open",    "sold out",
-                                               "full",       "closed",      "archived"};
+  static constexpr std::string_view names[] = {
+      "not loaded", "not started", "open", "sold out", "full", "closed", "recovering", "archived"};
   return names[static_cast<std::size_t>(state)];
 }
 
@@ -159,50 +196,66 @@ Task<std::string> enter(Store& store, std::string name) {
   co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
 }
 
-/// Brings the definition in, or joins the sale that is there.
+/// Unless another process has done it.
 Task<void> define(Store& store, SaleDefinition definition) {
   const sale::SaleKeys keys{definition.name};
   auto fields = sale::fields_of(definition);
   const auto lane = co_await enter(store, definition.name);
   const auto stock = fmt::to_string(definition.stock);
-  const auto closes =
-      definition.closes_at ? fmt::to_string(definition.closes_at->time_since_epoch().count()) : "";
-  std::vector<std::string_view> args{sale::group, closes, "format",   sale::format,
-                                     "lane",      lane,   "capacity", stock};
+  std::vector<std::string_view> args{sale::group, "format",   sale::format, "lane",
+                                     lane,        "capacity", stock};
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
   const std::vector<std::string_view> names{keys.sale, keys.orders};
-  const Value late =
-      co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
-  if (late.is_null()) co_return;
-  throw Error{Errc::bad_argument,
-              fmt::format("sale '{}' closes at {}, and the clock of {} says {}: nobody could buy",
-                          definition.name, to_text(*definition.closes_at), store.describe(),
-                          to_text(WallTime{std::chrono::microseconds{late.as_integer()}}))};
+  co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
 }
 
 }  // namespace
 
-Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
+/// False: it is not there, and may be created.
+Task<bool> Sale::is_there(Store& store, const SaleDefinition& definition) {
   sale::check(definition);
-  auto impl = std::make_unique<Impl>(
-      store, definition);  // an unknown zone is told before anything is written
-  auto there = co_await sale::read_definition(store, definition.name);
-  if (!there) {
-    auto defined = define(store, definition);
-    co_await defined;
-    there = co_await sale::read_definition(store, definition.name);
-  } else {  // a stream that was lost alone gets its group back
-    const sale::SaleKeys keys{definition.name};
-    auto joined = store.run(scripts::sale_join, {keys.sale, keys.orders}, {sale::group},
-                            sale::repeatable);
-    co_await joined;
-  }
+  const auto there = co_await sale::read_definition(store, definition.name);
   if (there && *there != definition)
     throw Error{
         Errc::config_mismatch,
         fmt::format(
             "sale '{}' is defined otherwise in {}: {}; use the same definition, or another name",
             definition.name, store.describe(), sale::difference(*there, definition))};
+  if (there) co_return true;
+  if (definition.closes_at) {
+    auto asked = store.time();
+    const auto now = co_await asked;
+    if (now >= *definition.closes_at)
+      throw Error{Errc::bad_argument,
+                  fmt::format("sale '{}' closes at {}, and the clock of {} says {}: nobody could "
+                              "buy",
+                              definition.name, to_text(*definition.closes_at), store.describe(),
+                              to_text(now))};
+  }
+  co_return false;
+}
+
+Task<void> Sale::check(Store& store, SaleDefinition definition) {
+  const Calendar known_zone{definition.zone};
+  auto looked = is_there(store, definition);
+  co_await looked;
+}
+
+Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
+  auto impl = std::make_unique<Impl>(
+      store, definition);  // an unknown zone is told before anything is written
+  auto looked = is_there(store, definition);
+  if (co_await looked) {  // a stream that was lost alone gets its group back
+    const sale::SaleKeys keys{definition.name};
+    auto joined =
+        store.run(scripts::sale_join, {keys.sale, keys.orders}, {sale::group}, sale::repeatable);
+    co_await joined;
+  } else {
+    auto defined = define(store, definition);
+    co_await defined;
+    auto again = is_there(store, definition);  // another process may have been first
+    co_await again;
+  }
   co_return Sale{std::move(impl)};
 }
 
@@ -211,6 +264,19 @@ Task<std::optional<Sale>> Sale::load(Store& store, std::string name) {
   auto definition = co_await sale::read_definition(store, std::move(name));
   if (!definition) co_return std::nullopt;
   co_return Sale{std::make_unique<Impl>(store, std::move(*definition))};
+}
+
+Task<std::vector<std::string>> Sale::names(Store& store) {
+  constexpr std::int64_t page_size = 1000;
+  std::vector<std::string> names;
+  for (std::int64_t from = 0;; from += page_size) {
+    const auto first = fmt::to_string(from);
+    const auto last = fmt::to_string(from + page_size - 1);
+    auto asked = store.run({"ZRANGE", sale::names_key, first, last});
+    const Value page = co_await asked;
+    for (const auto& name : page.as_items()) names.push_back(name.as_text());
+    if (std::ssize(page.as_items()) < page_size) co_return names;
+  }
 }
 
 Sale::Sale(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -224,6 +290,16 @@ Task<Admission> Sale::buy(BuyerId buyer, RequestId request, std::int64_t units) 
 }
 Task<SaleStatus> Sale::status() { return impl_->status(); }
 Task<void> Sale::close() { return impl_->close(); }
+EndedOrder Sale::cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason) {
+  return impl_->cancel(orders, std::move(buyer), std::move(request), reason);
+}
+bool Sale::change_stock(OrderStore& orders, std::int64_t stock) {
+  return impl_->change_stock(orders, stock);
+}
+void Sale::settle(OrderStore& orders) { impl_->settle(orders); }
+bool Sale::archive(OrderStore& orders, ArchiveOptions options, std::stop_token stop) {
+  return sale::archive(impl_->store(), *this, orders, options, stop);
+}
 Task<std::vector<DeadLetter>> Sale::dead_letters(std::string after, std::size_t most) {
   return impl_->dead_letters(std::move(after), most);
 }

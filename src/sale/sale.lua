@@ -6,14 +6,14 @@ if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made
 -- script create
 -- Define a sale, unless it is there already.
 -- KEYS[1] sale hash   KEYS[2] orders stream
--- ARGV[1] consumer group   ARGV[2] the sale closes, microseconds UTC; or ''
--- then pairs: field, value
--- Reply: nil, the sale is there; or now, microseconds UTC, when it would be closed already
+-- ARGV[1] consumer group, then pairs: field, value
+-- Reply: nil
+-- include sale/recovery.lua store
 if redis.call('exists', KEYS[1]) == 1 then return false end
-local time = redis.call('time')
-local now = time[1] * 1000000 + time[2]
-if now >= (tonumber(ARGV[2]) or math.huge) then return string.format('%.0f', now) end
-redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, unpack(ARGV, 3))
+local time, store = redis.call('time'), store_now()
+redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, 'born',
+           string.format('%.0f', time[1] * 1000000 + time[2]), unpack(ARGV, 2))
+if store ~= '' then redis.call('hset', KEYS[1], 'store', store) end
 -- include sale/sale.lua group
 return false
 
@@ -24,6 +24,21 @@ return false
 if redis.call('hexists', KEYS[1], 'archived') == 1 then return false end
 -- include sale/sale.lua group
 return false
+
+-- script archive
+-- Mark a sale as archived, once no order is on its way: its other keys may be deleted then.
+-- KEYS[1] sale hash   KEYS[2] orders stream   KEYS[3] dead letters   KEYS[4..] the hashes of orders
+-- Reply: how many of those hashes are there; nil when orders are on their way, or the sale is open
+local sale = redis.call('hmget', KEYS[1], 'closed', 'archived')
+if not sale[2] then
+  if not sale[1] or redis.call('xlen', KEYS[2]) + redis.call('xlen', KEYS[3]) > 0 then
+    return false
+  end
+  local time = redis.call('time')
+  redis.call('hset', KEYS[1], 'archived', string.format('%.0f', time[1] * 1000000 + time[2]))
+end
+redis.call('del', KEYS[2], KEYS[3])
+return redis.call('exists', unpack(KEYS, 4))
 
 -- script close
 -- End a sale for good.

@@ -65,7 +65,7 @@ class SaleWorker : public testing::Test {
   std::string name_ = testing::UnitTest::GetInstance()->current_test_info()->name();
   std::string stream_ = "{" + name_ + "}:orders";
   std::unique_ptr<Store> store_ = open(test::shared_server().url());
-  Sale sale_ = Sale::create(*store_, {.name = name_, .stock = 9'000, .number_type = "MT"}).get();
+  Sale sale_ = Sale::create(*store_, {.name = name_, .stock = 9'999, .number_type = "MT"}).get();
   test::TempDir folder_;
   std::string url_ = test::database_url(folder_);
   std::unique_ptr<OrderStore> orders_ = open_order_store(url_);

@@ -107,8 +107,7 @@ TEST_F(SaleGroup, E06_AWorkerMakesNoStreamForASaleThatIsGone) {
 TEST_F(SaleGroup, E06_ConsumersOfDeadWorkersAreRemovedOnceTheyHaveNothingPending) {
   buy_many(6);
   for (const auto* const consumer : {"dead 1", "dead 2"})
-    store_
-        ->run({"XREADGROUP", "GROUP", "workers", consumer, "COUNT", "2", "STREAMS", stream_, ">"})
+    store_->run({"XREADGROUP", "GROUP", "workers", consumer, "COUNT", "2", "STREAMS", stream_, ">"})
         .get();
   store_->run({"XGROUP", "CREATECONSUMER", stream_, "workers", "dead 3"}).get();
   EXPECT_EQ(consumers().size(), 3U);
@@ -173,8 +172,7 @@ class Deadly final : public test::WatchedOrders {
   struct Death : std::runtime_error {
     Death() : std::runtime_error{"killed"} {}
   };
-  Deadly(OrderStore& orders, std::string buyer)
-      : WatchedOrders(orders), buyer_(std::move(buyer)) {}
+  Deadly(OrderStore& orders, std::string buyer) : WatchedOrders(orders), buyer_(std::move(buyer)) {}
 
   InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
                       std::int64_t epoch) override {

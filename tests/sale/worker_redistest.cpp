@@ -21,7 +21,7 @@ TEST_F(SaleWorker, BringsEveryOrderInAndForgetsTheEntries) {
   worker.drain();
   EXPECT_EQ(worker.progress().inserted, 2500U);
   EXPECT_EQ(sale_.status().get().waiting, 0);
-  EXPECT_EQ(orders_->stock(name_)->left, 6500);
+  EXPECT_EQ(orders_->stock(name_)->left, 7499);
   EXPECT_EQ(store_->run({"XINFO", "CONSUMERS", stream_, "workers"}).get().as_items().size(), 0U)
       << "it left the group";
   test::expect_clean(*store_, sale_, *orders_);

@@ -199,11 +199,12 @@ class Demo {
 
   static void tidy(Store& store, const std::string& name) {
     std::vector<std::string> keys;
-    for (const char* const suffix : {"sale", "buyers", "requests", "orders", "dead"})
+    for (const char* const suffix : {"sale", "buyers", "requests", "returned", "orders", "dead"})
       keys.push_back(fmt::format("{{{}}}:{}", name, suffix));
     std::vector<std::string_view> words{"DEL"};
     words.insert(words.end(), keys.begin(), keys.end());
     store.run(Words{words}).get();
+    store.run({"ZREM", "sluice:sales:names", name}).get();
   }
 
   int report() {
