@@ -300,7 +300,8 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
   EXPECT_EQ(joined.buy({"late"}, {"r"}).get().outcome, SaleOutcome::closed) << "never a new sale";
   EXPECT_FALSE(sale_.cancel(*orders_, {"ann"}, {"r2"}, "").order);
   std::set<std::string> keys;
-  for (const auto& key : store_->run({"KEYS", "*"}).get().as_items()) keys.insert(key.as_text());
+  const auto there = store_->run({"KEYS", "*"}).get();
+  for (const auto& key : there.as_items()) keys.insert(key.as_text());
   EXPECT_EQ(keys, (std::set<std::string>{"sluice:sales", "sluice:sales:names", "{s}:sale"}));
 
   // An order that ends later ends in the database alone.
@@ -368,7 +369,9 @@ TEST_F(SaleEnds, AnArchiveMayBeKilledAtAnyStep) {
     const auto late = buy("bob", "r").outcome;
     EXPECT_TRUE(late == SaleOutcome::repeated || late == SaleOutcome::closed) << to_string(late);
     clock_.advance(31s);  // what the killed worker had can be claimed
-    EXPECT_EQ(sale_.archive(*orders_, {.file = file, .step = 1}), !finished || steps == 0);
+    const auto keys_left = store_->run({"KEYS", "{s}:*"}).get().as_items().size();
+    EXPECT_EQ(sale_.archive(*orders_, {.file = file, .step = 1}), keys_left > 1)
+        << "it goes on, unless all was done";
     EXPECT_FALSE(sale_.archive(*orders_));
     EXPECT_EQ(orders_->page("s", -1, 10).size(), 4U);
     EXPECT_EQ(store_->run({"KEYS", "{s}:*"}).get().as_items().size(), 1U);
@@ -488,7 +491,7 @@ TEST_F(SaleEnds, AnswersAsTheModelWhateverIsAskedInWhichOrder) {
               << buyer << ' ' << request << ' ' << units;
           if (answer.order) {
             EXPECT_EQ(answer.order->buyer.value, buyer);
-            if (answer.has_order()) EXPECT_EQ(answer.order->request.value, request);
+            EXPECT_TRUE(!answer.has_order() || answer.order->request.value == request);
           }
         }
       }

@@ -113,9 +113,8 @@ TEST_F(RecordsTest, AStoreThatLostEverythingGetsItsOrdersBack) {
   for (int i = 0; i < 100; ++i)
     orders.push_back(buy("b" + std::to_string(i % 7), "r" + std::to_string(i), 1 + i % 3));
   Lost lost{definition_};
-  for (const auto order : {orders[3], orders[10]}) {  // twice, and in any order
-    lost.records.put({&order, 1}).get();
-  }
+  for (const std::size_t i : {3, 10})  // twice, and in any order
+    lost.records.put({&orders[i], 1}).get();
   const std::vector<SaleOrder> backwards(orders.rbegin(), orders.rend());
   EXPECT_EQ(lost.records.put(backwards).get(), 98);
   EXPECT_EQ(lost.records.put(orders).get(), 0);
