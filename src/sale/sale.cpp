@@ -148,8 +148,8 @@ Task<SaleStatus> Sale::Impl::status() {
   Batch batch;
   batch.add({"TIME"}).add({"HMGET", keys_.sale, "capacity", "sold", "orders", "last", "closed",
                            "archived", "day", "taken", "recovering", "store"});
-  batch.add({"INFO", "replication"});
   batch.add({"XLEN", keys_.orders}).add({"XLEN", keys_.dead});
+  batch.add({"INFO", "replication"});
   const std::vector<Value> replies = co_await store_.run(std::move(batch));
 
   SaleStatus status;

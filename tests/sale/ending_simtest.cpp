@@ -10,6 +10,7 @@
 
 #include "engine/embedded_store.hpp"
 #include "sale/records.hpp"
+#include "sale/watched_orders.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale.hpp"
@@ -35,63 +36,11 @@ struct Fate {
 };
 
 /// The database of a process that is killed by its fate.
-class MortalOrders final : public OrderStore {
+class MortalOrders final : public test::WatchedOrders {
  public:
-  MortalOrders(OrderStore& orders, Fate& fate) : orders_(orders), fate_(fate) {}
-
-  void add_sale(const std::string& sale, std::int64_t stock) override {
-    return alive().add_sale(sale, stock);
+  MortalOrders(OrderStore& orders, Fate& fate) : WatchedOrders(orders) {
+    before = [&fate](std::string_view) { fate.step(); };
   }
-  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders) override {
-    return alive().insert(sale, orders);
-  }
-  std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
-                              std::size_t most) override {
-    return alive().page(sale, after, most);
-  }
-  std::optional<DatabaseStock> stock(const std::string& sale) override {
-    return alive().stock(sale);
-  }
-  std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override {
-    return alive().buyers_above(sale, limit);
-  }
-  std::optional<SaleOrder> find_number(const std::string& sale,
-                                       const std::string& number) override {
-    return alive().find_number(sale, number);
-  }
-  EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
-                       const std::string& reason) override {
-    return alive().end_order(sale, id, state, reason);
-  }
-  std::string reason_of(const std::string& sale, std::int64_t id) override {
-    return alive().reason_of(sale, id);
-  }
-  std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most,
-                                   bool only_pending) override {
-    return alive().returns(sale, after, most, only_pending);
-  }
-  void return_done(const std::string& sale, std::int64_t id, std::int64_t seq) override {
-    return alive().return_done(sale, id, seq);
-  }
-  std::optional<StockChange> begin_stock_change(const std::string& sale,
-                                                std::int64_t stock) override {
-    return alive().begin_stock_change(sale, stock);
-  }
-  std::optional<StockChange> pending_stock_change(const std::string& sale) override {
-    return alive().pending_stock_change(sale);
-  }
-  void end_stock_change(const std::string& sale, std::int64_t seq, bool applied) override {
-    return alive().end_stock_change(sale, seq, applied);
-  }
-  std::string describe() const override { return orders_.describe(); }
-
- private:
-  OrderStore& alive() {
-    fate_.step();
-    return orders_;
-  }
-  OrderStore& orders_;
-  Fate& fate_;
 };
 
 class SaleEnds : public testing::Test {

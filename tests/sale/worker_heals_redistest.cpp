@@ -135,7 +135,7 @@ TEST_F(SaleGroup, E14_DeliveriesAreCountedForEachEntryAlone) {
         ->run({"XCLAIM", stream_, "workers", "dead", "0", id_of(at), "IDLE", "1000000",
                "RETRYCOUNT", at == 1200 ? "1" : "7"})
         .get();
-  const auto claimed = queue.claim(500s, "0-0", 100, 5);
+  const auto claimed = queue.claim(500s, "0-0", 1000, 5);
   ASSERT_EQ(claimed.entries.size(), 1U);
   EXPECT_EQ(claimed.entries[0].id, id_of(1200));
   ASSERT_EQ(claimed.suspects.size(), 2U);
