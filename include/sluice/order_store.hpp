@@ -31,7 +31,8 @@ struct InsertResult {
   std::size_t inserted = 0;
   std::size_t repeated = 0;        ///< were there already, the same in all fields
   std::vector<Rejected> rejected;  ///< can never be inserted; all others were
-  bool stale = false;  ///< nothing was inserted: the sale was recovered since these orders were read
+  bool stale =
+      false;  ///< nothing was inserted: the sale was recovered since these orders were read
 };
 
 struct DatabaseStock {
@@ -45,11 +46,11 @@ struct DatabaseTotals {
   DatabaseStock stock{};
   std::int64_t orders = 0;
   std::int64_t units = 0;    ///< of orders that stand
-  std::int64_t odd = 0;      ///< orders whose version and reason do not fit their state
-  std::int64_t applied = 0;      ///< units by which changes that ended changed the stock
+  std::int64_t odd = 0;      ///< orders whose version, reason or return does not fit their state
+  std::int64_t applied = 0;  ///< units by which changes that ended changed the stock
   std::int64_t last_change = 0;  ///< the last of these
-  std::int64_t changes = 0;  ///< units by which changes of the stock changed it, by their list
-  std::int64_t epoch = 0;    ///< how often the sale was recovered
+  std::int64_t changes = 0;      ///< units by which changes of the stock changed it, by their list
+  std::int64_t epoch = 0;        ///< how often the sale was recovered
 };
 
 /// What the database has of a buyer.

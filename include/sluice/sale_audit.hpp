@@ -34,10 +34,10 @@ struct SaleAudit {
   std::vector<AuditCheck> checks;
   std::vector<AuditDifference> differences;  ///< the first of them; `checks` has the counts
   std::vector<std::string> unknown;          ///< what nobody can tell from store and database
-  std::int64_t admitted = 0;     ///< orders that the sale has counted
-  std::int64_t in_database = 0;  ///< orders
-  std::int64_t on_the_way = 0;   ///< orders in the stream that are not in the database
-  std::int64_t dead = 0;         ///< dead letters
+  std::int64_t admitted = 0;                 ///< orders that the sale has counted
+  std::int64_t in_database = 0;              ///< orders
+  std::int64_t on_the_way = 0;               ///< orders in the stream that are not in the database
+  std::int64_t dead = 0;                     ///< dead letters
 
   bool ok() const noexcept {
     for (const auto& check : checks)

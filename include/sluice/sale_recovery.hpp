@@ -11,7 +11,7 @@
 namespace sluice {
 
 struct SaleRecovery {
-  bool made_again = false;      ///< the store did not know the sale any more
+  bool made_again = false;       ///< the store did not know the sale any more
   std::int64_t in_database = 0;  ///< orders
   std::int64_t restored = 0;     ///< of these, that the store had lost
   std::int64_t given_back = 0;   ///< returns that it had lost
@@ -29,8 +29,8 @@ struct SaleRecovery {
 /// is its buyer's, and a repeat of his request gets it. An order that was told and that neither has
 /// is lost: a repeat of its request is a new request.
 /// Blocks the thread, for some 10 seconds 100,000 orders at the most.
-/// Throws Error: bad_argument (neither store nor database knows the sale; or it is archived), server
-/// (the store changed again, or another recovery began: do it again), and what both throw.
+/// Throws Error: bad_argument (neither store nor database knows the sale; or it is archived),
+/// server (the store changed again, or another recovery began: do it again), and what both throw.
 SaleRecovery recover(Store& store, const std::string& sale, OrderStore& orders);
 
 }  // namespace sluice

@@ -164,9 +164,8 @@ SaleDefinition definition_of(std::string name,
   SaleDefinition definition{.name = std::move(name)};
   for (const auto& field : fields) {
     try {
-      const auto found = std::ranges::find(all, field.name, [](const auto& one) {
-        return std::string_view{one.first};
-      });
+      const auto found = std::ranges::find(
+          all, field.name, [](const auto& one) { return std::string_view{one.first}; });
       if (found == all.end()) throw Error{Errc::corrupt, "it is missing"};
       field.read(definition, found->second);
     } catch (const Error& error) {

@@ -485,10 +485,10 @@ std::vector<BuyerTotals> SqlOrderStore::totals(const std::string& sale,
     select.exchange(soci::into(buyer));
     for (auto* const column : {&orders, &live, &units}) select.exchange(soci::into(*column));
     select.alloc();
-    select.prepare(fmt::format(
-        "SELECT buyer, COUNT(*), SUM({0}), SUM(units * ({0})) FROM sale_orders "
-        "WHERE sale = :s AND buyer IN ({1}) GROUP BY buyer",
-        stands, parameters));
+    select.prepare(
+        fmt::format("SELECT buyer, COUNT(*), SUM({0}), SUM(units * ({0})) FROM sale_orders "
+                    "WHERE sale = :s AND buyer IN ({1}) GROUP BY buyer",
+                    stands, parameters));
     select.define_and_bind();
     if (!select.execute(true)) return totals;
     for (std::size_t i = 0; i < buyer.size(); ++i)
@@ -510,12 +510,19 @@ DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
     long long changes = 0;
     at.sql << fmt::format(
         "SELECT COUNT(*), COALESCE(SUM(units * ({0})), 0), COALESCE(SUM(CASE WHEN {0} THEN "
-        "version <> 0 OR reason <> '' ELSE version = 0 END), 0) FROM sale_orders WHERE sale = :s",
+        "version <> 0 OR reason <> '' ELSE version <> 1 END), 0) FROM sale_orders WHERE sale = :s",
         stands),
         soci::use(in_sale), soci::into(orders), soci::into(units), soci::into(odd);
     at.sql << "SELECT COALESCE(SUM(delta), 0) FROM sale_changes WHERE sale = :s AND "
               "(state = 'done' OR (state = 'pending' AND delta > 0))",
         soci::use(in_sale), soci::into(changes);
+    long long not_returned = 0;
+    at.sql << fmt::format(
+        "SELECT COUNT(*) FROM sale_orders AS ended WHERE sale = :s AND NOT ({}) AND NOT EXISTS "
+        "(SELECT 1 FROM sale_returns AS back WHERE back.sale = ended.sale AND "
+        "back.order_id = ended.id AND back.units = ended.units)",
+        stands),
+        soci::use(in_sale), soci::into(not_returned);
     long long applied = 0;
     long long last_change = 0;
     at.sql << "SELECT COALESCE(SUM(CASE WHEN state = 'done' THEN delta ELSE 0 END), 0), "
@@ -524,7 +531,7 @@ DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
     totals = {.stock = stock_of(at, in_sale),
               .orders = orders,
               .units = units,
-              .odd = odd,
+              .odd = odd + not_returned,
               .applied = applied,
               .last_change = last_change,
               .changes = changes,
@@ -539,9 +546,8 @@ void SqlOrderStore::keep_definition(const std::string& sale, const Fields& field
     const auto id = id_of(at, sale);
     for (const auto& [field, value] : fields) {
       const auto text = to_column(value);
-      at.sql << fmt::format(
-          "{} sale_definitions (sale, field, value) VALUES (:s, :f, :v) {}",
-          dialect_.insert_prefix, dialect_.insert_suffix),
+      at.sql << fmt::format("{} sale_definitions (sale, field, value) VALUES (:s, :f, :v) {}",
+                            dialect_.insert_prefix, dialect_.insert_suffix),
           soci::use(id), soci::use(field), soci::use(text);
     }
     return true;

@@ -193,9 +193,10 @@ void OrderWorker::Impl::shut() {
   const sale::SaleKeys keys{sale_.name};
   const auto shut = store_.run(scripts::sale_shut, {keys.sale}, {"lost"}, sale::repeatable).get();
   if (shut.as_integer() == 1)
-    log(LogLevel::error, fmt::format("sale '{}' was lost in {} and created again; buyers wait until "
-                                     "'sluice sale recover {}' has brought back its orders from {}",
-                                     sale_.name, store_.describe(), sale_.name, orders_.describe()));
+    log(LogLevel::error,
+        fmt::format("sale '{}' was lost in {} and created again; buyers wait until "
+                    "'sluice sale recover {}' has brought back its orders from {}",
+                    sale_.name, store_.describe(), sale_.name, orders_.describe()));
 }
 
 void OrderWorker::Impl::leave() {
@@ -310,8 +311,8 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take_over(const std::stop_token& s
 
 /// Entries of dead workers.
 OrderWorker::Impl::Entries OrderWorker::Impl::claim(const std::stop_token& stop) {
-  auto claimed = queue_.claim(options_.claim_after, claim_from_, options_.batch,
-                              options_.most_deliveries);
+  auto claimed =
+      queue_.claim(options_.claim_after, claim_from_, options_.batch, options_.most_deliveries);
   claim_from_ = claimed.next;
   record([&](WorkerProgress& progress) {
     progress.claimed += claimed.entries.size() + claimed.suspects.size();
@@ -322,7 +323,8 @@ OrderWorker::Impl::Entries OrderWorker::Impl::claim(const std::stop_token& stop)
 }
 
 /// Of a batch whose workers die one order may be the cause, and the others are not: so each is
-/// tried alone, once, and the one that its worker died of is buried by the next. False: `stop` came.
+/// tried alone, once, and the one that its worker died of is buried by the next. False: `stop`
+/// came.
 bool OrderWorker::Impl::try_alone(const sale::OrderQueue::Suspect& suspect,
                                   const std::stop_token& stop) {
   // Workers may also have died of a database that was away. A write that succeeds now says that it

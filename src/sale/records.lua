@@ -36,7 +36,7 @@ for at = 1, #ARGV, 4 do
     local earlier = redis.call('hget', KEYS[3], place)
     there = earlier and parts(earlier)
   end
-  if not there or there.number ~= order.number then
+  if not there or string.sub(there.text, 2) ~= string.sub(order.text, 2) then
     written = written + 1
     if not there then
       orders = orders + 1

@@ -1,5 +1,3 @@
-#include "sluice/sale_recovery.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "sale/recovery.lua.hpp"
 #include "sale/settlement.hpp"
 #include "sale/streams.hpp"
+#include "sluice/sale_recovery.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -132,8 +131,7 @@ void Recovery::restore_returns() {
   Settlement{store_, sale_, orders_}.settle();  // and those that the store had not been told of
 }
 
-std::unordered_set<std::int64_t> Recovery::in_database(
-    const std::vector<std::int64_t>& ids) const {
+std::unordered_set<std::int64_t> Recovery::in_database(const std::vector<std::int64_t>& ids) const {
   std::unordered_set<std::int64_t> found;
   for (const auto& row : orders_.find(sale_.name, ids)) found.insert(row.id);
   return found;
@@ -154,7 +152,7 @@ void Recovery::reconcile_streams() {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const auto& order = entries[i].order;
       if (!records[i]) lost.push_back(order);
-      const bool is_other = records[i] && records[i]->id != order.id;
+      const bool is_other = records[i] && fingerprint_of(*records[i]) != fingerprint_of(order);
       if (is_other && safe.contains(records[i]->id)) {
         void_entries.push_back(entries[i]);
       } else {
@@ -225,25 +223,25 @@ void Recovery::open_gate() {
     const auto there = store_.run({"HLEN", keys_.buyers}).get().as_integer() +
                        store_.run({"HLEN", keys_.requests}).get().as_integer();
     if (static_cast<std::int64_t>(orders) != there) continue;  // HSCAN gave some of them twice
-    const auto answer =
-        store_
-            .run(scripts::sale_end_recovery, {keys_.sale},
-                 {token_, this_store_, fmt::to_string(epoch_),
-                  before.is_null() ? "0" : before.as_text(), fmt::to_string(units),
-                  fmt::to_string(orders)},
-                 {})
-            .get()
-            .as_integer();
+    const auto answer = store_
+                            .run(scripts::sale_end_recovery, {keys_.sale},
+                                 {token_, this_store_, fmt::to_string(epoch_),
+                                  before.is_null() ? "0" : before.as_text(), fmt::to_string(units),
+                                  fmt::to_string(orders)},
+                                 {})
+                            .get()
+                            .as_integer();
     if (answer == 1) return;
     if (answer == 0)
       throw Error{Errc::server,
                   fmt::format("sale '{}': another recovery of it has begun; it opens the gate",
                               sale_.name)};
     if (answer == -1)
-      throw Error{Errc::server,
-                  fmt::format("sale '{}': {} changed again while the sale was recovered; recover it "
-                              "once more",
-                              sale_.name, store_.describe())};
+      throw Error{
+          Errc::server,
+          fmt::format("sale '{}': {} changed again while the sale was recovered; recover it "
+                      "once more",
+                      sale_.name, store_.describe())};
   }
   throw Error{Errc::server, fmt::format("sale '{}': orders come and go while they are counted; "
                                         "recover it once more",
@@ -275,10 +273,11 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
     throw Error{Errc::bad_argument,
                 fmt::format("sale '{}' is archived: there is nothing to recover", name)};
   if (!definition && kept.empty())
-    throw Error{Errc::bad_argument,
-                fmt::format("neither {} nor {} knows how sale '{}' is defined: create it again as it "
-                            "was, and recover it then",
-                            store.describe(), orders.describe(), name)};
+    throw Error{
+        Errc::bad_argument,
+        fmt::format("neither {} nor {} knows how sale '{}' is defined: create it again as it "
+                    "was, and recover it then",
+                    store.describe(), orders.describe(), name)};
   if (!definition) definition = sale::definition_of(name, kept);
   return sale::Recovery{store, *definition, orders}.run(std::move(kept));
 }

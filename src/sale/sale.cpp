@@ -161,12 +161,12 @@ Task<SaleStatus> Sale::Impl::status() {
   status.sold = fields.at(1).as_integer();
   status.orders = fields.at(2).as_integer();
   const auto& time = checked(replies.at(0)).as_items();
-  Circumstances at{.closed = !fields.at(4).is_null(),
-                   .archived = !fields.at(5).is_null(),
-                   .recovering = !fields.at(8).is_null() ||
-                                  is_another_store(fields.at(9), replies.at(4)),
-                   .now = WallTime{std::chrono::seconds{time.at(0).as_integer()} +
-                                   std::chrono::microseconds{time.at(1).as_integer()}}};
+  Circumstances at{
+      .closed = !fields.at(4).is_null(),
+      .archived = !fields.at(5).is_null(),
+      .recovering = !fields.at(8).is_null() || is_another_store(fields.at(9), replies.at(4)),
+      .now = WallTime{std::chrono::seconds{time.at(0).as_integer()} +
+                      std::chrono::microseconds{time.at(1).as_integer()}}};
   if (!fields.at(3).is_null()) {
     at.now = std::max(at.now, WallTime{std::chrono::microseconds{fields.at(3).as_integer()}});
     at.day = fields.at(6).as_text();

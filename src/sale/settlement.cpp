@@ -20,9 +20,10 @@ EndedOrder Settlement::end(const SaleOrder& order, OrderState state, const std::
     const auto result =
         orders_.insert(sale_.name, {&admitted, 1}, epoch.is_null() ? 0 : epoch.as_integer());
     if (result.stale)
-      throw Error{Errc::server, fmt::format("sale '{}' is being recovered: cancel order {} when that "
-                                            "has ended",
-                                            sale_.name, order.number)};
+      throw Error{Errc::server,
+                  fmt::format("sale '{}' is being recovered: cancel order {} when that "
+                              "has ended",
+                              sale_.name, order.number)};
     if (!result.rejected.empty())
       throw Error{Errc::database,
                   fmt::format("sale '{}': order {} cannot end, {} refuses it: {}", sale_.name,
