@@ -12,6 +12,7 @@
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
+#include "sluice/sale_recovery.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -29,6 +30,7 @@ struct SaleArgs {
   std::int64_t stock = -1;  ///< not given
   std::size_t step = 500;
   bool until_empty = false;
+  std::size_t named = 100;
 };
 
 Sale load_sale(Store& store, const std::string& name) {
@@ -235,15 +237,34 @@ int dead_letters(const Globals& globals, const SaleArgs& args) {
   return after.empty() ? exit_ok : exit_check_failed;
 }
 
+Json json_of(const std::vector<AuditDifference>& differences) {
+  Json all = Json::array();
+  for (const auto& one : differences)
+    all.add(Json::object({{"check", one.check},
+                          {"where", one.where},
+                          {"what", one.what},
+                          {"in_store", one.in_store},
+                          {"elsewhere", one.elsewhere}}));
+  return all;
+}
+
 int audit_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
   const auto orders = open_order_store(args.orders);
-  const SaleAudit found = audit(*store, sale, *orders);
-  if (!globals.json) print_checks(found.checks);
+  const SaleAudit found = audit(*store, sale, *orders, {.named = args.named});
+  if (!globals.json) {
+    print_checks(found.checks);
+    for (const auto& one : found.differences) fmt::print("  differs {}\n", to_string(one));
+    for (const auto& what : found.unknown) fmt::print("  unknown {}\n", what);
+  }
+  Json unknown = Json::array();
+  for (const auto& what : found.unknown) unknown.add(what);
   print(globals.json,
         Json::object({{"ok", found.ok()},
                       {"checks", json_of(found.checks)},
+                      {"differences", json_of(found.differences)},
+                      {"unknown", unknown},
                       {"admitted", found.admitted},
                       {"in_database", found.in_database},
                       {"on_the_way", found.on_the_way},
@@ -284,6 +305,27 @@ Target into_instant(std::optional<WallTime>& instant) {
                   fmt::format("'{}' is no instant: write {}", word, instant_form)};
   };
   return {Target::Takes::one_word, set, {}};
+}
+
+int recover_sale(const Globals& globals, const SaleArgs& args) {
+  const auto store = open_store(globals);
+  const auto orders = open_order_store(args.orders);
+  const SaleRecovery done = recover(*store, args.definition.name, *orders);
+  print(
+      globals.json,
+      Json::object({{"ok", true},
+                    {"made_again", done.made_again},
+                    {"in_database", done.in_database},
+                    {"restored", done.restored},
+                    {"given_back", done.given_back},
+                    {"on_the_way", done.on_the_way},
+                    {"sent_again", done.sent_again},
+                    {"removed", done.removed}}),
+      fmt::format("sale '{}' {}: {} of {} orders restored, {} on their way, {} sent again; {} "
+                  "entries removed",
+                  args.definition.name, done.made_again ? "made again" : "recovered", done.restored,
+                  done.in_database, done.on_the_way, done.sent_again, done.removed));
+  return exit_ok;
 }
 
 std::vector<Option> definition_options(SaleArgs& args) {
@@ -376,7 +418,13 @@ Command sale_command(const Globals& globals) {
                 {"--until-empty", "", "End when no order is left in the stream",
                  into(args->until_empty)}},
                work),
-          verb("audit", "Compare store and database to the last unit", {orders}, audit_sale)}};
+          verb("audit", "Compare store and database, order by order",
+               {orders,
+                {"--named", "N", "How many differences are named; all are counted",
+                 into(args->named, 0, 1'000'000)}},
+               audit_sale),
+          verb("recover", "Give a store that lost orders what the database has, and let buyers in",
+               {orders}, recover_sale)}};
 }
 
 }  // namespace sluice::cli

@@ -69,8 +69,9 @@ class SaleRecoveryTest : public testing::Test {
     }
     const auto found = audit(*store_, *sale_, *orders_);
     for (const auto& check : found.checks)
-      EXPECT_TRUE(check.ok || check.name == trace) << check.name << ": " << check.figure << ", expected " << check.expected
-                            << " (" << check.detail << ")";
+      EXPECT_TRUE(check.ok || check.name == trace)
+          << check.name << ": " << check.figure << ", expected " << check.expected << " ("
+          << check.detail << ")";
     EXPECT_EQ(found.in_database, static_cast<std::int64_t>(told_.size() + cancelled_));
     EXPECT_EQ(sale_->status().get().dead, 0);
   }

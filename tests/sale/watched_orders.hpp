@@ -1,4 +1,5 @@
-/// An OrderStore that a test watches: it is told of each call before it is forwarded, and may throw.
+/// An OrderStore that a test watches: it is told of each call before it is forwarded, and may
+/// throw.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,8 @@ class WatchedOrders : public OrderStore {
     before("add_sale");
     return orders_.add_sale(sale, stock);
   }
-  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders, std::int64_t epoch) override {
+  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
+                      std::int64_t epoch) override {
     before("insert");
     return orders_.insert(sale, orders, epoch);
   }
@@ -26,7 +28,8 @@ class WatchedOrders : public OrderStore {
     before("begin_epoch");
     return orders_.begin_epoch(sale);
   }
-  std::vector<SaleOrder> page(const std::string& sale, std::int64_t after, std::size_t most) override {
+  std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
+                              std::size_t most) override {
     before("page");
     return orders_.page(sale, after, most);
   }
@@ -34,7 +37,8 @@ class WatchedOrders : public OrderStore {
     before("find");
     return orders_.find(sale, ids);
   }
-  std::vector<BuyerTotals> totals(const std::string& sale, std::span<const BuyerId> buyers) override {
+  std::vector<BuyerTotals> totals(const std::string& sale,
+                                  std::span<const BuyerId> buyers) override {
     before("totals");
     return orders_.totals(sale, buyers);
   }
@@ -58,11 +62,13 @@ class WatchedOrders : public OrderStore {
     before("buyers_above");
     return orders_.buyers_above(sale, limit);
   }
-  std::optional<SaleOrder> find_number(const std::string& sale, const std::string& number) override {
+  std::optional<SaleOrder> find_number(const std::string& sale,
+                                       const std::string& number) override {
     before("find_number");
     return orders_.find_number(sale, number);
   }
-  EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state, const std::string& reason) override {
+  EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
+                       const std::string& reason) override {
     before("end_order");
     return orders_.end_order(sale, id, state, reason);
   }
@@ -70,7 +76,8 @@ class WatchedOrders : public OrderStore {
     before("reason_of");
     return orders_.reason_of(sale, id);
   }
-  std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most, bool only_pending) override {
+  std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most,
+                                   bool only_pending) override {
     before("returns");
     return orders_.returns(sale, after, most, only_pending);
   }
@@ -78,7 +85,8 @@ class WatchedOrders : public OrderStore {
     before("return_done");
     return orders_.return_done(sale, id, seq);
   }
-  std::optional<StockChange> begin_stock_change(const std::string& sale, std::int64_t stock) override {
+  std::optional<StockChange> begin_stock_change(const std::string& sale,
+                                                std::int64_t stock) override {
     before("begin_stock_change");
     return orders_.begin_stock_change(sale, stock);
   }
