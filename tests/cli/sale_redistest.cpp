@@ -67,7 +67,7 @@ TEST_F(SaleProgram, E11_OpensAndClosesAreInstantsAndNonsenseIsRefused) {
   const std::pair<std::vector<std::string>, const char*> rows[] = {
       {{"--opens", "8pm"}, "'8pm' is no instant: write a date, a time and its zone, like"},
       {{"--closes", "2026-11-11T12:00"}, "is no instant"},
-      {{"--opens", "2199-01-02T00:00Z", "--closes", "2199-01-01T00:00Z"}, "opens after 2092-01-19"},
+      {{"--opens", "2199-01-01T00:00Z", "--closes", "2199-01-02T00:00Z"}, "opens after 2092-01-19"},
       {{"--opens", "2080-01-02T00:00Z", "--closes", "2080-01-01T00:00Z"}, "closes before it opens"},
       {{"--stock", "50000"}, "50000 units can be 50000 orders on one day, and 4 digit(s)"},
       {{"--file", "x.json"}, "not both"},
