@@ -127,6 +127,9 @@ class OrderStore {
   /// The order with this number.
   virtual std::optional<SaleOrder> find_number(const std::string& sale,
                                                const std::string& number) = 0;
+  /// The order of this buyer's request.
+  virtual std::optional<SaleOrder> find_request(const std::string& sale, const BuyerId& buyer,
+                                                const RequestId& request) = 0;
 
   /// Ends an order that is `awaiting`: in one transaction it gets the state and the reason, the
   /// stock its units, and a return is noted that the store does not know of yet.

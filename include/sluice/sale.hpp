@@ -214,9 +214,12 @@ class Sale {
 
   /// Cancels the order of a request before it is paid, and gives its units back to the sale. Its
   /// number is not used again; a repeat of the request gets `cancelled`; the buyer may buy anew
-  /// with another one. An order on its way is brought into the database first. `order` is empty
-  /// where the store knows no such request, `now` false where the order had ended before.
-  /// Throws Error: database (refuses the order: see dead_letters()), and what both throw.
+  /// with another one. An order on its way is brought into the database first; one of an archived
+  /// sale ends in the database alone. `order` is empty where nobody was admitted for that request,
+  /// `now` false where the order had ended before. A reason has up to 1000 bytes.
+  /// Throws Error: bad_argument (a longer reason), database (refuses the order: see
+  /// dead_letters()), server (the store lost the order; it ended in the database, and settle() goes
+  /// on after the recovery), and what both throw.
   EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason);
   /// Changes what the sale sells in all. False: more is sold than that; nothing was changed.
   /// Throws Error: bad_argument (out of range, or more than a day has numbers).

@@ -1,7 +1,7 @@
 #include "sale/archive.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -26,9 +26,10 @@ class WholeFile {
   explicit WholeFile(const std::string& path)
       : path_(path),
         unfinished_(path + ".unfinished"),
-        file_(::open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                     0600)) {
+        file_(::open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
     if (!file_.is_open()) fail("open");
+    if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) fail("another process writes it: flock");
+    if (::ftruncate(file_.number(), 0) != 0) fail("ftruncate");
   }
 
   void write(std::string_view text) {
@@ -42,7 +43,6 @@ class WholeFile {
 
   void finish() {
     if (::fsync(file_.number()) != 0) fail("fsync");
-    file_.close();
     if (::rename(unfinished_.c_str(), path_.c_str()) != 0) fail("rename");
     const auto slash = path_.rfind('/');
     const auto folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);

@@ -102,6 +102,8 @@ class SqlOrderStore final : public OrderStore {
   Fields definition(const std::string& sale) override;
   std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override;
   std::optional<SaleOrder> find_number(const std::string& sale, const std::string& number) override;
+  std::optional<SaleOrder> find_request(const std::string& sale, const BuyerId& buyer,
+                                        const RequestId& request) override;
   EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
                        const std::string& reason) override;
   std::string reason_of(const std::string& sale, std::int64_t id) override;
@@ -591,6 +593,20 @@ std::optional<SaleOrder> SqlOrderStore::find_number(const std::string& sale,
     auto found = fetch(at.sql, "number = :k", id_of(at, sale), number, 1);
     if (found.empty()) return std::nullopt;
     return std::move(found.front());
+  });
+}
+
+std::optional<SaleOrder> SqlOrderStore::find_request(const std::string& sale, const BuyerId& buyer,
+                                                     const RequestId& request) {
+  return guarded([&](Connection& at) -> std::optional<SaleOrder> {
+    const long long in_sale = id_of(at, sale);
+    const auto of_buyer = to_column(buyer.value);
+    const auto of_request = to_column(request.value);
+    long long id = 0;
+    at.sql << "SELECT id FROM sale_orders WHERE sale = :s AND buyer = :b AND request = :r",
+        soci::use(in_sale), soci::use(of_buyer), soci::use(of_request), soci::into(id);
+    if (!at.sql.got_data()) return std::nullopt;
+    return find(at, in_sale, id);
   });
 }
 

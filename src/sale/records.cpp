@@ -257,12 +257,16 @@ Task<Records::Returned> Records::give_back(OrderReturn what) {
 }
 
 Task<bool> Records::remove_some(std::size_t most) {
+  const std::string* const hashes[] = {&keys_.requests, &keys_.buyers, &keys_.returned};
   const auto count = fmt::to_string(most);
-  for (const auto* const hash : {&keys_.requests, &keys_.buyers, &keys_.returned}) {
-    auto asked = store_.run(scripts::sale_remove, {*hash}, {remove_from_, count}, repeatable);
+  for (; removing_ < std::size(hashes); ++removing_, remove_from_ = "0") {
+    auto asked =
+        store_.run(scripts::sale_remove, {*hashes[removing_]}, {remove_from_, count}, repeatable);
     const Value next = co_await asked;
-    remove_from_ = next.is_null() ? "0" : next.as_text();
-    if (!next.is_null()) co_return true;
+    if (next.is_null()) continue;
+    remove_from_ =
+        next.as_text();  // from the beginning each time it would pass over all it emptied
+    co_return true;
   }
   co_return false;
 }

@@ -100,6 +100,7 @@ class Records {
   const std::string type_;
   const std::size_t digits_;
   const SaleKeys keys_;
+  std::size_t removing_ = 0;  // which hash
   std::string remove_from_ = "0";
 };
 

@@ -93,8 +93,8 @@ redis.call('hset', KEYS[4], ARGV[4], ARGV[5])
 local ended = ARGV[6] .. string.sub(order, 2)
 if order == latest then latest = ended
 else redis.call('hset', KEYS[3], place, ended) end
-redis.call('hset', KEYS[2], ARGV[1],
-           string.format('%d %.0f ', ARGV[6] == 'a' and live or live - 1, units - ARGV[5]) .. latest)
+if ARGV[6] ~= 'a' then live = live - 1 end
+redis.call('hset', KEYS[2], ARGV[1], string.format('%d %.0f ', live, units - ARGV[5]) .. latest)
 redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[2] - ARGV[5]),
            'given_back', string.format('%.0f', (sale[4] or 0) + ARGV[5]))
 return 1

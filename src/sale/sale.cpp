@@ -59,11 +59,17 @@ class Sale::Impl {
 
   EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request,
                     const std::string& reason) {
+    constexpr std::size_t longest_reason = 1000;
+    if (reason.size() > longest_reason)
+      throw Error{Errc::bad_argument,
+                  fmt::format("sale '{}': the reason has {} bytes, it may have {}",
+                              definition_.name, reason.size(), longest_reason)};
     const sale::Wish wish{std::move(buyer), std::move(request)};
-    const auto found = sale::Records{store_, definition_}.find({&wish, 1}).get();
-    if (!found.front()) return {};
-    return sale::Settlement{store_, definition_, orders}.end(*found.front(), OrderState::cancelled,
-                                                             reason);
+    sale::Settlement settlement{store_, definition_, orders};
+    auto found = sale::Records{store_, definition_}.find({&wish, 1}).get().front();
+    if (!found) found = orders.find_request(definition_.name, wish.buyer, wish.request);
+    if (!found) return {};
+    return settlement.end(*found, OrderState::cancelled, reason);
   }
 
   bool change_stock(OrderStore& orders, std::int64_t stock) {

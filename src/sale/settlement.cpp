@@ -69,12 +69,21 @@ void Settlement::settle() {
   if (const auto change = orders_.pending_stock_change(sale_.name)) settle(*change);
   constexpr std::size_t page_size = 500;
   std::int64_t after = -1;
+  std::exception_ptr lost;  // one order that the store lost holds up no other
   for (;;) {
     const auto page = orders_.returns(sale_.name, after, page_size, true);
-    for (const auto& what : page) settle(what);
-    if (page.size() < page_size) return;
+    for (const auto& what : page) {
+      try {
+        settle(what);
+      } catch (const Error& error) {
+        if (error.errc() != Errc::server) throw;
+        if (!lost) lost = std::current_exception();
+      }
+    }
+    if (page.size() < page_size) break;
     after = page.back().order.id;
   }
+  if (lost) std::rethrow_exception(lost);
 }
 
 }  // namespace sluice::sale

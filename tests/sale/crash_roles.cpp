@@ -116,6 +116,15 @@ Admission buy_patiently(Sale& sale, const std::string& buyer) {
   }
 }
 
+std::unique_ptr<Store> open_patiently(const std::string& url) {
+  for (;; std::this_thread::sleep_for(10ms)) {
+    try {
+      return open(url);
+    } catch (const Error&) {  // between the end of a server and its successor
+    }
+  }
+}
+
 Sale create_patiently(Store& store, const CrashSetting& setting) {
   for (;; std::this_thread::sleep_for(10ms)) {
     try {
@@ -127,7 +136,7 @@ Sale create_patiently(Store& store, const CrashSetting& setting) {
 }
 
 int be_patient_seller(const CrashSetting& setting, int index, int sellers) {
-  const auto store = open(setting.url);
+  const auto store = open_patiently(setting.url);
   auto sale = create_patiently(*store, setting);
   const Journal journal{journal_of(setting, index)};
   for (;;)
@@ -143,7 +152,7 @@ int be_worker(const CrashSetting& setting) {
   sigemptyset(&terminate);
   sigaddset(&terminate, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &terminate, nullptr);
-  const auto store = open(setting.url);
+  const auto store = open_patiently(setting.url);
   const auto orders = open_order_store(setting.orders);
   const auto sale = create_patiently(*store, setting);
   OrderWorker worker{*store, sale, *orders, worker_options()};

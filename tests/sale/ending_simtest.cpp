@@ -101,6 +101,7 @@ TEST_F(SaleEnds, ACancelledOrderGivesItsUnitsBackAndKeepsItsNumber) {
   EXPECT_EQ(again.reason, "she, \"ann\", asked");
   EXPECT_EQ(sale_.status().get().left(), 3) << "once";
   EXPECT_FALSE(sale_.cancel(*orders_, {"ann"}, {"r2"}, "").order) << "nobody asked that";
+  EXPECT_THROW(sale_.cancel(*orders_, {"bob"}, {"r1"}, std::string(1001, 'x')), Error);
 
   const auto repeat = buy("ann", "r1", 3);
   EXPECT_EQ(repeat.outcome, SaleOutcome::cancelled);
@@ -126,6 +127,29 @@ TEST_F(SaleEnds, AnOrderIsCancelledWhereverItIsOnItsWay) {
   expect_agreement();
   EXPECT_EQ(sale_.status().get().dead, 0);
   EXPECT_EQ(sale_.status().get().sold, 1);
+}
+
+// The database ends the order all the same; what the store must follow waits for its recovery.
+TEST_F(SaleEnds, AnOrderThatTheStoreLostEndsInTheDatabaseAndHoldsUpNoOther) {
+  for (const auto* const buyer : {"ann", "bob"}) buy(buyer, "r", 2);
+  work();
+  const auto ann = store_->run({"HGET", "{s}:buyers", "ann"}).get().as_text();
+  store_->run({"HDEL", "{s}:buyers", "ann"}).get();
+  try {
+    sale_.cancel(*orders_, {"ann"}, {"r"}, "");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::server);
+    EXPECT_NE(error.message().find("sluice sale recover"), std::string::npos) << error.what();
+  }
+  const auto bob = orders_->find_request("s", {"bob"}, {"r"});
+  orders_->end_order("s", bob->id, OrderState::cancelled, "");  // and killed
+  EXPECT_THROW(sale_.settle(*orders_), Error);
+  EXPECT_EQ(sale_.status().get().sold, 2) << "those of bob are back";
+  store_->run({"HSET", "{s}:buyers", "ann", ann}).get();
+  sale_.settle(*orders_);
+  EXPECT_EQ(sale_.status().get().sold, 0);
+  expect_agreement();
 }
 
 TEST_F(SaleEnds, NumbersThatWereUsedUpByCancelledOrdersMakeItFull) {
@@ -247,17 +271,13 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
   EXPECT_EQ(buy("ann", "r2").outcome, SaleOutcome::closed);
   auto joined = Sale::create(*store_, definition_).get();
   EXPECT_EQ(joined.buy({"late"}, {"r"}).get().outcome, SaleOutcome::closed) << "never a new sale";
-  EXPECT_FALSE(sale_.cancel(*orders_, {"ann"}, {"r2"}, "").order);
   std::set<std::string> keys;
   const auto there = store_->run({"KEYS", "*"}).get();
   for (const auto& key : there.as_items()) keys.insert(key.as_text());
   EXPECT_EQ(keys, (std::set<std::string>{"sluice:sales", "sluice:sales:names", "{s}:sale"}));
 
   // An order that ends later ends in the database alone.
-  EXPECT_TRUE(
-      orders_->end_order("s", orders_->page("s", -1, 10).at(2).id, OrderState::cancelled, "late")
-          .now);
-  sale_.settle(*orders_);
+  EXPECT_TRUE(sale_.cancel(*orders_, {"ann"}, {"r2"}, "late").now);
   EXPECT_TRUE(orders_->returns("s", -1, 10, true).empty());
   EXPECT_FALSE(sale_.archive(*orders_));
 }

@@ -67,6 +67,11 @@ class WatchedOrders : public OrderStore {
     before("find_number");
     return orders_.find_number(sale, number);
   }
+  std::optional<SaleOrder> find_request(const std::string& sale, const BuyerId& buyer,
+                                        const RequestId& request) override {
+    before("find_request");
+    return orders_.find_request(sale, buyer, request);
+  }
   EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
                        const std::string& reason) override {
     before("end_order");
