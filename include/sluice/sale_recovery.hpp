@@ -17,6 +17,7 @@ struct SaleRecovery {
   std::int64_t given_back = 0;   ///< returns that it had lost
   std::int64_t on_the_way = 0;   ///< orders of the streams that are not in the database yet
   std::int64_t sent_again = 0;   ///< orders that the store knew and that were on no way
+  std::int64_t gaps = 0;         ///< places in the numbers where orders are lost for good
   std::int64_t removed = 0;      ///< entries of the streams whose buyer has another order instead
 };
 

@@ -320,6 +320,7 @@ int recover_sale(const Globals& globals, const SaleArgs& args) {
                     {"given_back", done.given_back},
                     {"on_the_way", done.on_the_way},
                     {"sent_again", done.sent_again},
+                    {"gaps", done.gaps},
                     {"removed", done.removed}}),
       fmt::format("sale '{}' {}: {} of {} orders restored, {} on their way, {} sent again; {} "
                   "entries removed",

@@ -42,4 +42,30 @@ class OnTheWay {
   std::vector<std::uint32_t> by_buyer_;  // places in lines_
 };
 
+/// Brings the orders of the database and those on their way into a ledger, each once.
+class OrdersById {
+ public:
+  /// Counts ids up to `cut`. REQUIRES: what it is given lives longer.
+  OrdersById(Ledger& ledger, const OnTheWay& on_the_way, std::int64_t cut)
+      : ledger_(ledger), lines_(on_the_way.lines()), waiting_(lines_.begin()), cut_(cut) {}
+
+  /// REQUIRES: ids rise from call to call.
+  void add(const LedgerLine& row);
+  /// Call it after the last row.
+  void finish();
+  /// Orders on their way that are not in the database.
+  std::int64_t waiting() const noexcept { return counted_; }
+
+ private:
+  void pass_waiting(std::int64_t below);
+  bool count(const LedgerLine& line);
+
+  Ledger& ledger_;
+  const std::deque<OnTheWay::Line>& lines_;
+  std::deque<OnTheWay::Line>::const_iterator waiting_;
+  const std::int64_t cut_;
+  std::int64_t last_ = -1;
+  std::int64_t counted_ = 0;
+};
+
 }  // namespace sluice::sale

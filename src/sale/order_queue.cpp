@@ -102,12 +102,11 @@ std::vector<OrderEntry> OrderQueue::read(std::size_t most, std::chrono::millisec
 
 OrderQueue::Claimed OrderQueue::claim(std::chrono::milliseconds idle, const std::string& start,
                                       std::size_t most, std::int64_t most_deliveries) {
-  const auto reply =
-      store_
-          .run(scripts::sale_claim, {keys_.orders},
-               {group, consumer_, fmt::to_string(idle.count()), start, fmt::to_string(most),
-                fmt::to_string(most_deliveries)})
-          .get();
+  const auto reply = store_
+                         .run(scripts::sale_claim, {keys_.orders},
+                              {group, consumer_, fmt::to_string(idle.count()), start,
+                               fmt::to_string(most), fmt::to_string(most_deliveries)})
+                         .get();
   const auto& parts = reply.as_items();
   Claimed claimed{
       .entries = entries_of(parts.at(1)), .suspects = {}, .next = parts.at(0).as_text()};
@@ -118,17 +117,16 @@ OrderQueue::Claimed OrderQueue::claim(std::chrono::milliseconds idle, const std:
 }
 
 std::optional<OrderEntry> OrderQueue::deliver(const std::string& id) {
-  auto entries =
-      entries_of(store_.run({"XCLAIM", keys_.orders, group, consumer_, "0", id}).get());
+  auto entries = entries_of(store_.run({"XCLAIM", keys_.orders, group, consumer_, "0", id}).get());
   if (entries.empty()) return std::nullopt;
   return std::move(entries.front());
 }
 
 OrderQueue::Adopted OrderQueue::adopt(const std::string& start, std::size_t most) {
-  const auto reply = store_
-                         .run(scripts::sale_adopt, {keys_.orders},
-                              {group, consumer_, start, fmt::to_string(most)})
-                         .get();
+  const auto reply =
+      store_
+          .run(scripts::sale_adopt, {keys_.orders}, {group, consumer_, start, fmt::to_string(most)})
+          .get();
   const auto& parts = reply.as_items();
   return {.entries = entries_of(parts.at(1)), .next = parts.at(0).as_text()};
 }

@@ -40,6 +40,7 @@ class Recovery {
   void reconcile_streams();
   void remove_entries(const std::vector<StreamOrder>& entries);
   void send_again();
+  void count_gaps();
   void open_gate();
 
   std::int64_t put(std::span<const SaleOrder> orders);
@@ -51,6 +52,7 @@ class Recovery {
   OrderStore& orders_;
   Records records_;
   OnTheWay on_the_way_;
+  std::vector<SaleOrder> sent_;
   SaleRecovery done_;
 
   const std::string token_ = random_hex_128();
@@ -200,10 +202,29 @@ void Recovery::send_again() {
         args.insert(args.end(), {texts[i - at], orders[i].buyer.value});
       const std::vector<std::string_view> names{keys_.orders};
       store_.run(scripts::sale_send_again, Words{names}, Words{args}).get();
-      done_.sent_again += static_cast<std::int64_t>(end - at);
+      for (auto i = at; i < end; ++i) sent_.push_back(orders[i]);
     }
     from = std::move(page.next);
   } while (!from.empty());
+  done_.sent_again = static_cast<std::int64_t>(sent_.size());
+  for (const auto& order : sent_) on_the_way_.add(order);
+}
+
+/// Where orders are lost that stood between others: an earlier batch may get lost with a server
+/// while a later one has reached the database.
+void Recovery::count_gaps() {
+  on_the_way_.sort();
+  Ledger ledger;
+  OrdersById all{ledger, on_the_way_, std::numeric_limits<std::int64_t>::max()};
+  std::int64_t after = std::numeric_limits<std::int64_t>::min();
+  for (;;) {
+    const auto rows = orders_.page(sale_.name, after, page_size);
+    for (const auto& row : rows) all.add(line_of(row, sale_));
+    if (rows.size() < page_size) break;
+    after = rows.back().id;
+  }
+  all.finish();
+  done_.gaps = ledger.orders() - ledger.in_place();
 }
 
 /// Counts what stands in the records now that nobody is admitted, and lets buyers in.
@@ -227,7 +248,7 @@ void Recovery::open_gate() {
                             .run(scripts::sale_end_recovery, {keys_.sale},
                                  {token_, this_store_, fmt::to_string(epoch_),
                                   before.is_null() ? "0" : before.as_text(), fmt::to_string(units),
-                                  fmt::to_string(orders)},
+                                  fmt::to_string(orders), fmt::to_string(done_.gaps)},
                                  {})
                             .get()
                             .as_integer();
@@ -257,6 +278,7 @@ SaleRecovery Recovery::run(OrderStore::Fields kept) {
   restore_returns();
   reconcile_streams();
   send_again();
+  count_gaps();
   open_gate();
   return done_;
 }

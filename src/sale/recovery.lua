@@ -49,14 +49,15 @@ return false
 -- Let buyers in again.
 -- KEYS[1] sale hash   ARGV[1] token of this recovery   ARGV[2] which store this was
 -- ARGV[3] epoch   ARGV[4] units given back when the orders were counted
--- ARGV[5] units of the orders that stand   ARGV[6] orders
+-- ARGV[5] units of the orders that stand   ARGV[6] orders   ARGV[7] gaps in their numbers
 -- Reply: 1; 0 another recovery has begun; -1 the store has changed again; -2 count once more
 -- include sale/recovery.lua store
 local sale = redis.call('hmget', KEYS[1], 'recovering', 'given_back')
 if sale[1] ~= ARGV[1] then return 0 end
 if store_now() ~= ARGV[2] then return -1 end
 if (sale[2] or '0') ~= ARGV[4] then return -2 end
-redis.call('hset', KEYS[1], 'epoch', ARGV[3], 'sold', ARGV[5], 'orders', ARGV[6])
+redis.call('hset', KEYS[1], 'epoch', ARGV[3], 'sold', ARGV[5], 'orders', ARGV[6],
+           'gaps', ARGV[7])
 if ARGV[2] ~= '' then redis.call('hset', KEYS[1], 'store', ARGV[2]) end
 redis.call('hdel', KEYS[1], 'recovering')
 return 1

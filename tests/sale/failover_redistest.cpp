@@ -184,7 +184,8 @@ void storm(std::chrono::milliseconds span) {
   const auto deadline = std::chrono::steady_clock::now() + span;
   int failovers = 0;
   int kills = 0;
-  while (std::chrono::steady_clock::now() < deadline && !testing::Test::HasFailure()) {
+  while ((failovers < 3 || std::chrono::steady_clock::now() < deadline) &&
+         !testing::Test::HasFailure()) {
     std::this_thread::sleep_for(std::chrono::milliseconds{200 + random() % 600});
     if (random() % 2 == 0) {
       const auto slot = random() % all;

@@ -3,6 +3,7 @@
 
 #include "sale/shop.hpp"
 #include "sluice/id.hpp"
+#include "sluice/sale_recovery.hpp"
 #include "sluice/when_all.hpp"
 
 namespace sluice {
@@ -421,8 +422,11 @@ TEST(SaleRestart, AServerThatIsKilledLosesNoAnswer) {
     EXPECT_EQ(again.outcome, SaleOutcome::repeated);
     EXPECT_EQ(again.order, order);
   }
-  EXPECT_TRUE(buy(sale, "5", "r").order->number.ends_with("0006"));
+  // Nothing is lost, but the server cannot know that.
+  EXPECT_EQ(buy(sale, "5", "r").outcome, SaleOutcome::recovering);
   const auto orders = open_order_store("sqlite::memory:");
+  EXPECT_EQ(recover(*store, "s", *orders).on_the_way, 5);
+  EXPECT_TRUE(buy(sale, "5", "r").order->number.ends_with("0006"));
   OrderWorker{*store, sale, *orders}.drain();
   EXPECT_EQ(orders->page("s", 0, 10).size(), 6U);
   test::expect_clean(*store, sale, *orders);

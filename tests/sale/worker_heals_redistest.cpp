@@ -1,6 +1,7 @@
 // What a worker finds that went wrong with the stream and its group, and puts right.
 #include <sqlite3/soci-sqlite3.h>
 
+#include <atomic>
 #include <set>
 #include <stdexcept>
 
@@ -207,6 +208,35 @@ TEST_F(SaleGroup, E14_AnOrderThatKillsItsWorkersIsBuriedAndItsNeighboursAreNot) 
   EXPECT_EQ(letters[0].reason, "delivered 4 times and never finished");
   EXPECT_EQ(orders_->page(name_, 0, 100).size(), 29U);
   test::expect_clean(*store_, sale_, *orders_);
+}
+
+TEST_F(SaleGroup, AnAuditFindsNothingWhileOrdersAreBoughtBroughtInAndCancelled) {
+  auto options = quick();
+  options.batch = 20;
+  OrderWorker worker{*store_, sale_, *orders_, options};
+  const auto cancellers = open_order_store(url_);
+  const auto auditors = open_order_store(url_);
+  std::atomic<int> bought{0};
+  std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
+  wait_until([&] { return auditors->stock(name_).has_value(); });
+  std::jthread buying{[&](std::stop_token stop) {
+    for (int i = 0; i < 9'000 && !stop.stop_requested(); ++i)
+      bought += test::buy(sale_, std::to_string(i), "r").outcome == SaleOutcome::admitted;
+  }};
+  std::jthread cancelling{[&](std::stop_token stop) {
+    for (int i = 0; !stop.stop_requested(); i += 3) {
+      while (i >= bought && !stop.stop_requested()) std::this_thread::yield();
+      if (i < bought) sale_.cancel(*cancellers, BuyerId{std::to_string(i)}, RequestId{"r"}, "x");
+    }
+  }};
+  for (int i = 0; i < 12; ++i) test::expect_clean(*store_, sale_, *auditors);
+  for (auto* const thread : {&buying, &cancelling}) {
+    thread->request_stop();
+    thread->join();
+  }
+  wait_until([&] { return waiting() == 0; });
+  test::expect_clean(*store_, sale_, *auditors);
+  EXPECT_GT(bought, 0);
 }
 
 }  // namespace
