@@ -10,10 +10,11 @@
 ///   takes it from there into the database exactly once. The same buyer with the same request id
 ///   always gets the same order, however often and however late he asks, until the sale is
 ///   archived. An order is cancelled once, and its units return once, whichever process dies when.
-/// Not guaranteed: any of it after the store lost its data (an asynchronous replica promoted,
-///   FLUSHALL). The database then refuses what is too much, and such orders end as dead letters
-///   (docs/sale.md), counted in `sluice_sale_dead_letters_total`. Numbers are unique within a sale:
-///   give each sale a `number_type` of its own.
+/// Not guaranteed: orders that the store lost and that had not reached the database. Where a server
+///   was started again, or a replica took its place, buyers get `recovering` until recover()
+///   (sluice/sale_recovery.hpp) has brought back what the database knows; orders that can be no
+///   more end as dead letters (docs/sale.md), counted in `sluice_sale_dead_letters_total`. Numbers
+///   are unique within a sale: give each sale a `number_type` of its own.
 /// Threads: any. Calls made at the same time travel together, in one round trip and one script.
 /// In Redis, all in the slot of NAME, no TTL: hash {NAME}:sale (definition, sold, counters), hash
 ///   {NAME}:buyers (buyer to his latest order), hash {NAME}:requests (buyer and request to an

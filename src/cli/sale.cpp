@@ -237,9 +237,9 @@ int dead_letters(const Globals& globals, const SaleArgs& args) {
   return after.empty() ? exit_ok : exit_check_failed;
 }
 
-Json json_of(const std::vector<AuditDifference>& differences) {
+Json differences_of(const SaleAudit& found) {
   Json all = Json::array();
-  for (const auto& one : differences)
+  for (const auto& one : found.differences)
     all.add(Json::object({{"check", one.check},
                           {"where", one.where},
                           {"what", one.what},
@@ -263,7 +263,7 @@ int audit_sale(const Globals& globals, const SaleArgs& args) {
   print(globals.json,
         Json::object({{"ok", found.ok()},
                       {"checks", json_of(found.checks)},
-                      {"differences", json_of(found.differences)},
+                      {"differences", differences_of(found)},
                       {"unknown", unknown},
                       {"admitted", found.admitted},
                       {"in_database", found.in_database},
