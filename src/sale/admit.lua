@@ -69,7 +69,9 @@ for i, record in ipairs(redis.call('hmget', KEYS[2], unpack(names))) do
     local buyer, request = names[i], ARGV[first + 3 * i - 2]
     local live, units, order, n, latest =
         string.match(record, '^(%d+) (%d+) (%a (%d+) %d+ %S+ %d+ %d+ (.+))$')
-    if not live then return redis.error_reply('ERR the record of buyer ' .. buyer .. ' is damaged') end
+    if not live then
+      return redis.error_reply('ERR the record of buyer ' .. buyer .. ' is damaged')
+    end
     buyers[buyer] = buyers[buyer] or {live = tonumber(live), units = tonumber(units), order = order,
                                       n = tonumber(n), request = latest}
     if buyers[buyer].n > 1 and latest ~= request then
