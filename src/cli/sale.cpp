@@ -27,7 +27,7 @@ struct SaleArgs {
   std::string number;
   std::string reason;
   std::int64_t stock = -1;  ///< not given
-  std::size_t step = 500;
+  std::size_t step = ArchiveOptions{}.step;
   bool until_empty = false;
 };
 
