@@ -28,7 +28,7 @@ struct SaleArgs {
   std::string number;
   std::string reason;
   std::int64_t stock = -1;  ///< not given
-  std::size_t step = 500;
+  std::size_t step = ArchiveOptions{}.step;
   bool until_empty = false;
   std::size_t named = 100;
 };
@@ -353,6 +353,20 @@ std::vector<Option> definition_options(SaleArgs& args) {
            into(args.file)}};
 }
 
+std::vector<Option> cancel_options(SaleArgs& args, const Option& orders) {
+  return {{"--number", "NUMBER", "The order with this number", into(args.number)},
+          {"--buyer", "NAME", "Or the order of this buyer", into(args.buyer)},
+          {"--request", "ID", "and this request", into(args.request)},
+          {"--reason", "TEXT", "Kept with the order", into(args.reason)},
+          orders};
+}
+
+std::vector<Option> archive_options(SaleArgs& args, const Option& orders) {
+  return {orders,
+          {"--file", "FILE", "Write all orders into this file, too, as CSV", into(args.file)},
+          {"--step", "N", "How many orders are deleted at once", into(args.step, 1, 10'000)}};
+}
+
 }  // namespace
 
 Command sale_command(const Globals& globals) {
@@ -389,12 +403,7 @@ Command sale_command(const Globals& globals) {
                 {"--units", "N", "How many, all or none", into(args->units, 1, 1'000'000'000'000)}},
                buy),
           verb("cancel", "Cancel an order before it is paid, and give its units back",
-               {{"--number", "NUMBER", "The order with this number", into(args->number)},
-                {"--buyer", "NAME", "Or the order of this buyer", into(args->buyer)},
-                {"--request", "ID", "and this request", into(args->request)},
-                {"--reason", "TEXT", "Kept with the order", into(args->reason)},
-                orders},
-               cancel),
+               cancel_options(*args, orders), cancel),
           verb("stock", "Change how many units the sale sells in all",
                {{"--to", "N", "So many; not fewer than are sold",
                  into(args->stock, 0, 1'000'000'000'000), true},
@@ -402,14 +411,9 @@ Command sale_command(const Globals& globals) {
                change_stock),
           verb("status", "Stock, orders, and what is on its way", {}, status),
           verb("close", "Admit nobody any more", {}, close),
-          verb(
-              "archive",
-              "Close a sale, wait for its last order, audit it, and delete its orders from the "
-              "store",
-              {orders,
-               {"--file", "FILE", "Write all orders into this file, too, as CSV", into(args->file)},
-               {"--step", "N", "How many orders are deleted at once", into(args->step, 1, 10'000)}},
-              archive),
+          verb("archive",
+               "Close a sale, bring its last orders in, audit it, and delete them from the store",
+               archive_options(*args, orders), archive),
           verb("dead", "Orders that the database refused",
                {{"--revive", "ID", "Send the dead letter with this id to the workers again",
                  into(args->revive)}},

@@ -60,7 +60,7 @@ local limit, unit_limit = tonumber(sale[3]), tonumber(sale[16])
 local shape = 'a %d %.0f ' .. sale[7] .. today .. '%0' .. sale[8] .. 'd %.0f '
               .. string.format('%.0f', now) .. ' '
 
-local names, older_names = {}, {}
+local names, older_names, older_requests = {}, {}, {}
 for at = first, #ARGV, 3 do names[#names + 1] = ARGV[at] end
 if #names == 0 then return replies end
 local function place(buyer, request) return #buyer .. ':' .. buyer .. request end
@@ -72,17 +72,20 @@ for i, record in ipairs(redis.call('hmget', KEYS[2], unpack(names))) do
     local buyer, request = names[i], ARGV[first + 3 * i - 2]
     local live, units, order, n, latest =
         string.match(record, '^(%d+) (%d+) (%a (%d+) %d+ %S+ %d+ %d+ (.+))$')
-    if not live then return redis.error_reply('ERR the record of buyer ' .. buyer .. ' is damaged') end
+    if not live then
+      return redis.error_reply('ERR the record of buyer ' .. buyer .. ' is damaged')
+    end
     buyers[buyer] = buyers[buyer] or {live = tonumber(live), units = tonumber(units), order = order,
                                       n = tonumber(n), request = latest}
     if buyers[buyer].n > 1 and latest ~= request then
       older_names[#older_names + 1] = place(buyer, request)
+      older_requests[#older_names] = request
     end
   end
 end
 if #older_names > 0 then
   for i, order in ipairs(redis.call('hmget', KEYS[3], unpack(older_names))) do
-    older[older_names[i]] = order
+    older[older_names[i]] = order and order .. older_requests[i]
   end
 end
 
@@ -117,7 +120,7 @@ for i, buyer in ipairs(names) do
     else
       local behind = place(buyer, his.request)
       older[behind] = his.order
-      moved[#moved + 1], moved[#moved + 2] = behind, his.order
+      moved[#moved + 1], moved[#moved + 2] = behind, string.sub(his.order, 1, -#his.request - 1)
     end
     if not his.changed then
       his.changed = true

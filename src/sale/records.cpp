@@ -71,12 +71,15 @@ std::string place_of(const std::string& buyer, const std::string& request) {
   return fmt::format("{}:{}{}", buyer.size(), buyer, request);
 }
 
-/// Of such a field. Empty: it is none.
-std::string buyer_of(std::string_view place) {
+/// The order at such a field. Empty: there stands none.
+std::optional<SaleOrder> earlier_order(std::string_view place, const std::string& text) {
   const auto colon = place.find(':');
   const auto size = parse_integer<std::size_t>(place.substr(0, colon));
-  if (!size || *size >= place.size() - colon) return {};
-  return std::string{place.substr(colon + 1, *size)};
+  if (!size || *size >= place.size() - colon) return std::nullopt;
+  const auto request = std::string{place.substr(colon + 1 + *size)};
+  auto order = order_of(text + request, std::string{place.substr(colon + 1, *size)});
+  if (!order || order->request.value != request) return std::nullopt;
+  return order;
 }
 
 /// The items of a batch that must all have succeeded.
@@ -145,8 +148,8 @@ Task<Records::Page> Records::scan(std::string from, std::size_t most) {
     const auto& field = fields[i].as_text();
     const auto& value = fields[i + 1].as_text();
     if (earlier) {
-      auto order = order_of(value, buyer_of(field));
-      if (order && place_of(order->buyer.value, order->request.value) == field)
+      auto order = earlier_order(field, value);
+      if (order)
         page.earlier.push_back(std::move(*order));
       else
         page.damaged.push_back("requests: " + field);
@@ -183,7 +186,7 @@ Task<std::vector<std::optional<SaleOrder>>> Records::find(std::span<const Wish> 
     const auto& [buyer, request] = wishes[i];
     std::optional<SaleOrder> order;
     if (!earlier.at(i).is_null()) {
-      order = order_of(earlier[i].as_text(), buyer.value);
+      order = earlier_order(places[i], earlier[i].as_text());
     } else if (!records.at(i).is_null()) {
       if (auto record = record_of(records[i].as_text(), buyer.value)) order = record->latest;
     }

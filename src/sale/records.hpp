@@ -3,7 +3,8 @@
 ///
 ///   {NAME}:buyers     buyer -> "live units ORDER": how many orders and units he has that were not
 ///                     returned, and his latest order
-///   {NAME}:requests   "bytes of the buyer:buyer" + request -> ORDER, of each earlier order
+///   {NAME}:requests   "bytes of the buyer:buyer" + request -> ORDER without its request, of each
+///                     earlier order
 ///   {NAME}:returned   "id:seq" -> units, of each return
 ///   {NAME}:orders     stream: order ORDER, buyer
 ///

@@ -20,6 +20,8 @@ local function parts(order)
           number = number, units = tonumber(units), issued = tonumber(issued), request = request}
 end
 
+local function without_request(order) return string.sub(order.text, 1, -#order.request - 1) end
+
 local written = 0
 for at = 1, #ARGV, 4 do
   local buyer, order = ARGV[at], parts(ARGV[at + 1])
@@ -34,7 +36,7 @@ for at = 1, #ARGV, 4 do
   local there = latest
   if latest and latest.request ~= order.request then
     local earlier = redis.call('hget', KEYS[3], place)
-    there = earlier and parts(earlier)
+    there = earlier and parts(earlier .. order.request)
   end
   if not there or string.sub(there.text, 2) ~= string.sub(order.text, 2) then
     written = written + 1
@@ -45,10 +47,11 @@ for at = 1, #ARGV, 4 do
     end
     live, units, sold = live + 1, units + order.units, sold + order.units
     if latest and there ~= latest and latest.n >= order.n then
-      redis.call('hset', KEYS[3], place, order.text)
+      redis.call('hset', KEYS[3], place, without_request(order))
     else
       if latest and there ~= latest then
-        redis.call('hset', KEYS[3], #buyer .. ':' .. buyer .. latest.request, latest.text)
+        redis.call('hset', KEYS[3], #buyer .. ':' .. buyer .. latest.request,
+                   without_request(latest))
         redis.call('hdel', KEYS[3], place)
       end
       latest = order
@@ -92,7 +95,7 @@ if number ~= ARGV[3] or state ~= 'a' then return -1 end
 redis.call('hset', KEYS[4], ARGV[4], ARGV[5])
 local ended = ARGV[6] .. string.sub(order, 2)
 if order == latest then latest = ended
-else redis.call('hset', KEYS[3], place, ended) end
+else redis.call('hset', KEYS[3], place, ended) end  -- without its request, as it was
 if ARGV[6] ~= 'a' then live = live - 1 end
 redis.call('hset', KEYS[2], ARGV[1], string.format('%d %.0f ', live, units - ARGV[5]) .. latest)
 redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[2] - ARGV[5]),
