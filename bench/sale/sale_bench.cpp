@@ -119,6 +119,62 @@ double persist(Store& store, const std::string& name, std::uint64_t count) {
   return static_cast<double>(worker.progress().inserted) / span;
 }
 
+/// Buys `orders` orders, with a buyer of 13 bytes and a request of 36 each, so many a buyer.
+void buy_all(Sale& sale, std::int64_t orders, std::int64_t each) {
+  for (std::int64_t bought = 0; bought < orders;) {
+    std::vector<Task<Admission>> calls;
+    for (int i = 0; i < 512 && bought < orders; ++i, ++bought)
+      calls.push_back(sale.buy(BuyerId{fmt::format("{:013}", bought / each)},
+                               RequestId{fmt::format("{:036}", bought)}));
+    for (const auto& answer : when_all(std::move(calls)).get())
+      if (answer.outcome != SaleOutcome::admitted) throw std::runtime_error{"not admitted"};
+  }
+}
+
+/// Bytes of Redis an order, once the workers have it.
+double bytes_an_order(int port, Store& store, std::int64_t each) {
+  constexpr std::int64_t count = 100'000;
+  test::PlainClient side{static_cast<std::uint16_t>(port)};
+  const auto used = [&] {
+    const auto info = side.command({"INFO", "memory"}).as_text();
+    constexpr std::string_view field = "used_memory:";
+    return std::stod(info.substr(info.find(field) + field.size()));
+  };
+  side.command({"FLUSHALL", "SYNC"});
+  auto definition = goods("memory");
+  definition.limit = each == 1 ? 1 : 0;
+  definition.digits = 9;
+  definition.stock = count;
+  Sale sale = Sale::create(store, definition).get();
+  const auto before = used();
+  buy_all(sale, count, each);
+  const auto orders = open_order_store("sqlite::memory:");
+  OrderWorker{store, sale, *orders}.drain();
+  return (used() - before) / static_cast<double>(count);
+}
+
+/// The longest that an archive of so many orders held up the server, ms.
+double longest_step(int port, Store& store, std::int64_t count) {
+  test::PlainClient side{static_cast<std::uint16_t>(port)};
+  side.command({"FLUSHALL", "SYNC"});
+  auto definition = goods("archived");
+  definition.digits = 9;
+  definition.stock = count;
+  Sale sale = Sale::create(store, definition).get();
+  buy_all(sale, count, 1);
+  const auto orders = open_order_store("sqlite::memory:");
+  OrderWorker{store, sale, *orders}.drain();
+  side.command({"CONFIG", "SET", "slowlog-max-len", "1000"});
+  side.command({"CONFIG", "SET", "slowlog-log-slower-than", "500"});
+  side.command({"SLOWLOG", "RESET"});
+  sale.archive(*orders);
+  double longest = 0.5;
+  const auto slow = side.command({"SLOWLOG", "GET", "1000"});
+  for (const auto& entry : slow.as_items())
+    longest = std::max(longest, static_cast<double>(entry.as_items().at(2).as_integer()) / 1000);
+  return longest;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -144,7 +200,23 @@ int main(int argc, char** argv) {
       .figure = "orders into SQLite through the worker, redis", .unit = "1/s", .goal = 100'000};
   Row embedded{
       .figure = "orders into SQLite through the worker, embedded", .unit = "1/s", .goal = 100'000};
-  for (int round = 0; round < options.rounds; ++round) {
+  Row single{.figure = "memory of an order, redis", .unit = "bytes", .goal = 200, .at_most = true};
+  Row many{.figure = "memory of an order of a buyer with 100, redis",
+           .unit = "bytes",
+           .goal = 200,
+           .at_most = true};
+  Row archived{.figure = "longest step in an archive of 1,000,000 orders, redis",
+               .unit = "ms",
+               .goal = 5,
+               .at_most = true};
+  if (options.wants("end")) {
+    const test::RedisServer quiet;
+    const auto store = open(quiet.url());
+    single.values.push_back(bytes_an_order(quiet.port(), *store, 1));
+    many.values.push_back(bytes_an_order(quiet.port(), *store, 100));
+    archived.values.push_back(longest_step(quiet.port(), *store, 1'000'000));
+  }
+  for (int round = 0; options.only != "end" && round < options.rounds; ++round) {
     remote.peer_values.push_back(peer.admissions());
     remote.values.push_back(admissions(on_redis, crowd, options.each));
     local.peer_values.push_back(admissions(on_disk, 1, options.each));
@@ -153,6 +225,7 @@ int main(int argc, char** argv) {
     embedded.values.push_back(persist(*memory, fmt::format("persist-{}", round), 100'000));
   }
   Report report{"sale", options};
-  for (auto* const row : {&remote, &local, &database, &embedded}) report.add(std::move(*row));
+  for (auto* const row : {&remote, &local, &database, &embedded, &single, &many, &archived})
+    if (!row->values.empty()) report.add(std::move(*row));
   report.print();
 }

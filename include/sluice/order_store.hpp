@@ -3,7 +3,8 @@
 /// Guarantee (of `open_order_store`): an insert is one transaction, on disk when it returns; an
 ///   order is inserted once, however often it is given; the units of the inserted orders are
 ///   exactly what the database's stock lost; the database itself refuses a second order under the
-///   same (sale, id), (sale, number) or (sale, buyer, n), and a stock below zero.
+///   same (sale, id), (sale, number) or (sale, buyer, n), and a stock below zero. An order ends
+///   once: its row says how, and gives its units back to the stock in the same transaction.
 /// Not guaranteed: anything about rows that other programs change.
 /// Threads: one at a time. Processes: as many as the database allows; each opens its own.
 ///
@@ -15,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/sale.hpp"
@@ -29,11 +31,56 @@ struct InsertResult {
   std::size_t inserted = 0;
   std::size_t repeated = 0;        ///< were there already, the same in all fields
   std::vector<Rejected> rejected;  ///< can never be inserted; all others were
+  bool stale =
+      false;  ///< nothing was inserted: the sale was recovered since these orders were read
 };
 
 struct DatabaseStock {
-  std::int64_t initial;
-  std::int64_t left;
+  std::int64_t initial;      ///< as the sale was defined
+  std::int64_t left;         ///< initial + changed, without the units of the orders that stand
+  std::int64_t changed = 0;  ///< by Sale::change_stock(), in sum
+};
+
+/// All that the database has of a sale, at one instant.
+struct DatabaseTotals {
+  DatabaseStock stock{};
+  std::int64_t orders = 0;
+  std::int64_t units = 0;    ///< of orders that stand
+  std::int64_t odd = 0;      ///< orders whose version, reason or return does not fit their state
+  std::int64_t applied = 0;  ///< units by which changes that ended changed the stock
+  std::int64_t last_change = 0;  ///< the last of these
+  std::int64_t changes = 0;      ///< units by which changes of the stock changed it, by their list
+  std::int64_t epoch = 0;        ///< how often the sale was recovered
+};
+
+/// What the database has of a buyer.
+struct BuyerTotals {
+  BuyerId buyer;
+  std::int64_t orders = 0;
+  std::int64_t live = 0;   ///< of these, that stand
+  std::int64_t units = 0;  ///< of those that stand
+};
+
+/// What became of an order that was to end.
+struct EndedOrder {
+  bool now = false;                ///< it ended with this call
+  std::optional<SaleOrder> order;  ///< as it stands now; empty: the database has no such order
+  std::string reason;              ///< given when it ended
+};
+
+/// Units of an order that the sale gets back.
+struct OrderReturn {
+  SaleOrder order;
+  std::int64_t seq = 1;  ///< among the returns of the order
+  std::int64_t units = 0;
+  bool done = false;  ///< the store has them, too
+};
+
+/// A change of a sale's stock. Of each sale one is pending at most.
+struct StockChange {
+  std::int64_t seq = 0;    ///< 1, 2, 3 ... of the sale
+  std::int64_t delta = 0;  ///< units more, or fewer
+  bool now = false;        ///< begun with this call
 };
 
 /// Every function throws Error when the database cannot be used now: database (locked, gone),
@@ -48,16 +95,63 @@ class OrderStore {
   virtual void add_sale(const std::string& sale, std::int64_t stock) = 0;
 
   /// Brings the orders of one sale in, and takes their units off its stock. Rejects one by one what
-  /// can never fit.
-  virtual InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders) = 0;
+  /// can never fit. Takes none that were read from the store in another epoch than the present one.
+  virtual InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
+                              std::int64_t epoch = 0) = 0;
+  /// Begins a new epoch, which it returns: from now on no order is inserted that was read before.
+  virtual std::int64_t begin_epoch(const std::string& sale) = 0;
 
   /// Up to `most` orders with an id above `after`, ids rising.
   virtual std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
                                       std::size_t most) = 0;
+  /// The orders with these ids, in no order; those that are not there are left out.
+  virtual std::vector<SaleOrder> find(const std::string& sale,
+                                      std::span<const std::int64_t> ids) = 0;
+  /// Of those of the buyers that have orders, in no order.
+  virtual std::vector<BuyerTotals> totals(const std::string& sale,
+                                          std::span<const BuyerId> buyers) = 0;
+  /// Looks at every order.
+  virtual DatabaseTotals totals(const std::string& sale) = 0;
   /// Empty: the database does not know the sale.
   virtual std::optional<DatabaseStock> stock(const std::string& sale) = 0;
-  /// How many buyers have more than `limit` orders in the database.
+
+  /// Fields of the sale's definition and their values, as the store has them. The database keeps
+  /// the first value of each.
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+  virtual void keep_definition(const std::string& sale, const Fields& fields) = 0;
+  /// Empty: the database has none, or does not know the sale.
+  virtual Fields definition(const std::string& sale) = 0;
+  /// How many buyers have more than `limit` orders in the database that did not end.
   virtual std::int64_t buyers_above(const std::string& sale, std::int64_t limit) = 0;
+
+  /// The order with this number.
+  virtual std::optional<SaleOrder> find_number(const std::string& sale,
+                                               const std::string& number) = 0;
+  /// The order of this buyer's request.
+  virtual std::optional<SaleOrder> find_request(const std::string& sale, const BuyerId& buyer,
+                                                const RequestId& request) = 0;
+
+  /// Ends an order that is `awaiting`: in one transaction it gets the state and the reason, the
+  /// stock its units, and a return is noted that the store does not know of yet.
+  virtual EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
+                               const std::string& reason) = 0;
+  /// Why an order ended; empty: it stands.
+  virtual std::string reason_of(const std::string& sale, std::int64_t id) = 0;
+  /// Up to `most` returns of orders with an id above `after`, ids rising; or those alone that the
+  /// store does not know of yet.
+  virtual std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after,
+                                           std::size_t most, bool only_pending) = 0;
+  /// The store has the units of this return.
+  virtual void return_done(const std::string& sale, std::int64_t id, std::int64_t seq) = 0;
+
+  /// Begins to change what the sale has to sell in all to `stock` units. More units are there at
+  /// once, fewer when the change ends. Empty: it has as many. Returns a change that is pending,
+  /// instead of this one, where there is one: end that first.
+  virtual std::optional<StockChange> begin_stock_change(const std::string& sale,
+                                                        std::int64_t stock) = 0;
+  virtual std::optional<StockChange> pending_stock_change(const std::string& sale) = 0;
+  /// Ends a pending change; `applied` is false where the store refused it.
+  virtual void end_stock_change(const std::string& sale, std::int64_t seq, bool applied) = 0;
 
   /// For messages: where it is, without a password.
   virtual std::string describe() const = 0;

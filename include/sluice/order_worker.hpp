@@ -3,9 +3,11 @@
 /// Guarantee: an entry is acknowledged only after the COMMIT that holds its order, so a worker may
 ///   die anywhere: what it had goes to another one after `claim_after`, and the database takes a
 ///   repeat for what it is. An entry that makes no order, that the database refuses for good, or
-///   that `most_deliveries` workers took without finishing, is moved to the dead letters with the
-///   reason, never dropped. While the database is locked, read-only or gone, entries wait and the
-///   worker tries again, logging what is wrong; admission does not notice.
+///   that workers die of, is moved to the dead letters with the reason, never dropped. While the
+///   database is locked, read-only or gone, entries wait and the worker tries again, logging what
+///   is wrong; admission does not notice. A consumer group that was lost is made again, entries
+///   that were handed to nobody (XGROUP DELCONSUMER) are found, and consumers of dead workers are
+///   removed once they have nothing pending.
 /// Not guaranteed: that orders reach the database in the order of their ids.
 /// Threads: one worker, one thread. Run as many workers as you like, in as many processes.
 /// In Redis: a consumer of its own in the group `workers` of {NAME}:orders; gone when the worker
@@ -35,8 +37,8 @@ struct OrderWorkerOptions {
   /// An entry untouched for so long belongs to a dead worker. More than the longest transaction may
   /// take.
   std::chrono::milliseconds claim_after{30'000};
-  /// An entry delivered more often than this becomes a dead letter: its workers seem to die of
-  /// it.
+  /// So often an entry is taken together with others by workers that die; failures of the database
+  /// do not count. Then it is tried alone, and becomes a dead letter when its worker dies again.
   std::int64_t most_deliveries = 20;
   /// Pause after a failure of the database or store: doubles from the first to the longest, with
   /// jitter.
@@ -48,7 +50,7 @@ struct OrderWorkerOptions {
 struct WorkerProgress {
   std::uint64_t inserted = 0;
   std::uint64_t repeated = 0;  ///< were in the database already
-  std::uint64_t claimed = 0;   ///< taken over from other workers
+  std::uint64_t claimed = 0;   ///< taken over from other workers, or from nobody
   std::uint64_t dead = 0;      ///< moved to the dead letters
   std::uint64_t failures = 0;  ///< of the database or the store; each was tried again
   std::string last_failure;

@@ -1,24 +1,28 @@
 /// A flash sale: a stock that is never oversold, so many orders a buyer, every admitted order in a
 /// database.
 ///
-/// Guarantee: while the store keeps its data, the units of all admitted orders never exceed the
-///   stock; no buyer has more orders than the limit; an order gets all its units or none; order
-///   numbers are type + day + counter from 1, without a gap, dated by the store's clock in the zone
-///   of the sale; ids rise strictly, and no two sales of a store give the same one (of any 4095
-///   that were created one after another). An admitted order stands in the stream in the same
-///   atomic step, and OrderWorker takes it from there into the database exactly once. The same
-///   buyer with the same request id always gets the same order, however often and however late he
-///   asks.
-/// Not guaranteed: any of it after the store lost its data (an asynchronous replica promoted,
-///   FLUSHALL). The database then refuses what is too much, and such orders end as dead letters
-///   (docs/sale.md), counted in `sluice_sale_dead_letters_total`. Numbers are unique within a sale:
-///   give each sale a `number_type` of its own.
+/// Guarantee: while the store keeps its data, the units of all orders that stand (admitted, and not
+///   cancelled) never exceed the stock; no buyer has more orders or units than the limits; an order
+///   gets all its units or none; order numbers are type + day + counter from 1, without a gap,
+///   dated by the store's clock in the zone of the sale, and none is used twice; ids rise strictly,
+///   and no two sales of a store give the same one (of any 4095 that were created one after
+///   another). An admitted order stands in the stream in the same atomic step, and OrderWorker
+///   takes it from there into the database exactly once. The same buyer with the same request id
+///   always gets the same order, however often and however late he asks, until the sale is
+///   archived. An order is cancelled once, and its units return once, whichever process dies when.
+/// Not guaranteed: orders that the store lost and that had not reached the database. Where a server
+///   was started again, or a replica took its place, buyers get `recovering` until recover()
+///   (sluice/sale_recovery.hpp) has brought back what the database knows; orders that can be no
+///   more end as dead letters (docs/sale.md), counted in `sluice_sale_dead_letters_total`. Numbers
+///   are unique within a sale: give each sale a `number_type` of its own.
 /// Threads: any. Calls made at the same time travel together, in one round trip and one script.
 /// In Redis, all in the slot of NAME, no TTL: hash {NAME}:sale (definition, sold, counters), hash
-///   {NAME}:buyers (buyer to his latest order), hash {NAME}:requests (buyer and request to order),
-///   stream {NAME}:orders with the group `workers` (orders on their way), stream {NAME}:dead
-///   (orders that the database refused). Beside them one string for all sales, sluice:sales, counts
-///   the sales that were created.
+///   {NAME}:buyers (buyer to his latest order), hash {NAME}:requests (buyer and request to an
+///   earlier order), hash {NAME}:returned (units of cancelled orders), stream {NAME}:orders with
+///   the group `workers` (orders on their way), stream {NAME}:dead (orders that the database
+///   refused). An order of a buyer with 13 bytes and a request of 36 is 160 bytes. archive()
+///   leaves the first hash alone. Beside them for all sales: the string sluice:sales counts those
+///   that were created, the sorted set sluice:sales:names has their names.
 ///
 ///     auto sale = Sale::create(store, {.name = "maotai", .stock = 100, .number_type =
 ///     "MT"}).get(); auto answer = sale.buy(BuyerId{"42"}, RequestId{"c1f0"}).get(); if
@@ -27,6 +31,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,16 +57,18 @@ struct RequestId {
 struct SaleDefinition {
   /// 1 to 128 bytes without braces.
   std::string name;
-  /// Units to sell, 0 to 10^12.
+  /// Units to sell, 0 to 10^12, and no more than a day has numbers (see `digits`): each may be an
+  /// order. Sale::change_stock() changes what is sold, not the definition.
   std::int64_t stock = 0;
   /// From when (inclusive) and until when (exclusive) the store's clock lets buyers in; empty: no
   /// such bound.
   std::optional<WallTime> opens_at = {};
   std::optional<WallTime> closes_at = {};
-  /// Orders a buyer may have; 0: as many as he likes (ordinary goods).
+  /// Orders a buyer may have, cancelled ones not counted; 0: as many as he likes (ordinary goods).
   std::int64_t limit = 1;
-  /// Units of the largest order; 0: only the stock bounds it. The limit counts orders: bound the
-  /// units here.
+  /// Units a buyer may have in all these orders; 0: no such limit.
+  std::int64_t unit_limit = 0;
+  /// Units of the largest order; 0: only the stock bounds it.
   std::int64_t largest_order = 0;
   /// What order numbers begin with: 1 to 16 letters, digits, '-' or '_'. There is no default: two
   /// sales of one type give the same numbers.
@@ -74,14 +81,23 @@ struct SaleDefinition {
   friend bool operator==(const SaleDefinition&, const SaleDefinition&) = default;
 };
 
+/// How an order stands. An order that ended otherwise than by being paid for gives its units back
+/// to the sale; its number is not used again.
+enum class OrderState {
+  awaiting,   ///< admitted, not paid yet
+  cancelled,  ///< before it was paid
+};
+std::string_view to_string(OrderState state) noexcept;
+
 struct SaleOrder {
   std::string number;  ///< "MT202601020001"
   std::int64_t id;     ///< layout of IdWorker: IdWorker::parts(id)
   std::int64_t units;
   BuyerId buyer;
-  std::int64_t n;      ///< the buyer's n-th order in this sale, from 1
+  std::int64_t n;      ///< the buyer's n-th order in this sale, from 1; cancelled ones count
   WallTime issued_at;  ///< by the store's clock
   RequestId request;
+  OrderState state = OrderState::awaiting;
 
   friend bool operator==(const SaleOrder&, const SaleOrder&) = default;
 };
@@ -90,19 +106,24 @@ enum class SaleOutcome {
   admitted,
   repeated,        ///< this request was admitted before; the same order again
   other_units,     ///< this request was admitted before, for other units; that order
+  cancelled,       ///< this request was admitted before, and its order cancelled; that order
   already_bought,  ///< the buyer has as many orders as the limit allows; his latest order
+  too_many_units,  ///< the buyer would have more units than the limit allows; his latest order
   sold_out,
   not_enough,  ///< some units are left, but fewer than asked
   full,        ///< the numbers of the day are used up; see SaleDefinition::digits
   not_started,
-  closed,
+  closed,      ///< also when the sale was archived
+  recovering,  ///< the store lost orders, and gets them back from the database: ask again soon
   not_loaded,  ///< the store does not know the sale (any more)
 };
 std::string_view to_string(SaleOutcome outcome) noexcept;
 
 struct Admission {
   SaleOutcome outcome;
-  std::optional<SaleOrder> order;  ///< of admitted, repeated, other_units and already_bought
+  /// Of admitted, repeated, other_units, cancelled and already_bought; of too_many_units where he
+  /// has one.
+  std::optional<SaleOrder> order;
 
   /// The buyer has what this request asked for.
   bool has_order() const noexcept {
@@ -110,7 +131,16 @@ struct Admission {
   }
 };
 
-enum class SaleState { not_loaded, not_started, open, sold_out, closed };
+enum class SaleState {
+  not_loaded,
+  not_started,
+  open,
+  sold_out,
+  full,  ///< the numbers of the day are used up; open again tomorrow
+  closed,
+  recovering,
+  archived  ///< and its orders are in the database alone
+};
 std::string_view to_string(SaleState state) noexcept;
 
 struct SaleStatus {
@@ -132,16 +162,35 @@ struct DeadLetter {
   std::optional<SaleOrder> order;  ///< what they say; empty: they make no order
 };
 
+class OrderStore;
+struct EndedOrder;
+
+struct ArchiveOptions {
+  /// All orders go into this file, too, as CSV; it is there whole or not at all. Empty: the
+  /// database alone has them.
+  std::string file = {};
+  /// About how many orders one step deletes, 1 to 10,000. Fewer hold up a server for less: 100 for
+  /// less than a millisecond, also where a hash of a million shrinks meanwhile; 500 for up to 10.
+  std::size_t step = 100;
+};
+
 /// REQUIRES: the Store lives longer, and the Sale longer than its Tasks. Moving it leaves Tasks
 /// under way valid.
 class Sale {
  public:
-  /// Defines the sale in the store, or joins it where it is defined already, in the same words.
-  /// Throws Error: bad_argument (a field out of range; says which), config_mismatch (defined
-  /// otherwise; says how).
+  /// Throws Error where create() would, and creates nothing.
+  static Task<void> check(Store& store, SaleDefinition definition);
+  /// Defines the sale in the store, or joins it where it is defined already, in the same words;
+  /// also where it is over: an archived sale stays `closed` for ever. Throws Error: bad_argument (a
+  /// field out of range, or a sale that could not sell its stock; says which and why),
+  /// config_mismatch (defined otherwise; says how).
   static Task<Sale> create(Store& store, SaleDefinition definition);
-  /// Empty: the store knows no such sale.
+  /// Empty: the store knows no such sale. Throws Error: config_mismatch (of a version of Sluice
+  /// that keeps sales otherwise; says what to do).
   static Task<std::optional<Sale>> load(Store& store, std::string name);
+  /// The sales of a store, archived ones too, in the order of their creation. O(sales), nothing
+  /// else is looked at.
+  static Task<std::vector<std::string>> names(Store& store);
 
   ~Sale();
   Sale(Sale&&) noexcept;
@@ -160,6 +209,33 @@ class Sale {
   /// Admits nobody any more. Orders on their way still reach the database. There is no way back.
   Task<void> close();
 
+  // What follows writes into the database that the workers write into: it blocks the thread. After
+  // an Error, or the death of the process, do the same again, or settle(). An OrderStore belongs to
+  // one thread at a time.
+
+  /// Cancels the order of a request before it is paid, and gives its units back to the sale. Its
+  /// number is not used again; a repeat of the request gets `cancelled`; the buyer may buy anew
+  /// with another one. An order on its way is brought into the database first; one of an archived
+  /// sale ends in the database alone. `order` is empty where nobody was admitted for that request,
+  /// `now` false where the order had ended before. A reason has up to 1000 bytes.
+  /// Throws Error: bad_argument (a longer reason), database (refuses the order: see
+  /// dead_letters()), server (the store lost the order; it ended in the database, and settle() goes
+  /// on after the recovery), and what both throw.
+  EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason);
+  /// Changes what the sale sells in all. False: more is sold than that; nothing was changed.
+  /// Throws Error: bad_argument (out of range, or more than a day has numbers).
+  bool change_stock(OrderStore& orders, std::int64_t stock);
+  /// Does what a cancel() or change_stock() began and a crash left undone.
+  void settle(OrderStore& orders);
+
+  /// Ends the sale and takes its orders out of the store: closes it, brings the last orders into
+  /// the database, audits, writes the file, and deletes in small steps; buyers get `closed` then,
+  /// whatever they ask. Killed anywhere, the next call goes on. False: it was archived before.
+  /// Throws Error: bad_argument (options), server (dead letters: settle them first; or `stop`
+  /// came), corrupt (the audit finds a fault; says which). Until it deletes, nothing is lost but
+  /// that the sale is closed.
+  bool archive(OrderStore& orders, ArchiveOptions options = {}, std::stop_token stop = {});
+
   /// Up to `most` dead letters after the one with id `after` (empty: from the oldest).
   Task<std::vector<DeadLetter>> dead_letters(std::string after = {}, std::size_t most = 100);
   /// Sends a dead letter to the workers again, once its cause is gone. False: there is none with
@@ -169,6 +245,7 @@ class Sale {
  private:
   class Impl;
   explicit Sale(std::unique_ptr<Impl> impl) noexcept;
+  static Task<bool> is_there(Store& store, const SaleDefinition& definition);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -19,12 +19,25 @@ struct AuditCheck {
   std::string detail;  ///< what is wrong, with examples; or what was counted
 };
 
+/// One thing that the store has otherwise than the database, or than another part of the store.
+struct AuditDifference {
+  std::string check;      ///< the name of its check
+  std::string where;      ///< "order MT202601020003, id 268853512921088003, buyer '42'"
+  std::string what;       ///< "units"
+  std::string in_store;   ///< its value in the store's record; empty: there is none
+  std::string elsewhere;  ///< in the database, or in the stream
+};
+/// "order ...: units is 2 in the store and 3 elsewhere".
+std::string to_string(const AuditDifference& difference);
+
 struct SaleAudit {
   std::vector<AuditCheck> checks;
-  std::int64_t admitted = 0;     ///< orders in the store's record of requests
-  std::int64_t in_database = 0;  ///< orders
-  std::int64_t on_the_way = 0;   ///< orders in the stream that are not in the database
-  std::int64_t dead = 0;         ///< dead letters
+  std::vector<AuditDifference> differences;  ///< the first of them; `checks` has the counts
+  std::vector<std::string> unknown;          ///< what nobody can tell from store and database
+  std::int64_t admitted = 0;                 ///< orders that the sale has counted
+  std::int64_t in_database = 0;              ///< orders
+  std::int64_t on_the_way = 0;               ///< orders in the stream that are not in the database
+  std::int64_t dead = 0;                     ///< dead letters
 
   bool ok() const noexcept {
     for (const auto& check : checks)
@@ -33,11 +46,17 @@ struct SaleAudit {
   }
 };
 
-/// Compares the store with the database: every unit, every order, every number. Reads in pages;
-/// keeps 8 bytes an order in memory. Blocks the thread, for about a second a million orders. Exact
-/// when nobody buys meanwhile. While orders are admitted the figures of the store and of the
-/// database are from different instants and may differ by what came in between; workers may run.
+struct AuditOptions {
+  /// How many differences are named; all are counted.
+  std::size_t named = 100;
+};
+
+/// Compares the store with the database, in both directions: each order with all its fields, each
+/// buyer, each return, the stream and its group, the counters, the definition. Reads in pages;
+/// keeps 32 bytes for each order that is not in the database yet. Blocks the thread, for some 20
+/// seconds a million orders. What is bought, brought in or cancelled meanwhile is no difference:
+/// the figures are those of the instant at which the audit began.
 /// Throws what the store and the database throw. The OrderStore is the audit's alone meanwhile.
-SaleAudit audit(Store& store, const Sale& sale, OrderStore& orders);
+SaleAudit audit(Store& store, const Sale& sale, OrderStore& orders, AuditOptions options = {});
 
 }  // namespace sluice

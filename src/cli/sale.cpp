@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/instant.hpp"
 #include "base/integer.hpp"
 #include "base/random.hpp"
 #include "cli/command.hpp"
@@ -9,9 +10,11 @@
 #include "cli/command_line/signals.hpp"
 #include "cli/command_line/streams.hpp"
 #include "cli/output.hpp"
+#include "cli/sales_file.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
+#include "sluice/sale_recovery.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -23,7 +26,13 @@ struct SaleArgs {
   std::int64_t units = 1;
   std::string orders = "sqlite:orders.db";
   std::string revive;
+  std::string file;
+  std::string number;
+  std::string reason;
+  std::int64_t stock = -1;  ///< not given
+  std::size_t step = ArchiveOptions{}.step;
   bool until_empty = false;
+  std::size_t named = 100;
 };
 
 Sale load_sale(Store& store, const std::string& name) {
@@ -35,14 +44,65 @@ Sale load_sale(Store& store, const std::string& name) {
   return std::move(*sale);
 }
 
+/// What NAME and the options, or the file, define.
+std::vector<SaleDefinition> definitions_of(const SaleArgs& args) {
+  if (!args.file.empty()) {
+    if (!args.definition.name.empty())
+      throw Error{Errc::bad_argument, "give NAME and its options, or --file, not both"};
+    return read_sales(args.file);
+  }
+  const auto need = [](bool given, const char* what) {
+    if (!given) throw Error{Errc::bad_argument, fmt::format("{} is missing", what)};
+  };
+  need(!args.definition.name.empty(), "NAME");
+  need(args.stock >= 0, "--stock");
+  need(!args.definition.number_type.empty(), "--type");
+  auto definition = args.definition;
+  definition.stock = args.stock;
+  return {definition};
+}
+
 int create(const Globals& globals, const SaleArgs& args) {
+  const auto sales = definitions_of(args);
   const auto store = open_store(globals);
-  const Sale sale = Sale::create(*store, args.definition).get();
+  for (const auto& sale : sales) Sale::check(*store, sale).get();  // all, before any is created
+  Json all = Json::array();
+  std::string text;
+  for (const auto& sale : sales) {
+    Sale::create(*store, sale).get();
+    all.add(Json::object({{"sale", sale.name}, {"stock", sale.stock}}));
+    text +=
+        fmt::format("{}sale '{}' with {} units", text.empty() ? "" : "\n", sale.name, sale.stock);
+  }
   warn_if_in_memory(globals, "the sale");
-  print(globals.json,
-        Json::object(
-            {{"ok", true}, {"sale", args.definition.name}, {"stock", args.definition.stock}}),
-        fmt::format("sale '{}' with {} units", args.definition.name, args.definition.stock));
+  if (args.file.empty())
+    print(globals.json,
+          Json::object({{"ok", true}, {"sale", sales[0].name}, {"stock", sales[0].stock}}), text);
+  else
+    print(globals.json, Json::object({{"ok", true}, {"sales", all}}),
+          text.empty() ? "the file has no sales" : text);
+  return exit_ok;
+}
+
+int list(const Globals& globals, const SaleArgs&) {
+  const auto store = open_store(globals);
+  Json all = Json::array();
+  for (const auto& name : Sale::names(*store).get()) {
+    auto sale = Sale::load(*store, name).get();
+    const SaleStatus now = sale ? sale->status().get() : SaleStatus{};
+    all.add(Json::object({{"name", name},
+                          {"state", to_string(now.state)},
+                          {"stock", now.stock},
+                          {"sold", now.sold},
+                          {"left", now.left()},
+                          {"orders", now.orders},
+                          {"waiting", now.waiting},
+                          {"dead", now.dead}}));
+    if (!globals.json)
+      put("{:<24} {:<12} {:>12} of {:>12} sold, {} orders\n", name, to_string(now.state), now.sold,
+          now.stock, now.orders);
+  }
+  if (globals.json) print(Json::object({{"ok", true}, {"sales", all}}));
   return exit_ok;
 }
 
@@ -66,6 +126,66 @@ int buy(const Globals& globals, const SaleArgs& args) {
   if (answer.has_order()) text += fmt::format(", request {}", request);
   print(globals.json, json, text);
   return answer.has_order() ? exit_ok : exit_refused;
+}
+
+int cancel(const Globals& globals, const SaleArgs& args) {
+  const auto store = open_store(globals);
+  Sale sale = load_sale(*store, args.definition.name);
+  const auto orders = open_order_store(args.orders);
+  BuyerId buyer{args.buyer};
+  RequestId request{args.request};
+  if (args.number.empty() == (buyer.value.empty() || request.value.empty()))
+    throw Error{Errc::bad_argument, "say which order: --number, or --buyer and --request"};
+  if (!args.number.empty()) {
+    const auto order = orders->find_number(args.definition.name, args.number);
+    if (order) buyer = order->buyer, request = order->request;
+  }
+  EndedOrder ended;
+  if (!buyer.value.empty()) ended = sale.cancel(*orders, buyer, request, args.reason);
+  if (!ended.order) {
+    print(globals.json, Json::object({{"ok", false}, {"cancelled", false}}),
+          "there is no such order; one that is still on its way is found by --buyer and --request");
+    return exit_refused;
+  }
+  const auto& order = *ended.order;
+  print(globals.json,
+        Json::object({{"ok", true},
+                      {"cancelled", ended.now},
+                      {"number", order.number},
+                      {"units", order.units},
+                      {"state", to_string(order.state)},
+                      {"reason", ended.reason}}),
+        fmt::format("order {} of {} unit(s) {} {}{}", order.number, order.units,
+                    ended.now ? "is" : "was before", to_string(order.state),
+                    ended.reason.empty() ? "" : ": " + ended.reason));
+  return exit_ok;
+}
+
+int change_stock(const Globals& globals, const SaleArgs& args) {
+  const auto store = open_store(globals);
+  Sale sale = load_sale(*store, args.definition.name);
+  const auto orders = open_order_store(args.orders);
+  const bool changed = sale.change_stock(*orders, args.stock);
+  const SaleStatus now = sale.status().get();
+  print(globals.json,
+        Json::object(
+            {{"ok", changed}, {"stock", now.stock}, {"sold", now.sold}, {"left", now.left()}}),
+        changed ? fmt::format("the stock is {}: {} sold, {} left", now.stock, now.sold, now.left())
+                : fmt::format("the stock stays {}: {} are sold, which is more than {}", now.stock,
+                              now.sold, args.stock));
+  return changed ? exit_ok : exit_refused;
+}
+
+int archive(const Globals& globals, const SaleArgs& args) {
+  const StopOnSignal stop;
+  const auto store = open_store(globals);
+  Sale sale = load_sale(*store, args.definition.name);
+  const auto orders = open_order_store(args.orders);
+  const bool now = sale.archive(*orders, {.file = args.file, .step = args.step}, stop.token());
+  print(globals.json, Json::object({{"ok", true}, {"archived", now}}),
+        fmt::format("sale '{}' {} archived; its orders are in {}", args.definition.name,
+                    now ? "is" : "was", orders->describe()));
+  return exit_ok;
 }
 
 int status(const Globals& globals, const SaleArgs& args) {
@@ -126,15 +246,34 @@ int dead_letters(const Globals& globals, const SaleArgs& args) {
   return after.empty() ? exit_ok : exit_check_failed;
 }
 
+Json differences_of(const SaleAudit& found) {
+  Json all = Json::array();
+  for (const auto& one : found.differences)
+    all.add(Json::object({{"check", one.check},
+                          {"where", one.where},
+                          {"what", one.what},
+                          {"in_store", one.in_store},
+                          {"elsewhere", one.elsewhere}}));
+  return all;
+}
+
 int audit_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
   const auto orders = open_order_store(args.orders);
-  const SaleAudit found = audit(*store, sale, *orders);
-  if (!globals.json) print_checks(found.checks);
+  const SaleAudit found = audit(*store, sale, *orders, {.named = args.named});
+  if (!globals.json) {
+    print_checks(found.checks);
+    for (const auto& one : found.differences) put("  differs {}\n", to_string(one));
+    for (const auto& what : found.unknown) put("  unknown {}\n", what);
+  }
+  Json unknown = Json::array();
+  for (const auto& what : found.unknown) unknown.add(what);
   print(globals.json,
         Json::object({{"ok", found.ok()},
                       {"checks", json_of(found.checks)},
+                      {"differences", differences_of(found)},
+                      {"unknown", unknown},
                       {"admitted", found.admitted},
                       {"in_database", found.in_database},
                       {"on_the_way", found.on_the_way},
@@ -167,36 +306,104 @@ int work(const Globals& globals, const SaleArgs& args) {
   return done.dead == 0 ? exit_ok : exit_check_failed;
 }
 
-std::vector<Option> definition_options(SaleDefinition& definition) {
+Target into_instant(std::optional<WallTime>& instant) {
+  const auto set = [&instant](const std::string& word) {
+    instant = parse_instant(word);
+    if (!instant)
+      throw Error{Errc::bad_argument,
+                  fmt::format("'{}' is no instant: write {}", word, instant_form)};
+  };
+  return {Target::Takes::one_word, set, {}};
+}
+
+int recover_sale(const Globals& globals, const SaleArgs& args) {
+  const auto store = open_store(globals);
+  const auto orders = open_order_store(args.orders);
+  const SaleRecovery done = recover(*store, args.definition.name, *orders);
+  print(
+      globals.json,
+      Json::object({{"ok", true},
+                    {"made_again", done.made_again},
+                    {"in_database", done.in_database},
+                    {"restored", done.restored},
+                    {"given_back", done.given_back},
+                    {"on_the_way", done.on_the_way},
+                    {"sent_again", done.sent_again},
+                    {"gaps", done.gaps},
+                    {"removed", done.removed}}),
+      fmt::format("sale '{}' {}: {} of {} orders restored, {} on their way, {} sent again; {} "
+                  "entries removed",
+                  args.definition.name, done.made_again ? "made again" : "recovered", done.restored,
+                  done.in_database, done.on_the_way, done.sent_again, done.removed));
+  return exit_ok;
+}
+
+std::vector<Option> definition_options(SaleArgs& args) {
+  auto& definition = args.definition;
   constexpr std::int64_t most = 1'000'000'000'000;
-  return {{"--stock", "N", "Units to sell", into(definition.stock, 0, most), true},
-          {"--type", "TEXT", "What order numbers begin with; no other sale of the store has it",
-           into(definition.number_type), true},
+  return {{"--stock", "N", "Units to sell; needed without --file", into(args.stock, 0, most)},
+          {"--type", "TEXT",
+           "What order numbers begin with; no other sale of the store has it; needed without "
+           "--file",
+           into(definition.number_type)},
+          {"--opens", "INSTANT", "From when the store's clock lets buyers in",
+           into_instant(definition.opens_at)},
+          {"--closes", "INSTANT", "Until when", into_instant(definition.closes_at)},
           {"--limit", "N", "Orders a buyer may have; 0: no limit", into(definition.limit, 0, most)},
+          {"--unit-limit", "N", "Units a buyer may have in all; 0: no limit",
+           into(definition.unit_limit, 0, most)},
           {"--largest-order", "N", "Units an order may have; 0: no bound",
            into(definition.largest_order, 0, most)},
           {"--zone", "ZONE", "IANA zone of the order numbers' days", into(definition.zone)},
-          {"--digits", "N", "Width of an order number's counter", into(definition.digits, 1, 12)}};
+          {"--digits", "N", "Width of an order number's counter", into(definition.digits, 1, 12)},
+          {"--file", "FILE",
+           "Instead: a JSON array of sales, with members named as these options and \"name\"; all "
+           "are checked before any is created",
+           into(args.file)}};
+}
+
+std::vector<Option> cancel_options(SaleArgs& args, const Option& orders) {
+  return {{"--number", "NUMBER", "The order with this number", into(args.number)},
+          {"--buyer", "NAME", "Or the order of this buyer", into(args.buyer)},
+          {"--request", "ID", "and this request", into(args.request)},
+          {"--reason", "TEXT", "Kept with the order", into(args.reason)},
+          orders};
+}
+
+std::vector<Option> archive_options(SaleArgs& args, const Option& orders) {
+  return {orders,
+          {"--file", "FILE", "Write all orders into this file, too, as CSV", into(args.file)},
+          {"--step", "N", "How many orders are deleted at once", into(args.step, 1, 10'000)}};
 }
 
 }  // namespace
 
 Command sale_command(const Globals& globals) {
   const auto args = std::make_shared<SaleArgs>();
-  const auto verb = [&](std::string name, std::string summary, std::vector<Option> options,
-                        int (*run)(const Globals&, const SaleArgs&)) {
+  const auto command = [&](std::string name, std::string summary, std::vector<Argument> arguments,
+                           std::vector<Option> options,
+                           int (*run)(const Globals&, const SaleArgs&)) {
     return Command{.name = std::move(name),
                    .summary = std::move(summary),
-                   .arguments = {{"NAME", "Name of the sale", into(args->definition.name)}},
+                   .arguments = std::move(arguments),
                    .options = std::move(options),
                    .action = [&globals, args, run] { return run(globals, *args); }};
+  };
+  const auto sale_name = [&](bool required) {
+    return Argument{"NAME", "Name of the sale", into(args->definition.name), required};
+  };
+  const auto verb = [&](std::string name, std::string summary, std::vector<Option> options,
+                        int (*run)(const Globals&, const SaleArgs&)) {
+    return command(std::move(name), std::move(summary), {sale_name(true)}, std::move(options), run);
   };
   const Option orders{"--orders", "URL", "The database of the orders", into(args->orders)};
   return {
       .name = "sale",
       .summary = "Define, hold and audit flash sales",
       .commands = {
-          verb("create", "Define a sale", definition_options(args->definition), create),
+          command("create", "Define a sale, or all sales of a file", {sale_name(false)},
+                  definition_options(*args), create),
+          command("list", "All sales of the store, and how they stand", {}, {}, list),
           verb("buy", "Buy for one buyer",
                {{"--buyer", "NAME", "Who buys", into(args->buyer), true},
                 {"--request", "ID",
@@ -204,8 +411,18 @@ Command sale_command(const Globals& globals) {
                  into(args->request)},
                 {"--units", "N", "How many, all or none", into(args->units, 1, 1'000'000'000'000)}},
                buy),
+          verb("cancel", "Cancel an order before it is paid, and give its units back",
+               cancel_options(*args, orders), cancel),
+          verb("stock", "Change how many units the sale sells in all",
+               {{"--to", "N", "So many; not fewer than are sold",
+                 into(args->stock, 0, 1'000'000'000'000), true},
+                orders},
+               change_stock),
           verb("status", "Stock, orders, and what is on its way", {}, status),
           verb("close", "Admit nobody any more", {}, close),
+          verb("archive",
+               "Close a sale, bring its last orders in, audit it, and delete them from the store",
+               archive_options(*args, orders), archive),
           verb("dead", "Orders that the database refused",
                {{"--revive", "ID", "Send the dead letter with this id to the workers again",
                  into(args->revive)}},
@@ -215,7 +432,13 @@ Command sale_command(const Globals& globals) {
                 {"--until-empty", "", "End when no order is left in the stream",
                  into(args->until_empty)}},
                work),
-          verb("audit", "Compare store and database to the last unit", {orders}, audit_sale)}};
+          verb("audit", "Compare store and database, order by order",
+               {orders,
+                {"--named", "N", "How many differences are named; all are counted",
+                 into(args->named, 0, 1'000'000)}},
+               audit_sale),
+          verb("recover", "Give a store that lost orders what the database has, and let buyers in",
+               {orders}, recover_sale)}};
 }
 
 }  // namespace sluice::cli

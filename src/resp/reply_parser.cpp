@@ -201,7 +201,8 @@ ReplyParser::Excess& ReplyParser::exceed(std::string why, Value::Type type, bool
   std::uint64_t elements = 1;  // the reply itself
   for (const auto& frame : frames_) elements += frame.left - (frame.attribute ? 0 : 1);
   frames_.clear();
-  excess_ = Excess{.why = std::move(why), .is_push = {}, .elements = elements};
+  excess_ =
+      std::make_unique<Excess>(Excess{.why = std::move(why), .is_push = {}, .elements = elements});
   if (!in_attribute) excess_->is_push = type == Value::Type::push;
   return *excess_;
 }

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -91,7 +92,7 @@ class ReplyParser {
 
   ReplyLimits limits_;
   std::vector<Frame> frames_;
-  std::optional<Excess> excess_;
+  std::unique_ptr<Excess> excess_;
   std::string line_;                      // a line that was cut, or is too long: its beginning
   bool line_done_ = false;                // ... has been used, and goes with the next one
   bool line_too_long_ = false;            // the rest of it is dropped

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sale/admit.lua.hpp"
-#include "sale/order_queue.hpp"
+#include "sale/records.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice::sale {
@@ -21,12 +21,15 @@ constexpr OutcomeRow outcomes[] = {
     {SaleOutcome::admitted, 'A', "admitted"},
     {SaleOutcome::repeated, 'R', "repeated"},
     {SaleOutcome::other_units, '\0', "admitted before for other units"},  // told by admission_of()
+    {SaleOutcome::cancelled, '\0', "cancelled"},                          // too
     {SaleOutcome::already_bought, 'B', "already bought"},
+    {SaleOutcome::too_many_units, 'U', "too many units for one buyer"},
     {SaleOutcome::sold_out, 'S', "sold out"},
     {SaleOutcome::not_enough, 'E', "not enough left"},
     {SaleOutcome::full, 'F', "numbers used up"},
     {SaleOutcome::not_started, 'W', "not started"},
     {SaleOutcome::closed, 'C', "closed"},
+    {SaleOutcome::recovering, 'G', "recovering"},
     {SaleOutcome::not_loaded, 'N', "not loaded"},
 };
 
@@ -40,9 +43,12 @@ Admission admission_of(const std::string& text, const BuyerId& buyer, std::int64
     throw Error{Errc::protocol, "the admission script answered '" + text + "'", Effect::unknown};
   Admission admission{.outcome = row->outcome, .order = {}};
   if (text.size() > 1) admission.order = order_of(std::string_view{text}.substr(1), buyer.value);
-  if (admission.outcome == SaleOutcome::repeated && admission.order &&
-      admission.order->units != units)
-    admission.outcome = SaleOutcome::other_units;
+  if (admission.outcome == SaleOutcome::repeated && admission.order) {
+    if (admission.order->state == OrderState::cancelled)
+      admission.outcome = SaleOutcome::cancelled;
+    else if (admission.order->units != units)
+      admission.outcome = SaleOutcome::other_units;
+  }
   return admission;
 }
 
@@ -86,7 +92,8 @@ Task<std::vector<Admission>> Admissions::decide_all(std::vector<Purchase> purcha
           admission_of(items[i].as_text(), purchases[i].buyer, purchases[i].units));
       const auto outcome = admissions.back().outcome;
       admitted += outcome == SaleOutcome::admitted;
-      repeated += outcome == SaleOutcome::repeated || outcome == SaleOutcome::other_units;
+      repeated += outcome == SaleOutcome::repeated || outcome == SaleOutcome::other_units ||
+                  outcome == SaleOutcome::cancelled;
     }
     count(metrics().sale_admitted, admitted);
     count(metrics().sale_refused, items.size() - admitted - repeated);

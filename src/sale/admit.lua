@@ -4,17 +4,20 @@
 -- then two for each day: start, label; then three for each request: buyer, request, units
 -- Reply: {'range', now_us}, nothing decided: the store's clock is outside these days
 --        {letter or letter .. order, ...}, one for each request:
---        with the order:  A admitted   R the same request again   B bought already
+--        with the order:  A admitted   R the same request again (see the order's state)
+--                         B bought already   U above the units of a buyer (none: his first)
 --        without:         S sold out   E fewer units left than asked   F numbers of the day used up
---                         W not started   C closed   N no such sale
--- An order is 'n seconds sequence number units issued_us request'; seconds and sequence are the id.
--- The sequence of a sale with a lane is lane * 2^20 + a count within the second; that of a sale
--- made before there were lanes is a count within the day.
-local id_epoch, id_day, id_most, id_lane = 1704067200, 86400, 4294967295, 1048576
+--                         W not started   C closed   G recovering   N no such sale
+-- How orders and buyers stand in the keys: see records.hpp. The sequence is lane * 2^20 + a count
+-- within the second.
+-- A sale knows its store: in one that was started again, or that took its master's place, orders may
+-- be missing, so nobody is admitted until the sale was recovered.
+-- include sale/recovery.lua store
+local id_epoch, id_lane = 1704067200, 1048576
 
-local sale = redis.call('hmget', KEYS[1], 'stock', 'sold', 'limit', 'opens', 'closes', 'closed',
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'limit', 'opens', 'closes', 'closed',
                         'type', 'digits', 'last', 'day', 'taken', 'second', 'sequence', 'orders',
-                        'lane')
+                        'lane', 'unit_limit', 'recovering', 'store')
 local days = tonumber(ARGV[1])
 local first = 3 + 2 * days
 local replies = {}
@@ -31,7 +34,8 @@ end
 
 local opens, closes = tonumber(sale[4]), tonumber(sale[5])
 local shut
-if sale[6] or (closes and now >= closes) then shut = 'C'
+if sale[17] or (sale[18] and sale[18] ~= store_now()) then shut = 'G'
+elseif sale[6] or (closes and now >= closes) then shut = 'C'
 elseif opens and now < opens then shut = 'W' end
 
 -- The label of today; never an earlier one than before, also if clients disagree on where days
@@ -47,63 +51,97 @@ local second = math.floor(now / 1000000) - id_epoch
 if second > 2147483647 then
   return redis.error_reply('ERR the 31 bits of seconds in ids ended in 2092')
 end
-local sequence, last_second = tonumber(sale[13] or 0), tonumber(sale[12] or -1)
-if sale[15] then
-  local lane = sale[15] * id_lane
-  if second ~= last_second or sequence < lane then sequence = lane end
-  id_most = lane + id_lane - 1
-elseif math.floor(second / id_day) ~= math.floor(last_second / id_day) then
-  sequence = 0
-end
+local sequence, lane = tonumber(sale[13] or 0), sale[15] * id_lane
+if second ~= tonumber(sale[12] or -1) or sequence < lane then sequence = lane end
+local id_most = lane + id_lane - 1
 
-local stock, sold, limit = tonumber(sale[1]), tonumber(sale[2]), tonumber(sale[3])
-local orders = tonumber(sale[14])
-local shape = '%d %d %.0f ' .. sale[7] .. today .. '%0' .. sale[8] .. 'd %.0f '
+local capacity, sold, orders = tonumber(sale[1]), tonumber(sale[2]), tonumber(sale[14])
+local limit, unit_limit = tonumber(sale[3]), tonumber(sale[16])
+local shape = 'a %d %.0f ' .. sale[7] .. today .. '%0' .. sale[8] .. 'd %.0f '
               .. string.format('%.0f', now) .. ' '
 
-local buyers, requests = {}, {}
-for at = first, #ARGV, 3 do
-  buyers[#buyers + 1] = ARGV[at]
-  requests[#requests + 1] = #ARGV[at] .. ':' .. ARGV[at] .. ARGV[at + 1]
-end
-if #buyers == 0 then return replies end
-local of_buyer = redis.call('hmget', KEYS[2], unpack(buyers))
-local of_request = redis.call('hmget', KEYS[3], unpack(requests))
-local now_of_buyer, now_of_request = {}, {}  -- decided in this very call
-local new_buyers, new_requests = {}, {}
+local names, older_names, older_requests = {}, {}, {}
+for at = first, #ARGV, 3 do names[#names + 1] = ARGV[at] end
+if #names == 0 then return replies end
+local function place(buyer, request) return #buyer .. ':' .. buyer .. request end
 
-for i, buyer in ipairs(buyers) do
+-- The buyers that have orders. An order that is not its buyer's latest is in the hash of requests.
+local buyers, older = {}, {}
+for i, record in ipairs(redis.call('hmget', KEYS[2], unpack(names))) do
+  if record then
+    local buyer, request = names[i], ARGV[first + 3 * i - 2]
+    local live, units, order, n, latest =
+        string.match(record, '^(%d+) (%d+) (%a (%d+) %d+ %S+ %d+ %d+ (.+))$')
+    if not live then
+      return redis.error_reply('ERR the record of buyer ' .. buyer .. ' is damaged')
+    end
+    buyers[buyer] = buyers[buyer] or {live = tonumber(live), units = tonumber(units), order = order,
+                                      n = tonumber(n), request = latest}
+    if buyers[buyer].n > 1 and latest ~= request then
+      older_names[#older_names + 1] = place(buyer, request)
+      older_requests[#older_names] = request
+    end
+  end
+end
+if #older_names > 0 then
+  for i, order in ipairs(redis.call('hmget', KEYS[3], unpack(older_names))) do
+    older[older_names[i]] = order and order .. older_requests[i]
+  end
+end
+
+local changed, moved = {}, {}
+for i, buyer in ipairs(names) do
   local at = first + 3 * (i - 1)
-  local units = tonumber(ARGV[at + 2])
-  local same = now_of_request[requests[i]] or of_request[i]
-  local latest = now_of_buyer[buyer] or of_buyer[i]
-  local n = latest and tonumber(string.match(latest, '^%d+')) or 0
+  local request, units = ARGV[at + 1], tonumber(ARGV[at + 2])
+  local his = buyers[buyer]
+  local same
+  if his then
+    same = his.request == request and his.order or his.n > 1 and older[place(buyer, request)]
+  end
   if same then
     replies[i] = 'R' .. same
   elseif shut then
     replies[i] = shut
-  elseif limit > 0 and n >= limit then
-    replies[i] = 'B' .. latest
-  elseif sold >= stock then
+  elseif limit > 0 and his and his.live >= limit then
+    replies[i] = 'B' .. his.order
+  elseif unit_limit > 0 and units + (his and his.units or 0) > unit_limit then
+    replies[i] = 'U' .. (his and his.order or '')
+  elseif sold >= capacity then
     replies[i] = 'S'
-  elseif units > stock - sold then
+  elseif units > capacity - sold then
     replies[i] = 'E'
   elseif taken >= most or sequence >= id_most then
     replies[i] = 'F'
   else
     sold, taken, sequence, orders = sold + units, taken + 1, sequence + 1, orders + 1
-    local order = string.format(shape, n + 1, second, sequence, taken, units) .. ARGV[at + 1]
-    redis.call('xadd', KEYS[4], '*', 'order', order, 'buyer', buyer)
-    now_of_buyer[buyer], now_of_request[requests[i]] = order, order
-    new_buyers[#new_buyers + 1], new_buyers[#new_buyers + 2] = buyer, order
-    new_requests[#new_requests + 1], new_requests[#new_requests + 2] = requests[i], order
-    replies[i] = 'A' .. order
+    if not his then
+      his = {live = 0, units = 0, n = 0}
+      buyers[buyer] = his
+    else
+      local behind = place(buyer, his.request)
+      older[behind] = his.order
+      moved[#moved + 1], moved[#moved + 2] = behind, string.sub(his.order, 1, -#his.request - 1)
+    end
+    if not his.changed then
+      his.changed = true
+      changed[#changed + 1] = buyer
+    end
+    his.live, his.units, his.n, his.request = his.live + 1, his.units + units, his.n + 1, request
+    his.order = string.format(shape, his.n, sequence, taken, units) .. request
+    redis.call('xadd', KEYS[4], '*', 'order', his.order, 'buyer', buyer)
+    replies[i] = 'A' .. his.order
   end
 end
 
-if #new_buyers > 0 then
-  redis.call('hset', KEYS[2], unpack(new_buyers))
-  redis.call('hset', KEYS[3], unpack(new_requests))
+if #changed > 0 then
+  local records = {}
+  for i, buyer in ipairs(changed) do
+    local his = buyers[buyer]
+    records[2 * i - 1] = buyer
+    records[2 * i] = string.format('%d %.0f ', his.live, his.units) .. his.order
+  end
+  redis.call('hset', KEYS[2], unpack(records))
+  if #moved > 0 then redis.call('hset', KEYS[3], unpack(moved)) end
   redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sold), 'orders', orders,
              'last', string.format('%.0f', now), 'day', today, 'taken', taken,
              'second', second, 'sequence', string.format('%.0f', sequence))

@@ -1,216 +1,620 @@
+// An audit walks through the streams, then through the store's records, then through the database,
+// each a page at a time, and looks up what it finds on the other side. Ids rise with each order, so
+// the sale's counters, read first, say which orders they count: those up to the last id. Later ones
+// are compared, too, but not counted. What the first look does not find may be on its way from one
+// place to another: it gets a second look.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
 
+#include "base/integer.hpp"
+#include "sale/audit.lua.hpp"
+#include "sale/differences.hpp"
 #include "sale/ledger.hpp"
+#include "sale/on_the_way.hpp"
 #include "sale/order_queue.hpp"
+#include "sale/records.hpp"
+#include "sale/streams.hpp"
+#include "sluice/id.hpp"
 #include "sluice/sale_audit.hpp"
 
 namespace sluice::sale {
 namespace {
 
 constexpr std::size_t page_size = 1000;
-constexpr std::size_t most_examples = 3;
+constexpr int looks = 3;
 
-/// Calls `visit` with every item of a stream, a page at a time.
-template <class Visit>
-void for_each_entry(Store& store, const std::string& stream, Visit&& visit) {
-  const auto count = fmt::to_string(page_size);
-  std::string from = "-";
-  for (;;) {
-    const auto page = store.run({"XRANGE", stream, from, "+", "COUNT", count}).get();
-    for (const auto& entry : page.as_items()) visit(entry);
-    if (page.as_items().size() < page_size) return;
-    from = "(" + page.as_items().back().as_items().at(0).as_text();
+// The checks that count differences.
+constexpr std::string_view poison = "entries_that_make_no_order";
+constexpr std::string_view of_nobody = "entries_handed_to_nobody";
+constexpr std::string_view without_entry = "pending_entries_that_are_gone";
+constexpr std::string_view early = "pending_entries_not_handed_out";
+constexpr std::string_view entries_differ = "orders_of_the_stream_that_differ";
+constexpr std::string_view nowhere = "orders_admitted_but_nowhere";
+constexpr std::string_view strangers = "orders_nobody_was_admitted_for";
+constexpr std::string_view orders_differ = "orders_of_the_database_that_differ";
+constexpr std::string_view buyers_differ = "buyers_that_differ";
+constexpr std::string_view above_limit = "buyers_above_limit";
+constexpr std::string_view damaged = "records_that_make_no_order";
+constexpr std::string_view returns_differ = "returns_that_differ";
+constexpr std::string_view definition_differs = "definition_that_differs";
+constexpr std::string_view counters_differ = "counters_that_differ";
+
+/// The hash of the sale, read at one instant.
+class Counters {
+ public:
+  void read(Store& store, const SaleKeys& keys) {
+    const auto reply = store.run({"HGETALL", keys.sale}).get();
+    fields_.clear();
+    const auto& items = reply.as_items();
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2)
+      fields_[items[i].as_text()] = items[i + 1].as_text();
   }
-}
 
-/// Calls `visit(field, value)` for a hash; some twice when the hash grows meanwhile.
-template <class Visit>
-void for_each_field(Store& store, const std::string& hash, Visit&& visit) {
-  const auto count = fmt::to_string(page_size);
-  std::string cursor = "0";
-  do {
-    const auto page = store.run({"HSCAN", hash, cursor, "COUNT", count}).get();
-    const auto& fields = page.as_items().at(1).as_items();
-    for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
-      visit(fields[i].as_text(), fields[i + 1].as_text());
-    cursor = page.as_items().at(0).as_text();
-  } while (cursor != "0");
-}
+  bool exist() const { return fields_.contains("capacity"); }
+  const std::string& text(const std::string& name) const {
+    static const std::string none;
+    const auto found = fields_.find(name);
+    return found == fields_.end() ? none : found->second;
+  }
+  std::int64_t number(const std::string& name) const {
+    return parse_integer<std::int64_t>(text(name)).value_or(0);
+  }
+  /// Of the last order that these counters count; -1: there is none.
+  std::int64_t last_id() const {
+    if (text("second").empty()) return -1;
+    return number("second") << 32 | number("sequence");
+  }
+
+ private:
+  std::map<std::string, std::string> fields_;
+};
 
 class Auditor {
  public:
-  Auditor(Store& store, const Sale& sale, OrderStore& orders)
+  Auditor(Store& store, const Sale& sale, OrderStore& orders, AuditOptions options)
       : store_(store),
         sale_(sale.definition()),
         keys_(sale_.name),
         orders_(orders),
-        ledger_(sale_) {}
+        records_(store, sale_),
+        differences_(options.named) {}
 
   SaleAudit run();
 
  private:
   /// Name, figure, expected; ok when both are the same.
-  void check(std::string name, std::int64_t figure, std::int64_t expected, std::string detail) {
-    audit_.checks.push_back({.name = std::move(name),
+  void check(std::string_view name, std::int64_t figure, std::int64_t expected,
+             std::string detail) {
+    audit_.checks.push_back({.name = std::string{name},
                              .ok = figure == expected,
                              .figure = figure,
                              .expected = expected,
                              .detail = std::move(detail)});
   }
+  /// So many differences; `detail` where there is none.
+  void check(std::string_view name, std::string detail) {
+    const auto found = differences_.count(name);
+    check(name, found, 0, found == 0 ? std::move(detail) : differences_.summary(name));
+  }
 
-  bool read_store();
-  void read_streams();
-  void read_database();
-  void check_units();
-  void check_orders();
-  void check_buyers();
-  void check_numbers();
-  void check_database();
+  void walk_streams();
+  void compare_entries(const std::vector<StreamOrder>& entries);
+  void walk_group();
+
+  void walk_records();
+  void look_up(const Records::Page& page);
+  void look_up(const SaleOrder& record, const SaleOrder* row);
+  void look_again();
+  void compare_buyers(const std::vector<BuyerRecord>& buyers);
+  void check_limits(const BuyerRecord& record);
+  void look_at_buyers_again();
+  bool fits(const BuyerRecord& record, const BuyerTotals* in_database, bool say);
+  void count_elsewhere(BuyerTotals& his);
+
+  void walk_database();
+  void compare_rows(const std::vector<SaleOrder>& rows);
+  bool is_same(const SaleOrder& row, const SaleOrder& record) const;
+  void look_at_row_again(const SaleOrder& seen);
+  void read_ending();
+  void walk_returns();
+  void walk_returned();
+
+  void compare_definition();
+  void compare_counters();
+  void check_gate();
+  void report();
+  void tell_what_is_unknown();
 
   Store& store_;
   const SaleDefinition sale_;
   const SaleKeys keys_;
   OrderStore& orders_;
-  Ledger ledger_;
+  Records records_;
+  Differences differences_;
   SaleAudit audit_;
 
-  std::int64_t sold_ = 0;
-  std::int64_t counted_ = 0;            // orders, by the sale's own counter
-  std::vector<LedgerLine> on_the_way_;  // stream and dead letters, ids rising
-  std::int64_t poison_ = 0;
-  std::int64_t database_units_ = 0;
+  Counters counters_;
+  std::int64_t cut_ = -1;  // the last id that they count
+  Ledger ledger_;
+  OnTheWay on_the_way_{sale_};
+  std::vector<SaleOrder> not_found_;  // neither there nor on their way, at the first look
+  std::vector<BuyerId> odd_buyers_;
+  std::unordered_set<std::int64_t> ending_;  // the database has ended them, the store has not
+  std::unordered_set<std::string> ending_buyers_;
+  DatabaseTotals database_;
+  std::optional<SaleOrder> last_order_;
+  bool group_is_there_ = true;
 };
 
-bool Auditor::read_store() {
-  const auto reply = store_.run({"HMGET", keys_.sale, "sold", "orders"}).get();
-  const auto& fields = reply.as_items();
-  if (fields.at(0).is_null()) return false;
-  sold_ = fields.at(0).as_integer();
-  counted_ = fields.at(1).as_integer();
-  return true;
-}
+// --- the streams ---
 
-/// Before the database, so that an order which moves meanwhile is seen twice and not missed.
-void Auditor::read_streams() {
-  const auto add = [&](const std::optional<SaleOrder>& order) {
-    if (order) {
-      on_the_way_.push_back(line_of(*order, sale_));
-    } else {
-      ++poison_;
+void Auditor::walk_streams() {
+  const auto found = read_streams(store_, keys_, page_size, [&](const auto& page) {
+    for (const auto& entry : page) {
+      on_the_way_.add(entry.order);
+      if (entry.order.id == cut_) last_order_ = entry.order;
     }
-  };
-  for_each_entry(store_, keys_.orders, [&](const Value& entry) { add(entry_of(entry).order); });
-  for_each_entry(store_, keys_.dead, [&](const Value& entry) {
-    ++audit_.dead;
-    add(dead_letter_of(entry).order);
+    compare_entries(page);
   });
-  std::sort(on_the_way_.begin(), on_the_way_.end(),
-            [](const LedgerLine& a, const LedgerLine& b) { return a.id < b.id; });
-}
-
-/// Merges the database with what is on the way into the ledger.
-void Auditor::read_database() {
-  auto waiting = on_the_way_.begin();
-  std::int64_t last = -1;
-  const auto pass_waiting = [&](std::int64_t below) {
-    for (; waiting != on_the_way_.end() && waiting->id < below; ++waiting) {
-      if (waiting->id == last)
-        continue;  // in the database, not yet acknowledged; or dead and in the stream
-      ledger_.add(*waiting);
-      last = waiting->id;
-      ++audit_.on_the_way;
-    }
-  };
-  std::int64_t after = -1;
-  for (;;) {
-    const auto page = orders_.page(sale_.name, after, page_size);
-    for (const auto& order : page) {
-      pass_waiting(order.id);
-      ledger_.add(line_of(order, sale_));
-      last = order.id;
-      database_units_ += order.units;
-    }
-    audit_.in_database += static_cast<std::int64_t>(page.size());
-    if (page.size() < page_size) break;
-    after = page.back().id;
+  on_the_way_.sort();
+  audit_.dead = found.dead;
+  for (std::int64_t i = 0; i < found.poison; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    differences_.add(poison, at < found.places.size() ? found.places[at] : "another entry",
+                     "content", "", "no order");
   }
-  pass_waiting(std::numeric_limits<std::int64_t>::max());
 }
 
-void Auditor::check_units() {
-  check("sold_plus_left_is_stock", ledger_.units() + (sale_.stock - sold_), sale_.stock,
-        fmt::format("{} units in orders, {} left", ledger_.units(), sale_.stock - sold_));
-  check("units_of_orders_are_sold", ledger_.units(), sold_,
+void Auditor::compare_entries(const std::vector<StreamOrder>& entries) {
+  std::vector<Wish> wishes;
+  wishes.reserve(entries.size());
+  for (const auto& entry : entries) wishes.push_back({entry.order.buyer, entry.order.request});
+  auto records = records_.find(std::span<const Wish>{wishes}).get();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto& order = entries[i].order;
+    if (!records[i]) {
+      differences_.add(entries_differ, place_of(order), "order", "", shown(order.number));
+      continue;
+    }
+    // It may have reached the database and ended there, before its entry was acknowledged.
+    records[i]->state = OrderState::awaiting;
+    differences_.compare(entries_differ, *records[i], order);
+  }
+}
+
+void Auditor::walk_group() {
+  const auto most = fmt::to_string(page_size);
+  std::string from = "-";
+  do {
+    const auto reply =
+        store_.run(scripts::sale_examine, {keys_.orders}, {group, from, most}, repeatable).get();
+    group_is_there_ = !reply.is_null();
+    if (!group_is_there_) return;
+    const auto& parts = reply.as_items();
+    const auto note = [&](std::size_t part, std::string_view name, const char* in_group) {
+      for (const auto& id : parts.at(part).as_items())
+        differences_.add(name, "entry " + id.as_text(), "pending", in_group, "the stream's state");
+    };
+    note(1, of_nobody, "for nobody");
+    note(2, without_entry, "without an entry");
+    note(3, early, "before it was handed out");
+    from = parts.at(0).as_text();
+  } while (!from.empty());
+}
+
+// --- the store's records, looked up in the database ---
+
+void Auditor::walk_records() {
+  std::string from;
+  do {
+    auto page = records_.scan(from, page_size).get();
+    look_up(page);
+    compare_buyers(page.buyers);
+    for (auto& place : page.damaged)
+      differences_.add(damaged, shown(place), "record", "no order", "");
+    from = std::move(page.next);
+  } while (!from.empty());
+}
+
+void Auditor::look_up(const Records::Page& page) {
+  std::vector<std::int64_t> ids;
+  for (const auto& buyer : page.buyers) ids.push_back(buyer.latest.id);
+  for (const auto& order : page.earlier) ids.push_back(order.id);
+  std::unordered_map<std::int64_t, SaleOrder> rows;
+  for (auto& row : orders_.find(sale_.name, ids)) rows.emplace(row.id, std::move(row));
+  const auto row_of = [&](const SaleOrder& order) {
+    const auto found = rows.find(order.id);
+    return found == rows.end() ? nullptr : &found->second;
+  };
+  for (const auto& buyer : page.buyers) look_up(buyer.latest, row_of(buyer.latest));
+  for (const auto& order : page.earlier) look_up(order, row_of(order));
+}
+
+void Auditor::look_up(const SaleOrder& record, const SaleOrder* row) {
+  if (row) {  // is compared whole from the other side, if its buyer and request lead there
+    if (row->buyer != record.buyer || row->request != record.request)
+      differences_.compare(orders_differ, record, *row);
+    return;
+  }
+  if (const auto* const line = on_the_way_.find(record.id)) {
+    if (line->fingerprint != fingerprint_of(record))
+      differences_.add(entries_differ, place_of(record), "order", shown(record.number),
+                       "another one with its id");
+  } else {
+    not_found_.push_back(record);
+  }
+}
+
+/// Those that are there now had moved. Order by order: an order goes from the dead letters to the
+/// stream, and from there to the database.
+void Auditor::look_again() {
+  if (not_found_.empty()) return;
+  OnTheWay moved{sale_};
+  read_streams(store_, keys_, page_size, [&](const auto& page) {
+    for (const auto& entry : page) moved.add(entry.order);
+  });
+  moved.sort();
+  std::erase_if(not_found_, [&](const SaleOrder& order) { return moved.find(order.id); });
+  for (std::size_t at = 0; at < not_found_.size(); at += page_size) {
+    const auto end = std::min(at + page_size, not_found_.size());
+    std::vector<std::int64_t> ids;
+    for (auto i = at; i < end; ++i) ids.push_back(not_found_[i].id);
+    std::unordered_set<std::int64_t> there;
+    for (const auto& row : orders_.find(sale_.name, ids)) there.insert(row.id);
+    for (auto i = at; i < end; ++i)
+      if (!there.contains(not_found_[i].id))
+        differences_.add(nowhere, place_of(not_found_[i]), "order", shown(not_found_[i].number),
+                         "");
+  }
+}
+
+/// Those that do not fit are looked at again when all else is known.
+void Auditor::compare_buyers(const std::vector<BuyerRecord>& buyers) {
+  std::vector<BuyerId> with_many;
+  for (const auto& record : buyers)
+    if (record.latest.n > 1) with_many.push_back(record.latest.buyer);
+  std::unordered_map<std::string, BuyerTotals> totals;
+  for (auto& his : orders_.totals(sale_.name, with_many))
+    totals.emplace(his.buyer.value, std::move(his));
+  for (const auto& record : buyers) {
+    const auto his = totals.find(record.latest.buyer.value);
+    if (!fits(record, his == totals.end() ? nullptr : &his->second, false))
+      odd_buyers_.push_back(record.latest.buyer);
+    check_limits(record);
+  }
+}
+
+void Auditor::check_limits(const BuyerRecord& record) {
+  const auto note = [&](const char* what, std::int64_t has, std::int64_t limit) {
+    if (limit > 0 && has > limit)
+      differences_.add(above_limit, fmt::format("buyer '{}'", shown(record.latest.buyer.value)),
+                       what, fmt::to_string(has), fmt::format("a limit of {}", limit));
+  };
+  note("orders", record.live, sale_.limit);
+  note("units", record.units, sale_.unit_limit);
+}
+
+void Auditor::look_at_buyers_again() {
+  for (const auto& buyer : odd_buyers_) {
+    const auto record = records_.find(std::span<const BuyerId>{&buyer, 1}).get().front();
+    const auto totals = orders_.totals(sale_.name, std::span<const BuyerId>{&buyer, 1});
+    if (record) fits(*record, totals.empty() ? nullptr : &totals.front(), true);
+  }
+}
+
+/// What the store has counted of a buyer against his orders, wherever they are. Notes what differs
+/// if it is to say so.
+bool Auditor::fits(const BuyerRecord& record, const BuyerTotals* in_database, bool say) {
+  const auto& latest = record.latest;
+  if (latest.id > cut_ || ending_buyers_.contains(latest.buyer.value)) return true;  // moves
+  BuyerTotals his{.buyer = latest.buyer};
+  if (latest.n == 1) {
+    const bool stands = latest.state == OrderState::awaiting;
+    his = {.buyer = latest.buyer,
+           .orders = 1,
+           .live = stands ? 1 : 0,
+           .units = stands ? latest.units : 0};
+  } else {
+    if (in_database) his = *in_database;
+    count_elsewhere(his);
+  }
+  if (his.orders == latest.n && his.live == record.live && his.units == record.units) return true;
+  if (!say) return false;
+  const auto note = [&](const char* what, std::int64_t in_store, std::int64_t elsewhere) {
+    if (in_store != elsewhere)
+      differences_.add(buyers_differ, fmt::format("buyer '{}'", shown(latest.buyer.value)), what,
+                       fmt::to_string(in_store), fmt::to_string(elsewhere));
+  };
+  note("orders", latest.n, his.orders);
+  note("orders that stand", record.live, his.live);
+  note("units", record.units, his.units);
+  return false;
+}
+
+/// Adds a buyer's orders that are not in the database.
+void Auditor::count_elsewhere(BuyerTotals& his) {
+  const auto lines = on_the_way_.of(his.buyer);
+  std::vector<std::int64_t> ids;
+  for (const auto& line : lines) ids.push_back(line.id);
+  std::unordered_set<std::int64_t> in_database;
+  for (const auto& row : orders_.find(sale_.name, ids)) in_database.insert(row.id);
+  for (const auto& line : lines) {
+    if (in_database.contains(line.id)) continue;
+    ++his.orders;
+    ++his.live;
+    his.units += line.units;
+  }
+}
+
+// --- the database, looked up in the store's records ---
+
+void Auditor::walk_database() {
+  OrdersById all{ledger_, on_the_way_, cut_};
+  std::int64_t after = std::numeric_limits<std::int64_t>::min();
+  for (;;) {
+    const auto rows = orders_.page(sale_.name, after, page_size);
+    compare_rows(rows);
+    for (const auto& row : rows) {
+      all.add(line_of(row, sale_));
+      if (row.id == cut_) last_order_ = row;
+    }
+    if (rows.size() < page_size) break;
+    after = rows.back().id;
+  }
+  all.finish();
+  audit_.on_the_way = all.waiting();
+}
+
+void Auditor::compare_rows(const std::vector<SaleOrder>& rows) {
+  std::vector<Wish> wishes;
+  wishes.reserve(rows.size());
+  for (const auto& row : rows) wishes.push_back({row.buyer, row.request});
+  const auto records = records_.find(std::span<const Wish>{wishes}).get();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!records[i] || !is_same(rows[i], *records[i])) look_at_row_again(rows[i]);
+}
+
+bool Auditor::is_same(const SaleOrder& row, const SaleOrder& record) const {
+  if (row == record) return true;
+  auto ended = record;
+  ended.state = row.state;
+  return row == ended && ending_.contains(row.id);
+}
+
+void Auditor::look_at_row_again(const SaleOrder& seen) {
+  for (int look = 1; look <= looks; ++look) {
+    const auto found = orders_.find(sale_.name, std::span<const std::int64_t>{&seen.id, 1});
+    const auto& row = found.empty() ? seen : found.front();
+    const Wish wish{row.buyer, row.request};
+    const auto record = records_.find(std::span<const Wish>{&wish, 1}).get().front();
+    if (record && is_same(row, *record)) return;
+    if (look < looks) {
+      read_ending();
+    } else if (record) {
+      differences_.compare(orders_differ, *record, row);
+    } else {
+      differences_.add(strangers, place_of(row), "order", "", shown(row.number));
+    }
+  }
+}
+
+// --- returns ---
+
+/// Of orders that the database has ended, and that the store still takes for standing.
+void Auditor::read_ending() {
+  std::int64_t after = std::numeric_limits<std::int64_t>::min();
+  for (;;) {
+    const auto page = orders_.returns(sale_.name, after, page_size, true);
+    for (const auto& pending : page) {
+      ending_.insert(pending.order.id);
+      ending_buyers_.insert(pending.order.buyer.value);
+    }
+    if (page.size() < page_size) return;
+    after = page.back().order.id;
+  }
+}
+
+void Auditor::walk_returns() {
+  std::int64_t after = std::numeric_limits<std::int64_t>::min();
+  for (;;) {
+    const auto page = orders_.returns(sale_.name, after, page_size, false);
+    if (page.empty()) break;
+    std::vector<std::string> names;
+    for (const auto& row : page) names.push_back(fmt::format("{}:{}", row.order.id, row.seq));
+    std::vector<std::string_view> words{"HMGET", keys_.returned};
+    words.insert(words.end(), names.begin(), names.end());
+    const auto reply = store_.run(Words{words}).get();
+    for (std::size_t i = 0; i < page.size(); ++i) {
+      const auto& there = reply.as_items().at(i);
+      const auto units = fmt::to_string(page[i].units);
+      const bool same = there.is_null() ? !page[i].done : there.as_text() == units;
+      if (!same || page[i].units > page[i].order.units)
+        differences_.add(returns_differ, place_of(page[i].order), "units returned",
+                         there.is_null() ? "" : shown(there.as_text()), units);
+    }
+    if (page.size() < page_size) break;
+    after = page.back().order.id;
+  }
+  walk_returned();
+}
+
+/// The store's side: each return is of an order that ended with so many units.
+void Auditor::walk_returned() {
+  const auto most = fmt::to_string(page_size);
+  std::string cursor = "0";
+  do {
+    const auto reply = store_.run({"HSCAN", keys_.returned, cursor, "COUNT", most}).get();
+    const auto& fields = reply.as_items().at(1).as_items();
+    std::vector<std::int64_t> ids;
+    for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
+      ids.push_back(leading_number<std::int64_t>(fields[i].as_text()));
+    std::unordered_map<std::int64_t, std::int64_t> ended;
+    for (const auto& row : orders_.find(sale_.name, ids))
+      if (row.state != OrderState::awaiting) ended.emplace(row.id, row.units);
+    for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
+      const auto& name = fields[i].as_text();
+      const auto found = ended.find(ids[i / 2]);
+      const auto units = found == ended.end() ? std::string{} : fmt::to_string(found->second);
+      if (fields[i + 1].as_text() != units || name != fmt::format("{}:1", ids[i / 2]))
+        differences_.add(returns_differ, "return " + shown(name), "units returned",
+                         shown(fields[i + 1].as_text()), units);
+    }
+    cursor = reply.as_items().at(0).as_text();
+  } while (cursor != "0");
+}
+
+// --- definition and counters ---
+
+void Auditor::compare_definition() {
+  for (const auto& [field, value] : fields_of(sale_))
+    if (counters_.text(field) != value)
+      differences_.add(definition_differs, "the definition", field, shown(counters_.text(field)),
+                       shown(value) + " (this program)");
+  const auto kept = orders_.definition(sale_.name);
+  if (kept.empty())
+    audit_.unknown.push_back(
+        "the database has no definition of the sale, as no worker of this "
+        "version has run: whether its limits, its lane and its times were "
+        "changed nobody can tell");
+  for (const auto& [field, value] : kept)
+    if (counters_.text(field) != value)
+      differences_.add(definition_differs, "the definition", field, shown(counters_.text(field)),
+                       shown(value));
+  if (kept.empty()) return;
+  auto expected = fields_of(sale_);
+  for (const auto* const field : {"format", "lane", "born"})
+    expected.emplace_back(field, counters_.text(field));
+  for (const auto& [field, value] : expected)
+    if (std::ranges::find(kept, field, [](const auto& one) { return one.first; }) == kept.end())
+      differences_.add(definition_differs, "the definition", field, shown(value), "");
+}
+
+/// What the sale's hash says of its last order, and of what database and store agreed upon.
+void Auditor::compare_counters() {
+  const auto note = [&](const char* what, const std::string& here, const std::string& elsewhere) {
+    if (here != elsewhere) differences_.add(counters_differ, "the sale", what, here, elsewhere);
+  };
+  note("epoch", fmt::to_string(counters_.number("epoch")), fmt::to_string(database_.epoch));
+  if (!orders_.pending_stock_change(sale_.name)) {
+    note("capacity", counters_.text("capacity"),
+         fmt::to_string(database_.stock.initial + database_.stock.changed));
+    note("changes", fmt::to_string(counters_.number("changes")),
+         fmt::to_string(database_.last_change));
+  }
+  if (cut_ < 0) return;
+  const auto& last = ledger_.last();
+  const auto parts = IdWorker::parts(last.id);
+  note("second", counters_.text("second"),
+       fmt::to_string(
+           std::chrono::duration_cast<std::chrono::seconds>(parts.issued_at - IdWorker::epoch)
+               .count()));
+  note("sequence", counters_.text("sequence"), fmt::to_string(parts.sequence));
+  note("day", counters_.text("day"), fmt::to_string(last.day));
+  note("taken", counters_.text("taken"), fmt::to_string(last.sequence));
+  if (last_order_)
+    note("last", counters_.text("last"),
+         fmt::to_string(last_order_->issued_at.time_since_epoch().count()));
+}
+
+void Auditor::report() {
+  const auto sold = counters_.number("sold");
+  const auto given_back = counters_.number("given_back");
+  const auto capacity = counters_.number("capacity");
+  const auto taken = ledger_.units() - given_back;
+  check("sold_plus_left_is_stock", taken + (capacity - sold), capacity,
+        fmt::format("{} units in orders, {} given back, {} left", ledger_.units(), given_back,
+                    capacity - sold));
+  check("units_of_orders_are_sold", taken, sold,
         fmt::format("{} orders in the database, {} on the way or dead", audit_.in_database,
                     audit_.on_the_way));
-  check("units_oversold", std::max<std::int64_t>(sold_ - sale_.stock, 0), 0,
-        fmt::format("sold {} of {}", sold_, sale_.stock));
+  check("units_oversold", std::max<std::int64_t>(sold - capacity, 0), 0,
+        fmt::format("sold {} of {}", sold, capacity));
+  check("orders_counted", audit_.admitted, ledger_.orders(),
+        "the sale's counter against the orders that there are");
+  const auto gaps = counters_.number("gaps");
+  check("numbers_dense_and_ids_rising", ledger_.in_place() + gaps, ledger_.orders(),
+        ledger_.first_fault().empty()
+            ? "1, 2, 3 ... for each day, in the order of the ids"
+            : fmt::format("{} gap(s) by recoveries; {}", gaps, ledger_.first_fault()));
+  check(orders_differ, "every order of the database is as the store has it");
+  check(strangers, "every order of the database is known to the store");
+  check(nowhere, fmt::format("{} orders admitted", audit_.admitted));
+  check(entries_differ, "every order on its way is as the store has it");
+  check(poison, "in the stream or among the dead letters");
+  check(damaged, "the store's records can be read");
+  check(buyers_differ, "each buyer has the orders that are counted for him");
+  check(above_limit, sale_.limit > 0 ? fmt::format("limit {}", sale_.limit) : "no limit");
+  check("group_of_workers", group_is_there_ ? 1 : 0, 1,
+        group_is_there_ ? "it is there" : "it is lost; a worker makes it again");
+  check(of_nobody, "every entry that was handed out is pending for a worker");
+  check(without_entry, "every pending entry is in the stream");
+  check(early, "no entry is pending before it was handed out");
+  check(returns_differ, "what was given back is of orders that ended");
+  check(counters_differ, "last order, day, numbers and stock");
+  check(definition_differs, "as the database keeps it");
+  const auto& stock = database_.stock;
+  check("database_stock_began_as_stock", stock.initial, sale_.stock, orders_.describe());
+  check("database_stock_lost_what_was_ordered", stock.initial + stock.changed - stock.left,
+        database_.units, fmt::format("{} orders", database_.orders));
+  check("database_changes_add_up", stock.changed, database_.changes,
+        "the list of stock changes against their sum");
+  check("orders_with_an_odd_version", database_.odd, 0,
+        "an order that stands has version 0 and no reason, one that ended has its return");
 }
 
-/// The store's record of requests against the ledger, both ways.
-void Auditor::check_orders() {
-  std::int64_t missing = 0;
-  std::vector<std::string> examples;
-  for_each_field(store_, keys_.requests, [&](const std::string&, const std::string& text) {
-    const auto order = order_of(text, "?");
-    if (order && ledger_.mark(order->id)) return;
-    ++missing;
-    if (examples.size() < most_examples) examples.push_back(order ? order->number : "?");
-  });
-  audit_.admitted = store_.run({"HLEN", keys_.requests}).get().as_integer();
-  check("orders_admitted_but_nowhere", missing, 0,
-        examples.empty() ? fmt::format("{} orders admitted", audit_.admitted)
-                         : fmt::format("{}", fmt::join(examples, ", ")));
-  const auto strangers = ledger_.unmarked(most_examples);
-  check("orders_nobody_was_admitted_for", ledger_.unmarked_count(), 0,
-        strangers.empty() ? "every order has its request"
-                          : fmt::format("ids {}", fmt::join(strangers, ", ")));
-  check("orders_counted", counted_, audit_.admitted,
-        "the sale's counter against its record of requests");
-  check("entries_that_make_no_order", poison_, 0, "in the stream or among the dead letters");
+void Auditor::tell_what_is_unknown() {
+  audit_.unknown.push_back(
+      "an order that a buyer was told of and that neither the store nor the database has: compare "
+      "with what buyers have");
+  audit_.unknown.push_back(
+      "a change that was made in the same way in the store and in the database; the words of a "
+      "reason for which an order ended; whether somebody closed the sale by hand");
+  if (!ending_.empty())
+    audit_.unknown.push_back(fmt::format(
+        "{} order(s) ended in the database, and the store was not told yet", ending_.size()));
 }
 
-void Auditor::check_buyers() {
-  std::int64_t orders = 0;
-  for_each_field(store_, keys_.buyers, [&](const std::string& buyer, const std::string& text) {
-    if (const auto latest = order_of(text, buyer)) orders += latest->n;
-  });
-  check("orders_of_all_buyers", orders, audit_.admitted, "the buyers' own counts add up");
-  const auto above = sale_.limit > 0 ? orders_.buyers_above(sale_.name, sale_.limit) : 0;
-  check("buyers_above_limit", above + ledger_.above_limit(), 0,
-        sale_.limit > 0 ? fmt::format("limit {}", sale_.limit) : "no limit");
-}
-
-void Auditor::check_numbers() {
-  check("numbers_dense_and_ids_rising", ledger_.numbers_in_place(), ledger_.orders(),
-        ledger_.first_fault().empty() ? "1, 2, 3 ... for each day, in the order of the ids"
-                                      : ledger_.first_fault());
-}
-
-void Auditor::check_database() {
-  const auto stock = orders_.stock(sale_.name);
-  const auto initial = stock ? stock->initial : -1;
-  const auto taken = stock ? stock->initial - stock->left : -1;
-  check("database_stock_began_as_stock", initial, sale_.stock, orders_.describe());
-  check("database_stock_lost_what_was_ordered", taken, database_units_,
-        fmt::format("{} orders", audit_.in_database));
+/// Whether the store is the one that has admitted the orders so far.
+void Auditor::check_gate() {
+  const auto& known = counters_.text("store");
+  bool open = counters_.text("recovering").empty();
+  if (open && !known.empty()) {
+    const auto info = store_.run({"INFO", "replication"}).get();
+    open = info.as_text().find("master_replid:" + known) != std::string::npos;
+  }
+  check("store_is_the_same", open ? 1 : 0, 1,
+        open ? "no restart and no other server since the sale was created or recovered"
+             : "it was started again, or another server took its place: see 'sluice sale recover'");
 }
 
 SaleAudit Auditor::run() {
-  const bool loaded = read_store();
-  check("sale_is_loaded", loaded ? 1 : 0, 1, store_.describe());
-  if (!loaded) return std::move(audit_);
-  read_streams();
-  read_database();
-  check_units();
-  check_orders();
-  check_buyers();
-  check_numbers();
-  check_database();
+  counters_.read(store_, keys_);
+  check("sale_is_loaded", counters_.exist() ? 1 : 0, 1, store_.describe());
+  if (!counters_.exist()) return std::move(audit_);
+  check_gate();
+  cut_ = counters_.last_id();
+  audit_.admitted = counters_.number("orders");
+  database_ = orders_.totals(sale_.name);
+  audit_.in_database = database_.orders;
+  read_ending();
+  walk_streams();
+  walk_group();
+  walk_records();
+  look_again();
+  look_at_buyers_again();
+  walk_database();
+  walk_returns();
+  compare_definition();
+  compare_counters();
+  report();
+  tell_what_is_unknown();
+  audit_.differences = differences_.take();
   return std::move(audit_);
 }
 
@@ -218,6 +622,7 @@ SaleAudit Auditor::run() {
 
 }  // namespace sluice::sale
 
-sluice::SaleAudit sluice::audit(Store& store, const Sale& sale, OrderStore& orders) {
-  return sale::Auditor{store, sale, orders}.run();
+sluice::SaleAudit sluice::audit(Store& store, const Sale& sale, OrderStore& orders,
+                                AuditOptions options) {
+  return sale::Auditor{store, sale, orders, options}.run();
 }

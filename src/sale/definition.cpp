@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/integer.hpp"
+#include "sluice/id.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -13,6 +14,9 @@ constexpr std::size_t longest_name = 128;
 constexpr std::size_t longest_type = 16;
 constexpr std::int64_t largest_stock = 1'000'000'000'000;
 constexpr int most_digits = 12;
+
+/// The seconds of an id have 31 bits.
+constexpr WallTime end_of_ids = IdWorker::epoch + std::chrono::seconds{0x8000'0000};
 
 using Definition = SaleDefinition;
 
@@ -31,6 +35,8 @@ std::optional<WallTime> instant_of(std::string_view text) {
   return WallTime{std::chrono::microseconds{integer_of(text)}};
 }
 
+constexpr std::string_view defined = "defined";  // the stock: see `format`
+
 /// One row a field: its name in the hash, how it is written and read.
 struct Field {
   std::string_view name;
@@ -39,7 +45,7 @@ struct Field {
 };
 
 constexpr Field fields[] = {
-    {"stock", [](const Definition& d) { return fmt::to_string(d.stock); },
+    {defined, [](const Definition& d) { return fmt::to_string(d.stock); },
      [](Definition& d, const std::string& text) { d.stock = integer_of(text); }},
     {"opens", [](const Definition& d) { return text_of(d.opens_at); },
      [](Definition& d, const std::string& text) { d.opens_at = instant_of(text); }},
@@ -47,6 +53,8 @@ constexpr Field fields[] = {
      [](Definition& d, const std::string& text) { d.closes_at = instant_of(text); }},
     {"limit", [](const Definition& d) { return fmt::to_string(d.limit); },
      [](Definition& d, const std::string& text) { d.limit = integer_of(text); }},
+    {"unit_limit", [](const Definition& d) { return fmt::to_string(d.unit_limit); },
+     [](Definition& d, const std::string& text) { d.unit_limit = integer_of(text); }},
     {"largest", [](const Definition& d) { return fmt::to_string(d.largest_order); },
      [](Definition& d, const std::string& text) { d.largest_order = integer_of(text); }},
     {"type", [](const Definition& d) { return d.number_type; },
@@ -86,6 +94,7 @@ void check(const SaleDefinition& sale) {
   check_name(sale.name);
   check_range(sale, "stock", sale.stock, 0, largest_stock);
   check_range(sale, "limit", sale.limit, 0, largest_stock);
+  check_range(sale, "unit_limit", sale.unit_limit, 0, largest_stock);
   check_range(sale, "largest_order", sale.largest_order, 0, largest_stock);
   check_range(sale, "digits", sale.digits, 1, most_digits);
   const auto& type = sale.number_type;
@@ -98,31 +107,70 @@ void check(const SaleDefinition& sale) {
             sale.name, type, longest_type)};
   if (sale.opens_at && sale.closes_at && *sale.opens_at >= *sale.closes_at)
     throw Error{Errc::bad_argument, fmt::format("sale '{}' closes before it opens", sale.name)};
+  if (sale.opens_at && *sale.opens_at >= end_of_ids)
+    throw Error{Errc::bad_argument,
+                fmt::format("sale '{}' opens after 2092-01-19, when ids end", sale.name)};
+  check_numbers(sale, sale.stock);
 }
 
-const std::vector<std::string>& definition_fields() {
-  static const auto names = [] {
-    std::vector<std::string> all;
-    for (const auto& field : fields) all.emplace_back(field.name);
-    return all;
-  }();
-  return names;
+std::int64_t numbers_of(const SaleDefinition& sale) noexcept {
+  std::int64_t numbers = 1;
+  for (int i = 0; i < sale.digits; ++i) numbers *= 10;
+  return numbers - 1;
 }
 
-std::vector<std::string> values_of(const SaleDefinition& definition) {
-  std::vector<std::string> values;
-  for (const auto& field : fields) values.push_back(field.write(definition));
-  return values;
+void check_numbers(const SaleDefinition& sale, std::int64_t stock) {
+  const auto numbers = numbers_of(sale);
+  if (stock <= numbers) return;
+  const auto needed = fmt::to_string(stock).size();
+  throw Error{Errc::bad_argument,
+              fmt::format("sale '{}': {} units can be {} orders on one day, and {} digit(s) number "
+                          "only {}; {}",
+                          sale.name, stock, stock, sale.digits, numbers,
+                          needed <= most_digits ? fmt::format("use {} digits", needed)
+                                                : "sell fewer in one sale")};
 }
 
-SaleDefinition definition_of(std::string name, const Value::Items& values) {
+std::vector<std::pair<std::string, std::string>> fields_of(const SaleDefinition& definition) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& field : fields) all.emplace_back(field.name, field.write(definition));
+  return all;
+}
+
+Task<std::optional<SaleDefinition>> read_definition(Store& store, std::string name) {
+  const SaleKeys keys{name};
+  std::vector<std::string_view> words{"HMGET", keys.sale, "format", "stock"};
+  for (const auto& field : fields) words.push_back(field.name);
+  const Value reply = co_await store.run(Words{words});
+  const auto& values = reply.as_items();
+  const auto& there = values.at(0);
+  if (there.is_null() && values.at(1).is_null()) co_return std::nullopt;
+  if (there.is_null() || there.as_text() != format)
+    throw Error{
+        Errc::config_mismatch,
+        fmt::format("sale '{}' lies in {} as {} version of Sluice keeps it (format {}, here "
+                    "{}): sell and audit it with that version to its end, and use another "
+                    "name here",
+                    name, store.describe(), there.is_null() ? "an older" : "another",
+                    there.is_null() ? "1" : there.as_text(), format)};
+  std::vector<std::pair<std::string, std::string>> all;
+  for (std::size_t i = 0; i < std::size(fields); ++i)
+    if (!values.at(2 + i).is_null()) all.emplace_back(fields[i].name, values[2 + i].as_text());
+  co_return definition_of(std::move(name), all);
+}
+
+SaleDefinition definition_of(std::string name,
+                             const std::vector<std::pair<std::string, std::string>>& all) {
   SaleDefinition definition{.name = std::move(name)};
-  for (std::size_t i = 0; i < std::size(fields); ++i) {
+  for (const auto& field : fields) {
     try {
-      fields[i].read(definition, values.at(i).as_text());
+      const auto found = std::ranges::find(
+          all, field.name, [](const auto& one) { return std::string_view{one.first}; });
+      if (found == all.end()) throw Error{Errc::corrupt, "it is missing"};
+      field.read(definition, found->second);
     } catch (const Error& error) {
-      throw Error{Errc::corrupt, fmt::format("sale '{}': its field {} in the store is damaged: {}",
-                                             definition.name, fields[i].name, error.message())};
+      throw Error{Errc::corrupt, fmt::format("sale '{}': its field {} is damaged: {}",
+                                             definition.name, field.name, error.message())};
     }
   }
   return definition;
@@ -134,8 +182,8 @@ std::string difference(const SaleDefinition& there, const SaleDefinition& here) 
     const auto was = field.write(there);
     const auto is = field.write(here);
     if (was != is)
-      text += fmt::format("{}{} is '{}' there and '{}' here", text.empty() ? "" : ", ", field.name,
-                          was, is);
+      text += fmt::format("{}{} is '{}' there and '{}' here", text.empty() ? "" : ", ",
+                          field.name == defined ? "stock" : field.name, was, is);
   }
   return text;
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/sale.hpp"
@@ -11,23 +12,34 @@
 
 namespace sluice::sale {
 
+/// Of the layout in the store (records.hpp), in the field `format` of the sale's hash. A sale of
+/// another format is refused. The field `stock` stands in sales of format 1 alone, so that a
+/// program that knows no formats finds no sale here.
+inline constexpr std::string_view format = "2";
+
 /// The consumer group of the orders stream.
 inline constexpr std::string_view group = "workers";
 
 /// For scripts that do the same when they run twice, as each request carries its id.
 inline constexpr CallOptions repeatable{.repeatable = true};
 
+/// Of all sales of a store: how many were created, and their names in that order (a sorted set).
+inline constexpr std::string_view lanes_key = "sluice:sales";
+inline constexpr std::string_view names_key = "sluice:sales:names";
+
 struct SaleKeys {
   explicit SaleKeys(std::string_view name)
       : sale(key_with_suffix(name, "sale")),
         buyers(key_with_suffix(name, "buyers")),
         requests(key_with_suffix(name, "requests")),
+        returned(key_with_suffix(name, "returned")),
         orders(key_with_suffix(name, "orders")),
         dead(key_with_suffix(name, "dead")) {}
 
   std::string sale;
   std::string buyers;
   std::string requests;
+  std::string returned;
   std::string orders;
   std::string dead;
 };
@@ -35,13 +47,22 @@ struct SaleKeys {
 /// Throws Error{bad_argument} that names the field, its value and what it may be.
 void check_name(std::string_view name);
 void check(const SaleDefinition& definition);
+/// How many order numbers a day has.
+std::int64_t numbers_of(const SaleDefinition& definition) noexcept;
+/// The same for another stock: each unit may be an order of one day.
+void check_numbers(const SaleDefinition& definition, std::int64_t stock);
 
-/// The fields of the hash that hold the definition, in a fixed order.
-const std::vector<std::string>& definition_fields();
-/// Their values, in that order.
-std::vector<std::string> values_of(const SaleDefinition& definition);
-/// The other way round. Throws Error{corrupt} where a value is not what values_of() writes.
-SaleDefinition definition_of(std::string name, const Value::Items& values);
+/// The fields of the hash that hold the definition, and their values.
+std::vector<std::pair<std::string, std::string>> fields_of(const SaleDefinition& definition);
+
+/// The other way round; of other fields it takes no notice. Throws Error{corrupt} where a field is
+/// missing, or not what fields_of() writes.
+SaleDefinition definition_of(std::string name,
+                             const std::vector<std::pair<std::string, std::string>>& all);
+
+/// Reads the definition from the store. Empty: there is no such sale. Throws Error: config_mismatch
+/// (a sale of another format; says what to do), corrupt (a field that fields_of() does not write).
+Task<std::optional<SaleDefinition>> read_definition(Store& store, std::string name);
 
 /// "stock 100 there, 200 here; zone ..." ; empty when they are the same.
 std::string difference(const SaleDefinition& there, const SaleDefinition& here);

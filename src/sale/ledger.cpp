@@ -19,7 +19,7 @@ std::int64_t digits_of(std::string_view text) noexcept {
 }  // namespace
 
 LedgerLine line_of(const SaleOrder& order, const SaleDefinition& sale) {
-  LedgerLine line{.id = order.id, .units = order.units, .n = order.n};
+  LedgerLine line{.id = order.id, .units = order.units};
   std::string_view number = order.number;
   const auto expected =
       sale.number_type.size() + label_size + static_cast<std::size_t>(sale.digits);
@@ -31,10 +31,8 @@ LedgerLine line_of(const SaleOrder& order, const SaleDefinition& sale) {
 }
 
 void Ledger::add(const LedgerLine& line) {
-  ids_.push_back(line.id);
-  marks_.push_back(false);
+  ++orders_;
   units_ += line.units;
-  if (line.n < 1 || (sale_.limit > 0 && line.n > sale_.limit)) ++above_limit_;
 
   // Ids rise, so each number must follow the last one, or begin a later day with 1.
   const bool follows = line.day == last_.day && line.sequence == last_.sequence + 1;
@@ -46,24 +44,6 @@ void Ledger::add(const LedgerLine& line) {
                                line.sequence, line.day, last_.sequence, last_.day);
   }
   last_ = line;
-}
-
-bool Ledger::mark(std::int64_t id) {
-  const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
-  if (found == ids_.end() || *found != id) return false;
-  marks_[static_cast<std::size_t>(found - ids_.begin())] = true;
-  return true;
-}
-
-std::int64_t Ledger::unmarked_count() const noexcept {
-  return std::count(marks_.begin(), marks_.end(), false);
-}
-
-std::vector<std::int64_t> Ledger::unmarked(std::size_t most) const {
-  std::vector<std::int64_t> ids;
-  for (std::size_t i = 0; i < ids_.size() && ids.size() < most; ++i)
-    if (!marks_[i]) ids.push_back(ids_[i]);
-  return ids;
 }
 
 }  // namespace sluice::sale

@@ -2,44 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
-#include "base/integer.hpp"
 #include "sale/orders.lua.hpp"
-#include "sluice/id.hpp"
 
 namespace sluice::sale {
 namespace {
-
-/// Takes the words of a line off its front.
-class WordReader {
- public:
-  explicit WordReader(std::string_view text) : rest_(text) {}
-
-  std::string_view word() noexcept {
-    const auto end = rest_.find(' ');
-    if (end == std::string_view::npos) {
-      complete_ = false;
-      return {};
-    }
-    const auto word = rest_.substr(0, end);
-    rest_.remove_prefix(end + 1);
-    return word;
-  }
-
-  std::int64_t integer() noexcept {
-    const auto number = parse_integer<std::int64_t>(word()).value_or(-1);
-    if (number < 0) complete_ = false;
-    return number;
-  }
-
-  bool complete() const noexcept { return complete_; }
-  std::string_view rest() const noexcept { return rest_; }
-
- private:
-  std::string_view rest_;
-  bool complete_ = true;
-};
 
 const std::string* find_field(const Value::Items& fields, std::string_view name) {
   for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
@@ -55,31 +21,6 @@ std::optional<SaleOrder> order_of_fields(const Value::Items& fields) {
 }
 
 }  // namespace
-
-std::optional<SaleOrder> order_of(std::string_view text, std::string buyer) {
-  WordReader reader{text};
-  const auto n = reader.integer();
-  const auto seconds = reader.integer();
-  const auto sequence = reader.integer();
-  const auto number = reader.word();
-  const auto units = reader.integer();
-  const auto issued_us = reader.integer();
-  constexpr std::int64_t most_seconds = 0x7fff'ffff;
-  constexpr std::int64_t most_sequence = 0xffff'ffff;
-  const bool plausible =
-      n >= 1 && units >= 1 && seconds <= most_seconds && sequence <= most_sequence;
-  if (!reader.complete() || !plausible || number.empty() || buyer.empty() || reader.rest().empty())
-    return std::nullopt;
-  const IdParts parts{.issued_at = IdWorker::epoch + std::chrono::seconds{seconds},
-                      .sequence = static_cast<std::uint32_t>(sequence)};
-  return SaleOrder{.number = std::string{number},
-                   .id = IdWorker::compose(parts),
-                   .units = units,
-                   .buyer = {std::move(buyer)},
-                   .n = n,
-                   .issued_at = WallTime{std::chrono::microseconds{issued_us}},
-                   .request = {std::string{reader.rest()}}};
-}
 
 OrderEntry entry_of(const Value& entry) {
   const auto& parts = entry.as_items();
@@ -160,40 +101,40 @@ std::vector<OrderEntry> OrderQueue::read(std::size_t most, std::chrono::millisec
 }
 
 OrderQueue::Claimed OrderQueue::claim(std::chrono::milliseconds idle, const std::string& start,
-                                      std::size_t most) {
-  const auto least = fmt::to_string(idle.count());
-  const auto count = fmt::to_string(most);
-  const auto reply =
-      store_.run({"XAUTOCLAIM", keys_.orders, group, consumer_, least, start, "COUNT", count})
-          .get();
+                                      std::size_t most, std::int64_t most_deliveries) {
+  const auto reply = store_
+                         .run(scripts::sale_claim, {keys_.orders},
+                              {group, consumer_, fmt::to_string(idle.count()), start,
+                               fmt::to_string(most), fmt::to_string(most_deliveries)})
+                         .get();
   const auto& parts = reply.as_items();
   Claimed claimed{
-      .entries = entries_of(parts.at(1)), .deliveries = {}, .next = parts.at(0).as_text()};
-  claimed.deliveries = deliveries_of(claimed.entries);
+      .entries = entries_of(parts.at(1)), .suspects = {}, .next = parts.at(0).as_text()};
+  const auto& suspects = parts.at(2).as_items();
+  for (std::size_t i = 0; i + 1 < suspects.size(); i += 2)
+    claimed.suspects.push_back({suspects[i].as_text(), suspects[i + 1].as_integer()});
   return claimed;
 }
 
-std::vector<std::int64_t> OrderQueue::deliveries_of(const std::vector<OrderEntry>& entries) {
-  std::vector<std::int64_t> deliveries(entries.size(), 1);
-  if (entries.empty()) return deliveries;
-  const auto count = fmt::to_string(entries.size());
-  const auto reply = store_
-                         .run({"XPENDING", keys_.orders, group, entries.front().id,
-                               entries.back().id, count, consumer_})
-                         .get();
-  std::map<std::string_view, std::int64_t> known;
-  for (const auto& row : reply.as_items())
-    known[row.as_items().at(0).as_text()] = row.as_items().at(3).as_integer();
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    if (const auto found = known.find(entries[i].id); found != known.end())
-      deliveries[i] = found->second;
-  return deliveries;
+std::optional<OrderEntry> OrderQueue::deliver(const std::string& id) {
+  auto entries = entries_of(store_.run({"XCLAIM", keys_.orders, group, consumer_, "0", id}).get());
+  if (entries.empty()) return std::nullopt;
+  return std::move(entries.front());
+}
+
+OrderQueue::Adopted OrderQueue::adopt(const std::string& start, std::size_t most) {
+  const auto reply =
+      store_
+          .run(scripts::sale_adopt, {keys_.orders}, {group, consumer_, start, fmt::to_string(most)})
+          .get();
+  const auto& parts = reply.as_items();
+  return {.entries = entries_of(parts.at(1)), .next = parts.at(0).as_text()};
 }
 
 void OrderQueue::keep(std::span<const std::string> ids) {
   std::vector<std::string_view> words{"XCLAIM", keys_.orders, group, consumer_, "0"};
   words.insert(words.end(), ids.begin(), ids.end());
-  words.push_back("JUSTID");
+  words.insert(words.end(), {"RETRYCOUNT", "1", "JUSTID"});
   store_.run(Words{words}, repeatable).get();
 }
 
@@ -205,6 +146,21 @@ bool OrderQueue::bury(const std::string& id, const std::string& reason) {
 
 void OrderQueue::leave() {
   store_.run(scripts::sale_leave, {keys_.orders}, {group, consumer_}, repeatable).get();
+}
+
+void OrderQueue::tidy(std::chrono::milliseconds idle) {
+  store_.run(scripts::sale_tidy, {keys_.orders}, {group, fmt::to_string(idle.count())}, repeatable)
+      .get();
+}
+
+bool OrderQueue::make_group() {
+  return store_.run(scripts::sale_regroup, {keys_.sale, keys_.orders}, {group}, repeatable)
+             .get()
+             .as_integer() == 1;
+}
+
+bool is_group_lost(const Error& failure) {
+  return failure.message().find("NOGROUP ") != std::string::npos;
 }
 
 }  // namespace sluice::sale

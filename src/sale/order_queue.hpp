@@ -1,5 +1,4 @@
-/// Orders on their way: an order as text ("n seconds sequence number units issued_us request", see
-/// admit.lua) and as an entry of a stream, and the consumer's side of that stream.
+/// Orders on their way: an order as an entry of a stream, and the consumer's side of that stream.
 #pragma once
 
 #include <chrono>
@@ -9,12 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sale/definition.hpp"
+#include "sale/records.hpp"
 
 namespace sluice::sale {
-
-/// Empty: the text is none that admit.lua writes.
-std::optional<SaleOrder> order_of(std::string_view text, std::string buyer);
 
 /// An entry of the orders stream.
 struct OrderEntry {
@@ -44,27 +40,50 @@ class OrderQueue {
   /// Waits up to `wait` for entries.
   std::vector<OrderEntry> read(std::size_t most, std::chrono::milliseconds wait);
 
+  /// An entry that was delivered so often that its workers seem to die of it.
+  struct Suspect {
+    std::string id;
+    std::int64_t deliveries;
+  };
   struct Claimed {
     std::vector<OrderEntry> entries;
-    std::vector<std::int64_t> deliveries;  ///< of each entry, this one included
-    std::string next;                      ///< where to go on; "0-0": the end was reached
+    std::vector<Suspect> suspects;  ///< delivered `most_deliveries` times or more before
+    std::string next;               ///< where to go on; "0-0": the end was reached
   };
-  /// Takes over entries that nobody touched for `idle`, from `start` on. Two round trips.
-  Claimed claim(std::chrono::milliseconds idle, const std::string& start, std::size_t most);
-  /// Tells the group that these are still being worked on.
+  /// Takes over entries that nobody touched for `idle`, from `start` on. Counts a delivery of each
+  /// entry, and none of the suspects.
+  Claimed claim(std::chrono::milliseconds idle, const std::string& start, std::size_t most,
+                std::int64_t most_deliveries);
+  /// Counts a delivery of a suspect. Empty: another worker has dealt with it.
+  std::optional<OrderEntry> deliver(const std::string& id);
+
+  struct Adopted {
+    std::vector<OrderEntry> entries;
+    std::string next;  ///< where to go on; empty: the end was reached
+  };
+  /// Takes entries that were handed to nobody, from `start` on; looks at `most`.
+  Adopted adopt(const std::string& start, std::size_t most);
+
+  /// Tells the group that these are still being worked on, and that it is not they what fails:
+  /// their deliveries so far count as one.
   void keep(std::span<const std::string> ids);
 
   /// False: another worker has dealt with the entry.
   bool bury(const std::string& id, const std::string& reason);
   /// Leaves the group, if nothing is pending.
   void leave();
+  /// Removes consumers that have nothing pending and were not seen for `idle`.
+  void tidy(std::chrono::milliseconds idle);
+  /// Makes a group that was lost. False: the store does not know the sale.
+  bool make_group();
 
  private:
-  std::vector<std::int64_t> deliveries_of(const std::vector<OrderEntry>& entries);
-
   Store& store_;
   const SaleKeys keys_;
   const std::string consumer_;
 };
+
+/// The consumer group, or its stream, is not there.
+bool is_group_lost(const Error& failure);
 
 }  // namespace sluice::sale

@@ -1,6 +1,7 @@
 #include "sale/order_store_sql.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,15 +15,32 @@ namespace sluice::sale {
 namespace {
 
 constexpr std::string_view order_columns = "id, number, buyer, n, units, issued_us, request";
+constexpr std::string_view stands = "state = 'awaiting'";
+
+OrderState state_of(const std::string& text) {
+  for (const auto state : {OrderState::awaiting, OrderState::cancelled})
+    if (text == to_string(state)) return state;
+  throw Error{Errc::corrupt, "the database has an order in the state '" + text +
+                                 "', which this version of Sluice does not know"};
+}
+
+/// A text that Sluice did not write is what it says: it is nobody's id, and an audit names it.
+std::string bytes_of(const std::string& column) {
+  try {
+    return from_column(column);
+  } catch (const Error&) {
+    return column;
+  }
+}
 
 /// Orders as the columns that SOCI binds whole.
 struct Columns {
   std::vector<long long> sale, id, n, units, issued_us;
-  std::vector<std::string> number, buyer, request;
+  std::vector<std::string> number, buyer, request, state;
 
   void resize(std::size_t size) {
     for (auto* const column : {&sale, &id, &n, &units, &issued_us}) column->resize(size);
-    for (auto* const column : {&number, &buyer, &request}) column->resize(size);
+    for (auto* const column : {&number, &buyer, &request, &state}) column->resize(size);
   }
 
   void set(std::size_t at, const SaleOrder& order) {
@@ -39,10 +57,11 @@ struct Columns {
     return {.number = number[at],
             .id = id[at],
             .units = units[at],
-            .buyer = {from_column(buyer[at])},
+            .buyer = {bytes_of(buyer[at])},
             .n = n[at],
             .issued_at = WallTime{std::chrono::microseconds{issued_us[at]}},
-            .request = {from_column(request[at])}};
+            .request = {bytes_of(request[at])},
+            .state = state_of(state[at])};
   }
 };
 
@@ -60,6 +79,7 @@ struct Connection {
   Columns rows;
   long long take_units = 0;
   long long take_sale = 0;
+  long long take_epoch = 0;
   std::map<std::string, long long, std::less<>> sale_ids;
 };
 
@@ -68,11 +88,32 @@ class SqlOrderStore final : public OrderStore {
   explicit SqlOrderStore(SqlDialect dialect);
 
   void add_sale(const std::string& sale, std::int64_t stock) override;
-  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders) override;
+  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
+                      std::int64_t epoch) override;
+  std::int64_t begin_epoch(const std::string& sale) override;
   std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
                               std::size_t most) override;
+  std::vector<SaleOrder> find(const std::string& sale, std::span<const std::int64_t> ids) override;
+  std::vector<BuyerTotals> totals(const std::string& sale,
+                                  std::span<const BuyerId> buyers) override;
+  DatabaseTotals totals(const std::string& sale) override;
   std::optional<DatabaseStock> stock(const std::string& sale) override;
+  void keep_definition(const std::string& sale, const Fields& fields) override;
+  Fields definition(const std::string& sale) override;
   std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override;
+  std::optional<SaleOrder> find_number(const std::string& sale, const std::string& number) override;
+  std::optional<SaleOrder> find_request(const std::string& sale, const BuyerId& buyer,
+                                        const RequestId& request) override;
+  EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
+                       const std::string& reason) override;
+  std::string reason_of(const std::string& sale, std::int64_t id) override;
+  std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most,
+                                   bool only_pending) override;
+  void return_done(const std::string& sale, std::int64_t id, std::int64_t seq) override;
+  std::optional<StockChange> begin_stock_change(const std::string& sale,
+                                                std::int64_t stock) override;
+  std::optional<StockChange> pending_stock_change(const std::string& sale) override;
+  void end_stock_change(const std::string& sale, std::int64_t seq, bool applied) override;
   std::string describe() const override { return dialect_.description; }
 
  private:
@@ -111,18 +152,27 @@ class SqlOrderStore final : public OrderStore {
   }
 
   Connection& connection();
+  void make_schema();
+  void add_column(const SqlColumn& column);
   Error error_of(const soci::soci_error& failure) const;
 
   long long id_of(Connection& at, const std::string& sale) const;
+  static std::optional<long long> find_id(Connection& at, const std::string& sale);
   void prepare(Connection& at) const;
-  bool insert_together(Connection& at, long long sale, std::span<const SaleOrder> orders) const;
-  InsertResult insert_one_by_one(Connection& at, long long sale,
-                                 std::span<const SaleOrder> orders) const;
-  std::string insert_one(Connection& at, long long sale, const SaleOrder& order,
+  bool insert_together(Connection& at, long long sale, std::span<const SaleOrder> orders,
+                       std::int64_t epoch) const;
+  InsertResult insert_one_by_one(Connection& at, long long sale, std::span<const SaleOrder> orders,
+                                 std::int64_t epoch) const;
+  std::string insert_one(Connection& at, long long sale, const SaleOrder& order, std::int64_t epoch,
                          InsertResult& result) const;
   soci::statement insert_of(soci::session& sql, const Columns& rows) const;
-  bool take_units(Connection& at, long long sale, std::int64_t units) const;
+  bool take_units(Connection& at, long long sale, std::int64_t units, std::int64_t epoch) const;
+  static std::int64_t epoch_of(Connection& at, long long sale);
+  static DatabaseStock stock_of(Connection& at, long long sale);
   static std::optional<SaleOrder> find(Connection& at, long long sale, std::int64_t id);
+  static std::string reason_of(Connection& at, long long sale, std::int64_t id);
+  static std::optional<StockChange> pending(Connection& at, long long sale);
+  static void change_stock(Connection& at, long long sale, long long delta);
 
   const SqlDialect dialect_;
   std::unique_ptr<Connection> connection_;
@@ -136,7 +186,7 @@ SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) 
   const auto give_up = system_clock().steady() + std::chrono::seconds{2};
   for (;;) {
     try {
-      for (const auto statement : dialect_.schema) connection().sql << std::string{statement};
+      make_schema();
       return;
     } catch (const soci::soci_error& failure) {
       const auto error = error_of(failure);
@@ -145,6 +195,30 @@ SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) 
       if (!dialect_.classify(failure).busy || system_clock().steady() >= give_up) throw error;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+}
+
+void SqlOrderStore::make_schema() {
+  for (const auto statement : dialect_.schema) connection().sql << std::string{statement};
+  for (const auto& column : dialect_.columns) add_column(column);
+}
+
+/// Unless the table has it; another process may add it at the same moment.
+void SqlOrderStore::add_column(const SqlColumn& column) {
+  const auto is_there = [&] {
+    try {
+      connection().sql << fmt::format("SELECT {} FROM {} LIMIT 0", column.name, column.table);
+      return true;
+    } catch (const soci::soci_error&) {
+      return false;
+    }
+  };
+  if (is_there()) return;
+  try {
+    connection().sql << fmt::format("ALTER TABLE {} ADD COLUMN {} {}", column.table, column.name,
+                                    column.type);
+  } catch (const soci::soci_error&) {
+    if (!is_there()) throw;
   }
 }
 
@@ -183,25 +257,34 @@ void SqlOrderStore::add_sale(const std::string& sale, std::int64_t stock) {
 
 std::optional<DatabaseStock> SqlOrderStore::stock(const std::string& sale) {
   return guarded([&](Connection& at) -> std::optional<DatabaseStock> {
-    long long initial = 0;
-    long long remaining = 0;
-    const auto name = to_column(sale);
-    at.sql << "SELECT initial, remaining FROM sale_stock WHERE name = :name", soci::use(name),
-        soci::into(initial), soci::into(remaining);
-    if (!at.sql.got_data()) return std::nullopt;
-    return DatabaseStock{.initial = initial, .left = remaining};
+    const auto id = find_id(at, sale);
+    if (!id) return std::nullopt;
+    return stock_of(at, *id);
   });
 }
 
+DatabaseStock SqlOrderStore::stock_of(Connection& at, long long sale) {
+  long long initial = 0;
+  long long remaining = 0;
+  long long changed = 0;
+  at.sql << "SELECT initial, remaining, changed FROM sale_stock WHERE id = :s", soci::use(sale),
+      soci::into(initial), soci::into(remaining), soci::into(changed);
+  return {.initial = initial, .left = remaining, .changed = changed};
+}
+
 long long SqlOrderStore::id_of(Connection& at, const std::string& sale) const {
+  if (const auto id = find_id(at, sale)) return *id;
+  throw Error{Errc::database,
+              fmt::format("{}: sale '{}' is not in the database yet; its worker enters it",
+                          dialect_.description, sale)};
+}
+
+std::optional<long long> SqlOrderStore::find_id(Connection& at, const std::string& sale) {
   if (const auto known = at.sale_ids.find(sale); known != at.sale_ids.end()) return known->second;
   long long id = 0;
   const auto name = to_column(sale);
   at.sql << "SELECT id FROM sale_stock WHERE name = :name", soci::use(name), soci::into(id);
-  if (!at.sql.got_data())
-    throw Error{Errc::database,
-                fmt::format("{}: sale '{}' is not in the database yet; its worker enters it",
-                            dialect_.description, sale)};
+  if (!at.sql.got_data()) return std::nullopt;
   at.sale_ids.emplace(sale, id);
   return id;
 }
@@ -220,26 +303,50 @@ void SqlOrderStore::prepare(Connection& at) const {
   at.insert.emplace(insert_of(at.sql, at.rows));
   at.take.emplace(
       (at.sql.prepare
-           << "UPDATE sale_stock SET remaining = remaining - :u WHERE id = :s AND remaining >= :v",
-       soci::use(at.take_units), soci::use(at.take_sale), soci::use(at.take_units)));
+           << "UPDATE sale_stock SET remaining = remaining - :u WHERE id = :s AND remaining >= :v "
+              "AND epoch = :e",
+       soci::use(at.take_units), soci::use(at.take_sale), soci::use(at.take_units),
+       soci::use(at.take_epoch)));
 }
 
-InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const SaleOrder> orders) {
+InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const SaleOrder> orders,
+                                   std::int64_t epoch) {
   if (orders.empty()) return {};
-  if (in_transaction([&](Connection& at) { return insert_together(at, id_of(at, sale), orders); }))
+  if (in_transaction(
+          [&](Connection& at) { return insert_together(at, id_of(at, sale), orders, epoch); }))
     return {.inserted = orders.size(), .repeated = 0, .rejected = {}};
   // Repeats after a crash, or an order that does not fit: seldom, so it may cost more.
   InsertResult result;
   in_transaction([&](Connection& at) {
-    result = insert_one_by_one(at, id_of(at, sale), orders);
+    const auto id = id_of(at, sale);
+    result = {.stale = epoch_of(at, id) != epoch};
+    if (result.stale) return false;
+    result = insert_one_by_one(at, id, orders, epoch);
     return true;
   });
   return result;
 }
 
+std::int64_t SqlOrderStore::epoch_of(Connection& at, long long sale) {
+  long long epoch = 0;
+  at.sql << "SELECT epoch FROM sale_stock WHERE id = :s", soci::use(sale), soci::into(epoch);
+  return epoch;
+}
+
+std::int64_t SqlOrderStore::begin_epoch(const std::string& sale) {
+  std::int64_t epoch = 0;
+  in_transaction([&](Connection& at) {
+    const auto id = id_of(at, sale);
+    at.sql << "UPDATE sale_stock SET epoch = epoch + 1 WHERE id = :s", soci::use(id);
+    epoch = epoch_of(at, id);
+    return true;
+  });
+  return epoch;
+}
+
 /// True when every order was new and the stock was enough for all.
 bool SqlOrderStore::insert_together(Connection& at, long long sale,
-                                    std::span<const SaleOrder> orders) const {
+                                    std::span<const SaleOrder> orders, std::int64_t epoch) const {
   at.rows.resize(orders.size());
   for (std::size_t i = 0; i < orders.size(); ++i) {
     at.rows.sale[i] = sale;
@@ -256,11 +363,13 @@ bool SqlOrderStore::insert_together(Connection& at, long long sale,
   const auto units =
       std::accumulate(orders.begin(), orders.end(), std::int64_t{0},
                       [](std::int64_t sum, const SaleOrder& order) { return sum + order.units; });
-  return take_units(at, sale, units);
+  return take_units(at, sale, units, epoch);
 }
 
-bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t units) const {
+bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t units,
+                               std::int64_t epoch) const {
   prepare(at);
+  at.take_epoch = epoch;
   at.take_units = units;
   at.take_sale = sale;
   at.take->execute(true);
@@ -268,17 +377,18 @@ bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t unit
 }
 
 InsertResult SqlOrderStore::insert_one_by_one(Connection& at, long long sale,
-                                              std::span<const SaleOrder> orders) const {
+                                              std::span<const SaleOrder> orders,
+                                              std::int64_t epoch) const {
   InsertResult result;
   for (std::size_t i = 0; i < orders.size(); ++i)
-    if (auto reason = insert_one(at, sale, orders[i], result); !reason.empty())
+    if (auto reason = insert_one(at, sale, orders[i], epoch, result); !reason.empty())
       result.rejected.push_back({.index = i, .reason = std::move(reason)});
   return result;
 }
 
 /// Why the order can never be in the database; empty: it is.
 std::string SqlOrderStore::insert_one(Connection& at, long long sale, const SaleOrder& order,
-                                      InsertResult& result) const {
+                                      std::int64_t epoch, InsertResult& result) const {
   const long long id = order.id;
   Columns row;
   row.resize(1);
@@ -288,7 +398,8 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Sale
     soci::statement one = insert_of(at.sql, row);
     one.execute(true);
     if (one.get_affected_rows() == 0) {
-      const auto there = find(at, sale, order.id);
+      auto there = find(at, sale, order.id);
+      if (there) there->state = order.state;  // it may have ended meanwhile
       if (there != order)
         return "another order in the database has its id, its number or its place (buyer, n)";
       ++result.repeated;
@@ -298,7 +409,7 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Sale
     if (!dialect_.classify(failure).refused) throw;
     return "the database refused it: " + failure.get_error_message();
   }
-  if (take_units(at, sale, order.units)) {
+  if (take_units(at, sale, order.units, epoch)) {
     ++result.inserted;
     return {};
   }
@@ -309,16 +420,19 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Sale
   return fmt::format("the database has {} units left, the order has {}", remaining, order.units);
 }
 
-/// Fetches orders: `statement` selects order_columns, and has two parameters, `sale` and `id`.
-std::vector<SaleOrder> fetch(soci::session& sql, const std::string& statement, long long sale,
-                             long long id, std::size_t most) {
+/// Fetches orders of a sale: `where` is a condition with one parameter, `key`.
+template <class Key>
+std::vector<SaleOrder> fetch(soci::session& sql, std::string_view where, long long sale,
+                             const Key& key, std::size_t most) {
   Columns rows;
   rows.resize(std::max<std::size_t>(
       most, 2));  // SOCI 4.0 takes the end behind a vector of one row for "no data"
   soci::statement select =
-      (sql.prepare << statement, soci::use(sale), soci::use(id), soci::into(rows.id),
-       soci::into(rows.number), soci::into(rows.buyer), soci::into(rows.n), soci::into(rows.units),
-       soci::into(rows.issued_us), soci::into(rows.request));
+      (sql.prepare << fmt::format("SELECT {}, state FROM sale_orders WHERE sale = :s AND {}",
+                                  order_columns, where),
+       soci::use(sale), soci::use(key), soci::into(rows.id), soci::into(rows.number),
+       soci::into(rows.buyer), soci::into(rows.n), soci::into(rows.units),
+       soci::into(rows.issued_us), soci::into(rows.request), soci::into(rows.state));
   std::vector<SaleOrder> orders;
   if (!select.execute(true)) return orders;
   orders.reserve(rows.id.size());
@@ -327,9 +441,8 @@ std::vector<SaleOrder> fetch(soci::session& sql, const std::string& statement, l
 }
 
 std::optional<SaleOrder> SqlOrderStore::find(Connection& at, long long sale, std::int64_t id) {
-  auto found = fetch(
-      at.sql, fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id = :i", order_columns),
-      sale, id, 1);
+  const long long key = id;
+  auto found = fetch(at.sql, "id = :k", sale, key, 1);
   if (found.empty()) return std::nullopt;
   return std::move(found.front());
 }
@@ -337,10 +450,128 @@ std::optional<SaleOrder> SqlOrderStore::find(Connection& at, long long sale, std
 std::vector<SaleOrder> SqlOrderStore::page(const std::string& sale, std::int64_t after,
                                            std::size_t most) {
   return guarded([&](Connection& at) {
-    const auto statement =
-        fmt::format("SELECT {} FROM sale_orders WHERE sale = :s AND id > :i ORDER BY id LIMIT {}",
-                    order_columns, most);
-    return fetch(at.sql, statement, id_of(at, sale), after, most);
+    const long long key = after;
+    return fetch(at.sql, fmt::format("id > :k ORDER BY id LIMIT {}", most), id_of(at, sale), key,
+                 most);
+  });
+}
+
+std::vector<SaleOrder> SqlOrderStore::find(const std::string& sale,
+                                           std::span<const std::int64_t> ids) {
+  if (ids.empty()) return {};
+  return guarded([&](Connection& at) {
+    const long long least = *std::ranges::min_element(ids);
+    return fetch(at.sql, fmt::format("id >= :k AND id IN ({})", fmt::join(ids, ",")),
+                 id_of(at, sale), least, ids.size());
+  });
+}
+
+std::vector<BuyerTotals> SqlOrderStore::totals(const std::string& sale,
+                                               std::span<const BuyerId> buyers) {
+  std::vector<BuyerTotals> totals;
+  if (buyers.empty()) return totals;
+  return guarded([&](Connection& at) {
+    const auto in_sale = id_of(at, sale);
+    std::vector<std::string> names;
+    std::string parameters;
+    for (const auto& buyer : buyers) {
+      parameters += fmt::format("{}:b{}", names.empty() ? "" : ",", names.size());
+      names.push_back(to_column(buyer.value));
+    }
+    const auto size = std::max<std::size_t>(names.size(), 2);  // see fetch()
+    std::vector<std::string> buyer(size);
+    std::vector<long long> orders(size), live(size), units(size);
+    soci::statement select{at.sql};
+    select.exchange(soci::use(in_sale));
+    for (const auto& name : names) select.exchange(soci::use(name));
+    select.exchange(soci::into(buyer));
+    for (auto* const column : {&orders, &live, &units}) select.exchange(soci::into(*column));
+    select.alloc();
+    select.prepare(
+        fmt::format("SELECT buyer, COUNT(*), SUM({0}), SUM(units * ({0})) FROM sale_orders "
+                    "WHERE sale = :s AND buyer IN ({1}) GROUP BY buyer",
+                    stands, parameters));
+    select.define_and_bind();
+    if (!select.execute(true)) return totals;
+    for (std::size_t i = 0; i < buyer.size(); ++i)
+      totals.push_back({.buyer = {from_column(buyer[i])},
+                        .orders = orders[i],
+                        .live = live[i],
+                        .units = units[i]});
+    return totals;
+  });
+}
+
+DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
+  DatabaseTotals totals;
+  in_transaction([&](Connection& at) {
+    const auto in_sale = id_of(at, sale);
+    long long orders = 0;
+    long long units = 0;
+    long long odd = 0;
+    long long changes = 0;
+    at.sql << fmt::format(
+        "SELECT COUNT(*), COALESCE(SUM(units * ({0})), 0), COALESCE(SUM(CASE WHEN {0} THEN "
+        "version <> 0 OR reason <> '' ELSE version <> 1 END), 0) FROM sale_orders WHERE sale = :s",
+        stands),
+        soci::use(in_sale), soci::into(orders), soci::into(units), soci::into(odd);
+    at.sql << "SELECT COALESCE(SUM(delta), 0) FROM sale_changes WHERE sale = :s AND "
+              "(state = 'done' OR (state = 'pending' AND delta > 0))",
+        soci::use(in_sale), soci::into(changes);
+    long long not_returned = 0;
+    at.sql << fmt::format(
+        "SELECT COUNT(*) FROM sale_orders AS ended WHERE sale = :s AND NOT ({}) AND NOT EXISTS "
+        "(SELECT 1 FROM sale_returns AS back WHERE back.sale = ended.sale AND "
+        "back.order_id = ended.id AND back.units = ended.units)",
+        stands),
+        soci::use(in_sale), soci::into(not_returned);
+    long long applied = 0;
+    long long last_change = 0;
+    at.sql << "SELECT COALESCE(SUM(CASE WHEN state = 'done' THEN delta ELSE 0 END), 0), "
+              "COALESCE(MAX(seq), 0) FROM sale_changes WHERE sale = :s AND state <> 'pending'",
+        soci::use(in_sale), soci::into(applied), soci::into(last_change);
+    totals = {.stock = stock_of(at, in_sale),
+              .orders = orders,
+              .units = units,
+              .odd = odd + not_returned,
+              .applied = applied,
+              .last_change = last_change,
+              .changes = changes,
+              .epoch = epoch_of(at, in_sale)};
+    return false;  // nothing was written
+  });
+  return totals;
+}
+
+void SqlOrderStore::keep_definition(const std::string& sale, const Fields& fields) {
+  in_transaction([&](Connection& at) {
+    const auto id = id_of(at, sale);
+    for (const auto& [field, value] : fields) {
+      const auto text = to_column(value);
+      at.sql << fmt::format("{} sale_definitions (sale, field, value) VALUES (:s, :f, :v) {}",
+                            dialect_.insert_prefix, dialect_.insert_suffix),
+          soci::use(id), soci::use(field), soci::use(text);
+    }
+    return true;
+  });
+}
+
+OrderStore::Fields SqlOrderStore::definition(const std::string& sale) {
+  return guarded([&](Connection& at) {
+    Fields fields;
+    const auto id = find_id(at, sale);
+    if (!id) return fields;
+    constexpr std::size_t most = 100;
+    std::vector<std::string> field(most);
+    std::vector<std::string> value(most);
+    const long long in_sale = *id;
+    soci::statement select =
+        (at.sql.prepare << "SELECT field, value FROM sale_definitions WHERE sale = :s",
+         soci::use(in_sale), soci::into(field), soci::into(value));
+    if (!select.execute(true)) return fields;
+    for (std::size_t i = 0; i < field.size(); ++i)
+      fields.emplace_back(field[i], from_column(value[i]));
+    return fields;
   });
 }
 
@@ -349,11 +580,166 @@ std::int64_t SqlOrderStore::buyers_above(const std::string& sale, std::int64_t l
     long long buyers = 0;
     const long long most = limit;
     const long long id = id_of(at, sale);
-    at.sql << "SELECT COUNT(*) FROM (SELECT buyer FROM sale_orders WHERE sale = :s GROUP BY buyer "
-              "HAVING COUNT(*) > :m)"
-              " AS above",
+    at.sql << "SELECT COUNT(*) FROM (SELECT buyer FROM sale_orders WHERE sale = :s AND "
+              "state = 'awaiting' GROUP BY buyer HAVING COUNT(*) > :m) AS above",
         soci::use(id), soci::use(most), soci::into(buyers);
     return buyers;
+  });
+}
+
+std::optional<SaleOrder> SqlOrderStore::find_number(const std::string& sale,
+                                                    const std::string& number) {
+  return guarded([&](Connection& at) -> std::optional<SaleOrder> {
+    auto found = fetch(at.sql, "number = :k", id_of(at, sale), number, 1);
+    if (found.empty()) return std::nullopt;
+    return std::move(found.front());
+  });
+}
+
+std::optional<SaleOrder> SqlOrderStore::find_request(const std::string& sale, const BuyerId& buyer,
+                                                     const RequestId& request) {
+  return guarded([&](Connection& at) -> std::optional<SaleOrder> {
+    const long long in_sale = id_of(at, sale);
+    const auto of_buyer = to_column(buyer.value);
+    const auto of_request = to_column(request.value);
+    long long id = 0;
+    at.sql << "SELECT id FROM sale_orders WHERE sale = :s AND buyer = :b AND request = :r",
+        soci::use(in_sale), soci::use(of_buyer), soci::use(of_request), soci::into(id);
+    if (!at.sql.got_data()) return std::nullopt;
+    return find(at, in_sale, id);
+  });
+}
+
+EndedOrder SqlOrderStore::end_order(const std::string& sale, std::int64_t id, OrderState state,
+                                    const std::string& reason) {
+  EndedOrder ended;
+  in_transaction([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    const long long key = id;
+    const std::string to{to_string(state)};
+    const auto why = to_column(reason);
+    soci::statement end =
+        (at.sql.prepare << "UPDATE sale_orders SET state = :t, reason = :r, version = version + 1 "
+                           "WHERE sale = :s AND id = :i AND state = 'awaiting'",
+         soci::use(to), soci::use(why), soci::use(in_sale), soci::use(key));
+    end.execute(true);
+    ended = {.now = end.get_affected_rows() == 1, .order = find(at, in_sale, id), .reason = {}};
+    ended.reason = reason_of(at, in_sale, id);
+    if (!ended.now) return false;
+    const long long units = ended.order->units;
+    at.sql << "UPDATE sale_stock SET remaining = remaining + :u WHERE id = :s", soci::use(units),
+        soci::use(in_sale);
+    at.sql << "INSERT INTO sale_returns (sale, order_id, seq, units, done) "
+              "VALUES (:s, :i, 1, :u, 0)",
+        soci::use(in_sale), soci::use(key), soci::use(units);
+    return true;
+  });
+  return ended;
+}
+
+std::string SqlOrderStore::reason_of(Connection& at, long long sale, std::int64_t id) {
+  const long long key = id;
+  std::string reason;
+  at.sql << "SELECT reason FROM sale_orders WHERE sale = :s AND id = :i", soci::use(sale),
+      soci::use(key), soci::into(reason);
+  return from_column(reason);
+}
+
+std::string SqlOrderStore::reason_of(const std::string& sale, std::int64_t id) {
+  return guarded([&](Connection& at) { return reason_of(at, id_of(at, sale), id); });
+}
+
+std::vector<OrderReturn> SqlOrderStore::returns(const std::string& sale, std::int64_t after,
+                                                std::size_t most, bool only_pending) {
+  return guarded([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    const long long key = after;
+    const auto size = std::max<std::size_t>(most, 2);  // see fetch()
+    std::vector<long long> id(size), seq(size), units(size), done(size);
+    soci::statement select =
+        (at.sql.prepare << fmt::format(
+             "SELECT order_id, seq, units, done FROM sale_returns WHERE sale = :s AND "
+             "order_id > :k {} ORDER BY order_id, seq LIMIT {}",
+             only_pending ? "AND done = 0" : "", most),
+         soci::use(in_sale), soci::use(key), soci::into(id), soci::into(seq), soci::into(units),
+         soci::into(done));
+    if (!select.execute(true)) id.clear();
+    std::vector<OrderReturn> returns;
+    for (std::size_t i = 0; i < id.size(); ++i)
+      if (auto order = find(at, in_sale, id[i]))
+        returns.push_back(
+            {.order = std::move(*order), .seq = seq[i], .units = units[i], .done = done[i] != 0});
+    return returns;
+  });
+}
+
+void SqlOrderStore::return_done(const std::string& sale, std::int64_t id, std::int64_t seq) {
+  in_transaction([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    const long long key = id;
+    const long long of_order = seq;
+    at.sql << "UPDATE sale_returns SET done = 1 WHERE sale = :s AND order_id = :i AND seq = :q",
+        soci::use(in_sale), soci::use(key), soci::use(of_order);
+    return true;
+  });
+}
+
+std::optional<StockChange> SqlOrderStore::pending(Connection& at, long long sale) {
+  long long seq = 0;
+  long long delta = 0;
+  at.sql << "SELECT seq, delta FROM sale_changes WHERE sale = :s AND state = 'pending'",
+      soci::use(sale), soci::into(seq), soci::into(delta);
+  if (!at.sql.got_data()) return std::nullopt;
+  return StockChange{.seq = seq, .delta = delta};
+}
+
+std::optional<StockChange> SqlOrderStore::pending_stock_change(const std::string& sale) {
+  return guarded([&](Connection& at) { return pending(at, id_of(at, sale)); });
+}
+
+std::optional<StockChange> SqlOrderStore::begin_stock_change(const std::string& sale,
+                                                             std::int64_t stock) {
+  std::optional<StockChange> change;
+  in_transaction([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    change = pending(at, in_sale);
+    if (change) return false;
+    long long has = 0;
+    long long last = 0;
+    at.sql << "SELECT initial + changed FROM sale_stock WHERE id = :s", soci::use(in_sale),
+        soci::into(has);
+    if (has == stock) return false;
+    at.sql << "SELECT COALESCE(MAX(seq), 0) FROM sale_changes WHERE sale = :s", soci::use(in_sale),
+        soci::into(last);
+    const long long seq = last + 1;
+    const long long delta = stock - has;
+    at.sql << "INSERT INTO sale_changes (sale, seq, delta, state) VALUES (:s, :q, :d, 'pending')",
+        soci::use(in_sale), soci::use(seq), soci::use(delta);
+    if (delta > 0) change_stock(at, in_sale, delta);
+    change = StockChange{.seq = seq, .delta = delta, .now = true};
+    return true;
+  });
+  return change;
+}
+
+void SqlOrderStore::change_stock(Connection& at, long long sale, long long delta) {
+  at.sql << "UPDATE sale_stock SET remaining = remaining + :d, changed = changed + :e "
+            "WHERE id = :s",
+      soci::use(delta), soci::use(delta), soci::use(sale);
+}
+
+void SqlOrderStore::end_stock_change(const std::string& sale, std::int64_t seq, bool applied) {
+  in_transaction([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    const auto change = pending(at, in_sale);
+    if (!change || change->seq != seq) return false;  // another process has ended it
+    const std::string state = applied ? "done" : "refused";
+    const long long key = seq;
+    at.sql << "UPDATE sale_changes SET state = :t WHERE sale = :s AND seq = :q", soci::use(state),
+        soci::use(in_sale), soci::use(key);
+    if (change->delta < 0 && applied) change_stock(at, in_sale, change->delta);
+    if (change->delta > 0 && !applied) change_stock(at, in_sale, -change->delta);
+    return true;
   });
 }
 

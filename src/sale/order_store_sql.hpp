@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sale/order_store_text.hpp"
 #include "sluice/order_store.hpp"
 
 namespace sluice::sale {
@@ -25,11 +26,19 @@ struct SqlFailure {
   bool refused = false;  ///< a constraint or trigger refused this row; the database itself is well
 };
 
+/// A column that a table got after its first release.
+struct SqlColumn {
+  std::string_view table;
+  std::string_view name;
+  std::string_view type;
+};
+
 struct SqlDialect {
   std::string description;  ///< "sqlite:/var/lib/shop/orders.db"
   std::function<void(soci::session&)> connect;
   std::vector<std::string_view> on_connect;
   std::vector<std::string_view> schema;
+  std::vector<SqlColumn> columns;  ///< added to the tables of `schema` where they are missing
   std::string_view begin;          ///< a transaction that will write
   std::string_view insert_prefix;  ///< "INSERT INTO" or "INSERT IGNORE INTO": with the suffix, a
                                    ///< repeat is no error
@@ -45,13 +54,5 @@ struct SqlDialect {
 SqlDialect sqlite_dialect(const std::string& path);
 
 std::unique_ptr<OrderStore> make_sql_order_store(SqlDialect dialect);
-
-// Ids of any bytes as text that every database takes: valid UTF-8 without NUL, one to one.
-
-/// Valid UTF-8 stays as it is, but for control characters and '%', which become %XX. In text that
-/// is not UTF-8 every byte above 0x7e becomes %XX too.
-std::string to_column(std::string_view bytes);
-/// The other way round. Throws Error{corrupt} for a '%' that to_column() does not write.
-std::string from_column(std::string_view text);
 
 }  // namespace sluice::sale

@@ -84,7 +84,25 @@ SqlDialect sqlite_dialect(const std::string& path) {
                  " buyer TEXT NOT NULL, n BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
                  " issued_us BIGINT NOT NULL, request TEXT NOT NULL,"
                  " PRIMARY KEY (sale, id), UNIQUE (sale, number), UNIQUE (sale, buyer, n)) WITHOUT "
-                 "ROWID"},
+                 "ROWID",
+                 "CREATE TABLE IF NOT EXISTS sale_returns ("
+                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), order_id BIGINT NOT NULL,"
+                 " seq BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
+                 " done BIGINT NOT NULL, PRIMARY KEY (sale, order_id, seq)) WITHOUT ROWID",
+                 "CREATE INDEX IF NOT EXISTS sale_returns_pending ON sale_returns (sale, order_id)"
+                 " WHERE done = 0",
+                 "CREATE TABLE IF NOT EXISTS sale_changes ("
+                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), seq BIGINT NOT NULL,"
+                 " delta BIGINT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (sale, seq)) WITHOUT "
+                 "ROWID",
+                 "CREATE TABLE IF NOT EXISTS sale_definitions ("
+                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), field TEXT NOT NULL,"
+                 " value TEXT NOT NULL, PRIMARY KEY (sale, field)) WITHOUT ROWID"},
+      .columns = {{"sale_stock", "epoch", "BIGINT NOT NULL DEFAULT 0"},
+                  {"sale_stock", "changed", "BIGINT NOT NULL DEFAULT 0"},
+                  {"sale_orders", "state", "TEXT NOT NULL DEFAULT 'awaiting'"},
+                  {"sale_orders", "reason", "TEXT NOT NULL DEFAULT ''"},
+                  {"sale_orders", "version", "BIGINT NOT NULL DEFAULT 0"}},
       .begin = "BEGIN IMMEDIATE",
       .insert_prefix = "INSERT INTO",
       .insert_suffix = "ON CONFLICT DO NOTHING",

@@ -1,7 +1,9 @@
+#include "sale/order_store_text.hpp"
+
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "sale/order_store_sql.hpp"
+#include "sluice/error.hpp"
 
 namespace sluice::sale {
 namespace {

@@ -8,6 +8,7 @@
 #include "base/process.hpp"
 #include "base/random.hpp"
 #include "sale/order_queue.hpp"
+#include "sale/recovery.lua.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -32,6 +33,11 @@ void check(const OrderWorkerOptions& options) {
                 "a worker's times and most_deliveries must be positive, and longest_pause not "
                 "below first_pause"};
 }
+
+using namespace std::chrono_literals;
+
+/// Where XAUTOCLAIM begins, and what it answers at the end.
+constexpr std::string_view queue_start = "0-0";
 
 /// What trying again cannot mend.
 bool is_final(const Error& failure) noexcept {
@@ -72,7 +78,8 @@ Task<void> wait_for(ReadAhead& ahead) { co_await ahead.finished; }
 class OrderWorker::Impl {
  public:
   Impl(Store& store, const Sale& sale, OrderStore& orders, OrderWorkerOptions options)
-      : clock_(store.clock()),
+      : store_(store),
+        clock_(store.clock()),
         driver_(store.driver()),
         sale_(sale.definition()),
         orders_(orders),
@@ -91,18 +98,25 @@ class OrderWorker::Impl {
   using Entries = std::vector<sale::OrderEntry>;
 
   void bring_in_all(const std::stop_token& stop, bool until_empty);
+  void enter_sale();
+  void shut();
   void leave();
+  void make_group();
   template <class Do>
   bool attempt(const std::stop_token& stop, Do&& work);
   bool pause(const std::stop_token& stop);
   void note_failure(const Error& failure);
 
   Entries take(const std::stop_token& stop, bool may_wait);
+  Entries take_over(const std::stop_token& stop);
   Entries claim(const std::stop_token& stop);
+  bool try_alone(const sale::OrderQueue::Suspect& suspect, const std::stop_token& stop);
   void read_ahead();
   Entries await_read_ahead();
-  bool bring_in(Entries entries, const std::stop_token& stop);
+  bool bring_in(Entries entries, const std::stop_token& stop, bool reads_ahead = true);
   InsertResult insert(const std::vector<SaleOrder>& orders, const std::vector<std::string>& ids);
+  bool begin_again(const std::stop_token& stop);
+  void keep(const std::vector<std::string>& ids);
   void bury(const std::string& id, const std::string& reason);
 
   template <class Change>
@@ -111,6 +125,7 @@ class OrderWorker::Impl {
     change(progress_);
   }
 
+  Store& store_;
   Clock& clock_;
   Driver* const driver_;
   const SaleDefinition sale_;
@@ -119,11 +134,16 @@ class OrderWorker::Impl {
   sale::OrderQueue queue_;
   Backoff pauses_;
 
+  std::int64_t epoch_ = 0;              // of the entries that are read now
   std::vector<std::string> committed_;  // in the database, not yet acknowledged
   std::unique_ptr<ReadAhead> ahead_;
   SteadyTime next_claim_{};
-  std::string claim_from_ = "0-0";
-  SteadyTime kept_at_{};
+  std::string claim_from_{queue_start};
+  std::string adopt_from_;  // empty: claims come first
+  std::optional<SteadyTime> kept_at_;
+  bool drains_ = false;
+  bool group_is_lost_ = false;
+  bool sale_is_gone_ = false;
 
   mutable std::mutex mutex_;
   WorkerProgress progress_;
@@ -140,14 +160,43 @@ void OrderWorker::Impl::work(const std::stop_token& stop, bool until_empty) {
 }
 
 void OrderWorker::Impl::bring_in_all(const std::stop_token& stop, bool until_empty) {
+  drains_ = until_empty;
   next_claim_ = clock_.steady();
-  bool ready = attempt(stop, [&] { orders_.add_sale(sale_.name, sale_.stock); });
+  bool ready = attempt(stop, [&] { enter_sale(); });
   while (ready && (!stop.stop_requested() || ahead_)) {
     Entries entries;
     ready = attempt(stop, [&] { entries = take(stop, !until_empty); });
     if (entries.empty() && until_empty) break;
     if (!entries.empty()) ready = ready && bring_in(std::move(entries), stop);
   }
+}
+
+/// Enters the sale into the database, with its definition, and learns its epoch.
+void OrderWorker::Impl::enter_sale() {
+  orders_.add_sale(sale_.name, sale_.stock);
+  const sale::SaleKeys keys{sale_.name};
+  const auto reply = store_.run({"HMGET", keys.sale, "format", "lane", "born", "epoch"}).get();
+  const auto& there = reply.as_items();
+  if (there.at(0).is_null()) return;  // the sale is lost; make_group() says so
+  auto fields = sale::fields_of(sale_);
+  fields.emplace_back("format", there.at(0).as_text());
+  fields.emplace_back("lane", there.at(1).as_text());
+  fields.emplace_back("born", there.at(2).as_text());
+  orders_.keep_definition(sale_.name, fields);
+  epoch_ = there.at(3).is_null() ? 0 : there.at(3).as_integer();
+  for (const auto& [field, value] : orders_.definition(sale_.name))
+    if (field == "born" && value != there.at(2).as_text()) shut();
+}
+
+/// The database knows the sale from before this one was created: the store has lost it.
+void OrderWorker::Impl::shut() {
+  const sale::SaleKeys keys{sale_.name};
+  const auto shut = store_.run(scripts::sale_shut, {keys.sale}, {"lost"}, sale::repeatable).get();
+  if (shut.as_integer() == 1)
+    log(LogLevel::error,
+        fmt::format("sale '{}' was lost in {} and created again; buyers wait until "
+                    "'sluice sale recover {}' has brought back its orders from {}",
+                    sale_.name, store_.describe(), sale_.name, orders_.describe()));
 }
 
 void OrderWorker::Impl::leave() {
@@ -167,15 +216,28 @@ template <class Do>
 bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
   for (;;) {
     try {
+      if (group_is_lost_) make_group();
       work();
       pauses_.reset();
       return true;
     } catch (const Error& failure) {
-      if (is_final(failure)) throw;
+      if (is_final(failure) || (drains_ && sale_is_gone_)) throw;
       note_failure(failure);
+      group_is_lost_ |= sale::is_group_lost(failure);
     }
     if (!pause(stop)) return false;
   }
+}
+
+void OrderWorker::Impl::make_group() {
+  sale_is_gone_ = !queue_.make_group();
+  if (sale_is_gone_)
+    throw Error{Errc::server, fmt::format("sale '{}' is not in the store any more; 'sluice sale "
+                                          "recover' makes it again from its database",
+                                          sale_.name)};
+  group_is_lost_ = false;
+  log(LogLevel::warning,
+      fmt::format("sale '{}': its consumer group was lost and is made again", sale_.name));
 }
 
 /// False: `stop` came.
@@ -203,8 +265,8 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, 
 
   queue_.acknowledge(committed_);
   committed_.clear();
-  if (clock_.steady() >= next_claim_)
-    if (auto entries = claim(stop); !entries.empty()) return entries;
+  while (clock_.steady() >= next_claim_)
+    if (auto entries = take_over(stop); !entries.empty()) return entries;
   if (may_wait) return queue_.read(options_.batch, options_.idle_wait);
   read_ahead();
   return await_read_ahead();
@@ -228,30 +290,62 @@ OrderWorker::Impl::Entries OrderWorker::Impl::await_read_ahead() {
   return sale::OrderQueue::entries_read(ahead->reply);
 }
 
+/// Entries that no live worker has, a page at a time until all were looked at: those of dead
+/// workers, then those that were handed to nobody.
+OrderWorker::Impl::Entries OrderWorker::Impl::take_over(const std::stop_token& stop) {
+  if (adopt_from_.empty()) {
+    auto entries = claim(stop);
+    if (claim_from_ == queue_start) adopt_from_ = "-";
+    return entries;
+  }
+  constexpr std::size_t looks = 1000;  // one script of so many holds up a server for a millisecond
+  auto adopted = queue_.adopt(adopt_from_, looks);
+  adopt_from_ = adopted.next;
+  record([&](WorkerProgress& progress) { progress.claimed += adopted.entries.size(); });
+  if (adopt_from_.empty()) {
+    queue_.tidy(options_.claim_after);
+    next_claim_ = clock_.steady() + std::max(options_.claim_after / 2, 1ms);
+  }
+  return std::move(adopted.entries);
+}
+
 /// Entries of dead workers.
 OrderWorker::Impl::Entries OrderWorker::Impl::claim(const std::stop_token& stop) {
-  auto claimed = queue_.claim(options_.claim_after, claim_from_, options_.batch);
+  auto claimed =
+      queue_.claim(options_.claim_after, claim_from_, options_.batch, options_.most_deliveries);
   claim_from_ = claimed.next;
-  if (claim_from_ == "0-0") next_claim_ = clock_.steady() + options_.claim_after / 2;
-  record([&](WorkerProgress& progress) { progress.claimed += claimed.entries.size(); });
+  record([&](WorkerProgress& progress) {
+    progress.claimed += claimed.entries.size() + claimed.suspects.size();
+  });
+  for (const auto& suspect : claimed.suspects)
+    if (!try_alone(suspect, stop)) break;
+  return std::move(claimed.entries);
+}
 
-  Entries alive;
-  for (std::size_t i = 0; i < claimed.entries.size(); ++i) {
-    if (claimed.deliveries[i] <= options_.most_deliveries) {
-      alive.push_back(std::move(claimed.entries[i]));
-      continue;
-    }
-    // Workers may also have died of a database that was away. A write that succeeds now says that
-    // it is not.
-    if (!attempt(stop, [&] { orders_.add_sale(sale_.name, sale_.stock); })) return alive;
-    bury(claimed.entries[i].id,
-         fmt::format("delivered {} times and never finished", claimed.deliveries[i]));
+/// Of a batch whose workers die one order may be the cause, and the others are not: so each is
+/// tried alone, once, and the one that its worker died of is buried by the next. False: `stop`
+/// came.
+bool OrderWorker::Impl::try_alone(const sale::OrderQueue::Suspect& suspect,
+                                  const std::stop_token& stop) {
+  // Workers may also have died of a database that was away. A write that succeeds now says that it
+  // is not.
+  if (!attempt(stop, [&] { orders_.add_sale(sale_.name, sale_.stock); })) return false;
+  if (suspect.deliveries > options_.most_deliveries) {
+    bury(suspect.id, fmt::format("delivered {} times and never finished", suspect.deliveries));
+    return true;
   }
-  return alive;
+  auto entry = queue_.deliver(suspect.id);
+  if (!entry) return true;
+  Entries alone;
+  alone.push_back(std::move(*entry));
+  if (!bring_in(std::move(alone), stop, false)) return false;
+  queue_.acknowledge(committed_);  // at once: the next one may be the end of this worker
+  committed_.clear();
+  return true;
 }
 
 /// False: it could not be finished before `stop`; what is left stays pending.
-bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
+bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, bool reads_ahead) {
   std::vector<SaleOrder> orders;
   std::vector<std::string> ids;
   orders.reserve(entries.size());
@@ -265,11 +359,12 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
     }
   }
   InsertResult result;
-  kept_at_ = clock_.steady();
+  kept_at_.reset();
   // Not when it is time to claim: under a backlog the dead workers' entries would never have their
   // turn.
-  if (!stop.stop_requested() && clock_.steady() < next_claim_) read_ahead();
+  if (reads_ahead && !stop.stop_requested() && clock_.steady() < next_claim_) read_ahead();
   if (!attempt(stop, [&] { result = insert(orders, ids); })) return false;
+  if (result.stale) return begin_again(stop);
 
   for (const auto& rejected : result.rejected) {
     auto& id = ids.at(rejected.index);
@@ -289,13 +384,40 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop) {
 
 InsertResult OrderWorker::Impl::insert(const std::vector<SaleOrder>& orders,
                                        const std::vector<std::string>& ids) {
-  // While the database is away these stay ours, so that no other worker takes them, and counts
-  // them, in vain.
-  if (clock_.steady() >= kept_at_ + options_.claim_after / 3) {
-    queue_.keep(ids);
-    kept_at_ = clock_.steady();
+  try {
+    return orders_.insert(sale_.name, orders, epoch_);
+  } catch (const Error&) {
+    keep(ids);
+    throw;
   }
-  return orders_.insert(sale_.name, orders);
+}
+
+/// The sale was recovered since these entries were read, maybe from a store that is gone: drops
+/// them. Those that the store still has are pending there, and come again.
+bool OrderWorker::Impl::begin_again(const std::stop_token& stop) {
+  try {
+    if (ahead_) await_read_ahead();
+  } catch (const Error& failure) {
+    note_failure(failure);
+  }
+  committed_.clear();
+  const auto before = epoch_;
+  return attempt(stop, [&] {
+    enter_sale();
+    if (epoch_ == before)
+      throw Error{Errc::database,
+                  fmt::format("sale '{}' is being recovered; orders go into {} again when that has "
+                              "ended",
+                              sale_.name, orders_.describe())};
+  });
+}
+
+/// While the database is away the entries stay ours, so that no other worker takes them in vain;
+/// and restarts of this one do not make suspects of them.
+void OrderWorker::Impl::keep(const std::vector<std::string>& ids) {
+  if (ids.empty() || (kept_at_ && clock_.steady() < *kept_at_ + options_.claim_after / 3)) return;
+  queue_.keep(ids);
+  kept_at_ = clock_.steady();
 }
 
 void OrderWorker::Impl::bury(const std::string& id, const std::string& reason) {

@@ -2,9 +2,105 @@
 -- Forget entries that are safe in the database.
 -- KEYS[1] orders stream   ARGV[1] consumer group   ARGV[2..] entry ids
 -- Reply: how many were still pending
-local acknowledged = redis.call('xack', KEYS[1], ARGV[1], unpack(ARGV, 2))
-redis.call('xdel', KEYS[1], unpack(ARGV, 2))
+local acknowledged = 0
+for at = 2, #ARGV, 4000 do  -- Lua has room for some 8000 words on its stack
+  local last = math.min(at + 3999, #ARGV)
+  acknowledged = acknowledged + redis.call('xack', KEYS[1], ARGV[1], unpack(ARGV, at, last))
+  redis.call('xdel', KEYS[1], unpack(ARGV, at, last))
+end
 return acknowledged
+
+-- script claim
+-- Take over entries that nobody touched for a while, each with how often workers took it before.
+-- KEYS[1] orders stream
+-- ARGV[1] consumer group   ARGV[2] consumer   ARGV[3] idle, ms   ARGV[4] where to begin
+-- ARGV[5] most entries     ARGV[6] deliveries of a suspect
+-- Reply: {where to go on ('0-0': the end was reached), {entry, ...}, {id, deliveries, ...}}
+--        The entries are delivered now, and counted so. Suspects, which follow, were delivered so
+--        often already: they are this consumer's too, and not counted.
+local claimed = redis.call('xautoclaim', KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4],
+                           'count', ARGV[5], 'justid')
+local ids = claimed[2]
+local deliveries = {}
+local from = ids[1]
+while from do  -- what else this consumer has stands between them
+  local rows = redis.call('xpending', KEYS[1], ARGV[1], from, ids[#ids], 1000, ARGV[2])
+  for _, row in ipairs(rows) do deliveries[row[1]] = row[4] end
+  from = rows[1000] and '(' .. rows[1000][1]
+end
+local delivered, suspects = {}, {}
+for _, id in ipairs(ids) do
+  local count = deliveries[id] or 0
+  if count < tonumber(ARGV[6]) then
+    delivered[#delivered + 1] = id
+  else
+    suspects[#suspects + 1], suspects[#suspects + 2] = id, count
+  end
+end
+local entries = {}
+if #delivered > 0 then
+  entries = redis.call('xclaim', KEYS[1], ARGV[1], ARGV[2], 0, unpack(delivered))
+end
+return {claimed[1], entries, suspects}
+
+-- script adopt
+-- Take entries that the group has behind it and that are pending for nobody: XGROUP DELCONSUMER
+-- and XGROUP SETID leave them so.
+-- KEYS[1] orders stream
+-- ARGV[1] consumer group   ARGV[2] consumer   ARGV[3] where to begin   ARGV[4] how many to look at
+-- Reply: {where to go on (empty: the end was reached), {entry, ...}}
+local group
+if redis.call('exists', KEYS[1]) == 1 then
+  for _, fields in ipairs(redis.call('xinfo', 'groups', KEYS[1])) do
+    local info = {}
+    for i = 1, #fields, 2 do info[fields[i]] = fields[i + 1] end
+    if info.name == ARGV[1] then group = info end
+  end
+end
+if not group or redis.call('xlen', KEYS[1]) <= group.pending then return {'', {}} end
+local found = redis.call('xrange', KEYS[1], ARGV[3], group['last-delivered-id'], 'count', ARGV[4])
+if #found == 0 then return {'', {}} end
+local pending = {}
+local from, last = found[1][1], found[#found][1]
+while from do
+  local rows = redis.call('xpending', KEYS[1], ARGV[1], from, last, 1000)
+  for _, row in ipairs(rows) do pending[row[1]] = true end
+  from = rows[1000] and '(' .. rows[1000][1]
+end
+local entries = {}
+for _, entry in ipairs(found) do
+  if not pending[entry[1]] then
+    redis.call('xclaim', KEYS[1], ARGV[1], ARGV[2], 0, entry[1], 'retrycount', 1, 'force', 'justid')
+    entries[#entries + 1] = entry
+  end
+end
+return {#found < tonumber(ARGV[4]) and '' or '(' .. last, entries}
+
+-- script tidy
+-- Remove consumers that have nothing pending and were not seen for a while: those of dead workers.
+-- One that lives is in the group again with its next read.
+-- KEYS[1] orders stream   ARGV[1] consumer group   ARGV[2] idle, ms
+-- Reply: how many
+local removed = 0
+for _, fields in ipairs(redis.call('xinfo', 'consumers', KEYS[1], ARGV[1])) do
+  local info = {}
+  for i = 1, #fields, 2 do info[fields[i]] = fields[i + 1] end
+  if info.pending == 0 and info.idle >= tonumber(ARGV[2]) then
+    redis.call('xgroup', 'delconsumer', KEYS[1], ARGV[1], info.name)
+    removed = removed + 1
+  end
+end
+return removed
+
+-- script regroup
+-- Make the group again that was lost. All that stands in the stream is delivered once more: what
+-- was brought in and acknowledged is not there any more.
+-- KEYS[1] sale hash   KEYS[2] orders stream   ARGV[1] consumer group
+-- Reply: 1, or 0 when there is no such sale
+if redis.call('exists', KEYS[1]) == 0 then return 0 end
+local made = redis.pcall('xgroup', 'create', KEYS[2], ARGV[1], 0, 'mkstream')
+if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
+return 1
 
 -- script bury
 -- Move one entry to the dead letters, with all its fields.

@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "base/instant.hpp"
+#include "number/period.hpp"
 #include "sale/admission.hpp"
+#include "sale/archive.hpp"
 #include "sale/definition.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/orders.lua.hpp"
 #include "sale/sale.lua.hpp"
+#include "sale/settlement.hpp"
 
 namespace sluice {
 namespace {
@@ -35,8 +39,8 @@ class Sale::Impl {
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units) {
     check_id("buyer", buyer.value, definition_.name);
     check_id("request id", request.value, definition_.name);
-    const auto most = definition_.largest_order > 0 ? definition_.largest_order
-                                                    : std::max<std::int64_t>(definition_.stock, 1);
+    const auto most =
+        definition_.largest_order > 0 ? definition_.largest_order : sale::numbers_of(definition_);
     if (units < 1 || units > most)
       throw Error{Errc::bad_argument,
                   fmt::format("sale '{}': an order of {} units, it must have 1 to {}",
@@ -52,6 +56,32 @@ class Sale::Impl {
       throw Error{Errc::server, fmt::format("sale '{}' is not in {} any more", definition_.name,
                                             store_.describe())};
   }
+
+  EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request,
+                    const std::string& reason) {
+    constexpr std::size_t longest_reason = 1000;
+    if (reason.size() > longest_reason)
+      throw Error{Errc::bad_argument,
+                  fmt::format("sale '{}': the reason has {} bytes, it may have {}",
+                              definition_.name, reason.size(), longest_reason)};
+    const sale::Wish wish{std::move(buyer), std::move(request)};
+    sale::Settlement settlement{store_, definition_, orders};
+    auto found = sale::Records{store_, definition_}.find({&wish, 1}).get().front();
+    if (!found) found = orders.find_request(definition_.name, wish.buyer, wish.request);
+    if (!found) return {};
+    return settlement.end(*found, OrderState::cancelled, reason);
+  }
+
+  bool change_stock(OrderStore& orders, std::int64_t stock) {
+    auto changed = definition_;
+    changed.stock = stock;
+    sale::check(changed);
+    return sale::Settlement{store_, definition_, orders}.change_stock(stock);
+  }
+
+  void settle(OrderStore& orders) { sale::Settlement{store_, definition_, orders}.settle(); }
+
+  Store& store() const noexcept { return store_; }
 
   Task<std::vector<DeadLetter>> dead_letters(std::string after, std::size_t most) {
     const auto from = after.empty() ? std::string{"-"} : "(" + after;
@@ -78,11 +108,28 @@ class Sale::Impl {
 
 namespace {
 
-SaleState state_of(const SaleDefinition& sale, const SaleStatus& status, bool closed,
-                   WallTime now) {
-  if (closed || (sale.closes_at && now >= *sale.closes_at)) return SaleState::closed;
-  if (sale.opens_at && now < *sale.opens_at) return SaleState::not_started;
-  return status.left() <= 0 ? SaleState::sold_out : SaleState::open;
+/// What the hash of a sale says beside its figures.
+struct Circumstances {
+  bool closed = false;
+  bool archived = false;
+  bool recovering = false;
+  WallTime now{};
+  std::string day;         ///< of the last number
+  std::int64_t taken = 0;  ///< numbers of that day
+};
+
+SaleState state_of(const SaleDefinition& sale, const SaleStatus& status, const Circumstances& at) {
+  if (at.archived) return SaleState::archived;
+  if (at.closed || (sale.closes_at && at.now >= *sale.closes_at)) return SaleState::closed;
+  if (at.recovering) return SaleState::recovering;
+  if (sale.opens_at && at.now < *sale.opens_at) return SaleState::not_started;
+  if (status.left() <= 0) return SaleState::sold_out;
+  if (at.taken < sale::numbers_of(sale)) return SaleState::open;
+  const auto days = Calendar{sale.zone}.around(at.now).periods;
+  const bool same_day = std::none_of(days.begin(), days.end(), [&](const auto& day) {
+    return day.start <= at.now && day.label > at.day;
+  });
+  return same_day ? SaleState::full : SaleState::open;
 }
 
 /// The items of a batch that must all have succeeded.
@@ -93,10 +140,22 @@ const Value& checked(const Value& reply) {
 
 }  // namespace
 
+namespace {
+
+/// `remembered`: which store a sale knows; `info`: what the server says of itself.
+bool is_another_store(const Value& remembered, const Value& info) {
+  if (remembered.is_null() || info.is_error()) return false;
+  return info.as_text().find("master_replid:" + remembered.as_text()) == std::string::npos;
+}
+
+}  // namespace
+
 Task<SaleStatus> Sale::Impl::status() {
   Batch batch;
-  batch.add({"TIME"}).add({"HMGET", keys_.sale, "stock", "sold", "orders", "last", "closed"});
+  batch.add({"TIME"}).add({"HMGET", keys_.sale, "capacity", "sold", "orders", "last", "closed",
+                           "archived", "day", "taken", "recovering", "store"});
   batch.add({"XLEN", keys_.orders}).add({"XLEN", keys_.dead});
+  batch.add({"INFO", "replication"});
   const std::vector<Value> replies = co_await store_.run(std::move(batch));
 
   SaleStatus status;
@@ -108,75 +167,122 @@ Task<SaleStatus> Sale::Impl::status() {
   status.sold = fields.at(1).as_integer();
   status.orders = fields.at(2).as_integer();
   const auto& time = checked(replies.at(0)).as_items();
-  WallTime now{std::chrono::seconds{time.at(0).as_integer()} +
-               std::chrono::microseconds{time.at(1).as_integer()}};
-  if (!fields.at(3).is_null())
-    now = std::max(now, WallTime{std::chrono::microseconds{fields.at(3).as_integer()}});
-  status.state = state_of(definition_, status, !fields.at(4).is_null(), now);
+  Circumstances at{
+      .closed = !fields.at(4).is_null(),
+      .archived = !fields.at(5).is_null(),
+      .recovering = !fields.at(8).is_null() || is_another_store(fields.at(9), replies.at(4)),
+      .now = WallTime{std::chrono::seconds{time.at(0).as_integer()} +
+                      std::chrono::microseconds{time.at(1).as_integer()}}};
+  if (!fields.at(3).is_null()) {
+    at.now = std::max(at.now, WallTime{std::chrono::microseconds{fields.at(3).as_integer()}});
+    at.day = fields.at(6).as_text();
+    at.taken = fields.at(7).as_integer();
+  }
+  status.state = state_of(definition_, status, at);
   co_return status;
 }
 
 std::string_view to_string(SaleState state) noexcept {
-  static constexpr std::string_view names[] = {"not loaded", "not started", "open", "sold out",
-                                               "closed"};
+  static constexpr std::string_view names[] = {
+      "not loaded", "not started", "open", "sold out", "full", "closed", "recovering", "archived"};
   return names[static_cast<std::size_t>(state)];
 }
 
 namespace {
 
-/// The lane of a sale in the ids: 1 to 4095, the next one for each new sale of the store. Lane 0 is
-/// that of sales made before there were lanes.
-Task<std::string> next_lane(Store& store) {
+/// Enters a new sale into the list of all. Returns its lane in the ids: 1 to 4095, the next one for
+/// each new sale of the store.
+Task<std::string> enter(Store& store, std::string name) {
   constexpr std::int64_t lanes = 4095;
-  auto asked = store.run({"INCR", "sluice:sales"}, {.repeatable = true});
+  auto asked = store.run({"INCR", sale::lanes_key}, {.repeatable = true});
   const Value count = co_await asked;
+  const auto place = fmt::to_string(count.as_integer());
+  auto entered = store.run({"ZADD", sale::names_key, "NX", place, name}, {.repeatable = true});
+  co_await entered;
   co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
+}
+
+/// Unless another process has done it.
+Task<void> define(Store& store, SaleDefinition definition) {
+  const sale::SaleKeys keys{definition.name};
+  auto fields = sale::fields_of(definition);
+  const auto lane = co_await enter(store, definition.name);
+  const auto stock = fmt::to_string(definition.stock);
+  std::vector<std::string_view> args{sale::group, "format",   sale::format, "lane",
+                                     lane,        "capacity", stock};
+  for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
+  const std::vector<std::string_view> names{keys.sale, keys.orders};
+  co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
 }
 
 }  // namespace
 
-Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
+/// False: it is not there, and may be created.
+Task<bool> Sale::is_there(Store& store, const SaleDefinition& definition) {
   sale::check(definition);
+  const auto there = co_await sale::read_definition(store, definition.name);
+  if (there && *there != definition)
+    throw Error{
+        Errc::config_mismatch,
+        fmt::format(
+            "sale '{}' is defined otherwise in {}: {}; use the same definition, or another name",
+            definition.name, store.describe(), sale::difference(*there, definition))};
+  if (there) co_return true;
+  if (definition.closes_at) {
+    auto asked = store.time();
+    const auto now = co_await asked;
+    if (now >= *definition.closes_at)
+      throw Error{Errc::bad_argument,
+                  fmt::format("sale '{}' closes at {}, and the clock of {} says {}: nobody could "
+                              "buy",
+                              definition.name, to_text(*definition.closes_at), store.describe(),
+                              to_text(now))};
+  }
+  co_return false;
+}
+
+Task<void> Sale::check(Store& store, SaleDefinition definition) {
+  const Calendar known_zone{definition.zone};
+  auto looked = is_there(store, definition);
+  co_await looked;
+}
+
+Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
   auto impl = std::make_unique<Impl>(
       store, definition);  // an unknown zone is told before anything is written
-  const sale::SaleKeys keys{definition.name};
-  const auto values = sale::values_of(definition);
-  std::vector<std::string_view> args{sale::group};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    args.push_back(sale::definition_fields()[i]);
-    args.push_back(values[i]);
-  }
-  auto asked_for = store.run({"EXISTS", keys.sale});
-  const Value exists = co_await asked_for;
-  std::string lane;
-  if (exists.as_integer() == 0) {
-    lane = co_await next_lane(store);
-    args.insert(args.end(), {"lane", lane});
-  }
-  const std::vector<std::string_view> names{keys.sale, keys.orders};
-  const Value stored =
-      co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
-  if (!stored.as_items().empty()) {
-    const auto there = sale::definition_of(definition.name, stored.as_items());
-    if (there != definition)
-      throw Error{
-          Errc::config_mismatch,
-          fmt::format(
-              "sale '{}' is defined otherwise in {}: {}; use the same definition, or another name",
-              definition.name, store.describe(), sale::difference(there, definition))};
+  auto looked = is_there(store, definition);
+  if (co_await looked) {  // a stream that was lost alone gets its group back
+    const sale::SaleKeys keys{definition.name};
+    auto joined =
+        store.run(scripts::sale_join, {keys.sale, keys.orders}, {sale::group}, sale::repeatable);
+    co_await joined;
+  } else {
+    auto defined = define(store, definition);
+    co_await defined;
+    auto again = is_there(store, definition);  // another process may have been first
+    co_await again;
   }
   co_return Sale{std::move(impl)};
 }
 
 Task<std::optional<Sale>> Sale::load(Store& store, std::string name) {
   sale::check_name(name);
-  const sale::SaleKeys keys{name};
-  std::vector<std::string_view> words{"HMGET", keys.sale};
-  words.insert(words.end(), sale::definition_fields().begin(), sale::definition_fields().end());
-  const Value reply = co_await store.run(Words{words});
-  const auto& values = reply.as_items();
-  if (values.at(0).is_null()) co_return std::nullopt;
-  co_return Sale{std::make_unique<Impl>(store, sale::definition_of(std::move(name), values))};
+  auto definition = co_await sale::read_definition(store, std::move(name));
+  if (!definition) co_return std::nullopt;
+  co_return Sale{std::make_unique<Impl>(store, std::move(*definition))};
+}
+
+Task<std::vector<std::string>> Sale::names(Store& store) {
+  constexpr std::int64_t page_size = 1000;
+  std::vector<std::string> names;
+  for (std::int64_t from = 0;; from += page_size) {
+    const auto first = fmt::to_string(from);
+    const auto last = fmt::to_string(from + page_size - 1);
+    auto asked = store.run({"ZRANGE", sale::names_key, first, last});
+    const Value page = co_await asked;
+    for (const auto& name : page.as_items()) names.push_back(name.as_text());
+    if (std::ssize(page.as_items()) < page_size) co_return names;
+  }
 }
 
 Sale::Sale(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -190,6 +296,16 @@ Task<Admission> Sale::buy(BuyerId buyer, RequestId request, std::int64_t units) 
 }
 Task<SaleStatus> Sale::status() { return impl_->status(); }
 Task<void> Sale::close() { return impl_->close(); }
+EndedOrder Sale::cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason) {
+  return impl_->cancel(orders, std::move(buyer), std::move(request), reason);
+}
+bool Sale::change_stock(OrderStore& orders, std::int64_t stock) {
+  return impl_->change_stock(orders, stock);
+}
+void Sale::settle(OrderStore& orders) { impl_->settle(orders); }
+bool Sale::archive(OrderStore& orders, ArchiveOptions options, std::stop_token stop) {
+  return sale::archive(impl_->store(), *this, orders, options, stop);
+}
 Task<std::vector<DeadLetter>> Sale::dead_letters(std::string after, std::size_t most) {
   return impl_->dead_letters(std::move(after), most);
 }

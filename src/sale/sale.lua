@@ -1,18 +1,44 @@
+-- part group
+-- Make the group of the workers, unless it is there. KEYS[2] orders stream   ARGV[1] group
+local made = redis.pcall('xgroup', 'create', KEYS[2], ARGV[1], 0, 'mkstream')
+if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
+
 -- script create
 -- Define a sale, unless it is there already.
 -- KEYS[1] sale hash   KEYS[2] orders stream
--- ARGV[1] consumer group   then pairs: field, value of the definition
--- Reply: {} when it was created now, else the stored values of these fields, in their order
-local fields = {}
-for i = 2, #ARGV, 2 do fields[#fields + 1] = ARGV[i] end
+-- ARGV[1] consumer group, then pairs: field, value
+-- Reply: nil
+-- include sale/recovery.lua store
+if redis.call('exists', KEYS[1]) == 1 then return false end
+local time, store = redis.call('time'), store_now()
+redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, 'born',
+           string.format('%.0f', time[1] * 1000000 + time[2]), unpack(ARGV, 2))
+if store ~= '' then redis.call('hset', KEYS[1], 'store', store) end
+-- include sale/sale.lua group
+return false
 
-local created = redis.call('exists', KEYS[1]) == 0
-if created then redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, unpack(ARGV, 2)) end
--- Always: a stream that was lost alone gets its group back.
-local made = redis.pcall('xgroup', 'create', KEYS[2], ARGV[1], 0, 'mkstream')
-if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
-if created then return {} end
-return redis.call('hmget', KEYS[1], unpack(fields))
+-- script join
+-- Give a stream that was lost alone its group back.
+-- KEYS[1] sale hash   KEYS[2] orders stream   ARGV[1] consumer group
+-- Reply: nil
+if redis.call('hexists', KEYS[1], 'archived') == 1 then return false end
+-- include sale/sale.lua group
+return false
+
+-- script archive
+-- Mark a sale as archived, once no order is on its way: its other keys may be deleted then.
+-- KEYS[1] sale hash   KEYS[2] orders stream   KEYS[3] dead letters   KEYS[4..] the hashes of orders
+-- Reply: how many of those hashes are there; nil when orders are on their way, or the sale is open
+local sale = redis.call('hmget', KEYS[1], 'closed', 'archived')
+if not sale[2] then
+  if not sale[1] or redis.call('xlen', KEYS[2]) + redis.call('xlen', KEYS[3]) > 0 then
+    return false
+  end
+  local time = redis.call('time')
+  redis.call('hset', KEYS[1], 'archived', string.format('%.0f', time[1] * 1000000 + time[2]))
+end
+redis.call('del', KEYS[2], KEYS[3])
+return redis.call('exists', unpack(KEYS, 4))
 
 -- script close
 -- End a sale for good.

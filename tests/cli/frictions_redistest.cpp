@@ -282,7 +282,7 @@ TEST_F(Frictions, U14_AnUnknownCommandIsNamedWithTheNearest) {
   EXPECT_EQ(unknown.status, 64);
   EXPECT_TRUE(unknown.says("unknown command 'frobnicate'")) << unknown.output;
   EXPECT_TRUE(run({"lokc"}).says("did you mean 'lock'?"));
-  EXPECT_TRUE(run({"sale", "list"}).says("unknown command 'list'"));
+  EXPECT_TRUE(run({"sale", "sell"}).says("unknown command 'sell'"));
   EXPECT_EQ(run({"help"}).status, 0);
   EXPECT_EQ(run({"help", "sale", "buy"}).status, 0);
 }
@@ -506,8 +506,13 @@ TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
       {"sale work", "sale work \"sale $0\" --until-empty"},
       {"sale audit", "sale audit \"sale $0\""},
       {"sale status", "sale status \"sale $0\""},
+      {"sale list", "sale list"},
+      {"sale cancel",
+       "sale cancel \"sale $0\" --number \"T$0$(date -u +%Y%m%d)0001\" --reason none"},
+      {"sale stock", "sale stock \"sale $0\" --to 3"},
       {"sale close", "sale close \"sale $0\""},
       {"sale dead", "--json sale dead \"sale $0\""},
+      {"sale archive", "sale archive \"sale $0\""},
       {"demo", "demo --buyers 5 --stock 2"},
       {"bench", "bench --each 1ms --threads 2"},
       {"doctor", "doctor"},

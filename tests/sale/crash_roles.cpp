@@ -103,14 +103,58 @@ int be_seller(const CrashSetting& setting, int index, int sellers) {
   return 0;
 }
 
+/// What the store answers when it is there again, and the sale recovered.
+Admission buy_patiently(Sale& sale, const std::string& buyer) {
+  for (;; std::this_thread::sleep_for(10ms)) {
+    try {
+      auto answer = sale.buy(BuyerId{buyer}, RequestId{"r"}).get();
+      if (answer.outcome != SaleOutcome::recovering && answer.outcome != SaleOutcome::not_loaded)
+        return answer;
+    } catch (const Error& error) {
+      if (error.errc() == Errc::protocol || error.errc() == Errc::bad_argument) throw;
+    }
+  }
+}
+
+std::unique_ptr<Store> open_patiently(const std::string& url) {
+  for (;; std::this_thread::sleep_for(10ms)) {
+    try {
+      return open(url);
+    } catch (const Error&) {  // between the end of a server and its successor
+    }
+  }
+}
+
+Sale create_patiently(Store& store, const CrashSetting& setting) {
+  for (;; std::this_thread::sleep_for(10ms)) {
+    try {
+      return Sale::create(store, definition_of(setting)).get();
+    } catch (const Error& error) {
+      if (error.errc() == Errc::config_mismatch) throw;
+    }
+  }
+}
+
+int be_patient_seller(const CrashSetting& setting, int index, int sellers) {
+  const auto store = open_patiently(setting.url);
+  auto sale = create_patiently(*store, setting);
+  const Journal journal{journal_of(setting, index)};
+  for (;;)
+    for (int buyer = index; buyer < crash_buyers; buyer += sellers) {
+      if (std::filesystem::exists(setting.journals / "end")) return 0;
+      const auto name = std::to_string(buyer);
+      journal.write(name, "r", buy_patiently(sale, name));
+    }
+}
+
 int be_worker(const CrashSetting& setting) {
   sigset_t terminate;
   sigemptyset(&terminate);
   sigaddset(&terminate, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &terminate, nullptr);
-  const auto store = open(setting.url);
+  const auto store = open_patiently(setting.url);
   const auto orders = open_order_store(setting.orders);
-  const auto sale = Sale::create(*store, definition_of(setting)).get();
+  const auto sale = create_patiently(*store, setting);
   OrderWorker worker{*store, sale, *orders, worker_options()};
   std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
   int signal = 0;
@@ -146,12 +190,16 @@ Process start(const std::string& role, const CrashSetting& setting, int index = 
 Process start_seller(const CrashSetting& setting, int index, int sellers) {
   return start("seller", setting, index, sellers);
 }
+Process start_patient_seller(const CrashSetting& setting, int index, int sellers) {
+  return start("patient", setting, index, sellers);
+}
 Process start_worker(const CrashSetting& setting) { return start("worker", setting); }
 Process start_shop(const CrashSetting& setting) { return start("shop", setting); }
 
 std::vector<Told> read_journals(const std::filesystem::path& folder) {
   std::vector<Told> all;
   for (const auto& entry : std::filesystem::directory_iterator{folder}) {
+    if (entry.path().filename() == "end") continue;
     std::ifstream file{entry.path()};
     for (std::string line; std::getline(file, line) && !file.eof();) {
       std::istringstream words{line};
@@ -176,6 +224,8 @@ std::optional<int> play_role(int argc, char** argv) {
       .url = words[3], .sale = words[4], .orders = words[5], .journals = words[6]};
   try {
     if (words[2] == "seller") return be_seller(setting, std::stoi(words[7]), std::stoi(words[8]));
+    if (words[2] == "patient")
+      return be_patient_seller(setting, std::stoi(words[7]), std::stoi(words[8]));
     if (words[2] == "worker") return be_worker(setting);
     return be_shop(setting);
   } catch (const std::exception& failure) {

@@ -35,6 +35,9 @@ struct Told {
 /// Serves every `sellers`-th buyer from `index` on, from where its journal ends; exits 0 when all
 /// have clicked.
 Process start_seller(const CrashSetting& setting, int index, int sellers);
+/// Like a seller, but buyers click once each, round after round, wait while the sale recovers, and
+/// come again until a file `end` lies among the journals.
+Process start_patient_seller(const CrashSetting& setting, int index, int sellers);
 /// Brings orders in until SIGTERM.
 Process start_worker(const CrashSetting& setting);
 /// Does both in one process; exits 0 when all have clicked and every order is in.

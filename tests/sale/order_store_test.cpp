@@ -1,7 +1,9 @@
 #include "sluice/order_store.hpp"
 
 #include <gtest/gtest.h>
+#include <sqlite3/soci-sqlite3.h>
 
+#include "sale/order_store_sql.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice {
@@ -98,6 +100,96 @@ TEST_F(OrderStoreTest, ComparesTheStockOfASale) {
   } catch (const Error& error) {
     EXPECT_EQ(error.errc(), Errc::config_mismatch);
   }
+}
+
+TEST_F(OrderStoreTest, AnOrderEndsOnceAndGivesItsUnitsBack) {
+  insert({order(1, "ann", 1, 3), order(2, "bob", 1, 2)});
+  EXPECT_FALSE(orders_->end_order("s", 7, OrderState::cancelled, "").order);
+  const auto ended = orders_->end_order("s", 1, OrderState::cancelled, "because\nof ü");
+  EXPECT_TRUE(ended.now);
+  EXPECT_EQ(ended.order->state, OrderState::cancelled);
+  const auto again = open_order_store(url_)->end_order("s", 1, OrderState::cancelled, "other");
+  EXPECT_FALSE(again.now);
+  EXPECT_EQ(again.order, ended.order);
+  EXPECT_EQ(again.reason, "because\nof ü");
+  EXPECT_EQ(orders_->reason_of("s", 2), "");
+  EXPECT_EQ(orders_->stock("s")->left, 8);
+  EXPECT_EQ(orders_->page("s", 0, 10).front().state, OrderState::cancelled);
+  EXPECT_EQ(orders_->find_number("s", ended.order->number), ended.order);
+  EXPECT_FALSE(orders_->find_number("s", "MT0"));
+
+  auto returns = orders_->returns("s", 0, 10, true);
+  ASSERT_EQ(returns.size(), 1U);
+  EXPECT_EQ(returns[0].order, ended.order);
+  EXPECT_EQ(returns[0].units, 3);
+  orders_->return_done("s", 1, 1);
+  EXPECT_TRUE(orders_->returns("s", 0, 10, true).empty());
+  ASSERT_EQ(orders_->returns("s", 0, 10, false).size(), 1U);
+  EXPECT_TRUE(orders_->returns("s", 0, 10, false)[0].done);
+
+  // The stream may bring it once more.
+  const auto result = insert({order(1, "ann", 1, 3)});
+  EXPECT_EQ(result.repeated, 1U);
+  EXPECT_EQ(orders_->stock("s")->left, 8);
+}
+
+TEST_F(OrderStoreTest, CountsNoOrderThatEndedAgainstALimit) {
+  insert({order(1, "ann", 1), order(2, "ann", 2)});
+  EXPECT_EQ(orders_->buyers_above("s", 1), 1);
+  orders_->end_order("s", 1, OrderState::cancelled, "");
+  EXPECT_EQ(orders_->buyers_above("s", 1), 0);
+}
+
+TEST_F(OrderStoreTest, ChangesOfTheStockComeOneAfterAnother) {
+  insert({order(1, "ann", 1, 4)});
+  EXPECT_FALSE(orders_->begin_stock_change("s", 10)) << "it has 10";
+  const auto more = orders_->begin_stock_change("s", 15);
+  EXPECT_EQ(more->delta, 5);
+  EXPECT_TRUE(more->now);
+  EXPECT_EQ(orders_->stock("s")->left, 11) << "at once";
+  const auto other = orders_->begin_stock_change("s", 3);
+  EXPECT_EQ(other->seq, more->seq);
+  EXPECT_FALSE(other->now) << "that of another process, to be ended first";
+  orders_->end_stock_change("s", more->seq, true);
+  orders_->end_stock_change("s", more->seq, true);
+  const auto fewer = orders_->begin_stock_change("s", 4);
+  EXPECT_EQ(fewer->delta, -11);
+  EXPECT_EQ(orders_->stock("s")->left, 11) << "when it ends";
+  orders_->end_stock_change("s", fewer->seq, true);
+  EXPECT_EQ(orders_->stock("s")->left, 0);
+  EXPECT_EQ(orders_->stock("s")->initial, 10);
+  EXPECT_EQ(orders_->stock("s")->changed, -6);
+  const auto refused = orders_->begin_stock_change("s", 1);
+  orders_->end_stock_change("s", refused->seq, false);
+  EXPECT_EQ(orders_->stock("s")->changed, -6);
+  EXPECT_FALSE(orders_->pending_stock_change("s"));
+  orders_->add_sale("s", 10);  // what it was defined with
+}
+
+// Tables as they were before orders had a state.
+TEST_F(OrderStoreTest, TakesOverADatabaseOfAnOlderVersion) {
+  const auto file = (folder_ / "old.db").string();
+  {
+    soci::session old{soci::sqlite3, "db=" + file};
+    old << "CREATE TABLE sale_stock (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+           " initial BIGINT NOT NULL, remaining BIGINT NOT NULL CHECK (remaining >= 0))";
+    old << "CREATE TABLE sale_orders (sale BIGINT NOT NULL REFERENCES sale_stock (id),"
+           " id BIGINT NOT NULL, number TEXT NOT NULL, buyer TEXT NOT NULL, n BIGINT NOT NULL,"
+           " units BIGINT NOT NULL CHECK (units > 0), issued_us BIGINT NOT NULL,"
+           " request TEXT NOT NULL, PRIMARY KEY (sale, id), UNIQUE (sale, number),"
+           " UNIQUE (sale, buyer, n)) WITHOUT ROWID";
+    old << "INSERT INTO sale_stock VALUES (1, 's', 10, 8)";
+    old << "INSERT INTO sale_orders VALUES (1, 5, 'MT5', 'ann', 1, 2, 7, 'r')";
+  }
+  for (int time = 0; time < 2; ++time) {
+    const auto orders = open_order_store("sqlite:" + file);
+    orders->add_sale("s", 10);
+    const auto found = orders->page("s", 0, 10);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].state, OrderState::awaiting);
+    EXPECT_EQ(orders->stock("s")->changed, 0);
+  }
+  EXPECT_TRUE(open_order_store("sqlite:" + file)->end_order("s", 5, OrderState::cancelled, "").now);
 }
 
 TEST_F(OrderStoreTest, LivesInMemoryToo) {

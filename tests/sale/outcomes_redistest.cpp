@@ -3,6 +3,8 @@
 
 #include "sale/shop.hpp"
 #include "sluice/id.hpp"
+#include "sluice/sale_recovery.hpp"
+#include "sluice/when_all.hpp"
 
 namespace sluice {
 namespace {
@@ -97,12 +99,37 @@ TEST_F(SaleOutcomes, TheLimitCountsOrdersOfABuyer) {
   }
 }
 
-TEST_F(SaleOutcomes, NumbersOfADayRunOut) {
-  auto sale = create({.stock = 100, .digits = 1});
-  for (int i = 1; i <= 9; ++i)
-    EXPECT_EQ(buy(sale, std::to_string(i), "r").outcome, SaleOutcome::admitted);
-  EXPECT_EQ(buy(sale, "10", "r").outcome, SaleOutcome::full);
-  EXPECT_EQ(sale.status().get().sold, 9);
+TEST_F(SaleOutcomes, TheUnitLimitCountsUnitsOfABuyer) {
+  auto sale = create({.stock = 100, .limit = 0, .unit_limit = 5});
+  EXPECT_EQ(buy(sale, "ann", "r1", 6).outcome, SaleOutcome::too_many_units);
+  EXPECT_FALSE(buy(sale, "ann", "r1", 6).order);
+  EXPECT_EQ(buy(sale, "ann", "r1", 3).outcome, SaleOutcome::admitted);
+  const auto refused = buy(sale, "ann", "r2", 3);
+  EXPECT_EQ(to_string(refused.outcome), "too many units for one buyer");
+  EXPECT_FALSE(refused.has_order());
+  EXPECT_EQ(refused.order->request.value, "r1") << "what he has";
+  EXPECT_EQ(buy(sale, "ann", "r2", 2).outcome, SaleOutcome::admitted);
+  EXPECT_EQ(buy(sale, "ann", "r1", 3).outcome, SaleOutcome::repeated);
+  EXPECT_EQ(buy(sale, "bob", "r1", 5).outcome, SaleOutcome::admitted);
+}
+
+// Together in one script the n-th order must see those before it.
+TEST_F(SaleOutcomes, OrdersOfOneBuyerInOneScriptSeeEachOther) {
+  auto sale = create({.stock = 100, .limit = 3, .unit_limit = 5});
+  std::vector<Task<Admission>> wishes;
+  for (const auto& [request, units] : std::initializer_list<std::pair<const char*, int>>{
+           {"r1", 2}, {"r2", 2}, {"r1", 2}, {"r3", 2}, {"r4", 1}, {"r5", 1}, {"r2", 1}})
+    wishes.push_back(sale.buy({"ann"}, {request}, units));
+  std::string outcomes;
+  for (const auto& answer : when_all(std::move(wishes)).get())
+    outcomes += std::string{to_string(answer.outcome)} + ", ";
+  EXPECT_EQ(outcomes,
+            "admitted, admitted, repeated, too many units for one buyer, admitted, already bought, "
+            "admitted before for other units, ");
+  const test::TempDir folder;
+  const auto database = open_order_store(test::database_url(folder));
+  OrderWorker{*store_, sale, *database}.drain();
+  test::expect_clean(*store_, sale, *database);
 }
 
 TEST_F(SaleOutcomes, TheWindowIsTheStoresClock) {
@@ -113,10 +140,11 @@ TEST_F(SaleOutcomes, TheWindowIsTheStoresClock) {
           .get();
   EXPECT_EQ(buy(early, "ann", "r").outcome, SaleOutcome::not_started);
   EXPECT_EQ(early.status().get().state, SaleState::not_started);
-  auto late =
-      Sale::create(*store_,
-                   {.name = "late", .stock = 1, .closes_at = now - 1us, .number_type = "MT"})
-          .get();
+  Sale::create(*store_, {.name = "late", .stock = 1, .closes_at = now + 1h, .number_type = "MT"})
+      .get();
+  const auto past = std::to_string((now - 1us).time_since_epoch().count());
+  store_->run({"HSET", "{late}:sale", "closes", past}).get();
+  auto late = *Sale::load(*store_, "late").get();
   EXPECT_EQ(buy(late, "ann", "r").outcome, SaleOutcome::closed);
   EXPECT_EQ(late.status().get().state, SaleState::closed);
   auto open_now =
@@ -198,17 +226,64 @@ TEST_F(Frictions, U12_TwoSalesOfOneStoreNeverGiveTheSameId) {
       EXPECT_TRUE(ids.insert(buy(*sale, std::to_string(i), "r").order->id).second) << i;
 }
 
-TEST_F(Frictions, U12_ASaleMadeBeforeThereWereLanesGoesOnAsItWas) {
-  auto sale = create({.stock = 10});
-  const auto key = "{" + sale.definition().name + "}:sale";
-  store_->run({"HDEL", key, "lane"}).get();
-  for (std::int64_t n = 1; n <= 3; ++n) {
-    const auto id = buy(sale, std::to_string(n), "r").order->id;
-    EXPECT_EQ(IdWorker::parts(id).sequence, n);
+TEST_F(SaleOutcomes, ASaleOfAnOlderVersionIsRefusedWithWhatToDo) {
+  // As that version left it. It sees none of ours: the stock has another name here.
+  store_->run({"HSET", "{old}:sale", "stock", "10", "sold", "1", "orders", "1", "type", "MT"})
+      .get();
+  for (const bool create : {true, false}) {
+    try {
+      if (create)
+        Sale::create(*store_, {.name = "old", .stock = 10, .number_type = "MT"}).get();
+      else
+        Sale::load(*store_, "old").get();
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::config_mismatch);
+      EXPECT_NE(error.message().find("with that version to its end"), std::string::npos)
+          << error.what();
+    }
   }
-  auto again = Sale::load(*store_, sale.definition().name).get();
-  EXPECT_EQ(IdWorker::parts(buy(*again, "4", "r").order->id).sequence, 4);
-  EXPECT_EQ(Sale::create(*store_, sale.definition()).get().status().get().orders, 4);
+  auto sale = create({.stock = 10});
+  EXPECT_TRUE(
+      store_->run({"HGET", "{" + sale.definition().name + "}:sale", "stock"}).get().is_null());
+}
+
+TEST_F(SaleOutcomes, AllSalesAreListedInTheOrderOfTheirCreation) {
+  test::RedisServer server;
+  const auto store = open(server.url());
+  EXPECT_TRUE(Sale::names(*store).get().empty());
+  for (const auto* const name : {"wine", "tea", "beer", "tea"})
+    Sale::create(*store, {.name = name, .stock = 1, .number_type = "X"}).get();
+  EXPECT_EQ(Sale::names(*store).get(), (std::vector<std::string>{"wine", "tea", "beer"}));
+}
+
+TEST_F(SaleOutcomes, E11_ASaleThatCannotSellItsStockIsRefused) {
+  const auto now = store_->time().get();
+  const auto refused = [&](SaleDefinition definition, const std::string& says) {
+    definition.name = "E11";
+    definition.number_type = "MT";
+    for (const bool check : {true, false}) {
+      try {
+        if (check)
+          Sale::check(*store_, definition).get();
+        else
+          Sale::create(*store_, definition).get();
+        ADD_FAILURE() << "created, expected: " << says;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::bad_argument) << error.what();
+        EXPECT_NE(error.message().find(says), std::string::npos) << error.what();
+      }
+    }
+    EXPECT_FALSE(Sale::load(*store_, "E11").get());
+  };
+  refused({.stock = 50'000}, "50000 units can be 50000 orders on one day");
+  refused({.stock = 10'000}, "4 digit(s) number only 9999; use 5 digits");
+  refused({.stock = 1'000'000'000'000, .digits = 12}, "sell fewer in one sale");
+  refused({.stock = 1, .opens_at = now + 2h, .closes_at = now + 1h}, "closes before it opens");
+  refused({.stock = 1, .closes_at = now - 1h}, "nobody could buy");
+  refused({.stock = 1, .opens_at = WallTime{std::chrono::hours{24 * 365 * 130}}}, "when ids end");
+  refused({.stock = 1, .unit_limit = -1}, "unit_limit is -1");
+  Sale::create(*store_, {.name = "E11", .stock = 9'999, .number_type = "MT"}).get();
 }
 
 TEST_F(SaleOutcomes, DefinitionsAreCheckedAndCompared) {
@@ -254,6 +329,9 @@ TEST_F(SaleOutcomes, DefinitionsAreCheckedAndCompared) {
   auto other = definition;
   other.stock = 8;
   refused(other, Errc::config_mismatch, "stock is '7' there and '8' here");
+  other = definition;
+  other.unit_limit = 1;
+  refused(other, Errc::config_mismatch, "unit_limit is '0' there and '1' here");
 }
 
 TEST_F(SaleOutcomes, CallersThatCoalesceGetDenseNumbersAndRisingIds) {
@@ -344,8 +422,11 @@ TEST(SaleRestart, AServerThatIsKilledLosesNoAnswer) {
     EXPECT_EQ(again.outcome, SaleOutcome::repeated);
     EXPECT_EQ(again.order, order);
   }
-  EXPECT_TRUE(buy(sale, "5", "r").order->number.ends_with("0006"));
+  // Nothing is lost, but the server cannot know that.
+  EXPECT_EQ(buy(sale, "5", "r").outcome, SaleOutcome::recovering);
   const auto orders = open_order_store("sqlite::memory:");
+  EXPECT_EQ(recover(*store, "s", *orders).on_the_way, 5);
+  EXPECT_TRUE(buy(sale, "5", "r").order->number.ends_with("0006"));
   OrderWorker{*store, sale, *orders}.drain();
   EXPECT_EQ(orders->page("s", 0, 10).size(), 6U);
   test::expect_clean(*store, sale, *orders);

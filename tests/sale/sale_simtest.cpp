@@ -75,18 +75,6 @@ TEST_F(SaleOnVirtualTime, AYearLaterTheFirstCallFindsItsDay) {
   EXPECT_EQ(buy(sale), "MT202701020001");
 }
 
-TEST_F(SaleOnVirtualTime, AFullDayEndsAtMidnight) {
-  auto sale =
-      Sale::create(
-          *store_,
-          {.name = "s", .stock = 100, .number_type = "MT", .zone = "Asia/Shanghai", .digits = 1})
-          .get();
-  for (int i = 1; i <= 9; ++i) EXPECT_EQ(buy(sale), "MT20260102" + std::to_string(i));
-  EXPECT_EQ(buy(sale), "numbers used up");
-  clock_.advance(3s);
-  EXPECT_EQ(buy(sale), "MT202601031");
-}
-
 TEST_F(SaleOnVirtualTime, TheWindowIsHalfOpen) {
   auto sale = Sale::create(*store_, {.name = "s",
                                      .stock = 10,

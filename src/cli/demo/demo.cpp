@@ -63,11 +63,12 @@ class Tidy {
     if (!store_) return;
     try {
       std::vector<std::string> keys;
-      for (const char* const suffix : {"sale", "buyers", "requests", "orders", "dead"})
+      for (const char* const suffix : {"sale", "buyers", "requests", "returned", "orders", "dead"})
         keys.push_back(fmt::format("{{{}}}:{}", name_, suffix));
       std::vector<std::string_view> words{"DEL"};
       words.insert(words.end(), keys.begin(), keys.end());
       store_->run(Words{words}).get();
+      store_->run({"ZREM", "sluice:sales:names", name_}).get();
     } catch (const std::exception& failure) {
       complain("the keys of sale '{}' stay: {}", name_, failure.what());
     }

@@ -1,0 +1,167 @@
+#include "sale/archive.hpp"
+
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/descriptor.hpp"
+#include "base/instant.hpp"
+#include "sale/order_store_text.hpp"
+#include "sale/records.hpp"
+#include "sale/sale.lua.hpp"
+#include "sluice/order_worker.hpp"
+#include "sluice/sale_audit.hpp"
+
+namespace sluice::sale {
+namespace {
+
+constexpr std::size_t page_size = 1000;
+
+/// A file that has its name only when it is whole.
+class WholeFile {
+ public:
+  explicit WholeFile(const std::string& path)
+      : path_(path),
+        unfinished_(path + ".unfinished"),
+        file_(::open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+    if (!file_.is_open()) fail("open");
+    if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) fail("another process writes it: flock");
+    if (::ftruncate(file_.number(), 0) != 0) fail("ftruncate");
+  }
+
+  void write(std::string_view text) {
+    while (!text.empty()) {
+      const auto written = ::write(file_.number(), text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail("write");
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+
+  void finish() {
+    if (::fsync(file_.number()) != 0) fail("fsync");
+    if (::rename(unfinished_.c_str(), path_.c_str()) != 0) fail("rename");
+    const auto slash = path_.rfind('/');
+    const auto folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+    const Descriptor parent{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (!parent.is_open() || ::fsync(parent.number()) != 0) fail("fsync");
+  }
+
+ private:
+  [[noreturn]] void fail(const char* call) const {
+    const int cause = errno;
+    throw Error{cause == ENOSPC || cause == EDQUOT ? Errc::out_of_space : Errc::bad_argument,
+                fmt::format("{}: {}: {}", path_, call, std::strerror(cause))};
+  }
+
+  const std::string path_;
+  const std::string unfinished_;
+  Descriptor file_;
+};
+
+/// As a field of CSV.
+std::string quoted(const std::string& bytes) {
+  auto text = to_column(bytes);
+  if (text.find_first_of(",\"") == std::string::npos) return text;
+  std::string field = "\"";
+  for (const char c : text) {
+    if (c == '"') field += '"';
+    field += c;
+  }
+  return field + '"';
+}
+
+/// Waits a moment. False: `stop` came.
+bool pause(Clock& clock, const std::stop_token& stop) {
+  Completion woken;
+  const std::stop_callback wake{stop, [&] { woken.complete(); }};
+  sluice::wait_until(woken, clock, clock.steady() + std::chrono::milliseconds{50}).get();
+  return !stop.stop_requested();
+}
+
+/// Every order is in the database, and the audit says so.
+void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_token& stop) {
+  const auto& name = sale.definition().name;
+  sale.close().get();
+  OrderWorker worker{store, sale, orders};
+  for (;;) {
+    worker.drain(stop);
+    const auto status = sale.status().get();
+    if (status.dead > 0)
+      throw Error{Errc::server,
+                  fmt::format("sale '{}' has {} dead letter(s): 'sluice sale dead {}' lists them; "
+                              "settle them, then archive again",
+                              name, status.dead, name)};
+    if (status.waiting == 0) break;
+    if (!pause(store.clock(), stop))
+      throw Error{Errc::server,
+                  fmt::format("sale '{}': stopped while {} order(s) are on their way; the sale is "
+                              "closed",
+                              name, status.waiting)};
+  }
+  sale.settle(orders);
+  for (const auto& check : audit(store, sale, orders).checks)
+    if (!check.ok)
+      throw Error{Errc::corrupt,
+                  fmt::format("sale '{}' is not archived, its audit fails: {} is {}, not {} ({}); "
+                              "see 'sluice sale audit {}'",
+                              name, check.name, check.figure, check.expected, check.detail, name)};
+}
+
+}  // namespace
+
+void export_orders(OrderStore& orders, const std::string& sale, const std::string& file) {
+  WholeFile out{file};
+  out.write("number,id,buyer,n,units,issued_at,request,state,reason\n");
+  std::int64_t after = -1;
+  for (;;) {
+    const auto page = orders.page(sale, after, page_size);
+    std::string text;
+    for (const auto& order : page)
+      text += fmt::format(
+          "{},{},{},{},{},{},{},{},{}\n", order.number, order.id, quoted(order.buyer.value),
+          order.n, order.units, to_text(order.issued_at), quoted(order.request.value),
+          to_string(order.state),
+          order.state == OrderState::awaiting ? "" : quoted(orders.reason_of(sale, order.id)));
+    out.write(text);
+    if (page.size() < page_size) break;
+    after = page.back().id;
+  }
+  out.finish();
+}
+
+bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions& options,
+             const std::stop_token& stop) {
+  constexpr std::size_t largest_step = 10'000;
+  const auto& name = sale.definition().name;
+  if (options.step < 1 || options.step > largest_step)
+    throw Error{Errc::bad_argument,
+                fmt::format("sale '{}': a step of {} orders, it must have 1 to {}", name,
+                            options.step, largest_step)};
+  const SaleKeys keys{name};
+  const bool begun = sale.status().get().state == SaleState::archived;
+  if (!begun) bring_in_all(store, sale, orders, stop);
+  if (!options.file.empty()) export_orders(orders, name, options.file);
+
+  const Value hashes =
+      store
+          .run(scripts::sale_archive,
+               {keys.sale, keys.orders, keys.dead, keys.buyers, keys.requests, keys.returned}, {},
+               repeatable)
+          .get();
+  if (hashes.is_null())
+    throw Error{Errc::server,
+                fmt::format("sale '{}': an order came on its way meanwhile; archive again", name)};
+  if (begun && hashes.as_integer() == 0) return false;
+  Records records{store, sale.definition()};
+  while (records.remove_some(options.step).get())
+    if (stop.stop_requested())
+      throw Error{Errc::server,
+                  fmt::format("sale '{}': stopped amid its deletion; archive again", name)};
+  return true;
+}
+
+}  // namespace sluice::sale

@@ -1,0 +1,279 @@
+#include "sale/records.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/integer.hpp"
+#include "sale/records.lua.hpp"
+#include "sluice/id.hpp"
+
+namespace sluice::sale {
+namespace {
+
+struct StateRow {
+  OrderState state;
+  char letter;  ///< in the text of an order; not yet taken: e expired, p paid, r refunded
+  std::string_view name;
+};
+
+constexpr StateRow states[] = {
+    {OrderState::awaiting, 'a', "awaiting"},
+    {OrderState::cancelled, 'c', "cancelled"},
+};
+
+const StateRow& row_of(OrderState state) noexcept {
+  return states[static_cast<std::size_t>(state)];
+}
+
+/// Takes the words of a line off its front.
+class WordReader {
+ public:
+  explicit WordReader(std::string_view text) : rest_(text) {}
+
+  std::string_view word() noexcept {
+    const auto end = rest_.find(' ');
+    if (end == std::string_view::npos) {
+      complete_ = false;
+      return {};
+    }
+    const auto word = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    return word;
+  }
+
+  std::int64_t integer() noexcept {
+    const auto number = parse_integer<std::int64_t>(word()).value_or(-1);
+    if (number < 0) complete_ = false;
+    return number;
+  }
+
+  bool complete() const noexcept { return complete_; }
+  std::string_view rest() const noexcept { return rest_; }
+
+ private:
+  std::string_view rest_;
+  bool complete_ = true;
+};
+
+std::optional<BuyerRecord> record_of(std::string_view text, std::string buyer) {
+  WordReader reader{text};
+  const auto live = reader.integer();
+  const auto units = reader.integer();
+  if (!reader.complete()) return std::nullopt;
+  auto latest = order_of(reader.rest(), std::move(buyer));
+  if (!latest) return std::nullopt;
+  return BuyerRecord{.live = live, .units = units, .latest = std::move(*latest)};
+}
+
+/// The field of {NAME}:requests.
+std::string place_of(const std::string& buyer, const std::string& request) {
+  return fmt::format("{}:{}{}", buyer.size(), buyer, request);
+}
+
+/// The order at such a field. Empty: there stands none.
+std::optional<SaleOrder> earlier_order(std::string_view place, const std::string& text) {
+  const auto colon = place.find(':');
+  const auto size = parse_integer<std::size_t>(place.substr(0, colon));
+  if (!size || *size >= place.size() - colon) return std::nullopt;
+  const auto request = std::string{place.substr(colon + 1 + *size)};
+  auto order = order_of(text + request, std::string{place.substr(colon + 1, *size)});
+  if (!order || order->request.value != request) return std::nullopt;
+  return order;
+}
+
+/// The items of a batch that must all have succeeded.
+const Value& checked(const Value& reply) {
+  if (reply.is_error()) throw error_of_reply(reply.as_text());
+  return reply;
+}
+
+}  // namespace
+
+std::optional<SaleOrder> order_of(std::string_view text, std::string buyer) {
+  WordReader reader{text};
+  const auto letter = reader.word();
+  const auto* const state =
+      std::find_if(std::begin(states), std::end(states), [&](const StateRow& row) {
+        return letter == std::string_view{&row.letter, 1};
+      });
+  const auto n = reader.integer();
+  const auto sequence = reader.integer();
+  const auto number = reader.word();
+  const auto units = reader.integer();
+  const auto issued_us = reader.integer();
+  const WallTime issued_at{std::chrono::microseconds{issued_us}};
+  const auto second = std::chrono::floor<std::chrono::seconds>(issued_at);
+  constexpr std::int64_t most_seconds = 0x7fff'ffff;
+  constexpr std::int64_t most_sequence = 0xffff'ffff;
+  const bool plausible =
+      state != std::end(states) && n >= 1 && units >= 1 && second >= IdWorker::epoch &&
+      (second - IdWorker::epoch).count() <= most_seconds && sequence <= most_sequence;
+  if (!reader.complete() || !plausible || number.empty() || buyer.empty() || reader.rest().empty())
+    return std::nullopt;
+  const IdParts parts{.issued_at = second, .sequence = static_cast<std::uint32_t>(sequence)};
+  return SaleOrder{.number = std::string{number},
+                   .id = IdWorker::compose(parts),
+                   .units = units,
+                   .buyer = {std::move(buyer)},
+                   .n = n,
+                   .issued_at = issued_at,
+                   .request = {std::string{reader.rest()}},
+                   .state = state->state};
+}
+
+std::string text_of(const SaleOrder& order) {
+  const auto parts = IdWorker::parts(order.id);
+  auto text = fmt::format("{} {} {} {} {} {} {}", row_of(order.state).letter, order.n,
+                          parts.sequence, order.number, order.units,
+                          order.issued_at.time_since_epoch().count(), order.request.value);
+  if (order_of(text, order.buyer.value) != order)
+    throw Error{Errc::corrupt, fmt::format("order {} with id {} is none that a sale gives",
+                                           order.number, order.id)};
+  return text;
+}
+
+Task<Records::Page> Records::scan(std::string from, std::size_t most) {
+  constexpr std::string_view of_requests = "requests ";  // the cursor of the second hash
+  std::string_view cursor = from.empty() ? std::string_view{"0"} : std::string_view{from};
+  const bool earlier = cursor.starts_with(of_requests);
+  if (earlier) cursor.remove_prefix(of_requests.size());
+  const auto count = fmt::to_string(most);
+  const auto& hash = earlier ? keys_.requests : keys_.buyers;
+  auto asked = store_.run({"HSCAN", hash, cursor, "COUNT", count});
+  const Value reply = co_await asked;
+  const auto& fields = reply.as_items().at(1).as_items();
+  Page page;
+  for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
+    const auto& field = fields[i].as_text();
+    const auto& value = fields[i + 1].as_text();
+    if (earlier) {
+      auto order = earlier_order(field, value);
+      if (order)
+        page.earlier.push_back(std::move(*order));
+      else
+        page.damaged.push_back("requests: " + field);
+    } else if (auto record = record_of(value, field)) {
+      page.buyers.push_back(std::move(*record));
+    } else {
+      page.damaged.push_back("buyers: " + field);
+    }
+  }
+  const auto& next = reply.as_items().at(0).as_text();
+  if (next != "0")
+    page.next = earlier ? std::string{of_requests} + next : next;
+  else if (!earlier)
+    page.next = std::string{of_requests} + "0";
+  co_return page;
+}
+
+Task<std::vector<std::optional<SaleOrder>>> Records::find(std::span<const Wish> wishes) {
+  std::vector<std::optional<SaleOrder>> orders;
+  if (wishes.empty()) co_return orders;
+  std::vector<std::string> places;
+  places.reserve(wishes.size());
+  for (const auto& wish : wishes) places.push_back(place_of(wish.buyer.value, wish.request.value));
+  std::vector<std::string_view> buyers{"HMGET", keys_.buyers};
+  for (const auto& wish : wishes) buyers.push_back(wish.buyer.value);
+  std::vector<std::string_view> requests{"HMGET", keys_.requests};
+  requests.insert(requests.end(), places.begin(), places.end());
+  Batch batch;
+  batch.add(Words{buyers}).add(Words{requests});
+  const std::vector<Value> replies = co_await store_.run(std::move(batch));
+  const auto& records = checked(replies.at(0)).as_items();
+  const auto& earlier = checked(replies.at(1)).as_items();
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    const auto& [buyer, request] = wishes[i];
+    std::optional<SaleOrder> order;
+    if (!earlier.at(i).is_null()) {
+      order = earlier_order(places[i], earlier[i].as_text());
+    } else if (!records.at(i).is_null()) {
+      if (auto record = record_of(records[i].as_text(), buyer.value)) order = record->latest;
+    }
+    if (order && order->request != request) order.reset();
+    orders.push_back(std::move(order));
+  }
+  co_return orders;
+}
+
+Task<std::vector<std::optional<BuyerRecord>>> Records::find(std::span<const BuyerId> buyers) {
+  std::vector<std::optional<BuyerRecord>> records;
+  if (buyers.empty()) co_return records;
+  std::vector<std::string_view> words{"HMGET", keys_.buyers};
+  for (const auto& buyer : buyers) words.push_back(buyer.value);
+  const Value reply = co_await store_.run(Words{words});
+  for (std::size_t i = 0; i < buyers.size(); ++i) {
+    const auto& text = reply.as_items().at(i);
+    records.push_back(text.is_null() ? std::nullopt : record_of(text.as_text(), buyers[i].value));
+  }
+  co_return records;
+}
+
+Task<std::int64_t> Records::put(std::span<const SaleOrder> orders) {
+  constexpr std::size_t label_size = 8;  // yyyymmdd
+  std::vector<std::string> texts;
+  std::vector<std::string> counters;
+  for (auto order : orders) {
+    order.state = OrderState::awaiting;
+    texts.push_back(text_of(order));
+    const auto& number = order.number;
+    const auto front = type_.size() + label_size;
+    if (number.size() != front + digits_ || !number.starts_with(type_) ||
+        !is_digits(std::string_view{number}.substr(type_.size())))
+      throw Error{Errc::corrupt,
+                  fmt::format("sale '{}': order {} has a number of another sale: here they are {}, "
+                              "a day and {} digits",
+                              name_, number, type_, digits_)};
+  }
+  std::vector<std::string_view> args;
+  args.reserve(4 * orders.size());
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    const auto counter = std::string_view{orders[i].number}.substr(type_.size());
+    args.insert(args.end(), {orders[i].buyer.value, texts[i], counter.substr(0, label_size),
+                             counter.substr(label_size)});
+  }
+  const std::vector<std::string_view> keys{keys_.sale, keys_.buyers, keys_.requests};
+  const Value written =
+      co_await store_.run(scripts::sale_put, Words{keys}, Words{args}, repeatable);
+  if (written.is_null())
+    throw Error{Errc::server,
+                fmt::format("sale '{}' is not in {}: create it first", name_, store_.describe())};
+  co_return written.as_integer();
+}
+
+Task<Records::Returned> Records::give_back(OrderReturn what) {
+  const auto key = fmt::format("{}:{}", what.order.id, what.seq);
+  const auto units = fmt::to_string(what.units);
+  const char letter = row_of(what.order.state).letter;
+  auto asked = store_.run(scripts::sale_give_back,
+                          {keys_.sale, keys_.buyers, keys_.requests, keys_.returned},
+                          {what.order.buyer.value, what.order.request.value, what.order.number, key,
+                           units, std::string_view{&letter, 1}},
+                          repeatable);
+  const Value reply = co_await asked;
+  switch (reply.as_integer()) {
+    case 1: co_return Returned::now;
+    case 0: co_return Returned::before;
+    case -2: co_return Returned::archived;
+    default: co_return Returned::unknown;
+  }
+}
+
+Task<bool> Records::remove_some(std::size_t most) {
+  const std::string* const hashes[] = {&keys_.requests, &keys_.buyers, &keys_.returned};
+  const auto count = fmt::to_string(most);
+  for (; removing_ < std::size(hashes); ++removing_, remove_from_ = "0") {
+    auto asked =
+        store_.run(scripts::sale_remove, {*hashes[removing_]}, {remove_from_, count}, repeatable);
+    const Value next = co_await asked;
+    if (next.is_null()) continue;
+    remove_from_ =
+        next.as_text();  // from the beginning each time it would pass over all it emptied
+    co_return true;
+  }
+  co_return false;
+}
+
+}  // namespace sluice::sale
+
+std::string_view sluice::to_string(OrderState state) noexcept { return sale::row_of(state).name; }

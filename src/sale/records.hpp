@@ -1,0 +1,108 @@
+/// How the orders of a sale stand in the store, and every way to read and write them whole; as
+/// admit.lua writes them.
+///
+///   {NAME}:buyers     buyer -> "live units ORDER": how many orders and units he has that were not
+///                     returned, and his latest order
+///   {NAME}:requests   "bytes of the buyer:buyer" + request -> ORDER without its request, of each
+///                     earlier order
+///   {NAME}:returned   "id:seq" -> units, of each return
+///   {NAME}:orders     stream: order ORDER, buyer
+///
+/// ORDER is the text "state n sequence number units issued_us request": state is a letter (see
+/// states[]), n counts the buyer's orders from 1, returned ones too, so that no place is used
+/// twice; the id is the second of `issued_us` and the sequence. With a limit of one order a buyer
+/// that is one field of one hash for each order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sale/definition.hpp"
+#include "sluice/order_store.hpp"
+
+namespace sluice::sale {
+
+/// Empty: the text is none that admit.lua writes.
+std::optional<SaleOrder> order_of(std::string_view text, std::string buyer);
+/// The other way round. Throws Error{corrupt} for an order whose id is not of the second in which
+/// it was issued: no sale gives such ids.
+std::string text_of(const SaleOrder& order);
+
+/// What the store knows of a buyer.
+struct BuyerRecord {
+  std::int64_t live = 0;   ///< orders that were not returned
+  std::int64_t units = 0;  ///< of these
+  SaleOrder latest;        ///< latest.n: how many he ever had
+  friend bool operator==(const BuyerRecord&, const BuyerRecord&) = default;
+};
+
+/// A request to buy, by which the store finds its order.
+struct Wish {
+  BuyerId buyer;
+  RequestId request;
+};
+
+/// Each function is one round trip, unless it says otherwise, and throws what the store throws.
+/// REQUIRES: the Store lives longer; the Records, and what a span shows, longer than the Tasks.
+class Records {
+ public:
+  Records(Store& store, const SaleDefinition& sale)
+      : store_(store),
+        name_(sale.name),
+        type_(sale.number_type),
+        digits_(static_cast<std::size_t>(sale.digits)),
+        keys_(sale.name) {}
+
+  struct Page {
+    std::vector<BuyerRecord> buyers;  ///< each with his latest order
+    std::vector<SaleOrder> earlier;   ///< orders that are not their buyer's latest
+    std::vector<std::string>
+        damaged;       ///< "buyers: ann", "requests: 3:annr1": no order stands there
+    std::string next;  ///< where to go on; empty: the end was reached
+  };
+  /// About `most` orders of all that the store has; `from` is empty, or Page::next. An order that
+  /// is there from the first page to the last one is in one of them; some are in two while orders
+  /// are added or removed.
+  Task<Page> scan(std::string from, std::size_t most);
+
+  /// The order of each request; empty: the store knows none.
+  Task<std::vector<std::optional<SaleOrder>>> find(std::span<const Wish> wishes);
+  /// What is known of each buyer; empty: nothing.
+  Task<std::vector<std::optional<BuyerRecord>>> find(std::span<const BuyerId> buyers);
+
+  /// Writes orders that the database has as if they had been admitted (`awaiting`: give_back() then
+  /// ends those that ended), and raises the sale's counters, day, numbers and ids to them. What
+  /// stands there is left alone; another order under the same request gives way. At most 256.
+  /// Returns how many were new or another's. Throws Error{corrupt} for a number that is not of this
+  /// sale's type and digits, before anything is written.
+  Task<std::int64_t> put(std::span<const SaleOrder> orders);
+
+  enum class Returned {
+    now,      ///< the sale has these units again
+    before,   ///< it had got them already
+    unknown,  ///< the store has no such order: nothing was returned
+    archived  ///< the sale is over, and its orders gone
+  };
+  /// Gives the units of a return back to the sale, once, however often it is asked. An order that
+  /// ended gets its state, and does not count against its buyer's limits any more.
+  Task<Returned> give_back(OrderReturn what);
+
+  /// Deletes about `most` orders, for an archive; call it until it returns false. Resumes by itself
+  /// after a crash.
+  Task<bool> remove_some(std::size_t most);
+
+ private:
+  Store& store_;
+  const std::string name_;
+  const std::string type_;
+  const std::size_t digits_;
+  const SaleKeys keys_;
+  std::size_t removing_ = 0;  // which hash
+  std::string remove_from_ = "0";
+};
+
+}  // namespace sluice::sale

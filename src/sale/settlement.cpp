@@ -1,0 +1,89 @@
+#include "sale/settlement.hpp"
+
+#include <fmt/format.h>
+
+#include "sale/records.lua.hpp"
+
+namespace sluice::sale {
+
+Settlement::Settlement(Store& store, const SaleDefinition& sale, OrderStore& orders)
+    : store_(store), sale_(sale), keys_(sale.name), orders_(orders), records_(store, sale) {
+  orders_.add_sale(sale_.name, sale_.stock);
+}
+
+EndedOrder Settlement::end(const SaleOrder& order, OrderState state, const std::string& reason) {
+  auto ended = orders_.end_order(sale_.name, order.id, state, reason);
+  if (!ended.order) {  // on its way: a worker will find it there
+    auto admitted = order;
+    admitted.state = OrderState::awaiting;
+    const auto epoch = store_.run({"HGET", keys_.sale, "epoch"}).get();
+    const auto result =
+        orders_.insert(sale_.name, {&admitted, 1}, epoch.is_null() ? 0 : epoch.as_integer());
+    if (result.stale)
+      throw Error{Errc::server,
+                  fmt::format("sale '{}' is being recovered: cancel order {} when that "
+                              "has ended",
+                              sale_.name, order.number)};
+    if (!result.rejected.empty())
+      throw Error{Errc::database,
+                  fmt::format("sale '{}': order {} cannot end, {} refuses it: {}", sale_.name,
+                              order.number, orders_.describe(), result.rejected.front().reason)};
+    ended = orders_.end_order(sale_.name, order.id, state, reason);
+  }
+  for (const auto& back : orders_.returns(sale_.name, order.id - 1, 1, true))
+    if (back.order.id == order.id) settle(back);
+  return ended;
+}
+
+void Settlement::settle(const OrderReturn& what) {
+  if (records_.give_back(what).get() == Records::Returned::unknown)
+    throw Error{Errc::server,
+                fmt::format("sale '{}': {} has no order {}, which ended in {}: it lost data, see "
+                            "'sluice sale recover'",
+                            sale_.name, store_.describe(), what.order.number, orders_.describe())};
+  orders_.return_done(sale_.name, what.order.id, what.seq);
+}
+
+/// False: the store refused it.
+bool Settlement::settle(const StockChange& change) {
+  const auto seq = fmt::to_string(change.seq);
+  const auto delta = fmt::to_string(change.delta);
+  const auto answer =
+      store_.run(scripts::sale_change_stock, {keys_.sale}, {seq, delta}, repeatable).get();
+  if (answer.is_null())
+    throw Error{Errc::server,
+                fmt::format("sale '{}' is not in {} any more", sale_.name, store_.describe())};
+  orders_.end_stock_change(sale_.name, change.seq, answer.as_integer() == 1);
+  return answer.as_integer() == 1;
+}
+
+bool Settlement::change_stock(std::int64_t stock) {
+  for (;;) {
+    const auto change = orders_.begin_stock_change(sale_.name, stock);
+    if (!change) return true;
+    if (!settle(*change) && change->now) return false;
+  }
+}
+
+void Settlement::settle() {
+  if (const auto change = orders_.pending_stock_change(sale_.name)) settle(*change);
+  constexpr std::size_t page_size = 500;
+  std::int64_t after = -1;
+  std::exception_ptr lost;  // one order that the store lost holds up no other
+  for (;;) {
+    const auto page = orders_.returns(sale_.name, after, page_size, true);
+    for (const auto& what : page) {
+      try {
+        settle(what);
+      } catch (const Error& error) {
+        if (error.errc() != Errc::server) throw;
+        if (!lost) lost = std::current_exception();
+      }
+    }
+    if (page.size() < page_size) break;
+    after = page.back().order.id;
+  }
+  if (lost) std::rethrow_exception(lost);
+}
+
+}  // namespace sluice::sale

@@ -1,0 +1,30 @@
+/// The streams of a sale read whole, orders on their way and dead letters, while entries move from
+/// one to the other.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sale/definition.hpp"
+
+namespace sluice::sale {
+
+struct StreamOrder {
+  std::string entry;
+  SaleOrder order;
+  bool is_dead = false;
+};
+
+struct StreamsRead {
+  std::int64_t dead = 0;            ///< dead letters
+  std::int64_t poison = 0;          ///< entries that make no order
+  std::vector<std::string> places;  ///< of some of these: "dead letter 1795243971762-0"
+};
+
+/// Calls `visit` with pages of orders. An order that stands in a stream all the while, also when it
+/// is buried or revived meanwhile, is in one of them, or in two.
+StreamsRead read_streams(Store& store, const SaleKeys& keys, std::size_t page_size,
+                         const std::function<void(const std::vector<StreamOrder>&)>& visit);
+
+}  // namespace sluice::sale

@@ -1,0 +1,131 @@
+// `sluice sale` from the first line of a file of sales to the archive.
+#include "cli/program.hpp"
+
+namespace sluice::test {
+namespace {
+
+class SaleProgram : public Program {
+ protected:
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream{folder_ / name} << text;
+  }
+  Ran sale(std::vector<std::string> words) {
+    words.insert(words.begin(), {"--json", "sale"});
+    return run_on_redis(std::move(words));
+  }
+};
+
+TEST_F(SaleProgram, AFileOfSalesIsCheckedBeforeAnyIsCreated) {
+  const std::string good = R"({"name": "tea", "stock": 5, "type": "TE"})";
+  const std::pair<std::string, const char*> rows[] = {
+      {"", ":1:1: the file ends where '[' should stand"},
+      {"[" + good + ",\n  {\"name\": \"a\", \"stok\": 1}]",
+       ":2:17: a sale has no 'stok'; did you mean 'stock'?"},
+      {"[" + good + ",\n  {\"name\": \"a\", \"stock\": \"1\"}]",
+       ":2:26: stock: an integer without quotes"},
+      {"[" + good + ", {\"name\": \"a\", \"stock\": 1.5}]",
+       "'1.5' is neither a text in quotes nor an integer"},
+      {"[" + good + ", {\"stock\": 1, \"type\": \"X\"}]", "this sale has no 'name'"},
+      {"[" + good + "," + good + "]", "sale 'tea' stands twice"},
+      {"[" + good + "] x", "something stands behind the last ']'"},
+      {"[" + good + ", {\"name\": \"a\", \"name\": \"b\"}]", "'name' stands twice"},
+      {"[" + good + ", {\"name\": \"a\\u0000\"}]", "\\u and others are not known"},
+      {"[" + good + R"(, {"name": "a", "stock": 1, "type": "X", "opens": "tomorrow"}])",
+       "opens: 'tomorrow' is no instant: write a date, a time and its zone"},
+      {"[" + good + R"(, {"name": "a", "stock": 50000, "type": "X"}])",
+       "50000 units can be 50000 orders"},
+      {"[" + good + R"(, {"name": "a", "stock": 5, "type": "X", "zone": "Asia/Nowhere"}])",
+       "Asia/Nowhere"},
+      {"[" + good + R"(, {"name": "a", "stock": 5, "type": "X", "closes": "2025-01-01T00:00Z"}])",
+       "nobody could buy"},
+  };
+  for (const auto& [text, says] : rows) {
+    write("sales.json", text);
+    const Ran ran = sale({"create", "--file", "sales.json"});
+    EXPECT_EQ(ran.status, 64) << text << '\n' << ran.output;
+    EXPECT_TRUE(ran.says(says)) << text << '\n' << ran.output;
+  }
+  EXPECT_TRUE(sale({"list"}).json().at("sales").empty());
+  EXPECT_EQ(sale({"create", "--file", "no such file"}).status, 64);
+
+  write("sales.json", "[" + good + R"(, {"name": "wine", "stock": 7, "type": "WI", "limit": 0,
+    "unit-limit": 3, "largest-order": 2, "zone": "Asia/Shanghai", "digits": 6,
+    "opens": "2026-01-01T20:00:00+08:00", "closes": "2199-01-01T00:00Z"}])");
+  for (int time = 0; time < 2; ++time) {
+    const Ran ran = sale({"create", "--file", "sales.json"});
+    ASSERT_EQ(ran.status, 0) << ran.output;
+    EXPECT_EQ(ran.json().at("sales").size(), 2U);
+  }
+  const auto listed = sale({"list"}).json().at("sales");
+  ASSERT_EQ(listed.size(), 2U);
+  EXPECT_EQ(listed.at(0).at("name"), "tea");
+  EXPECT_EQ(listed.at(1).at("state"), "open");
+  EXPECT_EQ(listed.at(1).at("stock"), 7);
+}
+
+TEST_F(SaleProgram, E11_OpensAndClosesAreInstantsAndNonsenseIsRefused) {
+  const std::pair<std::vector<std::string>, const char*> rows[] = {
+      {{"--opens", "8pm"}, "'8pm' is no instant: write a date, a time and its zone, like"},
+      {{"--closes", "2026-11-11T12:00"}, "is no instant"},
+      {{"--opens", "2199-01-01T00:00Z", "--closes", "2199-01-02T00:00Z"}, "opens after 2092-01-19"},
+      {{"--opens", "2080-01-02T00:00Z", "--closes", "2080-01-01T00:00Z"}, "closes before it opens"},
+      {{"--stock", "50000"}, "50000 units can be 50000 orders on one day, and 4 digit(s)"},
+      {{"--file", "x.json"}, "not both"},
+  };
+  for (const auto& [words, says] : rows) {
+    std::vector<std::string> line{"create", "tea", "--stock", "5", "--type", "TE"};
+    line.insert(line.end(), words.begin(), words.end());
+    const Ran ran = sale(line);
+    EXPECT_EQ(ran.status, 64) << ran.output;
+    EXPECT_TRUE(ran.says(says)) << ran.output;
+  }
+  ASSERT_EQ(sale({"create", "tea", "--stock", "5", "--type", "TE", "--opens", "2080-01-01T00:00Z"})
+                .status,
+            0);
+  EXPECT_EQ(sale({"status", "tea"}).json().at("state"), "not started");
+  EXPECT_EQ(sale({"buy", "tea", "--buyer", "ann"}).status, 75);
+}
+
+TEST_F(SaleProgram, E16_ASaleEndsAndLeavesNothingBehind) {
+  ASSERT_EQ(sale({"create", "tea", "--stock", "5", "--type", "TE"}).status, 0);
+  const auto bought =
+      sale({"buy", "tea", "--buyer", "ann", "--units", "2", "--request", "r"}).json();
+  const std::string number = bought.at("order").at("number");
+  sale({"buy", "tea", "--buyer", "bob", "--units", "3"});
+
+  Ran ran = sale({"stock", "tea", "--to", "4"});
+  EXPECT_EQ(ran.status, 75) << ran.output;
+  EXPECT_EQ(ran.json().at("sold"), 5);
+  ran = sale({"stock", "tea", "--to", "8"});
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_EQ(ran.json().at("left"), 3);
+  EXPECT_EQ(sale({"stock", "tea"}).status, 64);
+
+  EXPECT_EQ(sale({"cancel", "tea"}).status, 64);
+  EXPECT_EQ(sale({"cancel", "tea", "--buyer", "ann"}).status, 64);
+  EXPECT_EQ(sale({"cancel", "tea", "--buyer", "ann", "--request", "other"}).status, 75);
+  ran = sale({"cancel", "tea", "--buyer", "ann", "--request", "r", "--reason", "no more tea"});
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_TRUE(ran.json().at("cancelled").get<bool>());
+  ran = sale({"cancel", "tea", "--number", number});
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_FALSE(ran.json().at("cancelled").get<bool>());
+  EXPECT_EQ(ran.json().at("reason"), "no more tea");
+  EXPECT_EQ(sale({"cancel", "tea", "--number", "TE0"}).status, 75);
+  EXPECT_EQ(
+      sale({"buy", "tea", "--buyer", "ann", "--units", "2", "--request", "r"}).json().at("outcome"),
+      "cancelled");
+  EXPECT_EQ(sale({"status", "tea"}).json().at("left"), 5);
+
+  ran = sale({"archive", "tea", "--file", "tea.csv"});
+  ASSERT_EQ(ran.status, 0) << ran.output;
+  EXPECT_TRUE(ran.json().at("archived").get<bool>());
+  EXPECT_FALSE(sale({"archive", "tea"}).json().at("archived").get<bool>());
+  EXPECT_NE(read_file(folder_ / "tea.csv").find(number), std::string::npos);
+  EXPECT_EQ(sale({"list"}).json().at("sales").at(0).at("state"), "archived");
+  EXPECT_EQ(sale({"buy", "tea", "--buyer", "cid"}).json().at("outcome"), "closed");
+  EXPECT_EQ(PlainClient{server_.port()}.command({"KEYS", "{tea}*"}).as_items().size(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::test

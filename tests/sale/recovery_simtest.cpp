@@ -1,0 +1,302 @@
+// A store that lost what it had, healed from the database; killed at every step.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "engine/embedded_store.hpp"
+#include "sale/watched_orders.hpp"
+#include "sluice/order_worker.hpp"
+#include "sluice/sale.hpp"
+#include "sluice/sale_audit.hpp"
+#include "sluice/sale_recovery.hpp"
+#include "support/faulty_store.hpp"
+
+namespace sluice {
+namespace {
+
+/// A sale with orders of each kind, and the means to lose them.
+class SaleRecoveryTest : public testing::Test {
+ protected:
+  using Told = std::map<std::pair<std::string, std::string>, SaleOrder>;
+
+  SaleOrder buy(const std::string& buyer, const std::string& request, std::int64_t units = 1) {
+    auto answer = sale_->buy({buyer}, {request}, units).get();
+    EXPECT_TRUE(answer.has_order()) << to_string(answer.outcome);
+    if (!answer.order) return {};
+    told_.insert_or_assign({buyer, request}, *answer.order);
+    return *answer.order;
+  }
+  void work() { OrderWorker{*store_, *sale_, *orders_}.drain(); }
+
+  /// What the store has of the sale: the words of commands that bring it there.
+  using Backup = std::vector<std::vector<std::string>>;
+  Backup back_up() {
+    Backup all;
+    for (const auto* const key : hashes) {
+      std::vector<std::string> words{"HSET", key};
+      const auto fields = store_->run({"HGETALL", key}).get();
+      for (const auto& word : fields.as_items()) words.push_back(word.as_text());
+      if (words.size() > 2) all.push_back(std::move(words));
+    }
+    const auto entries = store_->run({"XRANGE", stream, "-", "+"}).get();
+    for (const auto& entry : entries.as_items()) {
+      std::vector<std::string> words{"XADD", stream, entry.as_items().at(0).as_text()};
+      for (const auto& word : entry.as_items().at(1).as_items()) words.push_back(word.as_text());
+      all.push_back(std::move(words));
+    }
+    all.push_back({"XGROUP", "CREATE", stream, "workers", "0", "MKSTREAM"});
+    return all;
+  }
+  void roll_back(const Backup& to) {
+    for (const auto* const key : hashes) store_->run({"DEL", key}).get();
+    store_->run({"DEL", stream}).get();
+    for (const auto& command : to) {
+      const std::vector<std::string_view> words{command.begin(), command.end()};
+      store_->run(Words{words}).get();
+    }
+  }
+
+  /// Everything that was told stands, each request gets its order, and the audit finds nothing.
+  void expect_healed(const std::string& trace = {}) {
+    work();
+    sale_.emplace(std::move(*Sale::load(*store_, "s").get()));
+    for (const auto& [wish, order] : told_) {
+      const auto answer = sale_->buy({wish.first}, {wish.second}, order.units).get();
+      EXPECT_EQ(answer.outcome, SaleOutcome::repeated)
+          << wish.first << ": " << to_string(answer.outcome);
+      EXPECT_EQ(answer.order, order);
+    }
+    const auto found = audit(*store_, *sale_, *orders_);
+    for (const auto& check : found.checks)
+      EXPECT_TRUE(check.ok || check.name == trace)
+          << check.name << ": " << check.figure << ", expected " << check.expected << " ("
+          << check.detail << ")";
+    EXPECT_EQ(found.in_database, static_cast<std::int64_t>(told_.size() + cancelled_));
+    EXPECT_EQ(sale_->status().get().dead, 0);
+  }
+
+  static constexpr const char* hashes[] = {"{s}:sale", "{s}:buyers", "{s}:requests",
+                                           "{s}:returned"};
+  static constexpr const char* stream = "{s}:orders";
+  std::unique_ptr<Store> store_ = engine::open_embedded({});
+  std::optional<Sale> sale_ =
+      Sale::create(*store_, {.name = "s", .stock = 40, .limit = 3, .number_type = "MT"}).get();
+  std::unique_ptr<OrderStore> orders_ = open_order_store("sqlite::memory:");
+  Told told_;
+  std::size_t cancelled_ = 0;
+};
+
+TEST_F(SaleRecoveryTest, DoesNothingToASaleThatIsSound) {
+  for (const auto* const buyer : {"a", "b", "c"}) buy(buyer, "r", 2);
+  work();
+  buy("d", "r");
+  const auto done = recover(*store_, "s", *orders_);
+  EXPECT_FALSE(done.made_again);
+  EXPECT_EQ(done.in_database, 3);
+  EXPECT_EQ(done.restored, 0);
+  EXPECT_EQ(done.on_the_way, 1);
+  EXPECT_EQ(done.sent_again, 0);
+  buy("e", "r");
+  expect_healed();
+}
+
+// Redis restored without three orders that the database had: the same request was admitted with
+// another id, and innocent buyers became dead letters.
+TEST_F(SaleRecoveryTest, E15_WhatTheStoreForgotIsHealedFromTheDatabase) {
+  buy("a", "r");
+  buy("b", "r");
+  work();
+  const auto backup = back_up();
+  for (const auto* const buyer : {"c", "d", "e"}) buy(buyer, "r", 2);
+  buy("a", "again");
+  work();
+  roll_back(backup);
+
+  const auto done = recover(*store_, "s", *orders_);
+  EXPECT_EQ(done.in_database, 6);
+  EXPECT_EQ(done.restored, 4);
+  buy("f", "r");
+  buy("c", "again");
+  EXPECT_EQ(told_.at({"f", "r"}).number.substr(10), "0007") << "numbers are raised, too";
+  expect_healed();
+}
+
+// As it is where no gate stood before: some were admitted anew.
+TEST_F(SaleRecoveryTest, E15_ABuyerWhoWasAdmittedAnewGetsHisFirstOrderBack) {
+  buy("a", "r");
+  work();
+  const auto backup = back_up();
+  const auto first = buy("b", "r", 2);
+  work();
+  roll_back(backup);
+  const auto anew = sale_->buy({"b"}, {"r"}, 2).get();
+  EXPECT_EQ(anew.outcome, SaleOutcome::admitted);
+  EXPECT_NE(anew.order, first);
+
+  const auto done = recover(*store_, "s", *orders_);
+  EXPECT_EQ(done.restored, 1);
+  EXPECT_EQ(done.removed, 1) << "the entry of the new one";
+  expect_healed("counters_that_differ");  // it was the last order, and is no more
+}
+
+TEST_F(SaleRecoveryTest, AStoreThatIsEmptyGetsTheSaleBackFromTheDatabaseAlone) {
+  for (const auto* const buyer : {"a", "b", "c"}) buy(buyer, "r", 3);
+  work();
+  store_->run({"FLUSHALL"}).get();
+  const auto done = recover(*store_, "s", *orders_);
+  EXPECT_TRUE(done.made_again);
+  EXPECT_EQ(done.restored, 3);
+  sale_.emplace(std::move(*Sale::load(*store_, "s").get()));
+  EXPECT_EQ(sale_->definition().limit, 3);
+  EXPECT_EQ(sale_->status().get().left(), 31);
+  buy("d", "r");
+  expect_healed();
+  auto other = Sale::create(*store_, {.name = "t", .stock = 1, .number_type = "X"}).get();
+  const auto theirs = other.buy({"a"}, {"r"}).get().order->id >> 20 & 0xfff;
+  EXPECT_NE(theirs, told_.begin()->second.id >> 20 & 0xfff) << "another lane than the lost sale's";
+}
+
+// A program that creates its sale when it starts sells the stock once more; the first worker stops
+// it.
+TEST_F(SaleRecoveryTest, ASaleThatWasLostAndCreatedAgainIsShutByItsWorker) {
+  buy("a", "r", 3);
+  work();
+  store_->run({"FLUSHALL"}).get();
+  sale_.emplace(
+      Sale::create(*store_, {.name = "s", .stock = 40, .limit = 3, .number_type = "MT"}).get());
+  work();
+  EXPECT_EQ(sale_->buy({"b"}, {"r"}).get().outcome, SaleOutcome::recovering);
+  EXPECT_EQ(sale_->status().get().state, SaleState::recovering);
+  recover(*store_, "s", *orders_);
+  buy("b", "r");
+  expect_healed();
+}
+
+TEST_F(SaleRecoveryTest, OrdersThatAreOnNoWayAreSentAgain) {
+  for (const auto* const buyer : {"a", "b", "c"}) buy(buyer, "r");
+  store_->run({"DEL", "{s}:orders"}).get();
+  const auto done = recover(*store_, "s", *orders_);
+  EXPECT_EQ(done.sent_again, 3);
+  EXPECT_EQ(recover(*store_, "s", *orders_).sent_again, 0);
+  expect_healed();
+}
+
+TEST_F(SaleRecoveryTest, OrdersOfTheStreamAreEnteredWhereTheRecordsAreLost) {
+  for (const auto* const buyer : {"a", "b", "c"}) buy(buyer, "r");
+  work();
+  buy("d", "r");
+  for (const auto* const key : {"{s}:sale", "{s}:buyers", "{s}:requests"})
+    store_->run({"DEL", key}).get();
+  recover(*store_, "s", *orders_);
+  expect_healed();
+}
+
+TEST_F(SaleRecoveryTest, ReturnsAndChangesOfTheStockComeBackToo) {
+  for (const auto* const buyer : {"a", "b", "c"}) buy(buyer, "r", 2);
+  work();
+  const auto backup = back_up();
+  sale_->cancel(*orders_, {"b"}, {"r"}, "changed his mind");
+  told_.erase({"b", "r"});
+  ++cancelled_;
+  sale_->change_stock(*orders_, 60);
+  sale_->change_stock(*orders_, 50);
+  roll_back(backup);
+  const auto done = recover(*store_, "s", *orders_);
+  EXPECT_EQ(done.given_back, 1);
+  const auto status = sale_->status().get();
+  EXPECT_EQ(status.stock, 50);
+  EXPECT_EQ(status.sold, 4);
+  EXPECT_EQ(sale_->buy({"b"}, {"r"}, 2).get().outcome, SaleOutcome::cancelled);
+  EXPECT_TRUE(sale_->change_stock(*orders_, 55)) << "the next change counts on";
+  expect_healed();
+}
+
+// What a worker read before the recovery is from a store that may be gone.
+TEST_F(SaleRecoveryTest, AWorkerOfAnEarlierEpochBringsNothingIn) {
+  buy("a", "r");
+  work();
+  const auto stale = buy("b", "r");
+  recover(*store_, "s", *orders_);
+  EXPECT_TRUE(orders_->insert("s", {&stale, 1}, 0).stale);
+  EXPECT_EQ(orders_->page("s", -1, 10).size(), 1U);
+  expect_healed();
+}
+
+TEST_F(SaleRecoveryTest, SaysWhatToDoWhereNobodyKnowsTheSale) {
+  try {
+    recover(*store_, "unknown", *orders_);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::bad_argument);
+    EXPECT_NE(error.message().find("create it again"), std::string::npos);
+  }
+}
+
+/// Killed at its n-th step, the recovery is run again: nothing is lost, nothing doubled, and buyers
+/// stay outside until it ends.
+TEST_F(SaleRecoveryTest, E15_MayBeKilledAtEveryStep) {
+  struct Killed {};
+  int steps = 0;
+  for (int fatal = 0;; ++fatal) {
+    store_ = engine::open_embedded({});
+    orders_ = open_order_store("sqlite::memory:");
+    told_.clear();
+    cancelled_ = 1;
+    sale_.emplace(
+        Sale::create(*store_, {.name = "s", .stock = 40, .limit = 3, .number_type = "MT"}).get());
+    buy("a", "r");
+    buy("x", "r", 2);
+    work();
+    buy("on his way", "r");
+    const auto backup = back_up();
+    for (const auto* const buyer : {"c", "d"}) buy(buyer, "r", 2);
+    work();
+    sale_->cancel(*orders_, {"x"}, {"r"}, "changed his mind");
+    told_.erase({"x", "r"});
+    const bool is_empty = fatal % 2 == 1;  // both kinds of loss, in turn
+    if (is_empty) {
+      store_->run({"FLUSHALL"}).get();
+    } else {
+      roll_back(backup);
+    }
+
+    int left = fatal / 2;
+    const auto step = [&] {
+      ++steps;
+      if (left-- == 0) throw Killed{};
+    };
+    test::FaultyStore store{*store_};
+    store.plan = [&](std::string_view) {
+      step();
+      return test::Fault::none;
+    };
+    test::WatchedOrders orders{*orders_};
+    orders.before = [&](std::string_view) { step(); };
+    bool killed = false;
+    try {
+      recover(store, "s", orders);
+    } catch (const Killed&) {
+      killed = true;
+    }
+    if (killed) {
+      if (auto sale = Sale::load(*store_, "s").get();
+          sale && store_->run({"HEXISTS", "{s}:sale", "recovering"}).get().as_integer() == 1) {
+        EXPECT_EQ(sale->buy({"new"}, {"r"}).get().outcome, SaleOutcome::recovering);
+      }
+      recover(*store_, "s", *orders_);
+    }
+    sale_.emplace(std::move(*Sale::load(*store_, "s").get()));
+    buy("e", "r");
+    expect_healed();
+    if (testing::Test::HasFailure()) {
+      ADD_FAILURE() << "killed at step " << fatal / 2;
+      return;
+    }
+    if (!killed && is_empty) break;
+  }
+  EXPECT_GT(steps, 100);
+}
+
+}  // namespace
+}  // namespace sluice

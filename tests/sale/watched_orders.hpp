@@ -1,0 +1,112 @@
+/// An OrderStore that a test watches: it is told of each call before it is forwarded, and may
+/// throw.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "sluice/order_store.hpp"
+
+namespace sluice::test {
+
+class WatchedOrders : public OrderStore {
+ public:
+  explicit WatchedOrders(OrderStore& orders) : orders_(orders) {}
+
+  std::function<void(std::string_view call)> before = [](std::string_view) {};
+
+  void add_sale(const std::string& sale, std::int64_t stock) override {
+    before("add_sale");
+    return orders_.add_sale(sale, stock);
+  }
+  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
+                      std::int64_t epoch) override {
+    before("insert");
+    return orders_.insert(sale, orders, epoch);
+  }
+  std::int64_t begin_epoch(const std::string& sale) override {
+    before("begin_epoch");
+    return orders_.begin_epoch(sale);
+  }
+  std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
+                              std::size_t most) override {
+    before("page");
+    return orders_.page(sale, after, most);
+  }
+  std::vector<SaleOrder> find(const std::string& sale, std::span<const std::int64_t> ids) override {
+    before("find");
+    return orders_.find(sale, ids);
+  }
+  std::vector<BuyerTotals> totals(const std::string& sale,
+                                  std::span<const BuyerId> buyers) override {
+    before("totals");
+    return orders_.totals(sale, buyers);
+  }
+  DatabaseTotals totals(const std::string& sale) override {
+    before("totals");
+    return orders_.totals(sale);
+  }
+  std::optional<DatabaseStock> stock(const std::string& sale) override {
+    before("stock");
+    return orders_.stock(sale);
+  }
+  void keep_definition(const std::string& sale, const Fields& fields) override {
+    before("keep_definition");
+    return orders_.keep_definition(sale, fields);
+  }
+  Fields definition(const std::string& sale) override {
+    before("definition");
+    return orders_.definition(sale);
+  }
+  std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override {
+    before("buyers_above");
+    return orders_.buyers_above(sale, limit);
+  }
+  std::optional<SaleOrder> find_number(const std::string& sale,
+                                       const std::string& number) override {
+    before("find_number");
+    return orders_.find_number(sale, number);
+  }
+  std::optional<SaleOrder> find_request(const std::string& sale, const BuyerId& buyer,
+                                        const RequestId& request) override {
+    before("find_request");
+    return orders_.find_request(sale, buyer, request);
+  }
+  EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
+                       const std::string& reason) override {
+    before("end_order");
+    return orders_.end_order(sale, id, state, reason);
+  }
+  std::string reason_of(const std::string& sale, std::int64_t id) override {
+    before("reason_of");
+    return orders_.reason_of(sale, id);
+  }
+  std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most,
+                                   bool only_pending) override {
+    before("returns");
+    return orders_.returns(sale, after, most, only_pending);
+  }
+  void return_done(const std::string& sale, std::int64_t id, std::int64_t seq) override {
+    before("return_done");
+    return orders_.return_done(sale, id, seq);
+  }
+  std::optional<StockChange> begin_stock_change(const std::string& sale,
+                                                std::int64_t stock) override {
+    before("begin_stock_change");
+    return orders_.begin_stock_change(sale, stock);
+  }
+  std::optional<StockChange> pending_stock_change(const std::string& sale) override {
+    before("pending_stock_change");
+    return orders_.pending_stock_change(sale);
+  }
+  void end_stock_change(const std::string& sale, std::int64_t seq, bool applied) override {
+    before("end_stock_change");
+    return orders_.end_stock_change(sale, seq, applied);
+  }
+  std::string describe() const override { return orders_.describe(); }
+
+ private:
+  OrderStore& orders_;
+};
+
+}  // namespace sluice::test
