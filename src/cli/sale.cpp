@@ -376,6 +376,14 @@ std::vector<Option> archive_options(SaleArgs& args, const Option& orders) {
           {"--step", "N", "How many orders are deleted at once", into(args.step, 1, 10'000)}};
 }
 
+std::vector<Option> buy_options(SaleArgs& args) {
+  return {
+      {"--buyer", "NAME", "Who buys", into(args.buyer), true},
+      {"--request", "ID", "The same again gets the same order; without it each call is a new wish",
+       into(args.request)},
+      {"--units", "N", "How many, all or none", into(args.units, 1, 1'000'000'000'000)}};
+}
+
 }  // namespace
 
 Command sale_command(const Globals& globals) {
@@ -404,13 +412,7 @@ Command sale_command(const Globals& globals) {
           command("create", "Define a sale, or all sales of a file", {sale_name(false)},
                   definition_options(*args), create),
           command("list", "All sales of the store, and how they stand", {}, {}, list),
-          verb("buy", "Buy for one buyer",
-               {{"--buyer", "NAME", "Who buys", into(args->buyer), true},
-                {"--request", "ID",
-                 "The same again gets the same order; without it each call is a new wish",
-                 into(args->request)},
-                {"--units", "N", "How many, all or none", into(args->units, 1, 1'000'000'000'000)}},
-               buy),
+          verb("buy", "Buy for one buyer", buy_options(*args), buy),
           verb("cancel", "Cancel an order before it is paid, and give its units back",
                cancel_options(*args, orders), cancel),
           verb("stock", "Change how many units the sale sells in all",

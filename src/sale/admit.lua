@@ -10,8 +10,8 @@
 --                         W not started   C closed   G recovering   N no such sale
 -- How orders and buyers stand in the keys: see records.hpp. The sequence is lane * 2^20 + a count
 -- within the second.
--- A sale knows its store: in one that was started again, or that took its master's place, orders may
--- be missing, so nobody is admitted until the sale was recovered.
+-- A sale knows its store: in one that was started again, or that took its master's place, orders
+-- may be missing, so nobody is admitted until the sale was recovered.
 -- include sale/recovery.lua store
 local id_epoch, id_lane = 1704067200, 1048576
 

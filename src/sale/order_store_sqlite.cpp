@@ -55,6 +55,34 @@ void connect(soci::session& session, const std::string& path) {
   session.open(soci::sqlite3, fmt::format("db=\"{}\"", path));
 }
 
+// BIGINT, not INTEGER: SOCI goes by the declared type, and reads an INTEGER as 32 bits.
+std::vector<std::string_view> schema() {
+  return {
+      "CREATE TABLE IF NOT EXISTS sale_stock ("
+      "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, initial BIGINT NOT NULL,"
+      " remaining BIGINT NOT NULL CHECK (remaining >= 0))",
+      "CREATE TABLE IF NOT EXISTS sale_orders ("
+      "sale BIGINT NOT NULL REFERENCES sale_stock (id), id BIGINT NOT NULL, number TEXT "
+      "NOT NULL,"
+      " buyer TEXT NOT NULL, n BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
+      " issued_us BIGINT NOT NULL, request TEXT NOT NULL,"
+      " PRIMARY KEY (sale, id), UNIQUE (sale, number), UNIQUE (sale, buyer, n)) WITHOUT "
+      "ROWID",
+      "CREATE TABLE IF NOT EXISTS sale_returns ("
+      "sale BIGINT NOT NULL REFERENCES sale_stock (id), order_id BIGINT NOT NULL,"
+      " seq BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
+      " done BIGINT NOT NULL, PRIMARY KEY (sale, order_id, seq)) WITHOUT ROWID",
+      "CREATE INDEX IF NOT EXISTS sale_returns_pending ON sale_returns (sale, order_id)"
+      " WHERE done = 0",
+      "CREATE TABLE IF NOT EXISTS sale_changes ("
+      "sale BIGINT NOT NULL REFERENCES sale_stock (id), seq BIGINT NOT NULL,"
+      " delta BIGINT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (sale, seq)) WITHOUT "
+      "ROWID",
+      "CREATE TABLE IF NOT EXISTS sale_definitions ("
+      "sale BIGINT NOT NULL REFERENCES sale_stock (id), field TEXT NOT NULL,"
+      " value TEXT NOT NULL, PRIMARY KEY (sale, field)) WITHOUT ROWID"};
+}
+
 }  // namespace
 
 SqlDialect sqlite_dialect(const std::string& path) {
@@ -74,30 +102,7 @@ SqlDialect sqlite_dialect(const std::string& path) {
                      // Buyers come in random order, so that a batch touches pages all over their
                      // index: keep them in memory (64 MiB at most) and write each back seldom.
                      "PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16000"},
-      // BIGINT, not INTEGER: SOCI goes by the declared type, and reads an INTEGER as 32 bits.
-      .schema = {"CREATE TABLE IF NOT EXISTS sale_stock ("
-                 "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, initial BIGINT NOT NULL,"
-                 " remaining BIGINT NOT NULL CHECK (remaining >= 0))",
-                 "CREATE TABLE IF NOT EXISTS sale_orders ("
-                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), id BIGINT NOT NULL, number TEXT "
-                 "NOT NULL,"
-                 " buyer TEXT NOT NULL, n BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
-                 " issued_us BIGINT NOT NULL, request TEXT NOT NULL,"
-                 " PRIMARY KEY (sale, id), UNIQUE (sale, number), UNIQUE (sale, buyer, n)) WITHOUT "
-                 "ROWID",
-                 "CREATE TABLE IF NOT EXISTS sale_returns ("
-                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), order_id BIGINT NOT NULL,"
-                 " seq BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
-                 " done BIGINT NOT NULL, PRIMARY KEY (sale, order_id, seq)) WITHOUT ROWID",
-                 "CREATE INDEX IF NOT EXISTS sale_returns_pending ON sale_returns (sale, order_id)"
-                 " WHERE done = 0",
-                 "CREATE TABLE IF NOT EXISTS sale_changes ("
-                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), seq BIGINT NOT NULL,"
-                 " delta BIGINT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (sale, seq)) WITHOUT "
-                 "ROWID",
-                 "CREATE TABLE IF NOT EXISTS sale_definitions ("
-                 "sale BIGINT NOT NULL REFERENCES sale_stock (id), field TEXT NOT NULL,"
-                 " value TEXT NOT NULL, PRIMARY KEY (sale, field)) WITHOUT ROWID"},
+      .schema = schema(),
       .columns = {{"sale_stock", "epoch", "BIGINT NOT NULL DEFAULT 0"},
                   {"sale_stock", "changed", "BIGINT NOT NULL DEFAULT 0"},
                   {"sale_orders", "state", "TEXT NOT NULL DEFAULT 'awaiting'"},

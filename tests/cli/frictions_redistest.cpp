@@ -512,6 +512,7 @@ TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
       {"sale stock", "sale stock \"sale $0\" --to 3"},
       {"sale close", "sale close \"sale $0\""},
       {"sale dead", "--json sale dead \"sale $0\""},
+      {"sale recover", "sale recover \"sale $0\""},
       {"sale archive", "sale archive \"sale $0\""},
       {"demo", "demo --buyers 5 --stock 2"},
       {"bench", "bench --each 1ms --threads 2"},

@@ -97,6 +97,7 @@ inline constexpr std::array nouns{
     Noun{"order_store", "sale"},
     Noun{"order_worker", "sale"},
     Noun{"sale_audit", "sale"},
+    Noun{"sale_recovery", "sale"},
     Noun{"open", "open"},
     Noun{"sluice", "open"},  // all of them
 };
