@@ -60,9 +60,9 @@ RandomPool random_pool(Random& random, Hash hash, Distribution distribution,
   std::ranges::shuffle(pool.told_numbers, random);
   pool.told_numbers.resize(2 + up_to(random, pool.told_numbers.size() - 2));
   for (const auto number : pool.told_numbers)
-    pool.lines.push_back(fmt::format(" - {}:{}{}", servers.addresses()[number],
-                                     random_weight(random),
-                                     up_to(random, 1) == 0 ? "" : " " + random_name(random)));
+    pool.lines.push_back(fmt::format(  // nutcracker takes no name twice
+        " - {}:{}{}", servers.addresses()[number], random_weight(random),
+        up_to(random, 1) == 0 ? "" : fmt::format(" {}-{}", random_name(random), number)));
   return pool;
 }
 
