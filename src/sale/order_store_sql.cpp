@@ -460,9 +460,10 @@ std::vector<SaleOrder> SqlOrderStore::find(const std::string& sale,
                                            std::span<const std::int64_t> ids) {
   if (ids.empty()) return {};
   return guarded([&](Connection& at) {
-    const long long least = *std::ranges::min_element(ids);
-    return fetch(at.sql, fmt::format("id >= :k AND id IN ({})", fmt::join(ids, ",")),
-                 id_of(at, sale), least, ids.size());
+    const long long first = ids.front();
+    // No range beside it: SQLite would read all of that for the few.
+    return fetch(at.sql, fmt::format("id IN (:k, {})", fmt::join(ids, ",")), id_of(at, sale), first,
+                 ids.size());
   });
 }
 
