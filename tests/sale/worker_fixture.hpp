@@ -58,6 +58,7 @@ class SaleWorker : public testing::Test {
                            ->run({"XREADGROUP", "GROUP", "workers", consumer, "COUNT", most,
                                   "STREAMS", stream_, ">"})
                            .get();
+    if (reply.is_null()) return {};  // a worker that lives was quicker
     return reply.type() == Value::Type::map ? reply.as_items().at(1).as_items()
                                             : reply.as_items().at(0).as_items().at(1).as_items();
   }
