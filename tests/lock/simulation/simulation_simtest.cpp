@@ -101,6 +101,9 @@ TEST(Seed, WhatWasFoundBefore) {
       {"multi", 166, "a name is ended while the grant is on its way: the others end, too",
        "blocked"},
       {"semaphore", 658, "a Java program dies with a permit, which has no lease", "guests"},
+      {"fair", 1979, "a renewal within the millisecond that PEXPIRE left", "outside"},
+      {"fair", 3273, "the same", "outside"},
+      {"shared", 3296, "the same", "outside"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =

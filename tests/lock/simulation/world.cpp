@@ -441,7 +441,7 @@ void World::end_outside() {
     ended_outside(i);
   }
   const std::string name = workload_->ledgers()[place]->name();
-  constexpr std::string_view what[] = {"FLUSHALL", "DEL", "DEL and PUBLISH", "PEXPIRE 1"};
+  constexpr std::string_view what[] = {"FLUSHALL", "DEL", "DEL and PUBLISH", "PEXPIRE 0"};
   journal_.note("from outside: {} {}", what[lot], name);
   if (lot == 0) server_.look({"FLUSHALL"});
   if (lot == 1 || lot == 2) server_.look({"DEL", name});
@@ -449,7 +449,8 @@ void World::end_outside() {
     server_.look({"PUBLISH", "redisson_lock__channel:{" + name + "}", "0"});
     server_.look({"PUBLISH", "redisson_rwlock:{" + name + "}", "1"});
   }
-  if (lot == 3) server_.look({"PEXPIRE", name, "1"});
+  // At once: within a millisecond a renewal may come, and keep what the judge takes for ended.
+  if (lot == 3) server_.look({"PEXPIRE", name, "0"});
   see_the_server();
 }
 
