@@ -8,6 +8,8 @@ namespace sluice {
 
 /// How many bytes the UTF-8 character at the front has (Unicode 15, table 3-7); 0: there is none.
 std::size_t utf8_length(std::string_view text) noexcept;
+/// Whether all of it is UTF-8.
+bool is_utf8(std::string_view text) noexcept;
 
 /// How many letters must be changed, added or removed to make one word of the other (Levenshtein).
 std::size_t edit_distance(std::string_view one, std::string_view other);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/process.hpp"
+#include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/output.hpp"

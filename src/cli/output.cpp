@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/streams.hpp"
 #include "sluice/clock.hpp"
@@ -42,15 +41,6 @@ void TakenList::add(std::string_view taken) {
 void TakenList::end(const Json& members) {
   if (as_json_) put("],{}\n", members.text().substr(1));
   flush_output();  // before anything is said on stderr
-}
-
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const auto length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 Progress::Progress(bool silent, std::FILE* output)

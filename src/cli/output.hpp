@@ -34,9 +34,6 @@ class TakenList {
   bool first_ = true;
 };
 
-/// JSON can tell no other text as it is.
-bool is_utf8(std::string_view text) noexcept;
-
 /// A line that is drawn over itself on a terminal; elsewhere plain lines, at most one a second.
 class Progress {
  public:

@@ -84,20 +84,24 @@ int create(const Globals& globals, const SaleArgs& args) {
   return exit_ok;
 }
 
+Json status_of(const SaleStatus& now, Json::Member first) {
+  return Json::object({std::move(first),
+                       {"state", to_string(now.state)},
+                       {"stock", now.stock},
+                       {"sold", now.sold},
+                       {"left", now.left()},
+                       {"orders", now.orders},
+                       {"waiting", now.waiting},
+                       {"dead", now.dead}});
+}
+
 int list(const Globals& globals, const SaleArgs&) {
   const auto store = open_store(globals);
   Json all = Json::array();
   for (const auto& name : Sale::names(*store).get()) {
     auto sale = Sale::load(*store, name).get();
     const SaleStatus now = sale ? sale->status().get() : SaleStatus{};
-    all.add(Json::object({{"name", name},
-                          {"state", to_string(now.state)},
-                          {"stock", now.stock},
-                          {"sold", now.sold},
-                          {"left", now.left()},
-                          {"orders", now.orders},
-                          {"waiting", now.waiting},
-                          {"dead", now.dead}}));
+    all.add(status_of(now, {"name", name}));
     if (!globals.json)
       put("{:<24} {:<12} {:>12} of {:>12} sold, {} orders\n", name, to_string(now.state), now.sold,
           now.stock, now.orders);
@@ -191,15 +195,7 @@ int archive(const Globals& globals, const SaleArgs& args) {
 int status(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   const SaleStatus now = load_sale(*store, args.definition.name).status().get();
-  print(globals.json,
-        Json::object({{"ok", true},
-                      {"state", to_string(now.state)},
-                      {"stock", now.stock},
-                      {"sold", now.sold},
-                      {"left", now.left()},
-                      {"orders", now.orders},
-                      {"waiting", now.waiting},
-                      {"dead", now.dead}}),
+  print(globals.json, status_of(now, {"ok", true}),
         fmt::format("{}: {} of {} sold in {} orders, {} left; {} on their way to the database, {} "
                     "dead letters",
                     to_string(now.state), now.sold, now.stock, now.orders, now.left(), now.waiting,

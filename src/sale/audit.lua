@@ -4,14 +4,9 @@
 -- Reply: nil, the group is not there; or
 --        {where to go on (empty: the end was reached), {id, ...} handed out and pending for nobody,
 --         {id, ...} pending and not in the stream, {id, ...} pending and not handed out}
-local group
-if redis.call('exists', KEYS[1]) == 1 then
-  for _, fields in ipairs(redis.call('xinfo', 'groups', KEYS[1])) do
-    local info = {}
-    for i = 1, #fields, 2 do info[fields[i]] = fields[i + 1] end
-    if info.name == ARGV[1] then group = info end
-  end
-end
+-- include sale/orders.lua fields_of
+-- include sale/orders.lua state_of_group
+local group = state_of_group(KEYS[1], ARGV[1])
 if not group then return false end
 
 local function is_behind(one, other)

@@ -8,15 +8,6 @@
 namespace sluice::sale {
 namespace {
 
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const auto length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 bool is_plain(std::string_view text) noexcept {
   for (const char c : text)
     if (c < 0x20 || c > 0x7e || c == '%') return false;

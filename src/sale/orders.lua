@@ -49,14 +49,9 @@ return {claimed[1], entries, suspects}
 -- KEYS[1] orders stream
 -- ARGV[1] consumer group   ARGV[2] consumer   ARGV[3] where to begin   ARGV[4] how many to look at
 -- Reply: {where to go on (empty: the end was reached), {entry, ...}}
-local group
-if redis.call('exists', KEYS[1]) == 1 then
-  for _, fields in ipairs(redis.call('xinfo', 'groups', KEYS[1])) do
-    local info = {}
-    for i = 1, #fields, 2 do info[fields[i]] = fields[i + 1] end
-    if info.name == ARGV[1] then group = info end
-  end
-end
+-- include sale/orders.lua fields_of
+-- include sale/orders.lua state_of_group
+local group = state_of_group(KEYS[1], ARGV[1])
 if not group or redis.call('xlen', KEYS[1]) <= group.pending then return {'', {}} end
 local found = redis.call('xrange', KEYS[1], ARGV[3], group['last-delivered-id'], 'count', ARGV[4])
 if #found == 0 then return {'', {}} end
@@ -82,9 +77,9 @@ return {#found < tonumber(ARGV[4]) and '' or '(' .. last, entries}
 -- KEYS[1] orders stream   ARGV[1] consumer group   ARGV[2] idle, ms
 -- Reply: how many
 local removed = 0
-for _, fields in ipairs(redis.call('xinfo', 'consumers', KEYS[1], ARGV[1])) do
-  local info = {}
-  for i = 1, #fields, 2 do info[fields[i]] = fields[i + 1] end
+-- include sale/orders.lua fields_of
+for _, reply in ipairs(redis.call('xinfo', 'consumers', KEYS[1], ARGV[1])) do
+  local info = fields_of(reply)
   if info.pending == 0 and info.idle >= tonumber(ARGV[2]) then
     redis.call('xgroup', 'delconsumer', KEYS[1], ARGV[1], info.name)
     removed = removed + 1
@@ -132,3 +127,22 @@ if #found == 0 then return 0 end
 redis.call('xadd', KEYS[1], '*', unpack(found[1][2], 5))
 redis.call('xdel', KEYS[2], ARGV[1])
 return 1
+
+-- part fields_of
+-- An answer of XINFO, a name before each value, as a table.
+local function fields_of(reply)
+  local fields = {}
+  for i = 1, #reply, 2 do fields[reply[i]] = reply[i + 1] end
+  return fields
+end
+
+-- part state_of_group
+-- What XINFO GROUPS says of a group; nil where it is not there.
+-- REQUIRES: part fields_of
+local function state_of_group(stream, name)
+  if redis.call('exists', stream) == 0 then return nil end
+  for _, reply in ipairs(redis.call('xinfo', 'groups', stream)) do
+    local group = fields_of(reply)
+    if group.name == name then return group end
+  end
+end

@@ -50,6 +50,26 @@ class SaleEnds : public testing::Test {
   }
   void work() { OrderWorker{*store_, sale_, *orders_}.drain(); }
 
+  /// Does `deed` in a process that is killed after so many steps. False: it was.
+  template <class Deed>
+  bool survives(int steps, const Deed& deed) {
+    Fate fate{1000};
+    test::FaultyStore mortal{*store_};
+    mortal.plan = [&](std::string_view) {
+      fate.step();
+      return test::Fault::none;
+    };
+    MortalOrders mortal_orders{*orders_, fate};
+    auto sale = Sale::load(mortal, "s").get();
+    fate.steps_left = steps;
+    try {
+      deed(*sale, mortal_orders);
+    } catch (const Killed&) {
+      return false;
+    }
+    return true;
+  }
+
   /// Store and database agree on every unit.
   void expect_agreement() {
     work();
@@ -209,21 +229,7 @@ TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfACancelOrAChangeOfTheStock) {
         work();
         buy("bob", "r", 3);
 
-        Fate fate{1000};
-        test::FaultyStore mortal{*store_};
-        mortal.plan = [&](std::string_view) {
-          fate.step();
-          return test::Fault::none;
-        };
-        MortalOrders mortal_orders{*orders_, fate};
-        auto sale = Sale::load(mortal, "s").get();
-        fate.steps_left = steps;
-        finished = true;
-        try {
-          deed.act(*sale, mortal_orders);
-        } catch (const Killed&) {
-          finished = false;
-        }
+        finished = survives(steps, deed.act);
         if (settled) sale_.settle(*orders_);
         if (settled) expect_agreement();
         deed.act(sale_, *orders_);
@@ -316,22 +322,10 @@ TEST_F(SaleEnds, AnArchiveMayBeKilledAtAnyStep) {
     sale_.cancel(*orders_, {"ann"}, {"r"}, "");
     buy("ann", "r2");
 
-    Fate fate{1000};
-    test::FaultyStore mortal{*store_};
-    mortal.plan = [&](std::string_view) {
-      fate.step();
-      return test::Fault::none;
-    };
-    MortalOrders mortal_orders{*orders_, fate};
-    auto sale = Sale::load(mortal, "s").get();
-    fate.steps_left = steps;
-    finished = true;
     std::filesystem::remove(file);
-    try {
-      sale->archive(mortal_orders, {.file = file, .step = 1});
-    } catch (const Killed&) {
-      finished = false;
-    }
+    finished = survives(steps, [&](Sale& sale, OrderStore& orders) {
+      sale.archive(orders, {.file = file, .step = 1});
+    });
     std::ifstream written{file};
     EXPECT_TRUE(!written || std::count(std::istreambuf_iterator<char>{written}, {}, '\n') == 5)
         << "whole or not at all";
