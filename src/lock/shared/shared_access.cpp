@@ -105,8 +105,9 @@ Task<AcquireReply> SharedAccess::ask_acquire(const Identity& who, const std::str
 
 AcquireReply SharedAccess::read_acquire_reply(const Value& reply, std::string_view) const {
   if (reply.is_text() && reply.as_text() == "upgrade") throw upgrade_refused(key());
-  return acquire_reply_of(scripts::lock_shared_acquire.name, reply, names_.channel,
-                          mode_ == Mode::read ? names_.readers : names_.writers);
+  // One wait of this process looks, for readers and writers: the server counts on one look of it,
+  // and a grant that ends the waits of one kind makes the first of the other look soon.
+  return acquire_reply_of(scripts::lock_shared_acquire.name, reply, names_.channel, names_.looks);
 }
 
 Task<Value> SharedAccess::ask_end(const Identity& who, CallOptions options) {

@@ -104,6 +104,10 @@ TEST(Seed, WhatWasFoundBefore) {
       {"fair", 1979, "a renewal within the millisecond that PEXPIRE left", "outside"},
       {"fair", 3273, "the same", "outside"},
       {"shared", 3296, "the same", "outside"},
+      {"shared", 3410, "a grant to readers is to be claimed before the writers' turn to look",
+       "stopped"},
+      {"multi", 2254, "one that waits for all passes on what it was given", "slow"},
+      {"multi", 2622, "the same", "slow"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =

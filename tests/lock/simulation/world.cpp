@@ -188,10 +188,12 @@ void World::look_for_overlooked() {
     if (!own.is_well() || !answers || !std::ranges::all_of(waiting.ledgers, is_idle)) continue;
     waiting.passed_over += passed;
     nanoseconds may = on_the_way + 10 * profile_.line.longest_delay;
-    // Of each hand-over: it is on its way, told, and confirmed where it has to be durable.
+    // Of each hand-over: it is on its way, told, and confirmed where it has to be durable. One who
+    // waits for all may be given one, find that another is held, and pass it on.
     const bool confirms = profile_.durability.replicas > 0;
+    const auto passed_on = primitive_.open_all ? workload_->waiting().size() : 0;
     may += (2 * profile_.line.slowness + (confirms ? 5 : 1) * profile_.line.longest_delay) *
-           static_cast<long>(workload_->entries() - waiting.entries_before + 1);
+           static_cast<long>(workload_->entries() - waiting.entries_before + passed_on + 1);
     for (const auto& machine : machines_)
       if (machine->dead || machine->unwell_until >= waiting.since)
         may += cost_of_a_process + profile_.lease;
