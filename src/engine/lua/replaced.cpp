@@ -55,10 +55,12 @@ int rep(lua_State* lua) {
   if (static_cast<double>(text.size()) * count > static_cast<double>(longest))
     return luaL_error(lua, "resulting string too large");
   ScriptString repeated{ScriptAllocator<char>{lua}};
-  const auto times = static_cast<std::size_t>(count);
-  repeated.reserve(text.size() * times);
-  for (std::size_t i = 0; i < times; ++i) repeated += text;
-  spend_steps(lua, times / 16);
+  const std::size_t size = text.size() * static_cast<std::size_t>(count);
+  spend_steps(lua, size / 64);
+  repeated.reserve(size);
+  repeated = text;
+  while (repeated.size() < size)  // twice as much each time
+    repeated.append(repeated, 0, size - repeated.size());
   return push_text(lua, repeated);
 }
 
