@@ -59,12 +59,12 @@ function(sluice_test name)
                        DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()
 
-# sluice_fuzz(NAME SOURCES ... LIBS ... CORPUS folder [DICTIONARY file])
+# sluice_fuzz(NAME SOURCES ... LIBS ... CORPUS folder [DICTIONARY file] [OPTIONS of libFuzzer ...])
 #   A target of libFuzzer: the program NAME_replay_test tries the corpus of the repository once, in every tree, so that what it
 #   has taught stays learned. Where SLUICE_FUZZ is on, the program NAME_fuzz goes on from there for some seconds, as the test
 #   fuzz/NAME_fuzz; what it finds goes to the build tree. Paths are relative to the folder that calls.
 function(sluice_fuzz name)
-  cmake_parse_arguments(ARG "" "CORPUS;DICTIONARY" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "CORPUS;DICTIONARY" "SOURCES;LIBS;OPTIONS" ${ARGN})
   set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_CORPUS})
   add_executable(${name}_replay_test ${ARG_SOURCES} $<TARGET_OBJECTS:sluice_replay>)
   set(programs ${name}_replay_test)
@@ -76,8 +76,8 @@ function(sluice_fuzz name)
     target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
     set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}_fuzz.found)
     file(MAKE_DIRECTORY ${found})
-    set(arguments -max_total_time=${SLUICE_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
-        -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}_fuzz.)
+    set(arguments -max_total_time=${SLUICE_FUZZ_SECONDS} -timeout=25 -rss_limit_mb=2048 -print_final_stats=1
+        -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}_fuzz. ${ARG_OPTIONS})
     if(ARG_DICTIONARY)
       list(APPEND arguments -dict=${CMAKE_CURRENT_SOURCE_DIR}/${ARG_DICTIONARY})
     endif()
