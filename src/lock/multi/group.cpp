@@ -166,7 +166,7 @@ Task<Holds> Group::wait_in_queue(Inbox::Subscription& inbox, const Identity& who
   };
   const std::stop_callback on_stop{stop,
                                    [&inbox] { inbox.post({.kind = InboxMessage::Kind::recheck}); }};
-  QueuedWait queued{inbox, terms_.terms.lease, ask_in_queue};
+  QueuedWait queued{inbox, terms_.terms, ask_in_queue};
   for (;;) {
     auto standing = queued.stand(until, [&stop] { return !stop.stop_requested(); });
     const std::optional<Grant> grant = co_await standing;

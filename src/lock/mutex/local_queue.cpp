@@ -255,7 +255,7 @@ Task<LocalQueue::MaybeOutcome> LocalQueue::admit_one(std::optional<QueuedRequest
 /// In the server's queue, until one waiter is in or there is none any more.
 Task<LocalQueue::MaybeOutcome> LocalQueue::wait_in_queue(QueuedRequest& request) {
   const Identity& who = request.who;
-  QueuedWait queued{*request.subscription, lease_terms().lease,
+  QueuedWait queued{*request.subscription, lease_terms(),
                     [this, &who] { return ask_noting_trouble(who); }};
   if (request.reply) queued.heard(*request.reply, request.sent);
   {

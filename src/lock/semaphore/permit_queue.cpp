@@ -117,7 +117,7 @@ Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept acc
 Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, SteadyTime until,
                               const Accept& accept) {
   Inbox::Subscription& inbox = waiter.inbox;
-  QueuedWait queued{inbox, request.terms.lease, [&] { return ask_in_queue(request.who, waiter); }};
+  QueuedWait queued{inbox, request.terms, [&] { return ask_in_queue(request.who, waiter); }};
   const std::stop_callback on_stop{request.stop,
                                    [&inbox] { inbox.post({.kind = InboxMessage::Kind::recheck}); }};
   const auto wanted = [&request] { return !request.stop.stop_requested(); };

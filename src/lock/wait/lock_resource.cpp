@@ -105,7 +105,7 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(Identity& who, SteadyTim
                                                         std::stop_token stop) {
   // before the request, so that no grant is missed
   Inbox::Subscription subscription{inbox(), std::string{who.request()}};
-  QueuedWait queued{subscription, lease_terms().lease,
+  QueuedWait queued{subscription, lease_terms(),
                     [this, &who] { return ask_acquire(who, inbox()->channel()); }};
   const std::stop_callback on_stop{
       stop, [&subscription] { subscription.post({.kind = InboxMessage::Kind::recheck}); }};

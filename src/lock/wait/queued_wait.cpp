@@ -10,11 +10,16 @@ void QueuedWait::heard(const AcquireReply& answer, SteadyTime sent) {
   heard_ = Heard{answer, sent};
 }
 
-/// The server granted at a time of its clock; the last answer ties that clock to ours. What is
-/// heard was granted before: that bounds the error of a clock that was set meanwhile.
+/// The server granted at a time of its clock; the last answer ties that clock to ours, which may
+/// have been the slower one since: of that time as much is left out as the margin is of a lease.
+/// What is heard was granted before: that bounds the error of a clock that was set meanwhile.
 Grant QueuedWait::grant_of(const InboxMessage& call) const {
   const SteadyTime now = box_.inbox().store().clock().steady();
-  const SteadyTime since = heard_ ? heard_->sent + (call.at - heard_->answer.time) : now - call.ttl;
+  SteadyTime since = now - call.ttl;
+  if (heard_) {
+    const std::chrono::nanoseconds passed = call.at - heard_->answer.time;
+    since = heard_->sent + passed - passed / terms_.lease.count() * terms_.margin.count();
+  }
   return {.token = call.token, .since = std::min(since, now), .ttl = call.ttl, .queued = true};
 }
 
@@ -62,7 +67,8 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
     }
     if (const auto& granted = heard_->answer.granted) {
       handed_over_ = false;
-      const Grant grant{.token = *granted, .since = heard_->sent, .ttl = lease_, .queued = true};
+      const Grant grant{
+          .token = *granted, .since = heard_->sent, .ttl = terms_.lease, .queued = true};
       heard_.reset();  // what comes after this grant is another question
       co_return grant;
     }

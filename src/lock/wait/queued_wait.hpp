@@ -7,7 +7,8 @@
 ///                                     └───> the time is over, or `wanted` says no
 ///
 /// A grant that comes by message began at a time of the server's clock. The last reply ties that
-/// clock to ours: the server gave it after we had sent the request.
+/// clock to ours: the server gave it after we had sent the request. Since then the two may have run
+/// at speeds as different as the margin allows.
 #pragma once
 
 #include <functional>
@@ -26,9 +27,9 @@ class QueuedWait {
   /// one request: that of the subscription.
   using Ask = std::function<Task<AcquireReply>()>;
 
-  /// `lease`: the ttl of a hold that a request is granted. All must outlive the QueuedWait.
-  QueuedWait(Inbox::Subscription& box, std::chrono::milliseconds lease, Ask ask)
-      : box_(box), lease_(lease), ask_(std::move(ask)) {}
+  /// `terms`: of a hold that a request is granted. The box must outlive the QueuedWait.
+  QueuedWait(Inbox::Subscription& box, const Terms& terms, Ask ask)
+      : box_(box), terms_(terms), ask_(std::move(ask)) {}
 
   /// A reply that came already, to a request sent at `sent`.
   void heard(const AcquireReply& answer, SteadyTime sent);
@@ -50,7 +51,7 @@ class QueuedWait {
   SteadyTime next_look(SteadyTime now) const;
 
   Inbox::Subscription& box_;
-  const std::chrono::milliseconds lease_;
+  const Terms terms_;
   const Ask ask_;
   std::optional<Heard> heard_;
   ListenerBesideStrangers foreigners_;

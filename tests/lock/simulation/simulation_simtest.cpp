@@ -108,6 +108,8 @@ TEST(Seed, WhatWasFoundBefore) {
        "stopped"},
       {"multi", 2254, "one that waits for all passes on what it was given", "slow"},
       {"multi", 2622, "the same", "slow"},
+      {"shared", 6452, "a slow clock makes more of a grant that comes long after the answer",
+       "clocks"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =
