@@ -105,10 +105,12 @@ return 1
 -- script change_stock
 -- Change what there is to sell in all, once for each change; changes come one after another.
 -- KEYS[1] sale hash   ARGV[1] which change of the sale: 1, 2, 3 ...   ARGV[2] units more, or fewer
--- Reply: 1 it is changed; 0 refused: more are sold, or the sale is archived; nil no such sale
+-- Reply: 1 it is changed; 0 refused: more are sold, or the sale is archived; nil no such sale;
+--        -1 the one before it is lost here
 local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'changes', 'refused', 'archived')
 if not sale[1] then return false end
 if tonumber(ARGV[1]) <= tonumber(sale[3] or 0) then return sale[4] == ARGV[1] and 0 or 1 end
+if tonumber(ARGV[1]) > (sale[3] or 0) + 1 then return -1 end
 local capacity = sale[1] + ARGV[2]
 local refused = sale[5] or (ARGV[2] + 0 < 0 and capacity < tonumber(sale[2]))
 if refused then

@@ -53,6 +53,11 @@ bool Settlement::settle(const StockChange& change) {
   if (answer.is_null())
     throw Error{Errc::server,
                 fmt::format("sale '{}' is not in {} any more", sale_.name, store_.describe())};
+  if (answer.as_integer() < 0)
+    throw Error{Errc::server,
+                fmt::format("sale '{}': {} does not know of the change of the stock before number "
+                            "{}: it lost data, see 'sluice sale recover'",
+                            sale_.name, store_.describe(), change.seq)};
   orders_.end_stock_change(sale_.name, change.seq, answer.as_integer() == 1);
   return answer.as_integer() == 1;
 }
@@ -66,24 +71,34 @@ bool Settlement::change_stock(std::int64_t stock) {
 }
 
 void Settlement::settle() {
-  if (const auto change = orders_.pending_stock_change(sale_.name)) settle(*change);
   constexpr std::size_t page_size = 500;
-  std::int64_t after = -1;
-  std::exception_ptr lost;  // one order that the store lost holds up no other
-  for (;;) {
-    const auto page = orders_.returns(sale_.name, after, page_size, true);
-    for (const auto& what : page) {
-      try {
-        settle(what);
-      } catch (const Error& error) {
-        if (error.errc() != Errc::server) throw;
-        if (!lost) lost = std::current_exception();
-      }
-    }
-    if (page.size() < page_size) break;
-    after = page.back().order.id;
+  std::exception_ptr lost;
+  std::optional<std::int64_t> after = -1;
+  while (after) {
+    const auto some = settle_some(*after, page_size);
+    if (!lost) lost = some.lost;
+    after = some.next;
   }
   if (lost) std::rethrow_exception(lost);
+}
+
+/// What the store lost holds up nothing else.
+Settlement::Some Settlement::settle_some(std::int64_t after, std::size_t most) {
+  Some some;
+  const auto try_to = [&](auto&& settle_it) {
+    try {
+      settle_it();
+    } catch (const Error& error) {
+      if (error.errc() != Errc::server) throw;
+      if (!some.lost) some.lost = std::current_exception();
+    }
+  };
+  if (const auto change = orders_.pending_stock_change(sale_.name))
+    try_to([&] { settle(*change); });
+  const auto page = orders_.returns(sale_.name, after, most, true);
+  for (const auto& what : page) try_to([&] { settle(what); });
+  if (page.size() == most) some.next = page.back().order.id;
+  return some;
 }
 
 }  // namespace sluice::sale

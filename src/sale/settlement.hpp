@@ -10,6 +10,8 @@
 /// So the database never has fewer units to sell than the store.
 #pragma once
 
+#include <exception>
+#include <optional>
 #include <string>
 
 #include "sale/records.hpp"
@@ -27,8 +29,17 @@ class Settlement {
   EndedOrder end(const SaleOrder& order, OrderState state, const std::string& reason);
   /// False: more is sold than that, and nothing was changed.
   bool change_stock(std::int64_t stock);
-  /// Does what was begun and not done. Throws Error{server} where the store has lost an order.
+  /// Does what was begun and not done. Throws Error{server} where the store has lost an order, or a
+  /// change of the stock.
   void settle();
+
+  struct Some {
+    std::optional<std::int64_t> next;  ///< where to go on; empty: the end was reached
+    std::exception_ptr lost;           ///< the first that the store cannot follow
+  };
+  /// A part of that: a change of the stock, and up to `most` returns of orders with an id above
+  /// `after`.
+  Some settle_some(std::int64_t after, std::size_t most);
 
  private:
   void settle(const OrderReturn& what);

@@ -15,6 +15,7 @@
 #include "sluice/order_worker.hpp"
 #include "sluice/sale.hpp"
 #include "sluice/sale_audit.hpp"
+#include "sluice/sale_recovery.hpp"
 #include "sluice/when_all.hpp"
 #include "support/faulty_store.hpp"
 #include "support/sanitized.hpp"
@@ -217,10 +218,11 @@ TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfACancelOrAChangeOfTheStock) {
       {"lower", [](Sale& sale, OrderStore& orders) { sale.change_stock(orders, 7); }},
       {"refused", [](Sale& sale, OrderStore& orders) { sale.change_stock(orders, 1); }}};
   for (const auto& deed : deeds) {
-    for (const bool settled : {true, false}) {  // by settle(), or by the same again
+    for (const auto* const healer : {"settle()", "a worker", "the same again"}) {
       bool finished = false;
       for (int steps = 0; !finished; ++steps) {
-        SCOPED_TRACE(std::string{deed.name} + ", killed at step " + std::to_string(steps));
+        SCOPED_TRACE(std::string{deed.name} + ", killed at step " + std::to_string(steps) +
+                     ", healed by " + healer);
         store_ = engine::open_embedded({.clock = &clock_});
         definition_.stock = 8;
         sale_ = Sale::create(*store_, definition_).get();
@@ -230,8 +232,8 @@ TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfACancelOrAChangeOfTheStock) {
         buy("bob", "r", 3);
 
         finished = survives(steps, deed.act);
-        if (settled) sale_.settle(*orders_);
-        if (settled) expect_agreement();
+        if (healer == std::string{"settle()"}) sale_.settle(*orders_);
+        if (healer != std::string{"the same again"}) expect_agreement();  // it has a worker
         deed.act(sale_, *orders_);
         expect_agreement();
         const auto status = sale_.status().get();
@@ -244,6 +246,45 @@ TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfACancelOrAChangeOfTheStock) {
       }
     }
   }
+}
+
+TEST_F(SaleEnds, AWorkerSettlesManyAtATimeAndOrdersAmongThem) {
+  definition_ = {.name = "many", .stock = 999, .number_type = "MT", .digits = 3};
+  sale_ = Sale::create(*store_, definition_).get();
+  std::vector<Task<Admission>> wishes;
+  for (int i = 0; i < 250; ++i) wishes.push_back(sale_.buy({std::to_string(i)}, {"r"}));
+  const auto admitted = when_all(std::move(wishes)).get();
+  work();
+  for (const auto& one : admitted)  // by processes that were killed then
+    orders_->end_order("many", one.order->id, OrderState::cancelled, "");
+  store_->run({"HDEL", "{many}:buyers", "0"}).get();  // no process can settle that one
+  buy("late", "r");
+
+  test::WatchedOrders watched{*orders_};
+  std::vector<std::string_view> calls;
+  watched.before = [&](std::string_view call) { calls.push_back(call); };
+  OrderWorker worker{*store_, sale_, watched};
+  worker.drain();
+  EXPECT_EQ(sale_.status().get().sold, 2);
+  EXPECT_EQ(std::ranges::count(calls, "return_done"), 249);
+  EXPECT_LE(std::count(calls.begin(), std::ranges::find(calls, "insert"), "return_done"), 100)
+      << "an order waits for some of them only";
+  EXPECT_NE(worker.progress().last_failure.find("sluice sale recover"), std::string::npos);
+}
+
+// What it would do to the stock is right after the recovery alone.
+TEST_F(SaleEnds, NoChangeOfTheStockIsAppliedToAStoreThatLostTheOneBefore) {
+  sale_.change_stock(*orders_, 7);
+  store_->run({"HSET", "{s}:sale", "capacity", "9"}).get();  // rolled back
+  store_->run({"HDEL", "{s}:sale", "changes"}).get();
+  EXPECT_TRUE(orders_->begin_stock_change("s", 8));  // and killed
+  EXPECT_THROW(sale_.settle(*orders_), Error);
+  work();
+  EXPECT_TRUE(orders_->pending_stock_change("s"));
+  EXPECT_EQ(sale_.status().get().stock, 9);
+  recover(*store_, "s", *orders_);
+  EXPECT_EQ(sale_.status().get().stock, 8);
+  expect_agreement();
 }
 
 TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
