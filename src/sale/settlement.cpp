@@ -13,12 +13,10 @@ Settlement::Settlement(Store& store, const SaleDefinition& sale, OrderStore& ord
 
 EndedOrder Settlement::end(const SaleOrder& order, OrderState state, const std::string& reason) {
   auto ended = orders_.end_order(sale_.name, order.id, state, reason);
-  if (!ended.order) {  // on its way: a worker will find it there
-    auto admitted = order;
-    admitted.state = OrderState::awaiting;
+  if (!ended.order) {  // on its way, or a dead letter: a worker will find it there
     const auto epoch = store_.run({"HGET", keys_.sale, "epoch"}).get();
-    const auto result =
-        orders_.insert(sale_.name, {&admitted, 1}, epoch.is_null() ? 0 : epoch.as_integer());
+    const auto result = orders_.insert_ended(sale_.name, order, state, reason,
+                                             epoch.is_null() ? 0 : epoch.as_integer());
     if (result.stale)
       throw Error{Errc::server,
                   fmt::format("sale '{}' is being recovered: cancel order {} when that "
@@ -29,6 +27,7 @@ EndedOrder Settlement::end(const SaleOrder& order, OrderState state, const std::
                   fmt::format("sale '{}': order {} cannot end, {} refuses it: {}", sale_.name,
                               order.number, orders_.describe(), result.rejected.front().reason)};
     ended = orders_.end_order(sale_.name, order.id, state, reason);
+    ended.now |= result.inserted == 1;
   }
   for (const auto& back : orders_.returns(sale_.name, order.id - 1, 1, true))
     if (back.order.id == order.id) settle(back);

@@ -3,6 +3,7 @@
 /// may be killed anywhere: settle(), or the same call again, does what is left.
 ///
 ///   end     database: state, units back, return noted -> store: units back -> database: done
+///           (where the database does not have the order: its row, state, return noted)
 ///   raise   database: more units, change noted        -> store: more units -> database: done
 ///   lower   database: change noted -> store: fewer units, or refused -> database: fewer units,
 ///   done
@@ -24,8 +25,8 @@ class Settlement {
  public:
   Settlement(Store& store, const SaleDefinition& sale, OrderStore& orders);
 
-  /// Ends an order of the store. The database gets it first where it is still on its way. Throws
-  /// Error{database} when the database refuses the order.
+  /// Ends an order of the store. The database gets it as one that ended where it is still on its
+  /// way. Throws Error{database} when the database refuses it even so.
   EndedOrder end(const SaleOrder& order, OrderState state, const std::string& reason);
   /// False: more is sold than that, and nothing was changed.
   bool change_stock(std::int64_t stock);

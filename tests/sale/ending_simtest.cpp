@@ -248,6 +248,84 @@ TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfACancelOrAChangeOfTheStock) {
   }
 }
 
+/// Orders of a sale that the database has no units for: dead letters.
+std::string bury_all(Store& store, Sale& sale) {
+  const auto fewer = open_order_store("sqlite::memory:");
+  fewer->add_sale("s", sale.definition().stock);
+  fewer->begin_stock_change("s", 0);
+  fewer->end_stock_change("s", 1, true);
+  OrderWorker{store, sale, *fewer}.drain();
+  const auto letters = sale.dead_letters().get();
+  return letters.empty() ? std::string{} : letters.front().id;
+}
+
+TEST_F(SaleEnds, ADeadLetterIsGivenBack) {
+  buy("ann", "r", 3);
+  const auto letter = bury_all(*store_, sale_);
+  EXPECT_FALSE(sale_.give_back(*orders_, "1-1", ""));
+  EXPECT_THROW(sale_.give_back(*orders_, letter, std::string(1001, 'x')), Error);
+  const auto ended = sale_.give_back(*orders_, letter, "no units");
+  ASSERT_TRUE(ended && ended->order);
+  EXPECT_TRUE(ended->now);
+  EXPECT_EQ(ended->order->buyer.value, "ann");
+  EXPECT_EQ(ended->reason, "no units");
+  EXPECT_FALSE(sale_.give_back(*orders_, letter, "")) << "it is gone";
+  EXPECT_EQ(sale_.status().get().left(), 9);
+  EXPECT_EQ(sale_.status().get().dead, 0);
+  EXPECT_EQ(buy("ann", "r", 3).outcome, SaleOutcome::cancelled);
+  EXPECT_EQ(buy("ann", "r2", 3).outcome, SaleOutcome::admitted);
+  expect_agreement();
+}
+
+TEST_F(SaleEnds, ADeadLetterThatNobodyWasAdmittedForIsOnlyRemoved) {
+  buy("ann", "r", 3);
+  const auto forged = store_->run({"XRANGE", "{s}:orders", "-", "+"}).get();
+  const auto order = forged.as_items().at(0).as_items().at(1).as_items().at(1).as_text();
+  work();
+  store_->run({"XADD", "{s}:dead", "1-1", "reason", "", "entry", "", "order", "rubbish"}).get();
+  store_
+      ->run({"XADD", "{s}:dead", "1-2", "reason", "", "entry", "", "order", order, "buyer", "cid"})
+      .get();
+  for (const auto* const letter : {"1-1", "1-2"}) {
+    const auto ended = sale_.give_back(*orders_, letter, "");
+    ASSERT_TRUE(ended);
+    EXPECT_FALSE(ended->order);
+  }
+  EXPECT_EQ(sale_.status().get().sold, 3);
+  expect_agreement();
+}
+
+// Also beside a process that sends the same letter to the workers again.
+TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfGivingADeadLetterBack) {
+  for (const auto* const healer : {"a worker", "the same again", "revive"}) {
+    bool finished = false;
+    for (int steps = 0; !finished; ++steps) {
+      SCOPED_TRACE("killed at step " + std::to_string(steps) + ", healed by " + healer);
+      store_ = engine::open_embedded({.clock = &clock_});
+      sale_ = Sale::create(*store_, definition_).get();
+      orders_ = open_order_store("sqlite::memory:");
+      buy("ann", "r", 2);
+      const auto letter = bury_all(*store_, sale_);
+      buy("bob", "r", 3);
+
+      const auto give_back = [&](Sale& sale, OrderStore& orders) {
+        sale.give_back(orders, letter, "why");
+      };
+      finished = survives(steps, give_back);
+      if (healer == std::string{"revive"}) sale_.revive(letter).get();
+      if (healer != std::string{"the same again"}) work();
+      if (healer == std::string{"revive"}) expect_agreement();
+      give_back(sale_, *orders_);
+      sale_.cancel(*orders_, {"ann"}, {"r"}, "after all");  // where it was revived in time
+      expect_agreement();
+      EXPECT_EQ(sale_.status().get().dead, 0);
+      EXPECT_EQ(sale_.status().get().sold, 3);
+      EXPECT_EQ(orders_->page("s", -1, 10).size(), 2U);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST_F(SaleEnds, AWorkerSettlesManyAtATimeAndOrdersAmongThem) {
   definition_ = {.name = "many", .stock = 999, .number_type = "MT", .digits = 3};
   sale_ = Sale::create(*store_, definition_).get();
