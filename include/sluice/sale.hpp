@@ -201,8 +201,8 @@ class Sale {
   /// Buys `units` for `buyer`, all or none. After an Error, also one with effect `unknown`, ask
   /// again with the same request id: it ends in one order. One round trip, shared with the calls
   /// made meanwhile.
-  /// Throws Error: bad_argument (at once: empty or long id, units out of range), and what the store
-  /// throws.
+  /// Throws Error: bad_argument (at once: empty or long id, units out of range), corrupt (what the
+  /// store has of this buyer was damaged), and what the store throws.
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units = 1);
 
   Task<SaleStatus> status();

@@ -8,6 +8,7 @@
 --                         B bought already   U above the units of a buyer (none: his first)
 --        without:         S sold out   E fewer units left than asked   F numbers of the day used up
 --                         W not started   C closed   G recovering   N no such sale
+--                         D what is known of the buyer is damaged
 -- How orders and buyers stand in the keys: see records.hpp. The sequence is lane * 2^20 + a count
 -- within the second.
 -- A sale knows its store: in one that was started again, or that took its master's place, orders
@@ -72,8 +73,8 @@ for i, record in ipairs(redis.call('hmget', KEYS[2], unpack(names))) do
     local buyer, request = names[i], ARGV[first + 3 * i - 2]
     local live, units, order, n, latest =
         string.match(record, '^(%d+) (%d+) (%a (%d+) %d+ %S+ %d+ %d+ (.+))$')
-    if not live then
-      return redis.error_reply('ERR the record of buyer ' .. buyer .. ' is damaged')
+    if not live or math.max(#live, #units, #n) > 15 then  -- as numbers in Lua, exact
+      buyers[buyer] = {damaged = true, n = 0}
     end
     buyers[buyer] = buyers[buyer] or {live = tonumber(live), units = tonumber(units), order = order,
                                       n = tonumber(n), request = latest}
@@ -98,7 +99,9 @@ for i, buyer in ipairs(names) do
   if his then
     same = his.request == request and his.order or his.n > 1 and older[place(buyer, request)]
   end
-  if same then
+  if his and his.damaged then
+    replies[i] = 'D'
+  elseif same then
     replies[i] = 'R' .. same
   elseif shut then
     replies[i] = shut

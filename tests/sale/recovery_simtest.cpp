@@ -298,5 +298,26 @@ TEST_F(SaleRecoveryTest, E15_MayBeKilledAtEveryStep) {
   EXPECT_GT(steps, 100);
 }
 
+TEST_F(SaleRecoveryTest, ADamagedRecordIsWrittenAgainFromWhatTheDatabaseHas) {
+  buy("ann", "r1");
+  buy("bob", "r1");
+  buy("bob", "r2");
+  work();
+  buy("cid", "r1");
+  for (const auto* const buyer : {"ann", "bob", "cid"})
+    store_->run({"HSET", "{s}:buyers", buyer, "rubbish"}).get();
+  recover(*store_, "s", *orders_);
+  expect_healed();
+
+  store_->run({"HSET", "{s}:buyers", "nobody", "rubbish"}).get();
+  try {
+    recover(*store_, "s", *orders_);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::corrupt);
+    EXPECT_NE(error.message().find("buyers: nobody"), std::string::npos) << error.message();
+  }
+}
+
 }  // namespace
 }  // namespace sluice
