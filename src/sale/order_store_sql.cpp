@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <thread>
+#include <unordered_map>
 
 #include "sluice/clock.hpp"
 
@@ -108,7 +109,8 @@ class SqlOrderStore final : public OrderStore {
                        const std::string& reason) override;
   InsertResult insert_ended(const std::string& sale, const SaleOrder& order, OrderState state,
                             const std::string& reason, std::int64_t epoch) override;
-  std::string reason_of(const std::string& sale, std::int64_t id) override;
+  std::vector<std::string> reasons(const std::string& sale,
+                                   std::span<const std::int64_t> ids) override;
   std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most,
                                    bool only_pending) override;
   void return_done(const std::string& sale, std::int64_t id, std::int64_t seq) override;
@@ -692,8 +694,26 @@ std::string SqlOrderStore::reason_of(Connection& at, long long sale, std::int64_
   return from_column(reason);
 }
 
-std::string SqlOrderStore::reason_of(const std::string& sale, std::int64_t id) {
-  return guarded([&](Connection& at) { return reason_of(at, id_of(at, sale), id); });
+std::vector<std::string> SqlOrderStore::reasons(const std::string& sale,
+                                                std::span<const std::int64_t> ids) {
+  std::vector<std::string> reasons(ids.size());
+  if (ids.empty()) return reasons;
+  return guarded([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    const auto size = std::max<std::size_t>(ids.size(), 2);  // see fetch()
+    std::vector<long long> id(size);
+    std::vector<std::string> reason(size);
+    soci::statement select =
+        (at.sql.prepare << fmt::format("SELECT id, reason FROM sale_orders WHERE sale = :s AND id "
+                                       "IN ({})",
+                                       fmt::join(ids, ",")),
+         soci::use(in_sale), soci::into(id), soci::into(reason));
+    if (!select.execute(true)) return reasons;
+    std::unordered_map<std::int64_t, std::string> found;
+    for (std::size_t i = 0; i < id.size(); ++i) found.emplace(id[i], from_column(reason[i]));
+    for (std::size_t i = 0; i < ids.size(); ++i) reasons[i] = found[ids[i]];
+    return reasons;
+  });
 }
 
 std::vector<OrderReturn> SqlOrderStore::returns(const std::string& sale, std::int64_t after,

@@ -407,6 +407,19 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
   EXPECT_FALSE(sale_.archive(*orders_));
 }
 
+TEST_F(SaleEnds, AnExportAsksForTheReasonsOfManyOrdersAtOnce) {
+  for (const auto* const buyer : {"ann", "bob", "cid"}) {
+    buy(buyer, "r");
+    sale_.cancel(*orders_, {buyer}, {"r"}, buyer);
+  }
+  int asked = 0;
+  test::WatchedOrders watched{*orders_};
+  watched.before = [&](std::string_view call) { asked += call == "reasons"; };
+  const test::TempDir folder;
+  sale_.archive(watched, {.file = (folder / "orders.csv").string()});
+  EXPECT_EQ(asked, 1);
+}
+
 TEST_F(SaleEnds, AnArchiveRefusesWhatIsNotInOrder) {
   const auto refused = [&](Errc code, const std::string& says) {
     try {

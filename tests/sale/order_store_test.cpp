@@ -115,7 +115,7 @@ TEST_F(OrderStoreTest, AnOrderThatEndedBeforeItCameTakesNothingOffTheStock) {
   EXPECT_EQ(ended(order(3, "ann", 1, 1)).rejected.size(), 1U) << "the place of another order";
   EXPECT_EQ(orders_->stock("s")->left, 1);
   EXPECT_EQ(orders_->find_number("s", late.number)->state, OrderState::cancelled);
-  EXPECT_EQ(orders_->reason_of("s", 2), "no units");
+  EXPECT_EQ(orders_->reasons("s", std::span{&late.id, 1}).front(), "no units");
   const auto returns = orders_->returns("s", 0, 10, true);
   ASSERT_EQ(returns.size(), 1U);
   EXPECT_EQ(returns.front().units, 5);
@@ -134,7 +134,8 @@ TEST_F(OrderStoreTest, AnOrderEndsOnceAndGivesItsUnitsBack) {
   EXPECT_FALSE(again.now);
   EXPECT_EQ(again.order, ended.order);
   EXPECT_EQ(again.reason, "because\nof ü");
-  EXPECT_EQ(orders_->reason_of("s", 2), "");
+  const std::int64_t ids[] = {2, 7, 1};
+  EXPECT_EQ(orders_->reasons("s", ids), (std::vector<std::string>{"", "", "because\nof ü"}));
   EXPECT_EQ(orders_->stock("s")->left, 8);
   EXPECT_EQ(orders_->page("s", 0, 10).front().state, OrderState::cancelled);
   EXPECT_EQ(orders_->find_number("s", ended.order->number), ended.order);

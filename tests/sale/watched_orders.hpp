@@ -82,9 +82,10 @@ class WatchedOrders : public OrderStore {
     before("insert_ended");
     return orders_.insert_ended(sale, order, state, reason, epoch);
   }
-  std::string reason_of(const std::string& sale, std::int64_t id) override {
-    before("reason_of");
-    return orders_.reason_of(sale, id);
+  std::vector<std::string> reasons(const std::string& sale,
+                                   std::span<const std::int64_t> ids) override {
+    before("reasons");
+    return orders_.reasons(sale, ids);
   }
   std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most,
                                    bool only_pending) override {
