@@ -13,6 +13,7 @@
 #include <unordered_set>
 
 #include "base/integer.hpp"
+#include "base/keyed_hash.hpp"
 #include "sale/audit.lua.hpp"
 #include "sale/differences.hpp"
 #include "sale/ledger.hpp"
@@ -150,7 +151,7 @@ class Auditor {
   std::vector<SaleOrder> not_found_;  // neither there nor on their way, at the first look
   std::vector<BuyerId> odd_buyers_;
   std::unordered_set<std::int64_t> ending_;  // the database has ended them, the store has not
-  std::unordered_set<std::string> ending_buyers_;
+  std::unordered_set<std::string, KeyedHash> ending_buyers_;
   DatabaseTotals database_;
   std::optional<SaleOrder> last_order_;
   bool group_is_there_ = true;
@@ -283,7 +284,7 @@ void Auditor::compare_buyers(const std::vector<BuyerRecord>& buyers) {
   std::vector<BuyerId> with_many;
   for (const auto& record : buyers)
     if (record.latest.n > 1) with_many.push_back(record.latest.buyer);
-  std::unordered_map<std::string, BuyerTotals> totals;
+  std::unordered_map<std::string, BuyerTotals, KeyedHash> totals;
   for (auto& his : orders_.totals(sale_.name, with_many))
     totals.emplace(his.buyer.value, std::move(his));
   for (const auto& record : buyers) {
