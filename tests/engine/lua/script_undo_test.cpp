@@ -76,6 +76,66 @@ TEST_P(ScriptUndo, WhatIsUndoneCanBeDoneAgain) {
   }
 }
 
+/// What random commands come to seldom, each alone.
+TEST(ScriptUndoSteps, OfGroupsAndOfLargeValues) {
+  static constexpr std::string_view changes[] = {
+      "XREADGROUP GROUP g ann STREAMS s >",
+      "XREADGROUP GROUP g new STREAMS s >",
+      "XREADGROUP GROUP g ann STREAMS s 0",
+      "XREADGROUP GROUP g ann NOACK STREAMS s >",
+      "XACK s g 1-1 2-1",
+      "XCLAIM s g bob 0 1-1",
+      "XCLAIM s g ann 0 1-1 2-1",
+      "XCLAIM s g new 0 4-1 FORCE",
+      "XAUTOCLAIM s g bob 0 0",
+      "XGROUP DELCONSUMER s g ann",
+      "XGROUP DELCONSUMER s g bob",
+      "XGROUP CREATECONSUMER s g new",
+      "XGROUP SETID s g 4-1",
+      "XGROUP DESTROY s g",
+      "XGROUP CREATE s other 0",
+      "XDEL s 1-1 3-1",
+      "XTRIM s MAXLEN 1",
+      "XADD s 9-1 f e",
+      "XSETID s 9-9",
+      "DEL s",
+      "SREM set m1 m599 m300",
+      "SADD set another",
+      "SPOP set 100",
+      "HDEL hash m1 m599 m300",
+      "HSET hash m2 other another v",
+      "ZREM zset m1 m599 m300",
+      "ZADD zset 5 m2 7 another",
+      "ZREMRANGEBYRANK zset 3 500",
+  };
+  for (const auto change : changes) {
+    SCOPED_TRACE(change);
+    EngineSession session;
+    for (const auto* const line :
+         {"XADD s 1-1 f a", "XADD s 2-1 f b", "XADD s 3-1 f c", "XADD s 4-1 f d",
+          "XGROUP CREATE s g 0", "XREADGROUP GROUP g ann COUNT 2 STREAMS s >",
+          "XGROUP CREATECONSUMER s g bob"})
+      session.run(line);
+    for (int i = 0; i < 600; ++i) {
+      const auto member = "m" + std::to_string(i);
+      session.run(Line{"SADD", "set", member});
+      session.run(Line{"HSET", "hash", member, "v"});
+      session.run(Line{"ZADD", "zset", std::to_string(i), member});
+    }
+    session.now_us += 5'000;
+    const auto before = state_of(session);
+
+    const auto command = words_of(change);
+    Line script{"EVAL", std::string{all_then_for_ever}, "0", std::to_string(command.size())};
+    script.insert(script.end(), command.begin(), command.end());
+    session.engine.scripts().set_limits({.steps = 100'000});
+    EXPECT_TRUE(session.run(script).is_error());
+    EXPECT_EQ(state_of(session), before);
+    EXPECT_FALSE(session.run(command).is_error());
+    EXPECT_NE(state_of(session), before) << "it changes something";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, ScriptUndo, testing::Range<std::uint64_t>(1, 9));
 
 }  // namespace

@@ -116,23 +116,23 @@ std::size_t of_keyspace(const Keys& keys) {
 }
 std::size_t of_hash(const Keys& keys) {
   Hash hash;
-  for (const auto& key : keys) hash.set(key, "");
+  for (const auto& key : keys) hash.set(key, "", nullptr);
   return comparisons(hash);
 }
 std::size_t of_set(const Keys& keys) {
   Set set;
-  for (const auto& key : keys) set.add(key);
+  for (const auto& key : keys) set.add(key, nullptr);
   return comparisons(set);
 }
 std::size_t of_sorted_set(const Keys& keys) {
   SortedSet sorted;
-  for (const auto& key : keys) sorted.set(key, 0);
+  for (const auto& key : keys) sorted.set(key, 0, nullptr);
   return comparisons(sorted);
 }
 /// Steps through the skip list to a thousand members.
 std::size_t of_skip_list(const Keys& keys) {
   SortedSet sorted;
-  for (const auto& key : keys) sorted.set(key, 0);
+  for (const auto& key : keys) sorted.set(key, 0, nullptr);
   std::size_t steps = 0;
   for (std::size_t rank = 0; rank < keys.size(); rank += keys.size() / 1000) {
     const std::string member{sorted.at(rank).member};
