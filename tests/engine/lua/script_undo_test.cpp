@@ -76,13 +76,15 @@ TEST_P(ScriptUndo, WhatIsUndoneCanBeDoneAgain) {
   }
 }
 
-/// A value of each shape, small and large; of a stream some entries are pending.
+/// A value of each shape, small and large; of a stream some entries are pending, one of
+/// which is deleted.
 void prepare(EngineSession& session) {
   for (const auto* const line :
        {"SADD ints 1 2 3", "SADD few a b c", "HSET small a 1 b 2 c 3", "ZADD zsmall 1 a 2 b 3 c",
-        "RPUSH list a b c a d", "SET text hello", "SET number 5 PX 100000", "XADD s 1-1 f a",
-        "XADD s 2-1 f b", "XADD s 3-1 f c", "XADD s 4-1 f d", "XGROUP CREATE s g 0",
-        "XREADGROUP GROUP g ann COUNT 2 STREAMS s >", "XGROUP CREATECONSUMER s g bob"})
+        "RPUSH list a b c a d", "SET text hello", "SET number 5 PX 100000", "XADD s 0-5 f z",
+        "XADD s 1-1 f a", "XADD s 2-1 f b", "XADD s 3-1 f c", "XADD s 4-1 f d",
+        "XGROUP CREATE s g 0", "XREADGROUP GROUP g ann COUNT 3 STREAMS s >", "XDEL s 0-5",
+        "XGROUP CREATECONSUMER s g bob"})
     session.run(line);
   Line set{"SADD", "set"};
   Line hash{"HSET", "hash"};
@@ -193,6 +195,8 @@ const std::string changes[] = {"SADD ints 4",
                                "XCLAIM s g ann 0 1-1 2-1",
                                "XCLAIM s g new 0 4-1 FORCE",
                                "XAUTOCLAIM s g bob 0 0",
+                               "XCLAIM s g bob 0 0-5",
+                               "XCLAIM s g bob 0 1-1 LASTID 3-1",
                                "LPUSHX list x",
                                "RPUSHX list x",
                                "BITFIELD text SET u8 400 7",
