@@ -56,9 +56,7 @@ class FenceGate {
  private:
   struct Hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept {
-      return std::hash<std::string_view>{}(text);
-    }
+    std::size_t operator()(std::string_view text) const noexcept;  // KeyedHash
   };
 
   const std::size_t most_;

@@ -135,8 +135,15 @@ class OrderStore {
   /// stock its units, and a return is noted that the store does not know of yet.
   virtual EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
                                const std::string& reason) = 0;
-  /// Why an order ended; empty: it stands.
-  virtual std::string reason_of(const std::string& sale, std::int64_t id) = 0;
+  /// Brings in an order that ended before the database had it, as insert() and end_order() do
+  /// together; the stock stays as it is, so it needs no units there. Nothing was done where the
+  /// result has it `repeated`, `rejected` or `stale`.
+  virtual InsertResult insert_ended(const std::string& sale, const SaleOrder& order,
+                                    OrderState state, const std::string& reason,
+                                    std::int64_t epoch) = 0;
+  /// Why the orders with these ids ended, in the same order; empty: it stands.
+  virtual std::vector<std::string> reasons(const std::string& sale,
+                                           std::span<const std::int64_t> ids) = 0;
   /// Up to `most` returns of orders with an id above `after`, ids rising; or those alone that the
   /// store does not know of yet.
   virtual std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after,

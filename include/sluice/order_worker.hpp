@@ -7,7 +7,8 @@
 ///   database is locked, read-only or gone, entries wait and the worker tries again, logging what
 ///   is wrong; admission does not notice. A consumer group that was lost is made again, entries
 ///   that were handed to nobody (XGROUP DELCONSUMER) are found, and consumers of dead workers are
-///   removed once they have nothing pending.
+///   removed once they have nothing pending. What a Sale::cancel() or change_stock() began and a
+///   crash left undone is settled when a worker begins, and twice in each `claim_after`.
 /// Not guaranteed: that orders reach the database in the order of their ids.
 /// Threads: one worker, one thread. Run as many workers as you like, in as many processes.
 /// In Redis: a consumer of its own in the group `workers` of {NAME}:orders; gone when the worker

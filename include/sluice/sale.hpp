@@ -201,8 +201,8 @@ class Sale {
   /// Buys `units` for `buyer`, all or none. After an Error, also one with effect `unknown`, ask
   /// again with the same request id: it ends in one order. One round trip, shared with the calls
   /// made meanwhile.
-  /// Throws Error: bad_argument (at once: empty or long id, units out of range), and what the store
-  /// throws.
+  /// Throws Error: bad_argument (at once: empty or long id, units out of range), corrupt (what the
+  /// store has of this buyer was damaged), and what the store throws.
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units = 1);
 
   Task<SaleStatus> status();
@@ -241,6 +241,15 @@ class Sale {
   /// Sends a dead letter to the workers again, once its cause is gone. False: there is none with
   /// that id.
   Task<bool> revive(std::string dead_letter_id);
+  /// Settles a dead letter otherwise: its order is cancelled, as by cancel(), the database gets it
+  /// as one that ended, its units return to the sale, and the letter is removed. The `order` of the
+  /// result is empty where nothing was to be given back: the letter makes no order, or one that
+  /// neither store nor database knows. Empty: there is no letter with that id. Blocks the thread;
+  /// after an Error, or the death of the process, do it again. A reason has up to 1000 bytes.
+  /// Throws Error: bad_argument (a longer reason), database (refuses it even so: another order
+  /// stands in its place), server (as cancel()), and what both throw.
+  std::optional<EndedOrder> give_back(OrderStore& orders, std::string dead_letter_id,
+                                      std::string reason);
 
  private:
   class Impl;

@@ -53,6 +53,7 @@ class SipHash {
  private:
   static constexpr std::size_t word = 8;
 
+  // Inlined also where a folder is compiled for size: calls would double the cost of a hash.
   template <class Number>
   static std::uint64_t load(const char* at) noexcept {
     Number number;
@@ -63,7 +64,7 @@ class SipHash {
     return number;
   }
   /// Up to eight bytes as a number, the first the lowest; two loads may overlap.
-  static std::uint64_t tail(const char* at, std::size_t size) noexcept {
+  [[gnu::always_inline]] static std::uint64_t tail(const char* at, std::size_t size) noexcept {
     const auto byte = [at](std::size_t i) {
       return std::uint64_t{static_cast<unsigned char>(at[i])} << (8 * i);
     };
@@ -73,17 +74,17 @@ class SipHash {
     return size == 0 ? 0 : byte(0) | byte(size / 2) | byte(size - 1);
   }
 
-  std::size_t take_words(std::string_view bytes) noexcept {
+  [[gnu::always_inline]] std::size_t take_words(std::string_view bytes) noexcept {
     const auto whole = bytes.size() / word * word;
     for (std::size_t i = 0; i < whole; i += word) take(load<std::uint64_t>(bytes.data() + i));
     return whole;
   }
-  void take(std::uint64_t bytes) noexcept {
+  [[gnu::always_inline]] void take(std::uint64_t bytes) noexcept {
     d_ ^= bytes;
     round();
     a_ ^= bytes;
   }
-  std::uint64_t end(std::uint64_t last) noexcept {
+  [[gnu::always_inline]] std::uint64_t end(std::uint64_t last) noexcept {
     take(last | std::uint64_t{size_} << 56);
     c_ ^= 0xff;
     round();
@@ -91,7 +92,7 @@ class SipHash {
     round();
     return a_ ^ b_ ^ c_ ^ d_;
   }
-  void round() noexcept {
+  [[gnu::always_inline]] void round() noexcept {
     a_ += b_;
     c_ += d_;
     b_ = std::rotl(b_, 13) ^ a_;

@@ -26,6 +26,7 @@ struct SaleArgs {
   std::int64_t units = 1;
   std::string orders = "sqlite:orders.db";
   std::string revive;
+  std::string give_back;
   std::string file;
   std::string number;
   std::string reason;
@@ -218,9 +219,33 @@ bool is_letter_id(std::string_view id) {
          parse_integer<std::uint64_t>(id.substr(dash + 1));
 }
 
+int give_back(const Globals& globals, const SaleArgs& args, Sale& sale) {
+  const auto orders = open_order_store(args.orders);
+  std::optional<EndedOrder> ended;
+  if (is_letter_id(args.give_back)) ended = sale.give_back(*orders, args.give_back, args.reason);
+  Json json = Json::object({{"ok", ended.has_value()}});
+  std::string text = "there is no such dead letter";
+  if (ended) text = "the letter is removed; nobody was admitted for it, so nothing was given back";
+  if (ended && ended->order) {
+    const auto& order = *ended->order;
+    json.add("given_back", ended->now);
+    json.add("number", order.number);
+    json.add("units", order.units);
+    json.add("reason", ended->reason);
+    text = fmt::format("order {} {} {}, and its {} unit(s) are given back; the letter is removed",
+                       order.number, ended->now ? "is" : "was before", to_string(order.state),
+                       order.units);
+  }
+  print(globals.json, json, text);
+  return ended ? exit_ok : exit_refused;
+}
+
 int dead_letters(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
+  if (!args.revive.empty() && !args.give_back.empty())
+    throw Error{Errc::bad_argument, "give --revive or --give-back, not both"};
+  if (!args.give_back.empty()) return give_back(globals, args, sale);
   if (!args.revive.empty()) {
     const bool found = is_letter_id(args.revive) && sale.revive(args.revive).get();
     print(globals.json, Json::object({{"ok", found}}),
@@ -366,6 +391,16 @@ std::vector<Option> cancel_options(SaleArgs& args, const Option& orders) {
           orders};
 }
 
+std::vector<Option> dead_options(SaleArgs& args, const Option& orders) {
+  return {{"--revive", "ID", "Send the dead letter with this id to the workers again",
+           into(args.revive)},
+          {"--give-back", "ID",
+           "Cancel the order of this dead letter, give its units back, and remove the letter",
+           into(args.give_back)},
+          {"--reason", "TEXT", "Kept with the order", into(args.reason)},
+          orders};
+}
+
 std::vector<Option> archive_options(SaleArgs& args, const Option& orders) {
   return {orders,
           {"--file", "FILE", "Write all orders into this file, too, as CSV", into(args.file)},
@@ -421,9 +456,7 @@ Command sale_command(const Globals& globals) {
           verb("archive",
                "Close a sale, bring its last orders in, audit it, and delete them from the store",
                archive_options(*args, orders), archive),
-          verb("dead", "Orders that the database refused",
-               {{"--revive", "ID", "Send the dead letter with this id to the workers again",
-                 into(args->revive)}},
+          verb("dead", "Orders that the database refused", dead_options(*args, orders),
                dead_letters),
           verb("work", "Move orders into the database until a signal comes",
                {orders,

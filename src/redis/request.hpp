@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/keyed_hash.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::redis {
@@ -22,10 +23,7 @@ class KnownScripts {
   void clear() { sha1s_.clear(); }
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  std::unordered_set<std::string, Hash, std::equal_to<>> sha1s_;
+  std::unordered_set<std::string, KeyedHash, std::equal_to<>> sha1s_;
 };
 
 /// One command or script, or several to be sent together.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sale/admit.lua.hpp"
+#include "sale/differences.hpp"
 #include "sale/records.hpp"
 #include "sluice/metrics.hpp"
 
@@ -35,24 +36,36 @@ constexpr OutcomeRow outcomes[] = {
 
 std::string text_of(WallTime instant) { return fmt::to_string(instant.time_since_epoch().count()); }
 
-Admission admission_of(const std::string& text, const BuyerId& buyer, std::int64_t units) {
+constexpr char damaged = 'D';  ///< the same for a buyer whose record makes no order
+
+}  // namespace
+
+Admissions::Decision Admissions::decision_of(const std::string& text,
+                                             const Purchase& purchase) const {
   const auto row =
       std::find_if(std::begin(outcomes), std::end(outcomes),
                    [&](const OutcomeRow& candidate) { return text.starts_with(candidate.letter); });
-  if (row == std::end(outcomes))
+  if (row == std::end(outcomes) && !text.starts_with(damaged))
     throw Error{Errc::protocol, "the admission script answered '" + text + "'", Effect::unknown};
-  Admission admission{.outcome = row->outcome, .order = {}};
-  if (text.size() > 1) admission.order = order_of(std::string_view{text}.substr(1), buyer.value);
+  std::optional<SaleOrder> order;
+  if (text.size() > 1) order = order_of(std::string_view{text}.substr(1), purchase.buyer.value);
+  if (text.starts_with(damaged) || (text.size() > 1 && !order))
+    return {.admission = {},
+            .failure = Error{
+                Errc::corrupt,
+                fmt::format("sale '{}': what {} has of buyer '{}' makes no order; "
+                            "'sluice sale audit {}' names what is damaged, and "
+                            "'sluice sale recover {}' mends what the database knows",
+                            name_, store_.describe(), shown(purchase.buyer.value), name_, name_)}};
+  Admission admission{.outcome = row->outcome, .order = std::move(order)};
   if (admission.outcome == SaleOutcome::repeated && admission.order) {
     if (admission.order->state == OrderState::cancelled)
       admission.outcome = SaleOutcome::cancelled;
-    else if (admission.order->units != units)
+    else if (admission.order->units != purchase.units)
       admission.outcome = SaleOutcome::other_units;
   }
-  return admission;
+  return {.admission = std::move(admission), .failure = {}};
 }
-
-}  // namespace
 
 Admissions::Admissions(Store& store, const SaleDefinition& sale)
     : store_(store),
@@ -67,7 +80,7 @@ Task<Admission> Admissions::decide(BuyerId buyer, RequestId request, std::int64_
   return combiner_.call(Purchase{std::move(buyer), std::move(request), units});
 }
 
-Task<std::vector<Admission>> Admissions::decide_all(std::vector<Purchase> purchases) {
+Task<std::vector<Admissions::Decision>> Admissions::decide_all(std::vector<Purchase> purchases) {
   // The application's clock is only the first guess at where the server's is; the reply corrects
   // it.
   if (!days_) days_ = calendar_.around(store_.clock().wall());
@@ -83,21 +96,25 @@ Task<std::vector<Admission>> Admissions::decide_all(std::vector<Purchase> purcha
                   fmt::format("sale '{}': {} requests were answered by {}", name_, purchases.size(),
                               to_string(reply)),
                   Effect::unknown};
-    std::vector<Admission> admissions;
-    admissions.reserve(items.size());
+    std::vector<Decision> decisions;
+    decisions.reserve(items.size());
     std::uint64_t admitted = 0;
     std::uint64_t repeated = 0;
+    std::uint64_t failed = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
-      admissions.push_back(
-          admission_of(items[i].as_text(), purchases[i].buyer, purchases[i].units));
-      const auto outcome = admissions.back().outcome;
+      decisions.push_back(decision_of(items[i].as_text(), purchases[i]));
+      if (decisions.back().failure) {
+        ++failed;
+        continue;
+      }
+      const auto outcome = decisions.back().admission.outcome;
       admitted += outcome == SaleOutcome::admitted;
       repeated += outcome == SaleOutcome::repeated || outcome == SaleOutcome::other_units ||
                   outcome == SaleOutcome::cancelled;
     }
     count(metrics().sale_admitted, admitted);
-    count(metrics().sale_refused, items.size() - admitted - repeated);
-    co_return admissions;
+    count(metrics().sale_refused, items.size() - admitted - repeated - failed);
+    co_return decisions;
   }
   throw Error{Errc::server, fmt::format("the clock of {} jumps: sale '{}' finds no day for it",
                                         store_.describe(), name_)};

@@ -24,10 +24,20 @@ class Admissions {
     RequestId request;
     std::int64_t units;
   };
+  /// What becomes of one of them. A damaged record fails its own buyer's call alone.
+  struct Decision {
+    Admission admission;
+    std::optional<Error> failure;
+    explicit operator Admission() && {
+      if (failure) throw std::move(*failure);
+      return std::move(admission);
+    }
+  };
   /// One script of 256 purchases holds up a server for less than a millisecond.
   static constexpr std::size_t most_together = 256;
 
-  Task<std::vector<Admission>> decide_all(std::vector<Purchase> purchases);
+  Task<std::vector<Decision>> decide_all(std::vector<Purchase> purchases);
+  Decision decision_of(const std::string& text, const Purchase& purchase) const;
   Task<Value> ask(const std::vector<Purchase>& purchases);
 
   Store& store_;
@@ -35,7 +45,7 @@ class Admissions {
   const SaleKeys keys_;
   const Calendar calendar_;
   std::optional<PeriodTable> days_;  // used by one batch at a time
-  Combiner<Purchase, Admission> combiner_;
+  Combiner<Purchase, Decision, Admission> combiner_;
 };
 
 }  // namespace sluice::sale

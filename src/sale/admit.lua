@@ -8,8 +8,11 @@
 --                         B bought already   U above the units of a buyer (none: his first)
 --        without:         S sold out   E fewer units left than asked   F numbers of the day used up
 --                         W not started   C closed   G recovering   N no such sale
+--                         D what is known of the buyer is damaged
 -- How orders and buyers stand in the keys: see records.hpp. The sequence is lane * 2^20 + a count
--- within the second.
+-- within the second, from 4096 * (recoveries mod 256) on: an order may be lost that was admitted in
+-- this very second, or, by the clock of another server, in one that is to come; its buyer knows its
+-- id.
 -- A sale knows its store: in one that was started again, or that took its master's place, orders
 -- may be missing, so nobody is admitted until the sale was recovered.
 -- include sale/recovery.lua store
@@ -17,7 +20,7 @@ local id_epoch, id_lane = 1704067200, 1048576
 
 local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'limit', 'opens', 'closes', 'closed',
                         'type', 'digits', 'last', 'day', 'taken', 'second', 'sequence', 'orders',
-                        'lane', 'unit_limit', 'recovering', 'store')
+                        'lane', 'unit_limit', 'recovering', 'store', 'epoch')
 local days = tonumber(ARGV[1])
 local first = 3 + 2 * days
 local replies = {}
@@ -52,7 +55,8 @@ if second > 2147483647 then
   return redis.error_reply('ERR the 31 bits of seconds in ids ended in 2092')
 end
 local sequence, lane = tonumber(sale[13] or 0), sale[15] * id_lane
-if second ~= tonumber(sale[12] or -1) or sequence < lane then sequence = lane end
+local begins = lane + (sale[19] or 0) % 256 * 4096
+if second ~= tonumber(sale[12] or -1) or sequence < begins then sequence = begins end
 local id_most = lane + id_lane - 1
 
 local capacity, sold, orders = tonumber(sale[1]), tonumber(sale[2]), tonumber(sale[14])
@@ -72,8 +76,8 @@ for i, record in ipairs(redis.call('hmget', KEYS[2], unpack(names))) do
     local buyer, request = names[i], ARGV[first + 3 * i - 2]
     local live, units, order, n, latest =
         string.match(record, '^(%d+) (%d+) (%a (%d+) %d+ %S+ %d+ %d+ (.+))$')
-    if not live then
-      return redis.error_reply('ERR the record of buyer ' .. buyer .. ' is damaged')
+    if not live or math.max(#live, #units, #n) > 15 then  -- as numbers in Lua, exact
+      buyers[buyer] = {damaged = true, n = 0}
     end
     buyers[buyer] = buyers[buyer] or {live = tonumber(live), units = tonumber(units), order = order,
                                       n = tonumber(n), request = latest}
@@ -98,7 +102,9 @@ for i, buyer in ipairs(names) do
   if his then
     same = his.request == request and his.order or his.n > 1 and older[place(buyer, request)]
   end
-  if same then
+  if his and his.damaged then
+    replies[i] = 'D'
+  elseif same then
     replies[i] = 'R' .. same
   elseif shut then
     replies[i] = shut

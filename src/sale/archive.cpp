@@ -119,13 +119,17 @@ void export_orders(OrderStore& orders, const std::string& sale, const std::strin
   std::int64_t after = -1;
   for (;;) {
     const auto page = orders.page(sale, after, page_size);
+    std::vector<std::int64_t> ended;
+    for (const auto& order : page)
+      if (order.state != OrderState::awaiting) ended.push_back(order.id);
+    const auto reasons = orders.reasons(sale, ended);
+    auto reason = reasons.begin();
     std::string text;
     for (const auto& order : page)
-      text += fmt::format(
-          "{},{},{},{},{},{},{},{},{}\n", order.number, order.id, quoted(order.buyer.value),
-          order.n, order.units, to_text(order.issued_at), quoted(order.request.value),
-          to_string(order.state),
-          order.state == OrderState::awaiting ? "" : quoted(orders.reason_of(sale, order.id)));
+      text += fmt::format("{},{},{},{},{},{},{},{},{}\n", order.number, order.id,
+                          quoted(order.buyer.value), order.n, order.units, to_text(order.issued_at),
+                          quoted(order.request.value), to_string(order.state),
+                          order.state == OrderState::awaiting ? "" : quoted(*reason++));
     out.write(text);
     if (page.size() < page_size) break;
     after = page.back().id;

@@ -13,6 +13,7 @@
 #include <unordered_set>
 
 #include "base/integer.hpp"
+#include "base/keyed_hash.hpp"
 #include "sale/audit.lua.hpp"
 #include "sale/differences.hpp"
 #include "sale/ledger.hpp"
@@ -117,7 +118,8 @@ class Auditor {
   bool fits(const BuyerRecord& record, const BuyerTotals* in_database, bool say);
   void count_elsewhere(BuyerTotals& his);
 
-  void walk_database();
+  template <class Visit>
+  void walk_rows(Visit&& visit);
   void compare_rows(const std::vector<SaleOrder>& rows);
   bool is_same(const SaleOrder& row, const SaleOrder& record) const;
   void look_at_row_again(const SaleOrder& seen);
@@ -129,6 +131,9 @@ class Auditor {
   void compare_counters();
   void check_gate();
   void report();
+  void report_numbers();
+  void report_database();
+  void report_archived();
   void tell_what_is_unknown();
 
   Store& store_;
@@ -146,7 +151,7 @@ class Auditor {
   std::vector<SaleOrder> not_found_;  // neither there nor on their way, at the first look
   std::vector<BuyerId> odd_buyers_;
   std::unordered_set<std::int64_t> ending_;  // the database has ended them, the store has not
-  std::unordered_set<std::string> ending_buyers_;
+  std::unordered_set<std::string, KeyedHash> ending_buyers_;
   DatabaseTotals database_;
   std::optional<SaleOrder> last_order_;
   bool group_is_there_ = true;
@@ -279,7 +284,7 @@ void Auditor::compare_buyers(const std::vector<BuyerRecord>& buyers) {
   std::vector<BuyerId> with_many;
   for (const auto& record : buyers)
     if (record.latest.n > 1) with_many.push_back(record.latest.buyer);
-  std::unordered_map<std::string, BuyerTotals> totals;
+  std::unordered_map<std::string, BuyerTotals, KeyedHash> totals;
   for (auto& his : orders_.totals(sale_.name, with_many))
     totals.emplace(his.buyer.value, std::move(his));
   for (const auto& record : buyers) {
@@ -354,12 +359,13 @@ void Auditor::count_elsewhere(BuyerTotals& his) {
 
 // --- the database, looked up in the store's records ---
 
-void Auditor::walk_database() {
+template <class Visit>
+void Auditor::walk_rows(Visit&& visit) {
   OrdersById all{ledger_, on_the_way_, cut_};
   std::int64_t after = std::numeric_limits<std::int64_t>::min();
   for (;;) {
     const auto rows = orders_.page(sale_.name, after, page_size);
-    compare_rows(rows);
+    visit(rows);
     for (const auto& row : rows) {
       all.add(line_of(row, sale_));
       if (row.id == cut_) last_order_ = row;
@@ -535,13 +541,7 @@ void Auditor::report() {
                     audit_.on_the_way));
   check("units_oversold", std::max<std::int64_t>(sold - capacity, 0), 0,
         fmt::format("sold {} of {}", sold, capacity));
-  check("orders_counted", audit_.admitted, ledger_.orders(),
-        "the sale's counter against the orders that there are");
-  const auto gaps = counters_.number("gaps");
-  check("numbers_dense_and_ids_rising", ledger_.in_place() + gaps, ledger_.orders(),
-        ledger_.first_fault().empty()
-            ? "1, 2, 3 ... for each day, in the order of the ids"
-            : fmt::format("{} gap(s) by recoveries; {}", gaps, ledger_.first_fault()));
+  report_numbers();
   check(orders_differ, "every order of the database is as the store has it");
   check(strangers, "every order of the database is known to the store");
   check(nowhere, fmt::format("{} orders admitted", audit_.admitted));
@@ -558,6 +558,20 @@ void Auditor::report() {
   check(returns_differ, "what was given back is of orders that ended");
   check(counters_differ, "last order, day, numbers and stock");
   check(definition_differs, "as the database keeps it");
+  report_database();
+}
+
+void Auditor::report_numbers() {
+  check("orders_counted", audit_.admitted, ledger_.orders(),
+        "the sale's counter against the orders that there are");
+  const auto gaps = counters_.number("gaps");
+  check("numbers_dense_and_ids_rising", ledger_.in_place() + gaps, ledger_.orders(),
+        ledger_.first_fault().empty()
+            ? "1, 2, 3 ... for each day, in the order of the ids"
+            : fmt::format("{} gap(s) by recoveries; {}", gaps, ledger_.first_fault()));
+}
+
+void Auditor::report_database() {
   const auto& stock = database_.stock;
   check("database_stock_began_as_stock", stock.initial, sale_.stock, orders_.describe());
   check("database_stock_lost_what_was_ordered", stock.initial + stock.changed - stock.left,
@@ -566,6 +580,29 @@ void Auditor::report() {
         "the list of stock changes against their sum");
   check("orders_with_an_odd_version", database_.odd, 0,
         "an order that stands has version 0 and no reason, one that ended has its return");
+}
+
+/// An archive leaves the counters; the orders are in the database alone, where some may have ended
+/// since.
+void Auditor::report_archived() {
+  const auto hashes = store_.run({"EXISTS", keys_.buyers, keys_.requests, keys_.returned}).get();
+  check("sale_is_archived", 1, 1,
+        fmt::format("{} keeps its counters, {} its orders", store_.describe(), orders_.describe()));
+  check("archive_is_finished", hashes.as_integer(), 0,
+        hashes.as_integer() == 0 ? "no orders are left in the store"
+                                 : "hashes of orders are left in the store: archive once more");
+  const auto sold = counters_.number("sold");
+  const auto given_back = counters_.number("given_back");
+  check("units_of_orders_were_sold", ledger_.units() - given_back, sold,
+        fmt::format("{} units in orders, {} given back before the archive", ledger_.units(),
+                    given_back));
+  report_numbers();
+  check(counters_differ, "last order, day, numbers and stock");
+  check(definition_differs, "as the database keeps it");
+  report_database();
+  audit_.unknown.push_back(
+      "the sale is archived: buyers, request ids and instants of its orders stand in the database "
+      "alone; compare them with the file of the archive");
 }
 
 void Auditor::tell_what_is_unknown() {
@@ -597,18 +634,26 @@ SaleAudit Auditor::run() {
   counters_.read(store_, keys_);
   check("sale_is_loaded", counters_.exist() ? 1 : 0, 1, store_.describe());
   if (!counters_.exist()) return std::move(audit_);
-  check_gate();
+  if (counters_.text("archived").empty()) check_gate();
   cut_ = counters_.last_id();
   audit_.admitted = counters_.number("orders");
   database_ = orders_.totals(sale_.name);
   audit_.in_database = database_.orders;
+  if (!counters_.text("archived").empty()) {
+    walk_rows([](const auto&) {});
+    compare_definition();
+    compare_counters();
+    report_archived();
+    audit_.differences = differences_.take();
+    return std::move(audit_);
+  }
   read_ending();
   walk_streams();
   walk_group();
   walk_records();
   look_again();
   look_at_buyers_again();
-  walk_database();
+  walk_rows([&](const auto& rows) { compare_rows(rows); });
   walk_returns();
   compare_definition();
   compare_counters();

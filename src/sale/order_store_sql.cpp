@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <thread>
+#include <unordered_map>
 
 #include "sluice/clock.hpp"
 
@@ -106,7 +107,10 @@ class SqlOrderStore final : public OrderStore {
                                         const RequestId& request) override;
   EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
                        const std::string& reason) override;
-  std::string reason_of(const std::string& sale, std::int64_t id) override;
+  InsertResult insert_ended(const std::string& sale, const SaleOrder& order, OrderState state,
+                            const std::string& reason, std::int64_t epoch) override;
+  std::vector<std::string> reasons(const std::string& sale,
+                                   std::span<const std::int64_t> ids) override;
   std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most,
                                    bool only_pending) override;
   void return_done(const std::string& sale, std::int64_t id, std::int64_t seq) override;
@@ -165,6 +169,11 @@ class SqlOrderStore final : public OrderStore {
                                  std::int64_t epoch) const;
   std::string insert_one(Connection& at, long long sale, const SaleOrder& order, std::int64_t epoch,
                          InsertResult& result) const;
+  std::string insert_row(Connection& at, long long sale, const SaleOrder& order,
+                         InsertResult& result) const;
+  static bool end_row(Connection& at, long long sale, std::int64_t id, OrderState state,
+                      const std::string& reason);
+  static void note_return(Connection& at, long long sale, std::int64_t id, std::int64_t units);
   soci::statement insert_of(soci::session& sql, const Columns& rows) const;
   bool take_units(Connection& at, long long sale, std::int64_t units, std::int64_t epoch) const;
   static std::int64_t epoch_of(Connection& at, long long sale);
@@ -386,10 +395,9 @@ InsertResult SqlOrderStore::insert_one_by_one(Connection& at, long long sale,
   return result;
 }
 
-/// Why the order can never be in the database; empty: it is.
-std::string SqlOrderStore::insert_one(Connection& at, long long sale, const SaleOrder& order,
-                                      std::int64_t epoch, InsertResult& result) const {
-  const long long id = order.id;
+/// Why the order can never be in the database; empty: its row is, and counted.
+std::string SqlOrderStore::insert_row(Connection& at, long long sale, const SaleOrder& order,
+                                      InsertResult& result) const {
   Columns row;
   row.resize(1);
   row.sale[0] = sale;
@@ -409,10 +417,18 @@ std::string SqlOrderStore::insert_one(Connection& at, long long sale, const Sale
     if (!dialect_.classify(failure).refused) throw;
     return "the database refused it: " + failure.get_error_message();
   }
-  if (take_units(at, sale, order.units, epoch)) {
-    ++result.inserted;
-    return {};
-  }
+  ++result.inserted;
+  return {};
+}
+
+/// Why the order can never be in the database; empty: it is.
+std::string SqlOrderStore::insert_one(Connection& at, long long sale, const SaleOrder& order,
+                                      std::int64_t epoch, InsertResult& result) const {
+  const auto before = result.inserted;
+  if (auto reason = insert_row(at, sale, order, result); !reason.empty()) return reason;
+  if (result.inserted == before || take_units(at, sale, order.units, epoch)) return {};
+  result.inserted = before;
+  const long long id = order.id;
   long long remaining = 0;
   at.sql << "DELETE FROM sale_orders WHERE sale = :s AND id = :i", soci::use(sale), soci::use(id);
   at.sql << "SELECT remaining FROM sale_stock WHERE id = :s", soci::use(sale),
@@ -616,26 +632,58 @@ EndedOrder SqlOrderStore::end_order(const std::string& sale, std::int64_t id, Or
   EndedOrder ended;
   in_transaction([&](Connection& at) {
     const long long in_sale = id_of(at, sale);
-    const long long key = id;
-    const std::string to{to_string(state)};
-    const auto why = to_column(reason);
-    soci::statement end =
-        (at.sql.prepare << "UPDATE sale_orders SET state = :t, reason = :r, version = version + 1 "
-                           "WHERE sale = :s AND id = :i AND state = 'awaiting'",
-         soci::use(to), soci::use(why), soci::use(in_sale), soci::use(key));
-    end.execute(true);
-    ended = {.now = end.get_affected_rows() == 1, .order = find(at, in_sale, id), .reason = {}};
+    ended.now = end_row(at, in_sale, id, state, reason);
+    ended.order = find(at, in_sale, id);
     ended.reason = reason_of(at, in_sale, id);
     if (!ended.now) return false;
     const long long units = ended.order->units;
     at.sql << "UPDATE sale_stock SET remaining = remaining + :u WHERE id = :s", soci::use(units),
         soci::use(in_sale);
-    at.sql << "INSERT INTO sale_returns (sale, order_id, seq, units, done) "
-              "VALUES (:s, :i, 1, :u, 0)",
-        soci::use(in_sale), soci::use(key), soci::use(units);
+    note_return(at, in_sale, id, units);
     return true;
   });
   return ended;
+}
+
+InsertResult SqlOrderStore::insert_ended(const std::string& sale, const SaleOrder& order,
+                                         OrderState state, const std::string& reason,
+                                         std::int64_t epoch) {
+  InsertResult result;
+  in_transaction([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    result = {.stale = epoch_of(at, in_sale) != epoch};
+    if (result.stale) return false;
+    if (auto why = insert_row(at, in_sale, order, result); !why.empty())
+      result.rejected.push_back({.index = 0, .reason = std::move(why)});
+    if (result.inserted == 0) return false;
+    end_row(at, in_sale, order.id, state, reason);
+    note_return(at, in_sale, order.id, order.units);
+    return true;
+  });
+  return result;
+}
+
+/// False: the order is not there, or has ended before.
+bool SqlOrderStore::end_row(Connection& at, long long sale, std::int64_t id, OrderState state,
+                            const std::string& reason) {
+  const long long key = id;
+  const std::string to{to_string(state)};
+  const auto why = to_column(reason);
+  soci::statement end =
+      (at.sql.prepare << "UPDATE sale_orders SET state = :t, reason = :r, version = version + 1 "
+                         "WHERE sale = :s AND id = :i AND state = 'awaiting'",
+       soci::use(to), soci::use(why), soci::use(sale), soci::use(key));
+  end.execute(true);
+  return end.get_affected_rows() == 1;
+}
+
+void SqlOrderStore::note_return(Connection& at, long long sale, std::int64_t id,
+                                std::int64_t units) {
+  const long long key = id;
+  const long long back = units;
+  at.sql << "INSERT INTO sale_returns (sale, order_id, seq, units, done) "
+            "VALUES (:s, :i, 1, :u, 0)",
+      soci::use(sale), soci::use(key), soci::use(back);
 }
 
 std::string SqlOrderStore::reason_of(Connection& at, long long sale, std::int64_t id) {
@@ -646,8 +694,26 @@ std::string SqlOrderStore::reason_of(Connection& at, long long sale, std::int64_
   return from_column(reason);
 }
 
-std::string SqlOrderStore::reason_of(const std::string& sale, std::int64_t id) {
-  return guarded([&](Connection& at) { return reason_of(at, id_of(at, sale), id); });
+std::vector<std::string> SqlOrderStore::reasons(const std::string& sale,
+                                                std::span<const std::int64_t> ids) {
+  std::vector<std::string> reasons(ids.size());
+  if (ids.empty()) return reasons;
+  return guarded([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    const auto size = std::max<std::size_t>(ids.size(), 2);  // see fetch()
+    std::vector<long long> id(size);
+    std::vector<std::string> reason(size);
+    soci::statement select =
+        (at.sql.prepare << fmt::format("SELECT id, reason FROM sale_orders WHERE sale = :s AND id "
+                                       "IN ({})",
+                                       fmt::join(ids, ",")),
+         soci::use(in_sale), soci::into(id), soci::into(reason));
+    if (!select.execute(true)) return reasons;
+    std::unordered_map<std::int64_t, std::string> found;
+    for (std::size_t i = 0; i < id.size(); ++i) found.emplace(id[i], from_column(reason[i]));
+    for (std::size_t i = 0; i < ids.size(); ++i) reasons[i] = found[ids[i]];
+    return reasons;
+  });
 }
 
 std::vector<OrderReturn> SqlOrderStore::returns(const std::string& sale, std::int64_t after,

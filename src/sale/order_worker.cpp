@@ -9,6 +9,7 @@
 #include "base/random.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/recovery.lua.hpp"
+#include "sale/settlement.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -105,11 +106,16 @@ class OrderWorker::Impl {
   template <class Do>
   bool attempt(const std::stop_token& stop, Do&& work);
   bool pause(const std::stop_token& stop);
+  std::chrono::milliseconds pause_between_looks() const {
+    return std::max<std::chrono::milliseconds>(options_.claim_after / 2, 1ms);
+  }
   void note_failure(const Error& failure);
+  void count_failure(const Error& failure);
 
   Entries take(const std::stop_token& stop, bool may_wait);
   Entries take_over(const std::stop_token& stop);
   Entries claim(const std::stop_token& stop);
+  void settle_some();
   bool try_alone(const sale::OrderQueue::Suspect& suspect, const std::stop_token& stop);
   void read_ahead();
   Entries await_read_ahead();
@@ -140,6 +146,9 @@ class OrderWorker::Impl {
   SteadyTime next_claim_{};
   std::string claim_from_{queue_start};
   std::string adopt_from_;  // empty: claims come first
+  std::optional<sale::Settlement> settlement_;
+  SteadyTime next_settling_{};
+  std::optional<std::int64_t> settle_from_;  // empty: from the beginning, when it is time
   std::optional<SteadyTime> kept_at_;
   bool drains_ = false;
   bool group_is_lost_ = false;
@@ -161,12 +170,12 @@ void OrderWorker::Impl::work(const std::stop_token& stop, bool until_empty) {
 
 void OrderWorker::Impl::bring_in_all(const std::stop_token& stop, bool until_empty) {
   drains_ = until_empty;
-  next_claim_ = clock_.steady();
+  next_claim_ = next_settling_ = clock_.steady();
   bool ready = attempt(stop, [&] { enter_sale(); });
   while (ready && (!stop.stop_requested() || ahead_)) {
     Entries entries;
     ready = attempt(stop, [&] { entries = take(stop, !until_empty); });
-    if (entries.empty() && until_empty) break;
+    if (entries.empty() && until_empty && !settle_from_) break;
     if (!entries.empty()) ready = ready && bring_in(std::move(entries), stop);
   }
 }
@@ -251,6 +260,10 @@ bool OrderWorker::Impl::pause(const std::stop_token& stop) {
 void OrderWorker::Impl::note_failure(const Error& failure) {
   log(LogLevel::warning, fmt::format("sale '{}': orders wait, the worker tries again: {}",
                                      sale_.name, failure.message()));
+  count_failure(failure);
+}
+
+void OrderWorker::Impl::count_failure(const Error& failure) {
   record([&](WorkerProgress& progress) {
     ++progress.failures;
     progress.last_failure = failure.message();
@@ -265,6 +278,7 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, 
 
   queue_.acknowledge(committed_);
   committed_.clear();
+  if (clock_.steady() >= next_settling_) settle_some();
   while (clock_.steady() >= next_claim_)
     if (auto entries = take_over(stop); !entries.empty()) return entries;
   if (may_wait) return queue_.read(options_.batch, options_.idle_wait);
@@ -304,9 +318,25 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take_over(const std::stop_token& s
   record([&](WorkerProgress& progress) { progress.claimed += adopted.entries.size(); });
   if (adopt_from_.empty()) {
     queue_.tidy(options_.claim_after);
-    next_claim_ = clock_.steady() + std::max(options_.claim_after / 2, 1ms);
+    next_claim_ = clock_.steady() + pause_between_looks();
   }
   return std::move(adopted.entries);
+}
+
+/// Does some of what processes that died left undone: ends of orders, a change of the stock.
+void OrderWorker::Impl::settle_some() {
+  constexpr std::size_t most = 100;  // each is a transaction, and orders wait meanwhile
+  if (!settlement_) settlement_.emplace(store_, sale_, orders_);
+  const auto some = settlement_->settle_some(settle_from_.value_or(-1), most);
+  settle_from_ = some.next;
+  if (!settle_from_) next_settling_ = clock_.steady() + pause_between_looks();
+  if (!some.lost) return;
+  try {
+    std::rethrow_exception(some.lost);
+  } catch (const Error& lost) {
+    log(LogLevel::warning, lost.message());
+    count_failure(lost);
+  }
 }
 
 /// Entries of dead workers.
@@ -362,7 +392,9 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, b
   kept_at_.reset();
   // Not when it is time to claim: under a backlog the dead workers' entries would never have their
   // turn.
-  if (reads_ahead && !stop.stop_requested() && clock_.steady() < next_claim_) read_ahead();
+  if (reads_ahead && !stop.stop_requested() &&
+      clock_.steady() < std::min(next_claim_, next_settling_))
+    read_ahead();
   if (!attempt(stop, [&] { result = insert(orders, ids); })) return false;
   if (result.stale) return begin_again(stop);
 

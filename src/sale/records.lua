@@ -16,6 +16,7 @@ local second, sequence, lane = tonumber(sale[7] or -1), tonumber(sale[8] or 0), 
 local function parts(order)
   local state, n, in_second, number, units, issued, request =
       string.match(order, '^(%a) (%d+) (%d+) (%S+) (%d+) (%d+) (.+)$')
+  if not state then return nil end  -- damaged, so it is written again
   return {text = order, live = state == 'a', n = tonumber(n), sequence = tonumber(in_second),
           number = number, units = tonumber(units), issued = tonumber(issued), request = request}
 end
@@ -28,9 +29,9 @@ for at = 1, #ARGV, 4 do
   local record = redis.call('hget', KEYS[2], buyer)
   local live, units, latest = 0, 0
   if record then
-    local text
-    live, units, text = string.match(record, '^(%d+) (%d+) (.+)$')
-    live, units, latest = tonumber(live), tonumber(units), parts(text)
+    local his_live, his_units, text = string.match(record, '^(%d+) (%d+) (.+)$')
+    latest = parts(text or '')
+    if latest then live, units = tonumber(his_live), tonumber(his_units) end
   end
   local place = #buyer .. ':' .. buyer .. order.request
   local there = latest
@@ -84,6 +85,7 @@ if redis.call('hexists', KEYS[4], ARGV[4]) == 1 then return 0 end
 local record = redis.call('hget', KEYS[2], ARGV[1])
 if not sale[1] or not record then return -1 end
 local live, units, latest = string.match(record, '^(%d+) (%d+) (.+)$')
+if not live then return -1 end
 local place = #ARGV[1] .. ':' .. ARGV[1] .. ARGV[2]
 local order = latest
 if string.match(latest, '^%a %d+ %d+ %S+ %d+ %d+ (.+)$') ~= ARGV[2] then
@@ -105,10 +107,12 @@ return 1
 -- script change_stock
 -- Change what there is to sell in all, once for each change; changes come one after another.
 -- KEYS[1] sale hash   ARGV[1] which change of the sale: 1, 2, 3 ...   ARGV[2] units more, or fewer
--- Reply: 1 it is changed; 0 refused: more are sold, or the sale is archived; nil no such sale
+-- Reply: 1 it is changed; 0 refused: more are sold, or the sale is archived; nil no such sale;
+--        -1 the one before it is lost here
 local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'changes', 'refused', 'archived')
 if not sale[1] then return false end
 if tonumber(ARGV[1]) <= tonumber(sale[3] or 0) then return sale[4] == ARGV[1] and 0 or 1 end
+if tonumber(ARGV[1]) > (sale[3] or 0) + 1 then return -1 end
 local capacity = sale[1] + ARGV[2]
 local refused = sale[5] or (ARGV[2] + 0 < 0 and capacity < tonumber(sale[2]))
 if refused then

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/random.hpp"
+#include "sale/differences.hpp"
 #include "sale/on_the_way.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/orders.lua.hpp"
@@ -237,6 +238,12 @@ void Recovery::open_gate() {
     std::string from;
     do {
       auto page = records_.scan(from, page_size).get();
+      if (!page.damaged.empty())
+        throw Error{Errc::corrupt,
+                    fmt::format("sale '{}': {} has a record that makes no order and that {} knows "
+                                "nothing of: {}; look at it, HDEL it, and recover once more",
+                                sale_.name, store_.describe(), orders_.describe(),
+                                shown(page.damaged.front()))};
       for (const auto& buyer : page.buyers) units += buyer.units;
       orders += page.buyers.size() + page.earlier.size();
       from = std::move(page.next);

@@ -7,6 +7,7 @@
 #include "sale/admission.hpp"
 #include "sale/archive.hpp"
 #include "sale/definition.hpp"
+#include "sale/on_the_way.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/orders.lua.hpp"
 #include "sale/sale.lua.hpp"
@@ -22,6 +23,14 @@ void check_id(std::string_view what, const std::string& id, const std::string& s
     throw Error{Errc::bad_argument,
                 fmt::format("sale '{}': the {} has {} bytes, it must have 1 to {}", sale, what,
                             id.size(), longest_id)};
+}
+
+void check_reason(const std::string& reason, const std::string& sale) {
+  constexpr std::size_t longest_reason = 1000;
+  if (reason.size() > longest_reason)
+    throw Error{Errc::bad_argument,
+                fmt::format("sale '{}': the reason has {} bytes, it may have {}", sale,
+                            reason.size(), longest_reason)};
 }
 
 }  // namespace
@@ -59,11 +68,7 @@ class Sale::Impl {
 
   EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request,
                     const std::string& reason) {
-    constexpr std::size_t longest_reason = 1000;
-    if (reason.size() > longest_reason)
-      throw Error{Errc::bad_argument,
-                  fmt::format("sale '{}': the reason has {} bytes, it may have {}",
-                              definition_.name, reason.size(), longest_reason)};
+    check_reason(reason, definition_.name);
     const sale::Wish wish{std::move(buyer), std::move(request)};
     sale::Settlement settlement{store_, definition_, orders};
     auto found = sale::Records{store_, definition_}.find({&wish, 1}).get().front();
@@ -99,7 +104,32 @@ class Sale::Impl {
     co_return revived.as_integer() == 1;
   }
 
+  std::optional<EndedOrder> give_back(OrderStore& orders, const std::string& id,
+                                      const std::string& reason) {
+    check_reason(reason, definition_.name);
+    const auto found = store_.run({"XRANGE", keys_.dead, id, id}).get();
+    if (found.as_items().empty()) return std::nullopt;
+    const auto letter = sale::dead_letter_of(found.as_items().front());
+    EndedOrder ended;
+    sale::Settlement settlement{store_, definition_, orders};
+    if (letter.order && is_known(*letter.order, orders))
+      ended = settlement.end(*letter.order, OrderState::cancelled, reason);
+    store_.run({"XDEL", keys_.dead, letter.id}, sale::repeatable).get();
+    return ended;
+  }
+
  private:
+  /// Somebody was admitted for exactly this order.
+  bool is_known(const SaleOrder& order, OrderStore& orders) {
+    const sale::Wish wish{order.buyer, order.request};
+    const auto record = sale::Records{store_, definition_}.find({&wish, 1}).get().front();
+    const auto rows = orders.find(definition_.name, std::span{&order.id, 1});
+    const auto is_it = [print = sale::fingerprint_of(order)](const SaleOrder& other) {
+      return sale::fingerprint_of(other) == print;
+    };
+    return (record && is_it(*record)) || std::ranges::any_of(rows, is_it);
+  }
+
   Store& store_;
   const SaleDefinition definition_;
   const sale::SaleKeys keys_;
@@ -311,6 +341,10 @@ Task<std::vector<DeadLetter>> Sale::dead_letters(std::string after, std::size_t 
 }
 Task<bool> Sale::revive(std::string dead_letter_id) {
   return impl_->revive(std::move(dead_letter_id));
+}
+std::optional<EndedOrder> Sale::give_back(OrderStore& orders, std::string dead_letter_id,
+                                          std::string reason) {
+  return impl_->give_back(orders, dead_letter_id, reason);
 }
 
 }  // namespace sluice

@@ -13,12 +13,10 @@ Settlement::Settlement(Store& store, const SaleDefinition& sale, OrderStore& ord
 
 EndedOrder Settlement::end(const SaleOrder& order, OrderState state, const std::string& reason) {
   auto ended = orders_.end_order(sale_.name, order.id, state, reason);
-  if (!ended.order) {  // on its way: a worker will find it there
-    auto admitted = order;
-    admitted.state = OrderState::awaiting;
+  if (!ended.order) {  // on its way, or a dead letter: a worker will find it there
     const auto epoch = store_.run({"HGET", keys_.sale, "epoch"}).get();
-    const auto result =
-        orders_.insert(sale_.name, {&admitted, 1}, epoch.is_null() ? 0 : epoch.as_integer());
+    const auto result = orders_.insert_ended(sale_.name, order, state, reason,
+                                             epoch.is_null() ? 0 : epoch.as_integer());
     if (result.stale)
       throw Error{Errc::server,
                   fmt::format("sale '{}' is being recovered: cancel order {} when that "
@@ -29,6 +27,7 @@ EndedOrder Settlement::end(const SaleOrder& order, OrderState state, const std::
                   fmt::format("sale '{}': order {} cannot end, {} refuses it: {}", sale_.name,
                               order.number, orders_.describe(), result.rejected.front().reason)};
     ended = orders_.end_order(sale_.name, order.id, state, reason);
+    ended.now |= result.inserted == 1;
   }
   for (const auto& back : orders_.returns(sale_.name, order.id - 1, 1, true))
     if (back.order.id == order.id) settle(back);
@@ -53,6 +52,11 @@ bool Settlement::settle(const StockChange& change) {
   if (answer.is_null())
     throw Error{Errc::server,
                 fmt::format("sale '{}' is not in {} any more", sale_.name, store_.describe())};
+  if (answer.as_integer() < 0)
+    throw Error{Errc::server,
+                fmt::format("sale '{}': {} does not know of the change of the stock before number "
+                            "{}: it lost data, see 'sluice sale recover'",
+                            sale_.name, store_.describe(), change.seq)};
   orders_.end_stock_change(sale_.name, change.seq, answer.as_integer() == 1);
   return answer.as_integer() == 1;
 }
@@ -66,24 +70,34 @@ bool Settlement::change_stock(std::int64_t stock) {
 }
 
 void Settlement::settle() {
-  if (const auto change = orders_.pending_stock_change(sale_.name)) settle(*change);
   constexpr std::size_t page_size = 500;
-  std::int64_t after = -1;
-  std::exception_ptr lost;  // one order that the store lost holds up no other
-  for (;;) {
-    const auto page = orders_.returns(sale_.name, after, page_size, true);
-    for (const auto& what : page) {
-      try {
-        settle(what);
-      } catch (const Error& error) {
-        if (error.errc() != Errc::server) throw;
-        if (!lost) lost = std::current_exception();
-      }
-    }
-    if (page.size() < page_size) break;
-    after = page.back().order.id;
+  std::exception_ptr lost;
+  std::optional<std::int64_t> after = -1;
+  while (after) {
+    const auto some = settle_some(*after, page_size);
+    if (!lost) lost = some.lost;
+    after = some.next;
   }
   if (lost) std::rethrow_exception(lost);
+}
+
+/// What the store lost holds up nothing else.
+Settlement::Some Settlement::settle_some(std::int64_t after, std::size_t most) {
+  Some some;
+  const auto try_to = [&](auto&& settle_it) {
+    try {
+      settle_it();
+    } catch (const Error& error) {
+      if (error.errc() != Errc::server) throw;
+      if (!some.lost) some.lost = std::current_exception();
+    }
+  };
+  if (const auto change = orders_.pending_stock_change(sale_.name))
+    try_to([&] { settle(*change); });
+  const auto page = orders_.returns(sale_.name, after, most, true);
+  for (const auto& what : page) try_to([&] { settle(what); });
+  if (page.size() == most) some.next = page.back().order.id;
+  return some;
 }
 
 }  // namespace sluice::sale

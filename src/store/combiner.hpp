@@ -25,7 +25,8 @@
 
 namespace sluice {
 
-template <class Request, class Reply>
+/// A caller's Result is made of its own reply, which may throw: that fails no other caller.
+template <class Request, class Reply, class Result = Reply>
 class Combiner {
  public:
   /// Sends a batch; as many replies as requests, in their order. An exception goes to every caller
@@ -38,7 +39,7 @@ class Combiner {
   Combiner(Driver* driver, std::size_t largest, Send send)
       : driver_(driver), shared_(std::make_shared<Shared>(largest, std::move(send))) {}
 
-  Task<Reply> call(Request request) {
+  Task<Result> call(Request request) {
     if (forks_ != fork_count()) throw closed_by_fork();  // the sender may be a thread of the parent
     Entry entry{std::move(request), driver_};
     if (shared_->enqueue(entry)) spawn(flush(shared_));
@@ -48,7 +49,7 @@ class Combiner {
       co_await entry.answered;
     }
     if (entry.error) std::rethrow_exception(entry.error);
-    co_return std::move(*entry.reply);
+    co_return static_cast<Result>(std::move(*entry.reply));
   }
 
  private:

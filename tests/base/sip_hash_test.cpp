@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+
+#include "base/keyed_hash.hpp"
 
 namespace sluice {
 namespace {
@@ -59,6 +62,47 @@ TEST(SipHash, HangsOnEveryBitOfKeyAndText) {
       EXPECT_NE(SipHash::of(other, text), hash) << size << " " << bit;
     }
   }
+}
+
+/// MurmurHash64A takes eight bytes at a time through these two, and its key in libstdc++ is known.
+constexpr std::uint64_t murmur = 0xc6a4a7935bd1e995ULL;
+std::uint64_t mixed(std::uint64_t word) {
+  word *= murmur;
+  return (word ^ word >> 47) * murmur;
+}
+std::uint64_t unmixed(std::uint64_t word) {
+  std::uint64_t inverse = murmur;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - murmur * inverse;
+  word *= inverse;
+  return (word ^ word >> 47) * inverse;
+}
+
+/// Two blocks of 16 bytes: what the first eight change, the other eight take back.
+std::array<std::string, 2> twins() {
+  std::array<std::string, 2> both{std::string(16, 'a'), std::string(16, 'a')};
+  std::uint64_t word = 0;
+  std::memcpy(&word, both[0].data(), sizeof word);
+  word = unmixed(mixed(word) ^ std::uint64_t{1} << 63);
+  std::memcpy(both[1].data(), &word, sizeof word);
+  std::memcpy(both[1].data() + sizeof word, &word, sizeof word);
+  return both;
+}
+
+TEST(KeyedHash, TextsMadeToCollideInTheStandardHashDoNot) {
+  const auto blocks = twins();
+  std::set<std::size_t> standard;
+  std::set<std::size_t> ours;
+  constexpr unsigned many = 4096;
+  for (unsigned i = 0; i < many; ++i) {
+    std::string text;
+    for (unsigned bit = 1; bit < many; bit <<= 1) text += blocks[(i & bit) != 0];
+    standard.insert(std::hash<std::string>{}(text));
+    ours.insert(KeyedHash{}(text));
+  }
+#ifdef __GLIBCXX__
+  EXPECT_EQ(standard.size(), 1U) << "so cheap it is to choose them";
+#endif
+  EXPECT_EQ(ours.size(), many);
 }
 
 }  // namespace

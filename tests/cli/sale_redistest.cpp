@@ -86,6 +86,19 @@ TEST_F(SaleProgram, E11_OpensAndClosesAreInstantsAndNonsenseIsRefused) {
   EXPECT_EQ(sale({"buy", "tea", "--buyer", "ann"}).status, 75);
 }
 
+TEST_F(SaleProgram, ADeadLetterIsGivenBackOnce) {
+  ASSERT_EQ(sale({"create", "tea", "--stock", "5", "--type", "TE"}).status, 0);
+  PlainClient{server_.port()}.command(
+      {"XADD", "{tea}:dead", "1-1", "reason", "none", "entry", "1-0", "order", "rubbish"});
+  EXPECT_EQ(sale({"dead", "tea"}).status, 1);
+  EXPECT_EQ(sale({"dead", "tea", "--give-back", "x"}).status, 75);
+  EXPECT_EQ(sale({"dead", "tea", "--give-back", "1-1", "--revive", "1-1"}).status, 64);
+  const Ran ran = sale({"dead", "tea", "--give-back", "1-1", "--reason", "no order"});
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_EQ(sale({"dead", "tea", "--give-back", "1-1"}).status, 75);
+  EXPECT_EQ(sale({"dead", "tea"}).status, 0);
+}
+
 TEST_F(SaleProgram, E16_ASaleEndsAndLeavesNothingBehind) {
   ASSERT_EQ(sale({"create", "tea", "--stock", "5", "--type", "TE"}).status, 0);
   const auto bought =

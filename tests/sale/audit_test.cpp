@@ -135,6 +135,49 @@ TEST(Audit, FindsNothingWrongInASaleInWhichEverythingOccurs) {
   EXPECT_EQ(found.dead, 1);
 }
 
+TEST(Audit, OfAnArchivedSaleComparesWhatThereIs) {
+  Shop shop;
+  for (const auto* const buyer : {"ann", "bob", "cid", "dan"}) shop.buy(buyer, "r");
+  shop.sale.cancel(*shop.orders, {"bob"}, {"r"}, "before");
+  shop.sale.change_stock(*shop.orders, 60);
+  ASSERT_TRUE(shop.sale.archive(*shop.orders));
+  shop.sale.cancel(*shop.orders, {"cid"}, {"r"}, "after");
+  const auto found = shop.look();
+  for (const auto& check : found.checks)
+    EXPECT_TRUE(check.ok) << check.name << ": " << check.detail;
+  EXPECT_EQ(found.checks.at(1).name, "sale_is_archived");
+  EXPECT_EQ(found.admitted, 4);
+  EXPECT_EQ(found.in_database, 4);
+  EXPECT_EQ(found.on_the_way, 0);
+
+  const std::pair<const char*, const char*> changes[] = {
+      {"units = units + 1 WHERE buyer = 'dan'", "units = units - 1 WHERE buyer = 'dan'"},
+      {"number = 'MT202001010001' WHERE buyer = 'ann'", ""},
+  };
+  for (const auto& [change, back] : changes) {
+    const auto numbers = shop.column("SELECT number FROM sale_orders WHERE buyer = 'ann'");
+    shop.sql(std::string{"UPDATE sale_orders SET "} + change);
+    EXPECT_NE(shop.failing(), Names{}) << change;
+    shop.sql(std::string{"UPDATE sale_orders SET "} +
+             (*back ? back : "number = '" + numbers.front() + "' WHERE buyer = 'ann'"));
+    EXPECT_EQ(shop.failing(), Names{}) << change;
+  }
+  for (const auto* const counter :
+       {"sold", "orders", "taken", "capacity", "given_back", "sequence"}) {
+    shop.run({"HINCRBY", "{s}:sale", counter, "1"});
+    EXPECT_NE(shop.failing(), Names{}) << counter;
+    shop.run({"HINCRBY", "{s}:sale", counter, "-1"});
+  }
+  shop.run({"HSET", "{s}:sale", "limit", "7"});
+  EXPECT_EQ(shop.failing(), Names{"definition_that_differs"});
+  shop.run({"HSET", "{s}:sale", "limit", "3"});
+  shop.run({"HSET", "{s}:buyers", "ann", "left"});
+  EXPECT_EQ(shop.failing(), Names{"archive_is_finished"});
+  shop.run({"DEL", "{s}:buyers"});
+  shop.sql("DELETE FROM sale_orders WHERE buyer = 'ann'");
+  EXPECT_NE(shop.failing(), Names{});
+}
+
 TEST_F(AuditTest, FindsALostOrder) {
   shop_.sql("DELETE FROM sale_orders WHERE buyer = '3'");
   EXPECT_EQ(shop_.failing(),

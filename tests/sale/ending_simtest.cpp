@@ -15,6 +15,7 @@
 #include "sluice/order_worker.hpp"
 #include "sluice/sale.hpp"
 #include "sluice/sale_audit.hpp"
+#include "sluice/sale_recovery.hpp"
 #include "sluice/when_all.hpp"
 #include "support/faulty_store.hpp"
 #include "support/sanitized.hpp"
@@ -217,10 +218,11 @@ TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfACancelOrAChangeOfTheStock) {
       {"lower", [](Sale& sale, OrderStore& orders) { sale.change_stock(orders, 7); }},
       {"refused", [](Sale& sale, OrderStore& orders) { sale.change_stock(orders, 1); }}};
   for (const auto& deed : deeds) {
-    for (const bool settled : {true, false}) {  // by settle(), or by the same again
+    for (const auto* const healer : {"settle()", "a worker", "the same again"}) {
       bool finished = false;
       for (int steps = 0; !finished; ++steps) {
-        SCOPED_TRACE(std::string{deed.name} + ", killed at step " + std::to_string(steps));
+        SCOPED_TRACE(std::string{deed.name} + ", killed at step " + std::to_string(steps) +
+                     ", healed by " + healer);
         store_ = engine::open_embedded({.clock = &clock_});
         definition_.stock = 8;
         sale_ = Sale::create(*store_, definition_).get();
@@ -230,8 +232,8 @@ TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfACancelOrAChangeOfTheStock) {
         buy("bob", "r", 3);
 
         finished = survives(steps, deed.act);
-        if (settled) sale_.settle(*orders_);
-        if (settled) expect_agreement();
+        if (healer == std::string{"settle()"}) sale_.settle(*orders_);
+        if (healer != std::string{"the same again"}) expect_agreement();  // it has a worker
         deed.act(sale_, *orders_);
         expect_agreement();
         const auto status = sale_.status().get();
@@ -244,6 +246,123 @@ TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfACancelOrAChangeOfTheStock) {
       }
     }
   }
+}
+
+/// Orders of a sale that the database has no units for: dead letters.
+std::string bury_all(Store& store, Sale& sale) {
+  const auto fewer = open_order_store("sqlite::memory:");
+  fewer->add_sale("s", sale.definition().stock);
+  fewer->begin_stock_change("s", 0);
+  fewer->end_stock_change("s", 1, true);
+  OrderWorker{store, sale, *fewer}.drain();
+  const auto letters = sale.dead_letters().get();
+  return letters.empty() ? std::string{} : letters.front().id;
+}
+
+TEST_F(SaleEnds, ADeadLetterIsGivenBack) {
+  buy("ann", "r", 3);
+  const auto letter = bury_all(*store_, sale_);
+  EXPECT_FALSE(sale_.give_back(*orders_, "1-1", ""));
+  EXPECT_THROW(sale_.give_back(*orders_, letter, std::string(1001, 'x')), Error);
+  const auto ended = sale_.give_back(*orders_, letter, "no units");
+  ASSERT_TRUE(ended && ended->order);
+  EXPECT_TRUE(ended->now);
+  EXPECT_EQ(ended->order->buyer.value, "ann");
+  EXPECT_EQ(ended->reason, "no units");
+  EXPECT_FALSE(sale_.give_back(*orders_, letter, "")) << "it is gone";
+  EXPECT_EQ(sale_.status().get().left(), 9);
+  EXPECT_EQ(sale_.status().get().dead, 0);
+  EXPECT_EQ(buy("ann", "r", 3).outcome, SaleOutcome::cancelled);
+  EXPECT_EQ(buy("ann", "r2", 3).outcome, SaleOutcome::admitted);
+  expect_agreement();
+}
+
+TEST_F(SaleEnds, ADeadLetterThatNobodyWasAdmittedForIsOnlyRemoved) {
+  buy("ann", "r", 3);
+  const auto forged = store_->run({"XRANGE", "{s}:orders", "-", "+"}).get();
+  const auto order = forged.as_items().at(0).as_items().at(1).as_items().at(1).as_text();
+  work();
+  store_->run({"XADD", "{s}:dead", "1-1", "reason", "", "entry", "", "order", "rubbish"}).get();
+  store_
+      ->run({"XADD", "{s}:dead", "1-2", "reason", "", "entry", "", "order", order, "buyer", "cid"})
+      .get();
+  for (const auto* const letter : {"1-1", "1-2"}) {
+    const auto ended = sale_.give_back(*orders_, letter, "");
+    ASSERT_TRUE(ended);
+    EXPECT_FALSE(ended->order);
+  }
+  EXPECT_EQ(sale_.status().get().sold, 3);
+  expect_agreement();
+}
+
+// Also beside a process that sends the same letter to the workers again.
+TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfGivingADeadLetterBack) {
+  for (const auto* const healer : {"a worker", "the same again", "revive"}) {
+    bool finished = false;
+    for (int steps = 0; !finished; ++steps) {
+      SCOPED_TRACE("killed at step " + std::to_string(steps) + ", healed by " + healer);
+      store_ = engine::open_embedded({.clock = &clock_});
+      sale_ = Sale::create(*store_, definition_).get();
+      orders_ = open_order_store("sqlite::memory:");
+      buy("ann", "r", 2);
+      const auto letter = bury_all(*store_, sale_);
+      buy("bob", "r", 3);
+
+      const auto give_back = [&](Sale& sale, OrderStore& orders) {
+        sale.give_back(orders, letter, "why");
+      };
+      finished = survives(steps, give_back);
+      if (healer == std::string{"revive"}) sale_.revive(letter).get();
+      if (healer != std::string{"the same again"}) work();
+      if (healer == std::string{"revive"}) expect_agreement();
+      give_back(sale_, *orders_);
+      sale_.cancel(*orders_, {"ann"}, {"r"}, "after all");  // where it was revived in time
+      expect_agreement();
+      EXPECT_EQ(sale_.status().get().dead, 0);
+      EXPECT_EQ(sale_.status().get().sold, 3);
+      EXPECT_EQ(orders_->page("s", -1, 10).size(), 2U);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(SaleEnds, AWorkerSettlesManyAtATimeAndOrdersAmongThem) {
+  definition_ = {.name = "many", .stock = 999, .number_type = "MT", .digits = 3};
+  sale_ = Sale::create(*store_, definition_).get();
+  std::vector<Task<Admission>> wishes;
+  for (int i = 0; i < 250; ++i) wishes.push_back(sale_.buy({std::to_string(i)}, {"r"}));
+  const auto admitted = when_all(std::move(wishes)).get();
+  work();
+  for (const auto& one : admitted)  // by processes that were killed then
+    orders_->end_order("many", one.order->id, OrderState::cancelled, "");
+  store_->run({"HDEL", "{many}:buyers", "0"}).get();  // no process can settle that one
+  buy("late", "r");
+
+  test::WatchedOrders watched{*orders_};
+  std::vector<std::string_view> calls;
+  watched.before = [&](std::string_view call) { calls.push_back(call); };
+  OrderWorker worker{*store_, sale_, watched};
+  worker.drain();
+  EXPECT_EQ(sale_.status().get().sold, 2);
+  EXPECT_EQ(std::ranges::count(calls, "return_done"), 249);
+  EXPECT_LE(std::count(calls.begin(), std::ranges::find(calls, "insert"), "return_done"), 100)
+      << "an order waits for some of them only";
+  EXPECT_NE(worker.progress().last_failure.find("sluice sale recover"), std::string::npos);
+}
+
+// What it would do to the stock is right after the recovery alone.
+TEST_F(SaleEnds, NoChangeOfTheStockIsAppliedToAStoreThatLostTheOneBefore) {
+  sale_.change_stock(*orders_, 7);
+  store_->run({"HSET", "{s}:sale", "capacity", "9"}).get();  // rolled back
+  store_->run({"HDEL", "{s}:sale", "changes"}).get();
+  EXPECT_TRUE(orders_->begin_stock_change("s", 8));  // and killed
+  EXPECT_THROW(sale_.settle(*orders_), Error);
+  work();
+  EXPECT_TRUE(orders_->pending_stock_change("s"));
+  EXPECT_EQ(sale_.status().get().stock, 9);
+  recover(*store_, "s", *orders_);
+  EXPECT_EQ(sale_.status().get().stock, 8);
+  expect_agreement();
 }
 
 TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
@@ -286,6 +405,19 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
   EXPECT_TRUE(sale_.cancel(*orders_, {"ann"}, {"r2"}, "late").now);
   EXPECT_TRUE(orders_->returns("s", -1, 10, true).empty());
   EXPECT_FALSE(sale_.archive(*orders_));
+}
+
+TEST_F(SaleEnds, AnExportAsksForTheReasonsOfManyOrdersAtOnce) {
+  for (const auto* const buyer : {"ann", "bob", "cid"}) {
+    buy(buyer, "r");
+    sale_.cancel(*orders_, {buyer}, {"r"}, buyer);
+  }
+  int asked = 0;
+  test::WatchedOrders watched{*orders_};
+  watched.before = [&](std::string_view call) { asked += call == "reasons"; };
+  const test::TempDir folder;
+  sale_.archive(watched, {.file = (folder / "orders.csv").string()});
+  EXPECT_EQ(asked, 1);
 }
 
 TEST_F(SaleEnds, AnArchiveRefusesWhatIsNotInOrder) {

@@ -102,6 +102,28 @@ TEST_F(OrderStoreTest, ComparesTheStockOfASale) {
   }
 }
 
+TEST_F(OrderStoreTest, AnOrderThatEndedBeforeItCameTakesNothingOffTheStock) {
+  insert({order(1, "ann", 1, 9)});
+  const auto late = order(2, "bob", 1, 5);
+  const auto ended = [&](const SaleOrder& one, std::int64_t epoch = 0) {
+    return orders_->insert_ended("s", one, OrderState::cancelled, "no units", epoch);
+  };
+  EXPECT_TRUE(ended(late, 1).stale);
+  EXPECT_EQ(orders_->page("s", 0, 10).size(), 1U);
+  EXPECT_EQ(ended(late).inserted, 1U);
+  EXPECT_EQ(ended(late).repeated, 1U);
+  EXPECT_EQ(ended(order(3, "ann", 1, 1)).rejected.size(), 1U) << "the place of another order";
+  EXPECT_EQ(orders_->stock("s")->left, 1);
+  EXPECT_EQ(orders_->find_number("s", late.number)->state, OrderState::cancelled);
+  EXPECT_EQ(orders_->reasons("s", std::span{&late.id, 1}).front(), "no units");
+  const auto returns = orders_->returns("s", 0, 10, true);
+  ASSERT_EQ(returns.size(), 1U);
+  EXPECT_EQ(returns.front().units, 5);
+  EXPECT_EQ(orders_->totals("s").odd, 0);
+  const auto worker = orders_->insert("s", std::span{&late, 1}, 0);
+  EXPECT_EQ(worker.repeated, 1U) << "a worker that has it takes it for brought in";
+}
+
 TEST_F(OrderStoreTest, AnOrderEndsOnceAndGivesItsUnitsBack) {
   insert({order(1, "ann", 1, 3), order(2, "bob", 1, 2)});
   EXPECT_FALSE(orders_->end_order("s", 7, OrderState::cancelled, "").order);
@@ -112,7 +134,8 @@ TEST_F(OrderStoreTest, AnOrderEndsOnceAndGivesItsUnitsBack) {
   EXPECT_FALSE(again.now);
   EXPECT_EQ(again.order, ended.order);
   EXPECT_EQ(again.reason, "because\nof ü");
-  EXPECT_EQ(orders_->reason_of("s", 2), "");
+  const std::int64_t ids[] = {2, 7, 1};
+  EXPECT_EQ(orders_->reasons("s", ids), (std::vector<std::string>{"", "", "because\nof ü"}));
   EXPECT_EQ(orders_->stock("s")->left, 8);
   EXPECT_EQ(orders_->page("s", 0, 10).front().state, OrderState::cancelled);
   EXPECT_EQ(orders_->find_number("s", ended.order->number), ended.order);

@@ -23,6 +23,51 @@ class SaleOutcomes : public testing::Test {
   std::unique_ptr<Store> store_ = open(test::shared_server().url());
 };
 
+/// "admitted", or the message of its Error.
+Task<std::string> answer_of(Sale& sale, std::string buyer, std::string request) {
+  std::string answer;
+  try {
+    auto asked = sale.buy({std::move(buyer)}, {std::move(request)});
+    const auto admission = co_await asked;
+    answer = to_string(admission.outcome);
+  } catch (const Error& error) {
+    answer = error.errc() == Errc::corrupt ? error.message() : "another Error";
+  }
+  co_return answer;
+}
+
+TEST_F(SaleOutcomes, ADamagedRecordFailsItsBuyerAlone) {
+  auto sale = create({.stock = 20, .limit = 2});
+  for (const auto* const buyer : {"ann", "bob", "cid", "dan", "eve"}) buy(sale, buyer, "r1");
+  const std::string keys = "{" + sale.definition().name + "}:";
+  const auto write = [&](const char* hash, const char* field, std::string_view value) {
+    store_->run({"HSET", keys + hash, field, value}).get();
+  };
+  write("buyers", "ann", "rubbish");
+  write("buyers", "bob", std::string(400, '9') + " 1 a 1 1 MT 1 1 r1");
+  write("buyers", "cid", "1 1 a 1 x MT 1 1 r1");
+  buy(sale, "dan", "r2");
+  write("requests", "3:danr1", "rubbish");
+
+  const std::pair<const char*, const char*> wishes[] = {
+      {"first", "r"}, {"ann", "r1"}, {"ann", "r2"}, {"bob", "r2"}, {"cid", "r1"},
+      {"dan", "r1"},  {"dan", "r2"}, {"eve", "r1"}, {"eve", "r2"}, {"new", "r"}};
+  std::vector<Task<std::string>> asked;  // the first goes alone, the others together
+  for (const auto& [buyer, request] : wishes) asked.push_back(answer_of(sale, buyer, request));
+  const auto answers = when_all(std::move(asked)).get();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const std::string buyer = wishes[i].first;
+    SCOPED_TRACE(buyer + " " + wishes[i].second + ": " + answers[i]);
+    const bool fails = i >= 1 && i <= 5;
+    EXPECT_EQ(answers[i].find("buyer '" + buyer + "' makes no order") != std::string::npos, fails);
+  }
+  EXPECT_EQ(answers[0], "admitted");
+  EXPECT_EQ(answers[6], "repeated");
+  EXPECT_EQ(answers[7], "repeated");
+  EXPECT_EQ(answers[8], "admitted");
+  EXPECT_EQ(answers[9], "admitted");
+}
+
 TEST_F(SaleOutcomes, EachRequestGetsWhatTheTableSays) {
   struct Row {
     const char* buyer;

@@ -79,6 +79,7 @@ class SaleRecoveryTest : public testing::Test {
   static constexpr const char* hashes[] = {"{s}:sale", "{s}:buyers", "{s}:requests",
                                            "{s}:returned"};
   static constexpr const char* stream = "{s}:orders";
+  VirtualClock clock_{WallTime{std::chrono::seconds{1'767'369'597}}};
   std::unique_ptr<Store> store_ = engine::open_embedded({});
   std::optional<Sale> sale_ =
       Sale::create(*store_, {.name = "s", .stock = 40, .limit = 3, .number_type = "MT"}).get();
@@ -296,6 +297,47 @@ TEST_F(SaleRecoveryTest, E15_MayBeKilledAtEveryStep) {
     if (!killed && is_empty) break;
   }
   EXPECT_GT(steps, 100);
+}
+
+// The server that told it is gone, within one second, and the clock of the next is not ahead.
+TEST_F(SaleRecoveryTest, NoBuyerGetsTheIdOfAnOrderThatOnlyItsBuyerKnows) {
+  store_ = engine::open_embedded({.clock = &clock_});
+  sale_.emplace(
+      Sale::create(*store_, {.name = "s", .stock = 40, .limit = 3, .number_type = "MT"}).get());
+  buy("a", "r");
+  work();
+  const auto backup = back_up();
+  const auto lost = *sale_->buy({"b"}, {"r"}).get().order;
+  for (int recoveries = 1; recoveries <= 3; ++recoveries) {
+    roll_back(backup);
+    recover(*store_, "s", *orders_);
+    const auto other = *sale_->buy({"c"}, {"r"}).get().order;
+    EXPECT_EQ(other.number, lost.number) << "numbers have no gaps";
+    EXPECT_GT(other.id, lost.id + 4096 * (recoveries - 1));
+  }
+  told_[{"c", "r"}] = *sale_->buy({"c"}, {"r"}).get().order;
+  expect_healed();
+}
+
+TEST_F(SaleRecoveryTest, ADamagedRecordIsWrittenAgainFromWhatTheDatabaseHas) {
+  buy("ann", "r1");
+  buy("bob", "r1");
+  buy("bob", "r2");
+  work();
+  buy("cid", "r1");
+  for (const auto* const buyer : {"ann", "bob", "cid"})
+    store_->run({"HSET", "{s}:buyers", buyer, "rubbish"}).get();
+  recover(*store_, "s", *orders_);
+  expect_healed();
+
+  store_->run({"HSET", "{s}:buyers", "nobody", "rubbish"}).get();
+  try {
+    recover(*store_, "s", *orders_);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::corrupt);
+    EXPECT_NE(error.message().find("buyers: nobody"), std::string::npos) << error.message();
+  }
 }
 
 }  // namespace

@@ -77,9 +77,15 @@ class WatchedOrders : public OrderStore {
     before("end_order");
     return orders_.end_order(sale, id, state, reason);
   }
-  std::string reason_of(const std::string& sale, std::int64_t id) override {
-    before("reason_of");
-    return orders_.reason_of(sale, id);
+  InsertResult insert_ended(const std::string& sale, const SaleOrder& order, OrderState state,
+                            const std::string& reason, std::int64_t epoch) override {
+    before("insert_ended");
+    return orders_.insert_ended(sale, order, state, reason, epoch);
+  }
+  std::vector<std::string> reasons(const std::string& sale,
+                                   std::span<const std::int64_t> ids) override {
+    before("reasons");
+    return orders_.reasons(sale, ids);
   }
   std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most,
                                    bool only_pending) override {

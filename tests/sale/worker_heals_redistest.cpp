@@ -105,6 +105,23 @@ TEST_F(SaleGroup, E06_AWorkerMakesNoStreamForASaleThatIsGone) {
   EXPECT_EQ(store_->run({"EXISTS", stream_}).get().as_integer(), 0);
 }
 
+TEST_F(SaleGroup, AWorkerThatRunsSettlesWhatOthersLeftWhenTheyDied) {
+  buy_many(3);
+  OrderWorker worker{*store_, sale_, *orders_, quick()};
+  std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
+  wait_until([&] { return waiting() == 0; });
+  const auto others = open_order_store(url_);
+  const auto order = others->page(name_, 0, 10).front();
+  others->end_order(name_, order.id, OrderState::cancelled, "");  // and killed
+  others->begin_stock_change(name_, 5);                           // another one
+  wait_until([&] { return sale_.status().get().sold == 2; });
+  wait_until([&] { return sale_.status().get().stock == 5; });
+  wait_until([&] { return others->returns(name_, -1, 10, true).empty(); });
+  wait_until([&] { return !others->pending_stock_change(name_); });
+  thread = {};
+  test::expect_clean(*store_, sale_, *orders_);
+}
+
 TEST_F(SaleGroup, E06_ConsumersOfDeadWorkersAreRemovedOnceTheyHaveNothingPending) {
   buy_many(6);
   for (const auto* const consumer : {"dead 1", "dead 2"})

@@ -104,7 +104,8 @@ void intersect(Context& context, std::vector<const Set*> sets, Visit&& visit) {
 
 std::unique_ptr<Set> intersection(Context& context, const std::vector<const Set*>& sets) {
   auto result = std::make_unique<Set>();
-  intersect(context, sets, [&](std::string_view member) { return result->add(member), true; });
+  intersect(context, sets,
+            [&](std::string_view member) { return result->add(member, nullptr), true; });
   return result;
 }
 
@@ -114,7 +115,7 @@ std::unique_ptr<Set> union_of(Context& context, const std::vector<const Set*>& s
     if (set)
       set->for_each([&](std::string_view member) {
         context.spend(1);
-        result->add(member);
+        result->add(member, nullptr);
       });
   return result;
 }
@@ -125,7 +126,7 @@ std::unique_ptr<Set> difference(Context& context, const std::vector<const Set*>&
   sets.front()->for_each([&](std::string_view member) {
     context.spend(sets.size());
     const auto has = [&](const Set* set) { return set && set->contains(member); };
-    if (std::none_of(sets.begin() + 1, sets.end(), has)) result->add(member);
+    if (std::none_of(sets.begin() + 1, sets.end(), has)) result->add(member, nullptr);
   });
   return result;
 }

@@ -150,7 +150,7 @@ void store(Context& context, std::string_view key,
            const std::vector<std::optional<std::string>>& values, Reply& reply) {
   auto list = std::make_unique<List>();
   for (const auto& value : values)
-    list->push(End::right, value ? std::string_view{*value} : std::string_view{});
+    list->push(End::right, value ? std::string_view{*value} : std::string_view{}, nullptr);
   store_result(context, key, std::move(list), true, reply);
 }
 

@@ -187,7 +187,7 @@ void zrangestore(Context& context, Words words, Reply& reply) {
     const auto part = query.in(*zset);
     zset->for_range(part.first, part.last, false, [&](const Scored& item) {
       context.spend(1);
-      result->set(item.member, item.score);
+      result->set(item.member, item.score, nullptr);
     });
   }
   store_result(context, words[1], std::move(result), true, reply);

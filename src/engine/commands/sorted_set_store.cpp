@@ -108,7 +108,7 @@ void unite(Context& context, const Combination& from, SortedSet& result) {
       context.spend(2);
       const auto old = result.score(item.member);
       const auto score = input.weighted(item.score);
-      result.set(item.member, old ? aggregated(from.aggregate, *old, score) : score);
+      result.set(item.member, old ? aggregated(from.aggregate, *old, score) : score, nullptr);
     });
 }
 
@@ -126,7 +126,7 @@ void intersect(Context& context, const Combination& from, SortedSet& result) {
       if (!score) return;
       sum = aggregated(from.aggregate, sum, inputs[i].weighted(*score));
     }
-    result.set(item.member, sum);
+    result.set(item.member, sum, nullptr);
   });
 }
 
@@ -135,7 +135,7 @@ void subtract(Context& context, const Combination& from, SortedSet& result) {
     context.spend(from.inputs.size());
     const auto has = [&](const Input& input) { return input.score(item.member).has_value(); };
     if (std::none_of(from.inputs.begin() + 1, from.inputs.end(), has))
-      result.set(item.member, item.score);
+      result.set(item.member, item.score, nullptr);
   });
 }
 

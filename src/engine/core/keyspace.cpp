@@ -119,8 +119,13 @@ Keyspace::Keyspace(const bool& keep_expired, std::int64_t& soonest_ms, Undo* con
     : keep_expired_(keep_expired), soonest_ms_(soonest_ms), undo_(undo) {}
 Keyspace::~Keyspace() = default;
 
+std::uint64_t Keyspace::recent_hash_of(std::string_view key) const {
+  if (!recent_) recent_ = std::make_unique<RecentHashes>();
+  return recent_->of(key);
+}
+
 Object& Keyspace::put(std::string_view key, Object object) {
-  const auto hash = hash_of(key);
+  const auto hash = hash_of_key(key);
   Entry* entry = table_.find(key, hash);
   if (entry) {
     if (entry->expiry_ms != never) {
@@ -156,7 +161,7 @@ void Keyspace::replace(Entry& entry, Object&& object) {
 
 bool Keyspace::erase(std::string_view key) {
   if (undo_) undo_->expect();
-  Entry* entry = table_.remove(key, hash_of(key));
+  Entry* entry = table_.remove(key, hash_of_key(key));
   if (!entry) return false;
   const auto expiry = static_cast<std::uint64_t>(entry->expiry_ms);
   expiries_.set(*entry, never);
@@ -180,12 +185,12 @@ Object& Keyspace::move(Entry& entry, Keyspace& target, std::string_view key) {
 }
 
 std::int64_t Keyspace::expiry_ms(std::string_view key) const {
-  const Entry* entry = table_.find(key);
+  const Entry* entry = table_.find(key, hash_of_key(key));
   return entry ? entry->expiry_ms : never;
 }
 
 void Keyspace::set_expiry_ms(std::string_view key, std::int64_t at_ms) {
-  if (Entry* entry = table_.find(key)) set_expiry_ms(*entry, at_ms);
+  if (Entry* entry = table_.find(key, hash_of_key(key))) set_expiry_ms(*entry, at_ms);
 }
 
 void Keyspace::clear() {

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/core/recent_hashes.hpp"
 #include "engine/types/hash.hpp"
 #include "engine/types/list.hpp"
 #include "engine/types/set.hpp"
@@ -119,7 +120,7 @@ class Keyspace {
     return entry ? &entry->object : nullptr;
   }
   Entry* find_entry(std::string_view key, std::int64_t now_ms) {
-    Entry* entry = table_.find(key);
+    Entry* entry = table_.find(key, hash_of_key(key));
     if (entry && entry->expiry_ms != never && now_ms > entry->expiry_ms && !keep_expired_)
       return expire(entry);
     return entry;
@@ -179,6 +180,10 @@ class Keyspace {
  private:
   struct Inverse;
 
+  std::uint64_t hash_of_key(std::string_view key) const {
+    return undo_ ? recent_hash_of(key) : hash_of(key);  // a script asks for its keys again
+  }
+  std::uint64_t recent_hash_of(std::string_view key) const;
   Entry* expire(Entry* entry);  ///< gives null
   void expect_expiry(Entry& entry);
 
@@ -186,6 +191,7 @@ class Keyspace {
   std::int64_t& soonest_ms_;
   Undo* const& undo_;
   ChainedTable<Entry> table_;
+  mutable std::unique_ptr<RecentHashes> recent_;  // from the first script on
   ExpiryIndex expiries_;
   std::vector<std::string> expired_;
 };

@@ -20,12 +20,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/keyed_hash.hpp"
 #include "engine/types/random.hpp"
 
 namespace sluice::engine {
 
-/// SipHash-1-3 with the key of this process.
-std::uint64_t hash_of(std::string_view text) noexcept;
+inline std::uint64_t hash_of(std::string_view text) noexcept { return KeyedHash{}(text); }
 
 inline std::string_view key_of(const std::string& text) noexcept { return text; }
 

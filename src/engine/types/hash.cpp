@@ -12,7 +12,7 @@ constexpr std::size_t short_text = 64;
 }  // namespace
 
 Hash::Hash(const Hash& other) {
-  other.for_each([this](const Field& field) { set(field.name, field.value); });
+  other.for_each([this](const Field& field) { set(field.name, field.value, nullptr); });
 }
 
 Hash::~Hash() = default;

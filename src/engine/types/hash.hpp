@@ -29,8 +29,8 @@ class Hash {
   /// So many fields are going to be set.
   void expect(std::size_t fields);
   /// True: the field is new.
-  bool set(std::string_view name, std::string_view value, Undo* undo = nullptr);
-  bool erase(std::string_view name, Undo* undo = nullptr);
+  bool set(std::string_view name, std::string_view value, Undo* undo);
+  bool erase(std::string_view name, Undo* undo);
 
   template <class Visit>  // visit(const Field&)
   void for_each(Visit&& visit) const {

@@ -13,7 +13,7 @@ constexpr std::size_t short_text = 64;
 }  // namespace
 
 Set::Set(const Set& other) {
-  other.for_each([this](std::string_view member) { add(member); });
+  other.for_each([this](std::string_view member) { add(member, nullptr); });
 }
 
 Set::~Set() = default;

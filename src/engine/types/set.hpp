@@ -25,8 +25,8 @@ class Set {
   }
   bool contains(std::string_view member) const noexcept;
   /// True: it was not there.
-  bool add(std::string_view member, Undo* undo = nullptr);
-  bool erase(std::string_view member, Undo* undo = nullptr);
+  bool add(std::string_view member, Undo* undo);
+  bool erase(std::string_view member, Undo* undo);
 
   template <class Visit>  // visit(std::string_view)
   void for_each(Visit&& visit) const {

@@ -14,7 +14,7 @@ constexpr std::size_t short_text = 64;
 
 SortedSet::SortedSet() = default;
 SortedSet::SortedSet(const SortedSet& other) {
-  other.for_each([this](const Scored& item) { set(item.member, item.score); });
+  other.for_each([this](const Scored& item) { set(item.member, item.score, nullptr); });
 }
 SortedSet::~SortedSet() = default;
 

@@ -32,10 +32,10 @@ class SortedSet {
   std::optional<double> score(std::string_view member) const noexcept;
   std::optional<std::size_t> rank(std::string_view member) const noexcept;
   /// Adds or moves. True: it was not there. REQUIRES: `score` is not NaN.
-  bool set(std::string_view member, double score, Undo* undo = nullptr);
-  bool erase(std::string_view member, Undo* undo = nullptr);
+  bool set(std::string_view member, double score, Undo* undo);
+  bool erase(std::string_view member, Undo* undo);
   /// Removes the ranks [first, last).
-  void erase_range(std::size_t first, std::size_t last, Undo* undo = nullptr);
+  void erase_range(std::size_t first, std::size_t last, Undo* undo);
 
   /// How many at the front satisfy `before(Scored)`. REQUIRES: none does after one that does not.
   /// O(log n).

@@ -88,9 +88,11 @@ std::size_t StreamBlock::field_count(std::size_t index) const noexcept {
 
 StreamGroup::StreamGroup(const StreamGroup& other)
     : last_id(other.last_id), entries_read(other.entries_read) {
-  for (const auto& [name, consumer] : other.consumers_) add_consumer(name, consumer.seen_ms);
+  for (const auto& [name, consumer] : other.consumers_)
+    add_consumer(name, consumer.seen_ms, nullptr);
   for (const auto& [id, pending] : other.pending_)
-    assign(id, *find_consumer(pending.consumer->name), pending.delivered_ms, pending.deliveries);
+    assign(id, *find_consumer(pending.consumer->name), pending.delivered_ms, pending.deliveries,
+           nullptr);
 }
 
 StreamGroup::Consumer* StreamGroup::find_consumer(std::string_view name) {
@@ -120,11 +122,13 @@ struct StreamGroup::Inverse {
     of(step).consumers_.insert(std::move(erased->consumer));
     for (auto& node : erased->pending) of(step).pending_.insert(std::move(node));
   }
-  static void assign_new(Undo&, Undo::Step& step, Undo::Way) { of(step).acknowledge(id(step)); }
+  static void assign_new(Undo&, Undo::Step& step, Undo::Way) {
+    of(step).acknowledge(id(step), nullptr);
+  }
   /// Also of acknowledge(): `other` had it.
   static void assign(Undo&, Undo::Step& step, Undo::Way) {
     of(step).assign(id(step), *static_cast<Consumer*>(step.other),
-                    static_cast<std::int64_t>(step.numbers[2]), step.numbers[3]);
+                    static_cast<std::int64_t>(step.numbers[2]), step.numbers[3], nullptr);
   }
   static void move(Undo&, Undo::Step& step, Undo::Way) {
     of(step).last_id = id(step);

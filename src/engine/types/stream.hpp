@@ -163,15 +163,15 @@ class StreamGroup {
   const Consumers& consumers() const noexcept { return consumers_; }
 
   Consumer* find_consumer(std::string_view name);
-  Consumer& add_consumer(std::string_view name, std::int64_t now_ms, Undo* undo = nullptr);
+  Consumer& add_consumer(std::string_view name, std::int64_t now_ms, Undo* undo);
   /// How many pending entries went with it.
-  std::size_t erase_consumer(std::string_view name, Undo* undo = nullptr);
+  std::size_t erase_consumer(std::string_view name, Undo* undo);
 
   Pending* find_pending(StreamId id);
   /// The entry is pending for `consumer` from now on; no longer for another.
   Pending& assign(StreamId id, Consumer& consumer, std::int64_t delivered_ms,
-                  std::uint64_t deliveries, Undo* undo = nullptr);
-  bool acknowledge(StreamId id, Undo* undo = nullptr);
+                  std::uint64_t deliveries, Undo* undo);
+  bool acknowledge(StreamId id, Undo* undo);
 
   /// `last_id` and `entries_read` are about to change.
   void expect_move(Undo* undo);
@@ -208,10 +208,10 @@ class Stream {
   StreamId first_id() const noexcept { return size_ == 0 ? StreamId{} : blocks_.front().id(0); }
 
   /// REQUIRES: `id` is after last_id. Amortised O(fields).
-  void append(StreamId id, Words fields, Undo* undo = nullptr);
+  void append(StreamId id, Words fields, Undo* undo);
   std::optional<Entry> find(StreamId id) const;
   bool contains(StreamId id) const { return find(id).has_value(); }
-  bool erase(StreamId id, Undo* undo = nullptr);
+  bool erase(StreamId id, Undo* undo);
 
   /// Calls visit(Entry) for the entries from `first` to `last`, forward or backward, until it gives
   /// false.
@@ -229,12 +229,11 @@ class Stream {
     std::size_t limit = 0;     ///< delete at most so many, 0: any number
   };
   /// Deletes from the front; the number deleted.
-  std::size_t trim(const Trim& trim, Undo* undo = nullptr);
+  std::size_t trim(const Trim& trim, Undo* undo);
 
   /// Null: a group of that name is there.
-  StreamGroup* add_group(std::string_view name, StreamId last, std::int64_t read,
-                         Undo* undo = nullptr);
-  bool erase_group(std::string_view name, Undo* undo = nullptr);
+  StreamGroup* add_group(std::string_view name, StreamId last, std::int64_t read, Undo* undo);
+  bool erase_group(std::string_view name, Undo* undo);
   /// The ids below and `entries_added` are about to change.
   void expect_count(Undo* undo);
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/keyed_hash.hpp"
 #include "lock/fencing/fencing.lua.hpp"
 #include "lock/text.hpp"
 #include "sluice/fencing.hpp"
@@ -38,6 +39,10 @@ StaleToken stale(const Value& largest) {
 
 FenceGate::FenceGate(std::size_t most) : most_(most) {
   if (most == 0) throw Error{Errc::bad_argument, "a fence gate needs room for one resource"};
+}
+
+std::size_t FenceGate::Hash::operator()(std::string_view text) const noexcept {
+  return KeyedHash{}(text);
 }
 
 Expected<void, StaleToken> FenceGate::admit(std::string_view resource, FencingToken token) {

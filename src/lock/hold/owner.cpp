@@ -8,6 +8,7 @@
 
 #include "base/callback.hpp"
 #include "base/integer.hpp"
+#include "base/keyed_hash.hpp"
 #include "base/process.hpp"
 #include "base/random.hpp"
 #include "lock/text.hpp"
@@ -121,7 +122,7 @@ const std::shared_ptr<OwnerState>& this_thread_owner() {
 std::shared_ptr<Hold> OwnerState::find(const Watchdog& watchdog, const std::string& key,
                                        const Script& renewal) {
   const std::lock_guard lock{mutex};
-  const auto [first, last] = holds.equal_range(std::hash<std::string>{}(key));
+  const auto [first, last] = holds.equal_range(KeyedHash{}(key));
   for (auto at = first; at != last; ++at) {
     auto hold = at->second.lock();
     if (hold && &hold->watchdog() == &watchdog && hold->resource->key() == key &&
@@ -138,7 +139,7 @@ void OwnerState::add(const std::shared_ptr<Hold>& hold) {
     return !other || other->state != HoldState::held;
   };
   const std::lock_guard lock{mutex};
-  const std::size_t name = std::hash<std::string>{}(hold->resource->key());
+  const auto name = KeyedHash{}(hold->resource->key());
   auto [at, last] = holds.equal_range(name);
   while (at != last) at = is_over(*at) ? holds.erase(at) : std::next(at);
   holds.emplace(name, hold);

@@ -76,6 +76,169 @@ TEST_P(ScriptUndo, WhatIsUndoneCanBeDoneAgain) {
   }
 }
 
+/// A value of each shape, small and large; of a stream some entries are pending, one of
+/// which is deleted.
+void prepare(EngineSession& session) {
+  for (const auto* const line :
+       {"SADD ints 1 2 3", "SADD few a b c", "HSET small a 1 b 2 c 3", "ZADD zsmall 1 a 2 b 3 c",
+        "RPUSH list a b c a d", "SET text hello", "SET number 5 PX 100000", "XADD s 0-5 f z",
+        "XADD s 1-1 f a", "XADD s 2-1 f b", "XADD s 3-1 f c", "XADD s 4-1 f d",
+        "XGROUP CREATE s g 0", "XREADGROUP GROUP g ann COUNT 3 STREAMS s >", "XDEL s 0-5",
+        "XGROUP CREATECONSUMER s g bob"})
+    session.run(line);
+  Line set{"SADD", "set"};
+  Line hash{"HSET", "hash"};
+  Line zset{"ZADD", "zset"};
+  for (int i = 0; i < 600; ++i) {
+    const auto member = "m" + std::to_string(i);
+    set.push_back(member);
+    hash.insert(hash.end(), {member, "v"});
+    zset.insert(zset.end(), {std::to_string(i), member});
+    session.run(Line{"XADD", "long", std::to_string(i + 1) + "-1", "f", "v"});
+  }
+  session.run(set);
+  session.run(hash);
+  session.run(zset);
+  session.now_us += 5'000;
+}
+
+const std::string large(100, 'x');
+const std::string changes[] = {"SADD ints 4",
+                               "SADD ints word",
+                               "SADD few d",
+                               "SADD few " + large,
+                               "SADD set another",
+                               "SREM ints 2",
+                               "SREM few b",
+                               "SREM set m1 m599 m300",
+                               "SMOVE few ints a",
+                               "SPOP few",
+                               "SPOP set 100",
+                               "SUNIONSTORE few ints set",
+                               "HSET small d 4",
+                               "HSET small a 9",
+                               "HSET small a " + large,
+                               "HSET hash m2 other another v",
+                               "HDEL small a",
+                               "HDEL hash m1 m599 m300",
+                               "HINCRBY small a 5",
+                               "HINCRBYFLOAT small a 0.5",
+                               "HSETNX small d 1",
+                               "ZADD zsmall 5 a",
+                               "ZADD zsmall 4 d",
+                               "ZADD zsmall 1 " + large,
+                               "ZADD zset 5 m2 7 another",
+                               "ZREM zsmall a",
+                               "ZREM zset m1 m599 m300",
+                               "ZINCRBY zsmall 2 a",
+                               "ZPOPMIN zsmall",
+                               "ZPOPMAX zset 3",
+                               "ZREMRANGEBYRANK zsmall 0 0",
+                               "ZREMRANGEBYRANK zset 3 500",
+                               "ZUNIONSTORE zsmall 1 zset",
+                               "LPUSH list x",
+                               "RPUSH list x",
+                               "LPOP list",
+                               "RPOP list 2",
+                               "LSET list 1 x",
+                               "LINSERT list BEFORE c x",
+                               "LINSERT list AFTER c x",
+                               "LREM list 0 a",
+                               "LTRIM list 1 2",
+                               "LMOVE list other LEFT RIGHT",
+                               "LMOVE list list LEFT RIGHT",
+                               "SORT list ALPHA STORE sorted",
+                               "APPEND text x",
+                               "SETRANGE text 2 zz",
+                               "SETBIT text 3 1",
+                               "BITFIELD text SET u8 0 7",
+                               "INCR number",
+                               "INCRBYFLOAT number 0.5",
+                               "SET text other",
+                               "SET number 6",
+                               "SET list other",
+                               "SET new value",
+                               "SETEX text 5 x",
+                               "GETDEL text",
+                               "GETEX text PX 5",
+                               "DEL text list",
+                               "RENAME text list",
+                               "RENAME list new",
+                               "MOVE number 1",
+                               "COPY zset new",
+                               "COPY hash text REPLACE",
+                               "PEXPIRE text 90000",
+                               "PEXPIRE number 1",
+                               "PERSIST number",
+                               "FLUSHALL",
+                               "FLUSHDB",
+                               "SWAPDB 0 1",
+                               "XADD s 9-1 f e",
+                               "XADD s MAXLEN 1 9-1 f e",
+                               "XDEL s 1-1 3-1",
+                               "XDEL long 1-1 600-1",
+                               "XTRIM s MAXLEN 1",
+                               "XTRIM long MAXLEN 5",
+                               "XSETID s 9-9",
+                               "XGROUP CREATE s other 0",
+                               "XGROUP SETID s g 4-1",
+                               "XGROUP DESTROY s g",
+                               "XGROUP CREATECONSUMER s g new",
+                               "XGROUP DELCONSUMER s g ann",
+                               "XGROUP DELCONSUMER s g bob",
+                               "XREADGROUP GROUP g ann STREAMS s >",
+                               "XREADGROUP GROUP g new STREAMS s >",
+                               "XREADGROUP GROUP g ann NOACK STREAMS s >",
+                               "XREADGROUP GROUP g ann STREAMS s 0",
+                               "XACK s g 1-1 2-1",
+                               "XCLAIM s g bob 0 1-1",
+                               "XCLAIM s g ann 0 1-1 2-1",
+                               "XCLAIM s g new 0 4-1 FORCE",
+                               "XAUTOCLAIM s g bob 0 0",
+                               "XCLAIM s g bob 0 0-5",
+                               "XCLAIM s g bob 0 1-1 LASTID 3-1",
+                               "LPUSHX list x",
+                               "RPUSHX list x",
+                               "BITFIELD text SET u8 400 7",
+                               "SETBIT text 400 1",
+                               "SETRANGE text 50 zz",
+                               "ZMPOP 1 zsmall MIN",
+                               "BZPOPMIN zsmall 0",
+                               "BZPOPMAX zset 0",
+                               "BZMPOP 0 1 zsmall MAX",
+                               "ZREMRANGEBYSCORE zsmall 1 2",
+                               "ZREMRANGEBYSCORE zset 5 50",
+                               "ZREMRANGEBYLEX zsmall - +",
+                               "LMPOP 1 list LEFT",
+                               "BLPOP list 0",
+                               "BRPOP list 0",
+                               "RPOPLPUSH list other",
+                               "DECRBY number 3",
+                               "GETSET text x",
+                               "HSETNX hash another v",
+                               "ZINCRBY zset 2 m5",
+                               "SMOVE set few m5"};
+
+/// Each alone: random commands come to some of their steps seldom.
+TEST(ScriptUndoSteps, EachChangeIsTakenBack) {
+  for (const auto& change : changes) {
+    SCOPED_TRACE(change);
+    EngineSession session;
+    prepare(session);
+    const auto before = state_of(session);
+
+    const auto command = words_of(change);
+    Line script{"EVAL", std::string{all_then_for_ever}, "0", std::to_string(command.size())};
+    script.insert(script.end(), command.begin(), command.end());
+    session.engine.scripts().set_limits({.steps = 100'000});
+    EXPECT_TRUE(session.run(script).is_error());
+    EXPECT_EQ(state_of(session), before);
+    const auto reply = session.run(command);
+    EXPECT_FALSE(reply.is_error()) << to_string(reply);
+    EXPECT_NE(state_of(session), before) << "it changes something";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, ScriptUndo, testing::Range<std::uint64_t>(1, 9));
 
 }  // namespace

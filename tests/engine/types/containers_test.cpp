@@ -45,11 +45,11 @@ TEST(Containers, SortedSetKeepsOrderAndRanks) {
     if (add) {
       const auto score = static_cast<double>(rng.below(50));
       const bool is_new = !forget(name);
-      ASSERT_EQ(zset.set(name, score), is_new);
+      ASSERT_EQ(zset.set(name, score, nullptr), is_new);
       scores[name] = score;
       order.emplace(score, name);
     } else {
-      ASSERT_EQ(zset.erase(name), forget(name));
+      ASSERT_EQ(zset.erase(name, nullptr), forget(name));
     }
     ASSERT_EQ(zset.size(), order.size());
     if (order.empty()) return;
@@ -72,8 +72,8 @@ TEST(Containers, SortedSetKeepsOrderAndRanks) {
 
 TEST(Containers, SortedSetRemovesRanges) {
   SortedSet zset;
-  for (int i = 0; i < 1000; ++i) zset.set(member(static_cast<std::uint64_t>(i)), i);
-  zset.erase_range(100, 900);
+  for (int i = 0; i < 1000; ++i) zset.set(member(static_cast<std::uint64_t>(i)), i, nullptr);
+  zset.erase_range(100, 900, nullptr);
   EXPECT_EQ(zset.size(), 200U);
   EXPECT_EQ(zset.at(99).score, 99);
   EXPECT_EQ(zset.at(100).score, 900);
@@ -90,13 +90,13 @@ TEST(Containers, HashAndSetKeepTheirElements) {
     const auto name = member(i);
     if (add) {
       const auto value = std::to_string(rng.below(1000));
-      ASSERT_EQ(hash.set(name, value), !fields.contains(name));
-      ASSERT_EQ(set.add(name), !fields.contains(name));
+      ASSERT_EQ(hash.set(name, value, nullptr), !fields.contains(name));
+      ASSERT_EQ(set.add(name, nullptr), !fields.contains(name));
       fields[name] = value;
     } else {
       const bool there = fields.erase(name) > 0;
-      ASSERT_EQ(hash.erase(name), there);
-      ASSERT_EQ(set.erase(name), there);
+      ASSERT_EQ(hash.erase(name, nullptr), there);
+      ASSERT_EQ(set.erase(name, nullptr), there);
     }
     ASSERT_EQ(hash.size(), fields.size());
     ASSERT_EQ(set.size(), fields.size());
@@ -109,14 +109,14 @@ TEST(Containers, HashAndSetKeepTheirElements) {
 
 TEST(Containers, SetOfNumbersGoesThroughItsForms) {
   Set set;
-  for (int i = 0; i < 512; ++i) EXPECT_TRUE(set.add(std::to_string(i)));
+  for (int i = 0; i < 512; ++i) EXPECT_TRUE(set.add(std::to_string(i), nullptr));
   EXPECT_EQ(set.encoding(), "intset");
-  EXPECT_FALSE(set.add("17"));
-  EXPECT_TRUE(set.add("512"));
+  EXPECT_FALSE(set.add("17", nullptr));
+  EXPECT_TRUE(set.add("512", nullptr));
   EXPECT_EQ(set.encoding(), "hashtable");
   Set mixed;
-  mixed.add("1");
-  EXPECT_TRUE(mixed.add("word"));
+  mixed.add("1", nullptr);
+  EXPECT_TRUE(mixed.add("word", nullptr));
   EXPECT_EQ(mixed.encoding(), "listpack");
   EXPECT_TRUE(mixed.contains("1"));
   EXPECT_FALSE(mixed.contains("01"));
@@ -181,10 +181,10 @@ TEST(Containers, KeysEndInTheOrderOfTheirTimes) {
 
 TEST(Containers, CopiesAreTheirOwn) {
   auto hash = std::make_unique<Hash>();
-  hash->set("a", "1");
+  hash->set("a", "1", nullptr);
   Object original{std::move(hash)};
   Object copy = copy_of(original);
-  as<Hash>(copy)->set("a", "2");
+  as<Hash>(copy)->set("a", "2", nullptr);
   EXPECT_EQ(*as<Hash>(original)->find("a"), "1");
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/core/keyspace.hpp"
+#include "engine/core/recent_hashes.hpp"
 #include "engine/types/chained_table.hpp"
 #include "engine/types/hash.hpp"
 #include "engine/types/set.hpp"
@@ -116,23 +117,23 @@ std::size_t of_keyspace(const Keys& keys) {
 }
 std::size_t of_hash(const Keys& keys) {
   Hash hash;
-  for (const auto& key : keys) hash.set(key, "");
+  for (const auto& key : keys) hash.set(key, "", nullptr);
   return comparisons(hash);
 }
 std::size_t of_set(const Keys& keys) {
   Set set;
-  for (const auto& key : keys) set.add(key);
+  for (const auto& key : keys) set.add(key, nullptr);
   return comparisons(set);
 }
 std::size_t of_sorted_set(const Keys& keys) {
   SortedSet sorted;
-  for (const auto& key : keys) sorted.set(key, 0);
+  for (const auto& key : keys) sorted.set(key, 0, nullptr);
   return comparisons(sorted);
 }
 /// Steps through the skip list to a thousand members.
 std::size_t of_skip_list(const Keys& keys) {
   SortedSet sorted;
-  for (const auto& key : keys) sorted.set(key, 0);
+  for (const auto& key : keys) sorted.set(key, 0, nullptr);
   std::size_t steps = 0;
   for (std::size_t rank = 0; rank < keys.size(); rank += keys.size() / 1000) {
     const std::string member{sorted.at(rank).member};
@@ -178,6 +179,17 @@ TEST(HostileKeys, LevelsOfASkipListAreDrawnAnewForTheSameMembers) {
   for (int i = 0; i < 1000; ++i) levels.insert(list.draw_levels());
   EXPECT_GE(levels.size(), 4U);  // 1000 draws without the fourth level: 10^-7
   EXPECT_EQ(*levels.begin(), 1U);
+}
+
+TEST(RecentHashes, AreThoseOfTheKeysAlsoOfKeysThatShareAPlace) {
+  RecentHashes recent;
+  for (int times = 0; times < 2; ++times)
+    for (std::size_t size = 0; size < 70; ++size)
+      for (const char front : {'a', 'b', '\0'}) {
+        const auto key = std::string(size > 0 ? 1 : 0, front) + std::string(size, 'x');
+        ASSERT_EQ(recent.of(key), hash_of(key)) << key.size() << front;
+        ASSERT_EQ(recent.of(key), hash_of(key)) << "remembered";
+      }
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/keyed_hash.hpp"
 #include "proxy/protocol/protocol.hpp"
 
 namespace sluice::proxy::flow {
@@ -57,7 +58,7 @@ class ScriptCache {
   std::atomic<std::uint64_t> clearings_{0};
   std::mutex mutex_;
   Scripts scripts_;  // the one last asked for at the front
-  std::unordered_map<std::string_view, Scripts::iterator> by_sha_;  // views of Script::sha
+  std::unordered_map<std::string_view, Scripts::iterator, KeyedHash> by_sha_;  // Script::sha
   std::size_t bytes_ = 0;
 };
 
