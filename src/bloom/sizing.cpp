@@ -8,9 +8,18 @@ namespace sluice::bloom {
 
 using std::numbers::ln2;
 
+namespace {
+
+/// Cut off. What no memory holds, and what is no number, is so large that it is refused.
+std::uint64_t to_count(double value) {
+  constexpr double most = 1e18;
+  return static_cast<std::uint64_t>(value < most ? value : most);
+}
+
+}  // namespace
+
 std::uint64_t optimal_bits(std::uint64_t keys, double error_rate) {
-  return static_cast<std::uint64_t>(-static_cast<double>(keys) * std::log(error_rate) /
-                                    (ln2 * ln2));
+  return to_count(-static_cast<double>(keys) * std::log(error_rate) / (ln2 * ln2));
 }
 
 unsigned hashes_of_rate(double error_rate) {
@@ -40,8 +49,7 @@ std::uint64_t split_blocks(std::uint64_t keys, double error_rate) {
     const double middle = (low + high) / 2;
     (split_block_error(middle) <= error_rate ? low : high) = middle;
   }
-  return std::max(std::uint64_t{1},
-                  static_cast<std::uint64_t>(std::ceil(static_cast<double>(keys) / low)));
+  return std::max(std::uint64_t{1}, to_count(std::ceil(static_cast<double>(keys) / low)));
 }
 
 }  // namespace sluice::bloom

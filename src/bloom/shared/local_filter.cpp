@@ -14,8 +14,6 @@ namespace {
 constexpr std::size_t most_together = 1'000'000;  // callers of refresh()
 constexpr std::size_t key_bytes = 16;             // of a message
 
-std::string quoted(const std::string& name) { return to_string(Value::bulk_string(name)); }
-
 std::uint64_t half_of(std::string_view bytes) noexcept {
   std::uint64_t half = 0;
   for (std::size_t i = 0; i < 8; ++i)

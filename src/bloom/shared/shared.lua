@@ -56,18 +56,19 @@ end
 
 -- part define
 -- The fields of a filter; `ARGV` from `first`: size, hashIterations, expectedInsertions,
--- falseProbability, sluice:links (empty: none).
+-- falseProbability, sluice:links (empty: none), sluice:count.
 local function define(config, first)
   redis.call('HSET', config, 'size', ARGV[first], 'hashIterations', ARGV[first + 1],
              'expectedInsertions', ARGV[first + 2], 'falseProbability', ARGV[first + 3])
   if ARGV[first + 4] ~= '' then
-    redis.call('HSET', config, 'sluice:links', ARGV[first + 4], 'sluice:count', '0')
+    redis.call('HSET', config, 'sluice:links', ARGV[first + 4], 'sluice:count',
+               ARGV[first + 5])
   end
 end
 
 -- script create
 -- Create a filter.
--- KEYS[2] bits   ARGV[1] to ARGV[5] see define   ARGV[6] channel
+-- KEYS[2] bits   ARGV[1] to ARGV[6] see define   ARGV[7] channel
 -- Reply: 1 created; 0 there is one.
 -- include bloom/shared/shared.lua define
 redis.call('STRLEN', KEYS[2])  -- WRONGTYPE before anything is written
@@ -75,7 +76,7 @@ if redis.call('HLEN', KEYS[1]) > 0 then
   return 0
 end
 define(KEYS[1], 1)
-redis.pcall('PUBLISH', ARGV[6], '')
+redis.pcall('PUBLISH', ARGV[7], '')
 return 1
 
 -- script contains
@@ -253,8 +254,8 @@ return 1
 
 -- script begin
 -- Begin a rebuild.
--- KEYS[2], KEYS[3] its config and bits   ARGV[1] to ARGV[5] see define   ARGV[6] its id
--- ARGV[7] lease, ms   ARGV[8] 1: programs are to add to both filters
+-- KEYS[2] its config   KEYS[3] and on: its links   ARGV[1] to ARGV[6] see define   ARGV[7] its id
+-- ARGV[8] lease, ms   ARGV[9] 1: programs are to add to both filters
 -- Reply: 1 begun; 0 another is under way.
 -- include bloom/shared/shared.lua define
 local call = redis.call
@@ -262,14 +263,14 @@ local is_there = call('HLEN', KEYS[1]) > 0
 if call('EXISTS', KEYS[2]) == 1 then
   return 0
 end
-call('UNLINK', KEYS[3])
 define(KEYS[2], 1)
-call('HSET', KEYS[2], 'sluice:id', ARGV[6])
-call('SETBIT', KEYS[3], 0, 0)
-call('PEXPIRE', KEYS[2], ARGV[7])
-call('PEXPIRE', KEYS[3], ARGV[7])
-if ARGV[8] == '1' and is_there then
-  call('HSET', KEYS[1], 'sluice:next', ARGV[6])
+call('HSET', KEYS[2], 'sluice:id', ARGV[7])
+call('PEXPIRE', KEYS[2], ARGV[8])
+for link = 3, #KEYS do
+  call('SET', KEYS[link], '', 'PX', ARGV[8])
+end
+if ARGV[9] == '1' and is_there then
+  call('HSET', KEYS[1], 'sluice:next', ARGV[7])
 end
 return 1
 

@@ -9,41 +9,26 @@
 #include <string>
 #include <vector>
 
-#include "bloom/shared/definition.hpp"
+#include "bloom/shared/call.hpp"
 
 namespace sluice::bloom {
 
-/// A name that is no filter's: "a Bloom filter needs a name". Throws Error (bad_argument).
+/// `name`, or Error (bad_argument) for one that no filter may have.
 std::string checked_name(std::string name);
+/// The name of what a rebuild of the filter fills.
+std::string next_name(const std::string& name);
+/// A name for messages.
+std::string quoted(const std::string& name);
 
-/// What stands in a config hash besides size and hashes: expectedInsertions, falseProbability.
+/// How often a definition may change under one question that gets no answer meanwhile.
+inline constexpr int most_changes = 10;
+Error changes_always(const FilterNames& names);
+
+/// What stands in a config hash besides size and hashes: expectedInsertions,
+/// falseProbability, sluice:count.
 std::vector<std::string> terms_of(const SharedBloomSize& size);
-
-/// A script with its keys and arguments.
-class Call {
- public:
-  explicit Call(const Script& script) : script_(script) {}
-
-  Call& key(std::string name);
-  Call& arg(std::string_view text);
-  Call& arg(std::uint64_t number);
-  /// The five arguments that each script compares.
-  Call& known(const Definition& definition);
-
-  Task<Value> run(Store& store, bool repeatable) const;
-  void add_to(Batch& batch) const;
-  /// Throws the Error that an answer of it stands for.
-  void check(const Value& answer) const;
-
- private:
-  std::vector<std::string_view> keys() const;
-  std::vector<std::string_view> args() const;
-
-  const Script& script_;
-  std::vector<std::string> keys_;
-  std::string text_;  // of all arguments, one behind the other
-  std::vector<std::size_t> ends_;
-};
+/// The fields of a new filter, as `define` of shared.lua wants them.
+void add_fields(Call& call, const Definition& made, const std::vector<std::string>& terms);
 
 class SharedFilter : public std::enable_shared_from_this<SharedFilter> {
  public:
