@@ -93,10 +93,10 @@ struct SharedBloomInfo {
     std::uint64_t bytes = 0;  ///< that the string has in Redis; it grows with its bits
   };
   std::uint64_t expected = 0;
-  double error_rate = 0;       ///< as it was ordered
-  double error_rate_now = 0;   ///< by the bits that are set
-  std::uint64_t keys = 0;      ///< estimated by the bits that are set, as Redisson's count()
-  std::vector<Link> links;     ///< more than one: a chain
+  double error_rate = 0;      ///< as it was ordered
+  double error_rate_now = 0;  ///< by the bits that are set
+  std::uint64_t keys = 0;     ///< estimated by the bits that are set, as Redisson's count()
+  std::vector<Link> links;    ///< more than one: a chain
   bool scalable = false;
   std::optional<std::chrono::milliseconds> left;  ///< until it expires; empty: it does not
   bool rebuilding = false;
@@ -179,7 +179,7 @@ class LocalBloomFilter {
 ///   while the filter grows, is rebuilt by programs of ours or is made anew with another size: a
 ///   definition that has changed is noticed by the same script that would have read wrong bits, and
 ///   followed. Bits, config, hash and indexes are Redisson's. A bulk has an answer for each key.
-///   The tests that hold it: docs/bloom.md#shared-guarantee.
+///   The tests that hold it: docs/shared_bloom.md#guarantee.
 /// Not guaranteed: that what a Java program adds during a rebuild is in the new filter, or what it
 ///   adds while the first link of a chain is full has the error rate. That a store which lost its
 ///   data has the keys. That the keys of a bulk are added together: a bulk that fails in its midst
@@ -256,7 +256,9 @@ class SharedBloomFilter {
   /// Error: what the store throws, and out_of_space, corrupt ... of the disk.
   Task<void> save(std::string path);
   /// Puts what a file has into the place of the filter, in one step. What is added meanwhile goes
-  /// with the old one. Throws Error (corrupt, effect none) for a file that is not whole.
+  /// with the old one. Throws Error (effect none): corrupt for a file that is not whole,
+  /// config_mismatch for one of another codec, in_use during a rebuild. Both read or write the disk
+  /// on the thread that they run on.
   Task<void> load(std::string path);
 
   const std::string& name() const noexcept;

@@ -24,9 +24,9 @@ void fail(const char* what, const std::string& path) {
 }
 
 Error damaged(const std::string& path, std::string_view why) {
-  return Error{Errc::corrupt,
-               fmt::format("{} is no whole Bloom filter: {}; save it anew, or restore a copy", path,
-                           why)};
+  return Error{
+      Errc::corrupt,
+      fmt::format("{} is no whole Bloom filter: {}; save it anew, or restore a copy", path, why)};
 }
 
 Draft::Draft(const std::string& path)

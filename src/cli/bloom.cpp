@@ -91,8 +91,7 @@ class KeySource {
       used_ = 0;
       filled_ = std::fread(buffer_.data(), 1, buffer_.size(), stdin);
       if (filled_ > 0) continue;
-      if (std::ferror(stdin) != 0)
-        throw Error{Errc::corrupt, "the standard input cannot be read"};
+      if (std::ferror(stdin) != 0) throw Error{Errc::corrupt, "the standard input cannot be read"};
       return !line.empty();
     }
   }
@@ -201,8 +200,7 @@ int contains(const Globals& globals, const BloomArgs& args) {
     }
     pace.add(answers.size());
   }
-  if (globals.json)
-    put("],\"ok\":true,\"asked\":{},\"contained\":{}}}\n", pace.keys(), there);
+  if (globals.json) put("],\"ok\":true,\"asked\":{},\"contained\":{}}}\n", pace.keys(), there);
   return told > 0 ? exit_ok : exit_check_failed;
 }
 
@@ -226,11 +224,11 @@ Json json_of(const SharedBloomInfo& info) {
 }
 
 std::string text_of(const BloomArgs& args, const SharedBloomInfo& info) {
-  std::string text = fmt::format(
-      "Bloom filter '{}': about {} keys of {}; error rate {:.2g}, ordered {:.2g}{}{}", args.name,
-      info.keys, info.expected, info.error_rate_now, info.error_rate,
-      info.left ? fmt::format("; expires in {} s", info.left->count() / 1000) : "",
-      info.rebuilding ? "; is rebuilt now" : "");
+  std::string text =
+      fmt::format("Bloom filter '{}': about {} keys of {}; error rate {:.2g}, ordered {:.2g}{}{}",
+                  args.name, info.keys, info.expected, info.error_rate_now, info.error_rate,
+                  info.left ? fmt::format("; expires in {} s", info.left->count() / 1000) : "",
+                  info.rebuilding ? "; is rebuilt now" : "");
   for (const auto& link : info.links)
     text += fmt::format("\n  {} bits, {} hashes, {:.1f} % set, for {} keys; {} bytes", link.bits,
                         link.hashes,
@@ -291,8 +289,8 @@ int load(const Globals& globals, const BloomArgs& args) {
 Command bloom_command(const Globals& globals) {
   const auto args = std::make_shared<BloomArgs>();
   const Argument name{"NAME", "Name of the filter", into(args->name)};
-  const Argument keys{"KEY", "Keys; without any: the lines of the standard input",
-                      into(args->keys), false};
+  const Argument keys{"KEY", "Keys; without any: the lines of the standard input", into(args->keys),
+                      false};
   const Argument file{"FILE", "The file", into(args->file)};
   const Option codec{"--codec", "CODEC",
                      "How keys become bytes: string, or kryo5, Redisson's default",
@@ -307,9 +305,8 @@ Command bloom_command(const Globals& globals) {
       {"--scalable", "", "Grow beyond N, and keep the error rate", into(args->size.scalable)}};
   auto rebuild_options = size;
   rebuild_options.insert(rebuild_options.end(), {codec, type});
-  const auto verb = [&](std::string verb_name, std::string summary,
-                        std::vector<Argument> arguments, std::vector<Option> options,
-                        int (*run)(const Globals&, const BloomArgs&)) {
+  const auto verb = [&](std::string verb_name, std::string summary, std::vector<Argument> arguments,
+                        std::vector<Option> options, int (*run)(const Globals&, const BloomArgs&)) {
     return Command{.name = std::move(verb_name),
                    .summary = std::move(summary),
                    .arguments = std::move(arguments),
@@ -318,22 +315,22 @@ Command bloom_command(const Globals& globals) {
   };
   const Option absent{"--absent", "", "Print those that are certainly not there",
                       into(args->absent)};
-  return {.name = "bloom",
-          .summary = "Shared Bloom filters: ask whether a key may exist",
-          .commands =
-              {verb("create", "Make a filter, unless there is one of this size", {name}, size,
-                    create),
-               verb("add", "Add keys", {name, keys}, {codec, type}, add),
-               verb("contains",
-                    "Print the keys that may be there; exit with 1 where nothing is printed",
-                    {name, keys}, {absent, codec, type}, contains),
-               verb("info", "How full it is, and how often it is wrong", {name}, {}, info),
-               verb("rebuild",
-                    "Put a new filter into its place when all keys are in, while others go on",
-                    {name, keys}, rebuild_options, rebuild),
-               verb("save", "Write it to a file", {name, file}, {codec}, save),
-               verb("load", "Put what a file has into its place", {name, file}, {codec}, load)},
-          .details = R"(  sluice bloom create users --expected 1000000 --error-rate 0.01
+  return {
+      .name = "bloom",
+      .summary = "Shared Bloom filters: ask whether a key may exist",
+      .commands = {verb("create", "Make a filter, unless there is one of this size", {name}, size,
+                        create),
+                   verb("add", "Add keys", {name, keys}, {codec, type}, add),
+                   verb("contains",
+                        "Print the keys that may be there; exit with 1 where nothing is printed",
+                        {name, keys}, {absent, codec, type}, contains),
+                   verb("info", "How full it is, and how often it is wrong", {name}, {}, info),
+                   verb("rebuild",
+                        "Put a new filter into its place when all keys are in, while others go on",
+                        {name, keys}, rebuild_options, rebuild),
+                   verb("save", "Write it to a file", {name, file}, {codec}, save),
+                   verb("load", "Put what a file has into its place", {name, file}, {codec}, load)},
+      .details = R"(  sluice bloom create users --expected 1000000 --error-rate 0.01
   psql -Atc 'select id from users' | sluice bloom add users
   sluice bloom contains users 4711 && echo 'may exist')"};
 }

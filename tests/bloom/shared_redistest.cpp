@@ -52,16 +52,12 @@ std::vector<Vector> vectors() {
   static const std::string a32(32, 'a');
   static const std::string a40(40, 'a');
   using enum BloomCodec;
-  return {{"", string, {386, 57, 498, 169, 610}},
-          {"1", string, {170, 14, 239, 28, 253}},
-          {1, string, {170, 14, 239, 28, 253}},
-          {"123", string, {334, 496, 156, 318, 652}},
-          {"hello", string, {662, 410, 398, 146, 134}},
-          {a20, string, {428, 497, 251, 320, 19}},
-          {a32, string, {37, 518, 610, 307, 399}},
-          {a40, string, {234, 536, 96, 343, 632}},
-          {"123", kryo5, {706, 256, 288, 567, 599}},
-          {"hello", kryo5, {140, 205, 400, 465, 660}}};
+  return {
+      {"", string, {386, 57, 498, 169, 610}},       {"1", string, {170, 14, 239, 28, 253}},
+      {1, string, {170, 14, 239, 28, 253}},         {"123", string, {334, 496, 156, 318, 652}},
+      {"hello", string, {662, 410, 398, 146, 134}}, {a20, string, {428, 497, 251, 320, 19}},
+      {a32, string, {37, 518, 610, 307, 399}},      {a40, string, {234, 536, 96, 343, 632}},
+      {"123", kryo5, {706, 256, 288, 567, 599}},    {"hello", kryo5, {140, 205, 400, 465, 660}}};
 }
 
 TEST_F(SharedBloom, BitsAndConfigAreRedissons) {
@@ -77,9 +73,9 @@ TEST_F(SharedBloom, BitsAndConfigAreRedissons) {
     const Value config = ask({"HGETALL", "{users}:config"});
     std::vector<std::string> fields;
     for (const auto& field : config.as_items()) fields.push_back(field.as_text());
-    EXPECT_EQ(fields, (std::vector<std::string>{"size", "729", "hashIterations", "5",
-                                                "expectedInsertions", "100", "falseProbability",
-                                                "0.03"}));
+    EXPECT_EQ(fields,
+              (std::vector<std::string>{"size", "729", "hashIterations", "5", "expectedInsertions",
+                                        "100", "falseProbability", "0.03"}));
     EXPECT_EQ(ask({"DBSIZE"}).as_integer(), 2);
     EXPECT_TRUE(filter.remove().get());
   }
@@ -137,9 +133,9 @@ TEST_F(SharedBloom, AConfigMismatchIsAsRedissonTreatsItAndWeFollow) {
   EXPECT_FALSE(ours.contains("123").get());
   EXPECT_TRUE(ours.add("123").get());
   EXPECT_EQ(metrics().bloom_followed.load(), before + 1);
-  EXPECT_EQ(other.contains({521240, 1161368, 4661478, 5301606, 5822846, 6462974, 378026})
-                .as_integer(),
-            1);
+  EXPECT_EQ(
+      other.contains({521240, 1161368, 4661478, 5301606, 5822846, 6462974, 378026}).as_integer(),
+      1);
 }
 
 TEST_F(SharedBloom, ABulkOfAThousandIsOneRoundTripAndOneScript) {

@@ -44,9 +44,9 @@ TEST(SharedBloomVectors, HashesAndIndexesAreRedissons) {
     EXPECT_EQ(hash_of(std::string_view{bytes}), hash) << bytes;
     EXPECT_EQ(indexes(hash, 729, 5), expected) << bytes;
   }
-  EXPECT_EQ(indexes(hash_of(std::string_view{"123"}), 9'585'058, 7),
-            (std::vector<std::uint64_t>{521240, 1161368, 4661478, 5301606, 5822846, 6462974,
-                                        378026}));
+  EXPECT_EQ(
+      indexes(hash_of(std::string_view{"123"}), 9'585'058, 7),
+      (std::vector<std::uint64_t>{521240, 1161368, 4661478, 5301606, 5822846, 6462974, 378026}));
 }
 
 TEST(SharedBloomVectors, AModulusIsARemainder) {
@@ -55,7 +55,8 @@ TEST(SharedBloomVectors, AModulusIsARemainder) {
     EXPECT_EQ(Modulus{divisor}.of(number), number % divisor) << number << " % " << divisor;
   };
   constexpr std::uint64_t most = ~std::uint64_t{0} >> 1;
-  for (const std::uint64_t divisor : {1ULL, 2ULL, 3ULL, 64ULL, 729ULL, 4294967294ULL, 4294967296ULL})
+  for (const std::uint64_t divisor :
+       {1ULL, 2ULL, 3ULL, 64ULL, 729ULL, 4294967294ULL, 4294967296ULL})
     for (const std::uint64_t number : {std::uint64_t{0}, divisor - 1, divisor, divisor + 1,
                                        most - most % divisor - 1, most - most % divisor, most})
       check(number, divisor);
@@ -125,7 +126,8 @@ TEST(SharedBloomDefinition, SizesAreRedissons) {
 TEST(SharedBloomDefinition, ASizeOutOfRangeIsRefused) {
   for (const SharedBloomSize size :
        {SharedBloomSize{.expected = 0}, SharedBloomSize{.expected = 2'000'000'000'000},
-        SharedBloomSize{.expected = 1, .error_rate = 0}, SharedBloomSize{.expected = 1, .error_rate = 1},
+        SharedBloomSize{.expected = 1, .error_rate = 0},
+        SharedBloomSize{.expected = 1, .error_rate = 1},
         SharedBloomSize{.expected = 1, .error_rate = std::nan("")},
         SharedBloomSize{.expected = 1, .error_rate = 0.9},
         SharedBloomSize{.expected = 1, .largest_link = 63}})
@@ -147,8 +149,7 @@ TEST(SharedBloomDefinition, MoreThanTwoToThe32BitsAreAChain) {
 
 Value fields(std::initializer_list<const char*> texts) {
   Value::Items items;
-  for (const char* const text : texts)
-    items.push_back(text ? Value::bulk_string(text) : Value{});
+  for (const char* const text : texts) items.push_back(text ? Value::bulk_string(text) : Value{});
   return Value::array(std::move(items));
 }
 
@@ -164,7 +165,8 @@ TEST(SharedBloomDefinition, AChainKeepsItsErrorRateHoweverLongItGets) {
   double sum = 0;
   for (const Link& link : chain.links) {
     const auto keys = static_cast<double>(link.capacity);
-    sum += std::pow(1 - std::exp(-keys * link.hashes / static_cast<double>(link.bits)), link.hashes);
+    sum +=
+        std::pow(1 - std::exp(-keys * link.hashes / static_cast<double>(link.bits)), link.hashes);
   }
   EXPECT_LT(sum, 0.0105);
 }

@@ -1,13 +1,14 @@
 // What SharedBloomFilter promises on every Store.
-#include "sluice/shared_bloom_filter.hpp"
-
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
-#include <random>
 #include <sstream>
 #include <thread>
 
 #include "contract/stores.hpp"
+#include "sluice/shared_bloom_filter.hpp"
 
 namespace sluice {
 namespace {
@@ -160,8 +161,9 @@ TEST_P(SharedBloomContract, AChainGrowsAndKeepsItsErrorRate) {
   auto filter = made(chain);
   const auto mine = names("mine:", 3000);
   for (std::size_t at = 0; at < mine.size(); at += 600)
-    (void)filter.add(bloom_keys(std::vector(mine.begin() + static_cast<std::ptrdiff_t>(at),
-                                            mine.begin() + static_cast<std::ptrdiff_t>(at) + 600)))
+    (void)filter
+        .add(bloom_keys(std::vector(mine.begin() + static_cast<std::ptrdiff_t>(at),
+                                    mine.begin() + static_cast<std::ptrdiff_t>(at) + 600)))
         .get();
   EXPECT_TRUE(has_all(filter, mine));
   const auto info = filter.info().get();
@@ -242,12 +244,10 @@ TEST_P(SharedBloomContract, ExpireRenameAndRemoveTakeAllKeys) {
   (void)filter.add(bloom_keys(mine)).get();
   const auto all = keys();
   EXPECT_EQ(all.size(), 3U) << "config and two links";
-  for (const auto& key : all)
-    EXPECT_GT(store().run({"PTTL", key}).get().as_integer(), 0) << key;
+  for (const auto& key : all) EXPECT_GT(store().run({"PTTL", key}).get().as_integer(), 0) << key;
   EXPECT_GT(filter.info().get().left.value_or(0ms), 30min);
   EXPECT_TRUE(filter.persist().get());
-  for (const auto& key : all)
-    EXPECT_EQ(store().run({"PTTL", key}).get().as_integer(), -1) << key;
+  for (const auto& key : all) EXPECT_EQ(store().run({"PTTL", key}).get().as_integer(), -1) << key;
 
   auto occupied = made(small, "occupied");
   EXPECT_EQ(error_of([&] { (void)filter.rename(name("occupied")).get(); }), Errc::in_use);
@@ -374,9 +374,8 @@ TEST_P(SharedBloomContract, ALocalCopyKnowsAtOnceWhatIsAdded) {
   (void)other.add("after").get();
   const std::string_view bulk[] = {"two", "three"};
   (void)other.add(bulk).get();
-  EXPECT_TRUE(comes_true([&] {
-    return copy.contains("after") && copy.contains("two") && copy.contains("three");
-  }));
+  EXPECT_TRUE(comes_true(
+      [&] { return copy.contains("after") && copy.contains("two") && copy.contains("three"); }));
   EXPECT_EQ(copy.bytes(), 96U);
   EXPECT_GE(copy.age(), 0ms);
 }
@@ -421,6 +420,79 @@ TEST_P(SharedBloomContract, ALocalCopyOfALargeFilterIsRefused) {
             Errc::out_of_space);
 }
 
+std::string bytes_of(const std::filesystem::path& file) {
+  std::ifstream stream{file, std::ios::binary};
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return std::move(text).str();
+}
+
+TEST_P(SharedBloomContract, AFileBringsAllOfItBack) {
+  const test::TempDir folder;
+  const std::string file = (folder / "users.bloom").string();
+  for (const SharedBloomSize& size : {small, chain}) {
+    auto filter = made(size);
+    const auto mine = names("mine:", size.scalable ? 250 : 80);
+    (void)filter.add(bloom_keys(mine)).get();
+    const auto before = filter.info().get();
+    filter.save(file).get();
+    (void)filter.remove().get();
+    filter.load(file).get();
+    EXPECT_TRUE(has_all(filter, mine));
+    const auto after = filter.info().get();
+    EXPECT_EQ(after.keys, before.keys);
+    EXPECT_EQ(after.expected, before.expected);
+    EXPECT_EQ(after.error_rate, before.error_rate);
+    EXPECT_EQ(after.links.size(), before.links.size());
+    (void)filter.add(bloom_keys(names("more:", 100))).get();
+    EXPECT_EQ(filter.info().get().links.size(), before.links.size()) << "300 fit into two links";
+    (void)filter.remove().get();
+    EXPECT_TRUE(keys().empty());
+  }
+}
+
+TEST_P(SharedBloomContract, AFileTakesThePlaceOfAnotherFilter) {
+  const test::TempDir folder;
+  const std::string file = (folder / "users.bloom").string();
+  auto filter = made(small);
+  (void)filter.add("saved").get();
+  filter.save(file).get();
+  (void)filter.remove().get();
+  EXPECT_TRUE(filter.try_create({.expected = 5000, .error_rate = 0.001}).get());
+  (void)filter.add("other").get();
+  filter.load(file).get();
+  EXPECT_TRUE(filter.contains("saved").get());
+  EXPECT_FALSE(filter.contains("other").get());
+  SharedBloomFilter java{store(), name("filter"), {.codec = BloomCodec::kryo5}};
+  EXPECT_EQ(error_of([&] { java.load(file).get(); }), Errc::config_mismatch);
+  EXPECT_EQ(error_of([&] { filter.load(file + ".missing").get(); }), Errc::bad_argument);
+  EXPECT_EQ(error_of([&] { filter.save("/nowhere/x").get(); }), Errc::bad_argument);
+}
+
+TEST_P(SharedBloomContract, AFileThatIsCutOrChangedIsRefused) {
+  if (GetParam() != test::StoreKind::embedded_memory) GTEST_SKIP() << "the file is the same";
+  const test::TempDir folder;
+  const std::string file = (folder / "users.bloom").string();
+  auto filter = made(chain);
+  (void)filter.add(bloom_keys(names("mine:", 10))).get();
+  filter.save(file).get();
+  const std::string whole = bytes_of(file);
+  const auto is_refused = [&](const std::string& bytes) {
+    std::ofstream{file, std::ios::binary | std::ios::trunc} << bytes;
+    return error_of([&] { filter.load(file).get(); }) == Errc::corrupt;
+  };
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    ASSERT_TRUE(is_refused(whole.substr(0, size))) << "cut at " << size;
+  ASSERT_TRUE(is_refused(whole + '\0'));
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ (1 << at % 8));
+    ASSERT_TRUE(is_refused(changed)) << "changed at " << at;
+  }
+  EXPECT_TRUE(filter.contains("mine:0").get()) << "and nothing was done";
+  EXPECT_TRUE(keys().size() == 2U);
+}
+
 TEST_P(SharedBloomContract, KeysOfAnotherKindAreAnError) {
   store().run({"RPUSH", name("list"), "x"}).get();
   SharedBloomFilter list{store(), name("list")};
@@ -449,8 +521,7 @@ TEST_P(SharedBloomContract, NamesOutOfRangeAreRefused) {
   EXPECT_EQ(error_of([&] { (void)filter.rename(name("filter")).get(); }), Errc::bad_argument);
   EXPECT_EQ(error_of([&] { (void)filter.try_rebuild(small, {.lease = 1ms}).get(); }),
             Errc::bad_argument);
-  EXPECT_EQ(error_of([&] { (void)filter.local_copy({.refresh = 0ms}).get(); }),
-            Errc::bad_argument);
+  EXPECT_EQ(error_of([&] { (void)filter.local_copy({.refresh = 0ms}).get(); }), Errc::bad_argument);
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ double error_of_link(double error_rate, std::size_t number) {
 Link link_of(std::uint64_t expected, double error_rate, std::uint64_t largest) {
   using std::numbers::ln2;
   const auto fitting = static_cast<double>(largest) * ln2 * ln2 / -std::log(error_rate);
-  const auto capacity = static_cast<std::uint64_t>(
-      std::clamp(fitting, 1.0, static_cast<double>(expected)));
+  const auto capacity =
+      static_cast<std::uint64_t>(std::clamp(fitting, 1.0, static_cast<double>(expected)));
   Link link{.bits = std::clamp(optimal_bits(capacity, error_rate), std::uint64_t{1}, largest),
             .hashes = 0,
             .capacity = capacity};
@@ -103,7 +103,9 @@ std::vector<Link> parse_chain(std::string_view text) {
   return links;
 }
 
-std::string text_of(const Value& field) { return field.is_null() ? std::string{} : field.as_text(); }
+std::string text_of(const Value& field) {
+  return field.is_null() ? std::string{} : field.as_text();
+}
 
 [[noreturn]] void refuse(const std::string& name, std::string_view what, const std::string& value) {
   throw Error{Errc::wrong_type,
@@ -122,8 +124,8 @@ std::string java_text(double number) {
   std::string text{digits, std::to_chars(digits, end, number, scientific).ptr};
   if (text[1] == 'e') text.assign(digits, std::to_chars(digits, end, number, scientific, 1).ptr);
   const auto mark = text.find('e');
-  const int exponent = leading_number<int>(std::string_view{text}.substr(
-      mark + (text[mark + 1] == '+' ? 2 : 1)));
+  const int exponent =
+      leading_number<int>(std::string_view{text}.substr(mark + (text[mark + 1] == '+' ? 2 : 1)));
   std::string mantissa = text.substr(0, mark);
   if (number != 0 && (exponent < -3 || exponent >= 7))
     return fmt::format("{}E{}", mantissa, exponent);
@@ -188,9 +190,8 @@ Definition Definition::of(const Value& reply, const std::string& name) {
 
 Definition Definition::made(const SharedBloomSize& size) {
   if (size.expected < 1 || size.expected > most_expected)
-    throw Error{Errc::bad_argument,
-                fmt::format("a Bloom filter is for 1 to {} keys, not for {}", most_expected,
-                            size.expected)};
+    throw Error{Errc::bad_argument, fmt::format("a Bloom filter is for 1 to {} keys, not for {}",
+                                                most_expected, size.expected)};
   if (!(size.error_rate > 0 && size.error_rate < 1))
     throw Error{Errc::bad_argument,
                 fmt::format("the error rate of a Bloom filter is above 0 and below 1, not {}",
@@ -212,7 +213,8 @@ Definition Definition::made(const SharedBloomSize& size) {
   if (is_chain) {
     const double share = error_of_link(size.error_rate, 0);
     first = link_of(size.expected, share, size.largest_link);
-    made.chain = text_of(ChainTerms{.error_rate = size.error_rate, .largest_link = size.largest_link});
+    made.chain =
+        text_of(ChainTerms{.error_rate = size.error_rate, .largest_link = size.largest_link});
     made.chain += text_of(first);
   } else {
     first.bits = optimal_bits(size.expected, size.error_rate);

@@ -19,8 +19,8 @@ std::uint64_t mask_of(std::uint64_t index) noexcept {
 
 FilterBits::FilterBits(const Definition& definition) : bytes_(bytes_of(definition)) {
   for (const Link& link : definition.links)
-    parts_.push_back({link.modulus, link.hashes, words_of(link),
-                      std::make_unique<Word[]>(words_of(link))});
+    parts_.push_back(
+        {link.modulus, link.hashes, words_of(link), std::make_unique<Word[]>(words_of(link))});
 }
 
 std::uint64_t FilterBits::bytes_of(const Definition& definition) noexcept {

@@ -29,7 +29,8 @@ KeyHash hash_of(const BloomKey& key, BloomCodec codec);
 class Modulus {
  public:
   Modulus() = default;
-  explicit Modulus(std::uint64_t divisor) noexcept : divisor_(divisor), inverse_(~std::uint64_t{0} / divisor) {}
+  explicit Modulus(std::uint64_t divisor) noexcept
+      : divisor_(divisor), inverse_(~std::uint64_t{0} / divisor) {}
 
   std::uint64_t of(std::uint64_t number) const noexcept {
     __extension__ using Wide = unsigned __int128;

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "bloom/shared/shared_file.hpp"
 #include "bloom/shared/local_filter.hpp"
+#include "bloom/shared/shared_file.hpp"
 #include "bloom/shared/shared_filter.hpp"
 
 namespace sluice {

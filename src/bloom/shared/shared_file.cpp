@@ -118,8 +118,8 @@ Contents read_contents(const SavedFile& file) {
   file.read(0, std::as_writable_bytes(std::span{&head, 1}));
   if (head.begins != magic) throw damaged(file.path(), "it does not begin as a shared one");
   if (head.format != format)
-    throw damaged(file.path(), fmt::format("its format is {}, and this program knows {}",
-                                           head.format, format));
+    throw damaged(file.path(),
+                  fmt::format("its format is {}, and this program knows {}", head.format, format));
   if (head.bytes != file.bytes())
     throw damaged(file.path(), fmt::format("it has {} bytes of {}", file.bytes(), head.bytes));
   if (head.chain_bytes > most_chain_bytes ||
@@ -129,10 +129,10 @@ Contents read_contents(const SavedFile& file) {
   file.read(sizeof head, std::as_writable_bytes(std::span{chain}));
   file.read(head.bytes - tail_bytes, std::as_writable_bytes(std::span{&contents.tail, 1}));
   try {
-    const auto fields = Value::array({Value::bulk_string(fmt::to_string(head.bits)),
-                                      Value::bulk_string(fmt::to_string(head.hashes)),
-                                      chain.empty() ? Value{} : Value::bulk_string(chain), Value{},
-                                      Value{}});
+    const auto fields =
+        Value::array({Value::bulk_string(fmt::to_string(head.bits)),
+                      Value::bulk_string(fmt::to_string(head.hashes)),
+                      chain.empty() ? Value{} : Value::bulk_string(chain), Value{}, Value{}});
     contents.definition = Definition::of(fields, file.path());
   } catch (const Error& lie) {
     throw damaged(file.path(), lie.message());

@@ -32,9 +32,7 @@ void append(std::string& text, const KeyHash& key) {
 
 std::string quoted(const std::string& name) { return to_string(Value::bulk_string(name)); }
 
-
 std::string next_name(const std::string& name) { return key_with_suffix(name, "next"); }
-
 
 Error changes_always(const FilterNames& names) {
   return Error{Errc::server,
@@ -45,7 +43,8 @@ Error changes_always(const FilterNames& names) {
 }
 
 std::string checked_name(std::string name) {
-  if (name.empty()) throw Error{Errc::bad_argument, "a Bloom filter needs a name that is not empty"};
+  if (name.empty())
+    throw Error{Errc::bad_argument, "a Bloom filter needs a name that is not empty"};
   if (name.size() > longest_name)
     throw Error{Errc::bad_argument,
                 fmt::format("the name of a Bloom filter has at most {} bytes, this one {}: {}",
@@ -212,8 +211,8 @@ Task<std::vector<bool>> SharedFilter::ask(Verb verb, std::vector<KeyHash> keys) 
     const std::size_t now = std::min(todo.size(), a_script * most_scripts);
     std::vector<Call> calls;
     for (std::size_t at = 0; at < now; at += a_script)
-      calls.push_back(call_for(
-          verb, known, keys, std::span{todo}.subspan(at, std::min(a_script, now - at))));
+      calls.push_back(
+          call_for(verb, known, keys, std::span{todo}.subspan(at, std::min(a_script, now - at))));
     const std::vector<Value> replies = co_await send(calls, verb);
 
     std::vector<std::size_t> left;

@@ -94,7 +94,7 @@ class SharedFilter : public std::enable_shared_from_this<SharedFilter> {
   Store& store_;
   const FilterNames names_;
   const SharedBloomOptions options_;
-  const std::string id_;                   // of the rebuild that this one is; empty: none
+  const std::string id_;                     // of the rebuild that this one is; empty: none
   const std::chrono::milliseconds lease_{};  // of that
   std::mutex mutex_;
   std::optional<Definition> known_;

@@ -55,7 +55,9 @@ Task<SharedBloomInfo> SharedFilter::info() {
     if (Definition::of(replies[0], names_.config) != known) continue;
 
     SharedBloomInfo info;
-    const auto number_of = [](const Value& field) { return field.is_null() ? "" : field.as_text(); };
+    const auto number_of = [](const Value& field) {
+      return field.is_null() ? "" : field.as_text();
+    };
     info.expected = leading_number<std::uint64_t>(number_of(fields.at(5)));
     info.error_rate = parse_decimal(number_of(fields.at(6))).value_or(0);
     const std::int64_t left = replies.at(1).as_integer();
@@ -89,10 +91,9 @@ Task<void> SharedFilter::merge(std::vector<std::string> others) {
     const auto other = std::make_shared<SharedFilter>(store_, name, options_);
     Definition theirs;
     const auto call_for_merge = [this, &theirs, &other](const Definition& mine) {
-      const bool is_alike = theirs.links.size() <= mine.links.size() &&
-                            theirs.grows() == mine.grows() &&
-                            std::ranges::equal(theirs.links, std::span{mine.links}.first(
-                                                                 theirs.links.size()));
+      const bool is_alike =
+          theirs.links.size() <= mine.links.size() && theirs.grows() == mine.grows() &&
+          std::ranges::equal(theirs.links, std::span{mine.links}.first(theirs.links.size()));
       if (!is_alike)
         throw Error{Errc::config_mismatch,
                     fmt::format("Bloom filter {} ({} bits, {} hashes, links {}) and {} ({} bits, "
@@ -156,12 +157,13 @@ Task<bool> SharedFilter::rename(std::string to) {
   const auto self = shared_from_this();
   const FilterNames other{checked_name(std::move(to))};
   if (other.bits == names_.bits)
-    throw Error{Errc::bad_argument, fmt::format("Bloom filter {} has that name already",
-                                                quoted(names_.bits))};
+    throw Error{Errc::bad_argument,
+                fmt::format("Bloom filter {} has that name already", quoted(names_.bits))};
   const Value reply = co_await manage([this, &other](const Definition& known) {
     Call call{scripts::bloom_shared_rename};
     call.key(names_.config).key(other.config);
-    for (std::size_t i = 0; i < known.links.size(); ++i) call.key(names_.link(i)).key(other.link(i));
+    for (std::size_t i = 0; i < known.links.size(); ++i)
+      call.key(names_.link(i)).key(other.link(i));
     call.known(known).arg(names_.channel).arg(other.channel);
     return call;
   });
