@@ -184,7 +184,7 @@ class LocalBloomFilter {
 ///   adds while the first link of a chain is full has the error rate. That a store which lost its
 ///   data has the keys. That the keys of a bulk are added together: a bulk that fails in its midst
 ///   has added some.
-/// Threads: any. The Store must outlive the filter; its Tasks may outlive it.
+/// Threads: any. The Store must outlive the filter, the filter its Tasks.
 /// In Redis: string NAME, the bits, and hash {NAME}:config {size, hashIterations,
 ///   expectedInsertions, falseProbability}, as Redisson's; of a chain also the fields sluice:links
 ///   and sluice:count and the strings {NAME}:link:1, {NAME}:link:2 ...; during a rebuild the field
