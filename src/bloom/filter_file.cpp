@@ -53,9 +53,9 @@ constexpr std::uint64_t table_bytes(std::uint64_t parts) {
 }
 
 Error damaged(const std::string& path, std::string_view why) {
-  return Error{Errc::corrupt,
-               fmt::format("{} is no whole Bloom filter: {}; save it anew, or restore a copy", path,
-                           why)};
+  return Error{
+      Errc::corrupt,
+      fmt::format("{} is no whole Bloom filter: {}; save it anew, or restore a copy", path, why)};
 }
 
 std::span<const std::byte> bytes_of(const auto& value) {
@@ -107,8 +107,8 @@ class Draft {
  private:
   void put(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-      const auto done = ::pwrite(file_.number(), bytes.data(), bytes.size(),
-                                 static_cast<off_t>(offset_));
+      const auto done =
+          ::pwrite(file_.number(), bytes.data(), bytes.size(), static_cast<off_t>(offset_));
       if (done < 0 && errno == EINTR) continue;
       if (done < 0) fail("write", draft_);
       offset_ += static_cast<std::uint64_t>(done);
@@ -185,8 +185,8 @@ Head read_head(const SavedFile& file) {
   file.read(0, std::as_writable_bytes(std::span{&head, 1}));
   if (head.begins != magic) throw damaged(file.path(), "it does not begin as one");
   if (head.format != format)
-    throw damaged(file.path(), fmt::format("its format is {}, and this program knows {}",
-                                           head.format, format));
+    throw damaged(file.path(),
+                  fmt::format("its format is {}, and this program knows {}", head.format, format));
   if (head.bytes != file.bytes())
     throw damaged(file.path(), fmt::format("it has {} bytes of {}", file.bytes(), head.bytes));
   if (head.parts == 0 || head.parts > most_links ||
@@ -215,8 +215,8 @@ Table read_table(const SavedFile& file) {
     bytes += whole_lines(shape.bits / 8);
   }
   if (bytes != file.bytes())
-    throw damaged(file.path(), fmt::format("its parts are of {} bytes, and it has {}", bytes,
-                                           file.bytes()));
+    throw damaged(file.path(),
+                  fmt::format("its parts are of {} bytes, and it has {}", bytes, file.bytes()));
   return table;
 }
 
