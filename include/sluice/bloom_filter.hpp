@@ -17,14 +17,14 @@ class Filter;
 }
 
 enum class BloomKind : std::uint8_t {
-  blocked,   ///< Split blocks, bit-equal to Parquet's (XXH64): one cache line for each key, with AVX2
-             ///< where the processor has it. The fastest. Takes 11 bits a key at 1 %; for rates
-             ///< below 0.1 % many more than the others.
-  guava,     ///< Bit-equal to Guava's BloomFilter (MURMUR128_MITZ_64): 9.6 bits a key at 1 %.
+  blocked,  ///< Split blocks, bit-equal to Parquet's (XXH64): one cache line for each key, with
+            ///< AVX2 where the processor has it. The fastest. Takes 11 bits a key at 1 %; for rates
+            ///< below 0.1 % many more than the others.
+  guava,    ///< Bit-equal to Guava's BloomFilter (MURMUR128_MITZ_64): 9.6 bits a key at 1 %.
   guava_32,  ///< Bit-equal to Guava's of before version 11 (MURMUR128_MITZ_32). For old files.
   counting,  ///< Counts to 15 instead of bits, so that keys can be removed: 4 times as large.
-  scalable,  ///< Grows beyond the expected keys and keeps its rate: a chain of filters, each twice as
-             ///< large and half as often wrong as the last.
+  scalable,  ///< Grows beyond the expected keys and keeps its rate: a chain of filters, each twice
+             ///< as large and half as often wrong as the last.
 };
 std::string_view to_string(BloomKind kind) noexcept;
 
@@ -43,13 +43,13 @@ struct BloomFilterOptions {
 /// What a filter is now.
 struct BloomFilterInfo {
   BloomKind kind;
-  std::uint64_t bits;    ///< Counters, if `counting`.
-  std::uint64_t bytes;   ///< Of memory, and of a file but for some hundred.
-  unsigned hashes;       ///< Bits set by a key; if `scalable`, in the newest filter of the chain.
-  unsigned filters;      ///< In the chain; 1 if not `scalable`.
-  std::uint64_t keys;    ///< Different keys that were added; an estimate from the bits.
-  double saturation;     ///< The part of the bits that are set; at 0.5 a filter has what it expected.
-  double error_rate;     ///< What it is now, computed from the bits.
+  std::uint64_t bits;   ///< Counters, if `counting`.
+  std::uint64_t bytes;  ///< Of memory, and of a file but for some hundred.
+  unsigned hashes;      ///< Bits set by a key; if `scalable`, in the newest filter of the chain.
+  unsigned filters;     ///< In the chain; 1 if not `scalable`.
+  std::uint64_t keys;   ///< Different keys that were added; an estimate from the bits.
+  double saturation;  ///< The part of the bits that are set; at 0.5 a filter has what it expected.
+  double error_rate;  ///< What it is now, computed from the bits.
 };
 
 /// A set that says "certainly not" or "probably", and never forgets a key.
@@ -83,8 +83,8 @@ class BloomFilter {
   ~BloomFilter();
 
   /// Whether the key is certainly new. False: it is there already, or seems to be. Two threads that
-  /// add one new key at once may both hear that it is new. A key is any bytes, also none; only `blocked`
-  /// takes 4 GiB and more (others: bad_argument).
+  /// add one new key at once may both hear that it is new. A key is any bytes, also none; only
+  /// `blocked` takes 4 GiB and more (others: bad_argument).
   bool add(std::string_view key);
   bool contains(std::string_view key) const;
   /// A number is its 8 bytes, little-endian: Guava's longFunnel, Parquet's INT64.

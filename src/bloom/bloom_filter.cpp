@@ -21,9 +21,7 @@ std::string_view bytes_of(const std::uint64_t& number) {
 BloomFilter::BloomFilter(BloomFilterOptions options) : filter_(bloom::make_filter(options)) {}
 BloomFilter::BloomFilter(std::unique_ptr<bloom::Filter> filter) : filter_(std::move(filter)) {}
 BloomFilter::BloomFilter(const BloomFilter& other) : filter_(bloom::copy_of(*other.filter_)) {}
-BloomFilter& BloomFilter::operator=(const BloomFilter& other) {
-  return *this = BloomFilter{other};
-}
+BloomFilter& BloomFilter::operator=(const BloomFilter& other) { return *this = BloomFilter{other}; }
 BloomFilter::BloomFilter(BloomFilter&&) noexcept = default;
 BloomFilter& BloomFilter::operator=(BloomFilter&&) noexcept = default;
 BloomFilter::~BloomFilter() = default;
@@ -31,9 +29,7 @@ BloomFilter::~BloomFilter() = default;
 bool BloomFilter::add(std::string_view key) { return filter_->add(key); }
 bool BloomFilter::contains(std::string_view key) const { return filter_->contains(key); }
 bool BloomFilter::add_number(std::uint64_t key) { return filter_->add_number(key); }
-bool BloomFilter::contains_number(std::uint64_t key) const {
-  return filter_->contains_number(key);
-}
+bool BloomFilter::contains_number(std::uint64_t key) const { return filter_->contains_number(key); }
 
 std::vector<bool> BloomFilter::add(std::span<const std::string_view> keys) {
   return filter_->add_keys(keys);

@@ -58,8 +58,8 @@ class CountingFilter final : public Filter {
   bool add(std::string_view key) override {
     bool is_new = false;
     for_each_counter(key, [&](std::uint64_t word, Counter counter) {
-      const Word old = exchange(memory_.words()[word],
-                                [counter](Word value) { return counter.raised(value); });
+      const Word old =
+          exchange(memory_.words()[word], [counter](Word value) { return counter.raised(value); });
       is_new |= counter.of(old) == 0;
       return true;
     });

@@ -63,8 +63,8 @@ Head read_head(const SavedFile& file) {
   file.read(0, std::as_writable_bytes(std::span{&head, 1}));
   if (head.begins != magic) throw damaged(file.path(), "it does not begin as one");
   if (head.format != format)
-    throw damaged(file.path(), fmt::format("its format is {}, and this program knows {}",
-                                           head.format, format));
+    throw damaged(file.path(),
+                  fmt::format("its format is {}, and this program knows {}", head.format, format));
   if (head.bytes != file.bytes())
     throw damaged(file.path(), fmt::format("it has {} bytes of {}", file.bytes(), head.bytes));
   if (head.parts == 0 || head.parts > most_links ||
@@ -93,8 +93,8 @@ Table read_table(const SavedFile& file) {
     bytes += whole_lines(shape.bits / 8);
   }
   if (bytes != file.bytes())
-    throw damaged(file.path(), fmt::format("its parts are of {} bytes, and it has {}", bytes,
-                                           file.bytes()));
+    throw damaged(file.path(),
+                  fmt::format("its parts are of {} bytes, and it has {}", bytes, file.bytes()));
   return table;
 }
 

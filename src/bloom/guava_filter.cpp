@@ -149,8 +149,8 @@ std::unique_ptr<Filter> read_guava_form(std::string_view form) {
   std::memcpy(&count, form.data() + 2, sizeof count);
   count = __builtin_bswap32(count);
   if (count > most_words || form.size() != head_bytes + std::uint64_t{count} * sizeof(Word))
-    throw no_form(fmt::format("they are {}, and say that they have {} words of 8", form.size(),
-                              count));
+    throw no_form(
+        fmt::format("they are {}, and say that they have {} words of 8", form.size(), count));
   const Shape shape{.bits = std::uint64_t{count} * 64,
                     .hashes = static_cast<unsigned char>(form[1])};
   std::vector<Part> parts;
@@ -164,9 +164,9 @@ std::unique_ptr<Filter> read_guava_form(std::string_view form) {
   const BloomFilterOptions options{
       .kind = form[0] == 1 ? BloomKind::guava : BloomKind::guava_32,
       .expected = std::max<std::uint64_t>(
-          1, static_cast<std::uint64_t>(static_cast<double>(shape.bits) * std::numbers::ln2 /
-                                        static_cast<double>(std::max<std::uint64_t>(
-                                            shape.hashes, 1)))),
+          1, static_cast<std::uint64_t>(
+                 static_cast<double>(shape.bits) * std::numbers::ln2 /
+                 static_cast<double>(std::max<std::uint64_t>(shape.hashes, 1)))),
       .error_rate = std::pow(0.5, static_cast<double>(std::max<std::uint64_t>(shape.hashes, 1)))};
   return make_guava(options, std::move(parts));
 }

@@ -49,9 +49,7 @@ class Link {
     });
   }
 
-  bool is_full() const noexcept {
-    return keys_.load(std::memory_order_relaxed) >= shape_.capacity;
-  }
+  bool is_full() const noexcept { return keys_.load(std::memory_order_relaxed) >= shape_.capacity; }
 
   const Shape& shape() const noexcept { return shape_; }
   PartView view() const {
@@ -96,10 +94,11 @@ class ScalableFilter final : public Filter {
       parts.push_back({part.shape, Memory::copy_of(part.words)});
     const std::scoped_lock lock{growing_};
     if (count_ + parts.size() > most_links)
-      throw Error{Errc::bad_argument,
-                  fmt::format("a scalable Bloom filter chains at most {} filters, and these are {}: "
-                              "make one that expects more keys, and add them anew",
-                              most_links, count_ + parts.size())};
+      throw Error{
+          Errc::bad_argument,
+          fmt::format("a scalable Bloom filter chains at most {} filters, and these are {}: "
+                      "make one that expects more keys, and add them anew",
+                      most_links, count_ + parts.size())};
     for (auto& part : parts) append(std::move(part));
   }
 

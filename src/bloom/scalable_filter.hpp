@@ -1,6 +1,6 @@
 /// Scalable Bloom filters (Almeida, Baquero, Preguiça, Hutchison, 2007): a chain of filters. The
-/// last takes the keys until it has what it was made for; then a next one is made, for twice as many
-/// keys and at half the error rate. All rates together stay below the one that was asked for.
+/// last takes the keys until it has what it was made for; then a next one is made, for twice as
+/// many keys and at half the error rate. All rates together stay below the one that was asked for.
 #pragma once
 
 #include <memory>

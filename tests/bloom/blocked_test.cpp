@@ -32,11 +32,10 @@ std::vector<Lanes> all_lanes() {
 /// The bitsets that Spark 3.2 wrote for columns of INT64 0 to 9, and of strings a0 to a9.
 TEST(BlockedFilter, HasTheBitsOfParquet) {
   const auto numbers =
-      bytes({24, 130, 24, 8,   134, 8,  68, 6, 2, 101, 128, 10,  64, 2, 38, 78,
-             114, 1,  64, 38,  1,   192, 194, 152, 64, 70, 0, 36, 56, 121, 64, 0});
-  const auto texts =
-      bytes({200, 1,  80, 20, 64, 68, 8,  109, 6, 37, 4,  67, 144, 80, 96, 32,
-             8,   132, 43, 33, 0,  5,  99, 65,  2, 0,  224, 44, 64,  78, 96, 4});
+      bytes({24,  130, 24, 8,  134, 8,   68,  6,   2,  101, 128, 10, 64, 2,   38, 78,
+             114, 1,   64, 38, 1,   192, 194, 152, 64, 70,  0,   36, 56, 121, 64, 0});
+  const auto texts = bytes({200, 1,   80, 20, 64, 68, 8,  109, 6, 37, 4,   67, 144, 80, 96, 32,
+                            8,   132, 43, 33, 0,  5,  99, 65,  2, 0,  224, 44, 64,  78, 96, 4});
   for (const auto lanes : all_lanes()) {
     const auto first = filter_of(1, lanes);
     const auto second = filter_of(1, lanes);
@@ -59,8 +58,8 @@ TEST(BlockedFilter, TakesTheBlockOfTheUpperHalfOfTheHash) {
     filter->add("");
     const auto block = 0xef46db37ULL * 1000 >> 32;
     const auto form = parquet_form(*filter);
-    for (std::size_t i = 0; i < form.size(); ++i)
-      if (form[i] != 0) EXPECT_EQ(i / 32, block);
+    const auto outside = form.substr(0, block * 32) + form.substr(block * 32 + 32);
+    EXPECT_EQ(outside, std::string(999 * 32, '\0'));
     EXPECT_EQ(count_bits(filter->parts().front().words), 8U);
   }
 }
@@ -78,8 +77,8 @@ RC_GTEST_PROP(BlockedFilter, HashesANumberAsItsBytes, (std::uint64_t number)) {
 TEST(BlockedFilter, Avx2DoesWhatPlainCodeDoes) {
   if (!has_avx2()) GTEST_SKIP() << "this processor has no AVX2";
   std::mt19937_64 random{7};
-  for (int round = 0; round < test::rounds(200); ++round) {
-    const auto blocks = random() % (round % 2 == 0 ? 10 : 5000) + 1;
+  for (int round = 0; round < test::rounds(50); ++round) {
+    const auto blocks = random() % (round % 2 == 0 ? 10 : 1000) + 1;
     const auto plain = filter_of(blocks, Lanes::scalar);
     const auto avx2 = filter_of(blocks, Lanes::avx2);
     std::vector<std::uint64_t> keys(random() % (blocks * 40) + 1);
@@ -91,8 +90,7 @@ TEST(BlockedFilter, Avx2DoesWhatPlainCodeDoes) {
     ASSERT_EQ(parquet_form(*plain), parquet_form(*avx2));
     for (auto& key : keys) key = random() % (blocks * 120);
     ASSERT_EQ(plain->contains_numbers(keys), avx2->contains_numbers(keys));
-    for (const auto key : half)
-      ASSERT_EQ(plain->contains_number(key), avx2->contains_number(key));
+    for (const auto key : half) ASSERT_EQ(plain->contains_number(key), avx2->contains_number(key));
   }
 }
 

@@ -110,7 +110,9 @@ TEST_P(EachKindOfFile, WhatIsAddedToAMappedOneIsNotInTheFile) {
   const auto second = BloomFilter::map(path_);
   for (int i = 1000; i < 1020; ++i) first.add(i);
   for (int i = 1000; i < 1020; ++i) EXPECT_TRUE(first.contains(i));
-  EXPECT_LT(second.info().saturation, first.info().saturation);
+  int found = 0;
+  for (int i = 1000; i < 1020; ++i) found += second.contains(i) ? 1 : 0;
+  EXPECT_LT(found, 10);
   EXPECT_EQ(read(path_), before);
 }
 
@@ -147,17 +149,15 @@ TEST_P(EachKindOfFile, ThatIsChangedAtAnyByteIsRefused) {
 TEST_P(EachKindOfFile, ThatLiesWithTheRightChecksumDoesNoHarm) {
   filled(GetParam(), 90).save(path_);
   const auto bytes = read(path_);
-  constexpr std::uint64_t lies[] = {0,       1,         2,          3,    4,         5,
-                                    63,      64,        65,         255,  256,       257,
-                                    1U << 31, 1ULL << 40, 1ULL << 63, ~0ULL, ~0ULL - 63};
+  constexpr std::uint64_t lies[] = {0, 1, 2, 3, 5, 64, 256, 1ULL << 40, 1ULL << 63, ~0ULL};
   int refused = 0;
-  for (std::size_t at = 0; at + 8 <= std::min<std::size_t>(bytes.size(), 256); at += 8)
+  for (std::size_t at = 0; at + 8 <= std::min<std::size_t>(bytes.size(), 200); at += 8)
     for (const auto lie : lies) {
       auto changed = bytes;
       std::memcpy(changed.data() + at, &lie, sizeof lie);
       if (at != checksum_at) refused += refusal_of(summed_anew(changed)).empty() ? 0 : 1;
     }
-  EXPECT_GT(refused, 50);
+  EXPECT_GT(refused, 40);
 }
 
 TEST(BloomFile, ThatIsNoneIsRefusedWithItsName) {
@@ -172,7 +172,7 @@ TEST(BloomFile, ThatIsNoneIsRefusedWithItsName) {
         EXPECT_EQ(error.errc(), Errc::bad_argument);
         EXPECT_TRUE(error.message().contains(path)) << error.message();
       }
-  EXPECT_THROW(BloomFilter{}.save((folder / "no" ).string() + "/filter"), Error);
+  EXPECT_THROW(BloomFilter{}.save((folder / "no").string() + "/filter"), Error);
   EXPECT_THROW(BloomFilter{}.save(folder.str()), Error);
   EXPECT_TRUE(std::filesystem::is_directory(folder.path()));
 }

@@ -32,9 +32,9 @@ std::vector<Written> written() {
   const std::vector<std::string> chars{
       BloomFilter::chars_funnel(u""), BloomFilter::chars_funnel(u"a"),
       BloomFilter::chars_funnel(u"hello"), BloomFilter::chars_funnel(u"Grüße, 世界")};
-  const std::vector<std::string> ints{
-      BloomFilter::int_funnel(0), BloomFilter::int_funnel(1), BloomFilter::int_funnel(-1),
-      BloomFilter::int_funnel(42), BloomFilter::int_funnel(INT32_MIN)};
+  const std::vector<std::string> ints{BloomFilter::int_funnel(0), BloomFilter::int_funnel(1),
+                                      BloomFilter::int_funnel(-1), BloomFilter::int_funnel(42),
+                                      BloomFilter::int_funnel(INT32_MIN)};
   const std::vector<std::int64_t> longs{0, 1, -1, 42, INT64_MIN};
   using enum BloomKind;
   return {
@@ -44,7 +44,8 @@ std::vector<Written> written() {
        chars},
       {guava_32, "000500000004000132c00080000040400040000800000024000009000000200c210020200080",
        ints},
-      {guava_32, "0005000000041200000440040000200000801000008000000092000300004021000556200000",
+      {guava_32,
+       "0005000000041200000440040000200000801000008000000092000300004021000556200000",
        {},
        longs},
       {guava, "0105000000042010200408202005080000600000200020200000208022400002200820100000",
@@ -52,7 +53,8 @@ std::vector<Written> written() {
       {guava, "010500000004041000000000a001000000000001180020820000008080800000000000084000",
        chars},
       {guava, "0105000000044000008002020000402000200020002250002000400080214802002000008000", ints},
-      {guava, "0105000000040000808420080000010880041041060000000000000800018100000020020802",
+      {guava,
+       "0105000000040000808420080000010880041041060000000000000800018100000020020802",
        {},
        longs},
   };
