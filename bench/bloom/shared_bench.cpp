@@ -72,9 +72,8 @@ int main(int argc, char** argv) {
     misses.values.push_back(in_bulk(filter, absent, options.each));
     hits.peer_values.push_back(one_by_one(filter, present, options.each));
     hits.values.push_back(in_bulk(filter, present, options.each));
-    added.values.push_back(rate(options.each, [&] {
-      return filter.add(bloom_keys(present)).get().size();
-    }));
+    added.values.push_back(
+        rate(options.each, [&] { return filter.add(bloom_keys(present)).get().size(); }));
     std::size_t there = 0;
     local.values.push_back(rate(options.each, [&] {
       for (const auto& key : asked) there += copy.contains(key) ? 1 : 0;

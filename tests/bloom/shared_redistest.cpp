@@ -156,7 +156,7 @@ TEST_F(SharedBloom, ABulkOfAThousandIsOneRoundTripAndOneScript) {
 TEST_F(SharedBloom, AUserWhoMayNotIsTold) {
   SharedBloomFilter{*store_, "users"}.try_create(small).get();
   ask({"ACL", "SETUSER", "reader", "on", ">pw", "~*", "+evalsha", "+eval", "+hmget", "+getbit",
-       "+hello", "+auth", "+client", "+script", "resetchannels"});
+       "+hello", "+auth", "+client", "+script", "+ping", "+select", "resetchannels"});
   const auto url = "redis://reader:pw@127.0.0.1:" + std::to_string(server_.port());
   const auto theirs = open(url);
   SharedBloomFilter filter{*theirs, "users"};
@@ -176,9 +176,13 @@ TEST_F(SharedBloom, AUserWhoMayNotIsTold) {
 TEST_F(SharedBloom, ARebuildEndsWithItsLease) {
   SharedBloomFilter filter{*store_, "users"};
   ASSERT_TRUE(filter.try_create(small).get());
-  auto rebuild = filter.try_rebuild(small, {.lease = 1s}).get();
+  auto rebuild = filter.try_rebuild(small, {.lease = 1h}).get();
   ASSERT_TRUE(rebuild.has_value());
   EXPECT_TRUE(filter.add("both").get());
+  for (const char* const key : {"{users}:next", "{users}:next:config"}) {
+    EXPECT_GT(ask({"PTTL", key}).as_integer(), 30 * 60 * 1000) << key;
+    ask({"PEXPIRE", key, "1"});
+  }
   EXPECT_TRUE(comes_true([&] { return ask({"EXISTS", "{users}:next:config"}).as_integer() == 0; }));
   EXPECT_EQ(ask({"EXISTS", "{users}:next"}).as_integer(), 0);
   EXPECT_TRUE(filter.add("one").get());

@@ -14,12 +14,13 @@ class BloomCommand : public test::Program {
   Ran run_with(const std::string& lines, const std::string& arguments) {
     std::ofstream{folder_ / "lines", std::ios::binary} << lines;
     const auto output = folder_ / "piped";
-    const std::string line =
-        test::built_path("sluice").string() + " --store " + patient_url() + " " + arguments + " < " +
-        (folder_ / "lines").string();
+    const std::string line = test::built_path("sluice").string() + " --store " + patient_url() +
+                             " " + arguments + " < " + (folder_ / "lines").string();
     const int status = test::Process{
         {"/bin/sh", "-c", line},
-        {.directory = folder_.path(), .environment = {}, .output = output}}.wait();
+        {.directory = folder_.path(),
+         .environment = {},
+         .output = output}}.wait();
     return {status, test::read_file(output)};
   }
 };
@@ -36,7 +37,8 @@ TEST_F(BloomCommand, IsMadeFilledAndAsked) {
   EXPECT_EQ(run_on_redis({"bloom", "create", "users", "-n", "100"}).status, 0);
   EXPECT_EQ(run_on_redis({"bloom", "create", "users", "-n", "200"}).status, 78);
 
-  const auto added = run_on_redis({"--json", "bloom", "add", "users", "anna", "bert", "anna"}).json();
+  const auto added =
+      run_on_redis({"--json", "bloom", "add", "users", "anna", "bert", "anna"}).json();
   EXPECT_EQ(added.at("keys"), 3);
   EXPECT_EQ(added.at("new"), 2);
   EXPECT_EQ(run_on_redis({"bloom", "contains", "users", "anna"}).status, 0);

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 12> pages{
-    "bloom",       "fair_mutex", "fencing",   "latch",        "lock",         "lock_watch",
-    "multi_lock",  "quorum_lock", "semaphore", "rate_limiter", "shared_bloom", "shared_mutex"};
+    "bloom",      "fair_mutex",  "fencing",   "latch",        "lock",         "lock_watch",
+    "multi_lock", "quorum_lock", "semaphore", "rate_limiter", "shared_bloom", "shared_mutex"};
 
 /// "Suite.Name" of every test in the repository, without the kind of parameter.
 std::set<std::string> all_tests() {
