@@ -195,6 +195,26 @@ TEST_F(SharedBloom, ARebuildEndsWithItsLease) {
   another->finish().get();
 }
 
+TEST_F(SharedBloom, ARebuildGivesWayToAFilterThatDoesNotKnowOfIt) {
+  SharedBloomFilter filter{*store_, "users"};
+  auto rebuild = filter.try_rebuild(small).get();
+  ASSERT_TRUE(rebuild.has_value());
+  ASSERT_TRUE(filter.try_create({.expected = 500}).get());  // knows of it
+  EXPECT_TRUE(filter.add("ours").get());
+  rebuild->finish().get();
+  EXPECT_TRUE(filter.contains("ours").get());
+
+  rebuild = filter.try_rebuild(small).get();
+  ASSERT_TRUE(rebuild.has_value());
+  ask({"DEL", "users", "{users}:config"});
+  JavaPeer java{server_.port()};
+  JavaPeer::BloomFilter theirs{java, "users"};
+  ASSERT_EQ(theirs.try_init("729", "5", "100", "0.03").as_integer(), 1);
+  EXPECT_EQ(theirs.add({334, 496, 156, 318, 652}).as_integer(), 1);
+  EXPECT_THROW(rebuild->finish().get(), Error);
+  EXPECT_TRUE(filter.contains("123").get());
+}
+
 TEST_F(SharedBloom, ANextThatWasEvictedNeverTakesThePlace) {
   SharedBloomFilter filter{*store_, "users"};
   ASSERT_TRUE(filter.try_create(small).get());

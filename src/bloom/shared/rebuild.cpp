@@ -21,7 +21,7 @@ Task<std::shared_ptr<SharedFilter>> SharedFilter::begin(Definition made,
                                                         std::chrono::milliseconds lease,
                                                         bool both) {
   const auto self = shared_from_this();
-  const auto next = std::make_shared<SharedFilter>(*this, random_hex_128(), lease);
+  const auto next = std::make_shared<SharedFilter>(*this, random_hex_128(), lease, both);
   Call call{scripts::bloom_shared_begin};
   call.key(names_.config).key(next->names_.config);
   for (auto& link : next->names_.links(made.links.size())) call.key(std::move(link));
@@ -37,7 +37,9 @@ Task<void> SharedFilter::finish(std::shared_ptr<SharedFilter> filter) {
     const Definition mine = co_await read();
     const Definition old = co_await filter->read();
     if (old.id == id_) co_return;  // an earlier call, whose reply was lost
-    if (mine.id != id_) throw closed();
+    // A filter that another program has made meanwhile does not know of the rebuild, and so its
+    // keys are not in it.
+    if (mine.id != id_ || (both_ && old.exists() && old.next != id_)) throw closed();
     const auto places = filter->names_.links(std::max(mine.links.size(), old.links.size()));
     Call call{scripts::bloom_shared_finish};
     call.key(filter->names_.config).key(names_.config);

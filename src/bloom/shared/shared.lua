@@ -68,7 +68,7 @@ end
 
 -- script create
 -- Create a filter.
--- KEYS[2] bits   ARGV[1] to ARGV[6] see define   ARGV[7] channel
+-- KEYS[2] bits   KEYS[3] config of a rebuild   ARGV[1] to ARGV[6] see define   ARGV[7] channel
 -- Reply: 1 created; 0 there is one.
 -- include bloom/shared/shared.lua define
 redis.call('STRLEN', KEYS[2])  -- WRONGTYPE before anything is written
@@ -76,6 +76,10 @@ if redis.call('HLEN', KEYS[1]) > 0 then
   return 0
 end
 define(KEYS[1], 1)
+local rebuild = redis.call('HGET', KEYS[3], 'sluice:id')
+if rebuild then
+  redis.call('HSET', KEYS[1], 'sluice:next', rebuild)
+end
 redis.pcall('PUBLISH', ARGV[7], '')
 return 1
 

@@ -68,12 +68,13 @@ SharedFilter::SharedFilter(Store& store, std::string name, SharedBloomOptions op
     : store_(store), names_(checked_name(std::move(name))), options_(options) {}
 
 SharedFilter::SharedFilter(const SharedFilter& filter, std::string id,
-                           std::chrono::milliseconds lease)
+                           std::chrono::milliseconds lease, bool both)
     : store_(filter.store_),
       names_(next_name(filter.names_.bits)),
       options_{.codec = filter.options_.codec, .announce = false},
       id_(std::move(id)),
-      lease_(lease) {}
+      lease_(lease),
+      both_(both) {}
 
 Task<Value> SharedFilter::ask_definition() {
   return store_.run({"HMGET", names_.config, "size", "hashIterations", "sluice:links", "sluice:id",
@@ -132,7 +133,7 @@ Task<bool> SharedFilter::create(SharedBloomSize size, bool same) {
   const auto self = shared_from_this();
   const Definition made = Definition::made(size);
   Call call{scripts::bloom_shared_create};
-  call.key(names_.config).key(names_.bits);
+  call.key(names_.config).key(names_.bits).key(FilterNames{next_name(names_.bits)}.config);
   add_fields(call, made, terms_of(size));
   call.arg(names_.channel);
   const Value reply = co_await call.run(store_, same);
@@ -266,7 +267,7 @@ Task<void> SharedFilter::grow(Definition known) {
 std::shared_ptr<SharedFilter> SharedFilter::next_of(const std::string& id) {
   const std::lock_guard lock{mutex_};
   if (!next_ || next_->id_ != id)
-    next_ = std::make_shared<SharedFilter>(*this, id, std::chrono::milliseconds{0});
+    next_ = std::make_shared<SharedFilter>(*this, id, std::chrono::milliseconds{0}, true);
   return next_;
 }
 

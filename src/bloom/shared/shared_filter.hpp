@@ -35,8 +35,9 @@ class SharedFilter : public std::enable_shared_from_this<SharedFilter> {
   enum class Verb { contains, add };
 
   SharedFilter(Store& store, std::string name, SharedBloomOptions options);
-  /// What a rebuild fills; it is closed when that is over.
-  SharedFilter(const SharedFilter& filter, std::string id, std::chrono::milliseconds lease);
+  /// What a rebuild fills; it is closed when that is over. `both`: programs add to both filters.
+  SharedFilter(const SharedFilter& filter, std::string id, std::chrono::milliseconds lease,
+               bool both);
 
   Store& store() noexcept { return store_; }
   const FilterNames& names() const noexcept { return names_; }
@@ -59,7 +60,7 @@ class SharedFilter : public std::enable_shared_from_this<SharedFilter> {
   /// As it is known here, else as the Store has it. Throws Error (closed): there is no filter.
   Task<Definition> definition();
 
-  /// Begins a rebuild. Null: another is under way. `both`: programs are to add to both.
+  /// Begins a rebuild. Null: another is under way.
   Task<std::shared_ptr<SharedFilter>> begin(Definition made, std::vector<std::string> terms,
                                             std::chrono::milliseconds lease, bool both);
   /// Ends the rebuild that this one is.
@@ -96,6 +97,7 @@ class SharedFilter : public std::enable_shared_from_this<SharedFilter> {
   const SharedBloomOptions options_;
   const std::string id_;                     // of the rebuild that this one is; empty: none
   const std::chrono::milliseconds lease_{};  // of that
+  const bool both_ = false;
   std::mutex mutex_;
   std::optional<Definition> known_;
   std::shared_ptr<SharedFilter> next_;  // the rebuild that was seen last
