@@ -70,11 +70,10 @@ end
 -- Create a filter.
 -- KEYS[2] bits   KEYS[3] config of a rebuild   ARGV[1] to ARGV[6] see define   ARGV[7] channel
 -- Reply: 1 created; 0 there is one.
--- include bloom/shared/shared.lua define
-redis.call('STRLEN', KEYS[2])  -- WRONGTYPE before anything is written
-if redis.call('HLEN', KEYS[1]) > 0 then
-  return 0
+if redis.call('HLEN', KEYS[1]) > 0 or redis.call('STRLEN', KEYS[2]) < 0 then
+  return 0  -- or WRONGTYPE, before anything is written
 end
+-- include bloom/shared/shared.lua define
 define(KEYS[1], 1)
 local rebuild = redis.call('HGET', KEYS[3], 'sluice:id')
 if rebuild then
@@ -261,12 +260,12 @@ return 1
 -- KEYS[2] its config   KEYS[3] and on: its links   ARGV[1] to ARGV[6] see define   ARGV[7] its id
 -- ARGV[8] lease, ms   ARGV[9] 1: programs are to add to both filters
 -- Reply: 1 begun; 0 another is under way.
--- include bloom/shared/shared.lua define
 local call = redis.call
 local is_there = call('HLEN', KEYS[1]) > 0
 if call('EXISTS', KEYS[2]) == 1 then
   return 0
 end
+-- include bloom/shared/shared.lua define
 define(KEYS[2], 1)
 call('HSET', KEYS[2], 'sluice:id', ARGV[7])
 call('PEXPIRE', KEYS[2], ARGV[8])
