@@ -22,7 +22,7 @@ end
 -- part indexes
 -- KEYS[2] and on are the bits of the links, the oldest first. From `first` on ARGV has how many
 -- hashes each link has, and then for each link the indexes of all keys.
-local links = #KEYS - 1
+local links, args = #KEYS - 1, ARGV  -- a global name costs a look-up each time
 local hashes, from = {}, {}
 local function find_indexes(first, keys)
   local at = first + links
@@ -35,9 +35,9 @@ end
 
 -- Whether a link has a key, from 0.
 local function has(link, key)
-  local first = from[link] + key * hashes[link]
+  local bits, first = KEYS[1 + link], from[link] + key * hashes[link]
   for i = first, first + hashes[link] - 1 do
-    if call('GETBIT', KEYS[1 + link], ARGV[i]) == 0 then
+    if call('GETBIT', bits, args[i]) == 0 then
       return false
     end
   end
@@ -114,6 +114,7 @@ local keys, capacity = tonumber(ARGV[6]), tonumber(ARGV[7])
 find_indexes(11, keys)
 local free = capacity > 0 and capacity - tonumber(call('HGET', KEYS[1], 'sluice:count') or 0)
   or math.huge
+local newest = KEYS[1 + links]
 local answers, news = {}, {}
 for key = 0, keys - 1 do
   local answer = '0'
@@ -123,7 +124,7 @@ for key = 0, keys - 1 do
     end
     local first = from[links] + key * hashes[links]
     for i = first, first + hashes[links] - 1 do
-      if call('SETBIT', KEYS[1 + links], ARGV[i], '1') == 0 then
+      if call('SETBIT', newest, args[i], '1') == 0 then
         answer = '1'
       end
     end
