@@ -4,10 +4,15 @@ find_package(fmt REQUIRED)                    # base and up
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(lua51cpp REQUIRED IMPORTED_TARGET GLOBAL lua5.1-c++)   # engine
 find_package(OpenSSL REQUIRED)                # base (SHA-1), net
-find_library(SLUICE_CCTZ cctz REQUIRED)       # number
+find_library(SLUICE_CCTZ cctz REQUIRED)                # number
+find_library(SLUICE_HIGHWAYHASH highwayhash REQUIRED)  # bloom
+find_library(SLUICE_MURMURHASH murmurhash REQUIRED)    # bloom
+find_path(SLUICE_XXHASH xxhash.h REQUIRED)             # bloom; inline
 
 add_library(sluice_cctz INTERFACE)
 target_link_libraries(sluice_cctz INTERFACE ${SLUICE_CCTZ})
+add_library(sluice_hashes INTERFACE)
+target_link_libraries(sluice_hashes INTERFACE ${SLUICE_HIGHWAYHASH} ${SLUICE_MURMURHASH})
 add_library(sluice_lua INTERFACE)
 target_link_libraries(sluice_lua INTERFACE PkgConfig::lua51cpp)
 

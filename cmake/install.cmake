@@ -49,7 +49,7 @@ function(sluice_pkg_config SLUICE_LIBRARY SLUICE_DESCRIPTION)
   install(FILES ${PROJECT_BINARY_DIR}/${module}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endfunction()
 
-set(private_libs -lfmt -lssl -lcrypto -lcctz -pthread)
+set(private_libs -lfmt -lssl -lcrypto -lcctz -lhighwayhash -lmurmurhash -pthread)
 sluice_pkg_config(sluice "${PROJECT_DESCRIPTION}" PRIVATE -Wl,--gc-sections -llua5.1-c++ ${private_libs})
 sluice_pkg_config(sluice_client "Sluice without the embedded engine" PRIVATE -Wl,--gc-sections ${private_libs})
 if(SLUICE_SALE)

@@ -89,6 +89,10 @@ class Histogram {
   X(sale_persisted, "sluice_sale_persisted_total", "Orders written to the database")          \
   X(sale_dead_letters, "sluice_sale_dead_letters_total",                                      \
     "Stream entries moved to the dead letter")                                                \
+  X(bloom_followed, "sluice_bloom_followed_total",                                            \
+    "Definitions of shared Bloom filters that changed and were followed")                     \
+  X(bloom_copy_failures, "sluice_bloom_copy_failures_total",                                  \
+    "Refreshes of local copies of Bloom filters that failed")                                 \
   X(redis_commands, "sluice_redis_commands_total", "Commands sent to a server")               \
   X(redis_writes, "sluice_redis_writes_total", "Write system calls")                          \
   X(redis_reconnects, "sluice_redis_reconnects_total", "Connections made again")              \

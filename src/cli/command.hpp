@@ -29,6 +29,7 @@ Command latch_command(const Globals& globals);
 Command locks_command(const Globals& globals);
 Command number_command(const Globals& globals);
 Command id_command(const Globals& globals);
+Command bloom_command(const Globals& globals);
 Command sale_command(const Globals& globals);
 Command demo_command(const Globals& globals);
 /// Hidden: one of the demo's processes.

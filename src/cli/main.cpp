@@ -59,7 +59,9 @@ Times are written 250ms, 5s, 2m, 1h, 1d; a bare number is seconds.)";
 Command table(Globals& globals) {
   Command root{
       .name = "sluice",
-      .summary = "Locks, numbers, ids and flash sales for programs that run as many instances",
+      .summary =
+          "Locks, numbers, ids, Bloom filters and flash sales for programs that run as many "
+          "instances",
       .options = {{"--store", "URL",
                    "redis://[user:password@]host:port[/db], redis+unix:///path, embedded: (memory) "
                    "or embedded:/folder; without it $SLUICE_STORE, else redis://127.0.0.1:6379",
@@ -70,7 +72,7 @@ Command table(Globals& globals) {
                    into(globals.verbose)}},
       .commands = {lock_command(globals), semaphore_command(globals), latch_command(globals),
                    locks_command(globals), number_command(globals), id_command(globals),
-                   sale_command(globals)},
+                   bloom_command(globals), sale_command(globals)},
       .details = examples,
   };
   root.commands.push_back(

@@ -19,6 +19,9 @@ int main() {
     const auto first = ids.next().get();
     if (ids.next().get() <= first) return 1;
 
+    sluice::BloomFilter seen;
+    if (!seen.add(number->text) || !seen.contains(number->text)) return 1;
+
     std::printf("%s under token %llu\n", number->text.c_str(),
                 static_cast<unsigned long long>(held->token().value));
   } catch (const sluice::Error& error) {

@@ -231,6 +231,7 @@ TEST(DocsFacts, PermissionsCoverTheCommandsThatAreSent) {
       {"lock/watch", "`LockWatch`"},
       {"number", "`Series`"},
       {"id", "`IdWorker`"},
+      {"bloom", "`SharedBloomFilter`"},
       {"sale", "`Sale`"},
   };
   for (const auto& [folder, row] : rooms) {

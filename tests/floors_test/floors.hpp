@@ -93,6 +93,8 @@ inline constexpr std::array nouns{
     Noun{"lock", "lock"},  // all of them
     Noun{"number", "number"},
     Noun{"id", "id"},
+    Noun{"bloom_filter", "bloom"},
+    Noun{"shared_bloom_filter", "bloom"},
     Noun{"sale", "sale"},
     Noun{"order_store", "sale"},
     Noun{"order_worker", "sale"},
@@ -117,6 +119,9 @@ inline constexpr std::array libraries{
     Library{"lua", "engine/"},
     Library{"lauxlib.h", "engine/"},
     Library{"cctz/", "number/"},
+    Library{"highwayhash/", "bloom/"},
+    Library{"murmurhash.h", "bloom/"},
+    Library{"xxhash.h", "bloom/"},
     Library{"soci", "sale/order_store examples/fenced_books"},
     Library{"sqlite3", "sale/order_store examples/fenced_books"},
     Library{"nlohmann/", "cli/ server/ proxy/"},

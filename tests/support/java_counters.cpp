@@ -1,4 +1,7 @@
 #include "base/random.hpp"
+#include "redisson/bloom_add.lua.hpp"
+#include "redisson/bloom_contains.lua.hpp"
+#include "redisson/bloom_init.lua.hpp"
 #include "redisson/latch_count_down.lua.hpp"
 #include "redisson/latch_delete.lua.hpp"
 #include "redisson/latch_set.lua.hpp"
@@ -135,6 +138,42 @@ Value JavaPeer::RateLimiter::acquire(std::int64_t permits) const {
   const auto own = ':' + peer_.uuid();
   return run(scripts::redisson_limiter_acquire, {name_, value, given, value + own, given + own},
              {text_of(permits), text_of(peer_.now()), new_permit_id()});
+}
+
+// RBloomFilter
+
+std::string JavaPeer::BloomFilter::config() const { return key_with_suffix(name_, "config"); }
+
+Value JavaPeer::BloomFilter::try_init(std::string size, std::string hashes, std::string expected,
+                                      std::string error_rate) {
+  Value reply = run(scripts::redisson_bloom_init, {config()}, {size, hashes, expected, error_rate});
+  if (reply.as_integer() == 0) {
+    read_config();
+  } else {
+    size_ = std::move(size);
+    hashes_ = std::move(hashes);
+  }
+  return reply;
+}
+
+void JavaPeer::BloomFilter::read_config() {
+  const Value fields = peer_.line().command({"HMGET", config(), "size", "hashIterations"});
+  size_ = fields.as_items().at(0).as_text();
+  hashes_ = fields.as_items().at(1).as_text();
+}
+
+std::vector<std::string> JavaPeer::BloomFilter::words(const Indexes& indexes) const {
+  Strings words{size_, hashes_};
+  for (const auto index : indexes) words.push_back(text_of(std::int64_t{index}));
+  return words;
+}
+
+Value JavaPeer::BloomFilter::add(const Indexes& indexes) const {
+  return run(scripts::redisson_bloom_add, {config(), name_}, words(indexes));
+}
+
+Value JavaPeer::BloomFilter::contains(const Indexes& indexes) const {
+  return run(scripts::redisson_bloom_contains, {config(), name_}, words(indexes));
 }
 
 }  // namespace sluice::test

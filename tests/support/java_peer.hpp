@@ -70,6 +70,7 @@ class JavaPeer {
   class PermitSemaphore;
   class Latch;
   class RateLimiter;
+  class BloomFilter;
 
  private:
   class Object;
@@ -242,6 +243,27 @@ class JavaPeer::RateLimiter : public Object {
 
   Value try_set_rate(Type type, std::int64_t rate, Milliseconds interval) const;
   Value acquire(std::int64_t permits = 1) const;  ///< null: granted; else ms to sleep
+};
+
+/// RBloomFilter. It keeps the definition that it has seen, as Redisson's object does, for ever.
+class JavaPeer::BloomFilter : public Object {
+ public:
+  using Indexes = std::vector<std::uint32_t>;  ///< of one element or more, as the codec made them
+
+  BloomFilter(JavaPeer& peer, std::string name) : Object(peer, std::move(name)) {}
+
+  Value try_init(std::string size, std::string hashes, std::string expected,
+                 std::string error_rate);  ///< 1 defined, 0 it was
+  void read_config();
+  Value add(const Indexes& indexes) const;  ///< how many are new; an error where it has changed
+  Value contains(const Indexes& indexes) const;  ///< how many are there
+  std::string config() const;
+
+ private:
+  Strings words(const Indexes& indexes) const;
+
+  std::string size_ = "0";
+  std::string hashes_ = "0";
 };
 
 }  // namespace sluice::test

@@ -12,10 +12,13 @@ constexpr ExitCodeRow rows[] = {
     {exit_ok, "done"},
     {exit_check_failed,
      "a check failed: demo, doctor, sale audit, proxy check, proxy lint; sale work and sale dead: "
-     "there are dead letters"},
+     "there are dead letters; bloom contains: no key is printed"},
     {exit_usage, "bad arguments, or a bad file of settings"},
     {exit_bad_data, "another kind of value at a key, a damaged file, a reply that makes no sense"},
-    {exit_unavailable, "the store or the database cannot be reached, or the database failed"},
+    {exit_unavailable,
+     "the store or the database cannot be reached, or the database failed; there is no Bloom "
+     "filter "
+     "of that name"},
     {exit_internal, "a script or the server failed"},
     {exit_in_use, "another process holds the folder of the embedded store"},
     {exit_no_space, "disk or memory is full, or the output could not be written"},

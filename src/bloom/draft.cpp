@@ -1,0 +1,101 @@
+#include "bloom/draft.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "base/random.hpp"
+#include "bloom/memory.hpp"
+
+namespace sluice::bloom {
+
+void fail(const char* what, const std::string& path) {
+  const int number = errno;
+  const auto code = number == ENOSPC || number == EDQUOT ? Errc::out_of_space
+                    : number == EIO                      ? Errc::corrupt
+                                                         : Errc::bad_argument;
+  throw Error{code, fmt::format("cannot {} the Bloom filter {}: {}", what, path,
+                                std::generic_category().message(number))};
+}
+
+Error damaged(const std::string& path, std::string_view why) {
+  return Error{
+      Errc::corrupt,
+      fmt::format("{} is no whole Bloom filter: {}; save it anew, or restore a copy", path, why)};
+}
+
+Draft::Draft(const std::string& path)
+    : path_(path), draft_(fmt::format("{}.{}.draft", path, random_hex_128())) {
+  file_ = Descriptor{
+      ::open(draft_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666)};
+  if (!file_.is_open()) fail("create", draft_);
+}
+
+Draft::~Draft() {
+  if (file_.is_open()) ::unlink(draft_.c_str());
+}
+
+void Draft::write(std::span<const std::byte> bytes) {
+  sum_.add(bytes);
+  put(bytes);
+}
+
+void Draft::fill() {
+  static constexpr std::array<std::byte, Memory::line> zeroes{};
+  write(std::span{zeroes}.first(whole_lines(offset_) - offset_));
+}
+
+void Draft::write_sum_at(std::uint64_t offset) {
+  const auto sum = sum_.value();
+  offset_ = offset;
+  put(bytes_of(sum));
+}
+
+void Draft::take_its_place() {
+  if (::fsync(file_.number()) != 0) fail("sync", draft_);
+  if (::rename(draft_.c_str(), path_.c_str()) != 0) fail("replace", path_);
+  file_.close();
+  const auto slash = path_.rfind('/');
+  const auto folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+  const Descriptor above{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!above.is_open() || ::fsync(above.number()) != 0) fail("sync the folder of", path_);
+}
+
+void Draft::put(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto done =
+        ::pwrite(file_.number(), bytes.data(), bytes.size(), static_cast<off_t>(offset_));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail("write", draft_);
+    offset_ += static_cast<std::uint64_t>(done);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+}
+
+SavedFile::SavedFile(const std::string& path)
+    : path_(path), file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {
+  if (!file_.is_open()) fail("open", path);
+  struct stat status {};
+  if (::fstat(file_.number(), &status) != 0) fail("look at", path);
+  if (!S_ISREG(status.st_mode))
+    throw Error{Errc::bad_argument, fmt::format("{} is no file of a Bloom filter", path)};
+  bytes_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+void SavedFile::read(std::uint64_t offset, std::span<std::byte> into) const {
+  while (!into.empty()) {
+    const auto done = ::pread(file_.number(), into.data(), into.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail("read", path_);
+    if (done == 0) throw damaged(path_, "it became shorter while it was read");
+    offset += static_cast<std::uint64_t>(done);
+    into = into.subspan(static_cast<std::size_t>(done));
+  }
+}
+
+}  // namespace sluice::bloom

@@ -1,0 +1,355 @@
+-- The scripts of SharedBloomFilter.
+-- KEYS[1] config hash
+-- In all but create and begin:
+-- ARGV[1] to ARGV[5] the definition that the caller knows: size, hashIterations, sluice:links,
+--   sluice:id, sluice:next; empty: there is no such field
+-- Reply where the definition is another: it, as an array.
+
+-- part changed
+local call = redis.call
+
+-- The definition as it stands, if it is not the one that the caller knows.
+local function changed()
+  local now = call('HMGET', KEYS[1], 'size', 'hashIterations', 'sluice:links', 'sluice:id',
+                   'sluice:next')
+  for i = 1, 5 do
+    if (now[i] or '') ~= ARGV[i] then
+      return now
+    end
+  end
+end
+
+-- part indexes
+-- KEYS[2] and on are the bits of the links, the oldest first. From `first` on ARGV has how many
+-- hashes each link has, and then for each link the indexes of all keys.
+local links, args = #KEYS - 1, ARGV  -- a global name costs a look-up each time
+local hashes, from = {}, {}
+local function find_indexes(first, keys)
+  local at = first + links
+  for link = 1, links do
+    hashes[link] = tonumber(ARGV[first + link - 1])
+    from[link] = at
+    at = at + keys * hashes[link]
+  end
+end
+
+-- Whether a link has a key, from 0.
+local function has(link, key)
+  local bits, first = KEYS[1 + link], from[link] + key * hashes[link]
+  for i = first, first + hashes[link] - 1 do
+    if call('GETBIT', bits, args[i]) == 0 then
+      return false
+    end
+  end
+  return true
+end
+
+-- Whether one of the links has it, the newest first, which has the most.
+local function is_in(newest, key)
+  for link = newest, 1, -1 do
+    if has(link, key) then
+      return true
+    end
+  end
+  return false
+end
+
+-- part define
+-- The fields of a filter; `ARGV` from `first`: size, hashIterations, expectedInsertions,
+-- falseProbability, sluice:links (empty: none), sluice:count.
+local function define(config, first)
+  redis.call('HSET', config, 'size', ARGV[first], 'hashIterations', ARGV[first + 1],
+             'expectedInsertions', ARGV[first + 2], 'falseProbability', ARGV[first + 3])
+  if ARGV[first + 4] ~= '' then
+    redis.call('HSET', config, 'sluice:links', ARGV[first + 4], 'sluice:count',
+               ARGV[first + 5])
+  end
+end
+
+-- script create
+-- Create a filter.
+-- KEYS[2] bits   KEYS[3] config of a rebuild   ARGV[1] to ARGV[6] see define   ARGV[7] channel
+-- Reply: 1 created; 0 there is one.
+if redis.call('HLEN', KEYS[1]) > 0 or redis.call('STRLEN', KEYS[2]) < 0 then
+  return 0  -- or WRONGTYPE, before anything is written
+end
+-- include bloom/shared/shared.lua define
+define(KEYS[1], 1)
+local rebuild = redis.call('HGET', KEYS[3], 'sluice:id')
+if rebuild then
+  redis.call('HSET', KEYS[1], 'sluice:next', rebuild)
+end
+redis.pcall('PUBLISH', ARGV[7], '')
+return 1
+
+-- script contains
+-- ARGV[6] how many keys   ARGV[7] and on see indexes
+-- Reply: a text of as many 0 and 1.
+-- include bloom/shared/shared.lua changed
+-- include bloom/shared/shared.lua indexes
+local now = changed()
+if now then
+  return now
+end
+local keys = tonumber(ARGV[6])
+find_indexes(7, keys)
+local answers = {}
+for key = 0, keys - 1 do
+  answers[key + 1] = is_in(links, key) and '1' or '0'
+end
+return table.concat(answers)
+
+-- script add
+-- ARGV[6] how many keys   ARGV[7] how many the newest link is for; 0: it takes all
+-- ARGV[8] channel   ARGV[9] the keys as their subscribers want them, 16 bytes each; empty: tell none
+-- ARGV[10] lease of a rebuild that goes on, ms; 0: none   ARGV[11] and on see indexes
+-- Reply: a text of as many 0 and 1 (new); it is shorter where the newest link was full before.
+-- include bloom/shared/shared.lua changed
+-- include bloom/shared/shared.lua indexes
+local now = changed()
+if now then
+  return now
+end
+local keys, capacity = tonumber(ARGV[6]), tonumber(ARGV[7])
+find_indexes(11, keys)
+local free = capacity > 0 and capacity - tonumber(call('HGET', KEYS[1], 'sluice:count') or 0)
+  or math.huge
+local newest = KEYS[1 + links]
+local answers, news = {}, {}
+for key = 0, keys - 1 do
+  local answer = '0'
+  if not is_in(links - 1, key) then
+    if #news >= free and not has(links, key) then
+      break
+    end
+    local first = from[links] + key * hashes[links]
+    for i = first, first + hashes[links] - 1 do
+      if call('SETBIT', newest, args[i], '1') == 0 then
+        answer = '1'
+      end
+    end
+    if answer == '1' then
+      news[#news + 1] = string.sub(ARGV[9], 16 * key + 1, 16 * key + 16)
+    end
+  end
+  answers[key + 1] = answer
+end
+if capacity > 0 and #news > 0 then
+  call('HINCRBY', KEYS[1], 'sluice:count', #news)
+end
+if ARGV[10] ~= '0' then
+  for _, key in ipairs(KEYS) do
+    call('PEXPIRE', key, ARGV[10])
+  end
+end
+if ARGV[9] ~= '' and #news > 0 then
+  redis.pcall('PUBLISH', ARGV[8], table.concat(news))  -- a user who may not is no reason to fail
+end
+return table.concat(answers)
+
+-- script grow
+-- Give a chain another link.
+-- KEYS[2] bits of the link   ARGV[6] sluice:links with it
+-- Reply: the definition that is in force now.
+-- include bloom/shared/shared.lua changed
+local now = changed()
+if now then
+  return now
+end
+call('UNLINK', KEYS[2])
+call('SETBIT', KEYS[2], 0, 0)
+local ttl = call('PTTL', KEYS[1])
+if ttl > 0 then
+  call('PEXPIRE', KEYS[2], ttl)
+end
+call('HSET', KEYS[1], 'sluice:links', ARGV[6], 'sluice:count', '0')
+return {ARGV[1], ARGV[2], ARGV[6], ARGV[4], ARGV[5]}
+
+-- script merge
+-- Add the bits of another filter.
+-- KEYS[2] its config   KEYS[3] config of the rebuild   KEYS[4] and on: a link, and the other's
+-- ARGV[6] size   ARGV[7] hashIterations   ARGV[8] sluice:links of the other
+-- ARGV[9] 1: count the newest link anew   ARGV[10] channel
+-- Reply: 1 done; 0 a rebuild is under way; -1 the other one is another now.
+-- include bloom/shared/shared.lua changed
+local now = changed()
+if now then
+  return now
+end
+local other = call('HMGET', KEYS[2], 'size', 'hashIterations', 'sluice:links')
+if other[1] ~= ARGV[6] or other[2] ~= ARGV[7] or (other[3] or '') ~= ARGV[8] then
+  return -1
+end
+if ARGV[5] ~= '' and call('EXISTS', KEYS[3]) == 1 then
+  return 0
+end
+local ttl = call('PTTL', KEYS[1])
+for link = 4, #KEYS, 2 do
+  call('BITOP', 'OR', KEYS[link], KEYS[link], KEYS[link + 1])
+  if ttl > 0 then
+    call('PEXPIRE', KEYS[link], ttl)  -- BITOP has made it new
+  end
+end
+if ARGV[9] == '1' then
+  local bits, hashes = string.match(ARGV[3], '(%d+) (%d+) %d+$')
+  local set = math.min(call('BITCOUNT', KEYS[#KEYS - 1]), bits - 1)
+  local keys = -bits / hashes * math.log(1 - set / bits)
+  call('HSET', KEYS[1], 'sluice:count', string.format('%.0f', keys))
+end
+redis.pcall('PUBLISH', ARGV[10], '')
+return 1
+
+-- script remove
+-- KEYS[2], KEYS[3] config and bits of a rebuild   KEYS[4] and on: the links   ARGV[6] channel
+-- Reply: 1.
+-- include bloom/shared/shared.lua changed
+local now = changed()
+if now then
+  return now
+end
+call('UNLINK', unpack(KEYS))
+redis.pcall('PUBLISH', ARGV[6], '')
+return 1
+
+-- script expire
+-- KEYS[2] and on: the links   ARGV[6] ms; 0: never
+-- Reply: 1.
+-- include bloom/shared/shared.lua changed
+local now = changed()
+if now then
+  return now
+end
+for link = 2, #KEYS do
+  if call('EXISTS', KEYS[link]) == 0 then
+    call('SETBIT', KEYS[link], 0, 0)  -- else its first bit would make a key that never ends
+  end
+end
+for _, key in ipairs(KEYS) do
+  if ARGV[6] == '0' then
+    call('PERSIST', key)
+  else
+    call('PEXPIRE', key, ARGV[6])
+  end
+end
+return 1
+
+-- script rename
+-- KEYS[2] the other config   KEYS[3] and on: a link, and its other name
+-- ARGV[6], ARGV[7] channels of both
+-- Reply: 1 done; 0 there is something of that name.
+-- include bloom/shared/shared.lua changed
+local now = changed()
+if now then
+  return now
+end
+if call('EXISTS', KEYS[2], KEYS[4]) > 0 then
+  return 0
+end
+call('HDEL', KEYS[1], 'sluice:next')
+call('RENAME', KEYS[1], KEYS[2])
+for link = 3, #KEYS, 2 do
+  if call('EXISTS', KEYS[link]) == 1 then
+    call('RENAME', KEYS[link], KEYS[link + 1])
+  end
+end
+redis.pcall('PUBLISH', ARGV[6], '')
+redis.pcall('PUBLISH', ARGV[7], '')
+return 1
+
+-- script begin
+-- Begin a rebuild.
+-- KEYS[2] its config   KEYS[3] and on: its links   ARGV[1] to ARGV[6] see define   ARGV[7] its id
+-- ARGV[8] lease, ms   ARGV[9] 1: programs are to add to both filters
+-- Reply: 1 begun; 0 another is under way.
+local call = redis.call
+local is_there = call('HLEN', KEYS[1]) > 0
+if call('EXISTS', KEYS[2]) == 1 then
+  return 0
+end
+-- include bloom/shared/shared.lua define
+define(KEYS[2], 1)
+call('HSET', KEYS[2], 'sluice:id', ARGV[7])
+call('PEXPIRE', KEYS[2], ARGV[8])
+for link = 3, #KEYS do
+  call('SET', KEYS[link], '', 'PX', ARGV[8])
+end
+if ARGV[9] == '1' and is_there then
+  call('HSET', KEYS[1], 'sluice:next', ARGV[7])
+end
+return 1
+
+-- script fill
+-- Write a part of the bits of a rebuild.
+-- KEYS[1] its config   KEYS[2] a link   ARGV[6] offset   ARGV[7] bytes   ARGV[8] lease, ms
+-- Reply: 1.
+-- include bloom/shared/shared.lua changed
+local now = changed()
+if now then
+  return now
+end
+call('SETRANGE', KEYS[2], ARGV[6], ARGV[7])
+call('PEXPIRE', KEYS[1], ARGV[8])
+call('PEXPIRE', KEYS[2], ARGV[8])
+return 1
+
+-- script finish
+-- Put a rebuild into the place of the filter.
+-- KEYS[2] its config   KEYS[3] and on: links of the filter, at least as many as
+--   the rebuild has, then those of the rebuild
+-- ARGV[6] id of the rebuild   ARGV[7] its sluice:links   ARGV[8] how many links of the filter
+-- ARGV[9] channel
+-- Reply: 1 done; 0 the rebuild was given up.
+-- include bloom/shared/shared.lua changed
+local now = changed()
+if now then
+  return now
+end
+local rebuilt = call('HMGET', KEYS[2], 'sluice:id', 'sluice:links')
+if rebuilt[1] ~= ARGV[6] or (rebuilt[2] or '') ~= ARGV[7] then
+  return 0
+end
+local last = 2 + ARGV[8]
+for link = last + 1, #KEYS do
+  if call('EXISTS', KEYS[link]) == 0 then
+    return 0  -- a server that is full has evicted it
+  end
+end
+local ttl = call('PTTL', KEYS[1])
+for link = 3, last do
+  call('UNLINK', KEYS[link])
+end
+call('RENAME', KEYS[2], KEYS[1])
+call('PERSIST', KEYS[1])
+if ttl > 0 then
+  call('PEXPIRE', KEYS[1], ttl)
+end
+for link = last + 1, #KEYS do
+  local place = KEYS[link - last + 2]
+  call('RENAME', KEYS[link], place)
+  call('PERSIST', place)
+  if ttl > 0 then
+    call('PEXPIRE', place, ttl)
+  end
+end
+redis.pcall('PUBLISH', ARGV[9], '')
+return 1
+
+-- script give_up
+-- End a rebuild that will not be finished.
+-- KEYS[2] its config   ARGV[1] its id   KEYS[3] and on: its links   ARGV[2] 1: only where it has
+--   ended by itself
+-- Reply: 1.
+local call = redis.call
+local is_its_own = call('HGET', KEYS[2], 'sluice:id') == ARGV[1]
+if ARGV[2] == '1' and is_its_own then
+  return 1
+end
+if call('HGET', KEYS[1], 'sluice:next') == ARGV[1] then
+  call('HDEL', KEYS[1], 'sluice:next')
+end
+if is_its_own then
+  for key = 2, #KEYS do
+    call('UNLINK', KEYS[key])
+  end
+end
+return 1

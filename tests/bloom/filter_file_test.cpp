@@ -1,0 +1,219 @@
+// Files of filters: they come back as they were, or are refused.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "bloom/hash.hpp"
+#include "sluice/bloom_filter.hpp"
+#include "sluice/error.hpp"
+#include "support/temp_dir.hpp"
+
+namespace sluice {
+namespace {
+
+std::string read(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+void write(const std::string& path, std::string_view bytes) {
+  std::ofstream{path, std::ios::binary}.write(bytes.data(),
+                                              static_cast<std::streamsize>(bytes.size()));
+}
+
+BloomFilter filled(BloomKind kind, int keys) {
+  BloomFilter filter{{.kind = kind, .expected = 40, .error_rate = 0.05}};
+  for (int i = 0; i < keys; ++i) filter.add(i);
+  return filter;
+}
+
+constexpr std::size_t checksum_at = 64;
+
+/// The checksum that the changed bytes should have.
+std::string summed_anew(std::string bytes) {
+  bloom::Checksum sum;
+  const auto all = std::as_bytes(std::span{bytes});
+  sum.add(all.first(checksum_at));
+  sum.add(all.subspan(checksum_at + 8));
+  const auto value = sum.value();
+  std::memcpy(bytes.data() + checksum_at, &value, sizeof value);
+  return bytes;
+}
+
+class EachKindOfFile : public testing::TestWithParam<BloomKind> {
+ protected:
+  /// Both ways to read it must agree. Empty: it was read.
+  std::string refusal_of(std::string_view bytes) {
+    const auto path = (folder_ / "changed").string();
+    write(path, bytes);
+    std::string refusals[2];
+    for (const bool is_mapped : {false, true}) try {
+        auto filter = is_mapped ? BloomFilter::map(path) : BloomFilter::load(path);
+        use(filter);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::corrupt);
+        EXPECT_TRUE(error.message().contains(path)) << error.message();
+        refusals[is_mapped ? 1 : 0] = error.message();
+      }
+    EXPECT_EQ(refusals[0], refusals[1]);
+    return refusals[0];
+  }
+
+  /// Whatever was read must not harm.
+  static void use(BloomFilter& filter) {
+    for (int i = 0; i < 100; ++i) filter.add(i);
+    EXPECT_TRUE(filter.contains(99));
+    static_cast<void>(filter.info());
+    static_cast<void>(BloomFilter{filter});
+  }
+
+  test::TempDir folder_;
+  std::string path_ = (folder_ / "filter").string();
+};
+
+INSTANTIATE_TEST_SUITE_P(Bloom, EachKindOfFile,
+                         testing::Values(BloomKind::blocked, BloomKind::guava, BloomKind::guava_32,
+                                         BloomKind::counting, BloomKind::scalable),
+                         [](const auto& test) { return std::string{to_string(test.param)}; });
+
+TEST_P(EachKindOfFile, ComesBackAsItWas) {
+  auto saved = filled(GetParam(), 200);
+  saved.save(path_);
+  for (const bool is_mapped : {false, true}) {
+    auto filter = is_mapped ? BloomFilter::map(path_) : BloomFilter::load(path_);
+    for (int i = 0; i < 200; ++i) EXPECT_TRUE(filter.contains(i));
+    const auto was = saved.info();
+    const auto is = filter.info();
+    EXPECT_EQ(is.kind, was.kind);
+    EXPECT_EQ(is.bits, was.bits);
+    EXPECT_EQ(is.hashes, was.hashes);
+    EXPECT_EQ(is.filters, was.filters);
+    EXPECT_EQ(is.error_rate, was.error_rate);
+    EXPECT_EQ(filter.options().expected, 40U);
+    EXPECT_EQ(filter.options().error_rate, 0.05);
+    filter.save(path_ + "2");
+    EXPECT_EQ(read(path_ + "2"), read(path_));
+  }
+}
+
+TEST_P(EachKindOfFile, WhatIsAddedToAMappedOneIsNotInTheFile) {
+  filled(GetParam(), 30).save(path_);
+  const auto before = read(path_);
+  auto first = BloomFilter::map(path_);
+  const auto second = BloomFilter::map(path_);
+  for (int i = 1000; i < 1020; ++i) first.add(i);
+  for (int i = 1000; i < 1020; ++i) EXPECT_TRUE(first.contains(i));
+  int found = 0;
+  for (int i = 1000; i < 1020; ++i) found += second.contains(i) ? 1 : 0;
+  EXPECT_LT(found, 10);
+  EXPECT_EQ(read(path_), before);
+}
+
+TEST_P(EachKindOfFile, AMappedOneOutlivesItsReplacement) {
+  filled(GetParam(), 30).save(path_);
+  const auto mapped = BloomFilter::map(path_);
+  filled(GetParam(), 0).save(path_);
+  EXPECT_TRUE(mapped.contains(29));
+  EXPECT_FALSE(BloomFilter::load(path_).contains(29));
+  std::filesystem::remove(path_);
+  EXPECT_TRUE(mapped.contains(29));
+}
+
+TEST_P(EachKindOfFile, ThatIsCutAtAnyByteIsRefused) {
+  filled(GetParam(), 90).save(path_);
+  const auto bytes = read(path_);
+  for (std::size_t kept = 0; kept < bytes.size(); ++kept)
+    ASSERT_NE(refusal_of(std::string_view{bytes}.substr(0, kept)), "") << kept;
+  EXPECT_NE(refusal_of(bytes + '\0'), "");
+  EXPECT_EQ(refusal_of(bytes), "");
+}
+
+TEST_P(EachKindOfFile, ThatIsChangedAtAnyByteIsRefused) {
+  filled(GetParam(), 90).save(path_);
+  const auto bytes = read(path_);
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    auto changed = bytes;
+    changed[at] = static_cast<char>(changed[at] ^ (1 << at % 8));
+    ASSERT_NE(refusal_of(changed), "") << at;
+  }
+}
+
+/// One who knows the checksum: the head and the table say what they like.
+TEST_P(EachKindOfFile, ThatLiesWithTheRightChecksumDoesNoHarm) {
+  filled(GetParam(), 90).save(path_);
+  const auto bytes = read(path_);
+  constexpr std::uint64_t lies[] = {0, 1, 2, 3, 5, 64, 256, 1ULL << 40, 1ULL << 63, ~0ULL};
+  int refused = 0;
+  for (std::size_t at = 0; at + 8 <= std::min<std::size_t>(bytes.size(), 200); at += 8)
+    for (const auto lie : lies) {
+      auto changed = bytes;
+      std::memcpy(changed.data() + at, &lie, sizeof lie);
+      if (at != checksum_at) refused += refusal_of(summed_anew(changed)).empty() ? 0 : 1;
+    }
+  EXPECT_GT(refused, 40);
+}
+
+TEST(BloomFile, ThatIsNoneIsRefusedWithItsName) {
+  const test::TempDir folder;
+  const auto missing = (folder / "missing").string();
+  ::mkfifo((folder / "pipe").c_str(), 0600);
+  for (const auto& path : {missing, folder.str(), (folder / "pipe").string()})
+    for (const bool is_mapped : {false, true}) try {
+        static_cast<void>(is_mapped ? BloomFilter::map(path) : BloomFilter::load(path));
+        ADD_FAILURE() << path;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::bad_argument);
+        EXPECT_TRUE(error.message().contains(path)) << error.message();
+      }
+  EXPECT_THROW(BloomFilter{}.save((folder / "no").string() + "/filter"), Error);
+  EXPECT_THROW(BloomFilter{}.save(folder.str()), Error);
+  EXPECT_TRUE(std::filesystem::is_directory(folder.path()));
+}
+
+TEST(BloomFile, LargerThanAllowedIsMappedButNotLoaded) {
+  const test::TempDir folder;
+  const auto path = (folder / "filter").string();
+  filled(BloomKind::blocked, 30).save(path);
+  EXPECT_THROW(static_cast<void>(BloomFilter::load(path, 100)), Error);
+  EXPECT_TRUE(BloomFilter::map(path).contains(29));
+}
+
+/// No file may become larger than so many bytes, as on a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit small{bytes, old_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &old_); }
+
+ private:
+  rlimit old_{};
+};
+
+TEST(BloomFile, ASaveThatFailsLeavesTheOldOneAndNothingElse) {
+  const test::TempDir folder;
+  const auto path = (folder / "filter").string();
+  filled(BloomKind::blocked, 30).save(path);
+  const auto before = read(path);
+  for (const rlim_t room : {0, 50, 100, 20'000}) {
+    const FullDisk disk{room};
+    EXPECT_THROW(BloomFilter{}.save(path), Error);
+  }
+  EXPECT_EQ(read(path), before);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator{folder.path()}, {}), 1);
+}
+
+}  // namespace
+}  // namespace sluice
