@@ -57,10 +57,9 @@ std::optional<Entry> parse_entry(std::string_view text, std::string_view key) {
 
 Names::Names(std::string name) : name_(std::move(name)), prefix_(name_ + ':') {}
 
-std::string Names::value_of(std::string_view key) const {
-  std::string made;
+void Names::value_into(std::string& made, std::string_view key) const {
   made.reserve(prefix_.size() + key.size());
-  made += prefix_;
+  made = prefix_;
   for (const char c : key) {
     switch (c) {
       case '{': made += "%7B"; break;
@@ -69,7 +68,6 @@ std::string Names::value_of(std::string_view key) const {
       default: made += c;
     }
   }
-  return made;
 }
 
 std::string Names::lease_of(std::string_view value_key) {

@@ -35,7 +35,12 @@ class Names {
   const std::string& name() const noexcept { return name_; }
   /// What all values' keys begin with.
   const std::string& prefix() const noexcept { return prefix_; }
-  std::string value_of(std::string_view key) const;
+  std::string value_of(std::string_view key) const {
+    std::string made;
+    value_into(made, key);
+    return made;
+  }
+  void value_into(std::string& made, std::string_view key) const;
   /// In the slot of the value. `value_key`: value_of(key).
   static std::string lease_of(std::string_view value_key);
 
