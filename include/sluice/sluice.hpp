@@ -1,6 +1,7 @@
 /// All public headers.
 #pragma once
 
+#include "sluice/cache_guard.hpp"  // IWYU pragma: export
 #include "sluice/clock.hpp"     // IWYU pragma: export
 #include "sluice/error.hpp"     // IWYU pragma: export
 #include "sluice/id.hpp"        // IWYU pragma: export

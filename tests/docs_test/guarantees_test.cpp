@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 10> pages{
-    "fair_mutex", "fencing",     "latch",     "lock",         "lock_watch",
+constexpr std::array<const char*, 11> pages{
+    "cache",      "fair_mutex", "fencing",     "latch",     "lock",         "lock_watch",
     "multi_lock", "quorum_lock", "semaphore", "rate_limiter", "shared_mutex"};
 
 /// "Suite.Name" of every test in the repository, without the kind of parameter.
@@ -79,7 +79,7 @@ TEST(Guarantees, EachNamesTheTestsThatHoldIt) {
 TEST(Guarantees, OfAHeaderNamesThePageWithTheTests) {
   const std::regex page{R"(docs/(\w+)\.md#guarantee)"};
   for (const std::string name :
-       {"fair_mutex", "fencing", "latch", "lock_watch", "multi_lock", "mutex", "permit_semaphore",
+       {"cache_guard", "fair_mutex", "fencing", "latch", "lock_watch", "multi_lock", "mutex", "permit_semaphore",
         "quorum_lock", "rate_limiter", "semaphore", "shared_mutex"}) {
     const auto text = read_text("include/sluice/" + name + ".hpp");
     std::smatch found;

@@ -119,7 +119,7 @@ inline constexpr std::array libraries{
     Library{"lauxlib.h", "engine/"},
     Library{"cctz/", "number/"},
     Library{"soci", "sale/order_store examples/fenced_books"},
-    Library{"sqlite3", "sale/order_store examples/fenced_books"},
+    Library{"sqlite3", "sale/order_store examples/cached_users examples/fenced_books"},
     Library{"nlohmann/", "cli/ server/ proxy/"},
     Library{"yaml-cpp/", "proxy/"},
     Library{"spdlog/", "proxy/ server/ cli/"},
