@@ -93,6 +93,7 @@ inline constexpr std::array nouns{
     Noun{"lock", "lock"},  // all of them
     Noun{"number", "number"},
     Noun{"id", "id"},
+    Noun{"cache_guard", "cache"},
     Noun{"sale", "sale"},
     Noun{"order_store", "sale"},
     Noun{"order_worker", "sale"},
