@@ -261,7 +261,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
            static_cast<double>(left.count());
   }
 
-  Fill begin_near(std::string_view value_key, SteadyTime now) const {
+  Fill begin_near(std::string_view value_key, SteadyTime now) {
     if (!near_ || !near_->cache().is_open()) return std::nullopt;
     return near_->cache().begin_fill(value_key, now);
   }

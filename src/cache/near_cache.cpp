@@ -203,6 +203,7 @@ std::optional<NearValue> NearCache::find(std::string_view key, SteadyTime now) {
 }
 
 std::optional<NearValue> NearCache::find_stale(std::string_view key) {
+  if (!is_ours()) return std::nullopt;  // a thread of the parent may have a mutex for ever
   return find(key, std::nullopt);
 }
 
@@ -245,6 +246,7 @@ bool NearCache::fill(const Fill& fill, std::string_view key, NearValue value, st
 }
 
 void NearCache::invalidate(std::string_view key) {
+  if (!is_ours()) return;
   const auto hash = SipHash::of(key_, key);
   Graveyard graveyard;
   Shard& shard = shard_of(hash);
@@ -253,6 +255,7 @@ void NearCache::invalidate(std::string_view key) {
 }
 
 void NearCache::flush() {
+  if (!is_ours()) return;
   for (std::size_t i = 0; i < count_; ++i) {
     const std::lock_guard lock{shards_[i].mutex()};
     shards_[i].flush();
@@ -266,6 +269,7 @@ void NearCache::open() {
 
 NearCache::Stats NearCache::stats() const {
   Stats all;
+  if (!is_ours()) return all;
   for (std::size_t i = 0; i < count_; ++i) {
     const std::lock_guard lock{shards_[i].mutex()};
     all.entries += shards_[i].size();

@@ -7,7 +7,8 @@
 ///   `bytes`.
 /// Not guaranteed: that each read is kept: what was invalidated at about the same time, and what
 ///   is larger than a shard's share, is not.
-/// Threads: any. Values are destroyed outside of the locks, by the thread that makes them go.
+/// Threads: any. Values are destroyed outside of the locks, by the thread that makes them go. In a
+///   child of fork(), which no change is told to, it is closed and empty.
 /// Cost: a hit is a hash, the mutex of one shard and a copy of a shared_ptr; flush() does not look
 ///   at the values: what it has ended is freed by later fills.
 ///
@@ -25,6 +26,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/process.hpp"
 #include "base/sip_hash.hpp"
 #include "sluice/clock.hpp"
 
@@ -77,7 +79,7 @@ class NearCache {
   /// A new cache is closed. Opening flushes it first.
   void open();
   void close() noexcept { is_open_.store(false, std::memory_order_release); }
-  bool is_open() const noexcept { return is_open_.load(std::memory_order_acquire); }
+  bool is_open() const noexcept { return is_open_.load(std::memory_order_acquire) && is_ours(); }
 
   struct Stats {
     std::size_t entries = 0;  ///< with what was flushed and is not freed yet
@@ -92,6 +94,7 @@ class NearCache {
   class Graveyard;
   class Shard;
 
+  bool is_ours() const noexcept { return forks_ == fork_count(); }
   Shard& shard_of(std::uint64_t hash) const noexcept;
   std::optional<NearValue> find(std::string_view key, std::optional<SteadyTime> now);
 
@@ -100,6 +103,7 @@ class NearCache {
   const std::size_t count_;  // of shards, a power of two
   const std::size_t share_;  // of each shard, in bytes
   const std::unique_ptr<Shard[]> shards_;
+  const unsigned forks_ = fork_count();
   std::atomic<bool> is_open_{false};
 };
 
