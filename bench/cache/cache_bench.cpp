@@ -91,7 +91,8 @@ int main(int argc, char** argv) {
           .peer = "GET",
           .goal = 1.1,
           .at_most = true};
-  Row local{.figure = "hit of the near cache, one thread", .unit = "ns", .goal = 100, .at_most = true};
+  Row local{
+      .figure = "hit of the near cache, one thread", .unit = "ns", .goal = 100, .at_most = true};
   for (int round = 0; round < options.rounds; ++round) {
     hit.peer_values.push_back(time_of(options.each, [&] { redis->run({"GET", "user:1"}).get(); }));
     hit.values.push_back(time_of(options.each, [&] { (void)cache.get("1", load).get(); }));

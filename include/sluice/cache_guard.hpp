@@ -44,21 +44,22 @@ struct CacheGuardOptions {
   /// How long a value is fresh; from 10 ms to 10 years. More: fewer loads, older values where
   /// nobody invalidates.
   std::chrono::milliseconds ttl = std::chrono::minutes{10};
-  /// Avalanche: each value lives shorter than `ttl` by up to this part of it, at random, so that what
-  /// was written together does not end together. From 0 to 0.9; costs nothing.
+  /// Avalanche: each value lives shorter than `ttl` by up to this part of it, at random, so that
+  /// what was written together does not end together. From 0 to 0.9; costs nothing.
   double jitter = 0.1;
   /// Breakdown: so long behind its ttl a value is served on while one load runs. Callers never wait
   /// for a value that is in use, and may get one that is older than `ttl`. 0: never older.
   std::chrono::milliseconds stale{0};
-  /// Avalanche: values in use are loaded anew somewhat before they end (XFetch: Vattani, Chierichetti
-  /// and Lowenstein, VLDB 2015, beta), by one process. 0: never; more: earlier. Costs one load
-  /// some load times early, and an estimate of the store's clock: TIME with a GET, twice a minute.
+  /// Avalanche: values in use are loaded anew somewhat before they end (XFetch: Vattani,
+  /// Chierichetti and Lowenstein, VLDB 2015, beta), by one process. 0: never; more: earlier. Costs
+  /// one load some load times early, and an estimate of the store's clock: TIME with a GET, twice a
+  /// minute.
   double early = 1.0;
 
   /// Penetration: how long it is known that there is no value. 0: absence is not cached.
   std::chrono::milliseconds absent_ttl = std::chrono::seconds{30};
-  /// How many absences may lie in the store at once, for all processes of this guard's name: a flood
-  /// of random keys fills no more. Costs a round trip for each absence that is stored.
+  /// How many absences may lie in the store at once, for all processes of this guard's name: a
+  /// flood of random keys fills no more. Costs a round trip for each absence that is stored.
   std::int64_t absent_budget = 10'000;
   /// Refuses a key before any I/O, as that of an id that is not above 0: there is no value. Empty:
   /// every key will do.
@@ -67,9 +68,9 @@ struct CacheGuardOptions {
   /// Add to the filter before you commit a new row. Empty: no gate.
   std::function<bool(std::string_view key)> may_exist = {};
 
-  /// Breakdown: for how long one process is given the load of a key, and so how long the others wait
-  /// when it is killed. Longer than a load takes: a value that comes later is not stored, and another
-  /// process may load meanwhile.
+  /// Breakdown: for how long one process is given the load of a key, and so how long the others
+  /// wait when it is killed. Longer than a load takes: a value that comes later is not stored, and
+  /// another process may load meanwhile.
   std::chrono::milliseconds lease = std::chrono::seconds{5};
   /// How long a call waits for a value, at most.
   std::chrono::milliseconds wait = std::chrono::seconds{10};
@@ -80,8 +81,8 @@ struct CacheGuardOptions {
   std::size_t max_waiting_loads = 1000;
 
   CacheWhenDown when_down = CacheWhenDown::fail;
-  /// Values in the process, kept right by what the store tells of changed keys; bytes, 0: none. A hit
-  /// costs no I/O, and may be older than an invalidation by the time its message takes.
+  /// Values in the process, kept right by what the store tells of changed keys; bytes, 0: none. A
+  /// hit costs no I/O, and may be older than an invalidation by the time its message takes.
   std::size_t near_bytes = 0;
   /// How long a value stays there at most.
   std::chrono::milliseconds near_ttl = std::chrono::minutes{1};
@@ -154,33 +155,36 @@ auto run_loader(Load& load, const std::string& key) {
 ///
 /// Guarantee: among all callers of all processes one load of a key runs at a time, while its lease
 ///   lasts. A get that begins after an invalidation (or put) was acknowledged returns nothing that
-///   was loaded before it, as long as the store keeps its data and the guard has no near cache and no
-///   copies: an old value that a slow loader brings is given to none but those who asked before it
-///   began, and never stored. What the loader throws goes to every call that waited for that load,
-///   and the next call loads anew. A caller that goes away, or whose time is over, disturbs no load
-///   that others wait for. Never more than `max_loads` loads run at once in a process, nor lie more
-///   than `absent_budget` absences in the store. The tests that hold it: docs/cache.md#guarantee.
+///   was loaded before it, as long as the store keeps its data and the guard has no near cache and
+///   no copies: an old value that a slow loader brings is given to none but those who asked before
+///   it began, and never stored. What the loader throws goes to every call that waited for that
+///   load, and the next call loads anew. A caller that goes away, or whose time is over, disturbs
+///   no load that others wait for. Never more than `max_loads` loads run at once in a process, nor
+///   lie more than `absent_budget` absences in the store. The tests that hold it:
+///   docs/cache.md#guarantee.
 /// Not guaranteed: that a load runs once when it takes longer than the lease. That a near cache of
-///   another process has heard of an invalidation when it is acknowledged: it is told by message, and
-///   `near_ttl` is the longest it can be wrong. That an invalidation outlives a store that lost it
-///   (restart from an older snapshot, failover to a replica that lags): `ttl` bounds that. That a
-///   `put` by two writers keeps the later row: invalidate instead.
-/// Threads: any. Loaders run on threads of the guard, so what they refer to must live until the guard
+///   another process has heard of an invalidation when it is acknowledged: it is told by message,
+///   and `near_ttl` is the longest it can be wrong. That an invalidation outlives a store that lost
+///   it (restart from an older snapshot, failover to a replica that lags): `ttl` bounds that. That
+///   a `put` by two writers keeps the later row: invalidate instead.
+/// Threads: any. Loaders run on threads of the guard, so what they refer to must live until the
+/// guard
 ///   ends; its end waits for those that run. The Store must outlive the guard, the guard its Tasks.
 ///   A child of fork() makes its own.
 /// In Redis: string NAME:KEY (a head of some 30 bytes, and the value), ttl and `stale` long; hash
 ///   sluice_cache_lease:{NAME:KEY} while a load runs; hash sluice_cache_absent:{NAME}, the budget;
 ///   sorted set sluice_cache_again:{NAME}, second invalidations that are due; channel
-///   sluice_cache:{NAME}, on which those who wait for a load are told of its end. A hit is one GET, a
-///   load two scripts more.
+///   sluice_cache:{NAME}, on which those who wait for a load are told of its end. A hit is one GET,
+///   a load two scripts more.
 ///
 ///     CacheGuard<std::string> users{*store, "user"};
-///     const auto name = users.get("42", [&](const std::string& id) { return select_name(id); }).get();
+///     const auto name = users.get("42", [&](const std::string& id) { return select_name(id);
+///     }).get();
 template <class T>
 class CacheGuard {
  public:
-  /// Throws Error (bad_argument): an empty name, one above 1 KiB, braces in it that are no whole tag,
-  /// an option out of range.
+  /// Throws Error (bad_argument): an empty name, one above 1 KiB, braces in it that are no whole
+  /// tag, an option out of range.
   explicit CacheGuard(Store& store, std::string name, CacheGuardOptions options = {})
       : core_(store, std::move(name), std::move(options), form) {}
 
@@ -188,8 +192,8 @@ class CacheGuard {
   /// std::optional<T> (empty: there is none) or a Task of these. Empty: there is none.
   /// Throws Error: bad_argument (a key above 64 KiB; a loader that asks for the key it loads);
   /// timeout (no value within the wait); overloaded (too many loads wait for their turn);
-  /// wrong_type (the key holds what no guard wrote); what the store throws, as `when_down` says; and
-  /// what the loader throws, as it is.
+  /// wrong_type (the key holds what no guard wrote); what the store throws, as `when_down` says;
+  /// and what the loader throws, as it is.
   template <class Load>
   Task<std::optional<T>> get(std::string key, Load load, CacheCallOptions options = {}) {
     if (const auto known = core_.find(key)) return Task<std::optional<T>>::ready(value_of(*known));
@@ -201,18 +205,18 @@ class CacheGuard {
   }
 
   /// Writes a value, over whatever a load brings. For values that one writer has; what two writers
-  /// put may come in another order than their rows. Throws what the store throws; the same call again
-  /// is safe.
+  /// put may come in another order than their rows. Throws what the store throws; the same call
+  /// again is safe.
   Task<void> put(std::string key, T value) {
     return core_.put(std::move(key), std::make_shared<const T>(std::move(value)));
   }
-  /// The value has changed: commit it to the database first, then call this. Returns when no process
-  /// is given the old one any more. Throws what the store throws; call it again then, or use
-  /// `invalidate_twice`.
+  /// The value has changed: commit it to the database first, then call this. Returns when no
+  /// process is given the old one any more. Throws what the store throws; call it again then, or
+  /// use `invalidate_twice`.
   Task<void> invalidate(std::string key) { return core_.invalidate(std::move(key)); }
-  /// The same, and once more after `after`, by whatever process has a guard of this name then, until
-  /// it has succeeded: for a database whose replicas lag, and before a commit (the second one comes
-  /// behind it, even when this process is killed in between). At most 1 day.
+  /// The same, and once more after `after`, by whatever process has a guard of this name then,
+  /// until it has succeeded: for a database whose replicas lag, and before a commit (the second one
+  /// comes behind it, even when this process is killed in between). At most 1 day.
   Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after) {
     return core_.invalidate_twice(std::move(key), after);
   }

@@ -2,15 +2,15 @@
 #pragma once
 
 #include "sluice/cache_guard.hpp"  // IWYU pragma: export
-#include "sluice/clock.hpp"     // IWYU pragma: export
-#include "sluice/error.hpp"     // IWYU pragma: export
-#include "sluice/id.hpp"        // IWYU pragma: export
-#include "sluice/lock.hpp"      // IWYU pragma: export
-#include "sluice/log.hpp"       // IWYU pragma: export
-#include "sluice/metrics.hpp"   // IWYU pragma: export
-#include "sluice/number.hpp"    // IWYU pragma: export
-#include "sluice/open.hpp"      // IWYU pragma: export
-#include "sluice/store.hpp"     // IWYU pragma: export
-#include "sluice/task.hpp"      // IWYU pragma: export
-#include "sluice/value.hpp"     // IWYU pragma: export
-#include "sluice/when_all.hpp"  // IWYU pragma: export
+#include "sluice/clock.hpp"        // IWYU pragma: export
+#include "sluice/error.hpp"        // IWYU pragma: export
+#include "sluice/id.hpp"           // IWYU pragma: export
+#include "sluice/lock.hpp"         // IWYU pragma: export
+#include "sluice/log.hpp"          // IWYU pragma: export
+#include "sluice/metrics.hpp"      // IWYU pragma: export
+#include "sluice/number.hpp"       // IWYU pragma: export
+#include "sluice/open.hpp"         // IWYU pragma: export
+#include "sluice/store.hpp"        // IWYU pragma: export
+#include "sluice/task.hpp"         // IWYU pragma: export
+#include "sluice/value.hpp"        // IWYU pragma: export
+#include "sluice/when_all.hpp"     // IWYU pragma: export

@@ -21,8 +21,8 @@ class Breaker {
   bool is_open(SteadyTime now) noexcept {
     if (!down_.load(std::memory_order_acquire)) return false;
     auto look_at = look_at_.load(std::memory_order_relaxed);
-    return now < look_at ||
-           !look_at_.compare_exchange_strong(look_at, now + longest_look, std::memory_order_relaxed);
+    return now < look_at || !look_at_.compare_exchange_strong(look_at, now + longest_look,
+                                                              std::memory_order_relaxed);
   }
   void succeeded() noexcept {
     if (down_.load(std::memory_order_relaxed)) down_.store(false, std::memory_order_release);

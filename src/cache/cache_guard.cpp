@@ -29,11 +29,12 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
         flights_(std::make_shared<cache::Flights>(common_)) {
     const CacheGuardOptions& chosen = common_->options;
     if (chosen.near_bytes > 0)
-      near_.emplace(store, common_->names.prefix(),
-                    cache::NearCacheOptions{.bytes = chosen.near_bytes, .max_ttl = chosen.near_ttl});
+      near_.emplace(
+          store, common_->names.prefix(),
+          cache::NearCacheOptions{.bytes = chosen.near_bytes, .max_ttl = chosen.near_ttl});
     if (chosen.when_down == CacheWhenDown::copy) {
-      copies_.emplace(cache::NearCacheOptions{.bytes = chosen.copy_bytes,
-                                              .max_ttl = cache::longest_time});
+      copies_.emplace(
+          cache::NearCacheOptions{.bytes = chosen.copy_bytes, .max_ttl = cache::longest_time});
       copies_->open();
     }
   }
@@ -64,10 +65,12 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
 
   Task<CacheObject> get(std::string key, Loader loader, CacheCallOptions call) {
     check(key);
-    cache::Flights::Wanted wanted{.key = std::move(key), .value_key = {}, .loader = std::move(loader)};
+    cache::Flights::Wanted wanted{
+        .key = std::move(key), .value_key = {}, .loader = std::move(loader)};
     wanted.value_key = common_->names.value_of(wanted.key);
     if (common_->loads.is_loading(wanted.value_key))
-      refuse(fmt::format("the loader of '{}' asks the cache for this key", cache::shown(wanted.key)));
+      refuse(
+          fmt::format("the loader of '{}' asks the cache for this key", cache::shown(wanted.key)));
     const milliseconds wait = call.wait > milliseconds{0} ? call.wait : common_->options.wait;
     const SteadyTime deadline = Clock::add(common_->clock().steady(), wait);
     const std::string value_key = wanted.value_key;
@@ -79,7 +82,8 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
       auto joining = flights_->join(std::move(wanted), deadline);
       const CacheObject object = co_await joining;
       if (copy_fill)
-        keep_copy(value_key, object, *copy_fill, object ? common_->form.encode(object.get()).size() : 0);
+        keep_copy(value_key, object, *copy_fill,
+                  object ? common_->form.encode(object.get()).size() : 0);
       co_return object;
     } catch (const Error& failure) {
       if (!copies_ || !cache::is_outage(failure)) throw;

@@ -33,8 +33,8 @@ std::string checked_name(std::string name) {
   if (name.size() > longest_name) refuse(name, "its name is longer than 1 KiB");
   const auto opens = name.find('{');
   const auto closes = name.find('}', opens == name.npos ? 0 : opens + 1);
-  const bool is_whole = opens == name.npos ? closes == name.npos
-                                           : closes != name.npos && closes > opens + 1;
+  const bool is_whole =
+      opens == name.npos ? closes == name.npos : closes != name.npos && closes > opens + 1;
   if (!is_whole) refuse(name, "braces in its name are a whole tag, as in '{shop}:user'");
   return name;
 }

@@ -27,7 +27,8 @@ Error foreign(std::string_view key) {
 std::string shown(std::string_view key) {
   constexpr std::size_t most = 200;
   std::string text{key.substr(0, most)};
-  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
   if (key.size() > most) text += "...";
   return text;
 }
@@ -47,8 +48,7 @@ std::optional<Entry> parse_entry(std::string_view text, std::string_view key) {
   words.remove_prefix(2);
   const auto blank = std::min(words.find(' '), words.size());
   const auto fresh_until = parse_integer<std::int64_t>(words.substr(0, blank));
-  const auto load =
-      parse_integer<std::int64_t>(words.substr(std::min(blank + 1, words.size())));
+  const auto load = parse_integer<std::int64_t>(words.substr(std::min(blank + 1, words.size())));
   if (!fresh_until || !load || *fresh_until < 0 || *load < 0) throw foreign(key);
   entry.fresh_until_us = *fresh_until;
   entry.load_us = *load;

@@ -1,7 +1,8 @@
 /// How a cached value lies in the store, and where.
 ///
-///     SLC1v 1767225600000000 1523\n...      a value that is fresh until that time (µs of the store's
-///     SLC1a 1767225600000000 1523\n         clock, 0: always), and took so many µs to load; or: there
+///     SLC1v 1767225600000000 1523\n...      a value that is fresh until that time (µs of the
+///     store's SLC1a 1767225600000000 1523\n         clock, 0: always), and took so many µs to
+///     load; or: there
 ///                                           is none
 ///
 /// The head ends with the line. A value of another version begins with SLC and another digit.

@@ -29,7 +29,7 @@ Flights::Flights(std::shared_ptr<Common> common)
 
 Task<Object> Flights::join(Wanted wanted, SteadyTime deadline) {
   const auto caller = std::make_shared<Caller>(common_->store.driver(), std::move(wanted.loader),
-                                                common_->loads.current());
+                                               common_->loads.current());
   FlightPointer flight;
   bool is_first = false;
   bool was_alone = false;
@@ -57,10 +57,11 @@ Task<Object> Flights::join(Wanted wanted, SteadyTime deadline) {
   if (const bool done = co_await wait_until(caller->done, common_->clock(), deadline); !done) {
     const std::lock_guard lock{mutex_};
     if (std::erase(flight->callers, caller) == 1)
-      throw Error{Errc::timeout,
-                  fmt::format("no value for '{}' of the cache '{}' came within the wait of the call: "
-                              "its load takes longer, here or in another process",
-                              shown(wanted.key), common_->names.name())};
+      throw Error{
+          Errc::timeout,
+          fmt::format("no value for '{}' of the cache '{}' came within the wait of the call: "
+                      "its load takes longer, here or in another process",
+                      shown(wanted.key), common_->names.name())};
   }
   if (caller->error) std::rethrow_exception(caller->error);
   co_return caller->object;
@@ -91,7 +92,11 @@ Task<void> Flights::fly(FlightPointer flight) {
     } catch (...) {
       error = std::current_exception();
     }
-    if (error) fail(flight, error);
+    if (error && !fail(flight, error) && !common_->closed) {
+      // A load in the background has failed: the next one comes when others may load, too.
+      auto resting = rest(flight, {.words = words_of(*flight)}, common_->options.lease);
+      co_await resting;
+    }
   }
 }
 
@@ -130,7 +135,8 @@ Task<void> Flights::look(FlightPointer flight, Round round) {
   bool is_down = false;
   try {
     auto asked = common.wire.look(flight->value_key, owner, round.has_callers, round.replace);
-    look = co_await asked;
+    Look seen = co_await asked;
+    look = std::move(seen);
     common.breaker.succeeded();
   } catch (const Error& failure) {
     if (!is_outage(failure)) throw;
@@ -164,9 +170,9 @@ Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string
   Loaded loaded;
   std::exception_ptr error;
   try {
-    auto loading = common_->loads.run(flight->value_key, std::move(loader), std::move(need),
-                                     until);
-    loaded = co_await loading;
+    auto loading = common_->loads.run(flight->value_key, std::move(loader), std::move(need), until);
+    Loaded came = co_await loading;
+    loaded = std::move(came);
     error = loaded.error;
     if (loaded.began) count(metrics().cache_loads);
     if (loaded.began && error) count(metrics().cache_load_failures);
@@ -268,6 +274,7 @@ Task<void> Flights::rest(FlightPointer flight, Round round, milliseconds left) {
   {
     const std::lock_guard lock{mutex_};
     if (flight->words != round.words || common_->closed) co_return;
+    if (!round.has_callers && !flight->callers.empty()) co_return;
     flight->resting = resting;
   }
   co_await wait_until(*resting, common_->clock(), until);
@@ -279,10 +286,11 @@ Task<void> Flights::rest(FlightPointer flight, Round round, milliseconds left) {
 /// True: from now on, so what was told before was not heard.
 Task<bool> Flights::listen() {
   if (is_listening_) co_return false;
-  auto subscribing = common_->store.subscribe(
-      common_->wire.channel(), [weak = weak_from_this()](const Message& message) {
-        if (const auto self = weak.lock()) self->hear(message);
-      });
+  auto subscribing = common_->store.subscribe(common_->wire.channel(),
+                                              [weak = weak_from_this()](const Message& message) {
+                                                if (const auto self = weak.lock())
+                                                  self->hear(message);
+                                              });
   Listener listener = co_await subscribing;
   const std::lock_guard lock{mutex_};
   if (!common_->closed && !listener_) listener_ = std::move(listener);
@@ -319,6 +327,11 @@ std::uint64_t Flights::mark(const Flight& flight) const {
   return flight.joined;
 }
 
+std::uint64_t Flights::words_of(const Flight& flight) const {
+  const std::lock_guard lock{mutex_};
+  return flight.words;
+}
+
 std::pair<Loader, Loads::Need> Flights::loader_of(const Flight& flight) const {
   const std::lock_guard lock{mutex_};
   if (flight.callers.empty()) return {flight.refresher, nullptr};
@@ -346,7 +359,7 @@ void Flights::settle(const FlightPointer& flight, std::uint64_t mark, const Obje
   answer(answered);
 }
 
-void Flights::fail(const FlightPointer& flight, const std::exception_ptr& error) {
+bool Flights::fail(const FlightPointer& flight, const std::exception_ptr& error) {
   Callers failed;
   {
     const std::lock_guard lock{mutex_};
@@ -355,6 +368,7 @@ void Flights::fail(const FlightPointer& flight, const std::exception_ptr& error)
     flight->refresher = nullptr;
   }
   answer(failed);
+  return !failed.empty();
 }
 
 void Flights::answer(const Callers& callers) {

@@ -95,11 +95,13 @@ class Flights : public std::enable_shared_from_this<Flights> {
 
   std::optional<Round> begin_round(const FlightPointer& flight);
   std::uint64_t mark(const Flight& flight) const;
+  std::uint64_t words_of(const Flight& flight) const;
   std::pair<Loader, Loads::Need> loader_of(const Flight& flight) const;
   void replace(Flight& flight, std::string_view head);
   /// Answers the callers up to `mark`.
   void settle(const FlightPointer& flight, std::uint64_t mark, const Object& object);
-  void fail(const FlightPointer& flight, const std::exception_ptr& error);
+  /// False: there was nobody to tell.
+  bool fail(const FlightPointer& flight, const std::exception_ptr& error);
   void answer(const Callers& callers);
   void wake(const FlightPointer& flight);
 

@@ -23,9 +23,9 @@ using Loader = detail::CacheCore::Loader;
 
 struct Loaded {
   Object object;
-  std::exception_ptr error;           ///< what the loader has thrown
-  std::chrono::nanoseconds took{};    ///< by the Clock
-  bool began = true;                  ///< false: `begin_before` had passed when its turn came
+  std::exception_ptr error;         ///< what the loader has thrown
+  std::chrono::nanoseconds took{};  ///< by the Clock
+  bool began = true;                ///< false: `begin_before` had passed when its turn came
 };
 
 /// Threads: any.

@@ -9,8 +9,8 @@
 
 namespace sluice::cache {
 
-/// Threads: any. It is right to half a round trip, but for jumps since the last reply: what hangs on
-/// it is when a value is loaded anew, never whether it is served after its end.
+/// Threads: any. It is right to half a round trip, but for jumps since the last reply: what hangs
+/// on it is when a value is loaded anew, never whether it is served after its end.
 class StoreClock {
  public:
   void saw(std::int64_t store_us, SteadyTime now) noexcept {

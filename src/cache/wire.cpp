@@ -46,9 +46,9 @@ Task<Value> Wire::fetch(std::string value_key) {
 }
 
 Task<Look> Wire::look(std::string value_key, std::string owner, bool waits, std::string replace) {
-  auto asked = store_.run(scripts::cache_look, {value_key, Names::lease_of(value_key)},
-                          {owner, fmt::to_string(lease_.count()), waits ? "1" : "0", replace},
-                          repeatable);
+  auto asked =
+      store_.run(scripts::cache_look, {value_key, Names::lease_of(value_key)},
+                 {owner, fmt::to_string(lease_.count()), waits ? "1" : "0", replace}, repeatable);
   Value reply = co_await asked;
   (void)items_of(store_, reply, 2);
   auto& parts = reply.as_items();
@@ -70,12 +70,11 @@ Task<Look> Wire::look(std::string value_key, std::string owner, bool waits, std:
 
 Task<bool> Wire::store(std::string value_key, std::string owner, NewEntry entry) {
   const auto load_us = std::chrono::duration_cast<std::chrono::microseconds>(entry.load).count();
-  auto asked = store_.run(
-      scripts::cache_store, {value_key, Names::lease_of(value_key)},
-      {owner, entry.is_absent ? "a" : "v", fmt::to_string(entry.fresh.count()),
-       fmt::to_string(entry.kept.count()), fmt::to_string(load_us), channel_, value_key,
-       entry.payload},
-      repeatable);
+  auto asked = store_.run(scripts::cache_store, {value_key, Names::lease_of(value_key)},
+                          {owner, entry.is_absent ? "a" : "v", fmt::to_string(entry.fresh.count()),
+                           fmt::to_string(entry.kept.count()), fmt::to_string(load_us), channel_,
+                           value_key, entry.payload},
+                          repeatable);
   const Value reply = co_await asked;
   const auto& parts = items_of(store_, reply, 2);
   saw(parts[0]);
@@ -102,7 +101,8 @@ Task<std::chrono::milliseconds> Wire::admit_absent(std::int64_t budget,
   const auto& parts = items_of(store_, reply, 2);
   saw(parts[0]);
   const auto kept = parts[1].as_integer();
-  co_return std::chrono::milliseconds{kept > 0 ? kept : -items_of(store_, reply, 3)[2].as_integer()};
+  co_return std::chrono::milliseconds{kept > 0 ? kept
+                                               : -items_of(store_, reply, 3)[2].as_integer()};
 }
 
 Task<void> Wire::invalidate_twice(std::string key, std::chrono::milliseconds after) {

@@ -1,7 +1,8 @@
 /// A process of its own that uses a cache guard, for the tests of several of them.
-///   cache_worker callers URL DATABASE CALLERS   calls for one key at once, when "go" has an element;
-///                                               each load writes a row into the table loads. Pushes
-///                                               how many had the value to "done"
+///   cache_worker callers URL DATABASE CALLERS   calls for one key at once, when "go" has an
+///   element;
+///                                               each load writes a row into the table loads.
+///                                               Pushes how many had the value to "done"
 ///   cache_worker leader URL                     loads the key, says so in "begun", and never ends
 #include <sqlite3.h>
 

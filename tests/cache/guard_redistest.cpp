@@ -43,7 +43,8 @@ class CountedLoads {
   explicit CountedLoads(const std::string& path) {
     sqlite3_open(path.c_str(), &database_);
     sqlite3_busy_timeout(database_, 30'000);
-    sqlite3_exec(database_, "CREATE TABLE loads (id INTEGER PRIMARY KEY)", nullptr, nullptr, nullptr);
+    sqlite3_exec(database_, "CREATE TABLE loads (id INTEGER PRIMARY KEY)", nullptr, nullptr,
+                 nullptr);
   }
   ~CountedLoads() { sqlite3_close(database_); }
   CountedLoads(const CountedLoads&) = delete;
@@ -93,7 +94,8 @@ TEST_F(GuardOnServer, WhenTheLeaderIsKilledOneOtherLoadsWhenItsLeaseIsOver) {
   std::vector<std::unique_ptr<Cache>> caches;
   for (int i = 0; i < 3; ++i) {
     stores.push_back(open_patiently(server_.url()));
-    caches.push_back(std::make_unique<Cache>(*stores.back(), "user", CacheGuardOptions{.wait = 60s}));
+    caches.push_back(
+        std::make_unique<Cache>(*stores.back(), "user", CacheGuardOptions{.wait = 60s}));
   }
   std::atomic<int> loads{0};
   std::vector<Task<std::optional<std::string>>> calls;

@@ -60,16 +60,17 @@ TEST_F(Guard, LoadersOfEveryForm) {
   CacheGuard<Point> cache{line_, "point", plain()};
   const auto x = [](const std::optional<Point>& point) { return point ? point->x : 0; };
   EXPECT_EQ(x(cache.get("1", [] { return Point{1, 2}; }).get()), 1);
-  EXPECT_EQ(x(cache.get("2", [](const std::string& key) {
-               return std::optional<Point>{{std::stoi(key), 0}};
-             }).get()),
+  EXPECT_EQ(x(cache
+                  .get("2",
+                       [](const std::string& key) {
+                         return std::optional<Point>{{std::stoi(key), 0}};
+                       })
+                  .get()),
             2);
   EXPECT_EQ(x(cache.get("3", [] { return Task<Point>::ready({3, 0}); }).get()), 3);
   auto owned = std::make_unique<int>(4);
   EXPECT_EQ(x(cache.get("4", [owned = std::move(owned)] { return Point{*owned, 0}; }).get()), 4);
-  EXPECT_EQ(x(cache.get("5", []() -> Task<std::optional<Point>> {
-               co_return std::nullopt;
-             }).get()),
+  EXPECT_EQ(x(cache.get("5", []() -> Task<std::optional<Point>> { co_return std::nullopt; }).get()),
             0);
   EXPECT_EQ(x(cache.get("1", [] { return Point{9, 9}; }).get()), 1) << "decoded";
 }
@@ -146,6 +147,27 @@ TEST_F(Guard, StaleValueIsServedWhileOneLoadRuns) {
   await([&] { return here.get("1", source_.loader()).get() == "two"; });
   EXPECT_EQ(there.get("1", source_.loader()).get(), "two");
   EXPECT_EQ(source_.loads(), 2);
+}
+
+TEST_F(Guard, ARefreshThatFailsIsTriedAgainAfterALease) {
+  Cache cache{line_, "user", {.ttl = 10s, .jitter = 0, .stale = 1min, .early = 0}};
+  cache.get("1", source_.loader()).get();
+  clock_.advance(11s);
+  std::atomic<int> loads{0};
+  const auto fails = [&]() -> std::string {
+    ++loads;
+    throw std::domain_error{"no such table"};
+  };
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(cache.get("1", fails).get(), "one");
+  await([&] { return loads == 1; });
+  await([&] { return !exists("sluice_cache_lease:{user:1}"); });
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(cache.get("1", fails).get(), "one");
+  EXPECT_EQ(loads, 1);
+  source_.write("two");
+  await([&] {
+    clock_.advance(100ms);
+    return cache.get("1", source_.loader()).get() == "two";
+  });
 }
 
 TEST_F(Guard, AfterStaleItWaitsForTheLoad) {
@@ -275,7 +297,11 @@ TEST_F(Guard, KeysOfNoBytesAndOfAnyBytes) {
 TEST_F(Guard, ALoaderMayThrowAnything) {
   Cache cache{line_, "user", plain()};
   EXPECT_THROW(cache.get("1", []() -> std::string { throw 42; }).get(), int);
-  EXPECT_THROW(cache.get("1", []() -> std::string { throw Error{Errc::database, "gone"}; }).get(),
+  EXPECT_THROW(cache.get("1",
+                         []() -> std::string {
+                           throw Error{Errc::database, "gone"};
+                         })
+                   .get(),
                Error);
   EXPECT_EQ(cache.get("1", source_.loader()).get(), "one");
 }

@@ -210,6 +210,41 @@ TEST_F(Traps, C06_ALeaderThatStandsStillHoldsTheOthersUpForItsLeaseAlone) {
   first.get();
 }
 
+TEST_F(Traps, C07_ANearValueGoesWithTheWordOfItsChange) {
+  auto options = plain();
+  options.near_bytes = 1 << 20;
+  Cache here{line_, "user", options};
+  Cache there{far_, "user", plain()};
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(here.get("1", source_.loader()).get(), "one");
+  const auto asked = line_.executed("GET");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(here.get("1", source_.loader()).get(), "one");
+  EXPECT_EQ(line_.executed("GET"), asked);
+
+  source_.write("two");
+  there.invalidate("1").get();
+  EXPECT_EQ(here.get("1", source_.loader()).get(), "two");
+  here.get("1", source_.loader()).get();
+  source_.write("three");
+  line_.hold_messages();  // its own change it need not be told
+  here.invalidate("1").get();
+  EXPECT_EQ(here.get("1", source_.loader()).get(), "three");
+}
+
+TEST_F(Traps, C07_AWordThatIsLostDoesHarmForTheNearTtlAlone) {
+  auto options = plain();
+  options.near_bytes = 1 << 20;
+  options.near_ttl = 5s;
+  Cache here{line_, "user", options};
+  Cache there{far_, "user", plain()};
+  for (int i = 0; i < 3; ++i) here.get("1", source_.loader()).get();
+  line_.lose_messages();
+  source_.write("two");
+  there.invalidate("1").get();
+  EXPECT_EQ(here.get("1", source_.loader()).get(), "one");
+  clock_.advance(6s);
+  EXPECT_EQ(here.get("1", source_.loader()).get(), "two");
+}
+
 TEST_F(Traps, C08_AGateThatThrowsIsOpenAndOneThatSaysNoAsksNobody) {
   auto options = plain();
   options.may_exist = [](std::string_view key) {
