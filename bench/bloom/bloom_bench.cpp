@@ -24,9 +24,7 @@ constexpr std::size_t batch = 1000;
 
 BloomFilterOptions options_of(BloomKind kind) {
   // The rate that makes `blocked` as large as that; the others are a little smaller at the same.
-  return {.kind = kind,
-          .expected = keys,
-          .error_rate = bloom::split_block_error(256 / bits_a_key)};
+  return {.kind = kind, .expected = keys, .error_rate = bloom::split_block_error(256 / bits_a_key)};
 }
 
 double nanoseconds(const std::function<void()>& work) {
@@ -61,7 +59,8 @@ double contains(const BloomFilter& filter) {
 
 using Batch = std::array<std::uint64_t, batch>;
 
-double in_batches(std::uint64_t (*key)(std::uint64_t), const std::function<void(const Batch&)>& work) {
+double in_batches(std::uint64_t (*key)(std::uint64_t),
+                  const std::function<void(const Batch&)>& work) {
   return nanoseconds([&] {
     Batch some;
     for (std::uint64_t i = 0; i < keys; i += batch) {
@@ -90,7 +89,8 @@ std::uint64_t mixed(std::uint64_t number) {
   return (number ^ number >> 27) * 0x94d049bb133111eb;
 }
 
-/// Reads of lines at random. Each waits for the one before, or as many at once as the processor can.
+/// Reads of lines at random. Each waits for the one before, or as many at once as the processor
+/// can.
 double read_lines(const bloom::Memory& memory, bool one_after_another) {
   const auto words = memory.words();
   const std::uint64_t lines = words.size_bytes() / bloom::Memory::line;

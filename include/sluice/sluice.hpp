@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sluice/bloom_filter.hpp"         // IWYU pragma: export
+#include "sluice/cache_guard.hpp"          // IWYU pragma: export
 #include "sluice/clock.hpp"                // IWYU pragma: export
 #include "sluice/error.hpp"                // IWYU pragma: export
 #include "sluice/id.hpp"                   // IWYU pragma: export

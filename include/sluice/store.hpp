@@ -83,6 +83,7 @@ struct Message {
     published,
     gap,  ///< The connection was lost and is back: messages may have been missed, look at the state
           ///< itself.
+    lost,  ///< Of track() alone: nothing is told until the next gap; `payload` says why.
   };
   Kind kind = Kind::published;
   std::string channel;
@@ -145,10 +146,18 @@ class Store {
   /// returns nothing.
   virtual Listener on_reconnect(std::function<void()> handler);
 
-  // What the locks use. The handlers are called by whichever thread reads: they must be short, and
-  // must not block. call_back() runs a callback of the Store's user; it never throws.
+  // What locks and caches use. The handlers are called by whichever thread reads: they must be
+  // short, and must not block. call_back() runs a callback of the Store's user; it never throws.
   virtual Task<Listener> subscribe(std::string channel, MessageHandler handler);
   virtual Listener watch_connection(std::function<void()> handler);
+  /// Tells `handler` of each key that begins with `prefix` and is written, deleted or expires, by
+  /// any client: `channel` is the prefix, `payload` the key. Returns at once. A gap comes first,
+  /// when the store has begun to tell, and where all keys may have changed (FLUSHALL): what was
+  /// read before it may be old. `lost` comes where the store does not tell any more, or refuses to
+  /// (a proxy, a right that is missing): then what was read may be old from now on. A store that
+  /// was lost is asked again when it is back. Trackers share one subscription. Throws Error
+  /// (bad_argument) for a Store that never tells.
+  virtual Listener track(std::string prefix, MessageHandler handler);
   virtual void call_back(std::function<void()> callback) noexcept;
 
   /// The clock by which waits and local validity are measured.

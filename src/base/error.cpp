@@ -24,6 +24,7 @@ class Category final : public std::error_category {
       case Errc::closed: return "closed";
       case Errc::database: return "database error";
       case Errc::unsynced: return "not replicated";
+      case Errc::overloaded: return "overloaded";
     }
     return "unknown error";
   }

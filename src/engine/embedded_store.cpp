@@ -182,6 +182,10 @@ class ProcessStore final : public EmbeddedStore {
                                        return subscribe(channel, std::move(deliver));
                                      });
   }
+  Listener track(std::string prefix, MessageHandler handler) override {
+    if (!is_ours()) throw closed_by_fork();
+    return state_->engine.trackers().track(std::move(prefix), std::move(handler));
+  }
   void call_back(std::function<void()> callback) noexcept override {
     if (is_ours()) state_->callbacks->call(std::move(callback));
   }

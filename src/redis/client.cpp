@@ -19,8 +19,9 @@ constexpr milliseconds round_time{1};
 
 Client::Client(RedisOptions options)
     : options_(std::move(options)),
-      link_(std::make_shared<Link>(options_, reactor_, channels_, Link::Kind::shared)),
-      listener_(std::make_shared<Link>(options_, reactor_, channels_, Link::Kind::listener)),
+      link_(std::make_shared<Link>(options_, reactor_, channels_, trackers_, Link::Kind::shared)),
+      listener_(
+          std::make_shared<Link>(options_, reactor_, channels_, trackers_, Link::Kind::listener)),
       callbacks_(std::make_shared<Callbacks>(options_.executor)) {}
 
 void Client::open(std::shared_ptr<Client> self) {
@@ -76,7 +77,7 @@ void Client::close() {
 }
 
 std::shared_ptr<Link> Client::make_link(Link::Kind kind) {
-  auto link = std::make_shared<Link>(options_, reactor_, channels_, kind);
+  auto link = std::make_shared<Link>(options_, reactor_, channels_, trackers_, kind);
   if (closed_) {
     link->close();
   } else {

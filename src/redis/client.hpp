@@ -13,6 +13,7 @@
 #include "redis/link.hpp"
 #include "redis/reactor.hpp"
 #include "redis/redis_store.hpp"
+#include "redis/trackers.hpp"
 #include "store/callbacks.hpp"
 
 namespace sluice::redis {
@@ -27,6 +28,7 @@ class Client {
   Link& link() noexcept { return *link_; }
   Link& listener() noexcept { return *listener_; }
   Channels& channels() noexcept { return channels_; }
+  Trackers& trackers() noexcept { return trackers_; }
   Callbacks& callbacks() noexcept { return *callbacks_; }
 
   /// Starts the thread, which keeps `self` while it runs, and waits for the server's greeting.
@@ -69,6 +71,7 @@ class Client {
   const RedisOptions options_;
   const unsigned forks_ = fork_count();
   Channels channels_;
+  Trackers trackers_;
   Reactor reactor_;
   const std::shared_ptr<Link> link_;
   const std::shared_ptr<Link> listener_;

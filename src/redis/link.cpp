@@ -13,10 +13,12 @@
 
 namespace sluice::redis {
 
-Link::Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Kind kind)
+Link::Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Trackers& trackers,
+           Kind kind)
     : options_(options),
       reactor_(reactor),
       channels_(channels),
+      trackers_(trackers),
       kind_(kind),
       server_(describe(options)),
       forks_(fork_count()),
@@ -41,6 +43,7 @@ bool Link::is_free() {
 SteadyTime Link::on_tick(SteadyTime now) {
   Finished finished;
   SteadyTime next;
+  std::optional<std::string> why_lost;
   {
     Lock lock{mutex_};
     expire(now, finished);
@@ -56,9 +59,13 @@ SteadyTime Link::on_tick(SteadyTime now) {
     if (is_open()) mind_silence(now);
     flush(lock);
     arm();
-    if (state_ == State::lost && !reading_ && !writing_) dispose_of_socket(finished);
+    if (state_ == State::lost && !reading_ && !writing_) {
+      dispose_of_socket(finished);
+      if (kind_ == Kind::listener && last_failure_) why_lost = last_failure_->message();
+    }
     next = next_tick();
   }
+  if (why_lost) trackers_.lost(*why_lost);
   finished.complete_all();
   return next;
 }
@@ -165,6 +172,7 @@ void Link::take_greeting(const Value& reply) {
   ready_since_ = last_heard_;
   tried_ = true;
   resubscribing_ = !resubscribed_.empty();
+  greets_trackers_ = kind_ == Kind::listener;
   if (connections_ == 0 && kind_ == Kind::shared && !greeting_->warning().empty())
     log(LogLevel::warning, greeting_->warning());
   if (connections_++ > 0) {

@@ -32,6 +32,7 @@
 #include "redis/reactor.hpp"
 #include "redis/resolution.hpp"
 #include "redis/spin.hpp"
+#include "redis/trackers.hpp"
 #include "resp/reply_parser.hpp"
 
 namespace sluice::redis {
@@ -45,7 +46,8 @@ class Link final : public Source, public Driver {
     durable,   ///< for what replicas have to have; connected as `lent`
   };
 
-  Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Kind kind);
+  Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Trackers& trackers,
+       Kind kind);
   ~Link() override;
 
   /// Takes an operation; it will be completed, perhaps before this returns.
@@ -91,6 +93,7 @@ class Link final : public Source, public Driver {
   net::Transfer spin(const Waiter& waiter, SteadyTime end);
   bool digest(net::Transfer transfer);
   void take_all(const std::optional<std::string>& nonsense);
+  void deliver(Value& push);
   void note_state_of_server(const std::string& error);
   bool is_digesting_here() const noexcept;
   void take_one(Value& value, Finished& finished);
@@ -103,7 +106,9 @@ class Link final : public Source, public Driver {
   // link.cpp: life
   bool is_open() const noexcept { return state_ == State::ready || state_ == State::draining; }
   bool is_wired() const noexcept { return is_open() || state_ == State::greeting; }
-  bool hears() const noexcept { return kind_ == Kind::listener && channels_.any(); }
+  bool hears() const noexcept {
+    return kind_ == Kind::listener && (channels_.any() || trackers_.any());
+  }
   bool is_wanted() const noexcept { return kind_ == Kind::shared || hears() || !pending_.empty(); }
   std::chrono::milliseconds attempt_time() const;
   void begin_attempt();
@@ -120,6 +125,7 @@ class Link final : public Source, public Driver {
   const RedisOptions& options_;
   Reactor& reactor_;
   Channels& channels_;
+  Trackers& trackers_;
   const Kind kind_;
   const std::string server_;
   const unsigned forks_;
@@ -139,6 +145,7 @@ class Link final : public Source, public Driver {
   std::vector<std::string> resubscribed_;
   bool resubscribing_ = false;  // the gap has yet to be told
   bool reconnecting_ = false;   // and that it is connected again
+  bool greets_trackers_ = false;
   std::optional<Error> last_failure_;
   bool tried_ = false;             // the first attempt has ended
   std::uint64_t connections_ = 0;  // that reached ready

@@ -43,6 +43,8 @@ bool is_message(const Value& value) {
          value.as_items()[1].is_text() && value.as_items()[2].is_text();
 }
 
+bool is_invalidation(const Value& value) { return is_push_of(value, "invalidate"); }
+
 }  // namespace
 
 bool Link::is_digesting_here() const noexcept { return digesting == this; }
@@ -187,7 +189,7 @@ void Link::take_all(const std::optional<std::string>& nonsense) {
   const auto* const before = std::exchange(digesting, this);
   // On other links nobody has subscribed.
   const auto delivers = [&](const Value& value) {
-    return kind_ == Kind::listener && is_message(value);
+    return kind_ == Kind::listener && (is_message(value) || is_invalidation(value));
   };
   for (std::size_t i = 0; i < inbox_.size();) {
     Finished finished;
@@ -201,12 +203,9 @@ void Link::take_all(const std::optional<std::string>& nonsense) {
     newly_confirmed_.clear();
     if (std::exchange(resubscribing_, false)) channels_.deliver_gap(resubscribed_);
     if (std::exchange(reconnecting_, false)) channels_.tell_reconnected();
+    if (std::exchange(greets_trackers_, false)) trackers_.connected();
     finished.complete_all();
-    for (; i < inbox_.size() && delivers(inbox_[i]); ++i) {
-      auto& items = inbox_[i].as_items();
-      channels_.deliver(
-          {Message::Kind::published, std::move(items[1].as_text()), std::move(items[2].as_text())});
-    }
+    for (; i < inbox_.size() && delivers(inbox_[i]); ++i) deliver(inbox_[i]);
   }
   inbox_.clear();
   if (nonsense) {
@@ -218,6 +217,13 @@ void Link::take_all(const std::optional<std::string>& nonsense) {
     finished.complete_all();
   }
   digesting = before;
+}
+
+void Link::deliver(Value& push) {
+  auto& items = push.as_items();
+  if (!is_message(push)) return trackers_.deliver(items);
+  channels_.deliver(
+      {Message::Kind::published, std::move(items[1].as_text()), std::move(items[2].as_text())});
 }
 
 void Link::take_one(Value& value, Finished& finished) {

@@ -185,6 +185,45 @@ class Registration final : public Listener::Registration {
   const bool needs_subscribing_;
 };
 
+/// Without a deadline: it waits for the connection.
+Task<void> ask_for_changes(ClientPtr client) {
+  Trackers& trackers = client->trackers();
+  while (const auto question = trackers.next()) {
+    Request request{Request::Kind::batch};
+    for (const auto& command : question->commands) {
+      const std::vector<std::string_view> words{command.begin(), command.end()};
+      request.add(words);
+    }
+    std::vector<Value> replies(request.commands());
+    try {
+      co_await exchange(client->listener(), request, replies, SteadyTime::max(),
+                        {.repeatable = true});
+    } catch (const Error&) {
+      co_return trackers.give_up();
+    }
+    const Value& last = replies.back();
+    trackers.take(*question, last.is_error() ? last.as_text() : "");
+  }
+}
+
+class Tracking final : public Listener::Registration {
+ public:
+  Tracking(ClientPtr client, std::string prefix, MessageHandler function)
+      : client_(std::move(client)),
+        tracker_(std::make_shared<Trackers::Tracker>(std::move(prefix), std::move(function))) {
+    client_->trackers().add(tracker_);
+  }
+  ~Tracking() override {
+    if (client_->is_of_parent()) return;
+    client_->trackers().remove(*tracker_);
+    tracker_->handler.end();
+  }
+
+ private:
+  const ClientPtr client_;
+  const std::shared_ptr<Trackers::Tracker> tracker_;
+};
+
 /// Calls its function when the link is connected again.
 class Reconnection final : public Listener::Registration {
  public:
@@ -254,6 +293,10 @@ class RedisStore final : public Store {
   Listener watch_connection(std::function<void()> handler) override {
     return Listener{std::make_unique<Reconnection>(client_, std::move(handler))};
   }
+  Listener track(std::string prefix, MessageHandler handler) override {
+    if (client_->is_of_parent()) throw closed_by_fork();
+    return Listener{std::make_unique<Tracking>(client_, std::move(prefix), std::move(handler))};
+  }
   Task<Listener> listen(std::string channel, MessageHandler handler) override {
     return client_->callbacks().listen(
         std::move(handler),
@@ -317,6 +360,9 @@ std::unique_ptr<Store> open_redis(RedisOptions options) {
   NoBlocking::check("opening a Store");
   auto client = std::make_shared<Client>(std::move(options));
   auto store = std::make_unique<RedisStore>(client);
+  client->trackers().on_stale = [weak = std::weak_ptr{client}] {
+    if (auto self = weak.lock()) spawn(ask_for_changes(std::move(self)));
+  };
   client->open(client);
   return store;
 }

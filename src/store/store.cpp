@@ -37,6 +37,10 @@ Listener Store::watch_connection(std::function<void()> handler) {
   return on_reconnect(std::move(handler));
 }
 
+Listener Store::track(std::string, MessageHandler) {
+  throw Error{Errc::bad_argument, describe() + " does not tell which keys have changed"};
+}
+
 void Store::call_back(std::function<void()> callback) noexcept {
   call_user("a callback", callback);
 }

@@ -19,9 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 12> pages{
-    "bloom",      "fair_mutex",  "fencing",   "latch",        "lock",         "lock_watch",
-    "multi_lock", "quorum_lock", "semaphore", "rate_limiter", "shared_bloom", "shared_mutex"};
+constexpr std::array<const char*, 13> pages{
+    "bloom",        "cache",        "fair_mutex",  "fencing",     "latch",
+    "lock",         "lock_watch",   "multi_lock",  "quorum_lock", "semaphore",
+    "rate_limiter", "shared_bloom", "shared_mutex"};
 
 /// "Suite.Name" of every test in the repository, without the kind of parameter.
 std::set<std::string> all_tests() {
@@ -79,9 +80,9 @@ TEST(Guarantees, EachNamesTheTestsThatHoldIt) {
 TEST(Guarantees, OfAHeaderNamesThePageWithTheTests) {
   const std::regex page{R"(docs/(\w+)\.md#guarantee)"};
   for (const std::string name :
-       {"bloom_filter", "fair_mutex", "fencing", "latch", "lock_watch", "multi_lock", "mutex",
-        "permit_semaphore", "quorum_lock", "rate_limiter", "semaphore", "shared_bloom_filter",
-        "shared_mutex"}) {
+       {"bloom_filter", "cache_guard", "fair_mutex", "fencing", "latch", "lock_watch", "multi_lock",
+        "mutex", "permit_semaphore", "quorum_lock", "rate_limiter", "semaphore",
+        "shared_bloom_filter", "shared_mutex"}) {
     const auto text = read_text("include/sluice/" + name + ".hpp");
     std::smatch found;
     ASSERT_TRUE(std::regex_search(text, found, page)) << name << ".hpp";

@@ -38,6 +38,11 @@ class FakeStore final : public Store {
     return Task<Listener>::ready(Listener{std::make_unique<Leave>(channels_, id)});
   }
 
+  Listener track(std::string prefix, MessageHandler handler) override {
+    if (!tells_changes) return Store::track(std::move(prefix), std::move(handler));
+    return listen(std::move(prefix), std::move(handler)).get();
+  }
+
   void publish(const std::string& channel, const std::string& payload) {
     deliver(Message{.channel = channel, .payload = payload});
   }
@@ -56,6 +61,7 @@ class FakeStore final : public Store {
   std::string describe() const override { return "fake:"; }
 
   VirtualClock virtual_clock;
+  bool tells_changes = true;
 
  private:
   struct Channels {

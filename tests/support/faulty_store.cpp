@@ -133,19 +133,26 @@ Task<Listener> FaultyStore::listen(std::string channel, MessageHandler handler) 
     auto late = wait_for_let_go();
     co_await late;
   }
-  auto listening = store_.listen(
-      std::move(channel), [post = post_, handler = std::move(handler)](const Message& message) {
-        {
-          const std::lock_guard lock{post->mutex};
-          if (post->way == Post::Way::lost) return;
-          if (post->way == Post::Way::held) {
-            post->held.emplace_back(handler, message);
-            return;
-          }
-        }
-        handler(message);
-      });
+  auto listening = store_.listen(std::move(channel), by_post(std::move(handler)));
   co_return co_await listening;
+}
+
+Listener FaultyStore::track(std::string prefix, MessageHandler handler) {
+  return store_.track(std::move(prefix), by_post(std::move(handler)));
+}
+
+MessageHandler FaultyStore::by_post(MessageHandler handler) {
+  return [post = post_, handler = std::move(handler)](const Message& message) {
+    {
+      const std::lock_guard lock{post->mutex};
+      if (post->way == Post::Way::lost) return;
+      if (post->way == Post::Way::held) {
+        post->held.emplace_back(handler, message);
+        return;
+      }
+    }
+    handler(message);
+  };
 }
 
 }  // namespace sluice::test

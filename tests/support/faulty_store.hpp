@@ -53,6 +53,7 @@ class FaultyStore final : public Store {
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override;
   Task<std::vector<Value>> run(Batch batch, CallOptions options) override;
   Task<Listener> listen(std::string channel, MessageHandler handler) override;
+  Listener track(std::string prefix, MessageHandler handler) override;
   Listener on_reconnect(std::function<void()> handler) override {
     return store_.on_reconnect(std::move(handler));
   }
@@ -67,6 +68,8 @@ class FaultyStore final : public Store {
   Task<void> send_late(std::string call, std::function<Task<Reply>()> send);
   Task<void> wait_for_let_go();
   void note(const std::string& call);
+
+  MessageHandler by_post(MessageHandler handler);
 
   /// Messages on their way; outlives the store in its listeners.
   struct Post {

@@ -20,11 +20,16 @@ class Channels::Registration final : public Listener::Registration {
   Handler handler_;
 };
 
-Listener Channels::listen(std::string channel, MessageHandler handler) {
+Listener Channels::listen(std::string channel, MessageHandler handler,
+                          std::optional<Message> first) {
   auto shared = std::make_shared<const MessageHandler>(std::move(handler));
   {
     const Lock lock{mutex_};
     handlers_[channel].push_back(shared);
+    if (first) {
+      outbox_.push_back({*std::move(first), shared});
+      has_messages_.store(true, std::memory_order_release);
+    }
     has_handlers_.store(true, std::memory_order_release);
   }
   return Listener{
@@ -60,7 +65,14 @@ void Channels::post(std::vector<Context::Published>& messages) {
   const Lock lock{mutex_};
   for (auto& message : messages)
     outbox_.push_back(
-        {Message::Kind::published, std::move(message.channel), std::move(message.payload)});
+        {{Message::Kind::published, std::move(message.channel), std::move(message.payload)}});
+  has_messages_.store(true, std::memory_order_release);
+}
+
+void Channels::post(std::vector<Message> messages) {
+  if (messages.empty()) return;
+  const Lock lock{mutex_};
+  for (auto& message : messages) outbox_.push_back({std::move(message)});
   has_messages_.store(true, std::memory_order_release);
 }
 
@@ -71,19 +83,20 @@ void Channels::deliver() {
   delivering_ = true;
   deliverer_ = std::this_thread::get_id();
   while (!outbox_.empty()) {
-    const Message message = std::move(outbox_.front());
+    const Posted posted = std::move(outbox_.front());
     outbox_.pop_front();
-    deliver(lock, message);
+    deliver(lock, posted);
   }
   has_messages_.store(false, std::memory_order_release);
   delivering_ = false;
   deliverer_ = {};
 }
 
-void Channels::deliver(Lock& lock, const Message& message) {
+void Channels::deliver(Lock& lock, const Posted& posted) {
+  const Message& message = posted.message;
   const auto found = handlers_.find(message.channel);
   if (found == handlers_.end()) return;
-  auto handlers = found->second;
+  auto handlers = posted.only ? std::vector{posted.only} : found->second;
   for (auto& handler : handlers) {
     // A handler that ran before may have removed this one.
     const bool registered = is_registered(message.channel, handler);

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -25,12 +26,15 @@ namespace sluice::engine {
 /// Held by a shared_ptr: a Listener may outlive the Store.
 class Channels : public std::enable_shared_from_this<Channels> {
  public:
-  Listener listen(std::string channel, MessageHandler handler);
+  /// `first`: a message for this handler alone, before all others.
+  Listener listen(std::string channel, MessageHandler handler, std::optional<Message> first = {});
 
+  bool any() const noexcept { return has_handlers_.load(std::memory_order_acquire); }
   std::size_t receivers(std::string_view channel) const;
   std::vector<std::string> names() const;
 
   void post(std::vector<Context::Published>& messages);
+  void post(std::vector<Message> messages);
   /// Returns when everything is delivered, or another thread is at it.
   void deliver();
 
@@ -38,14 +42,18 @@ class Channels : public std::enable_shared_from_this<Channels> {
   class Registration;
   using Handler = std::shared_ptr<const MessageHandler>;
   using Lock = std::unique_lock<std::mutex>;
+  struct Posted {
+    Message message;
+    Handler only = {};  ///< null: all of the channel
+  };
 
   void remove(const std::string& channel, const Handler& handler);
-  void deliver(Lock& lock, const Message& message);
+  void deliver(Lock& lock, const Posted& posted);
   bool is_registered(const std::string& channel, const Handler& handler) const;
 
   mutable std::mutex mutex_;
   std::map<std::string, std::vector<Handler>, std::less<>> handlers_;
-  std::deque<Message> outbox_;
+  std::deque<Posted> outbox_;
   std::atomic<bool> has_handlers_{false};
   std::atomic<bool> has_messages_{false};
   bool delivering_ = false;

@@ -122,10 +122,11 @@ void LockedEngine::keep_time_left(std::int64_t step_us, std::int64_t now_us) {
   Context context{engine_, session_, now_us};
   for (int database = 0; database < Engine::databases; ++database) {
     engine_.keyspace(database).move_expiries(by_ms, [&](const Entry& entry) {
+      if (!committer_) return;
       engine_.log(
           context, database,
           std::array<std::string_view, 3>{"PEXPIREAT", entry.key(), IntegerText{entry.expiry_ms}});
-      if (!committer_ || context.effects().size() < keys_a_record) return;
+      if (context.effects().size() < keys_a_record) return;
       committer_->append(context.effects(), now_us);
       context.effects().clear();
     });
@@ -197,6 +198,7 @@ void LockedEngine::finish(Context& context, ExecutionResult& result) {
   if (committer_ && (result.wrote || refusal_.empty()))
     result.position = committer_->append(context.effects(), context.now_us());
   channels_->post(context.published());
+  trackers_.post(context.effects());
   auto& signalled = context.signalled();
   if (!waiting_.empty()) std::ranges::move(signalled, std::back_inserter(signalled_));
   plan_expiry(context.now_us());
@@ -251,16 +253,19 @@ LockedEngine::Section::~Section() {
   lock_.unlock();
   for (const auto& call : served_) call->done.complete();
   locked_.channels_->deliver();
+  locked_.trackers_.deliver();
 }
 
 // --- expiry ---
 
 void LockedEngine::expire(std::int64_t now_us, std::size_t most) {
+  engine_.keeps_log = committer_ || trackers_.any();
   if (engine_.soonest_expiry_ms() >= now_us / 1000) return;
   Context context{engine_, session_, now_us};
   engine_.expire_some(context, most);
   engine_.find_soonest_expiry();
   if (committer_) committer_->append(context.effects(), now_us);
+  trackers_.post(context.effects());
 }
 
 void LockedEngine::plan_expiry(std::int64_t now_us) {

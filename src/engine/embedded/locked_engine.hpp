@@ -17,6 +17,7 @@
 #include "engine/commands/redis_engine.hpp"
 #include "engine/embedded/channels.hpp"
 #include "engine/embedded/engine_time.hpp"
+#include "engine/embedded/trackers.hpp"
 #include "engine/embedded/turn_mutex.hpp"
 #include "engine/log/committer.hpp"
 #include "engine/lua/script_run.hpp"
@@ -119,6 +120,7 @@ class LockedEngine {
   };
 
   Channels& channels() noexcept { return *channels_; }
+  Trackers& trackers() noexcept { return trackers_; }
   Clock& clock() noexcept { return clock_; }
 
   /// One command of a log that is being loaded. Throws Error{corrupt}.
@@ -159,6 +161,7 @@ class LockedEngine {
   Snapshot* snapshot_ = nullptr;
   std::string refusal_;  // the error for writes after the log has failed; else empty
   std::shared_ptr<Channels> channels_ = std::make_shared<Channels>();
+  Trackers trackers_;
   WaitingCalls waiting_;
   std::vector<std::string> signalled_;
 

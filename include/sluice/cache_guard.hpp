@@ -1,0 +1,247 @@
+/// A read-through cache: what the store does not have is loaded once, whatever number of callers
+/// and processes miss it.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+/// How a T lies in the store. std::string is stored as it is; of another T give a specialization
+/// with these two. What decode() throws counts as a miss: the value is loaded anew, as after a
+/// deployment that has changed T.
+///
+///     template <>
+///     struct sluice::CacheCodec<User> {
+///       static std::string encode(const User& user);
+///       static User decode(std::string_view bytes);
+///     };
+template <class T>
+struct CacheCodec;
+
+template <>
+struct CacheCodec<std::string> {
+  static std::string encode(const std::string& value) { return value; }
+  static std::string decode(std::string_view bytes) { return std::string{bytes}; }
+};
+
+/// What a call gets while the store cannot be reached, or takes no more than reads.
+enum class CacheWhenDown {
+  fail,  ///< the store's Error, at once: the database is protected
+  copy,  ///< the copy of the process, however old, and where there is none the Error
+  load,  ///< what the loader says, within the bulkhead; nothing is stored
+};
+
+/// Each protection, and what it costs.
+struct CacheGuardOptions {
+  /// How long a value is fresh; from 10 ms to 10 years. More: fewer loads, older values where
+  /// nobody invalidates.
+  std::chrono::milliseconds ttl = std::chrono::minutes{10};
+  /// Avalanche: each value lives shorter than `ttl` by up to this part of it, at random, so that
+  /// what was written together does not end together. From 0 to 0.9; costs nothing.
+  double jitter = 0.1;
+  /// Breakdown: so long behind its ttl a value is served on while one load runs. Callers never wait
+  /// for a value that is in use, and may get one that is older than `ttl`. 0: never older.
+  std::chrono::milliseconds stale{0};
+  /// Avalanche: values in use are loaded anew somewhat before they end (XFetch: Vattani,
+  /// Chierichetti and Lowenstein, VLDB 2015, beta), by one process. 0: never; more: earlier. Costs
+  /// one load some load times early, and an estimate of the store's clock: TIME with a GET, twice a
+  /// minute.
+  double early = 1.0;
+
+  /// Penetration: how long it is known that there is no value. 0: absence is not cached.
+  std::chrono::milliseconds absent_ttl = std::chrono::seconds{30};
+  /// How many absences may lie in the store at once, for all processes of this guard's name: a
+  /// flood of random keys fills no more. Costs a round trip for each absence that is stored.
+  std::int64_t absent_budget = 10'000;
+  /// Refuses a key before any I/O, as that of an id that is not above 0: there is no value. Empty:
+  /// every key will do.
+  std::function<bool(std::string_view key)> is_valid = {};
+  /// The gate, such as a Bloom filter: false: there is certainly no value. One that throws is open.
+  /// Add to the filter before you commit a new row. Empty: no gate.
+  std::function<bool(std::string_view key)> may_exist = {};
+
+  /// Breakdown: for how long one process is given the load of a key, and so how long the others
+  /// wait when it is killed. Longer than a load takes: a value that comes later is not stored, and
+  /// another process may load meanwhile.
+  std::chrono::milliseconds lease = std::chrono::seconds{5};
+  /// How long a call waits for a value, at most.
+  std::chrono::milliseconds wait = std::chrono::seconds{10};
+  /// The bulkhead: so many loads of this guard run at once in this process, each on a thread of the
+  /// guard; 1 to 1024.
+  std::size_t max_loads = 16;
+  /// So many more wait for their turn; beyond it a call is refused (Errc::overloaded).
+  std::size_t max_waiting_loads = 1000;
+
+  CacheWhenDown when_down = CacheWhenDown::fail;
+  /// Values in the process, kept right by what the store tells of changed keys; bytes, 0: none. A
+  /// hit costs no I/O, and may be older than an invalidation by the time its message takes.
+  std::size_t near_bytes = 0;
+  /// How long a value stays there at most.
+  std::chrono::milliseconds near_ttl = std::chrono::minutes{1};
+  /// What CacheWhenDown::copy keeps, bytes.
+  std::size_t copy_bytes = std::size_t{16} << 20;
+  /// A larger value is given to its callers, and not stored; bytes, up to 512 MB.
+  std::size_t largest_value = std::size_t{16} << 20;
+};
+
+struct CacheCallOptions {
+  /// How long this call waits; 0: CacheGuardOptions::wait.
+  std::chrono::milliseconds wait{0};
+};
+
+namespace detail {
+
+/// A value of any type; null: there is none.
+using CacheObject = std::shared_ptr<const void>;
+
+struct CacheForm {
+  std::string (*encode)(const void* object);
+  CacheObject (*decode)(std::string_view bytes);
+};
+
+/// CacheGuard without the type of its values.
+class CacheCore {
+ public:
+  using Loader = std::function<CacheObject()>;
+
+  CacheCore(Store& store, std::string name, CacheGuardOptions options, CacheForm form);
+  ~CacheCore();
+  CacheCore(CacheCore&&) noexcept;
+  CacheCore& operator=(CacheCore&&) noexcept;
+
+  /// What is known without I/O.
+  std::optional<CacheObject> find(std::string_view key);
+  Task<CacheObject> get(std::string key, Loader loader, CacheCallOptions options);
+  Task<void> put(std::string key, CacheObject object);
+  Task<void> invalidate(std::string key);
+  Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+template <class T>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<Task<T>> = true;
+
+/// The result of a loader, a Task of it awaited.
+template <class Load>
+auto run_loader(Load& load, const std::string& key) {
+  auto result = [&] {
+    if constexpr (std::invocable<Load&, const std::string&>)
+      return load(key);
+    else
+      return load();
+  }();
+  if constexpr (is_task<decltype(result)>)
+    return result.get();
+  else
+    return result;
+}
+
+}  // namespace detail
+
+/// A cache in front of a database, shared by all processes that name it.
+///
+/// Guarantee: among all callers of all processes one load of a key runs at a time, while its lease
+///   lasts. A get that begins after an invalidation (or put) was acknowledged returns nothing that
+///   was loaded before it, as long as the store keeps its data and the guard has no near cache and
+///   no copies: an old value that a slow loader brings is given to none but those who asked before
+///   it began, and never stored. What the loader throws goes to every call that waited for that
+///   load, and the next call loads anew. A caller that goes away, or whose time is over, disturbs
+///   no load that others wait for. Never more than `max_loads` loads run at once in a process, nor
+///   lie more than `absent_budget` absences in the store. The tests that hold it:
+///   docs/cache.md#guarantee.
+/// Not guaranteed: that a load runs once when it takes longer than the lease. That a near cache of
+///   another process has heard of an invalidation when it is acknowledged: it is told by message,
+///   and `near_ttl` is the longest it can be wrong. That an invalidation outlives a store that lost
+///   it (restart from an older snapshot, failover to a replica that lags): `ttl` bounds that. That
+///   a `put` by two writers keeps the later row: invalidate instead.
+/// Threads: any. Loaders run on threads of the guard, so what they refer to must live until the
+/// guard
+///   ends; its end waits for those that run. The Store must outlive the guard, the guard its Tasks.
+///   A child of fork() makes its own.
+/// In Redis: string NAME:KEY (a head of some 30 bytes, and the value), ttl and `stale` long; hash
+///   sluice_cache_lease:{NAME:KEY} while a load runs; hash sluice_cache_absent:{NAME}, the budget;
+///   sorted set sluice_cache_again:{NAME}, second invalidations that are due; channel
+///   sluice_cache:{NAME}, on which those who wait for a load are told of its end. A hit is one GET,
+///   a load two scripts more.
+///
+///     CacheGuard<std::string> users{*store, "user"};
+///     const auto name = users.get("42", [&](const std::string& id) { return select_name(id);
+///     }).get();
+template <class T>
+class CacheGuard {
+ public:
+  /// Throws Error (bad_argument): an empty name, one above 1 KiB, braces in it that are no whole
+  /// tag, an option out of range.
+  explicit CacheGuard(Store& store, std::string name, CacheGuardOptions options = {})
+      : core_(store, std::move(name), std::move(options), form) {}
+
+  /// The value of `key`, from the cache or else by `load(key)` or `load()`, which returns a T, a
+  /// std::optional<T> (empty: there is none) or a Task of these. Empty: there is none.
+  /// Throws Error: bad_argument (a key above 64 KiB; a loader that asks for the key it loads);
+  /// timeout (no value within the wait); overloaded (too many loads wait for their turn);
+  /// wrong_type (the key holds what no guard wrote); what the store throws, as `when_down` says;
+  /// and what the loader throws, as it is.
+  template <class Load>
+  Task<std::optional<T>> get(std::string key, Load load, CacheCallOptions options = {}) {
+    if (const auto known = core_.find(key)) return Task<std::optional<T>>::ready(value_of(*known));
+    auto shared = std::make_shared<Load>(std::move(load));
+    auto run = [shared = std::move(shared), key] {
+      return object_of(detail::run_loader(*shared, key));
+    };
+    return take(core_.get(std::move(key), std::move(run), options));
+  }
+
+  /// Writes a value, over whatever a load brings. For values that one writer has; what two writers
+  /// put may come in another order than their rows. Throws what the store throws; the same call
+  /// again is safe.
+  Task<void> put(std::string key, T value) {
+    return core_.put(std::move(key), std::make_shared<const T>(std::move(value)));
+  }
+  /// The value has changed: commit it to the database first, then call this. Returns when no
+  /// process is given the old one any more. Throws what the store throws; call it again then, or
+  /// use `invalidate_twice`.
+  Task<void> invalidate(std::string key) { return core_.invalidate(std::move(key)); }
+  /// The same, and once more after `after`, by whatever process has a guard of this name then,
+  /// until it has succeeded: for a database whose replicas lag, and before a commit (the second one
+  /// comes behind it, even when this process is killed in between). At most 1 day.
+  Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after) {
+    return core_.invalidate_twice(std::move(key), after);
+  }
+
+ private:
+  static std::optional<T> value_of(const detail::CacheObject& object) {
+    if (!object) return std::nullopt;
+    return *static_cast<const T*>(object.get());
+  }
+  static detail::CacheObject object_of(std::optional<T> loaded) {
+    if (!loaded) return nullptr;
+    return std::make_shared<const T>(*std::move(loaded));
+  }
+  static Task<std::optional<T>> take(Task<detail::CacheObject> asked) {
+    co_return value_of(co_await asked);
+  }
+  static constexpr detail::CacheForm form{
+      .encode = [](const void* object) -> std::string {
+        return CacheCodec<T>::encode(*static_cast<const T*>(object));
+      },
+      .decode = [](std::string_view bytes) -> detail::CacheObject {
+        return std::make_shared<const T>(CacheCodec<T>::decode(bytes));
+      }};
+
+  detail::CacheCore core_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,326 @@
+#include "sluice/cache_guard.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/process.hpp"
+#include "base/random.hpp"
+#include "cache/common.hpp"
+#include "cache/flights.hpp"
+#include "cache/second_invalidations.hpp"
+#include "cache/tracked_cache.hpp"
+#include "sluice/metrics.hpp"
+#include "store/reply_error.hpp"
+
+namespace sluice {
+
+using cache::Entry;
+using std::chrono::milliseconds;
+
+namespace detail {
+
+class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(Store& store, std::string name, CacheGuardOptions options, CacheForm form)
+      : common_(std::make_shared<cache::Common>(store, std::move(name), std::move(options), form)),
+        flights_(std::make_shared<cache::Flights>(common_)) {
+    const CacheGuardOptions& chosen = common_->options;
+    if (chosen.near_bytes > 0)
+      near_.emplace(
+          store, common_->names.prefix(),
+          cache::NearCacheOptions{.bytes = chosen.near_bytes, .max_ttl = chosen.near_ttl});
+    if (chosen.when_down == CacheWhenDown::copy) {
+      copies_.emplace(
+          cache::NearCacheOptions{.bytes = chosen.copy_bytes, .max_ttl = cache::longest_time});
+      copies_->open();
+    }
+  }
+
+  void begin() {
+    second_ = std::make_shared<cache::SecondInvalidations>(
+        common_, [weak = weak_from_this()](const std::string& value_key) {
+          if (const auto self = weak.lock()) self->forget(value_key);
+        });
+  }
+
+  std::optional<CacheObject> find(std::string_view key) {
+    const CacheGuardOptions& options = common_->options;
+    if (options.is_valid && !options.is_valid(key)) {
+      count(metrics().cache_invalid_keys);
+      return CacheObject{};
+    }
+    if (options.may_exist && !passes_gate(key)) {
+      count(metrics().cache_gated);
+      return CacheObject{};
+    }
+    if (!near_ || key.size() > cache::longest_key || forks_ != fork_count()) return std::nullopt;
+    auto known = near_->cache().find(near_key(key), common_->clock().steady());
+    count(known ? metrics().cache_near_hits : metrics().cache_near_misses);
+    if (!known) return std::nullopt;
+    return std::move(known->object);
+  }
+
+  Task<CacheObject> get(std::string key, Loader loader, CacheCallOptions call) {
+    check(key);
+    cache::Flights::Wanted wanted{
+        .key = std::move(key), .value_key = {}, .loader = std::move(loader)};
+    wanted.value_key = common_->names.value_of(wanted.key);
+    if (common_->loads.is_loading(wanted.value_key))
+      refuse(
+          fmt::format("the loader of '{}' asks the cache for this key", cache::shown(wanted.key)));
+    const milliseconds wait = call.wait > milliseconds{0} ? call.wait : common_->options.wait;
+    const SteadyTime deadline = Clock::add(common_->clock().steady(), wait);
+    const std::string value_key = wanted.value_key;
+    const Fill copy_fill = begin_copy(value_key);
+    std::exception_ptr down;
+    try {
+      auto known = fetch(wanted, copy_fill);
+      if (const auto found = co_await known) co_return *found;
+      auto joining = flights_->join(std::move(wanted), deadline);
+      const CacheObject object = co_await joining;
+      if (copy_fill)
+        keep_copy(value_key, object, *copy_fill,
+                  object ? common_->form.encode(object.get()).size() : 0);
+      co_return object;
+    } catch (const Error& failure) {
+      if (!copies_ || !cache::is_outage(failure)) throw;
+      down = std::current_exception();
+    }
+    if (const auto copy = copies_->find_stale(value_key)) {
+      count(metrics().cache_copies_served);
+      co_return copy->object;
+    }
+    std::rethrow_exception(down);
+  }
+
+  Task<void> put(std::string key, CacheObject object) {
+    check(key);
+    const CacheGuardOptions& options = common_->options;
+    const std::string value_key = common_->names.value_of(key);
+    cache::NewEntry entry{.payload = common_->form.encode(object.get())};
+    if (entry.payload.size() > options.largest_value)
+      refuse(fmt::format("the value of '{}' has {} bytes; largest_value is {}", cache::shown(key),
+                         entry.payload.size(), options.largest_value));
+    entry.fresh = options.ttl;
+    entry.kept = options.ttl + options.stale;
+    const Forgetting forgetting{*this, value_key};
+    auto storing = common_->wire.store(value_key, {}, std::move(entry));
+    co_await storing;
+  }
+
+  Task<void> invalidate(std::string key) {
+    check(key);
+    const std::string value_key = common_->names.value_of(key);
+    const Forgetting forgetting{*this, value_key};
+    auto invalidating = common_->wire.invalidate(value_key);
+    co_await invalidating;
+    count(metrics().cache_invalidations);
+  }
+
+  Task<void> invalidate_twice(std::string key, milliseconds after) {
+    check(key);
+    if (after < milliseconds{0} || after > std::chrono::days{1})
+      refuse(fmt::format("the second invalidation is to come in {} ms; 1 day is the most",
+                         after.count()));
+    const std::string value_key = common_->names.value_of(key);
+    const Forgetting forgetting{*this, value_key};
+    auto invalidating = common_->wire.invalidate_twice(std::move(key), after);
+    co_await invalidating;
+    second_->look_in(after + milliseconds{1});
+    count(metrics().cache_invalidations);
+  }
+
+  void close() {
+    common_->closed = true;
+    second_->close();
+    flights_->close();
+    common_->loads.close();
+    common_->under_way.wait();
+  }
+  bool is_of_parent() const noexcept { return forks_ != fork_count(); }
+
+ private:
+  using Fill = std::optional<cache::NearCache::Fill>;
+
+  /// Takes a key out of this process before and after it changes in the store, whatever comes of
+  /// that.
+  class Forgetting {
+   public:
+    Forgetting(Impl& all, const std::string& value_key) : all_(all), value_key_(value_key) {
+      all_.forget(value_key_);
+    }
+    ~Forgetting() { all_.forget(value_key_); }
+    Forgetting(const Forgetting&) = delete;
+    Forgetting& operator=(const Forgetting&) = delete;
+
+   private:
+    Impl& all_;
+    const std::string& value_key_;
+  };
+
+  void forget(const std::string& value_key) {
+    if (near_) near_->cache().invalidate(value_key);
+    if (copies_) copies_->invalidate(value_key);
+  }
+
+  [[noreturn]] void refuse(std::string_view what) const {
+    throw Error{Errc::bad_argument,
+                fmt::format("cache guard '{}': {}", common_->names.name(), what)};
+  }
+
+  void check(std::string_view key) {
+    if (is_of_parent()) throw closed_by_fork();
+    common_->check_open();
+    if (key.size() > cache::longest_key)
+      refuse(fmt::format("a key has {} bytes; 64 KiB is the most", key.size()));
+    second_->start();
+  }
+
+  bool passes_gate(std::string_view key) {
+    try {
+      return common_->options.may_exist(key);
+    } catch (...) {
+      count(metrics().cache_gate_failures);
+      return true;
+    }
+  }
+
+  /// The key of a value, in a text of this thread.
+  std::string_view near_key(std::string_view key) {
+    static thread_local std::string text;
+    common_->names.value_into(text, key);
+    return text;
+  }
+
+  /// What the store has. Empty: nothing that will do; `wanted.replace` says what not.
+  Task<std::optional<CacheObject>> fetch(cache::Flights::Wanted& wanted, Fill copy_fill) {
+    const SteadyTime begun = common_->clock().steady();
+    if (common_->breaker.is_open(begun)) {
+      count(metrics().cache_store_down);
+      if (common_->options.when_down == CacheWhenDown::load) co_return std::nullopt;
+      throw Error{Errc::connection,
+                  fmt::format("the store of the cache '{}' was not reached a moment ago: {}",
+                              common_->names.name(), common_->store.describe())};
+    }
+    const auto near_fill = begin_near(wanted.value_key, begun);
+    Value text;
+    try {
+      auto asked = common_->wire.fetch(wanted.value_key);
+      text = co_await asked;
+      common_->breaker.succeeded();
+    } catch (const Error& failure) {
+      if (!cache::is_outage(failure)) throw;
+      count(metrics().cache_store_down);
+      common_->breaker.failed(failure, common_->clock().steady());
+      if (common_->options.when_down != CacheWhenDown::load) throw;
+    }
+    if (text.is_null()) {
+      count(metrics().cache_misses);
+      co_return std::nullopt;
+    }
+    co_return use(wanted, text.as_text(), near_fill, copy_fill);
+  }
+
+  std::optional<CacheObject> use(cache::Flights::Wanted& wanted, std::string_view text,
+                                 const Fill& near_fill, const Fill& copy_fill) {
+    const auto entry = cache::parse_entry(text, wanted.value_key);
+    const auto object = entry ? common_->decode(*entry, wanted.value_key) : std::nullopt;
+    if (!object) {
+      count(metrics().cache_misses);
+      wanted.replace = entry ? entry->head : text.substr(0, text.find('\n'));
+      return std::nullopt;
+    }
+    count(entry->is_absent ? metrics().cache_absent_hits : metrics().cache_hits);
+    const SteadyTime now = common_->clock().steady();
+    const auto left = time_left(*entry, now);
+    if (near_fill) keep_near(wanted.value_key, *entry, *object, *near_fill, now + left);
+    if (copy_fill) keep_copy(wanted.value_key, *object, *copy_fill, entry->payload.size());
+    const bool is_over = left <= left.zero();
+    if (is_over) count(metrics().cache_stale_served);
+    if (is_over || (!entry->is_absent && is_early(*entry, left))) {
+      wanted.replace = entry->head;
+      const bool begins = flights_->refresh(std::move(wanted));
+      if (begins && !is_over) count(metrics().cache_early_refreshes);
+    }
+    return object;
+  }
+
+  /// How long the entry is fresh by what is known of the store's clock.
+  std::chrono::microseconds time_left(const Entry& entry, SteadyTime now) const {
+    const cache::StoreClock& clock = common_->wire.clock();
+    if (!clock.is_known(now)) return std::chrono::microseconds::max() / 1'000'000;
+    return std::chrono::microseconds{entry.fresh_until_us - clock.now_us(now)};
+  }
+
+  /// XFetch: the nearer the end, and the longer the load, the likelier.
+  bool is_early(const Entry& entry, std::chrono::microseconds left) const {
+    const double beta = common_->options.early;
+    if (beta <= 0 || entry.load_us <= 0) return false;
+    constexpr std::uint64_t whole = std::uint64_t{1} << 53;
+    const double chance = static_cast<double>(random_below(whole) + 1) / static_cast<double>(whole);
+    return -beta * static_cast<double>(entry.load_us) * std::log(chance) >=
+           static_cast<double>(left.count());
+  }
+
+  Fill begin_near(std::string_view value_key, SteadyTime now) {
+    if (!near_ || !near_->cache().is_open()) return std::nullopt;
+    return near_->cache().begin_fill(value_key, now);
+  }
+  void keep_near(std::string_view value_key, const Entry& entry, const CacheObject& object,
+                 const cache::NearCache::Fill& fill, SteadyTime until) {
+    near_->cache().fill(fill, value_key, {object}, entry.payload.size() + value_key.size(), until);
+  }
+  Fill begin_copy(std::string_view value_key) const {
+    if (!copies_) return std::nullopt;
+    return copies_->begin_fill(value_key, common_->clock().steady());
+  }
+  void keep_copy(std::string_view value_key, const CacheObject& object,
+                 const cache::NearCache::Fill& fill, std::size_t bytes) {
+    copies_->fill(fill, value_key, {object}, bytes + value_key.size(), SteadyTime::max());
+  }
+
+  const std::shared_ptr<cache::Common> common_;
+  const std::shared_ptr<cache::Flights> flights_;
+  std::shared_ptr<cache::SecondInvalidations> second_;
+  std::optional<cache::TrackedCache> near_;
+  std::optional<cache::NearCache> copies_;
+  const unsigned forks_ = fork_count();
+};
+
+CacheCore::CacheCore(Store& store, std::string name, CacheGuardOptions options, CacheForm form)
+    : impl_(std::make_shared<Impl>(store, std::move(name), std::move(options), form)) {
+  impl_->begin();
+}
+
+CacheCore::~CacheCore() {
+  if (!impl_) return;
+  if (impl_->is_of_parent()) {
+    new std::shared_ptr<Impl>{std::move(impl_)};  // its threads are the parent's
+  } else {
+    impl_->close();
+  }
+}
+
+CacheCore::CacheCore(CacheCore&&) noexcept = default;
+CacheCore& CacheCore::operator=(CacheCore&& other) noexcept {
+  if (this != &other) CacheCore{std::move(other)}.impl_.swap(impl_);
+  return *this;
+}
+
+std::optional<CacheObject> CacheCore::find(std::string_view key) { return impl_->find(key); }
+Task<CacheObject> CacheCore::get(std::string key, Loader loader, CacheCallOptions options) {
+  return impl_->get(std::move(key), std::move(loader), options);
+}
+Task<void> CacheCore::put(std::string key, CacheObject object) {
+  return impl_->put(std::move(key), std::move(object));
+}
+Task<void> CacheCore::invalidate(std::string key) { return impl_->invalidate(std::move(key)); }
+Task<void> CacheCore::invalidate_twice(std::string key, milliseconds after) {
+  return impl_->invalidate_twice(std::move(key), after);
+}
+
+}  // namespace detail
+}  // namespace sluice

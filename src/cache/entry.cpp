@@ -1,0 +1,83 @@
+#include "cache/entry.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/integer.hpp"
+#include "sluice/error.hpp"
+#include "store/key_name.hpp"
+
+namespace sluice::cache {
+namespace {
+
+constexpr std::string_view family = "SLC";
+constexpr std::string_view version = "SLC1";
+constexpr std::size_t longest_head = 64;
+
+Error foreign(std::string_view key) {
+  return Error{Errc::wrong_type,
+               fmt::format("'{}' holds something that no cache guard has written: give the guard "
+                           "another name, or delete the key",
+                           shown(key))};
+}
+
+}  // namespace
+
+std::string shown(std::string_view key) {
+  constexpr std::size_t most = 200;
+  std::string text{key.substr(0, most)};
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  if (key.size() > most) text += "...";
+  return text;
+}
+
+std::optional<Entry> parse_entry(std::string_view text, std::string_view key) {
+  if (!text.starts_with(family)) throw foreign(key);
+  if (!text.starts_with(version)) return std::nullopt;
+  const auto end = text.substr(0, longest_head).find('\n');
+  if (end == text.npos) throw foreign(key);
+
+  Entry entry;
+  entry.head = text.substr(0, end + 1);
+  entry.payload = text.substr(end + 1);
+  auto words = text.substr(version.size(), end - version.size());
+  if (!words.starts_with("v ") && !words.starts_with("a ")) throw foreign(key);
+  entry.is_absent = words.front() == 'a';
+  words.remove_prefix(2);
+  const auto blank = std::min(words.find(' '), words.size());
+  const auto fresh_until = parse_integer<std::int64_t>(words.substr(0, blank));
+  const auto load = parse_integer<std::int64_t>(words.substr(std::min(blank + 1, words.size())));
+  if (!fresh_until || !load || *fresh_until < 0 || *load < 0) throw foreign(key);
+  entry.fresh_until_us = *fresh_until;
+  entry.load_us = *load;
+  return entry;
+}
+
+Names::Names(std::string name) : name_(std::move(name)), prefix_(name_ + ':') {}
+
+void Names::value_into(std::string& made, std::string_view key) const {
+  made.reserve(prefix_.size() + key.size());
+  made = prefix_;
+  for (const char c : key) {
+    switch (c) {
+      case '{': made += "%7B"; break;
+      case '}': made += "%7D"; break;
+      case '%': made += "%25"; break;
+      default: made += c;
+    }
+  }
+}
+
+std::string Names::lease_of(std::string_view value_key) {
+  return key_with_prefix("sluice_cache_lease", value_key);
+}
+
+std::string Names::channel() const { return key_with_prefix("sluice_cache", name_); }
+std::string Names::absent_budget() const { return key_with_prefix("sluice_cache_absent", name_); }
+std::string Names::second_invalidations() const {
+  return key_with_prefix("sluice_cache_again", name_);
+}
+
+}  // namespace sluice::cache

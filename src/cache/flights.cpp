@@ -1,0 +1,396 @@
+#include "cache/flights.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/random.hpp"
+#include "sluice/log.hpp"
+#include "sluice/metrics.hpp"
+
+namespace sluice::cache {
+namespace {
+
+using std::chrono::milliseconds;
+
+Error closed_guard() { return Error{Errc::closed, "the cache guard has ended"}; }
+
+/// `whole`, less a random part of it of up to `jitter`.
+milliseconds shortened(milliseconds whole, double jitter) {
+  const auto most = static_cast<std::int64_t>(static_cast<double>(whole.count()) * jitter);
+  return whole - milliseconds{random_below(static_cast<std::uint64_t>(most) + 1)};
+}
+
+}  // namespace
+
+Flights::Flights(std::shared_ptr<Common> common)
+    : common_(std::move(common)), owner_(random_hex_128()) {}
+
+Task<Object> Flights::join(Wanted wanted, SteadyTime deadline) {
+  const auto caller = std::make_shared<Caller>(common_->store.driver(), std::move(wanted.loader),
+                                               common_->loads.current());
+  FlightPointer flight;
+  bool is_first = false;
+  bool was_alone = false;
+  {
+    const std::lock_guard lock{mutex_};
+    common_->check_open();
+    auto& slot = flights_[wanted.value_key];
+    is_first = !slot;
+    if (is_first) {
+      slot = std::make_shared<Flight>();
+      slot->key = wanted.key;
+      slot->value_key = wanted.value_key;
+    }
+    flight = slot;
+    if (flight->replace.empty()) flight->replace = std::move(wanted.replace);
+    was_alone = flight->callers.empty();
+    caller->number = ++flight->joined;
+    flight->callers.push_back(caller);
+  }
+  if (is_first) {
+    spawn(fly(flight));
+  } else if (was_alone) {
+    wake(flight);  // it rests for a refresh, which nobody hurries
+  }
+  if (const bool done = co_await wait_until(caller->done, common_->clock(), deadline); !done) {
+    const std::lock_guard lock{mutex_};
+    if (std::erase(flight->callers, caller) == 1)
+      throw Error{
+          Errc::timeout,
+          fmt::format("no value for '{}' of the cache '{}' came within the wait of the call: "
+                      "its load takes longer, here or in another process",
+                      shown(wanted.key), common_->names.name())};
+  }
+  if (caller->error) std::rethrow_exception(caller->error);
+  co_return caller->object;
+}
+
+bool Flights::refresh(Wanted wanted) {
+  const auto flight = std::make_shared<Flight>();
+  flight->key = std::move(wanted.key);
+  flight->value_key = std::move(wanted.value_key);
+  flight->replace = std::move(wanted.replace);
+  flight->refresher = std::move(wanted.loader);
+  {
+    const std::lock_guard lock{mutex_};
+    if (common_->closed || !flights_.try_emplace(flight->value_key, flight).second) return false;
+  }
+  spawn(fly(flight));
+  return true;
+}
+
+Task<void> Flights::fly(FlightPointer flight) {
+  const auto self = shared_from_this();
+  const UnderWay::Scope scope{common_->under_way};
+  for (auto round = begin_round(flight); round; round = begin_round(flight)) {
+    std::exception_ptr error;
+    try {
+      auto looked = look(flight, std::move(*round));
+      co_await looked;
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && !fail(flight, error) && !common_->closed) {
+      // A load in the background has failed: the next one comes when others may load, too.
+      auto resting = rest(flight, {.words = words_of(*flight)}, common_->options.lease);
+      co_await resting;
+    }
+  }
+}
+
+std::optional<Flights::Round> Flights::begin_round(const FlightPointer& flight) {
+  Callers left;
+  {
+    const std::lock_guard lock{mutex_};
+    if (!common_->closed && (flight->refresher || !flight->callers.empty()))
+      return Round{.mark = flight->joined,
+                   .words = flight->words,
+                   .has_callers = !flight->callers.empty(),
+                   .replace = flight->replace};
+    left.swap(flight->callers);
+    for (const auto& caller : left) caller->error = std::make_exception_ptr(closed_guard());
+    flights_.erase(flight->value_key);
+  }
+  answer(left);
+  return std::nullopt;
+}
+
+/// One round: a value, a load, or a wait for another process's.
+Task<void> Flights::look(FlightPointer flight, Round round) {
+  Common& common = *common_;
+  const bool loads_alone = common.options.when_down == CacheWhenDown::load;
+  if (loads_alone && common.breaker.is_open(common.clock().steady()))
+    co_return co_await lead(flight, round.mark, {}, SteadyTime::max());
+
+  std::string owner;
+  {
+    const std::lock_guard lock{mutex_};
+    owner = fmt::format("{}:{}", owner_, ++leases_);
+  }
+  // The lease is counted from before it was asked for, and ends a little earlier here than there.
+  const SteadyTime until = common.clock().steady() + common.options.lease * 9 / 10;
+  Look look;
+  bool is_down = false;
+  try {
+    auto asked = common.wire.look(flight->value_key, owner, round.has_callers, round.replace);
+    Look seen = co_await asked;
+    look = std::move(seen);
+    common.breaker.succeeded();
+  } catch (const Error& failure) {
+    if (!is_outage(failure)) throw;
+    common.breaker.failed(failure, common.clock().steady());
+    if (!loads_alone) throw;
+    is_down = true;
+  }
+  if (is_down) co_return co_await lead(flight, round.mark, {}, SteadyTime::max());
+  if (look.kind == Look::Kind::value) co_return land(flight, round.mark, look.text);
+  if (look.kind == Look::Kind::lead)
+    co_return co_await lead(flight, round.mark, std::move(owner), until);
+  auto resting = rest(flight, std::move(round), look.left);
+  co_await resting;
+}
+
+/// The store has a value.
+void Flights::land(const FlightPointer& flight, std::uint64_t mark, const std::string& text) {
+  const auto entry = parse_entry(text, flight->value_key);
+  if (!entry) return replace(*flight, std::string_view{text}.substr(0, text.find('\n')));
+  const auto object = common_->decode(*entry, flight->value_key);
+  if (!object) return replace(*flight, entry->head);
+  settle(flight, mark, *object);
+}
+
+/// Loads, and stores what came. `owner` empty: without a lease, and nothing is stored.
+Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string owner,
+                         SteadyTime until) {
+  auto [loader, need] = loader_of(*flight);
+  if (!loader) co_return co_await give_back(flight, std::move(owner));
+  before = std::max(before, mark(*flight));
+  Loaded loaded;
+  std::exception_ptr error;
+  try {
+    auto loading = common_->loads.run(flight->value_key, std::move(loader), std::move(need), until);
+    Loaded came = co_await loading;
+    loaded = std::move(came);
+    error = loaded.error;
+    if (loaded.began) count(metrics().cache_loads);
+    if (loaded.began && error) count(metrics().cache_load_failures);
+  } catch (const Error& refused) {
+    if (refused.errc() == Errc::overloaded) count(metrics().cache_loads_refused);
+    error = std::current_exception();
+  }
+  const bool is_usable = loaded.began && !error;
+  if (!is_usable || owner.empty()) {
+    // The lease first: the next caller can lead at once. Those that wait hear of it in time.
+    if (!owner.empty()) co_await give_back(flight, std::move(owner));
+    if (error) std::rethrow_exception(error);
+    if (is_usable) settle(flight, before, loaded.object);
+    co_return;
+  }
+  const Object object = loaded.object;
+  auto keeping = keep(flight, std::move(owner), std::move(loaded));
+  const std::uint64_t current_for = co_await keeping;
+  settle(flight, std::max(before, current_for), object);
+}
+
+/// Stores what was loaded. Returns the mark of those for whom it is current, or 0: it could not be
+/// stored. Throws what the codec throws.
+Task<std::uint64_t> Flights::keep(FlightPointer flight, std::string owner, Loaded loaded) {
+  std::exception_ptr error;
+  try {
+    auto made = entry_of(std::move(loaded));
+    auto entry = co_await made;
+    if (entry) {
+      const std::uint64_t now = mark(*flight);
+      auto storing = common_->wire.store(flight->value_key, owner, std::move(*entry));
+      if (const bool is_stored = co_await storing; is_stored) co_return now;
+      count(metrics().cache_late_loads);
+      co_return 0;
+    }
+  } catch (const Error& failure) {
+    // It was loaded all the same, and those who asked before that shall have it.
+    const bool is_down = is_outage(failure);
+    if (is_down) common_->breaker.failed(failure, common_->clock().steady());
+    log(is_down ? LogLevel::debug : LogLevel::warning,
+        fmt::format("'{}' was loaded and could not be stored: {}", shown(flight->value_key),
+                    failure.message()));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await give_back(flight, std::move(owner));
+  if (error) std::rethrow_exception(error);
+  co_return 0;
+}
+
+/// What is to be stored of a load. Empty: nothing.
+Task<std::optional<NewEntry>> Flights::entry_of(Loaded loaded) {
+  const CacheGuardOptions& options = common_->options;
+  NewEntry entry{.is_absent = !loaded.object, .load = loaded.took};
+  if (loaded.object) {
+    entry.payload = common_->form.encode(loaded.object.get());
+    if (entry.payload.size() > options.largest_value) co_return std::nullopt;
+    entry.fresh = shortened(options.ttl, options.jitter);
+    entry.kept = entry.fresh + options.stale;
+    co_return entry;
+  }
+  if (options.absent_ttl == milliseconds{0}) co_return std::nullopt;
+  const SteadyTime now = common_->clock().steady();
+  if (now.time_since_epoch().count() < absences_refused_until_.load()) {
+    count(metrics().cache_absent_refused);
+    co_return std::nullopt;
+  }
+  auto asked = common_->wire.admit_absent(options.absent_budget, options.absent_ttl);
+  entry.kept = entry.fresh = co_await asked;
+  if (entry.kept > milliseconds{0}) co_return entry;
+  absences_refused_until_ = (now - entry.kept).time_since_epoch().count();
+  count(metrics().cache_absent_refused);
+  co_return std::nullopt;
+}
+
+Task<void> Flights::give_back(FlightPointer flight, std::string owner) {
+  if (owner.empty() || common_->closed) co_return;
+  try {
+    auto giving = common_->wire.give_back(flight->value_key, std::move(owner));
+    co_await giving;
+  } catch (const Error& failure) {
+    log(LogLevel::debug, fmt::format("the lease of '{}' was not given back, and ends by itself: {}",
+                                     shown(flight->value_key), failure.message()));
+  }
+}
+
+/// Until another process's load has ended, or its lease.
+Task<void> Flights::rest(FlightPointer flight, Round round, milliseconds left) {
+  if (round.has_callers) {
+    count(metrics().cache_lease_waits);
+    auto listening = listen();
+    const bool begins = co_await listening;
+    if (begins) co_return;  // the load may have ended before we listened: look again
+  }
+  // Not all processes look at the same moment when the lease is over.
+  const auto jitter = std::chrono::microseconds{random_below(5'000)};
+  const SteadyTime until = common_->clock().steady() + left + milliseconds{1} + jitter;
+  const auto resting = std::make_shared<Completion>();
+  {
+    const std::lock_guard lock{mutex_};
+    if (flight->words != round.words || common_->closed) co_return;
+    if (!round.has_callers && !flight->callers.empty()) co_return;
+    flight->resting = resting;
+  }
+  co_await wait_until(*resting, common_->clock(), until);
+  const std::lock_guard lock{mutex_};
+  flight->resting = nullptr;
+  if (!round.has_callers) flight->refresher = nullptr;  // the other process has done it
+}
+
+/// True: from now on, so what was told before was not heard.
+Task<bool> Flights::listen() {
+  if (is_listening_) co_return false;
+  auto subscribing = common_->store.subscribe(common_->wire.channel(),
+                                              [weak = weak_from_this()](const Message& message) {
+                                                if (const auto self = weak.lock())
+                                                  self->hear(message);
+                                              });
+  Listener listener = co_await subscribing;
+  const std::lock_guard lock{mutex_};
+  if (!common_->closed && !listener_) listener_ = std::move(listener);
+  is_listening_ = true;
+  co_return true;
+}
+
+void Flights::hear(const Message& message) {
+  std::vector<FlightPointer> meant;
+  {
+    const std::lock_guard lock{mutex_};
+    if (message.kind == Message::Kind::published) {
+      if (const auto found = flights_.find(message.payload); found != flights_.end())
+        meant.push_back(found->second);
+    } else {
+      for (const auto& [key, flight] : flights_) meant.push_back(flight);
+    }
+  }
+  for (const auto& flight : meant) wake(flight);
+}
+
+void Flights::wake(const FlightPointer& flight) {
+  std::shared_ptr<Completion> resting;
+  {
+    const std::lock_guard lock{mutex_};
+    ++flight->words;
+    resting = std::exchange(flight->resting, nullptr);
+  }
+  if (resting) resting->complete();
+}
+
+std::uint64_t Flights::mark(const Flight& flight) const {
+  const std::lock_guard lock{mutex_};
+  return flight.joined;
+}
+
+std::uint64_t Flights::words_of(const Flight& flight) const {
+  const std::lock_guard lock{mutex_};
+  return flight.words;
+}
+
+std::pair<Loader, Loads::Need> Flights::loader_of(const Flight& flight) const {
+  const std::lock_guard lock{mutex_};
+  if (flight.callers.empty()) return {flight.refresher, nullptr};
+  return {flight.callers.front()->loader, flight.callers.front()->need};
+}
+
+void Flights::replace(Flight& flight, std::string_view head) {
+  const std::lock_guard lock{mutex_};
+  flight.replace = head;
+}
+
+void Flights::settle(const FlightPointer& flight, std::uint64_t mark, const Object& object) {
+  Callers answered;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto later = std::ranges::find_if(
+        flight->callers, [mark](const auto& caller) { return caller->number > mark; });
+    answered.assign(flight->callers.begin(), later);
+    flight->callers.erase(flight->callers.begin(), later);
+    for (const auto& caller : answered) caller->object = object;
+    flight->refresher = nullptr;
+    flight->replace.clear();
+  }
+  if (answered.size() > 1) count(metrics().cache_shared_loads, answered.size() - 1);
+  answer(answered);
+}
+
+bool Flights::fail(const FlightPointer& flight, const std::exception_ptr& error) {
+  Callers failed;
+  {
+    const std::lock_guard lock{mutex_};
+    failed.swap(flight->callers);
+    for (const auto& caller : failed) caller->error = error;
+    flight->refresher = nullptr;
+  }
+  answer(failed);
+  return !failed.empty();
+}
+
+void Flights::answer(const Callers& callers) {
+  const UnderWay::Outside outside{common_->under_way};
+  for (const auto& caller : callers) {
+    caller->loader = nullptr;
+    caller->done.complete();
+  }
+}
+
+void Flights::close() {
+  std::vector<FlightPointer> all;
+  Listener listener;
+  {
+    const std::lock_guard lock{mutex_};
+    for (const auto& [key, flight] : flights_) all.push_back(flight);
+    listener = std::move(listener_);
+  }
+  for (const auto& flight : all) {
+    wake(flight);
+    fail(flight, std::make_exception_ptr(closed_guard()));
+  }
+}
+
+}  // namespace sluice::cache

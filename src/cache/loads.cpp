@@ -1,0 +1,132 @@
+#include "cache/loads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/thread.hpp"
+
+namespace sluice::cache {
+namespace {
+
+Error closed_guard() { return Error{Errc::closed, "the cache guard has ended"}; }
+
+}  // namespace
+
+Loads::Loads(Clock& clock, std::size_t most, std::size_t most_waiting)
+    : most_(most), most_waiting_(most_waiting), state_(std::make_shared<State>(clock)) {}
+
+bool Loads::is_loading(std::string_view key) const noexcept {
+  if (mine_ != state_.get()) return false;
+  for (const Link* link = running_.get(); link; link = link->needed_by.get())
+    if (link->key == key) return true;
+  return false;
+}
+
+Task<Loaded> Loads::run(std::string key, Loader loader, Need need, SteadyTime begin_before) {
+  const auto turn = std::make_shared<Turn>();
+  turn->loader = std::move(loader);
+  turn->begin_before = begin_before;
+  auto link = std::make_shared<Link>();
+  link->key = std::move(key);
+  link->needed_by = std::move(need);
+  turn->link = std::move(link);
+  enter(turn);
+  co_await turn->done;
+  co_return std::move(turn->loaded);
+}
+
+void Loads::enter(const std::shared_ptr<Turn>& turn) {
+  const bool nested = turn->link->needed_by != nullptr;
+  State& state = *state_;
+  const std::lock_guard lock{state.mutex};
+  if (state.closed) throw closed_guard();
+  const std::size_t room = most_ + std::min(state.nested + (nested ? 1 : 0), most_);
+  const bool starts = state.idle <= state.waiting.size() && state.threads < room;
+  if (!starts && state.idle <= state.waiting.size() && state.waiting.size() >= most_waiting_)
+    throw Error{Errc::overloaded,
+                fmt::format("{} loads run and {} wait for their turn: the source of the values is "
+                            "slow, or max_loads ({}) is too small for it",
+                            most_, state.waiting.size(), most_)};
+  if (starts) {
+    try {
+      start_thread([shared = state_] { work(shared); }).detach();
+      ++state.threads;
+    } catch (const std::system_error& failure) {
+      if (state.threads == 0)
+        throw Error{Errc::out_of_space,
+                    fmt::format("no thread could be started for a load: {}", failure.what())};
+    }
+  }
+  if (nested) {
+    ++state.nested;
+    state.waiting.push_front(turn);
+  } else {
+    state.waiting.push_back(turn);
+  }
+  state.called.notify_one();
+}
+
+void Loads::work(const std::shared_ptr<State>& state) {
+  mine_ = state.get();
+  std::unique_lock lock{state->mutex};
+  for (;;) {
+    if (state->waiting.empty()) {
+      if (state->closed || state->idle > 0) break;
+      ++state->idle;
+      state->called.wait(lock, [&] { return state->closed || !state->waiting.empty(); });
+      --state->idle;
+      continue;
+    }
+    const auto turn = std::move(state->waiting.front());
+    state->waiting.pop_front();
+    lock.unlock();
+    const bool nested = turn->link->needed_by != nullptr;
+    load(*state, *turn);
+    lock.lock();
+    if (nested) --state->nested;
+  }
+  --state->threads;
+  mine_ = nullptr;
+  state->ended.notify_all();
+}
+
+void Loads::load(State& state, Turn& turn) {
+  const SteadyTime begun = state.clock.steady();
+  turn.loaded.began = begun < turn.begin_before;
+  if (turn.loaded.began) {
+    running_ = turn.link;
+    try {
+      turn.loaded.object = turn.loader();
+    } catch (...) {
+      turn.loaded.error = std::current_exception();
+    }
+    running_ = nullptr;  // what goes on from here is no part of the load
+  }
+  turn.loader = nullptr;
+  turn.loaded.took = state.clock.steady() - begun;
+  const State* const own = std::exchange(mine_, nullptr);
+  turn.done.complete();
+  mine_ = own;
+}
+
+void Loads::close() {
+  std::deque<std::shared_ptr<Turn>> dropped;
+  {
+    const std::lock_guard lock{state_->mutex};
+    state_->closed = true;
+    dropped.swap(state_->waiting);
+    state_->called.notify_all();
+  }
+  for (const auto& turn : dropped) {
+    turn->loader = nullptr;
+    turn->loaded.error = std::make_exception_ptr(closed_guard());
+    turn->done.complete();
+  }
+  const std::size_t own = mine_ == state_.get() ? 1 : 0;
+  std::unique_lock lock{state_->mutex};
+  state_->ended.wait(lock, [&] { return state_->threads <= own; });
+}
+
+}  // namespace sluice::cache

@@ -1,0 +1,148 @@
+#include "cache/wire.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cache/cache.lua.hpp"
+#include "store/reply_error.hpp"
+
+namespace sluice::cache {
+namespace {
+
+constexpr CallOptions repeatable{.repeatable = true};
+constexpr std::string_view most_due = "100";
+
+Error odd_reply(const Store& store, const Value& reply) {
+  return Error{Errc::protocol, fmt::format("a script of the cache was answered by {} with {}",
+                                           store.describe(), to_string(reply, 200))};
+}
+
+/// The items of a reply, at least so many.
+const Value::Items& items_of(const Store& store, const Value& reply, std::size_t least) {
+  if (!reply.is_aggregate() || reply.as_items().size() < least) throw odd_reply(store, reply);
+  return reply.as_items();
+}
+
+}  // namespace
+
+Task<Value> Wire::fetch(std::string value_key) {
+  if (clock_.is_known(store_.clock().steady())) return store_.run({"GET", value_key});
+  constexpr auto both = [](Wire& wire, std::string key) -> Task<Value> {
+    Batch batch;
+    batch.add({"GET", key});
+    batch.add({"TIME"});
+    auto asked = wire.store_.run(std::move(batch));
+    std::vector<Value> replies = co_await asked;
+    const std::string_view command[] = {"GET", key};
+    if (replies.at(0).is_error()) throw error_of_command(replies[0].as_text(), command);
+    if (!replies.at(1).is_error()) {
+      const auto& time = items_of(wire.store_, replies[1], 2);
+      wire.saw(Value::integer(time[0].as_integer() * 1'000'000 + time[1].as_integer()));
+    }
+    co_return std::move(replies[0]);
+  };
+  return both(*this, std::move(value_key));
+}
+
+Task<Look> Wire::look(std::string value_key, std::string owner, bool waits, std::string replace) {
+  auto asked =
+      store_.run(scripts::cache_look, {value_key, Names::lease_of(value_key)},
+                 {owner, fmt::to_string(lease_.count()), waits ? "1" : "0", replace}, repeatable);
+  Value reply = co_await asked;
+  (void)items_of(store_, reply, 2);
+  auto& parts = reply.as_items();
+  saw(parts[0]);
+  const std::string& kind = parts[1].as_text();
+  Look look;
+  if (kind == "lead") {
+    look.kind = Look::Kind::lead;
+  } else if (kind == "busy" && parts.size() == 3) {
+    look.left = std::chrono::milliseconds{parts[2].as_integer()};
+  } else if (kind == "value" && parts.size() == 3) {
+    look.kind = Look::Kind::value;
+    look.text = std::move(parts[2].as_text());
+  } else {
+    throw odd_reply(store_, reply);
+  }
+  co_return look;
+}
+
+Task<bool> Wire::store(std::string value_key, std::string owner, NewEntry entry) {
+  const auto load_us = std::chrono::duration_cast<std::chrono::microseconds>(entry.load).count();
+  auto asked = store_.run(scripts::cache_store, {value_key, Names::lease_of(value_key)},
+                          {owner, entry.is_absent ? "a" : "v", fmt::to_string(entry.fresh.count()),
+                           fmt::to_string(entry.kept.count()), fmt::to_string(load_us), channel_,
+                           value_key, entry.payload},
+                          repeatable);
+  const Value reply = co_await asked;
+  const auto& parts = items_of(store_, reply, 2);
+  saw(parts[0]);
+  co_return parts[1].as_integer() == 1;
+}
+
+Task<void> Wire::give_back(std::string value_key, std::string owner) {
+  auto asked = store_.run(scripts::cache_give_back, {value_key, Names::lease_of(value_key)},
+                          {owner, channel_, value_key}, repeatable);
+  co_await asked;
+}
+
+Task<void> Wire::invalidate(std::string value_key) {
+  auto asked = store_.run(scripts::cache_invalidate, {value_key, Names::lease_of(value_key)},
+                          {channel_, value_key}, repeatable);
+  co_await asked;
+}
+
+Task<std::chrono::milliseconds> Wire::admit_absent(std::int64_t budget,
+                                                   std::chrono::milliseconds ttl) {
+  auto asked = store_.run(scripts::cache_admit_absent, {names_.absent_budget()},
+                          {fmt::to_string(budget / 2), fmt::to_string(ttl.count() / 2)});
+  const Value reply = co_await asked;
+  const auto& parts = items_of(store_, reply, 2);
+  saw(parts[0]);
+  const auto kept = parts[1].as_integer();
+  co_return std::chrono::milliseconds{kept > 0 ? kept
+                                               : -items_of(store_, reply, 3)[2].as_integer()};
+}
+
+Task<void> Wire::invalidate_twice(std::string key, std::chrono::milliseconds after) {
+  const std::string planned = names_.second_invalidations();
+  const std::string value_key = names_.value_of(key);
+  const std::string lease_key = Names::lease_of(value_key);
+  const std::string delay = fmt::to_string(after.count());
+  const std::string_view plan_keys[] = {planned};
+  const std::string_view plan_words[] = {delay, key};
+  const std::string_view keys[] = {value_key, lease_key};
+  const std::string_view words[] = {channel_, value_key};
+  Batch batch;  // in this order: what has been invalidated once will be so again
+  batch.add(scripts::cache_plan_again, plan_keys, plan_words);
+  batch.add(scripts::cache_invalidate, keys, words);
+  auto asked = store_.run(std::move(batch), repeatable);
+  const std::vector<Value> replies = co_await asked;
+  if (replies.at(0).is_error())
+    throw error_of_script(replies[0].as_text(), scripts::cache_plan_again, plan_keys);
+  if (replies.at(1).is_error())
+    throw error_of_script(replies[1].as_text(), scripts::cache_invalidate, keys);
+}
+
+Task<DueKeys> Wire::due(std::chrono::milliseconds retry) {
+  auto asked = store_.run(scripts::cache_due_again, {names_.second_invalidations()},
+                          {most_due, fmt::to_string(retry.count())}, {.unhurried = true});
+  Value reply = co_await asked;
+  (void)items_of(store_, reply, 2);
+  auto& parts = reply.as_items();
+  saw(parts[0]);
+  DueKeys due;
+  due.next = std::chrono::milliseconds{parts[1].as_integer()};
+  for (std::size_t i = 2; i + 1 < parts.size(); i += 2)
+    due.keys.push_back({std::move(parts[i].as_text()), std::move(parts[i + 1].as_text())});
+  co_return due;
+}
+
+Task<void> Wire::done(DueKeys::Key key) {
+  auto asked = store_.run(scripts::cache_done_again, {names_.second_invalidations()},
+                          {key.key, key.due}, {.repeatable = true, .unhurried = true});
+  co_await asked;
+}
+
+}  // namespace sluice::cache

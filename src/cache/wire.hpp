@@ -1,0 +1,79 @@
+/// What a guard says to the store: the scripts of cache.lua, their words and their replies.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/entry.hpp"
+#include "cache/store_clock.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice::cache {
+
+struct Look {
+  enum class Kind {
+    value,
+    lead,  ///< it is the caller's to load
+    busy,  ///< another process loads
+  };
+  Kind kind = Kind::busy;
+  std::string text;                   ///< the value, as it lies in the store
+  std::chrono::milliseconds left{0};  ///< of the other's lease
+};
+
+/// What is to be stored.
+struct NewEntry {
+  bool is_absent = false;
+  std::chrono::milliseconds fresh{};
+  std::chrono::milliseconds kept{};
+  std::chrono::nanoseconds load{};
+  std::string payload;
+};
+
+struct DueKeys {
+  struct Key {
+    std::string key;
+    std::string due;  ///< as the store knows it
+  };
+  std::vector<Key> keys;
+  std::chrono::milliseconds next{-1};  ///< until more are due; -1: there are none
+};
+
+/// Threads: any. Each verb throws what the store throws; all may be repeated.
+class Wire {
+ public:
+  Wire(Store& store, const Names& names, std::chrono::milliseconds lease)
+      : store_(store), names_(names), lease_(lease), channel_(names.channel()) {}
+
+  /// The text of the value; null: there is none.
+  Task<Value> fetch(std::string value_key);
+  Task<Look> look(std::string value_key, std::string owner, bool waits, std::string replace);
+  /// `owner` empty: whoever has the lease. False: the lease is over, or was taken away.
+  Task<bool> store(std::string value_key, std::string owner, NewEntry entry);
+  Task<void> give_back(std::string value_key, std::string owner);
+  Task<void> invalidate(std::string value_key);
+
+  /// For how long one more absence may be stored; below 0: not, for so long.
+  Task<std::chrono::milliseconds> admit_absent(std::int64_t budget, std::chrono::milliseconds ttl);
+
+  /// Plans the second invalidation and does the first, in one round trip.
+  Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after);
+  Task<DueKeys> due(std::chrono::milliseconds retry);
+  Task<void> done(DueKeys::Key key);
+
+  const std::string& channel() const noexcept { return channel_; }
+  const StoreClock& clock() const noexcept { return clock_; }
+
+ private:
+  void saw(const Value& now_us) { clock_.saw(now_us.as_integer(), store_.clock().steady()); }
+
+  Store& store_;
+  const Names& names_;
+  const std::chrono::milliseconds lease_;
+  const std::string channel_;
+  StoreClock clock_;
+};
+
+}  // namespace sluice::cache
