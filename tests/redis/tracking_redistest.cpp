@@ -84,7 +84,7 @@ TEST_F(Tracking, AListeningConnectionThatIsKilledIsMadeAgain) {
   ASSERT_TRUE(told.wait_for(Message::Kind::gap));
   told.forget();
   const auto list = admin().command({"CLIENT", "LIST"}).as_text();
-  const auto tracking = list.find("flags=t");
+  const auto tracking = list.find("cmd=client|tracking");
   ASSERT_NE(tracking, std::string::npos) << list;
   const auto begin = list.rfind("id=", tracking) + 3;
   const auto id = list.substr(begin, list.find(' ', begin) - begin);
