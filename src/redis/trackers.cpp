@@ -59,9 +59,8 @@ std::optional<Trackers::Question> Trackers::next() {
   auto prefixes = wanted();
   asking_ = std::exchange(stale_, false) && !(prefixes.empty() && told_.empty());
   if (!asking_) return std::nullopt;
-  if (!prefixes.empty() && std::ranges::all_of(prefixes, [this](const auto& one) {
-        return is_told_of(one);
-      }))
+  if (!prefixes.empty() &&
+      std::ranges::all_of(prefixes, [this](const auto& one) { return is_told_of(one); }))
     return Question{{{"PING"}}, told_, connection_};
   Question question{{{"CLIENT", "TRACKING", "OFF"}}, {}, connection_};
   if (prefixes.empty()) return question;

@@ -1,4 +1,7 @@
-// Values in the process: what is given, what is not any more, and what goes when the room is used up.
+// Values in the process: what is given, what is not any more, and what goes when the room is used
+// up.
+#include "cache/near_cache.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <sys/wait.h>
@@ -11,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "cache/near_cache.hpp"
 #include "support/sanitized.hpp"
 
 namespace sluice::cache {
@@ -276,9 +278,9 @@ TEST(NearCacheProperty, NoValueIsOlderThanItsLastMessage) {
   EXPECT_TRUE(rc::check("whatever overtakes what", [&hits] {
     Model model;
     model.connect();
-    const auto steps = *rc::gen::resize(
-        1000, rc::gen::container<std::vector<unsigned>>(
-                  rc::gen::resize(100, rc::gen::inRange(0U, 1U << 16))));
+    const auto steps =
+        *rc::gen::resize(1000, rc::gen::container<std::vector<unsigned>>(
+                                   rc::gen::resize(100, rc::gen::inRange(0U, 1U << 16))));
     for (const auto step : steps) {
       const auto key = "key " + std::to_string(step / 16 % 7);
       switch (step % 16) {

@@ -111,8 +111,8 @@ TEST_F(Tracking, AServerThatFallsSilentIsLost) {
 }
 
 TEST_F(Tracking, AUserWhoMayNotTrackIsTold) {
-  admin().command({"ACL", "SETUSER", "blind", "on", ">word", "~*", "&*", "+@all",
-                   "-client|tracking"});
+  admin().command(
+      {"ACL", "SETUSER", "blind", "on", ">word", "~*", "&*", "+@all", "-client|tracking"});
   auto options = at(server);
   options.user = "blind";
   options.password = "word";

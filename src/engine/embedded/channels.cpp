@@ -64,8 +64,8 @@ void Channels::post(std::vector<Context::Published>& messages) {
   if (messages.empty()) return;
   const Lock lock{mutex_};
   for (auto& message : messages)
-    outbox_.push_back({{Message::Kind::published, std::move(message.channel),
-                        std::move(message.payload)}});
+    outbox_.push_back(
+        {{Message::Kind::published, std::move(message.channel), std::move(message.payload)}});
   has_messages_.store(true, std::memory_order_release);
 }
 
