@@ -10,6 +10,7 @@
 #include "sluice/cache_guard.hpp"
 #include "sluice/open.hpp"
 #include "sluice/when_all.hpp"
+#include "near.hpp"
 #include "storms.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
@@ -100,5 +101,6 @@ int main(int argc, char** argv) {
   }
   Report report{"cache", options};
   for (auto* const row : {&once, &hit, &local}) report.add(std::move(*row));
+  for (auto& row : near_rows(options)) report.add(std::move(row));
   report.print();
 }

@@ -79,7 +79,7 @@ void Trackers::take(const Question& question, const std::string& refusal) {
   {
     const std::lock_guard lock{mutex_};
     if (question.connection != connection_) return;
-    const bool is_new = question.commands.size() > 1 || !refusal.empty();
+    const bool is_new = question.is_anew() || !refusal.empty();
     told_ = refusal.empty() ? question.prefixes : std::vector<std::string>{};
     for (const auto& tracker : all_) {
       if (tracker->is_told && !is_new) continue;

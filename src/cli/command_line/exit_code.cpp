@@ -66,7 +66,8 @@ ExitCode exit_code_of(Errc code) noexcept {
     case Errc::connection:
     case Errc::database:
     case Errc::closed:
-    case Errc::unsynced: return exit_unavailable;
+    case Errc::unsynced:
+    case Errc::overloaded: return exit_unavailable;
     case Errc::timeout: return exit_timeout;
     case Errc::authentication:
     case Errc::read_only: return exit_not_permitted;
