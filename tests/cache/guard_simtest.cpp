@@ -138,11 +138,15 @@ TEST_F(Guard, StaleValueIsServedWhileOneLoadRuns) {
   clock_.advance(11s);
   source_.write("two");
   source_.hold();
+  await([&] {
+    EXPECT_EQ(here.get("1", source_.loader()).get(), "one");
+    EXPECT_EQ(there.get("1", source_.loader()).get(), "one");
+    return source_.loads() == 2;
+  });
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(here.get("1", source_.loader()).get(), "one");
     EXPECT_EQ(there.get("1", source_.loader()).get(), "one");
   }
-  source_.await_begun(2);
   source_.let_go();
   await([&] { return here.get("1", source_.loader()).get() == "two"; });
   EXPECT_EQ(there.get("1", source_.loader()).get(), "two");
@@ -158,8 +162,10 @@ TEST_F(Guard, ARefreshThatFailsIsTriedAgainAfterALease) {
     ++loads;
     throw std::domain_error{"no such table"};
   };
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(cache.get("1", fails).get(), "one");
-  await([&] { return loads == 1; });
+  await([&] {
+    EXPECT_EQ(cache.get("1", fails).get(), "one");
+    return loads == 1;
+  });
   await([&] { return !exists("sluice_cache_lease:{user:1}"); });
   for (int i = 0; i < 10; ++i) EXPECT_EQ(cache.get("1", fails).get(), "one");
   EXPECT_EQ(loads, 1);
@@ -205,11 +211,15 @@ TEST_F(Guard, EarlyRefreshIsOneLoadShortlyBeforeTheEnd) {
   }
   EXPECT_EQ(source_.loads(), 1) << "some e^-49 of the calls refresh 98 s before the end";
   clock_.advance(99s);
+  await([&] {
+    EXPECT_EQ(here.get("1", slow).get(), "one");
+    EXPECT_EQ(there.get("1", slow).get(), "one");
+    return source_.loads() == 2;
+  });
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(here.get("1", slow).get(), "one");
     EXPECT_EQ(there.get("1", slow).get(), "one");
   }
-  source_.await_begun(2);
   source_.write("two");
   EXPECT_EQ(source_.loads(), 2);
   source_.let_go();
