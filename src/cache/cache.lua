@@ -49,8 +49,8 @@ return {now, 'lead'}
 
 -- script store
 -- Store what was loaded, unless the lease is over or taken away: an invalidation takes it away.
--- ARGV[1] owner; '': whatever is there   ARGV[2] v or a   ARGV[3] fresh for so many ms
--- ARGV[4] kept for so many ms   ARGV[5] us that the load took   ARGV[6] channel   ARGV[7] word
+-- ARGV[1] owner; '': whatever is there   ARGV[2] v or a   ARGV[3] a value is fresh for so many ms
+-- ARGV[4] and kept for so many; an absence until then, ms   ARGV[5] us that the load took   ARGV[6] channel   ARGV[7] word
 -- ARGV[8] value
 -- Reply: {now us, 1 or 0: stored}
 -- include cache/cache.lua now
@@ -59,8 +59,10 @@ if ARGV[1] ~= '' and redis.call('HGET', KEYS[2], 'owner') ~= ARGV[1] then
   return {now, 0}
 end
 end_lease(ARGV[6], ARGV[7])
-local head = string.format('SLC1%s %.0f %s\n', ARGV[2], now + ARGV[3] * 1000, ARGV[5])
-redis.call('SET', KEYS[1], head .. ARGV[8], 'PX', ARGV[4])
+local is_absent = ARGV[2] == 'a'
+local fresh_until = is_absent and ARGV[4] * 1000 or now + ARGV[3] * 1000
+local head = string.format('SLC1%s %.0f %s\n', ARGV[2], fresh_until, ARGV[5])
+redis.call('SET', KEYS[1], head .. ARGV[8], is_absent and 'PXAT' or 'PX', ARGV[4])
 return {now, 1}
 
 -- script give_back
@@ -81,10 +83,10 @@ end_lease(ARGV[1], ARGV[2])
 return 1
 
 -- script admit_absent
--- Whether one more absence may be stored: so many in each half of their time, and none longer than
--- to the end of the next half.
+-- Whether one more absence may be stored: so many in each half of their time, and none until later
+-- than the end of the next half.
 -- KEYS[1] hash {half, count}   ARGV[1] most in a half   ARGV[2] half, ms
--- Reply: {now us, ms that it may be kept} · {now us, 0, ms until others may be stored}
+-- Reply: {now us, until when it may be kept, ms} · {now us, 0, ms until others may be stored}
 -- include cache/cache.lua now
 local length = tonumber(ARGV[2])
 local now_ms = math.floor(now / 1000)
@@ -100,7 +102,7 @@ if count >= tonumber(ARGV[1]) then
 end
 redis.call('HSET', KEYS[1], 'half', string.format('%.0f', half), 'count', count + 1, 'length', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], 2 * length)
-return {now, math.min((half + 2) * length - now_ms, 2 * length)}
+return {now, math.min((half + 2) * length, now_ms + 2 * length) - 1}
 
 -- script plan_again
 -- Plan a second invalidation; of two of one key the later one stays.

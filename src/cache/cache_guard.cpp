@@ -64,6 +64,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   Task<CacheObject> get(std::string key, Loader loader, CacheCallOptions call) {
+    const auto self = shared_from_this();
     check(key);
     cache::Flights::Wanted wanted{
         .key = std::move(key), .value_key = {}, .loader = std::move(loader)};
@@ -97,6 +98,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   Task<void> put(std::string key, CacheObject object) {
+    const auto self = shared_from_this();
     check(key);
     const CacheGuardOptions& options = common_->options;
     const std::string value_key = common_->names.value_of(key);
@@ -104,14 +106,15 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     if (entry.payload.size() > options.largest_value)
       refuse(fmt::format("the value of '{}' has {} bytes; largest_value is {}", cache::shown(key),
                          entry.payload.size(), options.largest_value));
-    entry.fresh = options.ttl;
-    entry.kept = options.ttl + options.stale;
+    entry.fresh = common_->new_lifetime();
+    entry.kept = entry.fresh + options.stale;
     const Forgetting forgetting{*this, value_key};
     auto storing = common_->wire.store(value_key, {}, std::move(entry));
     co_await storing;
   }
 
   Task<void> invalidate(std::string key) {
+    const auto self = shared_from_this();
     check(key);
     const std::string value_key = common_->names.value_of(key);
     const Forgetting forgetting{*this, value_key};
@@ -121,6 +124,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   Task<void> invalidate_twice(std::string key, milliseconds after) {
+    const auto self = shared_from_this();
     check(key);
     if (after < milliseconds{0} || after > std::chrono::days{1})
       refuse(fmt::format("the second invalidation is to come in {} ms; 1 day is the most",

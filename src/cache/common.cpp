@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/callback.hpp"
+#include "base/random.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::cache {
@@ -77,6 +78,11 @@ std::optional<Object> Common::decode(const Entry& entry, std::string_view value_
                                      text_of(std::current_exception())));
     return std::nullopt;
   }
+}
+
+milliseconds Common::new_lifetime() const {
+  const auto most = static_cast<double>(options.ttl.count()) * options.jitter;
+  return options.ttl - milliseconds{random_below(static_cast<std::uint64_t>(most) + 1)};
 }
 
 void Common::check_open() const {

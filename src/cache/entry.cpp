@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view family = "SLC";
 constexpr std::string_view version = "SLC1";
 constexpr std::size_t longest_head = 64;
+constexpr std::int64_t latest_us = std::int64_t{1} << 53;  // what scripts count exactly: year 2255
 
 Error foreign(std::string_view key) {
   return Error{Errc::wrong_type,
@@ -49,7 +50,10 @@ std::optional<Entry> parse_entry(std::string_view text, std::string_view key) {
   const auto blank = std::min(words.find(' '), words.size());
   const auto fresh_until = parse_integer<std::int64_t>(words.substr(0, blank));
   const auto load = parse_integer<std::int64_t>(words.substr(std::min(blank + 1, words.size())));
-  if (!fresh_until || !load || *fresh_until < 0 || *load < 0) throw foreign(key);
+  const auto is_time = [](const std::optional<std::int64_t>& us) {
+    return us && *us >= 0 && *us <= latest_us;
+  };
+  if (!is_time(fresh_until) || !is_time(load)) throw foreign(key);
   entry.fresh_until_us = *fresh_until;
   entry.load_us = *load;
   return entry;
@@ -65,6 +69,7 @@ void Names::value_into(std::string& made, std::string_view key) const {
       case '{': made += "%7B"; break;
       case '}': made += "%7D"; break;
       case '%': made += "%25"; break;
+      case ':': made += "%3A"; break;
       default: made += c;
     }
   }

@@ -27,8 +27,9 @@ struct Entry {
 /// program of ours has written; `key` is for its message.
 std::optional<Entry> parse_entry(std::string_view text, std::string_view key);
 
-/// Keys of one guard, all by the name of the guard and the key of a value. Braces and % in the key
-/// are percent-encoded, so that no key from outside chooses the slot of a cluster.
+/// Keys of one guard, all by the name of the guard and the key of a value. Braces, colons and % in
+/// the key are percent-encoded, so that no key from outside chooses the slot of a cluster, nor is
+/// "user" with "admin:1" the same as "user:admin" with "1".
 class Names {
  public:
   explicit Names(std::string name);

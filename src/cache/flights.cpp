@@ -16,12 +16,6 @@ using std::chrono::milliseconds;
 
 Error closed_guard() { return Error{Errc::closed, "the cache guard has ended"}; }
 
-/// `whole`, less a random part of it of up to `jitter`.
-milliseconds shortened(milliseconds whole, double jitter) {
-  const auto most = static_cast<std::int64_t>(static_cast<double>(whole.count()) * jitter);
-  return whole - milliseconds{random_below(static_cast<std::uint64_t>(most) + 1)};
-}
-
 }  // namespace
 
 Flights::Flights(std::shared_ptr<Common> common)
@@ -230,7 +224,7 @@ Task<std::optional<NewEntry>> Flights::entry_of(Loaded loaded) {
   if (loaded.object) {
     entry.payload = common_->form.encode(loaded.object.get());
     if (entry.payload.size() > options.largest_value) co_return std::nullopt;
-    entry.fresh = shortened(options.ttl, options.jitter);
+    entry.fresh = common_->new_lifetime();
     entry.kept = entry.fresh + options.stale;
     co_return entry;
   }
@@ -241,7 +235,7 @@ Task<std::optional<NewEntry>> Flights::entry_of(Loaded loaded) {
     co_return std::nullopt;
   }
   auto asked = common_->wire.admit_absent(options.absent_budget, options.absent_ttl);
-  entry.kept = entry.fresh = co_await asked;
+  entry.kept = co_await asked;
   if (entry.kept > milliseconds{0}) co_return entry;
   absences_refused_until_ = (now - entry.kept).time_since_epoch().count();
   count(metrics().cache_absent_refused);

@@ -43,8 +43,9 @@ void Loads::enter(const std::shared_ptr<Turn>& turn) {
   const std::lock_guard lock{state.mutex};
   if (state.closed) throw closed_guard();
   const std::size_t room = most_ + std::min(state.nested + (nested ? 1 : 0), most_);
-  const bool starts = state.idle <= state.waiting.size() && state.threads < room;
-  if (!starts && state.idle <= state.waiting.size() && state.waiting.size() >= most_waiting_)
+  const std::size_t free = state.threads - state.busy;  // or on the way to be
+  const bool starts = free <= state.waiting.size() && state.threads < room;
+  if (!starts && state.waiting.size() >= free + most_waiting_)
     throw Error{Errc::overloaded,
                 fmt::format("{} loads run and {} wait for their turn: the source of the values is "
                             "slow, or max_loads ({}) is too small for it",
@@ -73,18 +74,20 @@ void Loads::work(const std::shared_ptr<State>& state) {
   std::unique_lock lock{state->mutex};
   for (;;) {
     if (state->waiting.empty()) {
-      if (state->closed || state->idle > 0) break;
-      ++state->idle;
+      if (state->closed || state->is_one_idle) break;
+      state->is_one_idle = true;
       state->called.wait(lock, [&] { return state->closed || !state->waiting.empty(); });
-      --state->idle;
+      state->is_one_idle = false;
       continue;
     }
     const auto turn = std::move(state->waiting.front());
     state->waiting.pop_front();
+    ++state->busy;
     lock.unlock();
     const bool nested = turn->link->needed_by != nullptr;
     load(*state, *turn);
     lock.lock();
+    --state->busy;
     if (nested) --state->nested;
   }
   --state->threads;
@@ -106,9 +109,7 @@ void Loads::load(State& state, Turn& turn) {
   }
   turn.loader = nullptr;
   turn.loaded.took = state.clock.steady() - begun;
-  const State* const own = std::exchange(mine_, nullptr);
   turn.done.complete();
-  mine_ = own;
 }
 
 void Loads::close() {

@@ -73,7 +73,8 @@ class Loads {
     std::condition_variable ended;
     std::deque<std::shared_ptr<Turn>> waiting;
     std::size_t threads = 0;
-    std::size_t idle = 0;
+    std::size_t busy = 0;
+    bool is_one_idle = false;
     std::size_t nested = 0;  // loads under way that others wait for in their threads
     bool closed = false;
   };

@@ -14,6 +14,7 @@ namespace sluice::cache {
 class StoreClock {
  public:
   void saw(std::int64_t store_us, SteadyTime now) noexcept {
+    if (store_us < 0 || store_us > std::int64_t{1} << 53) return;  // no time
     ahead_us_.store(store_us - us_of(now), std::memory_order_relaxed);
     seen_us_.store(us_of(now), std::memory_order_release);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cache/cache.lua.hpp"
@@ -24,6 +25,11 @@ const Value::Items& items_of(const Store& store, const Value& reply, std::size_t
   return reply.as_items();
 }
 
+/// A wait that a reply tells.
+std::chrono::milliseconds sane(const Value& ms) {
+  return std::chrono::milliseconds{std::clamp<std::int64_t>(ms.as_integer(), 0, 1'000'000'000'000)};
+}
+
 }  // namespace
 
 Task<Value> Wire::fetch(std::string value_key) {
@@ -38,7 +44,9 @@ Task<Value> Wire::fetch(std::string value_key) {
     if (replies.at(0).is_error()) throw error_of_command(replies[0].as_text(), command);
     if (!replies.at(1).is_error()) {
       const auto& time = items_of(wire.store_, replies[1], 2);
-      wire.saw(Value::integer(time[0].as_integer() * 1'000'000 + time[1].as_integer()));
+      const auto seconds = std::clamp<std::int64_t>(time[0].as_integer(), 0, std::int64_t{1} << 40);
+      wire.clock_.saw(seconds * 1'000'000 + time[1].as_integer() % 1'000'000,
+                      wire.store_.clock().steady());
     }
     co_return std::move(replies[0]);
   };
@@ -58,7 +66,7 @@ Task<Look> Wire::look(std::string value_key, std::string owner, bool waits, std:
   if (kind == "lead") {
     look.kind = Look::Kind::lead;
   } else if (kind == "busy" && parts.size() == 3) {
-    look.left = std::chrono::milliseconds{parts[2].as_integer()};
+    look.left = sane(parts[2]);
   } else if (kind == "value" && parts.size() == 3) {
     look.kind = Look::Kind::value;
     look.text = std::move(parts[2].as_text());
@@ -101,8 +109,8 @@ Task<std::chrono::milliseconds> Wire::admit_absent(std::int64_t budget,
   const auto& parts = items_of(store_, reply, 2);
   saw(parts[0]);
   const auto kept = parts[1].as_integer();
-  co_return std::chrono::milliseconds{kept > 0 ? kept
-                                               : -items_of(store_, reply, 3)[2].as_integer()};
+  if (kept > 0) co_return std::chrono::milliseconds{kept};
+  co_return -sane(items_of(store_, reply, 3)[2]);
 }
 
 Task<void> Wire::invalidate_twice(std::string key, std::chrono::milliseconds after) {

@@ -27,7 +27,7 @@ struct Look {
 struct NewEntry {
   bool is_absent = false;
   std::chrono::milliseconds fresh{};
-  std::chrono::milliseconds kept{};
+  std::chrono::milliseconds kept{};  ///< an absence: until then, by the store's clock
   std::chrono::nanoseconds load{};
   std::string payload;
 };
@@ -55,7 +55,7 @@ class Wire {
   Task<void> give_back(std::string value_key, std::string owner);
   Task<void> invalidate(std::string value_key);
 
-  /// For how long one more absence may be stored; below 0: not, for so long.
+  /// Until when one more absence may be stored, by the store's clock; below 0: not, for so long.
   Task<std::chrono::milliseconds> admit_absent(std::int64_t budget, std::chrono::milliseconds ttl);
 
   /// Plans the second invalidation and does the first, in one round trip.

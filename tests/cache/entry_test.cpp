@@ -36,7 +36,8 @@ TEST(CacheEntry, CutAtEveryByteOfItsHeadItIsNoEntry) {
 TEST(CacheEntry, WhatOthersWroteIsRefusedAndAnotherVersionIsAMiss) {
   for (const std::string_view text :
        {"", "42", "SL", "SLC1", "SLC1x 1 1\n", "SLC1v 1\n", "SLC1v -1 1\n", "SLC1v 1 -1\n",
-        "SLC1v 1 1 1\n", "SLC1v 99999999999999999999 1\n", "SLC1v  1\n", "SLC1v 1 1"})
+        "SLC1v 1 1 1\n", "SLC1v 99999999999999999999 1\n", "SLC1v 9223372036854775807 1\n",
+        "SLC1v  1\n", "SLC1v 1 1"})
     try {
       parse_entry(text, "user:42");
       FAIL() << text;
@@ -52,6 +53,7 @@ TEST(CacheNames, NoKeyFromOutsideChoosesItsSlot) {
   EXPECT_EQ(names.value_of("42"), "user:42");
   EXPECT_EQ(names.value_of("a{b}%"), "user:a%7Bb%7D%25");
   EXPECT_NE(names.value_of("{"), names.value_of("%7B"));
+  EXPECT_NE(names.value_of("admin:1"), Names{"user:admin"}.value_of("1"));
   EXPECT_EQ(Names::lease_of(names.value_of("42")), "sluice_cache_lease:{user:42}");
   const Names tagged{"{shop}:user"};
   EXPECT_EQ(tagged.value_of("4}2"), "{shop}:user:4%7D2");

@@ -145,7 +145,7 @@ TEST_F(GuardOnServer, KeysWrittenTogetherEndSpreadOverTheJitter) {
   for (int i = 0; i < many; ++i) {
     const auto end = side_.command({"PEXPIRETIME", "user:" + std::to_string(i)}).as_integer();
     const auto head = side_.command({"GETRANGE", "user:" + std::to_string(i), "6", "21"}).as_text();
-    EXPECT_NEAR(static_cast<double>(end), std::stod(head) / 1000, 2);
+    EXPECT_GE(static_cast<double>(end), std::stod(head) / 1000 - 1) << "gone before its time";
     ++tenths[static_cast<std::size_t>(end / 10'000) % 10];
   }
   const auto [least, most] = std::ranges::minmax(tenths);
@@ -221,25 +221,27 @@ TEST_F(GuardOnServer, WhileItIsStoppedAndStartedNoValueIsServedAfterItsInvalidat
           std::this_thread::sleep_for(3ms);
         }
       });
-      const auto go_on = [&](int answers) {
+      const auto go_on = [&] {
         const auto patience = std::chrono::steady_clock::now() + 60s;
-        const int until = history.answers() + answers;
-        while (history.answers() < until && std::chrono::steady_clock::now() < patience)
+        const int answers = history.answers() + 100;
+        const int invalidations = history.invalidations() + 10;
+        while ((history.answers() < answers || history.invalidations() < invalidations) &&
+               std::chrono::steady_clock::now() < patience)
           std::this_thread::sleep_for(1ms);
       };
       for (int i = 0; i < 3; ++i) {
-        go_on(100);
+        go_on();
         server_.restart(false);
       }
       server_.stop();
       std::this_thread::sleep_for(50ms);
       server_.cont();
-      go_on(100);
+      go_on();
       over = true;
     }
     EXPECT_EQ(history.wrong(), 0);
-    EXPECT_GT(history.answers(), 300);
-    EXPECT_GT(history.invalidations(), 20);
+    EXPECT_GE(history.answers(), 400);
+    EXPECT_GE(history.invalidations(), 40);
   }
 }
 
