@@ -309,7 +309,7 @@ TEST_F(SharedBloom, ThreadsAddAndAskTogether) {
   EXPECT_EQ(missing, 0);
   const auto info = filter.info().get();
   EXPECT_EQ(info.links.size(), 3U) << "500, 1000, 2000";
-  EXPECT_NEAR(static_cast<double>(info.keys), 1600, 40);
+  EXPECT_NEAR(static_cast<double>(info.keys), 1600, 120) << "an older link may seem to have a key";
 }
 
 }  // namespace

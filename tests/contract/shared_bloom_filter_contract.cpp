@@ -479,7 +479,7 @@ TEST_P(SharedBloomContract, AFileThatIsCutOrChangedIsRefused) {
   if (GetParam() != test::StoreKind::embedded_memory) GTEST_SKIP() << "the file is the same";
   const test::TempDir folder;
   const std::string file = (folder / "users.bloom").string();
-  auto filter = made(chain);
+  auto filter = made({.expected = 10, .error_rate = 0.1, .scalable = true});
   (void)filter.add(bloom_keys(names("mine:", 10))).get();
   filter.save(file).get();
   const std::string whole = bytes_of(file);
