@@ -129,6 +129,14 @@ TEST_P(SharedBloomContract, ABulkHasAnAnswerForEachKey) {
   EXPECT_LT(count_true(absent), 10U);
 }
 
+TEST_P(SharedBloomContract, ABulkOfALargeFilterIsSeveralScripts) {
+  auto filter = made({.expected = 1'000'000, .error_rate = 0.01});
+  const auto many = names("key:", 1600);
+  (void)filter.add(bloom_keys(many)).get();
+  EXPECT_TRUE(has_all(filter, many));
+  EXPECT_EQ(count_true(filter.contains(bloom_keys(names("absent:", 1600))).get()), 0U);
+}
+
 TEST_P(SharedBloomContract, KeysOfNoBytesAndOfTenMegabytes) {
   auto filter = made(small);
   const std::string large(10 << 20, 'x');
