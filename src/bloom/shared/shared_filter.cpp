@@ -205,6 +205,64 @@ Task<std::vector<Value>> SharedFilter::send(const std::vector<Call>& calls, Verb
   co_return replies;
 }
 
+namespace {
+
+bool has(const Link& link, std::string_view bits, const KeyHash& key) {
+  return each_index(key, link.modulus, link.hashes, [bits](std::uint64_t index) {
+    return index / 8 < bits.size() &&
+           (static_cast<unsigned char>(bits[index / 8]) & (0x80 >> index % 8)) != 0;
+  });
+}
+
+bool is_worth_its_bits(const Definition& known, std::size_t keys) {
+  std::uint64_t bytes = 0;
+  for (const Link& link : known.links) bytes += link.bits / 8;
+  return keys >= least_for_bits && bytes <= most_bits_bytes && bytes <= keys * bytes_a_key;
+}
+
+}  // namespace
+
+/// The answers by the bits, read in one round trip. Empty: the definition was another before or
+/// behind it.
+Task<std::optional<std::vector<bool>>> SharedFilter::ask_bits(Definition known,
+                                                              std::vector<KeyHash> keys) {
+  const auto self = shared_from_this();
+  Batch batch;
+  const auto look = [this, &batch] {
+    batch.add({"HMGET", names_.config, "size", "hashIterations", "sluice:links", "sluice:id",
+               "sluice:next"});
+  };
+  look();
+  const auto links = names_.links(known.links.size());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const std::string last = fmt::to_string((known.links[i].bits + 7) / 8 - 1);
+    batch.add({"GETRANGE", links[i], "0", last});
+  }
+  look();
+  const std::vector<Value> replies = co_await store_.run(std::move(batch));
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (!replies[i].is_error()) continue;
+    const bool is_link = i > 0 && i <= links.size();
+    const std::string_view command[] = {is_link ? "GETRANGE" : "HMGET",
+                                        is_link ? links[i - 1] : names_.config};
+    throw error_of_command(replies[i].as_text(), Words{command});
+  }
+  Definition now = Definition::of(replies.front(), names_.config);
+  const bool is_same = now == known && Definition::of(replies.back(), names_.config) == known;
+  remember(std::move(now));
+  std::optional<std::vector<bool>> answers;
+  if (!is_same) co_return answers;
+  answers.emplace();
+  answers->reserve(keys.size());
+  for (const KeyHash& key : keys) {
+    bool there = false;
+    for (std::size_t i = links.size(); i > 0 && !there; --i)
+      there = has(known.links[i - 1], replies[i].as_text(), key);
+    answers->push_back(there);
+  }
+  co_return answers;
+}
+
 Task<std::vector<bool>> SharedFilter::ask(Verb verb, std::vector<KeyHash> keys) {
   const auto self = shared_from_this();
   std::vector<bool> answers(keys.size());
@@ -264,64 +322,6 @@ Task<std::vector<bool>> SharedFilter::ask(Verb verb, std::vector<KeyHash> keys) 
     if (in_vain == most_changes) throw changes_always(names_);
     left.insert(left.end(), todo.begin() + static_cast<std::ptrdiff_t>(now), todo.end());
     todo = std::move(left);
-  }
-  co_return answers;
-}
-
-namespace {
-
-bool has(const Link& link, std::string_view bits, const KeyHash& key) {
-  return each_index(key, link.modulus, link.hashes, [bits](std::uint64_t index) {
-    return index / 8 < bits.size() &&
-           (static_cast<unsigned char>(bits[index / 8]) & (0x80 >> index % 8)) != 0;
-  });
-}
-
-bool is_worth_its_bits(const Definition& known, std::size_t keys) {
-  std::uint64_t bytes = 0;
-  for (const Link& link : known.links) bytes += link.bits / 8;
-  return keys >= least_for_bits && bytes <= most_bits_bytes && bytes <= keys * bytes_a_key;
-}
-
-}  // namespace
-
-/// The answers by the bits, read in one round trip. Empty: the definition was another before or
-/// behind it.
-Task<std::optional<std::vector<bool>>> SharedFilter::ask_bits(Definition known,
-                                                              std::vector<KeyHash> keys) {
-  const auto self = shared_from_this();
-  Batch batch;
-  const auto look = [this, &batch] {
-    batch.add({"HMGET", names_.config, "size", "hashIterations", "sluice:links", "sluice:id",
-               "sluice:next"});
-  };
-  look();
-  const auto links = names_.links(known.links.size());
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    const std::string last = fmt::to_string((known.links[i].bits + 7) / 8 - 1);
-    batch.add({"GETRANGE", links[i], "0", last});
-  }
-  look();
-  const std::vector<Value> replies = co_await store_.run(std::move(batch));
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    if (!replies[i].is_error()) continue;
-    const bool is_link = i > 0 && i <= links.size();
-    const std::string_view command[] = {is_link ? "GETRANGE" : "HMGET",
-                                        is_link ? links[i - 1] : names_.config};
-    throw error_of_command(replies[i].as_text(), Words{command});
-  }
-  Definition now = Definition::of(replies.front(), names_.config);
-  const bool is_same = now == known && Definition::of(replies.back(), names_.config) == known;
-  remember(std::move(now));
-  std::optional<std::vector<bool>> answers;
-  if (!is_same) co_return answers;
-  answers.emplace();
-  answers->reserve(keys.size());
-  for (const KeyHash& key : keys) {
-    bool there = false;
-    for (std::size_t i = links.size(); i > 0 && !there; --i)
-      there = has(known.links[i - 1], replies[i].as_text(), key);
-    answers->push_back(there);
   }
   co_return answers;
 }
