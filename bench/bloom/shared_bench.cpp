@@ -12,7 +12,8 @@ using namespace sluice;
 using namespace sluice::bench;
 
 constexpr std::size_t bulk = 1000;
-constexpr SharedBloomSize size{.expected = 1'000'000, .error_rate = 0.01};
+constexpr SharedBloomSize small{.expected = 100'000, .error_rate = 0.01};
+constexpr SharedBloomSize large{.expected = 1'000'000, .error_rate = 0.01};
 
 std::vector<std::string> texts(std::string_view prefix, std::size_t count) {
   std::vector<std::string> all;
@@ -20,8 +21,9 @@ std::vector<std::string> texts(std::string_view prefix, std::size_t count) {
   return all;
 }
 
-/// Half full in bits, as a filter with as many keys as it is for.
-void fill(SharedBloomFilter& filter) {
+/// Half of its bits are set, as where a filter has as many keys as it is for.
+void fill(SharedBloomFilter& filter, const SharedBloomSize& size) {
+  filter.ensure_created(size).get();
   for (std::size_t at = 0; at < size.expected; at += 20'000) {
     const auto keys = texts(fmt::format("key:{}", at), 20'000);
     (void)filter.add(bloom_keys(keys)).get();
@@ -50,30 +52,36 @@ int main(int argc, char** argv) {
   const test::RedisServer server;
   const auto store = open(server.url());
   SharedBloomFilter filter{*store, "bench"};
-  filter.ensure_created(size).get();
-  fill(filter);
-  const auto copy = filter.local_copy({.refresh = std::chrono::hours{1}}).get();
+  SharedBloomFilter big{*store, "bench:large"};
+  fill(filter, small);
+  fill(big, large);
+  const auto copy = big.local_copy({.refresh = std::chrono::hours{1}}).get();
   const auto absent = texts("absent", bulk);
   const auto present = texts("key:0", bulk);
+  std::vector<std::string> both{absent.begin(), absent.begin() + bulk / 2};
+  both.insert(both.end(), present.begin(), present.begin() + bulk / 2);
 
-  Row misses{.figure = "contains, 1000 absent keys at once",
-             .unit = "keys/s",
-             .peer = "one contains a round trip",
-             .goal = 50};
-  Row hits{.figure = "contains, 1000 present keys at once",
+  constexpr auto peer = "one contains a round trip";
+  Row some{.figure = "contains, 1000 keys at once, filter of 100,000",
            .unit = "keys/s",
-           .peer = "one contains a round trip",
+           .peer = peer,
            .goal = 50};
+  Row misses{
+      .figure = "1000 absent keys at once, filter of 1,000,000", .unit = "keys/s", .peer = peer};
+  Row hits{
+      .figure = "1000 present keys at once, filter of 1,000,000", .unit = "keys/s", .peer = peer};
   Row added{.figure = "add, 1000 keys at once", .unit = "keys/s"};
   Row local{.figure = "contains of a local copy", .unit = "1/s", .goal = 5e6};
   const auto asked = bloom_keys(absent);
   for (int round = 0; round < options.rounds; ++round) {
-    misses.peer_values.push_back(one_by_one(filter, absent, options.each));
-    misses.values.push_back(in_bulk(filter, absent, options.each));
-    hits.peer_values.push_back(one_by_one(filter, present, options.each));
-    hits.values.push_back(in_bulk(filter, present, options.each));
+    some.peer_values.push_back(one_by_one(filter, both, options.each));
+    some.values.push_back(in_bulk(filter, both, options.each));
+    misses.peer_values.push_back(one_by_one(big, absent, options.each));
+    misses.values.push_back(in_bulk(big, absent, options.each));
+    hits.peer_values.push_back(one_by_one(big, present, options.each));
+    hits.values.push_back(in_bulk(big, present, options.each));
     added.values.push_back(
-        rate(options.each, [&] { return filter.add(bloom_keys(present)).get().size(); }));
+        rate(options.each, [&] { return big.add(bloom_keys(present)).get().size(); }));
     std::size_t there = 0;
     local.values.push_back(rate(options.each, [&] {
       for (const auto& key : asked) there += copy.contains(key) ? 1 : 0;
@@ -82,6 +90,6 @@ int main(int argc, char** argv) {
     if (there == ~std::size_t{0}) return 1;  // so that nothing is left out
   }
   Report report{"bloom_shared", options};
-  for (auto* const row : {&misses, &hits, &added, &local}) report.add(std::move(*row));
+  for (auto* const row : {&some, &misses, &hits, &added, &local}) report.add(std::move(*row));
   report.print();
 }

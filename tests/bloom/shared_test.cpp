@@ -2,7 +2,9 @@
 /// vectors are Redisson 4.7's.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "bloom/shared/filter_bits.hpp"

@@ -14,8 +14,8 @@ class BloomCommand : public test::Program {
   Ran run_with(const std::string& lines, const std::string& arguments) {
     std::ofstream{folder_ / "lines", std::ios::binary} << lines;
     const auto output = folder_ / "piped";
-    const std::string line = test::built_path("sluice").string() + " --store " + patient_url() +
-                             " " + arguments + " < " + (folder_ / "lines").string();
+    const std::string line = test::built_path("sluice") + " --store '" + patient_url() + "' " +
+                             arguments + " < " + (folder_ / "lines").string();
     const int status = test::Process{
         {"/bin/sh", "-c", line},
         {.directory = folder_.path(),

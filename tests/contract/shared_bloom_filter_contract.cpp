@@ -129,6 +129,14 @@ TEST_P(SharedBloomContract, ABulkHasAnAnswerForEachKey) {
   EXPECT_LT(count_true(absent), 10U);
 }
 
+TEST_P(SharedBloomContract, ABulkOfALargeFilterIsSeveralScripts) {
+  auto filter = made({.expected = 1'000'000, .error_rate = 0.01});
+  const auto many = names("key:", 1600);
+  (void)filter.add(bloom_keys(many)).get();
+  EXPECT_TRUE(has_all(filter, many));
+  EXPECT_EQ(count_true(filter.contains(bloom_keys(names("absent:", 1600))).get()), 0U);
+}
+
 TEST_P(SharedBloomContract, KeysOfNoBytesAndOfTenMegabytes) {
   auto filter = made(small);
   const std::string large(10 << 20, 'x');
@@ -479,7 +487,7 @@ TEST_P(SharedBloomContract, AFileThatIsCutOrChangedIsRefused) {
   if (GetParam() != test::StoreKind::embedded_memory) GTEST_SKIP() << "the file is the same";
   const test::TempDir folder;
   const std::string file = (folder / "users.bloom").string();
-  auto filter = made(chain);
+  auto filter = made({.expected = 10, .error_rate = 0.1, .scalable = true});
   (void)filter.add(bloom_keys(names("mine:", 10))).get();
   filter.save(file).get();
   const std::string whole = bytes_of(file);

@@ -3,6 +3,8 @@
 #include <highwayhash/highwayhash_target.h>
 #include <highwayhash/instruction_sets.h>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace sluice::bloom {

@@ -102,7 +102,8 @@ Task<std::vector<bool>> LocalFilter::read(std::size_t asked) {
   {
     const std::lock_guard lock{mutex_};
     coming_ = nullptr;
-    is_first = !std::exchange(told_, failure != nullptr) && failure && !is_gone && !ended_;
+    const bool is_old = failure && !is_gone && !ended_ && bits_;
+    is_first = !std::exchange(told_, is_old) && is_old;
     if (is_gone) put(nullptr);
   }
   if (failure && !is_gone) count(metrics().bloom_copy_failures);

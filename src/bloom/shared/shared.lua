@@ -101,7 +101,7 @@ return table.concat(answers)
 
 -- script add
 -- ARGV[6] how many keys   ARGV[7] how many the newest link is for; 0: it takes all
--- ARGV[8] channel   ARGV[9] the keys as their subscribers want them, 16 bytes each; empty: tell none
+-- ARGV[8] channel   ARGV[9] the keys as subscribers want them, 16 bytes each; empty: tell none
 -- ARGV[10] lease of a rebuild that goes on, ms; 0: none   ARGV[11] and on see indexes
 -- Reply: a text of as many 0 and 1 (new); it is shorter where the newest link was full before.
 -- include bloom/shared/shared.lua changed

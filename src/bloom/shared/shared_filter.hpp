@@ -84,6 +84,7 @@ class SharedFilter : public std::enable_shared_from_this<SharedFilter> {
   Call call_for(Verb verb, const Definition& known, const std::vector<KeyHash>& keys,
                 std::span<const std::size_t> which) const;
   Task<std::vector<Value>> send(const std::vector<Call>& calls, Verb verb);
+  Task<std::optional<std::vector<bool>>> ask_bits(Definition known, std::vector<KeyHash> keys);
   Task<void> grow(Definition known);
   Task<bool> add_to_next(std::string id, std::vector<KeyHash> keys);
   std::shared_ptr<SharedFilter> next_of(const std::string& id);
