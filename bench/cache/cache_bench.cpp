@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <thread>
 
+#include "near.hpp"
 #include "sluice/cache_guard.hpp"
 #include "sluice/open.hpp"
 #include "sluice/when_all.hpp"
-#include "near.hpp"
 #include "storms.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"

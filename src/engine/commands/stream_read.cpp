@@ -150,7 +150,7 @@ void reply_history(Context& context, const Read& read, const WantedStream& wante
   for (at = begin; count > 0; ++at, --count) {
     const auto entry = wanted.stream->find(at->first);
     if (entry) {
-      StreamGroup::expect_delivery(*at->second, context.undo());
+      wanted.group->expect_delivery(at->first, *at->second, context.undo());
       at->second->delivered_ms = context.now_ms();
       ++at->second->deliveries;
       reply_entry(reply, *entry);

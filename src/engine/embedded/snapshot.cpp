@@ -1,5 +1,6 @@
 #include "engine/embedded/snapshot.hpp"
 
+#include "engine/log/record.hpp"
 #include "engine/types/text.hpp"
 #include "resp/writer.hpp"
 
@@ -179,7 +180,7 @@ bool Snapshot::collect(std::size_t enough) {
 }
 
 void Snapshot::copy(int database, const Entry& entry) {
-  if (database != selected_) resp::append_command(records_, {"SELECT", std::to_string(database)});
+  if (database != selected_) resp::append_command(records_, {our_select, std::to_string(database)});
   selected_ = database;
   std::visit(Writer{records_, entry}, entry.object);
 }

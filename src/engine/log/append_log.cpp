@@ -100,9 +100,8 @@ void AppendLog::load_file(const Manifest::LogFile& entry, bool last, const Repla
     report_.cut_at = whole;
     report_.cut_bytes = size - whole;
     log(LogLevel::warning,
-        fmt::format(
-            "{} ended in the middle of a command, as after a crash: cut {} bytes at byte {}", path,
-            size - whole, whole));
+        fmt::format("{} ended in the middle of a write, as after a crash: cut {} bytes at byte {}",
+                    path, size - whole, whole));
   }
   size_ += whole;
   if (!last || manifest_.increments.empty()) return;

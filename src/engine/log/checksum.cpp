@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/random.hpp"
@@ -39,6 +40,14 @@ std::optional<std::string_view> between(std::string_view line, std::string_view 
   return line.substr(mark.size(), line.size() - mark.size() - line_end.size());
 }
 
+bool may_become(std::string_view bytes, std::string_view mark, std::size_t size) noexcept {
+  if (mark.starts_with(bytes)) return true;
+  if (!bytes.starts_with(mark)) return false;
+  bytes.remove_prefix(mark.size());
+  const auto end = std::min(bytes.find_first_not_of("0123456789abcdef"), bytes.size());
+  return end == bytes.size() ? end <= size : end == size && line_end.starts_with(bytes.substr(end));
+}
+
 }  // namespace
 
 void ChecksumWriter::seal(std::string& bytes) {
@@ -67,6 +76,10 @@ ChecksumReader::Line ChecksumReader::take(std::string_view comment) noexcept {
   const auto number = text ? parse_number(*text) : std::nullopt;
   if (!number) return Line::other;
   return sum_ && *number == with_key(key_, sum_->value()) ? Line::right : Line::wrong;
+}
+
+bool ChecksumReader::may_become_line(std::string_view bytes) noexcept {
+  return may_become(bytes, key_mark, 2 * digits) || may_become(bytes, sum_mark, digits);
 }
 
 bool ChecksumReader::ends_in(std::string_view bytes) const noexcept {

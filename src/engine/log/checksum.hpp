@@ -51,6 +51,9 @@ class ChecksumReader {
   /// A comment, with its line end.
   Line take(std::string_view comment) noexcept;
 
+  /// Whether `bytes` are the beginning of a line of ours.
+  static bool may_become_line(std::string_view bytes) noexcept;
+
   /// Whether a sum stands in `bytes`, which come next: then all before it was written.
   bool ends_in(std::string_view bytes) const noexcept;
 

@@ -45,6 +45,44 @@ class Window {
   std::uint64_t offset_ = 0;
 };
 
+/// Commands that wait, in their order, each with its place in the file.
+class HeldCommands {
+ public:
+  void add(std::uint64_t offset, Words words) {
+    commands_.emplace_back(offset, words.size());
+    for (const auto word : words) {
+      sizes_.push_back(word.size());
+      text_ += word;
+    }
+  }
+  template <class Visit>  // visit(Words, std::uint64_t offset)
+  void take(Visit&& visit) {
+    std::string_view text = text_;
+    auto size = sizes_.begin();
+    std::vector<std::string_view> words;
+    for (const auto& [offset, count] : commands_) {
+      words.clear();
+      for (std::size_t i = 0; i < count; ++i, text.remove_prefix(*size++))
+        words.push_back(text.substr(0, *size));
+      visit(Words{words}, offset);
+    }
+    clear();
+  }
+  void clear() noexcept {
+    commands_.clear();
+    sizes_.clear();
+    text_.clear();
+  }
+
+ private:
+  std::vector<std::pair<std::uint64_t, std::size_t>> commands_;  // offset, words
+  std::vector<std::size_t> sizes_;                               // of the words
+  std::string text_;
+};
+
+/// Where checksums have begun, the commands of a write run when its checksum has been seen: a write
+/// without one was torn, and nobody was told of it. What a redis-server appends to such a file has
+/// none: it begins with a SELECT in its own spelling, and runs as it is read.
 class Loader {
  public:
   Loader(const File& file, const std::string& name, bool last, const Replay& replay,
@@ -63,7 +101,7 @@ class Loader {
           return end();
         case ParsedRecord::Kind::damaged:
           if (window_.read_more()) continue;  // all that is left, to see what follows
-          if (last_ && is_blank(window_.bytes().substr(parsed.size))) return end();
+          if (last_ && ends_in_zeros(window_.bytes())) return end();
           throw damage(window_.offset() + parsed.size, parsed.damage);
       }
       window_.skip(parsed.size);
@@ -81,69 +119,96 @@ class Loader {
                                                 name_)};
   }
 
+  bool awaits_checksum() const noexcept { return checksums_.has_key() && !is_of_redis_; }
+
   void take_record(std::size_t size) {
     checksums_.add(window_.bytes().substr(0, size));
     const auto words = parser_.words();
-    const auto name = words.front();
-    if (resp::is_word(name, "multi")) {
-      if (transaction_at_) return refuse(damage(window_.offset(), "MULTI inside MULTI"));
-      transaction_at_ = window_.offset();
-    } else if (resp::is_word(name, "exec")) {
-      if (!transaction_at_) return refuse(damage(window_.offset(), "EXEC without MULTI"));
-      for (const auto& [offset, command] : transaction_)
-        run(std::vector<std::string_view>{command.begin(), command.end()}, offset);
-      transaction_.clear();
-      transaction_at_.reset();
-    } else if (transaction_at_) {
-      transaction_.emplace_back(window_.offset(),
-                                std::vector<std::string>{words.begin(), words.end()});
-    } else {
-      run(words, window_.offset());
+    if (awaits_checksum() && words.front() == select_of_redis) {
+      is_of_redis_ = true;
+      release();
     }
+    if (awaits_checksum())
+      held_.add(window_.offset(), words);
+    else
+      execute(words, window_.offset());
   }
 
   void take_comment(std::size_t size) {
     const auto comment = window_.bytes().substr(0, size);
-    const auto line = checksums_.take(comment);
-    if (line == ChecksumReader::Line::other) {
-      if (const auto second = timestamp_of(comment)) report_.last_second = *second;
-      return checksums_.add(comment);
+    const bool unsealed = awaits_checksum() && window_.offset() > right_to_;
+    switch (checksums_.take(comment)) {
+      case ChecksumReader::Line::other: return take_other(comment);
+      case ChecksumReader::Line::wrong:
+        throw damage(
+            right_to_,
+            fmt::format("the checksum at byte {} does not fit what is written from here on",
+                        window_.offset()));
+      case ChecksumReader::Line::right: release(); break;
+      case ChecksumReader::Line::key:
+        if (unsealed) throw damage(right_to_, "what is written from here on has no checksum");
+        is_of_redis_ = false;
+        break;
     }
-    if (line == ChecksumReader::Line::wrong)
-      throw damage(right_to_,
-                   fmt::format("the checksum at byte {} does not fit what is written from here on",
-                               window_.offset()));
-    if (refusal_) throw *refusal_;
     right_to_ = window_.offset() + size;
   }
 
+  void take_other(std::string_view comment) {
+    const auto second = timestamp_of(comment);
+    if (!second && awaits_checksum())
+      throw damage(window_.offset(), "a comment that is neither a time nor a checksum");
+    if (second) second_ = *second;
+    if (!awaits_checksum()) report_.last_second = second_;
+    checksums_.add(comment);
+  }
+
+  /// What was held is as it was written.
+  void release() {
+    held_.take([this](Words words, std::uint64_t offset) { execute(words, offset); });
+    report_.last_second = second_;
+  }
+
+  void execute(Words words, std::uint64_t offset) {
+    const auto name = words.front();
+    if (resp::is_word(name, "multi")) {
+      if (transaction_at_) throw damage(offset, "MULTI inside MULTI");
+      transaction_at_ = offset;
+    } else if (resp::is_word(name, "exec")) {
+      if (!transaction_at_) throw damage(offset, "EXEC without MULTI");
+      transaction_.take([this](Words command, std::uint64_t at) { run(command, at); });
+      transaction_at_.reset();
+    } else if (transaction_at_) {
+      transaction_.add(offset, words);
+    } else {
+      run(words, offset);
+    }
+  }
+
   void run(Words words, std::uint64_t offset) {
-    if (refusal_) return;
     try {
       replay_(words);
       ++report_.commands;
     } catch (const Error& error) {
-      refuse(error.errc() == Errc::bad_argument ? unknown(offset, error.message())
-                                                : damage(offset, error.message()));
+      throw error.errc() == Errc::bad_argument ? unknown(offset, error.message())
+                                               : damage(offset, error.message());
     }
-  }
-
-  /// The first command that cannot be run ends the loading, but a checksum behind it speaks first:
-  /// it may not have been written so.
-  void refuse(Error error) {
-    if (!checksums_.has_key()) throw error;
-    if (!refusal_) refusal_ = std::move(error);
   }
 
   /// The end of the file, in the middle of a record or not.
   std::uint64_t end() {
     const auto rest = window_.bytes();
+    if (checksums_.ends_in(rest))
+      throw damage(window_.offset(), "a length that reaches over the commands after it");
+    if (awaits_checksum()) {
+      if (!may_be_torn(rest))
+        throw damage(window_.offset(), "a comment that is neither a time nor a checksum");
+      if (!last_ && window_.offset() + rest.size() > right_to_)
+        throw damage(right_to_, "it ends in the middle of a write, and other files follow");
+      return right_to_;
+    }
     const bool is_whole = rest.empty() && !transaction_at_;
     if (!is_whole && !last_)
       throw damage(whole(), "it ends in the middle of a command, and other files follow");
-    if (checksums_.ends_in(rest))
-      throw damage(window_.offset(), "a length that reaches over the commands after it");
-    if (refusal_) throw *refusal_;
     return whole();
   }
 
@@ -166,8 +231,20 @@ class Loader {
   }
 
   /// A file system may lengthen a file before it has written the data: zeros, after a power cut.
-  static bool is_blank(std::string_view bytes) {
-    return std::ranges::all_of(bytes, [](char c) { return c == '\0'; });
+  static std::string_view without_zeros(std::string_view bytes) noexcept {
+    return bytes.substr(0, bytes.find_last_not_of('\0') + 1);
+  }
+  static bool ends_in_zeros(std::string_view bytes) {
+    const auto written = without_zeros(bytes);
+    resp::RequestParser parser{record_limits()};
+    return written.size() < bytes.size() &&
+           parse_record(written, parser).kind == ParsedRecord::Kind::incomplete;
+  }
+  /// Whether the end of a file, which has no whole record, may be the beginning of what we write.
+  static bool may_be_torn(std::string_view rest) noexcept {
+    const auto written = without_zeros(rest);
+    return !written.starts_with('#') || may_become_timestamp(written) ||
+           ChecksumReader::may_become_line(written);
   }
 
   Window window_;
@@ -176,11 +253,13 @@ class Loader {
   const Replay& replay_;
   OpenReport& report_;
   resp::RequestParser parser_{record_limits()};
-  std::optional<std::uint64_t> transaction_at_;  // where the open MULTI begins
-  std::vector<std::pair<std::uint64_t, std::vector<std::string>>> transaction_;  // with offsets
   ChecksumReader checksums_;
-  std::uint64_t right_to_ = 0;    // behind the latest key or checksum
-  std::optional<Error> refusal_;  // of a command that no checksum has confirmed yet
+  std::uint64_t right_to_ = 0;  // behind the latest key or checksum
+  bool is_of_redis_ = false;    // what comes now
+  HeldCommands held_;           // since `right_to_`
+  std::int64_t second_ = 0;
+  std::optional<std::uint64_t> transaction_at_;  // where the open MULTI begins
+  HeldCommands transaction_;
 };
 
 }  // namespace

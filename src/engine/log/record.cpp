@@ -54,15 +54,24 @@ std::optional<std::int64_t> timestamp_of(std::string_view comment) noexcept {
   return parse_integer<std::int64_t>(comment.substr(0, comment.size() - 2));
 }
 
+bool may_become_timestamp(std::string_view bytes) noexcept {
+  if (timestamp_mark.starts_with(bytes)) return true;
+  if (!bytes.starts_with(timestamp_mark)) return false;
+  bytes.remove_prefix(timestamp_mark.size());
+  bytes.remove_prefix(std::min(bytes.find_first_not_of("-0123456789"), bytes.size()));
+  return std::string_view{"\r\n"}.starts_with(bytes);
+}
+
 void append_execution(std::string& out, const std::vector<std::vector<std::string>>& effects) {
   const auto is_select = [](const std::vector<std::string>& effect) {
-    return effect.front() == "SELECT";
+    return effect.front() == select_of_redis;
   };
   const bool together = std::ranges::count_if(effects, std::not_fn(is_select)) > 1;
   std::vector<std::string_view> words;
   if (together) resp::append_command(out, {"MULTI"});
   for (const auto& effect : effects) {
     words.assign(effect.begin(), effect.end());
+    if (is_select(effect)) words.front() = our_select;
     resp::append_command(out, words);
   }
   if (together) resp::append_command(out, {"EXEC"});

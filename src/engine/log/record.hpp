@@ -37,6 +37,14 @@ void append_timestamp(std::string& out, std::int64_t second);
 /// Of such a comment.
 std::optional<std::int64_t> timestamp_of(std::string_view comment) noexcept;
 
+/// Whether `bytes` are the beginning of one.
+bool may_become_timestamp(std::string_view bytes) noexcept;
+
+/// A redis-server that begins to append selects a database, in upper case. We write it in lower
+/// case, which it reads as well, so that it is known where its writes begin.
+inline constexpr std::string_view select_of_redis = "SELECT";
+inline constexpr std::string_view our_select = "select";
+
 /// The effects of one execution: a single one bare, several as MULTI ... EXEC, so that a torn tail
 /// takes all or none. A SELECT beside a single effect needs no MULTI.
 void append_execution(std::string& out, const std::vector<std::vector<std::string>>& effects);

@@ -125,7 +125,8 @@ struct StreamGroup::Inverse {
   static void assign_new(Undo&, Undo::Step& step, Undo::Way) {
     of(step).acknowledge(id(step), nullptr);
   }
-  /// Also of acknowledge(): `other` had it.
+  /// Also of acknowledge() and of a delivery: `other` had it. Finds the entry by its id: one that
+  /// comes back lies elsewhere than the one that went.
   static void assign(Undo&, Undo::Step& step, Undo::Way) {
     of(step).assign(id(step), *static_cast<Consumer*>(step.other),
                     static_cast<std::int64_t>(step.numbers[2]), step.numbers[3], nullptr);
@@ -136,11 +137,6 @@ struct StreamGroup::Inverse {
   }
   static void see(Undo&, Undo::Step& step, Undo::Way) {
     static_cast<Consumer*>(step.target)->seen_ms = static_cast<std::int64_t>(step.numbers[0]);
-  }
-  static void deliver(Undo&, Undo::Step& step, Undo::Way) {
-    auto& pending = *static_cast<Pending*>(step.target);
-    pending.delivered_ms = static_cast<std::int64_t>(step.numbers[0]);
-    pending.deliveries = step.numbers[1];
   }
 };
 
@@ -222,11 +218,10 @@ void StreamGroup::expect_sight(Consumer& consumer, Undo* undo) {
   undo->add(Inverse::see, &consumer, nullptr, {static_cast<std::uint64_t>(consumer.seen_ms)});
 }
 
-void StreamGroup::expect_delivery(Pending& pending, Undo* undo) {
+void StreamGroup::expect_delivery(StreamId id, const Pending& pending, Undo* undo) {
   if (!undo) return;
   undo->expect();
-  undo->add(Inverse::deliver, &pending, nullptr,
-            {static_cast<std::uint64_t>(pending.delivered_ms), pending.deliveries});
+  undo->add(Inverse::assign, this, pending.consumer, Inverse::numbers(id, pending));
 }
 
 // --- the stream ---

@@ -175,8 +175,9 @@ class StreamGroup {
 
   /// `last_id` and `entries_read` are about to change.
   void expect_move(Undo* undo);
-  static void expect_sight(Consumer& consumer, Undo* undo);   ///< `seen_ms`
-  static void expect_delivery(Pending& pending, Undo* undo);  ///< its time and number
+  static void expect_sight(Consumer& consumer, Undo* undo);  ///< `seen_ms`
+  /// The time and number of its deliveries.
+  void expect_delivery(StreamId id, const Pending& pending, Undo* undo);
 
  private:
   struct Inverse;

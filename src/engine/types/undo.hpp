@@ -5,6 +5,10 @@
 /// played from the last to the first, so each finds everything as it was right after its change.
 /// What a change removes is kept by its step and not copied: taking back costs what changing did,
 /// however large the key is.
+///
+/// A step may point at what a removal keeps whole and puts back where it was: entries of a keyspace
+/// with their objects, nodes of tables, groups, consumers. What comes back as a new one (items of
+/// small forms, pending entries) it names by place or id.
 #pragma once
 
 #include <algorithm>

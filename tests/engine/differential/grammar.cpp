@@ -19,9 +19,10 @@ struct Kind {
   std::span<const std::string_view> more = {};  ///< those with blanks in them, or nothing
 };
 
-constexpr std::array odd_members{""sv, "\0\xff\r\n"sv,
-                                 "longer than sixty-four bytes, so that no compact form of a "
-                                 "collection may hold it any more"sv};
+constexpr std::array long_member{
+    "longer than sixty-four bytes, so that no compact form of a "
+    "collection may hold it any more"sv};
+constexpr std::array odd_members{""sv, "\0\xff\r\n"sv, long_member[0]};
 constexpr std::array odd_values{""sv, " 1"sv, "hello world"sv, "\0\x01\xff"sv};
 constexpr std::array nothing{""sv};
 
@@ -38,6 +39,8 @@ constexpr Kind kinds[] = {
     {"group", "g1 g2"},
     {"consumer", "c1 c2"},
     {"member", "a b c d e aa ab AA foo foobarbaz 1 2 3 7 8 10 -7", odd_members},
+    {"few", "a b 1 2", long_member},
+    {"oldid", "1-1 1-2 2-1 3-1"},
     {"value", "0 1 -1 42 9223372036854775807 -9223372036854775808 abc 1.5 -0.25 3.0 1e3 007 foobar",
      odd_values},
     {"int", "0 1 2 -1 5 -3 100 9223372036854775807 -9223372036854775807"},

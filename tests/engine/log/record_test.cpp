@@ -72,10 +72,10 @@ TEST(AppendLogRecord, SaysWhereTheDamageIs) {
 TEST(AppendLogRecord, PutsSeveralEffectsIntoATransaction) {
   std::string one;
   append_execution(one, {{"SELECT", "0"}, {"SET", "k", "v"}});
-  EXPECT_EQ(one, record({"SELECT", "0"}) + record({"SET", "k", "v"}));
+  EXPECT_EQ(one, record({"select", "0"}) + record({"SET", "k", "v"}));
   std::string two;
   append_execution(two, {{"SELECT", "0"}, {"SET", "k", "v"}, {"DEL", "l"}});
-  EXPECT_EQ(two, record({"MULTI"}) + record({"SELECT", "0"}) + record({"SET", "k", "v"}) +
+  EXPECT_EQ(two, record({"MULTI"}) + record({"select", "0"}) + record({"SET", "k", "v"}) +
                      record({"DEL", "l"}) + record({"EXEC"}));
 }
 

@@ -199,6 +199,7 @@ constexpr std::string_view values[] = {
     "redis.call",
 };
 
+// Neighbours have to do with the same keys and elements.
 constexpr std::string_view commands[] = {
     "'set', 'k1', V",
     "'get', 'k1'",
@@ -214,6 +215,8 @@ constexpr std::string_view commands[] = {
     "'expire', 'k1', V",
     "'persist', 'k1'",
     "'hset', 'h', V, V",
+    "'hset', 'h', 'a', V",
+    "'hdel', 'h', 'a', V",
     "'hdel', 'h', V",
     "'hincrby', 'h', 'n', V",
     "'hgetall', 'h'",
@@ -227,10 +230,14 @@ constexpr std::string_view commands[] = {
     "'lrange', 'l', 0, -1",
     "'sadd', 's', V, V, V",
     "'srem', 's', V",
+    "'sadd', 's', 1, 'a', V",
+    "'srem', 's', 1, 'a'",
     "'spop', 's', V",
     "'srandmember', 's', V",
     "'sunionstore', 's', 's', 't'",
     "'zadd', 'z', V, V",
+    "'zadd', 'z', V, 'a', V, 'b'",
+    "'zrem', 'z', 'a', V",
     "'zincrby', 'z', V, V",
     "'zremrangebyrank', 'z', V, V",
     "'zpopmin', 'z', V",
@@ -238,14 +245,20 @@ constexpr std::string_view commands[] = {
     "'zrange', 'z', 0, -1",
     "'xadd', 'x', '*', V, V",
     "'xadd', 'x', 'maxlen', V, '*', 'f', V",
+    "'xadd', 'x', '1-1', 'f', V",
+    "'xadd', 'x', '1-2', 'f', V",
     "'xdel', 'x', V",
+    "'xdel', 'x', '1-1'",
     "'xtrim', 'x', 'maxlen', V",
     "'xgroup', 'create', 'x', 'g', 0, 'mkstream'",
     "'xgroup', 'destroy', 'x', 'g'",
     "'xgroup', 'delconsumer', 'x', 'g', 'c'",
     "'xreadgroup', 'group', 'g', 'c', 'streams', 'x', '>'",
     "'xreadgroup', 'group', 'g', 'd', 'streams', 'x', 0",
+    "'xreadgroup', 'group', 'g', 'c', 'streams', 'x', 0",
     "'xack', 'x', 'g', V",
+    "'xack', 'x', 'g', '1-1', '1-2'",
+    "'xclaim', 'x', 'g', 'd', 0, '1-1', '1-2', 'force'",
     "'xautoclaim', 'x', 'g', 'e', 0, 0",
     "'sort', 'l', 'alpha', 'store', 'l'",
     "'bitop', 'not', 'k3', 'k1'",
@@ -303,9 +316,19 @@ class Maker {
     for (auto count = next() % 5; count > 0; --count) text += ", " + value(depth);
     return text + "))";
   }
-  std::string command() {
+  std::string command() { return run(one_of(commands)); }
+  /// Some that have to do with each other.
+  std::string related() {
+    constexpr std::size_t far = 12;
+    const std::size_t first = next() % (std::size(commands) - far);
+    std::string text;
+    for (auto count = 2 + next() % 6; count > 0; --count)
+      text += run(commands[first + next() % far]) + "\n";
+    return text;
+  }
+  std::string run(std::string_view command) {
     std::string text = "redis.pcall(";
-    for (const char c : one_of(commands)) {
+    for (const char c : command) {
       if (c == 'V')
         text += "tostring(" + value(2) + ")";
       else
@@ -346,8 +369,9 @@ class Maker {
         if (next() < 64) return "while true do " + block(3) + "end\n";
         [[fallthrough]];
       case 9:
-      case 10:
-      case 11: return command() + "\n";
+      case 10: return command() + "\n";
+      case 11:
+      case 12: return related();
       default: return "do local _ = " + call(0) + " end\n";
     }
   }
