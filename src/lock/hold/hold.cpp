@@ -17,7 +17,7 @@ lock::Terms lock::Terms::of(std::chrono::milliseconds lease,
   if (lease < shortest || lease > longest)
     throw Error{Errc::bad_argument, "a lease lies between 10 ms and 24 h, not at " +
                                         std::to_string(lease.count()) + " ms"};
-  const auto kept = margin.value_or(lease / 100 + milliseconds{2});
+  const auto kept = margin.value_or(lease / 100 + Terms::rounding);
   if (kept < milliseconds{0} || kept >= lease)
     throw Error{Errc::bad_argument, "a margin lies between 0 and its lease, not at " +
                                         std::to_string(kept.count()) + " ms"};

@@ -34,6 +34,14 @@ struct Terms {
                   bool watched);
   friend auto operator<=>(const Terms&, const Terms&) = default;
 
+  /// The part of a margin that is for the whole milliseconds in which a server counts.
+  static constexpr std::chrono::milliseconds rounding{2};
+
+  /// By how much two clocks may differ after so long, where the margin is enough for a lease.
+  std::chrono::nanoseconds drift_over(std::chrono::nanoseconds time) const noexcept {
+    const auto of_a_lease = std::max(margin - rounding, std::chrono::milliseconds{0});
+    return std::chrono::abs(time) / lease.count() * of_a_lease.count();
+  }
   /// How long a waiter that is handed the hold by message has to say that it took over, by an early
   /// renewal or by asking once more. A process that stands still costs those behind it that time,
   /// and until another one has looked: two seconds in all.

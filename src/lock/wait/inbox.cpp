@@ -104,6 +104,16 @@ void Inbox::hear(const Message& message) {
   if (!call(request, verb, rest)) pending_releases_->give_up(request);
 }
 
+void Inbox::note_time(const TimeOfServer& heard) {
+  const std::lock_guard lock{mutex_};
+  if (heard.sent > time_of_server_.sent) time_of_server_ = heard;
+}
+
+Inbox::TimeOfServer Inbox::time_of_server() const {
+  const std::lock_guard lock{mutex_};
+  return time_of_server_;
+}
+
 void Inbox::look_at_all() {
   const Trampoline trampoline;  // before the lock: what is completed under it runs after it
   const std::lock_guard lock{mutex_};

@@ -55,6 +55,14 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   bool is_open() const;
   const std::string& channel() const noexcept { return channel_; }
   Store& store() const noexcept { return store_; }
+  /// When a request was sent, and the server's time in the reply to it: it was not earlier.
+  struct TimeOfServer {
+    SteadyTime sent{};
+    std::chrono::milliseconds time{};
+  };
+  /// What the latest reply to any wait said.
+  void note_time(const TimeOfServer& heard);
+  TimeOfServer time_of_server() const;
   /// Every wait looks at its lock at once: this process may have stood still.
   void look_at_all();
   /// The wait of that request, if there is one.
@@ -111,6 +119,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   mutable std::mutex mutex_;
   std::unordered_map<std::string_view, Subscription*> boxes_;
   std::map<std::string, Subscription::Queue, std::less<>> queues_;
+  TimeOfServer time_of_server_;
   Clock::TimerId timer_ = 0;
   bool ticking_ = false;
   SteadyTime last_tick_{};

@@ -8,18 +8,17 @@ using std::chrono::milliseconds;
 
 void QueuedWait::heard(const AcquireReply& answer, SteadyTime sent) {
   heard_ = Heard{answer, sent};
+  if (answer.time > milliseconds{0}) box_.inbox().note_time({.sent = sent, .time = answer.time});
 }
 
-/// The server granted at a time of its clock; the last answer ties that clock to ours, which may
-/// have been the slower one since: of that time as much is left out as the margin is of a lease.
-/// What is heard was granted before: that bounds the error of a clock that was set meanwhile.
+/// The server granted at a time of its clock; the latest reply to any wait of this process ties
+/// that clock to ours, which may have been the slower one since, by as much as the margin is of a
+/// lease. What is heard was granted before: that bounds the error of a clock that was set.
 Grant QueuedWait::grant_of(const InboxMessage& call) const {
   const SteadyTime now = box_.inbox().store().clock().steady();
-  SteadyTime since = now - call.ttl;
-  if (heard_) {
-    const std::chrono::nanoseconds passed = call.at - heard_->answer.time;
-    since = heard_->sent + passed - passed / terms_.lease.count() * terms_.margin.count();
-  }
+  const auto [sent, time] = box_.inbox().time_of_server();
+  const auto passed = call.at - time;
+  const SteadyTime since = heard_ ? sent + passed - terms_.drift_over(passed) : now - call.ttl;
   return {.token = call.token, .since = std::min(since, now), .ttl = call.ttl, .queued = true};
 }
 
@@ -54,7 +53,7 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
       const SteadyTime sent = clock.steady();
       try {
         AcquireReply answer = co_await ask_();
-        heard_ = Heard{std::move(answer), sent};
+        heard(answer, sent);
       } catch (const Error& failure) {
         if (!patience.lasts(failure)) throw;
       }

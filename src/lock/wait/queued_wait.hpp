@@ -7,8 +7,8 @@
 ///                                     └───> the time is over, or `wanted` says no
 ///
 /// A grant that comes by message began at a time of the server's clock. The last reply ties that
-/// clock to ours: the server gave it after we had sent the request. Since then the two may have run
-/// at speeds as different as the margin allows.
+/// clock to ours: the server gave it after we had sent the request (Inbox::time_of_server). Since
+/// then the two may have run at speeds as different as the margin allows.
 #pragma once
 
 #include <functional>
