@@ -141,7 +141,7 @@ TEST_F(SharedBloom, AConfigMismatchIsAsRedissonTreatsItAndWeFollow) {
 
 TEST_F(SharedBloom, ABulkOfAThousandIsOneRoundTripAndOneScript) {
   SharedBloomFilter filter{*store_, "users"};
-  ASSERT_TRUE(filter.try_create({.expected = 1'000'000, .error_rate = 0.01}).get());
+  ASSERT_TRUE(filter.try_create({.expected = 3'000'000, .error_rate = 0.01}).get());
   (void)filter.contains("first").get();  // reads the definition, and teaches the script
   std::vector<std::string> keys;
   for (int i = 0; i < 1000; ++i) keys.push_back(std::to_string(i));

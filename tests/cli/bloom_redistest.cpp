@@ -13,7 +13,7 @@ class BloomCommand : public test::Program {
   /// With these lines at its standard input.
   Ran run_with(const std::string& lines, const std::string& arguments) {
     std::ofstream{folder_ / "lines", std::ios::binary} << lines;
-    const auto output = folder_ / "piped";
+    const auto output = folder_ / ("piped" + std::to_string(++runs_));
     const std::string line = test::built_path("sluice") + " --store '" + patient_url() + "' " +
                              arguments + " < " + (folder_ / "lines").string();
     const int status = test::Process{
