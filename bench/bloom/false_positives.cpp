@@ -16,9 +16,8 @@ int main(int count, char** words) {
   for (const auto kind :
        {BloomKind::blocked, BloomKind::guava, BloomKind::counting, BloomKind::scalable})
     for (const double rate : {0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001}) {
-      BloomFilter filter{{.kind = kind,
-                          .expected = static_cast<std::uint64_t>(keys),
-                          .error_rate = rate}};
+      BloomFilter filter{
+          {.kind = kind, .expected = static_cast<std::uint64_t>(keys), .error_rate = rate}};
       for (std::int64_t i = 0; i < keys; ++i) filter.add(i);
       std::int64_t wrong = 0;
       const auto asked = 10 * keys;
