@@ -66,10 +66,14 @@ int main(int argc, char** argv) {
            .unit = "keys/s",
            .peer = peer,
            .goal = 50};
-  Row misses{
-      .figure = "1000 absent keys at once, filter of 1,000,000", .unit = "keys/s", .peer = peer};
-  Row hits{
-      .figure = "1000 present keys at once, filter of 1,000,000", .unit = "keys/s", .peer = peer};
+  Row misses{.figure = "1000 absent keys at once, filter of 1,000,000",
+             .unit = "keys/s",
+             .peer = peer,
+             .goal = 50};
+  Row hits{.figure = "1000 present keys at once, filter of 1,000,000",
+           .unit = "keys/s",
+           .peer = peer,
+           .goal = 50};
   Row added{.figure = "add, 1000 keys at once", .unit = "keys/s"};
   Row local{.figure = "contains of a local copy", .unit = "1/s", .goal = 5e6};
   const auto asked = bloom_keys(absent);

@@ -1,6 +1,7 @@
 #include "bloom/counting_filter.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 
 #include "bloom/indexes.hpp"

@@ -79,9 +79,8 @@ class ScalableFilter final : public Filter {
     const auto hash = murmur_hash(key);
     const auto links = in_use();
     if (is_in(links, hash)) return false;
-    auto& last = *links.back();
-    last.add(hash);
-    if (last.is_full()) grow();
+    if (links.back()->is_full()) grow();
+    in_use().back()->add(hash);
     return true;
   }
 
@@ -152,13 +151,16 @@ class ScalableFilter final : public Filter {
   /// One thread makes the next link; the others go on with the last one meanwhile, and so does
   /// everybody where the chain may not grow: what was added stays added.
   void grow() {
+    if (!may_grow_.load(std::memory_order_relaxed)) return;
     const std::unique_lock lock{growing_, std::try_to_lock};
     if (!lock || !in_use().back()->is_full()) return;
-    const auto shape = next_shape();
-    if (!shape) return;
     try {
-      append({*shape, Memory{shape->bits / 8}});
+      if (const auto shape = next_shape())
+        append({*shape, Memory{shape->bits / 8}});
+      else
+        may_grow_ = false;
     } catch (const Error&) {  // there is no memory: as if it were not allowed
+      may_grow_ = false;
     }
   }
 
@@ -180,6 +182,7 @@ class ScalableFilter final : public Filter {
 
   std::array<std::unique_ptr<Link>, most_links> links_;
   std::atomic<std::size_t> count_{0};
+  std::atomic<bool> may_grow_{true};
   std::mutex growing_;
 };
 

@@ -273,6 +273,14 @@ TEST(ScalableFilter, StopsGrowingAtItsLimitAndForgetsNothing) {
   EXPECT_GT(filter.info().error_rate, 0.01);
 }
 
+TEST(ScalableFilter, DoesNotGrowBeforeAKeyBeyondTheExpectedComes) {
+  BloomFilter filter{{.kind = BloomKind::scalable, .expected = 100, .error_rate = 1e-9}};
+  for (int i = 0; i < 100; ++i) filter.add(i);
+  EXPECT_EQ(filter.info().filters, 1U);
+  filter.add(100);
+  EXPECT_EQ(filter.info().filters, 2U);
+}
+
 TEST(ScalableFilter, AKeyThatComesAgainDoesNotMakeItGrow) {
   BloomFilter filter{{.kind = BloomKind::scalable, .expected = 100}};
   for (int i = 0; i < 10'000; ++i) filter.add(i % 90);

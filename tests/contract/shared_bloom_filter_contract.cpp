@@ -130,7 +130,7 @@ TEST_P(SharedBloomContract, ABulkHasAnAnswerForEachKey) {
 }
 
 TEST_P(SharedBloomContract, ABulkOfALargeFilterIsSeveralScripts) {
-  auto filter = made({.expected = 1'000'000, .error_rate = 0.01});
+  auto filter = made({.expected = 8'000'000, .error_rate = 0.01});
   const auto many = names("key:", 1600);
   (void)filter.add(bloom_keys(many)).get();
   EXPECT_TRUE(has_all(filter, many));

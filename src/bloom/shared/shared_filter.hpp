@@ -83,6 +83,8 @@ class SharedFilter : public std::enable_shared_from_this<SharedFilter> {
   Error closed() const;
   Call call_for(Verb verb, const Definition& known, const std::vector<KeyHash>& keys,
                 std::span<const std::size_t> which) const;
+  std::vector<Call> calls_for(Verb verb, const Definition& known, const std::vector<KeyHash>& keys,
+                              std::span<const std::size_t> which, std::size_t a_script) const;
   Task<std::vector<Value>> send(const std::vector<Call>& calls, Verb verb);
   Task<std::optional<std::vector<bool>>> ask_bits(Definition known, std::vector<KeyHash> keys);
   Task<void> grow(Definition known);
