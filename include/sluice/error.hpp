@@ -34,7 +34,7 @@ enum class Errc {
   closed,            ///< The Store or object is closed.
   database,          ///< The SQL database failed.
   unsynced,          ///< Fewer replicas than asked for have it; it was taken back.
-  overloaded,        ///< Refused in this process: more at a time would be too much for what is behind.
+  overloaded,  ///< Refused in this process: more at a time would be too much for what is behind.
 };
 
 const std::error_category& error_category() noexcept;

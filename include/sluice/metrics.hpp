@@ -62,78 +62,75 @@ class Histogram {
     "How much later than planned a renewal was confirmed")
 
 /// One row: field, exported name, help.
-#define SLUICE_METRICS(X)                                                                     \
-  X(lock_acquired, "sluice_lock_acquired_total", "Holds granted")                             \
-  X(lock_refused, "sluice_lock_refused_total", "Acquires that ended without the hold")        \
-  X(lock_handed_on, "sluice_lock_handed_on_total",                                            \
-    "Holds that went to the next owner within the process, without the server")               \
-  X(lock_handed_over, "sluice_lock_handed_over_total",                                        \
-    "Holds that another process's release gave to this one")                                  \
-  X(lock_late, "sluice_lock_late_total", "Grants that came when their lease was over")        \
-  X(lock_near_misses, "sluice_lock_near_misses_total",                                        \
-    "Holds that were at risk and were renewed all the same")                                  \
-  X(lock_lost, "sluice_lock_lost_total", "Holds that ended before their owner released them") \
-  X(lock_renewals, "sluice_lock_renewals_total", "Leases prolonged by the watchdog")          \
-  X(lock_renewal_failures, "sluice_lock_renewal_failures_total",                              \
-    "Renewals that failed and are tried again")                                               \
-  X(lock_release_failures, "sluice_lock_release_failures_total",                              \
-    "Releases nobody waited for that failed")                                                 \
-  X(rate_granted, "sluice_rate_granted_total", "Permits of rate limiters granted")            \
-  X(rate_refused, "sluice_rate_refused_total", "Acquires of rate limiters refused")           \
-  X(fence_stale, "sluice_fence_stale_total", "Fencing tokens refused because they were old")  \
-  X(numbers_issued, "sluice_numbers_issued_total", "Business numbers handed out")             \
-  X(numbers_full, "sluice_numbers_full_total", "Requests refused because the period is full") \
-  X(ids_issued, "sluice_ids_issued_total", "Ids handed out")                                  \
-  X(sale_admitted, "sluice_sale_admitted_total", "Orders admitted")                           \
-  X(sale_refused, "sluice_sale_refused_total", "Orders refused: sold out, limit, closed")     \
-  X(sale_persisted, "sluice_sale_persisted_total", "Orders written to the database")          \
-  X(sale_dead_letters, "sluice_sale_dead_letters_total",                                      \
-    "Stream entries moved to the dead letter")                                                \
-  X(cache_hits, "sluice_cache_hits_total", "Values that the store had")                       \
-  X(cache_near_hits, "sluice_cache_near_hits_total",                                          \
-    "Values that the near cache of the process had")                                          \
-  X(cache_near_misses, "sluice_cache_near_misses_total",                                      \
-    "Looks into a near cache that had nothing")                                               \
-  X(cache_near_invalidations, "sluice_cache_near_invalidations_total",                        \
-    "Changed keys that the store told near caches")                                           \
-  X(cache_near_flushes, "sluice_cache_near_flushes_total",                                    \
-    "Near caches emptied because changes may have been missed")                               \
-  X(cache_misses, "sluice_cache_misses_total", "Calls for which the store had no value")      \
-  X(cache_absent_hits, "sluice_cache_absent_hits_total", "Calls answered by a cached absence")\
-  X(cache_absent_refused, "sluice_cache_absent_refused_total",                                \
-    "Absences not cached because the budget was spent")                                       \
-  X(cache_invalid_keys, "sluice_cache_invalid_keys_total",                                    \
-    "Calls whose key the validator refused")                                                  \
-  X(cache_gated, "sluice_cache_gated_total",                                                  \
-    "Calls that the gate answered: it does not exist")                                        \
-  X(cache_gate_failures, "sluice_cache_gate_failures_total",                                  \
-    "Times a gate threw, and was taken for open")                                             \
-  X(cache_loads, "sluice_cache_loads_total", "Loads begun")                                   \
-  X(cache_load_failures, "sluice_cache_load_failures_total", "Loads that threw")              \
-  X(cache_loads_refused, "sluice_cache_loads_refused_total",                                  \
-    "Loads refused because too many wait for their turn")                                     \
-  X(cache_shared_loads, "sluice_cache_shared_loads_total",                                    \
-    "Calls answered by the load of another call of the process")                              \
-  X(cache_lease_waits, "sluice_cache_lease_waits_total",                                      \
-    "Waits for the load of another process")                                                  \
-  X(cache_early_refreshes, "sluice_cache_early_refreshes_total",                              \
-    "Values loaded anew before their time was over")                                          \
-  X(cache_stale_served, "sluice_cache_stale_served_total",                                    \
-    "Values served after their time while one load runs")                                     \
-  X(cache_late_loads, "sluice_cache_late_loads_total",                                        \
-    "Loaded values not stored: invalidated meanwhile, or the lease was over")                 \
-  X(cache_store_down, "sluice_cache_store_down_total", "Calls that found the store down")     \
-  X(cache_copies_served, "sluice_cache_copies_served_total",                                  \
-    "Local copies served while the store was down")                                           \
-  X(cache_invalidations, "sluice_cache_invalidations_total",                                  \
-    "Keys invalidated by this process")                                                       \
-  X(cache_second_invalidations, "sluice_cache_second_invalidations_total",                    \
-    "Delayed second invalidations done by this process")                                      \
-  X(redis_commands, "sluice_redis_commands_total", "Commands sent to a server")               \
-  X(redis_writes, "sluice_redis_writes_total", "Write system calls")                          \
-  X(redis_reconnects, "sluice_redis_reconnects_total", "Connections made again")              \
-  X(redis_unknown, "sluice_redis_unknown_total", "Calls that ended with an unknown effect")   \
-  X(engine_fsyncs, "sluice_engine_fsyncs_total", "fsync calls of embedded engines")           \
+#define SLUICE_METRICS(X)                                                                         \
+  X(lock_acquired, "sluice_lock_acquired_total", "Holds granted")                                 \
+  X(lock_refused, "sluice_lock_refused_total", "Acquires that ended without the hold")            \
+  X(lock_handed_on, "sluice_lock_handed_on_total",                                                \
+    "Holds that went to the next owner within the process, without the server")                   \
+  X(lock_handed_over, "sluice_lock_handed_over_total",                                            \
+    "Holds that another process's release gave to this one")                                      \
+  X(lock_late, "sluice_lock_late_total", "Grants that came when their lease was over")            \
+  X(lock_near_misses, "sluice_lock_near_misses_total",                                            \
+    "Holds that were at risk and were renewed all the same")                                      \
+  X(lock_lost, "sluice_lock_lost_total", "Holds that ended before their owner released them")     \
+  X(lock_renewals, "sluice_lock_renewals_total", "Leases prolonged by the watchdog")              \
+  X(lock_renewal_failures, "sluice_lock_renewal_failures_total",                                  \
+    "Renewals that failed and are tried again")                                                   \
+  X(lock_release_failures, "sluice_lock_release_failures_total",                                  \
+    "Releases nobody waited for that failed")                                                     \
+  X(rate_granted, "sluice_rate_granted_total", "Permits of rate limiters granted")                \
+  X(rate_refused, "sluice_rate_refused_total", "Acquires of rate limiters refused")               \
+  X(fence_stale, "sluice_fence_stale_total", "Fencing tokens refused because they were old")      \
+  X(numbers_issued, "sluice_numbers_issued_total", "Business numbers handed out")                 \
+  X(numbers_full, "sluice_numbers_full_total", "Requests refused because the period is full")     \
+  X(ids_issued, "sluice_ids_issued_total", "Ids handed out")                                      \
+  X(sale_admitted, "sluice_sale_admitted_total", "Orders admitted")                               \
+  X(sale_refused, "sluice_sale_refused_total", "Orders refused: sold out, limit, closed")         \
+  X(sale_persisted, "sluice_sale_persisted_total", "Orders written to the database")              \
+  X(sale_dead_letters, "sluice_sale_dead_letters_total",                                          \
+    "Stream entries moved to the dead letter")                                                    \
+  X(cache_hits, "sluice_cache_hits_total", "Values that the store had")                           \
+  X(cache_near_hits, "sluice_cache_near_hits_total",                                              \
+    "Values that the near cache of the process had")                                              \
+  X(cache_near_misses, "sluice_cache_near_misses_total",                                          \
+    "Looks into a near cache that had nothing")                                                   \
+  X(cache_near_invalidations, "sluice_cache_near_invalidations_total",                            \
+    "Changed keys that the store told near caches")                                               \
+  X(cache_near_flushes, "sluice_cache_near_flushes_total",                                        \
+    "Near caches emptied because changes may have been missed")                                   \
+  X(cache_misses, "sluice_cache_misses_total", "Calls for which the store had no value")          \
+  X(cache_absent_hits, "sluice_cache_absent_hits_total", "Calls answered by a cached absence")    \
+  X(cache_absent_refused, "sluice_cache_absent_refused_total",                                    \
+    "Absences not cached because the budget was spent")                                           \
+  X(cache_invalid_keys, "sluice_cache_invalid_keys_total",                                        \
+    "Calls whose key the validator refused")                                                      \
+  X(cache_gated, "sluice_cache_gated_total", "Calls that the gate answered: it does not exist")   \
+  X(cache_gate_failures, "sluice_cache_gate_failures_total",                                      \
+    "Times a gate threw, and was taken for open")                                                 \
+  X(cache_loads, "sluice_cache_loads_total", "Loads begun")                                       \
+  X(cache_load_failures, "sluice_cache_load_failures_total", "Loads that threw")                  \
+  X(cache_loads_refused, "sluice_cache_loads_refused_total",                                      \
+    "Loads refused because too many wait for their turn")                                         \
+  X(cache_shared_loads, "sluice_cache_shared_loads_total",                                        \
+    "Calls answered by the load of another call of the process")                                  \
+  X(cache_lease_waits, "sluice_cache_lease_waits_total", "Waits for the load of another process") \
+  X(cache_early_refreshes, "sluice_cache_early_refreshes_total",                                  \
+    "Values loaded anew before their time was over")                                              \
+  X(cache_stale_served, "sluice_cache_stale_served_total",                                        \
+    "Values served after their time while one load runs")                                         \
+  X(cache_late_loads, "sluice_cache_late_loads_total",                                            \
+    "Loaded values not stored: invalidated meanwhile, or the lease was over")                     \
+  X(cache_store_down, "sluice_cache_store_down_total", "Calls that found the store down")         \
+  X(cache_copies_served, "sluice_cache_copies_served_total",                                      \
+    "Local copies served while the store was down")                                               \
+  X(cache_invalidations, "sluice_cache_invalidations_total", "Keys invalidated by this process")  \
+  X(cache_second_invalidations, "sluice_cache_second_invalidations_total",                        \
+    "Delayed second invalidations done by this process")                                          \
+  X(redis_commands, "sluice_redis_commands_total", "Commands sent to a server")                   \
+  X(redis_writes, "sluice_redis_writes_total", "Write system calls")                              \
+  X(redis_reconnects, "sluice_redis_reconnects_total", "Connections made again")                  \
+  X(redis_unknown, "sluice_redis_unknown_total", "Calls that ended with an unknown effect")       \
+  X(engine_fsyncs, "sluice_engine_fsyncs_total", "fsync calls of embedded engines")               \
   X(engine_rewrites, "sluice_engine_rewrites_total", "Append-only files rewritten")
 
 struct Metrics {

@@ -153,10 +153,11 @@ class Store {
   /// Tells `handler` of each key that begins with `prefix` and is written, deleted or expires, by
   /// any client: `channel` is the prefix, `payload` the key. Returns at once. A gap comes first,
   /// when the store has begun to tell, and where all keys may have changed (FLUSHALL): what was
-  /// read before it may be old. `lost` comes where the store does not tell any more, or refuses to
-  /// (a proxy, a right that is missing): then what was read may be old from now on. A store that
-  /// was lost is asked again when it is back. Trackers share one subscription. Throws Error
-  /// (bad_argument) for a Store that never tells.
+  /// read before it may be old. A key may be told of twice, or because a command that writes has
+  /// read it. `lost` comes where the store does not tell any more, or refuses to (a proxy, a right
+  /// that is missing): then what was read may be old from now on. A store that was lost is asked
+  /// again when it is back. Trackers share one subscription. Throws Error (bad_argument) for a
+  /// Store that never tells.
   virtual Listener track(std::string prefix, MessageHandler handler);
   virtual void call_back(std::function<void()> callback) noexcept;
 

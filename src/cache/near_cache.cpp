@@ -180,7 +180,7 @@ class alignas(64) NearCache::Shard {
   std::size_t bytes_ = 0;
   std::uint64_t evictions_ = 0;
   std::atomic<std::uint64_t> version_{0};
-  std::uint64_t flushed_ = 0;                     // the version of the last flush
+  std::uint64_t flushed_ = 0;                    // the version of the last flush
   std::array<std::uint64_t, places> changed_{};  // and of the last change of a key of each place
 };
 

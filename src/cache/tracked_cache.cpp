@@ -25,9 +25,7 @@ void TrackedCache::take(const Message& message) {
     case Message::Kind::published:
       count(metrics().cache_near_invalidations);
       return cache_.invalidate(message.payload);
-    case Message::Kind::gap:
-      count(metrics().cache_near_flushes);
-      return cache_.open();
+    case Message::Kind::gap: count(metrics().cache_near_flushes); return cache_.open();
     case Message::Kind::lost: return close(message.payload);
   }
 }

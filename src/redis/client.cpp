@@ -20,7 +20,8 @@ constexpr milliseconds round_time{1};
 Client::Client(RedisOptions options)
     : options_(std::move(options)),
       link_(std::make_shared<Link>(options_, reactor_, channels_, trackers_, Link::Kind::shared)),
-      listener_(std::make_shared<Link>(options_, reactor_, channels_, trackers_, Link::Kind::listener)),
+      listener_(
+          std::make_shared<Link>(options_, reactor_, channels_, trackers_, Link::Kind::listener)),
       callbacks_(std::make_shared<Callbacks>(options_.executor)) {}
 
 void Client::open(std::shared_ptr<Client> self) {

@@ -185,24 +185,37 @@ class Registration final : public Listener::Registration {
   const bool needs_subscribing_;
 };
 
-/// Without a deadline: it waits for the connection.
+/// On the connection that listens, for as long as it takes to have one. The last reply.
+Task<Value> tell_listener(ClientPtr client, std::vector<std::vector<std::string>> commands,
+                          std::string_view answered_by = {}) {
+  Request request{Request::Kind::batch};
+  for (const auto& command : commands) {
+    const std::vector<std::string_view> words{command.begin(), command.end()};
+    request.add(words);
+  }
+  request.set_answered_by(answered_by);
+  std::vector<Value> replies(request.commands());
+  co_await exchange(client->listener(), request, replies, SteadyTime::max(), {.repeatable = true});
+  co_return std::move(replies.back());
+}
+
 Task<void> ask_for_changes(ClientPtr client) {
+  // A server closes what has subscribed and does not read (client-output-buffer-limit), and would
+  // keep all messages to a tracker that stands still. Nothing is published there.
+  const std::string channel = "sluice:tracking";
   Trackers& trackers = client->trackers();
-  while (const auto question = trackers.next()) {
-    Request request{Request::Kind::batch};
-    for (const auto& command : question->commands) {
-      const std::vector<std::string_view> words{command.begin(), command.end()};
-      request.add(words);
+  try {
+    while (const auto question = trackers.next()) {
+      if (question->is_anew()) {
+        auto bounding = tell_listener(client, {{"SUBSCRIBE", channel}}, "subscribe");
+        co_await bounding;
+      }
+      auto asking = tell_listener(client, question->commands);
+      const Value reply = co_await asking;
+      trackers.take(*question, reply.is_error() ? reply.as_text() : "");
     }
-    std::vector<Value> replies(request.commands());
-    try {
-      co_await exchange(client->listener(), request, replies, SteadyTime::max(),
-                        {.repeatable = true});
-    } catch (const Error&) {
-      co_return trackers.give_up();
-    }
-    const Value& last = replies.back();
-    trackers.take(*question, last.is_error() ? last.as_text() : "");
+  } catch (const Error&) {
+    trackers.give_up();
   }
 }
 

@@ -59,9 +59,8 @@ std::optional<Trackers::Question> Trackers::next() {
   auto prefixes = wanted();
   asking_ = std::exchange(stale_, false) && !(prefixes.empty() && told_.empty());
   if (!asking_) return std::nullopt;
-  if (!prefixes.empty() && std::ranges::all_of(prefixes, [this](const auto& one) {
-        return is_told_of(one);
-      }))
+  if (!prefixes.empty() &&
+      std::ranges::all_of(prefixes, [this](const auto& one) { return is_told_of(one); }))
     return Question{{{"PING"}}, told_, connection_};
   Question question{{{"CLIENT", "TRACKING", "OFF"}}, {}, connection_};
   if (prefixes.empty()) return question;
@@ -80,7 +79,7 @@ void Trackers::take(const Question& question, const std::string& refusal) {
   {
     const std::lock_guard lock{mutex_};
     if (question.connection != connection_) return;
-    const bool is_new = question.commands.size() > 1 || !refusal.empty();
+    const bool is_new = question.is_anew() || !refusal.empty();
     told_ = refusal.empty() ? question.prefixes : std::vector<std::string>{};
     for (const auto& tracker : all_) {
       if (tracker->is_told && !is_new) continue;

@@ -40,6 +40,8 @@ class Trackers {
     std::vector<std::vector<std::string>> commands;
     std::vector<std::string> prefixes;  ///< that the server tells of when it is answered
     std::uint64_t connection;
+
+    bool is_anew() const noexcept { return commands.size() > 1; }  ///< OFF and ON
   };
 
   /// Called when there is something to ask: while next() gives a question, it has to be sent, and

@@ -1,9 +1,10 @@
 // A near cache and the messages of its Store.
+#include "cache/tracked_cache.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "cache/tracked_cache.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 #include "store/fake_store.hpp"

@@ -18,6 +18,7 @@ namespace sluice {
 namespace {
 
 using test::Told;
+using Keys = std::vector<std::string>;
 
 class TrackingContract : public test::StoreContract {
  protected:
@@ -36,12 +37,12 @@ class TrackingContract : public test::StoreContract {
 
   Value run(std::initializer_list<std::string_view> command) { return store().run(command).get(); }
   /// Runs it, and gives the keys that are told of, each once, in the order of their names.
-  std::vector<std::string> keys_after(std::initializer_list<std::string_view> command) {
+  Keys keys_after(std::initializer_list<std::string_view> command) {
     run(command);
     run({"SET", "{t}:last", std::to_string(++last_)});
     return keys_until_last();
   }
-  std::vector<std::string> keys_until_last() {
+  Keys keys_until_last() {
     EXPECT_TRUE(told.hears("{t}:last"));
     std::set<std::string> keys;
     for (const auto& message : told.all()) {
@@ -61,8 +62,6 @@ class TrackingContract : public test::StoreContract {
 };
 SLUICE_EVERY_STORE(TrackingContract);
 
-using Keys = std::vector<std::string>;
-
 TEST_P(TrackingContract, TellsOfWhatIsWrittenBelowThePrefix) {
   EXPECT_EQ(keys_after({"SET", "{t}:a", "1"}), (Keys{"{t}:a"}));
   EXPECT_EQ(keys_after({"SET", "{T}:a", "1"}), Keys{});
@@ -74,7 +73,6 @@ TEST_P(TrackingContract, TellsOfWhatIsWrittenBelowThePrefix) {
   EXPECT_EQ(keys_after({"PEXPIRE", "{t}:a", "100000"}), (Keys{"{t}:a"}));
   EXPECT_EQ(keys_after({"DEL", "{t}:h"}), (Keys{"{t}:h"}));
   EXPECT_EQ(keys_after({"RENAME", "{t}:a", "{t}:b"}), (Keys{"{t}:a", "{t}:b"}));
-  EXPECT_EQ(keys_after({"COPY", "{t}:b", "{u}:b"}), Keys{});
   EXPECT_EQ(keys_after({"GET", "{t}:b"}), Keys{});
   EXPECT_EQ(keys_after({"DEL", "{t}:nothing"}), Keys{});
 }
@@ -133,19 +131,17 @@ TEST_P(TrackingContract, EachTrackerHearsItsOwn) {
   for (const auto* const one : {&inner, &outer, &twin}) {
     ASSERT_TRUE(one->wait_for(Message::Kind::gap));
     EXPECT_EQ(one->all().front().kind, Message::Kind::gap);
-    one->forget();
   }
-  for (const auto* const key : {"{u}:1", "{t}:b:1", "{t}:a:1"}) run({"SET", key, "v"});
-  EXPECT_TRUE(outer.hears("{t}:a:1"));
-  EXPECT_TRUE(inner.hears("{t}:a:1"));
-  EXPECT_TRUE(twin.hears("{t}:a:1"));
-  EXPECT_EQ(outer.all().size(), 3U);
-  EXPECT_EQ(inner.all().size(), 1U);
+  const Keys keys{"{u}:1", "{t}:b:1", "{t}:a:1"};
+  for (const auto& key : keys) run({"SET", key, "v"});
+  for (const auto* const one : {&inner, &outer, &twin}) EXPECT_TRUE(one->hears("{t}:a:1"));
+  EXPECT_EQ(outer.keys(), keys);
+  EXPECT_EQ(inner.keys(), Keys{"{t}:a:1"});
 
   innermost = {};
   run({"SET", "{t}:a:2", "v"});
   EXPECT_TRUE(twin.hears("{t}:a:2"));
-  EXPECT_EQ(inner.all().size(), 1U);
+  EXPECT_EQ(inner.keys(), Keys{"{t}:a:1"});
 }
 
 TEST_P(TrackingContract, AHandlerThatBlocksOrThrowsHarmsNobody) {
@@ -188,17 +184,16 @@ TEST_P(TrackingContract, NoChangeIsMissedWhileTrackersComeAndGo) {
       EXPECT_TRUE(briefly.wait_for(Message::Kind::gap));
     }
   }};
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 50; ++i) {
     const auto key = "{t}:" + std::to_string(i);
     run({"SET", key, "v"});
     ASSERT_TRUE(told.hears(key)) << i;
   }
-  EXPECT_EQ(told.all().size(), 200U) << "covered prefixes cost the others no gap";
+  EXPECT_EQ(told.all().size(), 50U) << "covered prefixes cost the others no gap";
 }
 
 class UntrackedContract : public test::StoreContract {};
-INSTANTIATE_TEST_SUITE_P(EveryStore, UntrackedContract,
-                         testing::Values(test::StoreKind::proxied),
+INSTANTIATE_TEST_SUITE_P(EveryStore, UntrackedContract, testing::Values(test::StoreKind::proxied),
                          [](const auto& kind) { return test::to_string(kind.param); });
 
 TEST_P(UntrackedContract, AProxySaysThatItCannotTell) {

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 11> pages{
-    "cache",      "fair_mutex", "fencing",     "latch",     "lock",         "lock_watch",
+    "cache",      "fair_mutex",  "fencing",   "latch",        "lock",        "lock_watch",
     "multi_lock", "quorum_lock", "semaphore", "rate_limiter", "shared_mutex"};
 
 /// "Suite.Name" of every test in the repository, without the kind of parameter.
@@ -79,8 +79,8 @@ TEST(Guarantees, EachNamesTheTestsThatHoldIt) {
 TEST(Guarantees, OfAHeaderNamesThePageWithTheTests) {
   const std::regex page{R"(docs/(\w+)\.md#guarantee)"};
   for (const std::string name :
-       {"cache_guard", "fair_mutex", "fencing", "latch", "lock_watch", "multi_lock", "mutex", "permit_semaphore",
-        "quorum_lock", "rate_limiter", "semaphore", "shared_mutex"}) {
+       {"cache_guard", "fair_mutex", "fencing", "latch", "lock_watch", "multi_lock", "mutex",
+        "permit_semaphore", "quorum_lock", "rate_limiter", "semaphore", "shared_mutex"}) {
     const auto text = read_text("include/sluice/" + name + ".hpp");
     std::smatch found;
     ASSERT_TRUE(std::regex_search(text, found, page)) << name << ".hpp";

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/event.hpp"
 #include "redis/at_server.hpp"
 #include "support/plain_client.hpp"
 #include "support/told.hpp"
@@ -82,12 +83,7 @@ TEST_F(Tracking, AListeningConnectionThatIsKilledIsMadeAgain) {
   const auto listener = store->track("shop:", told.handler());
   ASSERT_TRUE(told.wait_for(Message::Kind::gap));
   told.forget();
-  const auto list = admin().command({"CLIENT", "LIST"}).as_text();
-  const auto tracking = list.find("flags=t");
-  ASSERT_NE(tracking, std::string::npos) << list;
-  const auto begin = list.rfind("id=", tracking) + 3;
-  const auto id = list.substr(begin, list.find(' ', begin) - begin);
-  admin().command({"CLIENT", "KILL", "ID", id});
+  EXPECT_EQ(admin().command({"CLIENT", "KILL", "TYPE", "pubsub"}).as_integer(), 1);
   ASSERT_TRUE(told.wait_for(Message::Kind::gap));
   EXPECT_EQ(told.all().front().kind, Message::Kind::lost);
   set("shop:1");
@@ -110,8 +106,8 @@ TEST_F(Tracking, AServerThatFallsSilentIsLost) {
 }
 
 TEST_F(Tracking, AUserWhoMayNotTrackIsTold) {
-  admin().command({"ACL", "SETUSER", "blind", "on", ">word", "~*", "&*", "+@all",
-                   "-client|tracking"});
+  admin().command(
+      {"ACL", "SETUSER", "blind", "on", ">word", "~*", "&*", "+@all", "-client|tracking"});
   auto options = at(server);
   options.user = "blind";
   options.password = "word";
@@ -122,6 +118,32 @@ TEST_F(Tracking, AUserWhoMayNotTrackIsTold) {
   ASSERT_TRUE(why);
   EXPECT_TRUE(why->payload.starts_with("NOPERM")) << why->payload;
   EXPECT_EQ(blind->run({"PING"}).get().as_text(), "PONG");
+}
+
+// A process that is stopped, say: the server would keep its messages for ever.
+TEST_F(Tracking, AHandlerThatBlocksIsCutOffByTheServer) {
+  admin().command({"CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0"});
+  Event go_on;
+  Told told;
+  const auto listener = store->track("shop:", [&](const Message& message) {
+    told.handler()(message);
+    if (message.kind == Message::Kind::published) go_on.wait();
+  });
+  ASSERT_TRUE(told.wait_for(Message::Kind::gap));
+  std::vector<std::string> words{"MSET"};
+  for (int i = 0; i < 1000; ++i) {
+    words.push_back("shop:" + std::string(200, 'k') + std::to_string(i));
+    words.emplace_back("v");
+  }
+  auto writer = admin();
+  const auto patience = std::chrono::steady_clock::now() + 20s;
+  while (info("tracking_clients") == "1" && std::chrono::steady_clock::now() < patience)
+    writer.command(words);
+  EXPECT_EQ(info("tracking_clients"), "0");
+  told.forget();
+  go_on.set();
+  EXPECT_TRUE(told.wait_for(Message::Kind::lost));
+  EXPECT_TRUE(told.wait_for(Message::Kind::gap));
 }
 
 // A script that fails has written what it has written, and so it is told of.

@@ -49,8 +49,8 @@ class TrackedPrefixes : public testing::Test {
   void push(std::vector<std::string> keys) {
     Value::Items names;
     for (auto& key : keys) names.push_back(Value::bulk_string(std::move(key)));
-    trackers.deliver({Value::bulk_string("invalidate"),
-                      Value::aggregate(Value::Type::array, std::move(names))});
+    trackers.deliver(
+        {Value::bulk_string("invalidate"), Value::aggregate(Value::Type::array, std::move(names))});
   }
   std::vector<std::string> take_heard() { return std::exchange(heard, {}); }
 
@@ -84,7 +84,7 @@ TEST_F(TrackedPrefixes, AreAskedForOnceAndEndWithTheLast) {
 TEST_F(TrackedPrefixes, ThatOverlapAreCoveredByTheShortest) {
   const std::vector<std::string> prefixes{"user:1:", "user:", "shop:", "user", "shop:a:", "z"};
   for (const auto& prefix : prefixes) add(prefix);
-  const std::vector<std::string> on{"CLIENT", "TRACKING", "ON",     "BCAST",  "PREFIX",
+  const std::vector<std::string> on{"CLIENT", "TRACKING", "ON",   "BCAST",  "PREFIX",
                                     "shop:",  "PREFIX",   "user", "PREFIX", "z"};
   EXPECT_EQ(answer(), (std::vector<Commands>{{off, on}}));
   EXPECT_EQ(take_heard().size(), prefixes.size());
@@ -101,9 +101,9 @@ TEST_F(TrackedPrefixes, ThatNobodyNeedsGoWithTheNextQuestion) {
   trackers.remove(*left);
   EXPECT_EQ(answer(), std::vector<Commands>{}) << "the one that stays would miss something";
   add("new:");
-  EXPECT_EQ(answer().front().back(), (std::vector<std::string>{"CLIENT", "TRACKING", "ON", "BCAST",
-                                                               "PREFIX", "new:", "PREFIX",
-                                                               "stays:"}));
+  EXPECT_EQ(answer().front().back(),
+            (std::vector<std::string>{"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX",
+                                      "new:", "PREFIX", "stays:"}));
 }
 
 TEST_F(TrackedPrefixes, AreToldOfALossOnceAndAskedForAnew) {
@@ -174,7 +174,8 @@ TEST(OddTracking, AServerThatKnowsNoTrackingSaysSoAndServesOn) {
       [](test::FakeServer::Peer& peer, int) {
         if (!peer.greet()) return;
         for (auto words = peer.command(); !words.empty(); words = peer.command())
-          peer.send(words[0] == "CLIENT" ? "-ERR unknown subcommand 'TRACKING'\r\n" : "$2\r\nok\r\n");
+          peer.send(words[0] == "CLIENT" ? "-ERR unknown subcommand 'TRACKING'\r\n"
+                                         : "$2\r\nok\r\n");
       },
       test::FakeServer::Serves::at_once};
   const auto store = open_redis(server.options());
@@ -188,18 +189,19 @@ TEST(OddTracking, AServerThatKnowsNoTrackingSaysSoAndServesOn) {
 
 TEST(OddTracking, AServerThatEndsTheConnectionInTheMiddleIsAskedAgain) {
   constexpr int ended = 5;
-  test::FakeServer server{
-      [](test::FakeServer::Peer& peer, int number) {
-        if (!peer.greet()) return;
-        int answers = 0;
-        for (auto words = peer.command(); !words.empty(); words = peer.command()) {
-          if (words[0] != "CLIENT") continue;
-          if (number < ended && ++answers > number % 3) return;
-          peer.send("+OK\r\n");
-          if (words[2] == "ON") peer.send(">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\na:1\r\n");
-        }
-      },
-      test::FakeServer::Serves::at_once};
+  test::FakeServer server{[](test::FakeServer::Peer& peer, int number) {
+                            if (!peer.greet()) return;
+                            int answers = 0;
+                            for (auto words = peer.command(); !words.empty();
+                                 words = peer.command()) {
+                              if (words[0] != "CLIENT") continue;
+                              if (number < ended && ++answers > number % 3) return;
+                              peer.send("+OK\r\n");
+                              if (words[2] == "ON")
+                                peer.send(">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\na:1\r\n");
+                            }
+                          },
+                          test::FakeServer::Serves::at_once};
   const auto store = open_redis(server.options());
   Told told;
   const auto listener = store->track("a:", told.handler());
@@ -211,11 +213,10 @@ TEST(OddTracking, AServerThatEndsTheConnectionInTheMiddleIsAskedAgain) {
 
 TEST(OddTracking, AStoreEndsWhileItAsks) {
   for (int i = 0; i < 20; ++i) {
-    test::FakeServer server{
-        [](test::FakeServer::Peer& peer, int) {
-          if (peer.greet()) peer.wait_for_end();
-        },
-        test::FakeServer::Serves::at_once};
+    test::FakeServer server{[](test::FakeServer::Peer& peer, int) {
+                              if (peer.greet()) peer.wait_for_end();
+                            },
+                            test::FakeServer::Serves::at_once};
     Told told;
     Listener outlives;
     {

@@ -28,6 +28,13 @@ class Told {
     const std::lock_guard lock{state_->mutex};
     return state_->messages;
   }
+  /// That have changed.
+  std::vector<std::string> keys() const {
+    std::vector<std::string> keys;
+    for (const auto& message : all())
+      if (message.kind == Message::Kind::published) keys.push_back(message.payload);
+    return keys;
+  }
   void forget() const {
     const std::lock_guard lock{state_->mutex};
     state_->messages.clear();

@@ -64,15 +64,21 @@ void Channels::post(std::vector<Context::Published>& messages) {
   if (messages.empty()) return;
   const Lock lock{mutex_};
   for (auto& message : messages)
-    outbox_.push_back({{Message::Kind::published, std::move(message.channel),
-                        std::move(message.payload)}});
+    outbox_.push_back(
+        {{Message::Kind::published, std::move(message.channel), std::move(message.payload)}});
   has_messages_.store(true, std::memory_order_release);
 }
 
-void Channels::post(std::vector<Message> messages) {
+void Channels::post(std::vector<Message> messages, std::size_t most) {
   if (messages.empty()) return;
   const Lock lock{mutex_};
-  for (auto& message : messages) outbox_.push_back({std::move(message)});
+  if (outbox_.size() + messages.size() > most) {
+    outbox_.clear();
+    for (const auto& [channel, handlers] : handlers_)
+      outbox_.push_back({{Message::Kind::gap, channel, {}}});
+  } else {
+    for (auto& message : messages) outbox_.push_back({std::move(message)});
+  }
   has_messages_.store(true, std::memory_order_release);
 }
 

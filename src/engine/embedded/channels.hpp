@@ -34,7 +34,8 @@ class Channels : public std::enable_shared_from_this<Channels> {
   std::vector<std::string> names() const;
 
   void post(std::vector<Context::Published>& messages);
-  void post(std::vector<Message> messages);
+  /// Where more than `most` wait, behind a handler that blocks, each channel gets a gap instead.
+  void post(std::vector<Message> messages, std::size_t most);
   /// Returns when everything is delivered, or another thread is at it.
   void deliver();
 

@@ -1,11 +1,14 @@
 #include "engine/embedded/trackers.hpp"
 
+#include <cstddef>
 #include <string_view>
 
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {
 namespace {
+
+constexpr std::size_t most_waiting = 100'000;  // messages, some 10 MB
 
 /// The keys that an effect names; none: it may have changed any.
 std::vector<std::string_view> keys_of(const std::vector<std::string>& effect) {
@@ -41,7 +44,7 @@ void Trackers::post(const std::vector<std::vector<std::string>>& effects) {
           messages.push_back({Message::Kind::published, prefix, std::string{key}});
     }
   }
-  prefixes_->post(std::move(messages));
+  prefixes_->post(std::move(messages), most_waiting);
 }
 
 }  // namespace sluice::engine
