@@ -6,6 +6,7 @@
 #include <atomic>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "near.hpp"
 #include "sluice/cache_guard.hpp"
@@ -69,11 +70,7 @@ double time_of(std::chrono::milliseconds each, const std::function<void()>& work
          });
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const Options options = parse_options(argc, argv);
-  if (options.only == "storms") return print_storms(), 0;
+std::vector<Row> guard_rows(const Options& options) {
   const test::RedisServer server;
   Row once{.figure = "loads for one expiry, 10,000 callers in 4 processes",
            .unit = "loads",
@@ -92,13 +89,23 @@ int main(int argc, char** argv) {
           .peer = "GET",
           .goal = 1.1,
           .at_most = true};
-  Row local{
-      .figure = "hit of the near cache, one thread", .unit = "ns", .goal = 100, .at_most = true};
+  Row local{.figure = "hit of a guard with a near cache, one thread",
+            .unit = "ns",
+            .goal = 100,
+            .at_most = true};
   for (int round = 0; round < options.rounds; ++round) {
     hit.peer_values.push_back(time_of(options.each, [&] { redis->run({"GET", "user:1"}).get(); }));
     hit.values.push_back(time_of(options.each, [&] { (void)cache.get("1", load).get(); }));
     local.values.push_back(time_of(options.each, [&] { (void)near.get("1", load).get(); }));
   }
+  return {std::move(once), std::move(hit), std::move(local)};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse_options(argc, argv);
+  if (options.only == "storms") return print_storms(), 0;
   Report report{"cache", options};
   for (auto* const row : {&once, &hit, &local}) report.add(std::move(*row));
   for (auto& row : near_rows(options)) report.add(std::move(row));

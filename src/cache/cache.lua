@@ -50,8 +50,8 @@ return {now, 'lead'}
 -- script store
 -- Store what was loaded, unless the lease is over or taken away: an invalidation takes it away.
 -- ARGV[1] owner; '': whatever is there   ARGV[2] v or a   ARGV[3] a value is fresh for so many ms
--- ARGV[4] and kept for so many; an absence until then, ms   ARGV[5] us that the load took   ARGV[6] channel   ARGV[7] word
--- ARGV[8] value
+-- ARGV[4] and kept for so many; an absence until then, ms   ARGV[5] us that the load took
+-- ARGV[6] channel   ARGV[7] word   ARGV[8] value
 -- Reply: {now us, 1 or 0: stored}
 -- include cache/cache.lua now
 -- include cache/cache.lua tell
@@ -100,7 +100,8 @@ end
 if count >= tonumber(ARGV[1]) then
   return {now, 0, (half + 1) * length - now_ms}
 end
-redis.call('HSET', KEYS[1], 'half', string.format('%.0f', half), 'count', count + 1, 'length', ARGV[2])
+redis.call('HSET', KEYS[1], 'half', string.format('%.0f', half), 'count', count + 1,
+           'length', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], 2 * length)
 return {now, math.min((half + 2) * length, now_ms + 2 * length) - 1}
 

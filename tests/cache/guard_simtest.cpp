@@ -1,7 +1,9 @@
 // What each protection of a CacheGuard does, and what users and their loaders may do to it.
 #include <fmt/format.h>
 
+#include <limits>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 #include "base/random.hpp"

@@ -1,5 +1,6 @@
 // The traps in which caches are caught, each by its number: C01 to C10 are those of the list that
 // the project was made from; C11 and C12 were found on the way.
+#include <stdexcept>
 #include <thread>
 
 #include "cache/guards.hpp"
