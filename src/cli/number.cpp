@@ -80,11 +80,27 @@ Json json_of(const SeriesRepair& repair, bool ok, bool dry_run) {
   return json;
 }
 
+/// Which number comes next.
+std::string next_of(const SeriesRepair& repair) {
+  if (!repair.given) return {};
+  const auto number = fmt::format("{:0{}}", *repair.given + 1, repair.digits);
+  if (number.size() > static_cast<std::size_t>(repair.digits))
+    return fmt::format("{} is full: there is no further number until the next day begins",
+                       repair.period);
+  return fmt::format("the next number is {}{}{}", repair.prefix, repair.period, number);
+}
+
+/// What a repair does: only a series that was ahead of the clock goes back.
+std::string done_to(const SeriesRepair& repair, bool dry_run) {
+  if (repair.last > repair.now)
+    return fmt::format("{} to {}", dry_run ? "would go back" : "went back", repair.period);
+  return fmt::format("{} {} numbers of {}", dry_run ? "would count" : "counts",
+                     repair.given.value_or(0), repair.period);
+}
+
 /// What was found, what was done, and what comes next.
 std::string story_of(const NumberArgs& args, const SeriesRepair& repair) {
-  const std::string next = repair.given ? fmt::format("{}{}{:0{}}", repair.prefix, repair.period,
-                                                      *repair.given + 1, repair.digits)
-                                        : std::string{};
+  const std::string next = next_of(repair);
   const std::string of_last =
       fmt::format("{} ({})", text_of(repair.last),
                   repair.last_sequence
@@ -93,16 +109,15 @@ std::string story_of(const NumberArgs& args, const SeriesRepair& repair) {
   switch (repair.outcome) {
     case RepairOutcome::repaired:
       return fmt::format(
-          "series '{}' {} at {}, and the store's clock says {}. It {} to {}; the next number is "
-          "{}. "
-          "Numbers that were given are not given again, neither of today nor of the days ahead{}",
+          "series '{}' {} at {}, and the store's clock says {}. It {}; {}. Numbers that were given "
+          "are not given again, neither of today nor of the days ahead{}",
           args.name, args.dry_run ? "is" : "was", of_last, text_of(repair.now),
-          args.dry_run ? "would go back" : "went back", repair.period, next,
+          done_to(repair, args.dry_run), next,
           args.dry_run ? "" : "; the repair is noted in the series' journal");
     case RepairOutcome::sound:
       return fmt::format(
           "series '{}' needs no repair: its last number is of {}, and the store's clock says {}. "
-          "If that is wrong, set the clock of the server first. The next number is {}",
+          "If that is wrong, set the clock of the server first. And {}",
           args.name, of_last, text_of(repair.now), next);
     case RepairOutcome::no_series:
       return fmt::format("there is no series '{}': nobody has drawn a number of it", args.name);

@@ -9,7 +9,8 @@ local state = redis.call('hmget', KEYS[1], 'last', 'day', 'sequence')
 local time = redis.call('time')
 local now = math.max(tonumber(time[1]), tonumber(state[1] or 0), tonumber(ARGV[4]))
 local seconds = now - tonumber(ARGV[2])
-if seconds < 0 or seconds > 2147483647 then return {'range', now} end
+if seconds < 0 then return {'range', tonumber(time[1])} end
+if seconds > 2147483647 then return {'range', now} end
 
 local day = math.floor(now / 86400)
 local taken = 0

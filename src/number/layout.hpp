@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "number/period.hpp"
+#include "sluice/error.hpp"
+#include "sluice/store.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::number {
@@ -32,6 +34,15 @@ constexpr std::int64_t largest_of(int digits) {
 
 inline std::string text_of(WallTime instant) {
   return fmt::to_string(instant.time_since_epoch().count());
+}
+
+/// For the outcome 'unset' of the scripts: `now_us` is long before there was a series.
+inline Error clock_unset(std::string_view name, const Store& store, std::int64_t now_us) {
+  return Error{
+      Errc::server,
+      fmt::format("the clock of {} says {} s since 1970, which is before 2024-01-01: series "
+                  "'{}' has no day for it; set the server's clock",
+                  store.describe(), now_us / 1'000'000, name)};
 }
 
 /// The keys and arguments with which each script of a series begins.

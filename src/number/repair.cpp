@@ -105,6 +105,7 @@ Task<SeriesRepair> Series::repair(Store& store, std::string name, RepairOptions 
     const auto& parts = reply.as_items();
     const auto& outcome = parts.at(0).as_text();
     if (outcome == "changed") continue;
+    if (outcome == "unset") throw number::clock_unset(name, store, parts.at(1).as_integer());
     if (outcome == "range") {
       seen_from = instant_of(parts.at(1).as_integer());
       continue;

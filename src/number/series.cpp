@@ -71,6 +71,7 @@ class Series::Impl {
       }
       if (outcome == "issued") co_return deal(parts, count);
       if (outcome == "full") co_return refuse(parts, count);
+      if (outcome == "unset") throw number::clock_unset(name_, store_, parts.at(1).as_integer());
       if (outcome == "lost")
         throw Error{Errc::corrupt,
                     fmt::format("series '{}' in {} has given numbers of {}, and their count is "

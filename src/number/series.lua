@@ -19,6 +19,10 @@ local function started(now, least, days)
   end
   return label, at
 end
+-- No series is that old: 2024-01-01. A machine without a clock of its own begins at 1970.
+local function never_set(now)
+  return now < 1704067200000000
+end
 local function outside(now, days)
   return now < tonumber(ARGV[2]) or now >= tonumber(ARGV[1])
 end
@@ -29,6 +33,7 @@ end
 -- ARGV[2p+6] the definition as it was before   [2p+7] how many days that were left are remembered
 -- Reply: {'issued', now_us, day, first, how many} (fewer than asked: the day is full)
 --        {'full', now_us, day}   {'range', now_us} (outside the days)
+--        {'unset', now_us} (the clock was never set)
 --        {'lost', now_us, day} (numbers of it were given, and nobody knows how many)
 --        {'mismatch', stored definition, stored prefix}
 -- include number/series.lua days
@@ -45,6 +50,7 @@ end
 local time = redis.call('time')
 local last = tonumber(state[3] or 0)
 local now = math.max(time[1] * 1000000 + time[2], last)
+if never_set(now) then return {'unset', time[1] * 1000000 + time[2]} end
 if outside(now, days) then return {'range', now} end
 -- Never an earlier day than before, also if clients disagree on where days begin.
 local today, at = started(now, state[4] or '', days)
@@ -90,7 +96,7 @@ return {'issued', now, today, taken + 1, granted}
 -- ARGV[2p+3] who repairs   [2p+4] why   [2p+5] the stored definition, as the days were made for it
 -- ARGV[2p+6] the definition of this layout   [2p+7] largest number of a day
 -- ARGV[2p+8] '1': only look   [2p+9] last_us, as the caller saw it   [2p+10] its day
--- Reply: {'range', now_us}   {'changed'} (since the caller saw it)
+-- Reply: {'range', now_us}   {'unset', now_us}   {'changed'} (since the caller saw it)
 --        {outcome, now_us, last_us, day, taken, today, given}; outcome:
 --        'repaired'   'sound' (nothing to repair)   'fewer' (more than told were given)
 --        'unknown' (nobody knows how many of today were given)   -1: not known
@@ -104,6 +110,7 @@ end
 
 local time = redis.call('time')
 local now = time[1] * 1000000 + time[2]
+if never_set(now) then return {'unset', now} end
 if outside(now, days) then return {'range', now} end
 local today, at = started(now, '', days)
 local last, day, taken = tonumber(state[2] or 0), state[3] or '', tonumber(state[4] or -1)

@@ -27,6 +27,14 @@ std::unique_ptr<Store> open_embedded(const Url& url, const OpenOptions& options)
   refuse_unknown_settings(url, known);
   if (!url.host.empty() || url.port || !url.user.empty() || !url.password.empty())
     refuse("embedded: takes a folder and no host: embedded:/var/lib/app");
+  if (!url.path.empty() && !url.path.starts_with('/'))
+    refuse(
+        fmt::format("embedded:{} names no folder: it begins with a slash, embedded:/var/lib/app; "
+                    "without a folder it is memory, embedded:",
+                    url.path));
+  if (url.path.find_first_not_of('/') == std::string::npos && !url.path.empty())
+    refuse(
+        "embedded:/ is the root of the file system, where no data belong: embedded:/var/lib/app");
   engine::EmbeddedOptions embedded{
       .path = url.path, .clock = options.clock, .executor = options.executor};
   if (const auto mode = url.query.find("fsync"); mode != url.query.end())

@@ -298,6 +298,12 @@ TEST_F(Attacks, E08_ASeriesThatAGlitchHasThrownIntoTheFutureIsRepaired) {
   EXPECT_NE(journal.find("NTP of db1"), std::string::npos) << journal;
   const Ran nobody = run_on_redis({"number", "nobody", "repair"});
   EXPECT_EQ(nobody.status, 75) << nobody.output;
+
+  const Ran full = run_on_redis({"number", "MT", "repair", "--given", "9999"});
+  EXPECT_EQ(full.status, 0) << full.output;
+  EXPECT_TRUE(full.says("It counts 9999 numbers of " + today + "; " + today + " is full"))
+      << full.output;
+  EXPECT_FALSE(full.says("went back")) << full.output;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -266,6 +267,28 @@ TEST_F(SeriesAttacks, N03_TheFirstLayoutIsTakenOver) {
 TEST_F(SeriesAttacks, N03_ADayWithoutNumbersIsTakenOverFromOne) {
   old_layout(before_midnight - hours{24}, {{"20260101", "9"}});
   EXPECT_EQ(draw(series_), "MT202601020001");
+}
+
+TEST_F(SeriesAttacks, N03_AClockThatWasNeverSetGivesNoNumbers) {
+  const auto refused = [](const std::function<void()>& act) {
+    try {
+      act();
+      ADD_FAILURE() << "of 19700101";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::server);
+      EXPECT_EQ(error.effect(), Effect::none);
+      EXPECT_NE(error.message().find("5 s since 1970"), std::string::npos) << error.message();
+      EXPECT_NE(error.message().find("set the server's clock"), std::string::npos);
+    }
+  };
+  constexpr WallTime never_set{std::chrono::seconds{5}};
+  server_.set(never_set);
+  refused([&] { draw(series_); });
+  server_.set(before_midnight);
+  EXPECT_EQ(draw(series_), "MT202601020001");
+  server_.set(never_set);
+  refused([&] { Series::repair(server_, "MT").get(); });
+  EXPECT_EQ(draw(series_), "MT202601020002") << "a clock that goes back begins no other day";
 }
 
 TEST_F(SeriesAttacks, N03_ACountThatTheFirstLayoutLostIsNotBegunAnew) {

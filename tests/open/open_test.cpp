@@ -46,11 +46,27 @@ TEST(Open, WhatIsNoStoreIsABadArgumentThatNamesThoseThatAre) {
 }
 
 TEST(Open, ABadPartIsABadArgument) {
-  for (const auto* const url :
-       {"", "redis", "redis:", "redis://", "redis://h:99999", "redis://h:12x", "redis://h/x",
-        "redis://h/1/2", "redis://h/-1", "redis://h/1?db=2", "redis://h?timeout=0",
-        "redis://h?timeout=soon", "redis://h?tiemout=3s", "redis+unix://h/sock", "redis+unix://",
-        "embedded://host/path", "embedded:/x?fsync=sometimes", "embedded:/x?name=y"})
+  for (const auto* const url : {"",
+                                "redis",
+                                "redis:",
+                                "redis://",
+                                "redis://h:99999",
+                                "redis://h:12x",
+                                "redis://h/x",
+                                "redis://h/1/2",
+                                "redis://h/-1",
+                                "redis://h/1?db=2",
+                                "redis://h?timeout=0",
+                                "redis://h?timeout=soon",
+                                "redis://h?tiemout=3s",
+                                "redis+unix://h/sock",
+                                "redis+unix://",
+                                "embedded://host/path",
+                                "embedded:/x?fsync=sometimes",
+                                "embedded:/x?name=y",
+                                "embedded:/",
+                                "embedded:relative",
+                                "embedded:./x"})
     EXPECT_EQ(failure_of(url).errc(), Errc::bad_argument) << url;
 }
 

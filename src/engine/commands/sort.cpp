@@ -17,7 +17,7 @@ struct SortOptions {
   std::int64_t count = -1;
   bool descending = false;
   bool alpha = false;
-  std::string_view store;
+  std::optional<std::string_view> store;
 };
 
 SortOptions read_options(Words words, bool may_store) {
@@ -124,8 +124,7 @@ std::vector<std::string> sorted(Context& context, const SortOptions& options,
                                 std::vector<std::string> elements, bool ordered) {
   std::vector<Weighted> items;
   // What is stored must not depend on the order of a hash table.
-  const bool sort =
-      !options.unsorted || (!ordered && (!options.store.empty() || context.in_script()));
+  const bool sort = !options.unsorted || (!ordered && (options.store || context.in_script()));
   for (auto& element : elements) {
     Weighted& item = items.emplace_back();
     item.element = std::move(element);
@@ -164,7 +163,7 @@ void sort(Context& context, Words words, Reply& reply) {
     if (options.get.empty()) values.emplace_back(element);
     for (const auto pattern : options.get) values.push_back(looked_up(context, pattern, element));
   }
-  if (!options.store.empty()) return store(context, options.store, values, reply);
+  if (options.store) return store(context, *options.store, values, reply);
   reply.array(values.size());
   for (const auto& value : values) value ? reply.bulk(*value) : reply.null();
 }

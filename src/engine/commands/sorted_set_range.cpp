@@ -22,7 +22,7 @@ struct LexEnd {
 
 bool read_end(std::string_view word, ScoreEnd& end) {
   end.exclusive = word.starts_with('(');
-  const auto score = parse_double(end.exclusive ? word.substr(1) : word);
+  const auto score = parse_limit(end.exclusive ? word.substr(1) : word);
   end.score = score.value_or(0);
   return score.has_value();
 }

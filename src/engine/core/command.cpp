@@ -78,6 +78,9 @@ bool read_time_unit(std::string_view word, TimeUnit& unit) noexcept {
 std::int64_t read_expiry(const Context& context, std::string_view word, TimeUnit unit,
                          bool positive, std::string_view command) {
   auto at_ms = read_integer(word);
+  if (unit.relative && context.now_ms() < 0)
+    refuse(
+        "ERR the clock of this machine stands before 1970, so that no expiry can be kept: set it");
   const bool fits = (at_ms > 0 || !positive) &&
                     (!unit.seconds || !__builtin_mul_overflow(at_ms, 1000, &at_ms)) &&
                     (!unit.relative || !__builtin_add_overflow(at_ms, context.now_ms(), &at_ms));

@@ -14,12 +14,16 @@
 namespace sluice::engine {
 namespace {
 
+/// As Redis's MAX_LONG_DOUBLE_CHARS: up to 4,933 digits stand before the point.
+constexpr std::size_t longest_decimal = 5120;
+
 /// What strtod and strtold have in common, as Redis judges them.
-template <class Number, class Convert>
+template <class Number, std::size_t longest, class Convert>
 std::optional<Number> parse_with(Convert convert, std::string_view text) {
-  if (text.empty() || text.size() > 255 || std::isspace(static_cast<unsigned char>(text.front())))
+  if (text.empty() || text.size() > longest ||
+      std::isspace(static_cast<unsigned char>(text.front())))
     return std::nullopt;
-  std::array<char, 256> terminated;
+  std::array<char, longest + 1> terminated;
   std::memcpy(terminated.data(), text.data(), text.size());
   terminated[text.size()] = '\0';
   char* end = nullptr;
@@ -42,15 +46,27 @@ std::optional<std::int64_t> parse_integer(std::string_view text) noexcept {
 std::optional<double> parse_double(std::string_view text) {
   const auto value = parse_decimal(text);
   if (value && !std::isnan(*value)) return value;
-  return parse_with<double>(std::strtod, text);  // '+', hexadecimal, the smallest numbers
+  return parse_with<double, 255>(std::strtod, text);  // '+', hexadecimal, the smallest numbers
+}
+
+std::optional<double> parse_limit(std::string_view text) {
+  if (const auto value = parse_double(text)) return value;
+  const std::string terminated{text.substr(0, text.find('\0'))};
+  char* end = nullptr;
+  const double value = std::strtod(terminated.c_str(), &end);
+  if (*end != '\0' || std::isnan(value)) return std::nullopt;
+  return value;
 }
 
 std::optional<long double> parse_long_double(std::string_view text) {
-  return parse_with<long double>(std::strtold, text);
+  return parse_with<long double, longest_decimal - 1>(std::strtold, text);
 }
 
 std::string text_of(long double value) {
-  auto text = fmt::format("{:.17f}", value);
+  std::array<char, longest_decimal> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value,
+                                 std::chars_format::fixed, 17);
+  std::string text{digits.data(), end.ptr};
   if (text.find('.') != std::string::npos) {
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.') text.pop_back();

@@ -18,6 +18,9 @@ namespace sluice::engine {
 std::optional<std::int64_t> parse_integer(std::string_view text) noexcept;
 /// Not NaN, no blanks around it; "inf" and hexadecimal are numbers.
 std::optional<double> parse_double(std::string_view text);
+/// An end of a range of scores, as Redis leaves it to strtod: also blanks before it, nothing (0),
+/// and what no double can hold (infinite).
+std::optional<double> parse_limit(std::string_view text);
 std::optional<long double> parse_long_double(std::string_view text);
 
 /// 17 digits after the point, trailing zeros cut: what INCRBYFLOAT stores.

@@ -12,6 +12,7 @@ constexpr CommandCase keys[] = {
     {"EXISTS a a b", "(integer) 2"},
     {"TOUCH a a b", "(integer) 2"},
     {"TYPE a", "string"},
+    {"SORT none STORE \"\"", "(integer) 0"},
     {"TYPE none", "none"},
     {"RENAME a z", "OK", "="},
     {"RENAME a y", "(error) ERR no such key"},

@@ -64,6 +64,8 @@ constexpr CommandCase ranges[] = {
     {"ZRANGEBYSCORE z 2 3", "[\"b\", \"c\"]"},
     {"ZREVRANGEBYSCORE z 3 2 LIMIT 0 1", "[\"c\"]"},
     {"ZCOUNT z (1 +inf", "(integer) 3"},
+    {"ZCOUNT z \"( 1\" 1e400", "(integer) 3"},
+    {"ZCOUNT z -1e400 \"\"", "(integer) 0"},
     {"ZCOUNT z x y", "(error) ERR min or max is not a float"},
     {"ZADD l 0 a 0 b 0 c 0 aa", "(integer) 4", "="},
     {"ZRANGEBYLEX l - (b", "[\"a\", \"aa\"]"},

@@ -89,6 +89,11 @@ constexpr CommandCase counting[] = {
     {"INCRBYFLOAT f x", "(error) ERR value is not a valid float"},
     {"SET f abc", "OK", "="},
     {"INCRBYFLOAT f 1", "(error) ERR value is not a valid float"},
+    {"INCRBYFLOAT large 1e30", "\"1000000000000000000024696061952\"",
+     "SET large 1000000000000000000024696061952 KEEPTTL"},
+    {"DEL large", "(integer) 1", "DEL large"},
+    {"INCRBYFLOAT small 5e-324", "\"0\"", "SET small 0 KEEPTTL"},
+    {"DEL small", "(integer) 1", "DEL small"},
     {"INCRBYFLOAT g 0.000000000000000001", "\"0\"", "SET g 0 KEEPTTL"},
 };
 

@@ -25,6 +25,7 @@ constexpr std::array long_member{
 constexpr std::array odd_members{""sv, "\0\xff\r\n"sv, long_member[0]};
 constexpr std::array odd_values{""sv, " 1"sv, "hello world"sv, "\0\x01\xff"sv};
 constexpr std::array nothing{""sv};
+constexpr std::array odd_limits{""sv, " 1"sv, "( 2"sv};
 
 constexpr Kind kinds[] = {
     {"key", "s1 s2 s3 h1 h2 l1 l2 t1 t2 t3 z1 z2 z3 x1 x2 none"},
@@ -48,10 +49,10 @@ constexpr Kind kinds[] = {
     {"positive", "1 2 3 10"},
     {"index", "0 1 2 3 5 -1 -2 -3 -100 100"},
     {"bit", "0 1 5 7 8 9 23 64 100"},
-    {"float", "0 1 -1 0.5 2.25 -3.75 10 1e2 5.0e3 100000"},
+    {"float", "0 1 -1 0.5 2.25 -3.75 10 1e2 5.0e3 100000 1e30 -1e308 1e4000 5e-324 1e-320"},
     {"weight", "1 2 -1 0.5 10"},  // not 0: Redis is at odds with itself about 0 * inf
     {"score", "0 1 2 3 -1 1.5 -2.25 10 inf -inf 1e3"},
-    {"limit", "0 1 (1 2 (2 -inf +inf inf (1.5 10 -1"},
+    {"limit", "0 1 (1 2 (2 -inf +inf inf (1.5 10 -1 1e400", odd_limits},
     {"lex", "- + [a (a [b (c [aa [foo ["},
     {"pattern", "* a* ? [a-c] [^a]* s? \\* *o* f*[rz] nothing"},
     {"seconds", "100 1000 100000 0 -1"},

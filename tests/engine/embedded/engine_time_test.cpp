@@ -156,6 +156,31 @@ TEST_F(TimeTest, ATimeOfExpiryAtTheEndOfTimeStaysThere) {
 }
 
 /// Any settings of the clock, large and small, at any times.
+/// A time of expiry before 1970 would be logged, and refused when the log is loaded.
+TEST(ClockBefore1970, RefusesTimesOfExpiryAndTheLogLoads) {
+  test::MemoryDisk disk;
+  VirtualClock clock{WallTime{-24h}};
+  {
+    const auto store = open_on(disk, clock);
+    store->run({"SET", "p", "1"}).get();
+    const auto expect_refused = [&](std::initializer_list<std::string_view> words) {
+      try {
+        store->run(Words{words.begin(), words.size()}).get();
+        ADD_FAILURE() << *words.begin();
+      } catch (const Error& error) {
+        EXPECT_NE(error.message().find("clock"), std::string::npos) << error.message();
+      }
+    };
+    expect_refused({"SET", "q", "1", "EX", "10"});
+    expect_refused({"SETEX", "q", "10", "1"});
+    expect_refused({"PEXPIRE", "p", "10"});
+    expect_refused({"GETEX", "p", "EX", "5"});
+    EXPECT_EQ(store->run({"DBSIZE"}).get(), Value::integer(1));
+  }
+  const auto store = open_on(disk, clock);
+  EXPECT_EQ(store->run({"MGET", "p", "q"}).get(), Value::array({Value::bulk_string("1"), Value{}}));
+}
+
 TEST(EngineTime, E08_KeepsItsPromisesHoweverTheClockIsSet) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SeededRandom rng{seed};
