@@ -110,6 +110,8 @@ TEST(Seed, WhatWasFoundBefore) {
       {"multi", 2622, "the same", "slow"},
       {"shared", 6452, "a slow clock makes more of a grant that comes long after the answer",
        "clocks"},
+      {"fair", 5472, "too little is left of a grant after a long wait", "stopped"},
+      {"permit", 4513, "the same", "stopped"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =
