@@ -189,19 +189,20 @@ TEST(OddTracking, AServerThatKnowsNoTrackingSaysSoAndServesOn) {
 
 TEST(OddTracking, AServerThatEndsTheConnectionInTheMiddleIsAskedAgain) {
   constexpr int ended = 5;
-  test::FakeServer server{[](test::FakeServer::Peer& peer, int number) {
-                            if (!peer.greet()) return;
-                            int answers = 0;
-                            for (auto words = peer.command(); !words.empty();
-                                 words = peer.command()) {
-                              if (words[0] != "CLIENT") continue;
-                              if (number < ended && ++answers > number % 3) return;
-                              peer.send("+OK\r\n");
-                              if (words[2] == "ON")
-                                peer.send(">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\na:1\r\n");
-                            }
-                          },
-                          test::FakeServer::Serves::at_once};
+  test::FakeServer server{
+      [](test::FakeServer::Peer& peer, int number) {
+        if (!peer.greet()) return;
+        int answers = 0;
+        for (auto words = peer.command(); !words.empty(); words = peer.command()) {
+          if (words[0] == "SUBSCRIBE")
+            peer.send(">3\r\n$9\r\nsubscribe\r\n$15\r\nsluice:tracking\r\n:1\r\n");
+          if (words[0] != "CLIENT") continue;
+          if (number < ended && ++answers > number % 3) return;
+          peer.send("+OK\r\n");
+          if (words[2] == "ON") peer.send(">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\na:1\r\n");
+        }
+      },
+      test::FakeServer::Serves::at_once};
   const auto store = open_redis(server.options());
   Told told;
   const auto listener = store->track("a:", told.handler());
