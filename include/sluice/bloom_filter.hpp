@@ -66,7 +66,8 @@ struct BloomFilterInfo {
 /// Threads: any, at once and without a lock, but for moves, assignments and the end. merge() makes
 ///   another merge() into the same filter wait.
 /// Cost: `blocked` one cache line a call, the others one for each hash. Many keys in one call are
-///   fetched from memory together, and take a third of the time where the filter exceeds the cache.
+///   fetched from memory together, and take less than half the time where the filter exceeds the
+///   cache.
 ///
 ///     BloomFilter seen{{.expected = 10'000'000, .error_rate = 0.001}};
 ///     if (seen.add(url)) fetch(url);  // certainly the first time

@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t counter_bits = 4;
 constexpr std::uint64_t counters_a_word = 64 / counter_bits;
 constexpr Word full = 15;  // has lost count, and is never lowered
-constexpr std::uint64_t most_hashes = 255;
 
 /// A counter in its word.
 struct Counter {
@@ -113,7 +112,7 @@ class CountingFilter final : public Filter {
 Shape counting_shape(const BloomFilterOptions& options) {
   const auto counters = optimal_bits(options.expected, options.error_rate);
   return {.bits = (counters / counters_a_word + 1) * 64,
-          .hashes = std::min<std::uint64_t>(hashes_of_rate(options.error_rate), most_hashes),
+          .hashes = hashes_of_rate(options.error_rate),
           .capacity = options.expected};
 }
 

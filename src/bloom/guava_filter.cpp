@@ -16,7 +16,6 @@ namespace sluice::bloom {
 namespace {
 
 constexpr std::uint64_t most_words = std::numeric_limits<std::int32_t>::max();
-constexpr std::uint64_t most_hashes = 255;
 constexpr std::size_t head_bytes = 6;
 
 class GuavaFilter final : public Filter {
@@ -107,7 +106,7 @@ Shape guava_shape(const BloomFilterOptions& options) {
                             "expect fewer keys, or take another kind",
                             bits)};
   return {.bits = words * 64,
-          .hashes = std::min<std::uint64_t>(hashes_of_rate(options.error_rate), most_hashes),
+          .hashes = hashes_of_rate(options.error_rate),
           .capacity = options.expected};
 }
 

@@ -17,12 +17,11 @@
 namespace sluice::bloom {
 namespace {
 
-constexpr std::uint64_t most_hashes = 255;
 constexpr std::uint64_t largest_capacity = std::uint64_t{1} << 48;  // more than any memory holds
 
 Shape link_shape(std::uint64_t capacity, double error_rate) {
   return {.bits = (optimal_bits(capacity, error_rate) / 64 + 1) * 64,
-          .hashes = std::min<std::uint64_t>(hashes_of_rate(error_rate), most_hashes),
+          .hashes = hashes_of_rate(error_rate),
           .capacity = capacity};
 }
 

@@ -23,7 +23,8 @@ std::uint64_t optimal_bits(std::uint64_t keys, double error_rate) {
 }
 
 unsigned hashes_of_rate(double error_rate) {
-  return static_cast<unsigned>(std::max(1.0, std::round(-std::log(error_rate) / ln2)));
+  return static_cast<unsigned>(
+      std::clamp(std::round(-std::log(error_rate) / ln2), 1.0, double{most_hashes}));
 }
 
 unsigned hashes_of_size(std::uint64_t bits, std::uint64_t keys) {

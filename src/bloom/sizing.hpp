@@ -9,7 +9,10 @@ namespace sluice::bloom {
 /// Guava and Redisson cut it off.
 std::uint64_t optimal_bits(std::uint64_t keys, double error_rate);
 
-/// The best number of hashes for a rate: -log2 p, as Guava rounds it.
+/// What Guava's form has room for.
+constexpr unsigned most_hashes = 255;
+
+/// The best number of hashes for a rate: -log2 p, as Guava rounds it; at most `most_hashes`.
 unsigned hashes_of_rate(double error_rate);
 
 /// The best number of hashes for a size: m/n ln 2, as Redisson rounds it.

@@ -12,6 +12,7 @@ TEST(BloomSizing, IsGuavasAndRedissons) {
   EXPECT_EQ(hashes_of_rate(0.01), 7U);
   EXPECT_EQ(hashes_of_rate(0.03), 5U);
   EXPECT_EQ(hashes_of_rate(0.9), 1U);
+  EXPECT_EQ(hashes_of_rate(0), most_hashes);
   EXPECT_EQ(hashes_of_size(9'585'058, 1'000'000), 7U);
   EXPECT_EQ(hashes_of_size(729, 100), 5U);
 }
